@@ -1,0 +1,36 @@
+# Configures, builds and installs one preset. Sourced, never run.
+# shellcheck shell=bash disable=SC2034,SC2154  # one program in several files: the names of one are used in others
+
+choose_build() {
+  preset=release
+  [ "$gpu" = 0 ] || preset=gpu
+  build=$root/build/$preset
+}
+
+# Everything outside the tree that a configuration was made from: while it stays the same, CMake itself sees what changed.
+configuration() {
+  echo "$found_libtorch"
+  command -v "${CXX:-g++}" mpicc cmake || true
+  env | grep -E '^(CXX|CXXFLAGS|LDFLAGS|CMAKE_PREFIX_PATH|(HDF5|BOOST|MPI|Torch|LIBTORCH|CUDA)(_[A-Z]+)*)=' | sort || true
+  cksum "$root/CMakePresets.json"
+}
+
+# Compilers of LibTorch's headers take a gigabyte and more: memory bounds their number as cores do.
+build_jobs() {
+  local cores memory
+  cores=$(nproc)
+  memory=$(awk '/^MemAvailable/ { print int($2 / 1500000) }' /proc/meminfo)
+  echo "${CMAKE_BUILD_PARALLEL_LEVEL:-$((memory < 1 ? 1 : memory < cores ? memory : cores))}"
+}
+
+configure_and_build() {
+  local stamp=$build/configured-from now
+  now=$(configuration)
+  if [ "$(cat "$stamp" 2>/dev/null)" != "$now" ]; then
+    rm -f "$stamp"
+    (cd "$root" && cmake --preset "$preset" --fresh)
+    printf '%s\n' "$now" >"$stamp"  # last: an interrupted configuration is made again
+  fi
+  cmake --build "$build" -j "$(build_jobs)"
+  [ -z "$prefix" ] || { cmake --install "$build" --prefix "$prefix" >/dev/null; say "installed into $prefix"; }
+}

@@ -1,0 +1,175 @@
+# What the build needs from the system: looks for capabilities, not for packages, so that environment modules count too;
+# installs only what is missing, and only where it may. Sourced, never run.
+# shellcheck shell=bash disable=SC2034,SC2154  # one program in several files: the names of one are used in others
+
+lists=$root/share/setup/packages
+
+# The folders in which a cluster's modules may have put a library.
+prefixes() {
+  local IFS=: dir
+  # shellcheck disable=SC2086
+  for dir in ${BOOST_ROOT:-} ${HDF5_ROOT:-} ${HDF5_DIR:-} ${Catch2_ROOT:-} ${nlohmann_json_ROOT:-} ${CMAKE_PREFIX_PATH:-}; do
+    [ ! -d "$dir" ] || printf '%s\n' "$dir"
+  done
+}
+
+version_at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
+
+# One run of the preprocessor answers for everything that is a header.
+probe_headers() {
+  local flags=() dir
+  while read -r dir; do flags+=("-I$dir/include" "-L$dir/lib" "-L$dir/lib64"); done < <(prefixes)
+  headers=$("${CXX:-g++}" -std=c++20 -E -P "${flags[@]}" -x c++ - 2>/dev/null <<'CPP'
+#include <version>
+#if defined(__cpp_lib_source_location) && defined(__cpp_lib_span) && defined(__cpp_lib_ranges)
+compiler
+#endif
+#if __has_include(<boost/program_options.hpp>)
+boost
+#endif
+#if __has_include(<catch2/catch_all.hpp>) || __has_include(<catch2/catch.hpp>)
+catch2
+#endif
+#if __has_include(<nlohmann/json.hpp>)
+json
+#endif
+CPP
+  ) || headers=''
+  # Boost's headers come in one package, each of its libraries in another.
+  if [[ $headers == *boost* ]] && ! echo 'int main() {}' |
+    "${CXX:-g++}" -x c++ - -o /dev/null "${flags[@]}" -lboost_program_options 2>/dev/null; then
+    headers=${headers/boost/}
+  fi
+}
+have_header() { grep -qx "$1" <<<"$headers"; }
+
+have_compiler() { have_header compiler; }
+have_boost() { have_header boost; }
+have_catch2() { have_header catch2; }
+have_json() { have_header json; }
+have_cmake() { command -v cmake >/dev/null && version_at_least 3.25 "$(cmake --version | awk 'NR == 1 { print $3 }')"; }
+have_ninja() { command -v ninja >/dev/null || command -v ninja-build >/dev/null; }
+have_mpi() {
+  command -v mpicc >/dev/null && { command -v mpirun || command -v mpiexec || command -v srun; } >/dev/null
+}
+have_hdf5() {
+  local dir h5pcc
+  h5pcc=$(command -v h5pcc) || h5pcc=''
+  for dir in $(prefixes | sed 's|$|/include|') ${h5pcc:+"${h5pcc%/bin/*}/include"} \
+    /usr/include/hdf5/openmpi /usr/include/hdf5/mpich /usr/include/openmpi-x86_64 /usr/include/mpich-x86_64; do
+    ! grep -qsE 'define H5_HAVE_PARALLEL 1' "$dir"/H5pubconf*.h || return 0
+  done
+  return 1
+}
+have_cuda() { command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; }
+have_download() { command -v python3 >/dev/null && python3 -m pip --version >/dev/null 2>&1; }
+have_extra() { command -v ccache >/dev/null && command -v git >/dev/null; }
+have_shellcheck() { command -v shellcheck >/dev/null; }
+have_clang_format() { command -v clang-format >/dev/null; }
+have_slurm() { command -v slurmctld >/dev/null && command -v munged >/dev/null && ls /usr/lib/*/libpmix.so >/dev/null 2>&1; }
+have_hdf5_tools() { command -v h5dump >/dev/null; }
+have_python() { have_download; }
+
+# missing CAPABILITY...: those that are not here, one a line
+missing() { local c; for c in "$@"; do "have_$c" || printf '%s\n' "$c"; done; }
+
+# The list of this distribution, e.g. debian-12; nothing where we have none.
+distribution() {
+  local ID='' VERSION_ID=''
+  # shellcheck disable=SC1091
+  [ ! -r /etc/os-release ] || . /etc/os-release
+  case $ID in rhel | almalinux | centos) ID=rocky ;; esac
+  [ "$ID" != rocky ] || VERSION_ID=${VERSION_ID%%.*}
+  printf '%s-%s' "$ID" "$VERSION_ID"
+}
+
+# packages_of LIST CAPABILITY...: the packages that bring them
+packages_of() {
+  local list=$1 c
+  shift
+  [ -r "$list" ] || return 0
+  for c in "$@"; do awk -v c="$c" '$1 == c { $1 = ""; print }' "$list"; done | xargs -r
+}
+
+# Prints the command that makes us root, nothing if we are; fails where we may not.
+as_root() {
+  [ -z "${HORTATOR_NO_INSTALL:-}" ] || return 1
+  [ "$(id -u)" != 0 ] || return 0
+  command -v sudo >/dev/null || return 1
+  if sudo -n true 2>/dev/null; then echo 'sudo -n'; return; fi
+  # sudo may ask for a password only where someone can type it
+  [ -t 0 ] && sudo -v && echo sudo
+}
+
+# install_packages SUDO PACKAGE...
+install_packages() {
+  local sudo=$1
+  shift
+  # shellcheck disable=SC2086  # $sudo is one or two words, or none
+  if command -v apt-get >/dev/null; then
+    local apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3"
+    # an installation that was interrupted before is finished first
+    [ -z "$(dpkg --audit)" ] || $sudo env DEBIAN_FRONTEND=noninteractive dpkg --configure -a </dev/null
+    $apt update </dev/null
+    $apt install -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" </dev/null >/dev/null
+  elif command -v dnf >/dev/null; then
+    # parallel HDF5, Catch2 and JSON live in EPEL and CRB
+    $sudo dnf install -y -q epel-release dnf-plugins-core </dev/null
+    $sudo dnf config-manager --set-enabled crb </dev/null
+    $sudo dnf install -y -q "$@" </dev/null
+  else
+    return 1
+  fi
+}
+
+# Says what is missing, what brings it, and stops.
+stop_for() {
+  local list=$1 c packages
+  shift
+  {
+    echo "hortator: missing on this machine:"
+    for c in "$@"; do
+      awk -v c="$c" '$1 == c { $1 = ""; print "  -" $0 }' "$lists/modules.txt"
+    done
+    packages=$(packages_of "$list" "$@")
+    [ -z "$packages" ] || echo "hortator: packages of this distribution that bring it: $packages"
+    if [ -n "${HORTATOR_NO_INSTALL:-}" ]; then echo "hortator: HORTATOR_NO_INSTALL is set, so nothing was installed"; fi
+  } >&2
+  exit 1
+}
+
+# ensure_packages REQUIRED... : makes sure that they are here, or stops before anything is built
+ensure_packages() {
+  local list lacking=() wanted=() sudo packages
+  list=$lists/$(distribution).txt
+  probe_headers
+  mapfile -t lacking < <(missing "$@")
+  [ ${#lacking[@]} -gt 0 ] || return 0
+  mapfile -t wanted < <(missing extra)  # comforts: they come along, but are no reason to install or to stop
+  packages=$(packages_of "$list" "${lacking[@]}" "${wanted[@]}")
+  if [ -z "$packages" ] || ! sudo=$(as_root); then stop_for "$list" "${lacking[@]}"; fi
+  say "installing from $(distribution): $packages"
+  # shellcheck disable=SC2086
+  install_packages "$sudo" $packages || fail "installing packages failed (see above). correct the cause, then run the same command again"
+  hash -r
+  probe_headers
+  mapfile -t lacking < <(missing "$@")
+  [ ${#lacking[@]} -eq 0 ] || stop_for "$list" "${lacking[@]}"
+}
+
+# What only tests use. Where it cannot be installed, the tests that need it skip themselves: no reason to stop.
+ensure_test_packages() {
+  local list lacking=() sudo packages
+  list=$lists/tests/$(distribution).txt
+  mapfile -t lacking < <(missing shellcheck clang_format slurm hdf5_tools python)
+  [ ${#lacking[@]} -gt 0 ] || return 0
+  packages=$(packages_of "$list" "${lacking[@]}")
+  if [ -n "$packages" ] && sudo=$(as_root); then
+    say "installing for the tests from $(distribution): $packages"
+    # shellcheck disable=SC2086
+    install_packages "$sudo" $packages || fail "installing packages failed (see above). correct the cause, then run the same command again"
+    hash -r
+    mapfile -t lacking < <(missing "${lacking[@]}")
+  fi
+  [ ${#lacking[@]} -eq 0 ] || say "not here, so the tests that need it are skipped: ${lacking[*]}"
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# All set-up: system packages, LibTorch, build. The commands source this file and call set_up; run by itself it does only that.
+set -euo pipefail
+
+# shellcheck source=share/setup/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=share/setup/options.sh
+. "$root/share/setup/options.sh"
+# shellcheck source=share/setup/packages.sh
+. "$root/share/setup/packages.sh"
+# shellcheck source=share/setup/libtorch.sh
+. "$root/share/setup/libtorch.sh"
+# shellcheck source=share/setup/build.sh
+. "$root/share/setup/build.sh"
+
+# set_up [tests]: after it, the programs are in $build/bin
+set_up() {
+  local required=(compiler cmake ninja mpi hdf5 boost catch2 json)
+  choose_build
+  if [ "$clean" = 1 ]; then rm -rf "$build"; fi
+  if [ -n "$prefix" ]; then mkdir -p "$prefix" || fail "--prefix $prefix cannot be made"; fi
+  look_for_libtorch
+  if [ -z "$found_libtorch" ]; then required+=(download); fi
+  if [ "$gpu" = 1 ]; then required+=(cuda); fi
+  ensure_packages "${required[@]}"
+  if [[ $found_libtorch != *$'\t'* ]]; then look_for_libtorch; fi
+  if [ "${1:-}" = tests ]; then ensure_test_packages; fi
+  if [ -z "$found_libtorch" ] && [ -n "${HORTATOR_NO_INSTALL:-}" ]; then stop_for '' libtorch; fi
+  ensure_libtorch
+  if [ "${only_deps:-0}" = 0 ]; then configure_and_build; fi
+}
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+  usage() {
+    echo "usage: share/setup/setup.sh [option...]    set-up without a job, e.g. on a cluster's login node"
+    # shellcheck disable=SC2059
+    printf "$shared_usage" 'has no effect here'
+    echo '  --tests        bring what only the tests need, too'
+    echo '  --only-deps    packages and LibTorch, no build'
+  }
+  more_flags='--tests --only-deps' tests=0 only_deps=0
+  parse_options "$@"
+  if [ "$tests" = 1 ]; then set_up tests; else set_up; fi
+fi
