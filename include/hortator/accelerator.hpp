@@ -1,0 +1,144 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <hortator/data.hpp>
+#include <hortator/model.hpp>
+#include <hortator/optimizer.hpp>
+#include <hortator/progress.hpp>
+#include <hortator/schedule.hpp>
+#include <hortator/state.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+namespace hortator {
+
+enum class Reduce { sum, mean, max, min, product };
+
+/// How batches are dealt to ranks; the reference's DataLoaderConfiguration.
+struct DataOptions {
+  bool split_batches = false;         ///< batch_size is of all ranks together, not of each
+  bool even_batches = true;           ///< the last batches are filled up from the first samples, so that all ranks see as many
+  std::optional<std::uint64_t> seed;  ///< of the shuffled order; by default set_seed's
+};
+
+struct ProjectOptions {
+  std::filesystem::path dir;               ///< where the run's files go; default: runs/<program>
+  bool automatic_checkpoint_naming = false;  ///< checkpoints/checkpoint_0, _1, ... in place of one checkpoint that is replaced
+};
+
+struct AcceleratorOptions {
+  bool cpu = false;               ///< stay on the CPU, also where there are GPUs
+  bool device_placement = true;   ///< prepare() moves models, loaders move batches, to device()
+  DataOptions data = {};
+  ScheduleStep schedule_step = ScheduleStep::per_process;
+  ProjectOptions project = {};
+  std::optional<int> communicator = {};  ///< ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f)
+};
+
+struct PadOptions {
+  std::int64_t dim = 0;
+  double pad_index = 0;
+  bool pad_first = false;
+};
+
+/// Anything with these two is checkpointed with the rest.
+template <typename T>
+concept Checkpointable = requires(T& object, const T& constant, StateWriter& out, const StateReader& in) {
+  constant.save(out);
+  object.load(in);
+};
+
+/// One training run over all ranks. Owns the communication and everything that prepare() made; touches none of the user's objects when
+/// it goes. Handles that outlive it throw. Construction is @collective.
+class HORTATOR_API Accelerator : public State {
+ public:
+  explicit Accelerator(const AcceleratorOptions& options = {});
+  ~Accelerator();
+  Accelerator(const Accelerator&) = delete;
+  Accelerator& operator=(const Accelerator&) = delete;
+
+  const AcceleratorOptions& options() const;
+
+  /// Makes models, optimizers, loaders and schedules work over all ranks, in any number and order, and returns their prepared handles in
+  /// the same order: `auto [model, optimizer, loader] = accelerator.prepare(net, adam, data_loader(...));`
+  /// Parameters and buffers become rank 0's. What is prepared already is returned as it is. @collective
+  template <typename... Objects>
+  auto prepare(Objects&&... objects);
+
+  /// The backward pass; afterwards every gradient is the mean over all ranks. @collective
+  void backward(const at::Tensor& loss);
+
+  /// Runs the loop's body over `loader` with one progress bar: on the first rank of each machine, plain lines where there is no terminal.
+  template <typename Batches>
+  auto progress(Batches&& batches, std::string_view title = "");
+  /// Numbers to show beside the bar and in the log: accelerator.log({{"loss", loss}}).
+  void log(std::initializer_list<std::pair<std::string, Loggable>> values);
+
+  /// The ranks' tensors joined along dimension 0 in rank order; single numbers become a vector. @collective
+  at::Tensor gather(const at::Tensor& tensor);
+  /// The same without the samples that were added to even out the last batches: exactly the data set. @collective
+  at::Tensor gather_for_metrics(const at::Tensor& tensor);
+  template <typename... Tensors>
+    requires(sizeof...(Tensors) > 1)
+  auto gather_for_metrics(const Tensors&... tensors) {
+    return std::make_tuple(gather_for_metrics(tensors)...);
+  }
+  /// A new tensor: the reduction over all ranks. @collective
+  at::Tensor reduce(const at::Tensor& tensor, Reduce operation = Reduce::sum);
+  /// `tensor` becomes that of `from_process`, in place, and is returned. @collective
+  at::Tensor broadcast(at::Tensor tensor, int from_process = 0);
+  /// Padded to the largest size of all ranks along one dimension. @collective
+  at::Tensor pad_across_processes(const at::Tensor& tensor, const PadOptions& options = {});
+
+  /// Saves models, optimizers, schedules, loader positions, random numbers and registered objects: into `dir`, or by default into
+  /// project.dir/checkpoint (replaced each time), or project.dir/checkpoints/checkpoint_N with automatic naming.
+  /// Returns the folder. @collective
+  std::filesystem::path save_state(const std::filesystem::path& dir = {});
+  /// Restores what save_state saved: from `dir`, or from the newest checkpoint of the default place. @collective
+  void load_state(const std::filesystem::path& dir = {});
+  bool has_checkpoint() const;  ///< is there one for load_state() to load? The same answer on all ranks. @collective
+
+  /// Saves and restores an object of the user's with the rest. It is borrowed.
+  template <Checkpointable T>
+  void register_for_checkpointing(const std::string& name, T& object) {
+    register_object(name, [&object](StateWriter& out) { std::as_const(object).save(out); },
+                    [&object](const StateReader& in) { object.load(in); });
+  }
+
+  template <Module M>
+  static auto unwrap_model(const Model<M>& model) {
+    return model.unwrap();
+  }
+  static torch::optim::Optimizer& unwrap_optimizer(const Optimizer& optimizer) { return optimizer.unwrap(); }
+
+  /// Forgets everything prepared, so that memory can go; handles throw afterwards. @collective
+  void free_memory();
+  /// Ends the run: progress bars are closed and all ranks have arrived. @collective
+  void end_training();
+
+  const std::filesystem::path& project_dir() const;
+
+ private:
+  struct Impl;
+
+  template <typename T>
+  auto prepare_one(T&& object);
+  void attach(Schedule& schedule);
+  std::shared_ptr<train::ModelCore> make_model(torch::nn::Module& module);
+  std::shared_ptr<train::OptimizerCore> make_optimizer(torch::optim::Optimizer& optimizer);
+  void attach(LoaderBase& loader, std::shared_ptr<LoaderBase> keep);
+  void register_object(const std::string& name, std::function<void(StateWriter&)> save, std::function<void(const StateReader&)> load);
+  ProgressSink& progress_sink();
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hortator
+
+#include <hortator/detail/prepare.hpp>

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include <concepts>
+#include <hortator/export.hpp>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace hortator {
+
+namespace train {
+class ModelCore;
+}
+
+/// What prepare() takes as a model: a module by its holder (TORCH_MODULE), by shared_ptr, or an object that derives from nn::Module.
+template <typename T>
+concept ModuleHolder = requires { typename T::ContainedType; } && std::derived_from<typename T::ContainedType, torch::nn::Module>;
+template <typename T>
+concept ModulePointer = requires(T t) {
+  typename T::element_type;
+  requires std::derived_from<typename T::element_type, torch::nn::Module>;
+  requires std::same_as<T, std::shared_ptr<typename T::element_type>>;
+};
+template <typename T>
+concept ModuleObject = std::derived_from<T, torch::nn::Module>;
+template <typename T>
+concept Module = ModuleHolder<T> || ModulePointer<T> || ModuleObject<T>;
+
+namespace detail {
+template <Module M>
+auto& module_of(M& model) {
+  if constexpr (ModuleObject<M>) {
+    return model;
+  } else {
+    return *model;
+  }
+}
+template <Module M>
+struct Contained {
+  using Type = M;
+};
+template <ModuleHolder M>
+struct Contained<M> {
+  using Type = typename M::ContainedType;
+};
+template <ModulePointer M>
+struct Contained<M> {
+  using Type = typename M::element_type;
+};
+}  // namespace detail
+
+/// The part of a prepared model that does not depend on the module's type.
+class HORTATOR_API ModelBase {
+ public:
+  explicit ModelBase(std::shared_ptr<train::ModelCore> core) : core_(std::move(core)) {}
+
+  std::vector<at::Tensor> parameters() const;
+  void train(bool on = true) const;
+  void eval() const { train(false); }
+  void zero_grad() const;
+
+  train::ModelCore& core() const { return *core_; }
+
+ protected:
+  void before_forward() const;
+
+ private:
+  std::shared_ptr<train::ModelCore> core_;
+};
+
+/// A prepared model. Calling it is calling the module's forward; its gradients come out of backward averaged over all ranks.
+/// Holders and shared_ptr are kept alive; a plain object is borrowed.
+template <Module M>
+class Model : public ModelBase {
+ public:
+  using ModuleType = typename detail::Contained<M>::Type;
+  using Kept = std::conditional_t<ModuleObject<M>, M*, M>;
+
+  Model(Kept kept, std::shared_ptr<train::ModelCore> core) : ModelBase(std::move(core)), kept_(std::move(kept)) {}
+
+  template <typename... Args>
+  decltype(auto) operator()(Args&&... args) {
+    before_forward();
+    return (*this)->forward(std::forward<Args>(args)...);
+  }
+
+  ModuleType* operator->() const { return &module(); }
+  ModuleType& module() const {
+    if constexpr (ModuleHolder<M>) {
+      return const_cast<ModuleType&>(*kept_.ptr());
+    } else {
+      return *kept_;
+    }
+  }
+  Kept unwrap() const { return kept_; }
+
+ private:
+  Kept kept_;
+};
+
+}  // namespace hortator

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <torch/optim/optimizer.h>
+
+#include <hortator/export.hpp>
+#include <memory>
+
+namespace hortator {
+
+namespace train {
+class OptimizerCore;
+}
+
+/// A prepared optimizer: steps on synchronised gradients. The user's own object is borrowed and does the arithmetic.
+class HORTATOR_API Optimizer {
+ public:
+  explicit Optimizer(std::shared_ptr<train::OptimizerCore> core) : core_(std::move(core)) {}
+
+  void step();
+  void zero_grad(bool set_to_none = true);
+
+  torch::optim::Optimizer& unwrap() const;
+  torch::optim::Optimizer* operator->() const { return &unwrap(); }
+  train::OptimizerCore& core() const { return *core_; }
+
+ private:
+  std::shared_ptr<train::OptimizerCore> core_;
+};
+
+}  // namespace hortator

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <functional>
+#include <hortator/export.hpp>
+
+namespace hortator {
+
+/// Runs the program's body and turns its end into an exit code: `int main(int argc, char** argv) { return hortator::run(argc, argv, [] {...}); }`
+///
+/// An exception on any rank ends the whole job within two seconds, with one line that names the rank, its host and the problem; the same
+/// facts stand in failure.json in the run folder. Starts MPI unless the application has, and finalises it if it was started here.
+/// @collective over the world.
+int HORTATOR_API run(int argc, char** argv, const std::function<void()>& body);
+
+}  // namespace hortator

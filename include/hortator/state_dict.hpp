@@ -1,0 +1,75 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <hortator/error.hpp>
+#include <hortator/export.hpp>
+#include <map>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+namespace hortator {
+
+/// Named values of an object, as they go into a checkpoint: numbers, strings, tensors. Names may have folders: "group/value".
+class HORTATOR_API StateDict {
+ public:
+  using Value = std::variant<std::int64_t, double, std::string, at::Tensor>;
+
+  /// Numbers of all kinds, bool, text and tensors. Putting a name again replaces it.
+  template <typename T>
+  void put(const std::string& name, const T& value) {
+    put_value(name, to_value(value));
+  }
+
+  /// The value under `name` in the type asked for; an error that names it when it is absent or of another kind.
+  template <typename T>
+  T get(const std::string& name) const {
+    if constexpr (std::is_same_v<T, at::Tensor> || std::is_same_v<T, std::string>) {
+      return get_as<T>(name);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return static_cast<T>(get_as<double>(name));
+    } else {
+      static_assert(std::is_integral_v<T>, "a StateDict holds numbers, bool, std::string and tensors");
+      return static_cast<T>(get_as<std::int64_t>(name));
+    }
+  }
+
+  bool contains(const std::string& name) const { return values_.contains(name); }
+  bool empty() const { return values_.empty(); }
+  const std::map<std::string, Value>& values() const { return values_; }
+
+  /// Everything of `part`, its names put under "prefix/".
+  void put_all(const std::string& prefix, const StateDict& part);
+  /// The values whose names begin with "prefix/", without it.
+  StateDict under(const std::string& prefix) const;
+
+ private:
+  template <typename T>
+  static Value to_value(const T& value) {
+    if constexpr (std::is_same_v<T, at::Tensor>) {
+      return value;
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return static_cast<double>(value);
+    } else if constexpr (std::is_integral_v<T>) {
+      return static_cast<std::int64_t>(value);
+    } else {
+      static_assert(std::is_convertible_v<T, std::string_view>, "a StateDict holds numbers, bool, text and tensors");
+      return std::string(std::string_view(value));
+    }
+  }
+  void put_value(const std::string& name, Value value);
+  template <typename T>
+  T get_as(const std::string& name) const;
+
+  std::map<std::string, Value> values_;
+};
+
+/// What an object of the user's is saved into and loaded from.
+using StateWriter = StateDict;
+using StateReader = StateDict;
+
+}  // namespace hortator

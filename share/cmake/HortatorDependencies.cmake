@@ -1,0 +1,36 @@
+# Everything that the build stands on, each with an error that names the cure.
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+find_package(LibTorch 2.11)
+if(NOT LibTorch_FOUND)
+  message(FATAL_ERROR "LibTorch 2.11 or newer was not found (needed for tensors and autograd). Set LIBTORCH to an unpacked LibTorch, "
+                      "activate a Python that has torch, or run ./jobs/quickstart.sh, which fetches it into .deps/.")
+endif()
+add_feature_info(LibTorch LibTorch_FOUND "${LibTorch_VERSION} by ${LibTorch_SOURCE}: ${LibTorch_ROOT_DIR}")
+
+find_package(MPI COMPONENTS C)
+if(NOT MPI_C_FOUND)
+  message(FATAL_ERROR "MPI was not found (it starts the ranks and carries CPU tensors). Load the MPI module of your site, or install "
+                      "libopenmpi-dev (Debian, Ubuntu) or openmpi-devel (Rocky), then configure again.")
+endif()
+# The C++ bindings of old MPIs are neither needed nor wanted at link time.
+add_library(hortator_mpi_c INTERFACE)
+target_link_libraries(hortator_mpi_c INTERFACE MPI::MPI_C)
+target_compile_definitions(hortator_mpi_c INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+add_feature_info(MPI MPI_C_FOUND "standard ${MPI_C_VERSION}: ${MPIEXEC_EXECUTABLE}")
+
+include(HortatorHdf5)
+
+find_package(Boost 1.66 COMPONENTS program_options)
+if(NOT Boost_PROGRAM_OPTIONS_FOUND)
+  message(FATAL_ERROR "Boost.Program_options was not found (the hortator command reads its options with it). Load your site's Boost "
+                      "module, or install libboost-program-options-dev (Debian, Ubuntu) or boost-devel (Rocky).")
+endif()
+find_package(nlohmann_json 3.7)
+if(NOT nlohmann_json_FOUND)
+  message(FATAL_ERROR "nlohmann-json was not found (failure.json and --json are written with it). Install nlohmann-json3-dev (Debian, "
+                      "Ubuntu) or json-devel (Rocky), or set nlohmann_json_DIR.")
+endif()
+
+include(HortatorCuda)

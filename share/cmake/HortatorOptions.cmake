@@ -1,0 +1,46 @@
+# What a user may choose, and what holds for every target.
+set(HORTATOR_WITH_CUDA AUTO CACHE STRING "CUDA devices and NCCL: AUTO (on when all parts are found), ON (their absence is an error), OFF")
+set_property(CACHE HORTATOR_WITH_CUDA PROPERTY STRINGS AUTO ON OFF)
+option(HORTATOR_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(HORTATOR_BUILD_EXAMPLES "Build the example programs" ${PROJECT_IS_TOP_LEVEL})
+option(HORTATOR_WARNINGS_AS_ERRORS "Treat compiler warnings as errors" OFF)
+set(HORTATOR_SANITIZER "" CACHE STRING "Sanitizer to build with: empty, address or thread")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+
+# A compiler cache only understands precompiled headers when told that their time stamps and macros do not matter.
+find_program(HORTATOR_CCACHE ccache)
+mark_as_advanced(HORTATOR_CCACHE)
+if(HORTATOR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${HORTATOR_CCACHE})
+endif()
+add_feature_info(ccache HORTATOR_CCACHE "compiler cache: ${HORTATOR_CCACHE}")
+
+# Flags of our own targets, never imposed on consumers.
+add_library(hortator_flags INTERFACE)
+target_compile_options(hortator_flags INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(hortator_flags INTERFACE -fpch-preprocess)
+endif()
+if(HORTATOR_WARNINGS_AS_ERRORS)
+  target_compile_options(hortator_flags INTERFACE -Werror)
+endif()
+if(HORTATOR_SANITIZER)
+  target_compile_options(hortator_flags INTERFACE -fsanitize=${HORTATOR_SANITIZER} -fno-omit-frame-pointer -g1)
+  target_link_options(hortator_flags INTERFACE -fsanitize=${HORTATOR_SANITIZER})
+endif()

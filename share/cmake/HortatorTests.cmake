@@ -1,0 +1,41 @@
+# hortator_add_test(name SOURCES file... RANKS n... [LINKS target...] [LABELS label...] [TIMEOUT seconds])
+# One Catch2 program, run once a rank count as name.np<n>, with the labels npN and those given.
+find_package(Catch2 REQUIRED)
+add_library(hortator_test_main STATIC "${PROJECT_SOURCE_DIR}/tests/support/mpi_main.cpp")
+target_include_directories(hortator_test_main PUBLIC "${PROJECT_SOURCE_DIR}/tests")
+target_link_libraries(hortator_test_main PRIVATE hortator_flags PUBLIC Catch2::Catch2 hortator_mpi_c)
+if(Catch2_VERSION VERSION_LESS 3)
+  target_compile_definitions(hortator_test_main PUBLIC HORTATOR_CATCH2_V2)
+endif()
+
+# Ranks outnumber cores on small machines: they must yield while they wait, and threads must not multiply.
+set(HORTATOR_TEST_ENVIRONMENT
+    OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+    OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
+    OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_base_warn_component_unused=0)
+
+function(hortator_mpi_test name ranks)
+  cmake_parse_arguments(PARSE_ARGV 2 test "" "TIMEOUT;WORKING_DIRECTORY" "COMMAND;LABELS;ENVIRONMENT")
+  if(NOT test_TIMEOUT)
+    set(test_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} ${test_COMMAND})
+  set_tests_properties(${name} PROPERTIES
+    LABELS "np${ranks};${test_LABELS}" PROCESSORS ${ranks} TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};${test_ENVIRONMENT}")
+  if(test_WORKING_DIRECTORY)
+    set_tests_properties(${name} PROPERTIES WORKING_DIRECTORY "${test_WORKING_DIRECTORY}")
+  endif()
+endfunction()
+
+function(hortator_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 test "" "TIMEOUT" "SOURCES;RANKS;LINKS;LABELS")
+  add_executable(test_${name} ${test_SOURCES})
+  target_link_libraries(test_${name} PRIVATE hortator_flags hortator_test_main ${test_LINKS})
+  set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  foreach(ranks IN LISTS test_RANKS)
+    set(work "${PROJECT_BINARY_DIR}/tests/work/${name}.np${ranks}")
+    file(MAKE_DIRECTORY "${work}")
+    hortator_mpi_test(${name}.np${ranks} ${ranks} COMMAND $<TARGET_FILE:test_${name}>
+                      LABELS ${test_LABELS} TIMEOUT ${test_TIMEOUT} WORKING_DIRECTORY "${work}")
+  endforeach()
+endfunction()

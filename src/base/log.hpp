@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/text.hpp"
+
+/// Lines for people on standard error: information from the main rank only, warnings from every rank, each with [rank/host].
+namespace hortator::log {
+
+/// Who speaks. Set once the ranks are known; until then lines carry no prefix.
+void set_identity(int rank, std::string_view host);
+
+void write_info(std::string_view line);
+void write_warning(std::string_view line);
+
+template <typename... Parts>
+void info(const Parts&... parts) {
+  write_info(text::concat(parts...));
+}
+
+template <typename... Parts>
+void warn(const Parts&... parts) {
+  write_warning(text::concat(parts...));
+}
+
+}  // namespace hortator::log

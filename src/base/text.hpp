@@ -1,0 +1,52 @@
+#pragma once
+
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Text for people. (GCC 12 has no std::format.)
+namespace hortator::text {
+
+/// The arguments one after the other, as a stream would print them.
+template <typename... Parts>
+std::string concat(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return std::move(out).str();
+}
+
+template <typename Range>
+std::string join(const Range& parts, std::string_view separator = ", ") {
+  std::ostringstream out;
+  bool first = true;
+  for (const auto& part : parts) {
+    if (!first) out << separator;
+    out << part;
+    first = false;
+  }
+  return std::move(out).str();
+}
+
+/// "'name'"
+std::string quote(std::string_view name);
+
+/// "3 ranks", "1 rank"
+std::string count(long long number, std::string_view noun);
+
+/// The entry of `known` that `word` most likely meant, or nothing when none is near.
+std::string nearest(std::string_view word, std::span<const std::string> known);
+
+/// "did you mean 'x'?" or "known are a, b, c"
+std::string suggestion(std::string_view word, std::span<const std::string> known);
+
+/// The last part of a path: "bin/train" gives "train".
+std::string_view file_name(std::string_view path);
+
+std::vector<std::string> split(std::string_view text, char separator);
+
+/// The whole of `text` as a number; nothing else is accepted.
+bool parse_integer(std::string_view text, long long& value);
+
+}  // namespace hortator::text

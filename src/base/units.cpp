@@ -1,0 +1,43 @@
+#include "base/units.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace hortator::units {
+namespace {
+
+template <typename... Args>
+std::string print(const char* format, Args... args) {
+  std::array<char, 64> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), format, args...);
+  return buffer.data();
+}
+
+}  // namespace
+
+std::string bytes(std::uint64_t count) {
+  static constexpr std::array<const char*, 6> names = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  if (count < 1024) return print("%llu B", static_cast<unsigned long long>(count));
+  double value = static_cast<double>(count);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < names.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return print("%.1f %s", value, names[unit]);
+}
+
+std::string duration(std::chrono::duration<double> time) {
+  const double seconds = time.count();
+  if (!std::isfinite(seconds) || seconds < 0) return "?";
+  if (seconds < 1) return print("%.1f ms", seconds * 1e3);
+  if (seconds < 60) return print("%.1f s", seconds);
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 3600) return print("%lld min %02lld s", whole / 60, whole % 60);
+  return print("%lld h %02lld min", whole / 3600, whole % 3600 / 60);
+}
+
+std::string number(double value) { return print("%.3g", value); }
+
+}  // namespace hortator::units

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+/// Numbers with their units, as people read them.
+namespace hortator::units {
+
+/// "512 B", "1.5 KiB", "3.2 GiB"
+std::string bytes(std::uint64_t count);
+
+/// "0.8 ms", "12 s", "3 min 20 s", "2 h 05 min"
+std::string duration(std::chrono::duration<double> time);
+
+/// Three significant digits: "0.0123", "4.56", "789"
+std::string number(double value);
+
+}  // namespace hortator::units

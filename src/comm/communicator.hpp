@@ -1,0 +1,39 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "comm/reduce_op.hpp"
+#include "comm/work.hpp"
+
+namespace hortator::comm {
+
+/// Collectives on tensors. Every verb is @collective: all ranks, the same order, the same shapes and types.
+/// Tensors may have any strides; results are written in place. Any number of elements, zero included.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string_view name() const = 0;  ///< "self", "mpi"
+
+  /// `tensor` becomes the reduction over all ranks, bitwise the same on each.
+  virtual Work all_reduce(at::Tensor tensor, ReduceOp op) = 0;
+  /// `input` is size() equal parts along dimension 0; `output` becomes the reduction of this rank's part.
+  virtual Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) = 0;
+  /// `output` becomes the inputs of all ranks along dimension 0, in rank order.
+  virtual Work all_gather(at::Tensor output, const at::Tensor& input) = 0;
+  virtual Work broadcast(at::Tensor tensor, int root) = 0;
+  virtual void barrier() = 0;
+
+  /// Memory in which this back end works fastest (no copy in, no copy out).
+  virtual at::Tensor allocate(std::int64_t elements, at::ScalarType type) = 0;
+  /// Ranks with the same color, ordered by key. @collective
+  virtual std::unique_ptr<Communicator> split(int color, int key) const = 0;
+};
+
+}  // namespace hortator::comm

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <utility>
+
+namespace hortator::comm {
+
+/// A collective under way. Its tensors belong to the back end until wait() returns; a Work that is dropped waits first.
+class Work {
+ public:
+  Work() = default;  ///< already done
+  explicit Work(std::function<void()> wait) : wait_(std::move(wait)) {}
+  ~Work() {
+    // A destructor must not throw; whoever cares for the error calls wait() itself.
+    try {
+      wait();
+    } catch (...) {
+    }
+  }
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  Work(Work&& other) noexcept : wait_(std::exchange(other.wait_, nullptr)) {}
+  Work& operator=(Work&& other) noexcept {
+    std::swap(wait_, other.wait_);
+    return *this;
+  }
+
+  /// Blocks until the result is there (CUDA: makes the current stream wait). Throws what went wrong.
+  void wait() {
+    if (auto pending = std::exchange(wait_, nullptr)) pending();
+  }
+
+ private:
+  std::function<void()> wait_;
+};
+
+}  // namespace hortator::comm

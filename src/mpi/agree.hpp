@@ -1,0 +1,39 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "mpi/communicator.hpp"
+
+/// How ranks leave a collective path: all together or not at all.
+namespace hortator::mpi {
+
+/// What a rank brings to an agreement: nothing, or the text of its problem.
+struct Verdict {
+  bool failed = false;
+  std::string problem;
+};
+
+/// Returns when no rank failed; otherwise every rank throws the problem of the lowest failing rank, named. @collective
+void agree(const Communicator& comm, const Verdict& mine);
+
+/// Runs fallible work of this rank, then agrees: either it worked on all ranks, or all throw the same error. @collective
+template <std::invocable Work>
+void all_or_none(const Communicator& comm, Work&& work) {
+  Verdict verdict;
+  try {
+    work();
+  } catch (const std::exception& error) {
+    verdict = {.failed = true, .problem = error.what()};
+  }
+  agree(comm, verdict);
+}
+
+/// Throws on all ranks, naming a rank that differs from rank 0, unless `value` is the same everywhere. `name` says what it is. @collective
+/// Costs one reduction of 16 bytes when all is well.
+void same_on_all(const Communicator& comm, std::string_view value, std::string_view name);
+
+}  // namespace hortator::mpi

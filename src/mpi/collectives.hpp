@@ -1,0 +1,80 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "mpi/communicator.hpp"
+#include "mpi/error.hpp"
+
+/// Collectives on host values: numbers, plain structs, strings, vectors. Every one of them is @collective over its communicator.
+namespace hortator::mpi {
+
+template <typename T>
+concept Number = std::is_arithmetic_v<T>;
+template <typename T>
+concept Plain = std::is_trivially_copyable_v<T>;
+
+template <Number T>
+MPI_Datatype datatype() {
+  if constexpr (std::is_same_v<T, double>) return MPI_DOUBLE;
+  if constexpr (std::is_same_v<T, float>) return MPI_FLOAT;
+  if constexpr (std::is_same_v<T, bool>) return MPI_C_BOOL;
+  if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+    if constexpr (sizeof(T) == 8) return MPI_INT64_T;
+    if constexpr (sizeof(T) == 4) return MPI_INT32_T;
+    if constexpr (sizeof(T) == 2) return MPI_INT16_T;
+    if constexpr (sizeof(T) == 1) return MPI_INT8_T;
+  }
+  if constexpr (sizeof(T) == 8) return MPI_UINT64_T;
+  if constexpr (sizeof(T) == 4) return MPI_UINT32_T;
+  if constexpr (sizeof(T) == 2) return MPI_UINT16_T;
+  return MPI_UINT8_T;
+}
+
+void barrier(const Communicator& comm);
+void broadcast_bytes(const Communicator& comm, void* data, std::size_t bytes, int root);
+void all_gather_bytes(const Communicator& comm, const void* mine, void* all, std::size_t bytes);
+
+template <Number T>
+T all_reduce(const Communicator& comm, T value, MPI_Op op) {
+  T result{};
+  check(MPI_Allreduce(&value, &result, 1, datatype<T>(), op, comm.get()), "MPI_Allreduce");
+  return result;
+}
+
+/// The sum over the ranks before this one; zero on the first.
+template <Number T>
+T sum_before(const Communicator& comm, T value) {
+  T result{};
+  check(MPI_Exscan(&value, &result, 1, datatype<T>(), MPI_SUM, comm.get()), "MPI_Exscan");
+  return comm.rank() == 0 ? T{} : result;
+}
+
+template <Plain T>
+T broadcast(const Communicator& comm, T value, int root = 0) {
+  broadcast_bytes(comm, &value, sizeof(T), root);
+  return value;
+}
+
+std::string broadcast(const Communicator& comm, std::string_view value, int root = 0);
+
+template <Plain T>
+std::vector<T> all_gather(const Communicator& comm, const T& value) {
+  std::vector<T> all(static_cast<std::size_t>(comm.size()));
+  all_gather_bytes(comm, &value, all.data(), sizeof(T));
+  return all;
+}
+
+/// The strings of all ranks, in rank order, on every rank: for small texts and error reports only.
+std::vector<std::string> all_gather(const Communicator& comm, std::string_view value);
+
+/// The strings of all ranks on `root`, nothing elsewhere.
+std::vector<std::string> gather(const Communicator& comm, std::string_view value, int root = 0);
+
+}  // namespace hortator::mpi

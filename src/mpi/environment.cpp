@@ -1,0 +1,84 @@
+#include "mpi/environment.hpp"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "base/text.hpp"
+#include "mpi/error.hpp"
+
+namespace hortator::mpi {
+namespace {
+
+// The main thread and a thread of ours call MPI, never both at once.
+constexpr int needed_level = MPI_THREAD_SERIALIZED;
+
+std::string level_name(int level) {
+  if (level == MPI_THREAD_SINGLE) return "MPI_THREAD_SINGLE";
+  if (level == MPI_THREAD_FUNNELED) return "MPI_THREAD_FUNNELED";
+  if (level == MPI_THREAD_SERIALIZED) return "MPI_THREAD_SERIALIZED";
+  return "MPI_THREAD_MULTIPLE";
+}
+
+bool& is_ours() {
+  static bool ours = false;
+  return ours;
+}
+
+bool flag(int (*query)(int*)) {
+  int value = 0;
+  query(&value);
+  return value != 0;
+}
+
+}  // namespace
+
+bool is_usable() { return flag(MPI_Initialized) && !flag(MPI_Finalized); }
+
+void ensure_initialized() {
+  if (flag(MPI_Finalized)) {
+    throw MpiError({.what = "MPI was finalised before Hortator started",
+                    .why = "MPI cannot be started twice in a process",
+                    .hint = "create Accelerator and State before MPI_Finalize"});
+  }
+  int level = MPI_THREAD_SINGLE;
+  if (!flag(MPI_Initialized)) {
+    check(MPI_Init_thread(nullptr, nullptr, needed_level, &level), "MPI_Init_thread");
+    is_ours() = true;
+  } else {
+    check(MPI_Query_thread(&level), "MPI_Query_thread");
+  }
+  if (level < needed_level) {
+    throw MpiError({.what = "MPI offers only " + level_name(level) + ", Hortator needs " + level_name(needed_level),
+                    .why = "communication runs beside the backward pass on a thread of its own",
+                    .hint = "initialise with MPI_Init_thread(..., " + level_name(needed_level) + ", ...)"});
+  }
+}
+
+void finalize_if_ours() {
+  if (!is_ours() || !is_usable()) return;
+  is_ours() = false;
+  MPI_Finalize();
+}
+
+void abort_job(int exit_code) {
+  if (is_usable()) MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::_Exit(exit_code);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return std::string(text::split(name.data(), '.').front());
+}
+
+std::string library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> words{};
+  int length = 0;
+  MPI_Get_library_version(words.data(), &length);
+  return text::split(text::split(words.data(), ',').front(), '\n').front();
+}
+
+}  // namespace hortator::mpi

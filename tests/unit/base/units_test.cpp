@@ -1,0 +1,19 @@
+#include "base/units.hpp"
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+using std::chrono::duration;
+
+TEST_CASE("bytes, times and numbers as people read them") {
+  CHECK(units::bytes(0) == "0 B");
+  CHECK(units::bytes(1023) == "1023 B");
+  CHECK(units::bytes(1536) == "1.5 KiB");
+  CHECK(units::bytes(std::uint64_t{3} << 30) == "3.0 GiB");
+  CHECK(units::duration(duration<double>(0.0008)) == "0.8 ms");
+  CHECK(units::duration(duration<double>(12.34)) == "12.3 s");
+  CHECK(units::duration(duration<double>(200)) == "3 min 20 s");
+  CHECK(units::duration(duration<double>(7500)) == "2 h 05 min");
+  CHECK(units::duration(duration<double>(-1)) == "?");
+  CHECK(units::number(0.012345) == "0.0123");
+}

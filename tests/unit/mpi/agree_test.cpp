@@ -1,0 +1,64 @@
+#include "mpi/agree.hpp"
+
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+namespace {
+std::string thrown_text(const std::function<void()>& work, std::optional<int>& rank) {
+  try {
+    work();
+  } catch (const Error& error) {
+    rank = error.rank();
+    return error.what();
+  }
+  return "";
+}
+}  // namespace
+
+TEST_CASE("work that succeeds everywhere passes") {
+  const auto comm = mpi::Communicator::world();
+  int done = 0;
+  mpi::all_or_none(comm, [&] { ++done; });
+  CHECK(done == 1);
+}
+
+TEST_CASE("work that fails on any one rank throws on all, with that rank's problem") {
+  const auto comm = mpi::Communicator::world();
+  for (int culprit = 0; culprit < comm.size(); ++culprit) {
+    std::optional<int> rank;
+    const auto text = thrown_text(
+        [&] {
+          mpi::all_or_none(comm, [&] {
+            if (comm.rank() == culprit) throw std::runtime_error(text::concat("no file on ", culprit));
+          });
+        },
+        rank);
+    CHECK(text == text::concat("no file on ", culprit));
+    CHECK(rank == culprit);
+  }
+}
+
+TEST_CASE("work that fails on all ranks names the lowest") {
+  const auto comm = mpi::Communicator::world();
+  std::optional<int> rank;
+  const auto text = thrown_text(
+      [&] { mpi::all_or_none(comm, [&] { throw std::runtime_error(text::concat("bad on ", comm.rank())); }); }, rank);
+  CHECK(text == "bad on 0");
+  CHECK(rank == 0);
+}
+
+TEST_CASE("values that differ are named, on all ranks") {
+  const auto comm = mpi::Communicator::world();
+  mpi::same_on_all(comm, "1.0", "the version");
+  if (comm.size() == 1) return;
+  std::optional<int> rank;
+  const auto text =
+      thrown_text([&] { mpi::same_on_all(comm, comm.rank() == comm.size() - 1 ? "2.0" : "1.0", "the version"); }, rank);
+  CHECK_THAT(text, ContainsSubstring("the version differs between ranks: rank 0 has '1.0'"));
+  CHECK_THAT(text, ContainsSubstring("has '2.0'"));
+  CHECK(rank == comm.size() - 1);
+}

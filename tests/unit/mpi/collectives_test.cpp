@@ -1,0 +1,46 @@
+#include "mpi/collectives.hpp"
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+TEST_CASE("numbers are reduced in their own type") {
+  const auto comm = mpi::Communicator::world();
+  const int n = comm.size();
+  CHECK(mpi::all_reduce(comm, comm.rank() + 1, MPI_SUM) == n * (n + 1) / 2);
+  CHECK(mpi::all_reduce(comm, 0.5 * comm.rank(), MPI_MAX) == 0.5 * (n - 1));
+  CHECK(mpi::all_reduce(comm, std::uint64_t{1} << 63, MPI_MIN) == std::uint64_t{1} << 63);
+  CHECK(mpi::all_reduce(comm, comm.rank() == n - 1, MPI_LOR));
+  CHECK(mpi::sum_before(comm, 2) == 2 * comm.rank());
+}
+
+TEST_CASE("plain structs and texts are broadcast from any root") {
+  const auto comm = mpi::Communicator::world();
+  struct Pair {
+    int a;
+    double b;
+  };
+  for (int root = 0; root < comm.size(); ++root) {
+    const bool mine = comm.rank() == root;
+    const auto pair = mpi::broadcast(comm, mine ? Pair{root, 0.5} : Pair{-1, -1}, root);
+    CHECK(pair.a == root);
+    CHECK(pair.b == 0.5);
+    CHECK(mpi::broadcast(comm, mine ? std::string_view("the root's") : std::string_view("x"), root) == "the root's");
+    CHECK(mpi::broadcast(comm, std::string_view(mine ? "" : "other"), root).empty());
+  }
+}
+
+TEST_CASE("texts of different lengths are gathered in rank order") {
+  const auto comm = mpi::Communicator::world();
+  const std::string mine(static_cast<std::size_t>(comm.rank() * 3), static_cast<char>('a' + comm.rank()));
+  const auto all = mpi::all_gather(comm, std::string_view(mine));
+  REQUIRE(all.size() == static_cast<std::size_t>(comm.size()));
+  for (int r = 0; r < comm.size(); ++r) {
+    CHECK(all[static_cast<std::size_t>(r)] == std::string(static_cast<std::size_t>(r * 3), static_cast<char>('a' + r)));
+  }
+  const int root = comm.size() - 1;
+  const auto at_root = mpi::gather(comm, std::string_view(mine), root);
+  CHECK(at_root.size() == (comm.rank() == root ? static_cast<std::size_t>(comm.size()) : 0U));
+  if (comm.rank() == root) CHECK(at_root == all);
+  CHECK(mpi::all_gather<int>(comm, comm.rank()).back() == root);
+}
