@@ -85,10 +85,10 @@ distribution() {
 
 # packages_of LIST CAPABILITY...: the packages that bring them
 packages_of() {
-  local list=$1 c
+  local list=$1
   shift
   [ -r "$list" ] || return 0
-  for c in "$@"; do awk -v c="$c" '$1 == c { $1 = ""; print }' "$list"; done | xargs -r
+  awk -v wanted=" $* " 'index(wanted, " " $1 " ") { for (i = 2; i <= NF; i++) { printf "%s%s", gap, $i; gap = " " } }' "$list"
 }
 
 # Prints the command that makes us root, nothing if we are; fails where we may not.

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# The room rules: what they allow and what they refuse.
+set -euo pipefail
+# shellcheck source=tests/setup/support.sh
+. "$(dirname "$0")/support.sh"
+command -v git >/dev/null || { echo 'skipped: git is not here'; exit 77; }
+
+cd "$scratch"
+git init -q .
+mkdir -p .ci
+cp -r "$source_tree/.ci/checks" .ci
+
+# judge FILE INCLUDE: runs the check on a tree of this one file
+judge() {
+  rm -rf src include
+  mkdir -p "$(dirname "$1")"
+  echo "#include $2" >"$1"
+  git add -A
+  run .ci/checks/rooms.sh
+}
+allowed() { judge "$@"; [ "$code" = 0 ] || wrong "$1 may include $2"; }
+refused() { judge "$@"; [ "$code" != 0 ] || wrong "$1 must not include $2"; expect_line "$1:1: .*$2"; }
+
+allowed src/comm/bucket.cpp '"mpi/agree.hpp"'
+allowed src/comm/bucket.cpp '"comm/work.hpp"'
+allowed src/train/reducer.cpp '"io/file.hpp"' # train -> shard -> io
+allowed src/accelerator/accelerator.cpp '"base/text.hpp"'
+allowed src/base/text.cpp '<hortator/error.hpp>'
+allowed src/base/text.cpp '<c10/util/Half.h>'
+refused src/base/text.cpp '"mpi/agree.hpp"'
+refused src/mpi/agree.cpp '"runtime/launcher.hpp"'
+refused src/train/reducer.cpp '"data/sampler.hpp"'
+refused src/train/reducer.cpp '"checkpoint/plan.hpp"'
+refused src/data/loader.cpp '"train/reducer.hpp"'
+refused src/data/loader.cpp '"checkpoint/plan.hpp"'
+refused src/checkpoint/plan.cpp '"data/sampler.hpp"'
+refused src/checkpoint/plan.cpp '"train/reducer.hpp"'
+refused src/attic/old.cpp '<vector>'
+
+allowed src/mpi/agree.cpp '<mpi.h>'
+allowed src/comm/mpi_communicator.cpp '<mpi.h>'
+allowed src/comm/node_window.cpp '<mpi.h>'
+allowed src/io/file.cpp '<hdf5.h>'
+allowed src/comm/nccl_communicator.cpp '<nccl.h>'
+refused src/comm/communicator.cpp '<mpi.h>'
+refused src/train/reducer.cpp '<mpi.h>'
+refused src/comm/mpi_communicator.cpp '<nccl.h>'
+refused src/checkpoint/writer.cpp '<hdf5.h>'
+refused include/hortator/hortator.hpp '<mpi.h>'
