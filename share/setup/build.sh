@@ -24,12 +24,14 @@ build_jobs() {
 }
 
 configure_and_build() {
-  local stamp=$build/configured-from now
+  local stamp=$build/configured-from now before fresh=()
   now=$(configuration)
-  if [ "$(cat "$stamp" 2>/dev/null)" != "$now" ]; then
-    rm -f "$stamp"
-    (cd "$root" && cmake --preset "$preset" --fresh)
-    printf '%s\n' "$now" >"$stamp"  # last: an interrupted configuration is made again
+  before=$(cat "$stamp" 2>/dev/null) || before=''
+  if [ "$before" != "$now" ]; then
+    # what CMake remembers of another compiler or library must go; the stamp comes last: an interrupted configuration is made again
+    if [ -n "$before" ]; then fresh=(--fresh); fi
+    (cd "$root" && cmake --preset "$preset" "${fresh[@]}")
+    printf '%s\n' "$now" >"$stamp"
   fi
   cmake --build "$build" -j "$(build_jobs)"
   [ -z "$prefix" ] || { cmake --install "$build" --prefix "$prefix" >/dev/null; say "installed into $prefix"; }
