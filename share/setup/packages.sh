@@ -108,9 +108,12 @@ install_packages() {
   # shellcheck disable=SC2086  # $sudo is one or two words, or none
   if command -v apt-get >/dev/null; then
     local apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3"
-    # an installation that was interrupted before is finished first
-    [ -z "$(dpkg --audit)" ] || $sudo env DEBIAN_FRONTEND=noninteractive dpkg --configure -a </dev/null
     $apt update </dev/null
+    # an installation that was interrupted before is finished first
+    if [ -n "$(dpkg --audit)" ]; then
+      $sudo env DEBIAN_FRONTEND=noninteractive dpkg --configure -a </dev/null >/dev/null || true
+      $apt install -y --fix-broken --no-install-recommends </dev/null >/dev/null
+    fi
     $apt install -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" </dev/null >/dev/null
   elif command -v dnf >/dev/null; then
     # parallel HDF5, Catch2 and JSON live in EPEL and CRB
