@@ -56,7 +56,7 @@ with zipfile.ZipFile(os.path.join(sys.argv[1], "hortator_probe-1.0-py3-none-any.
 PY
 python3 "$scratch/server.py" "$scratch/index" &
 server=$!
-trap 'kill "$server" 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'kill "$server" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 for _ in $(seq 100); do [ ! -e "$scratch/index/port" ] || break; sleep 0.1; done
 
 wheel=hortator_probe-1.0-py3-none-any.whl
