@@ -23,4 +23,5 @@ done)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 sed -E 's/ -(fpch-preprocess|Winvalid-pch)\b//g; s/ -include [^ ]*cmake_pch\.hxx//g' "$commands" >"$folder/compile_commands.json"
-printf '%s\0' "${changed[@]:0:$most}" | xargs -0 -n 1 -P "$(nproc)" "$tool" -p "$folder" --quiet --extra-arg=-Wno-unknown-warning-option
+printf '%s\0' "${changed[@]:0:$most}" | xargs -0 -n 1 -P "$(nproc)" "$tool" -p "$folder" --quiet --extra-arg=-Wno-unknown-warning-option 2>&1 |
+  { grep -vE '^[0-9]+ warnings? generated\.$' || true; }
