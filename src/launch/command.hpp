@@ -12,8 +12,8 @@ namespace hortator::launch {
 /// Where the launch happens; whoever asks the machine fills it in.
 struct Facts {
   bool in_slurm = false;  ///< inside a Slurm allocation: srun starts the ranks, on all its nodes
-  std::optional<int>
-      cpus_per_task;  ///< of that allocation; srun does not take it over from sbatch by itself (since 22.05)
+  /// Of that allocation: srun does not take it over from sbatch by itself (since Slurm 22.05).
+  std::optional<int> cpus_per_task = {};
   bool in_other_batch_job = false;  ///< PBS, LSF, ...: mpirun learns the nodes and their slots from the scheduler
   bool is_root = false;
   MpiFlavor mpi = MpiFlavor::other;
