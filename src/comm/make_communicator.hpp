@@ -1,0 +1,20 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <memory>
+
+#include "comm/communicator.hpp"
+#include "mpi/communicator.hpp"
+
+namespace hortator::comm {
+
+enum class Checks { off, on };
+
+/// The back end for tensors on `device` over the ranks of `world`, or an error that says why there is none. @collective
+std::unique_ptr<Communicator> make_communicator(const mpi::Communicator& world, c10::Device device, Checks checks);
+
+/// HORTATOR_DEBUG=1 asks for checks.
+Checks checks_from_environment();
+
+}  // namespace hortator::comm

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "comm/communicator.hpp"
+#include "mpi/communicator.hpp"
+
+namespace hortator::comm {
+
+/// CPU tensors over MPI. Data with gaps is packed first; what is longer than MPI counts goes in several calls.
+class MpiCommunicator final : public Communicator {
+ public:
+  /// MPI counts are int, and some libraries overflow on bytes before that.
+  static constexpr std::int64_t default_piece = std::int64_t{1} << 28;
+
+  explicit MpiCommunicator(mpi::Communicator comm, std::int64_t piece_elements = default_piece)
+      : comm_(std::move(comm)), piece_(piece_elements) {}
+
+  int rank() const override { return comm_.rank(); }
+  int size() const override { return comm_.size(); }
+  std::string_view name() const override { return "mpi"; }
+
+  Work all_reduce(at::Tensor tensor, ReduceOp op) override;
+  Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;
+  Work all_gather(at::Tensor output, const at::Tensor& input) override;
+  Work broadcast(at::Tensor tensor, int root) override;
+  void barrier() override;
+
+  at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
+  std::unique_ptr<Communicator> split(int color, int key) const override;
+
+ private:
+  void broadcast_packed(const at::Tensor& packed, int root);
+
+  mpi::Communicator comm_;
+  std::int64_t piece_;
+};
+
+}  // namespace hortator::comm

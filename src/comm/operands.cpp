@@ -1,0 +1,42 @@
+#include "comm/operands.hpp"
+
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+
+namespace hortator::comm {
+
+std::string describe(const at::Tensor& tensor) {
+  if (!tensor.defined()) return "undefined tensor";
+  return text::concat(tensor.scalar_type(), " [", text::join(tensor.sizes()), "]");
+}
+
+void check_operand(const at::Tensor& tensor, c10::DeviceType device, std::string_view operation, std::string_view backend) {
+  const auto refuse = [&](const std::string& what, const std::string& hint) {
+    throw UsageError({.what = text::concat(operation, " got ", what),
+                      .why = text::concat("the ", backend, " communicator cannot carry it"),
+                      .hint = hint});
+  };
+  if (!tensor.defined()) refuse("an undefined tensor", "pass a tensor on every rank, an empty one where there is nothing");
+  if (tensor.layout() != at::kStrided) refuse(text::concat("a tensor of layout ", tensor.layout()), "make it dense first");
+  if (tensor.device().type() != device) {
+    refuse(text::concat("a tensor on ", tensor.device(), ": ", describe(tensor)), text::concat("move it to ", device, " first"));
+  }
+}
+
+void check_reducible(at::ScalarType type, ReduceOp op) {
+  if (op == ReduceOp::mean && !at::isFloatingType(type)) {
+    throw UsageError({.what = text::concat("a mean of ", type, " was asked for"),
+                      .why = "whole numbers have no exact mean",
+                      .hint = "convert to a floating type first, or reduce with sum"});
+  }
+}
+
+void check_parts(const at::Tensor& whole, const at::Tensor& part, int parts, std::string_view operation) {
+  if (whole.numel() != part.numel() * parts || whole.scalar_type() != part.scalar_type()) {
+    throw UsageError({.what = text::concat(operation, " got a whole of ", describe(whole), " and a part of ", describe(part)),
+                      .why = text::concat("the whole must hold ", text::count(parts, "part"), " of the same type")});
+  }
+}
+
+}  // namespace hortator::comm

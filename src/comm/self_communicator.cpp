@@ -1,0 +1,47 @@
+#include "comm/self_communicator.hpp"
+
+#include <ATen/ops/empty.h>
+
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+#include "comm/operands.hpp"
+
+namespace hortator::comm {
+
+Work SelfCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
+  check_operand(tensor, tensor.defined() ? tensor.device().type() : at::kCPU, "all_reduce", name());
+  check_reducible(tensor.scalar_type(), op);
+  return {};
+}
+
+Work SelfCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) {
+  check_operand(input, output.device().type(), "reduce_scatter", name());
+  check_reducible(input.scalar_type(), op);
+  check_parts(input, output, 1, "reduce_scatter");
+  output.copy_(input.reshape(output.sizes()));
+  return {};
+}
+
+Work SelfCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
+  check_operand(input, output.device().type(), "all_gather", name());
+  check_parts(output, input, 1, "all_gather");
+  output.copy_(input.reshape(output.sizes()));
+  return {};
+}
+
+Work SelfCommunicator::broadcast(at::Tensor tensor, int root) {
+  check_operand(tensor, tensor.defined() ? tensor.device().type() : at::kCPU, "broadcast", name());
+  if (root != 0) {
+    throw UsageError({.what = text::concat("broadcast from rank ", root, " was asked for"), .why = "there is only rank 0"});
+  }
+  return {};
+}
+
+at::Tensor SelfCommunicator::allocate(std::int64_t elements, at::ScalarType type) {
+  return at::empty({elements}, at::TensorOptions().dtype(type).device(device_));
+}
+
+std::unique_ptr<Communicator> SelfCommunicator::split(int, int) const { return std::make_unique<SelfCommunicator>(device_); }
+
+}  // namespace hortator::comm

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "comm/communicator.hpp"
+
+namespace hortator::comm {
+
+/// One rank: every verb computes what it promises, so that no caller has to ask how many ranks there are. Any device.
+class SelfCommunicator final : public Communicator {
+ public:
+  explicit SelfCommunicator(c10::Device device) : device_(device) {}
+
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  std::string_view name() const override { return "self"; }
+
+  Work all_reduce(at::Tensor tensor, ReduceOp op) override;
+  Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;
+  Work all_gather(at::Tensor output, const at::Tensor& input) override;
+  Work broadcast(at::Tensor tensor, int root) override;
+  void barrier() override {}
+
+  at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
+  std::unique_ptr<Communicator> split(int color, int key) const override;
+
+ private:
+  c10::Device device_;
+};
+
+}  // namespace hortator::comm

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+
+namespace hortator::train {
+
+/// Calls back each time that backward has accumulated a parameter's gradient, for as long as it lives.
+/// A parameter has one slot for such a call: what the user had put there is still called, before ours.
+class GradientHook {
+ public:
+  GradientHook(const at::Tensor& parameter, std::function<void()> on_gradient);
+  ~GradientHook();
+  GradientHook(GradientHook&&) = default;
+  GradientHook& operator=(GradientHook&&) = default;
+
+ private:
+  // The slot belongs to the parameter, which may outlive us; emptying this disarms it without touching the user's object.
+  std::shared_ptr<std::function<void()>> armed_;
+};
+
+}  // namespace hortator::train

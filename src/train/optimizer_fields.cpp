@@ -1,0 +1,108 @@
+#include "train/optimizer_fields.hpp"
+
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
+
+#include <tuple>
+
+namespace hortator::train {
+namespace {
+
+using namespace torch::optim;
+
+template <typename AdamState>
+void visit_adam_state(AdamState& state, FieldVisitor& v) {
+  v.field("step", state.step());
+  v.field("exp_avg", state.exp_avg());
+  v.field("exp_avg_sq", state.exp_avg_sq());
+  v.field("max_exp_avg_sq", state.max_exp_avg_sq());
+}
+
+template <typename Options>
+void visit_adam_options(Options& options, FieldVisitor& v) {
+  v.field("lr", options.lr());
+  v.field("beta1", std::get<0>(options.betas()));
+  v.field("beta2", std::get<1>(options.betas()));
+  v.field("eps", options.eps());
+  v.field("weight_decay", options.weight_decay());
+  v.field("amsgrad", options.amsgrad());
+}
+
+void visit(AdamParamState& state, FieldVisitor& v) { visit_adam_state(state, v); }
+void visit(AdamWParamState& state, FieldVisitor& v) { visit_adam_state(state, v); }
+void visit(SGDParamState& state, FieldVisitor& v) { v.field("momentum_buffer", state.momentum_buffer()); }
+void visit(AdagradParamState& state, FieldVisitor& v) {
+  v.field("step", state.step());
+  v.field("sum", state.sum());
+}
+void visit(RMSpropParamState& state, FieldVisitor& v) {
+  v.field("step", state.step());
+  v.field("square_avg", state.square_avg());
+  v.field("momentum_buffer", state.momentum_buffer());
+  v.field("grad_avg", state.grad_avg());
+}
+
+void visit(AdamOptions& options, FieldVisitor& v) { visit_adam_options(options, v); }
+void visit(AdamWOptions& options, FieldVisitor& v) { visit_adam_options(options, v); }
+void visit(SGDOptions& options, FieldVisitor& v) {
+  v.field("lr", options.lr());
+  v.field("momentum", options.momentum());
+  v.field("dampening", options.dampening());
+  v.field("weight_decay", options.weight_decay());
+  v.field("nesterov", options.nesterov());
+}
+void visit(AdagradOptions& options, FieldVisitor& v) {
+  v.field("lr", options.lr());
+  v.field("lr_decay", options.lr_decay());
+  v.field("weight_decay", options.weight_decay());
+  v.field("initial_accumulator_value", options.initial_accumulator_value());
+  v.field("eps", options.eps());
+}
+void visit(RMSpropOptions& options, FieldVisitor& v) {
+  v.field("lr", options.lr());
+  v.field("alpha", options.alpha());
+  v.field("eps", options.eps());
+  v.field("weight_decay", options.weight_decay());
+  v.field("momentum", options.momentum());
+  v.field("centered", options.centered());
+}
+
+// Tries the types one after the other; exactly the type, so that a user's subclass with fields of its own is not taken for its base.
+template <typename... Types, typename Base>
+bool visit_first(Base& record, FieldVisitor& visitor) {
+  const auto try_one = [&]<typename T>(T*) {
+    if (typeid(record) != typeid(T)) return false;
+    visit(static_cast<T&>(record), visitor);
+    return true;
+  };
+  return (try_one(static_cast<Types*>(nullptr)) || ...);
+}
+
+template <typename State, typename Options>
+bool make_if(const OptimizerOptions& options, std::unique_ptr<OptimizerParamState>& state) {
+  if (typeid(options) == typeid(Options)) state = std::make_unique<State>();
+  return state != nullptr;
+}
+
+}  // namespace
+
+bool visit_fields(OptimizerParamState& state, FieldVisitor& visitor) {
+  return visit_first<AdamWParamState, AdamParamState, SGDParamState, RMSpropParamState, AdagradParamState>(state, visitor);
+}
+
+bool visit_fields(OptimizerOptions& options, FieldVisitor& visitor) {
+  return visit_first<AdamWOptions, AdamOptions, SGDOptions, RMSpropOptions, AdagradOptions>(options, visitor);
+}
+
+std::unique_ptr<OptimizerParamState> make_state(const OptimizerOptions& options) {
+  std::unique_ptr<OptimizerParamState> state;
+  make_if<AdamWParamState, AdamWOptions>(options, state) || make_if<AdamParamState, AdamOptions>(options, state) ||
+      make_if<SGDParamState, SGDOptions>(options, state) || make_if<RMSpropParamState, RMSpropOptions>(options, state) ||
+      make_if<AdagradParamState, AdagradOptions>(options, state);
+  return state;
+}
+
+}  // namespace hortator::train

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <torch/optim/optimizer.h>
+
+#include <hortator/state_dict.hpp>
+#include <map>
+#include <string>
+
+namespace hortator::train {
+
+/// What a parameter is called in a checkpoint: by its name in the model.
+using ParameterNames = std::map<const void*, std::string>;  // by TensorImpl
+
+/// Everything that `optimizer` remembers: "groups/<g>/<option>" and "state/<parameter>/<moment>". LibTorch's Adam, AdamW, SGD, RMSprop
+/// and Adagrad field by field; others (LBFGS, own ones) as the bytes of their own save(), under "opaque".
+StateDict save_optimizer(const torch::optim::Optimizer& optimizer, const ParameterNames& names);
+
+/// Restores it, into an optimizer over the same parameters. Nothing is changed when something does not fit.
+void load_optimizer(torch::optim::Optimizer& optimizer, const ParameterNames& names, const StateDict& state);
+
+}  // namespace hortator::train
