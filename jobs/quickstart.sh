@@ -27,3 +27,9 @@ say "training a small GPT on $ranks ranks; it stops on purpose half way"
 "${gpt[@]}" --stop-half-way
 say 'resuming from the checkpoint'
 "${gpt[@]}" --resume
+
+say 'done. what lies where, and what to try next:'
+echo "  $run/                    checkpoints and log
+  ./jobs/quickstart.sh --ranks 4      more ranks
+  ${build#"$root"/}/bin/gpt --help        the program's own options
+  ./tests/run.sh                      all tests"
