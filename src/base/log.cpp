@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <mutex>
+#include <utility>
 
 namespace hortator::log {
 namespace {
@@ -11,6 +12,7 @@ struct Speaker {
   std::mutex mutex;
   int rank = 0;
   std::string prefix;
+  std::function<void()> make_way;
 };
 
 Speaker& speaker() {
@@ -19,9 +21,14 @@ Speaker& speaker() {
 }
 
 // One write a line: lines of several ranks may interleave, but never within a line.
+void write_whole(FILE* stream, const std::string& line) {
+  if (speaker().make_way) speaker().make_way();
+  std::fwrite(line.data(), 1, line.size(), stream);
+  std::fflush(stream);
+}
+
 void write_line(std::string_view level, std::string_view line) {
-  std::string whole = text::concat(speaker().prefix, level, line, '\n');
-  std::fwrite(whole.data(), 1, whole.size(), stderr);
+  write_whole(stderr, text::concat(speaker().prefix, level, line, '\n'));
 }
 
 }  // namespace
@@ -40,6 +47,16 @@ void write_info(std::string_view line) {
 void write_warning(std::string_view line) {
   const std::scoped_lock lock(speaker().mutex);
   write_line("warning: ", line);
+}
+
+void print(std::string_view line) {
+  const std::scoped_lock lock(speaker().mutex);
+  write_whole(stdout, text::concat(line, '\n'));
+}
+
+void set_line_guard(std::function<void()> make_way) {
+  const std::scoped_lock lock(speaker().mutex);
+  speaker().make_way = std::move(make_way);
 }
 
 }  // namespace hortator::log

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "base/text.hpp"
 
-/// Lines for people on standard error: information from the main rank only, warnings from every rank, each with [rank/host].
+/// Lines for people on standard error: information from the main rank only, warnings from every rank, each with
+/// [rank/host].
 namespace hortator::log {
 
 /// Who speaks. Set once the ranks are known; until then lines carry no prefix.
@@ -13,6 +15,12 @@ void set_identity(int rank, std::string_view host);
 
 void write_info(std::string_view line);
 void write_warning(std::string_view line);
+/// A line of the program's own, on standard output, on whichever rank asks.
+void print(std::string_view line);
+
+/// Called before each of these lines: what stands on the terminal's last line (a progress bar) makes way. It must not
+/// log. Empty: none.
+void set_line_guard(std::function<void()> make_way);
 
 template <typename... Parts>
 void info(const Parts&... parts) {

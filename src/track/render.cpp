@@ -1,0 +1,119 @@
+#include "track/render.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "base/text.hpp"
+
+namespace hortator::track {
+namespace {
+
+constexpr int narrowest_bar = 5;
+constexpr int widest_bar = 30;
+constexpr std::string_view gap = "  ";
+
+template <typename... Args>
+std::string print(const char* format, Args... args) {
+  std::array<char, 64> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), format, args...);
+  return buffer.data();
+}
+
+bool starts_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
+
+int width_of(std::string_view text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), starts_character));
+}
+
+std::string cut(std::string text, int columns) {
+  int seen = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (starts_character(text[i]) && seen++ == columns) {
+      text.resize(i);
+      break;
+    }
+  }
+  return text;
+}
+
+// 36 s: "0:36", an hour and a bit: "1:02:03"
+std::string clock_text(double seconds) {
+  const long long whole = std::llround(seconds);
+  if (whole < 3600) return print("%lld:%02lld", whole / 60, whole % 60);
+  return print("%lld:%02lld:%02lld", whole / 3600, whole % 3600 / 60, whole % 60);
+}
+
+std::string value_text(double value) {
+  const bool is_whole = std::abs(value) < 1e9 && value == std::floor(value);
+  return print(is_whole ? "%.0f" : "%.4g", value);
+}
+
+std::string rate_text(double per_second) {
+  if (per_second >= 100) return print("%.0f/s", per_second);
+  if (per_second >= 1) return print("%.3g/s", per_second);
+  return print("%.3g s each", 1 / per_second);
+}
+
+std::string time_text(const Snapshot& now) {
+  const auto left = static_cast<double>(now.total - now.done) / now.per_second;
+  const bool can_tell = !now.is_over && now.per_second > 0 && left >= 0 && left < 1e9;
+  if (!can_tell) return clock_text(now.elapsed);
+  return text::concat(clock_text(now.elapsed), ", ", clock_text(left), " left");
+}
+
+double fraction(const Snapshot& now) {
+  if (now.total <= 0) return 1;
+  return std::clamp(static_cast<double>(now.done) / static_cast<double>(now.total), 0.0, 1.0);
+}
+
+// Rounded down: 100% is said only when it is true.
+std::string percent_text(const Snapshot& now, const char* format) {
+  return print(format, static_cast<int>(fraction(now) * 100));
+}
+
+std::string count_text(const Snapshot& now) { return text::concat(now.done, '/', now.total); }
+
+std::vector<std::string> details(const Snapshot& now) {
+  std::vector<std::string> parts;
+  if (now.per_second > 0) parts.push_back(rate_text(now.per_second));
+  parts.push_back(time_text(now));
+  for (const auto& [name, value] : now.values) parts.push_back(text::concat(name, ' ', value_text(value)));
+  return parts;
+}
+
+std::string bar(double fraction, int width) {
+  const int full = static_cast<int>(fraction * width);
+  std::string cells = "[";
+  for (int i = 0; i < width; ++i) cells += i < full ? '=' : i == full ? '>' : ' ';
+  return cells + ']';
+}
+
+// A title that ends a line, or starts a new one, would break the drawing.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  return text;
+}
+
+}  // namespace
+
+std::string bar_line(const Snapshot& now, int columns) {
+  std::string head = text::concat(one_line(now.title), now.title.empty() ? "" : " ", percent_text(now, "%3d%%"));
+  std::string tail = text::concat(gap, count_text(now));
+  for (const auto& part : details(now)) {
+    if (width_of(head) + width_of(tail) + width_of(part) + static_cast<int>(gap.size()) > columns) break;
+    tail.append(gap).append(one_line(part));
+  }
+  const int room = columns - width_of(head) - width_of(tail) - static_cast<int>(std::string_view(" []").size());
+  if (room >= narrowest_bar) head += ' ' + bar(fraction(now), std::min(room, widest_bar));
+  return cut(head + tail, std::max(columns, 0));
+}
+
+std::string log_line(const Snapshot& now) {
+  return one_line(text::concat(now.title, now.title.empty() ? "" : ": ", count_text(now),
+                               percent_text(now, " (%d%%), "), text::join(details(now))));
+}
+
+}  // namespace hortator::track

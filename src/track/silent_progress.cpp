@@ -1,0 +1,10 @@
+#include "track/silent_progress.hpp"
+
+namespace hortator::track {
+
+void SilentProgress::start(std::string_view /*title*/, std::int64_t /*total*/) {}
+void SilentProgress::advance() {}
+void SilentProgress::set(std::string_view /*name*/, Loggable /*value*/) {}
+void SilentProgress::finish() noexcept {}
+
+}  // namespace hortator::track
