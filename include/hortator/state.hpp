@@ -5,7 +5,6 @@
 #include <concepts>
 #include <functional>
 #include <hortator/export.hpp>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <sstream>

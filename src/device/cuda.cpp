@@ -1,0 +1,46 @@
+#include "device/cuda.hpp"
+
+#include <c10/cuda/CUDAFunctions.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+
+namespace hortator::device {
+namespace {
+
+cudaDeviceProp properties(int index) {
+  cudaDeviceProp result{};
+  const auto code = cudaGetDeviceProperties(&result, index);
+  if (code != cudaSuccess) {
+    throw Error({.what = text::concat("CUDA device ", index, " does not answer: ", cudaGetErrorString(code)),
+                 .why = "a rank cannot work without its device",
+                 .hint = "look at nvidia-smi on this node, or leave the node out of the job"});
+  }
+  return result;
+}
+
+}  // namespace
+
+bool is_built() { return true; }
+
+int visible_device_count() { return c10::cuda::device_count(); }
+
+std::string name(int index) { return properties(index).name; }
+
+std::string uuid(int index) {
+  const auto id = properties(index).uuid;
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    char pair[3];
+    std::snprintf(pair, sizeof pair, "%02x", static_cast<unsigned char>(id.bytes[i]));
+    text += pair;
+  }
+  return text;
+}
+
+void set_current(int index) { c10::cuda::set_device(static_cast<c10::DeviceIndex>(index)); }
+
+}  // namespace hortator::device

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+/// The CUDA devices that this process sees. In a build without CUDA, and on machines without driver or device, there
+/// are none.
+namespace hortator::device {
+
+bool is_built();  ///< was this library built with CUDA?
+
+/// 0 also where the driver is missing, too old or out of order: never throws.
+int visible_device_count();
+
+std::string name(int index);  ///< "NVIDIA H100 80GB HBM3"
+/// Names the hardware, whatever CUDA_VISIBLE_DEVICES has made of its number: "GPU-0123...".
+std::string uuid(int index);
+
+/// Makes `index` the device of the calling thread.
+void set_current(int index);
+
+}  // namespace hortator::device

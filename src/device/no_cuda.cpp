@@ -1,0 +1,27 @@
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+#include "device/cuda.hpp"
+
+namespace hortator::device {
+namespace {
+
+[[noreturn]] void refuse(int index) {
+  throw UsageError({.what = text::concat("there is no CUDA device ", index),
+                    .why = "this Hortator was built without CUDA",
+                    .hint = "use the CPU, or build with HORTATOR_WITH_CUDA=ON"});
+}
+
+}  // namespace
+
+bool is_built() { return false; }
+
+int visible_device_count() { return 0; }
+
+std::string name(int index) { refuse(index); }
+
+std::string uuid(int index) { refuse(index); }
+
+void set_current(int index) { refuse(index); }
+
+}  // namespace hortator::device

@@ -1,0 +1,70 @@
+#include "runtime/cpu_set.hpp"
+
+#include <sched.h>
+
+#include <cerrno>
+#include <cstring>
+#include <hortator/error.hpp>
+#include <memory>
+
+#include "base/text.hpp"
+
+namespace hortator::runtime {
+namespace {
+
+struct FreeMask {
+  void operator()(cpu_set_t* mask) const { CPU_FREE(mask); }
+};
+
+// The kernel refuses masks that are too short for its CPUs, and tells their number to nobody: so ask for more until it
+// answers.
+constexpr int first_guess = 1024;
+constexpr int most_cpus = 1 << 20;
+
+int as_number(const std::string& text) {
+  long long value = -1;
+  if (!text::parse_integer(text, value)) throw Error({.what = text::quote(text) + " is not a CPU number"});
+  return static_cast<int>(value);
+}
+
+}  // namespace
+
+CpuSet own_cpu_set() {
+  for (int cpus = first_guess; cpus <= most_cpus; cpus *= 2) {
+    const std::unique_ptr<cpu_set_t, FreeMask> mask(CPU_ALLOC(cpus));
+    const std::size_t bytes = CPU_ALLOC_SIZE(cpus);
+    CPU_ZERO_S(bytes, mask.get());
+    if (sched_getaffinity(0, bytes, mask.get()) == 0) {
+      CpuSet set;
+      for (int cpu = 0; cpu < cpus; ++cpu) {
+        if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, mask.get())) set.push_back(cpu);
+      }
+      return set;
+    }
+    if (errno != EINVAL) break;
+  }
+  throw Error({.what = text::concat("the kernel does not tell this process's CPUs: ", std::strerror(errno)),
+               .why = "the number of threads follows from them"});
+}
+
+std::string to_ranges(const CpuSet& set) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0, end = 0; begin < set.size(); begin = end) {
+    for (end = begin + 1; end < set.size() && set[end] == set[end - 1] + 1;) ++end;
+    const auto first = std::to_string(set[begin]);
+    parts.push_back(end == begin + 1 ? first : first + "-" + std::to_string(set[end - 1]));
+  }
+  return text::join(parts, ",");
+}
+
+CpuSet from_ranges(std::string_view text) {
+  CpuSet set;
+  if (text.empty()) return set;
+  for (const auto& part : text::split(text, ',')) {
+    const auto ends = text::split(part, '-');
+    for (int cpu = as_number(ends.front()); cpu <= as_number(ends.back()); ++cpu) set.push_back(cpu);
+  }
+  return set;
+}
+
+}  // namespace hortator::runtime

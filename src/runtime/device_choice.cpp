@@ -1,0 +1,75 @@
+#include "runtime/device_choice.hpp"
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <set>
+
+#include "base/text.hpp"
+
+namespace hortator::runtime {
+namespace {
+
+void check_known(const std::string& device) {
+  if (device == "cpu" || device == "cuda") return;
+  throw UsageError(
+      {.what = text::concat("HORTATOR_DEVICE=", device, " is no device"), .hint = "it may be cpu or cuda"});
+}
+
+void check_cuda_can_be_had(const DeviceRequest& request) {
+  const std::string why = "HORTATOR_DEVICE=cuda asks for it";
+  if (request.cpu_asked) {
+    throw UsageError(
+        {.what = "this program stays on the CPU", .why = why, .hint = "unset HORTATOR_DEVICE, or drop the option cpu"});
+  }
+  if (!request.is_built) {
+    throw UsageError({.what = "this Hortator was built without CUDA",
+                      .why = why,
+                      .hint = "build with HORTATOR_WITH_CUDA=ON, or unset HORTATOR_DEVICE"});
+  }
+  if (request.visible == 0) {
+    throw UsageError({.what = "no CUDA device is visible on this node",
+                      .why = why,
+                      .hint = "ask the scheduler for GPUs (e.g. --gpus-per-node), look at CUDA_VISIBLE_DEVICES and "
+                              "nvidia-smi, or unset HORTATOR_DEVICE"});
+  }
+}
+
+[[noreturn]] void refuse_sharing(std::size_t ranks, std::size_t devices) {
+  const auto cards = text::count(static_cast<long long>(devices), "visible CUDA device");
+  throw UsageError(
+      {.what = text::concat(text::count(static_cast<long long>(ranks), "rank"), " on this node for ", cards),
+       .why = "each rank needs a device of its own",
+       .hint = text::concat("start ", devices, " a node (srun --ntasks-per-node=", devices, ", mpirun --map-by ppr:",
+                            devices, ":node), ask for more GPUs, or set HORTATOR_DEVICE=cpu")});
+}
+
+}  // namespace
+
+bool wants_cuda(const DeviceRequest& request) {
+  const auto& asked = request.environment;
+  if (asked) check_known(*asked);
+  if (asked == "cuda") check_cuda_can_be_had(request);
+  return !request.cpu_asked && asked != "cpu" && request.is_built && request.visible > 0;
+}
+
+int pick_device(std::span<const std::vector<std::string>> visible_of_node, int local_rank) {
+  std::set<std::string> all;
+  for (const auto& visible : visible_of_node) all.insert(visible.begin(), visible.end());
+
+  // Every rank deals the devices out to all ranks in the same order, so that no two can choose the same.
+  std::set<std::string> taken;
+  for (int rank = 0;; ++rank) {
+    const auto& visible = visible_of_node[static_cast<std::size_t>(rank)];
+    const auto mine = std::ranges::find_if(visible, [&](const auto& device) { return !taken.contains(device); });
+    if (mine == visible.end()) refuse_sharing(visible_of_node.size(), all.size());
+    if (rank == local_rank) return static_cast<int>(mine - visible.begin());
+    taken.insert(*mine);
+  }
+}
+
+DistributedType distributed_type(bool cuda, int ranks) {
+  if (ranks == 1) return DistributedType::no;
+  return cuda ? DistributedType::multi_gpu : DistributedType::multi_cpu;
+}
+
+}  // namespace hortator::runtime

@@ -1,0 +1,109 @@
+#include "runtime/launcher.hpp"
+
+#include <array>
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+
+namespace hortator::runtime {
+namespace {
+
+/// Where a launcher writes who a process is.
+struct Source {
+  Launcher kind;
+  const char* rank;
+  const char* size;
+  const char* local_rank;
+};
+
+// The first that is set wins: mpirun and PALS may run inside a Slurm step (their daemons are its tasks), never the
+// other way round.
+constexpr std::array<Source, 2> own_launchers = {{
+    {Launcher::mpirun, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {Launcher::pals, "PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID"},
+}};
+constexpr Source slurm_step = {Launcher::srun, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"};
+constexpr Source hydra = {Launcher::mpirun, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"};
+
+LauncherFacts read(const Source& source, const Variables& variables) {
+  return {.kind = source.kind,
+          .rank = number(variables, source.rank),
+          .size = number(variables, source.size),
+          .local_rank = number(variables, source.local_rank)};
+}
+
+// Slurm's batch and interactive steps have numbers from the top of 32 bits: what runs there was not started by srun.
+bool is_in_step(const Variables& variables) {
+  constexpr long long first_special = 0xfffffff0LL;
+  long long step = 0;
+  const auto id = variables("SLURM_STEP_ID");
+  return id && text::parse_integer(*id, step) && step < first_special;
+}
+
+// A Hydra's ranks are children of its daemons, which are Slurm's tasks; with srun --mpi=pmi2 the ranks themselves are.
+LauncherFacts read_hydra_or_step(const Variables& variables) {
+  const auto by_step = is_in_step(variables) ? read(slurm_step, variables) : LauncherFacts{};
+  const auto by_pmi = read(hydra, variables);
+  const bool pmi_is_the_steps = by_pmi.rank == by_step.rank && by_pmi.size == by_step.size;
+  if (by_pmi.rank && by_pmi.size && !pmi_is_the_steps) return by_pmi;
+  return by_step.rank && by_step.size ? by_step : LauncherFacts{};
+}
+
+LauncherFacts read_kind(const Variables& variables) {
+  for (const auto& source : own_launchers) {
+    if (variables(source.rank)) return read(source, variables);
+  }
+  return read_hydra_or_step(variables);
+}
+
+std::string cure(Launcher kind, std::string_view mpi_library) {
+  if (kind == Launcher::srun) {
+    return "start with srun --mpi=pmix (srun --mpi=list shows what this Slurm offers; your site's documentation names "
+           "the one for its "
+           "MPI); runs that are meant to be apart get an srun -n 1 each";
+  }
+  if (kind == Launcher::pals)
+    return "load the MPI module that the program was built with, so that its mpiexec starts it";
+  return text::concat("start with the mpirun that belongs to the program's MPI, ", mpi_library);
+}
+
+[[noreturn]] void refuse(const LauncherFacts& facts, std::string_view what_mpi_sees, std::string_view mpi_library) {
+  throw UsageError({.what = text::concat(to_string(facts.kind), " started ", text::count(*facts.size, "rank"), ", but ",
+                                         what_mpi_sees),
+                    .why = "each rank would be a world of its own, and all would write the same files",
+                    .hint = cure(facts.kind, mpi_library)})
+      .on_rank(0);
+}
+
+}  // namespace
+
+std::string_view to_string(Launcher launcher) {
+  constexpr std::array<std::string_view, 4> names = {"plain start", "mpirun", "srun", "PALS"};
+  return names[static_cast<std::size_t>(launcher)];
+}
+
+LauncherFacts read_launcher(const Variables& variables) {
+  auto facts = read_kind(variables);
+  for (const char* name : {"PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD", "PMI_CONTROL_PORT"}) {
+    facts.has_process_manager = facts.has_process_manager || variables(name);
+  }
+  return facts;
+}
+
+const LauncherFacts& launcher() {
+  static const LauncherFacts facts = read_launcher(process_variables());
+  return facts;
+}
+
+void check_together(const LauncherFacts& facts, int mpi_size, std::string_view mpi_library) {
+  if (facts.size && *facts.size > mpi_size)
+    refuse(facts, "MPI sees only " + text::count(mpi_size, "rank"), mpi_library);
+}
+
+void check_startable(const LauncherFacts& facts, std::string_view mpi_library) {
+  const bool alone = facts.kind == Launcher::srun && facts.size.value_or(1) > 1 && !facts.has_process_manager;
+  // Other MPIs may find their peers through Slurm's own PMI library, which leaves no trace in the environment.
+  if (alone && mpi_library.starts_with("Open MPI")) refuse(facts, "gave MPI no way to find the others", mpi_library);
+}
+
+}  // namespace hortator::runtime

@@ -1,0 +1,43 @@
+#include <cstdlib>
+#include <exception>
+#include <hortator/run.hpp>
+
+#include "mpi/environment.hpp"
+#include "runtime/failure.hpp"
+#include "runtime/run_folder.hpp"
+#include "runtime/stop_signal.hpp"
+
+namespace hortator {
+namespace {
+
+// Exceptions that leave a thread, or a function that must not throw, end here.
+[[noreturn]] void on_terminate() {
+  const auto thrown = std::current_exception();
+  runtime::report(thrown ? runtime::describe(thrown) : runtime::Failure{.problem = "std::terminate was called"});
+  mpi::abort_job(EXIT_FAILURE);
+}
+
+// A rank that has no peers leaves by its own door. Any other ends all: they may wait for this one for ever.
+int end_job(const std::exception_ptr& thrown) {
+  runtime::report(runtime::describe(thrown));
+  if (runtime::current_run().world_size > 1) mpi::abort_job(EXIT_FAILURE);
+  mpi::finalize_if_ours();
+  return EXIT_FAILURE;
+}
+
+}  // namespace
+
+int run(int argc, char** argv, const std::function<void()>& body) {
+  runtime::survive_stop_signal();
+  std::set_terminate(on_terminate);
+  try {
+    runtime::begin_run(argc > 0 ? argv[0] : "program");
+    body();
+    mpi::finalize_if_ours();
+    return EXIT_SUCCESS;
+  } catch (...) {
+    return end_job(std::current_exception());
+  }
+}
+
+}  // namespace hortator

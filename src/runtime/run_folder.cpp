@@ -1,0 +1,105 @@
+#include "runtime/run_folder.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+#include <hortator/error.hpp>
+#include <mutex>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "mpi/collectives.hpp"
+#include "mpi/environment.hpp"
+#include "runtime/claim.hpp"
+#include "runtime/launcher.hpp"
+#include "runtime/mpi_use.hpp"
+#include "runtime/variables.hpp"
+
+namespace hortator::runtime {
+namespace {
+
+struct Shared {
+  std::mutex mutex;
+  Run run;
+};
+
+Shared& shared() {
+  static Shared instance;
+  return instance;
+}
+
+void replace(Run run) {
+  const std::scoped_lock lock(shared().mutex);
+  shared().run = std::move(run);
+}
+
+std::string new_run_id() {
+  const auto now = std::chrono::system_clock::now();
+  const auto seconds = std::chrono::system_clock::to_time_t(now);
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1000000;
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%dT%H%M%S", &utc);
+  return text::concat(text, '.', micros, '-', mpi::host_name(), '-', getpid());
+}
+
+std::filesystem::path default_folder(std::string_view program) {
+  const auto asked = process_variables()("HORTATOR_RUN_DIR");
+  return asked && !asked->empty() ? std::filesystem::path(*asked)
+                                  : std::filesystem::path("runs") / text::file_name(program);
+}
+
+// The ranks find each other and agree on the run's name.
+void join(Run run) {
+  start_mpi();
+  const auto comm = mpi::Communicator::world();
+  check_together(launcher(), comm.size(), mpi::library_version());
+  run.rank = comm.rank();
+  run.world_size = comm.size();
+  run.is_apart = false;
+  log::set_identity(run.rank, run.host);
+
+  // Away with it before the broadcast: nobody can fail in this run before knowing its name.
+  if (run.rank == 0) remove_stale_failure(run.folder, "");
+  run.id = mpi::broadcast(comm, std::string_view(new_run_id()));
+  replace(run);
+}
+
+}  // namespace
+
+Run current_run() {
+  const std::scoped_lock lock(shared().mutex);
+  return shared().run;
+}
+
+void begin_run(std::string_view program) {
+  const auto& facts = launcher();
+  Run run{.folder = std::filesystem::absolute(default_folder(program)),
+          .rank = facts.rank.value_or(0),
+          .host = mpi::host_name(),
+          .is_apart = facts.size.value_or(1) > 1};
+  replace(run);
+  try {
+    join(run);
+  } catch (Error& error) {
+    // MPI starts, or fails to, in the same way on all ranks.
+    if (!error.rank()) error.on_rank(0);
+    throw;
+  }
+}
+
+void set_run_folder(const std::filesystem::path& folder) {
+  const std::scoped_lock lock(shared().mutex);
+  auto& run = shared().run;
+  run.folder = std::filesystem::absolute(folder);
+  if (run.rank == 0) remove_stale_failure(run.folder, run.id);
+}
+
+void set_run_rank(int rank) {
+  const std::scoped_lock lock(shared().mutex);
+  shared().run.rank = rank;
+}
+
+}  // namespace hortator::runtime

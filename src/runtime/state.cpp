@@ -1,0 +1,42 @@
+#include <array>
+#include <hortator/state.hpp>
+#include <iostream>
+
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+#include "runtime/world.hpp"
+
+namespace hortator {
+
+std::string_view to_string(DistributedType type) {
+  constexpr std::array<std::string_view, 3> names = {"no", "multi_cpu", "multi_gpu"};
+  return names[static_cast<std::size_t>(type)];
+}
+
+State::State(const StateOptions& options) : world_(std::make_shared<runtime::World>(options)) {}
+
+int State::process_index() const { return world_->topology().rank; }
+
+int State::num_processes() const { return world_->topology().size; }
+
+int State::local_process_index() const { return world_->topology().local_rank; }
+
+int State::num_nodes() const { return world_->topology().nodes; }
+
+const std::string& State::host() const { return world_->host(); }
+
+c10::Device State::device() const { return world_->device(); }
+
+DistributedType State::distributed_type() const { return world_->distributed_type(); }
+
+void State::wait_for_everyone() const { mpi::barrier(world_->comm()); }
+
+void State::in_turns(bool first, const std::function<void()>& work) const {
+  const auto idle = [] {};
+  mpi::all_or_none(world_->comm(), first ? work : idle);
+  mpi::all_or_none(world_->comm(), first ? idle : work);
+}
+
+void State::print_line(const std::string& line) { std::cout << line + "\n" << std::flush; }
+
+}  // namespace hortator

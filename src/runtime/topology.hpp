@@ -1,0 +1,24 @@
+#pragma once
+
+#include "mpi/communicator.hpp"
+
+namespace hortator::runtime {
+
+/// Where a rank is among all ranks and nodes. A node is what shares memory. The same few numbers whatever the size of
+/// the job.
+struct Topology {
+  int rank = 0;
+  int size = 1;
+  int node = 0;  ///< counted in the order of the nodes' first ranks
+  int nodes = 1;
+  int local_rank = 0;
+  int local_size = 1;
+
+  bool is_leader() const { return local_rank == 0; }
+  friend bool operator==(const Topology&, const Topology&) = default;
+};
+
+/// `node` is comm.node(). No host name travels: two reductions and one broadcast in the node. @collective
+Topology find_topology(const mpi::Communicator& comm, const mpi::Communicator& node);
+
+}  // namespace hortator::runtime

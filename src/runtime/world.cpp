@@ -1,0 +1,104 @@
+#include "runtime/world.hpp"
+
+#include <ATen/Parallel.h>
+
+#include <limits>
+
+#include "base/log.hpp"
+#include "device/cuda.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+#include "mpi/environment.hpp"
+#include "runtime/build_identity.hpp"
+#include "runtime/device_choice.hpp"
+#include "runtime/launcher.hpp"
+#include "runtime/run_folder.hpp"
+#include "runtime/variables.hpp"
+
+namespace hortator::runtime {
+namespace {
+
+mpi::Communicator open_communicator(const StateOptions& options) {
+  start_mpi();
+  // An application that hands over a communicator knows its ranks; nobody else's word counts.
+  if (options.communicator) return mpi::Communicator::duplicate(MPI_Comm_f2c(*options.communicator));
+  auto world = mpi::Communicator::world();
+  check_together(launcher(), world.size(), mpi::library_version());
+  return world;
+}
+
+ThreadPlan plan_own_threads(const mpi::Communicator& node, const CpuSet& cpus) {
+  std::vector<CpuSet> sets;
+  for (const auto& ranges : mpi::all_gather(node, to_ranges(cpus))) sets.push_back(from_ranges(ranges));
+  return plan_threads(sets, node.rank(), asked_threads(process_variables()));
+}
+
+// One line for the whole job, with one rank as the example.
+void warn_if_crowded(const World& world) {
+  constexpr int nobody = std::numeric_limits<int>::max();
+  const auto& comm = world.comm();
+  const bool crowded = world.threads().is_crowded;
+  const int example = mpi::all_reduce(comm, crowded ? comm.rank() : nobody, MPI_MIN);
+  if (example == nobody) return;
+  const int count = mpi::all_reduce(comm, crowded ? 1 : 0, MPI_SUM);
+  const auto mine = text::concat("rank ", comm.rank(), " on ", world.host(), " has CPUs ", to_ranges(world.cpus()),
+                                 ", up to ", world.threads().ranks_a_cpu, " ranks on each");
+  const auto words = mpi::broadcast(comm, std::string_view(mine), example);
+  if (comm.rank() != 0) return;
+  log::warn(
+      count, " of ", text::count(comm.size(), "rank"),
+      " have less than one CPU of their own and wait for each other: ", words,
+      ". Start fewer ranks a node, or bind them (srun --cpus-per-task=N --cpu-bind=cores, mpirun --bind-to core)");
+}
+
+bool choose_cuda(const mpi::Communicator& comm, bool cpu_asked) {
+  bool cuda = false;
+  mpi::all_or_none(comm, [&] {
+    cuda = wants_cuda({.cpu_asked = cpu_asked,
+                       .environment = process_variables()("HORTATOR_DEVICE"),
+                       .is_built = device::is_built(),
+                       .visible = device::visible_device_count()});
+  });
+  mpi::same_on_all(comm, cuda ? "cuda" : "cpu", "the kind of device");
+  return cuda;
+}
+
+std::vector<std::string> visible_devices() {
+  std::vector<std::string> devices;
+  for (int i = 0; i < device::visible_device_count(); ++i) devices.push_back(device::uuid(i));
+  return devices;
+}
+
+c10::Device take_cuda_device(const mpi::Communicator& comm, const mpi::Communicator& node) {
+  std::vector<std::string> mine;
+  mpi::all_or_none(comm, [&] { mine = visible_devices(); });
+  std::vector<std::vector<std::string>> of_node;
+  for (const auto& devices : mpi::all_gather(node, text::join(mine, ","))) of_node.push_back(text::split(devices, ','));
+  int index = 0;
+  mpi::all_or_none(comm, [&] {
+    index = pick_device(of_node, node.rank());
+    device::set_current(index);
+  });
+  return {c10::kCUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
+}  // namespace
+
+World::World(const StateOptions& options)
+    : comm_(open_communicator(options)), node_(comm_.node()), host_(mpi::host_name()) {
+  log::set_identity(comm_.rank(), host_);
+  set_run_rank(comm_.rank());
+  check_same_build(comm_);
+  topology_ = find_topology(comm_, node_);
+
+  mpi::all_or_none(comm_, [&] { cpus_ = own_cpu_set(); });
+  threads_ = plan_own_threads(node_, cpus_);
+  at::set_num_threads(threads_.threads);
+  warn_if_crowded(*this);
+
+  if (choose_cuda(comm_, options.cpu)) device_ = take_cuda_device(comm_, node_);
+}
+
+DistributedType World::distributed_type() const { return runtime::distributed_type(device_.is_cuda(), comm_.size()); }
+
+}  // namespace hortator::runtime

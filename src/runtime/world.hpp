@@ -1,0 +1,46 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <hortator/state.hpp>
+#include <string>
+
+#include "mpi/communicator.hpp"
+#include "runtime/cpu_set.hpp"
+#include "runtime/mpi_use.hpp"
+#include "runtime/threads.hpp"
+#include "runtime/topology.hpp"
+
+namespace hortator::runtime {
+
+/// The ranks that work together, and this one's place, device and CPUs among them.
+class World {
+ public:
+  /// Starts MPI if need be; refuses ranks that are apart or run different builds; sets LibTorch's threads and this
+  /// thread's device.
+  /// @collective
+  explicit World(const StateOptions& options);
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  const mpi::Communicator& comm() const { return comm_; }
+  const mpi::Communicator& node() const { return node_; }
+  const Topology& topology() const { return topology_; }
+  const std::string& host() const { return host_; }
+  const CpuSet& cpus() const { return cpus_; }
+  const ThreadPlan& threads() const { return threads_; }
+  c10::Device device() const { return device_; }
+  DistributedType distributed_type() const;
+
+ private:
+  MpiUse mpi_;
+  mpi::Communicator comm_;
+  mpi::Communicator node_;
+  Topology topology_;
+  std::string host_;
+  CpuSet cpus_;
+  ThreadPlan threads_;
+  c10::Device device_ = c10::kCPU;
+};
+
+}  // namespace hortator::runtime
