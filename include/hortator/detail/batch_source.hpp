@@ -1,0 +1,31 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <hortator/export.hpp>
+#include <memory>
+#include <span>
+
+namespace hortator::data {
+
+/// What a loader needs of a data set and of the way its samples become batches, whatever their types.
+class HORTATOR_API BatchSource {
+ public:
+  virtual ~BatchSource();
+  virtual std::int64_t size() const = 0;
+  /// Called by one thread at a time, not always the same.
+  virtual std::shared_ptr<void> read(std::span<const std::int64_t> samples) = 0;
+  virtual void place(void* batch, c10::Device device) const = 0;
+};
+
+/// Inside a catch block: throws an Error that names the samples at hand, with the caught exception nested in it.
+[[noreturn]] HORTATOR_API void throw_unreadable(std::span<const std::int64_t> samples);
+[[noreturn]] HORTATOR_API void throw_not_joined(std::span<const std::int64_t> samples);
+[[noreturn]] HORTATOR_API void throw_unknown_size();
+
+HORTATOR_API at::Tensor stack(std::span<const at::Tensor> tensors);
+HORTATOR_API at::Tensor to_device(const at::Tensor& tensor, c10::Device device);
+
+}  // namespace hortator::data

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <hortator/detail/batch_source.hpp>
+#include <hortator/detail/collate.hpp>
+#include <hortator/detail/place.hpp>
+#include <memory>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace hortator::detail {
+
+template <typename D>
+concept SizedDataset = requires(D& dataset) {
+  dataset.size();
+};
+template <typename D>
+concept SampleDataset = SizedDataset<D> && requires(D& dataset, std::int64_t i) {
+  dataset.get(i);
+};
+template <typename D>
+concept BatchDataset = SizedDataset<D> && requires(D& dataset, std::span<const std::int64_t> samples) {
+  dataset.get_batch(samples);
+};
+
+template <SampleDataset D>
+using SampleOf = std::decay_t<decltype(std::declval<D&>().get(std::int64_t{}))>;
+
+/// The number of samples, also of data sets after torch::data, which say it in an optional.
+template <SizedDataset D>
+std::int64_t size_of(D& dataset) {
+  const auto size = dataset.size();
+  if constexpr (std::integral<std::decay_t<decltype(size)>>) {
+    return static_cast<std::int64_t>(size);
+  } else {
+    if (!size) data::throw_unknown_size();
+    return static_cast<std::int64_t>(*size);
+  }
+}
+
+/// Reads whole batches: what the data set itself makes of them.
+struct ReadBatch {
+  template <BatchDataset D>
+  auto operator()(D& dataset, std::span<const std::int64_t> samples) const {
+    try {
+      return dataset.get_batch(samples);
+    } catch (...) {
+      data::throw_unreadable(samples);
+    }
+  }
+};
+
+/// Reads sample by sample and joins them.
+template <typename Join>
+struct ReadSamples {
+  Join join;
+
+  template <SampleDataset D>
+  auto operator()(D& dataset, std::span<const std::int64_t> samples) {
+    std::vector<SampleOf<D>> parts;
+    parts.reserve(samples.size());
+    for (const auto& sample : samples) parts.push_back(read_one(dataset, sample));
+    try {
+      return join(std::move(parts));
+    } catch (...) {
+      data::throw_not_joined(samples);
+    }
+  }
+
+ private:
+  template <SampleDataset D>
+  static SampleOf<D> read_one(D& dataset, const std::int64_t& sample) {
+    try {
+      return dataset.get(sample);
+    } catch (...) {
+      data::throw_unreadable({&sample, 1});
+    }
+  }
+};
+
+struct DefaultJoin {
+  template <typename Sample>
+  auto operator()(const std::vector<Sample>& samples) const {
+    return Collate<Sample>::join(samples);
+  }
+};
+
+/// A data set and a way to read batches from it, with their types hidden.
+template <typename Dataset, typename Read>
+class DatasetSource final : public data::BatchSource {
+ public:
+  using Batch = std::decay_t<std::invoke_result_t<Read&, Dataset&, std::span<const std::int64_t>>>;
+
+  DatasetSource(Dataset dataset, Read read)
+      : dataset_(std::move(dataset)), read_(std::move(read)), size_(size_of(dataset_)) {}
+
+  std::int64_t size() const override { return size_; }
+  std::shared_ptr<void> read(std::span<const std::int64_t> samples) override {
+    return std::make_shared<Batch>(read_(dataset_, samples));
+  }
+  void place(void* batch, c10::Device device) const override { detail::place(*static_cast<Batch*>(batch), device); }
+
+ private:
+  Dataset dataset_;
+  Read read_;
+  std::int64_t size_;
+};
+
+}  // namespace hortator::detail

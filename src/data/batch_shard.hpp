@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+
+/// How the batches of one pass are dealt to the ranks, as positions of a global order that all ranks share.
+namespace hortator::data {
+
+struct ShardSpec {
+  std::int64_t samples = 0;     ///< positions of the global order
+  std::int64_t start = 0;       ///< positions before it were handed out earlier, by any number of ranks
+  std::int64_t batch_size = 1;  ///< of one rank; with `split`, of all ranks together
+  int rank = 0;
+  int world = 1;
+  bool split = false;      ///< each batch is cut into a slice for every rank; otherwise whole batches are dealt in turn
+  bool even = true;        ///< all ranks get as many full batches: the last ones are filled up from the first positions
+  bool drop_last = false;  ///< what does not fill a batch on every rank is left out
+};
+
+/// The positions of one batch: consecutive, going round to the first one after the last.
+class Positions {
+ public:
+  Positions(std::int64_t begin, std::int64_t count, std::int64_t samples)
+      : begin_(begin), count_(count), samples_(samples) {}
+
+  std::int64_t size() const { return count_; }
+  std::int64_t operator[](std::int64_t i) const { return (begin_ + i) % samples_; }
+
+ private:
+  std::int64_t begin_;
+  std::int64_t count_;
+  std::int64_t samples_;
+};
+
+/// The batches of one rank: pure arithmetic, O(1) in memory and time however long the order is.
+/// Batches of varying size are dealt whole: plan over their numbers, with batch_size 1.
+class BatchShard {
+ public:
+  /// Throws UsageError for a batch size below 1 and for one that cannot be split over the ranks.
+  explicit BatchShard(const ShardSpec& spec);
+
+  std::int64_t size() const { return size_; }  ///< batches of this rank
+  Positions batch(std::int64_t step) const;    ///< 0 <= step < size()
+
+  std::int64_t total_batch_size() const { return total_batch_size_; }  ///< of all ranks together
+  /// The position behind what all ranks together have consumed after `steps` batches each.
+  std::int64_t consumed(std::int64_t steps) const;
+  /// Samples in the last batch of all ranks that are no repetition; 0: all of them; -1: the order's end is dropped, so
+  /// all are real.
+  std::int64_t remainder() const;
+
+ private:
+  std::int64_t count_batches() const;
+
+  ShardSpec spec_;
+  std::int64_t total_batch_size_;
+  std::int64_t slice_;  ///< positions of one rank in a batch of all ranks
+  std::int64_t size_;
+};
+
+}  // namespace hortator::data

@@ -1,0 +1,63 @@
+#include <ATen/ops/stack.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <hortator/detail/batch_source.hpp>
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+
+namespace hortator::data {
+namespace {
+
+std::string reason() {
+  try {
+    throw;
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
+
+std::string named(std::span<const std::int64_t> samples) {
+  constexpr std::size_t named_at_most = 8;
+  if (samples.size() == 1) return text::concat("sample ", samples[0]);
+  const auto first = samples.first(std::min(samples.size(), named_at_most));
+  const auto more = samples.size() - first.size();
+  return text::concat("samples ", text::join(first), more > 0 ? text::concat(" and ", more, " more") : "");
+}
+
+[[noreturn]] void throw_problem(std::span<const std::int64_t> samples, std::string_view what) {
+  std::throw_with_nested(Error({.what = text::concat(named(samples), what, reason())}));
+}
+
+}  // namespace
+
+BatchSource::~BatchSource() = default;
+
+void throw_unreadable(std::span<const std::int64_t> samples) {
+  throw_problem(samples, " of the data set could not be read: ");
+}
+
+void throw_not_joined(std::span<const std::int64_t> samples) {
+  throw_problem(samples, " could not be joined into a batch: ");
+}
+
+void throw_unknown_size() {
+  throw UsageError({.what = "the data set does not know its size",
+                    .why = "samples are dealt to the ranks by their number",
+                    .hint = "let its size() return the number of samples"});
+}
+
+at::Tensor stack(std::span<const at::Tensor> tensors) {
+  return at::stack(at::TensorList(tensors.data(), tensors.size()));
+}
+
+at::Tensor to_device(const at::Tensor& tensor, c10::Device device) {
+  return tensor.defined() ? tensor.to(device) : tensor;
+}
+
+}  // namespace hortator::data

@@ -1,0 +1,176 @@
+#include "data/loader_core.hpp"
+
+#include <ATen/core/grad_mode.h>
+
+#include <hortator/error.hpp>
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace hortator::data {
+namespace {
+
+void validate(const LoaderOptions& options) {
+  if (options.prefetch < 0) {
+    throw UsageError({.what = text::concat("prefetch is ", options.prefetch), .hint = "use 0 or more batches"});
+  }
+}
+
+void validate(const LoaderBinding& binding) {
+  if (binding.world < 1 || binding.rank < 0 || binding.rank >= binding.world) {
+    throw UsageError({.what = text::concat("a loader was bound to rank ", binding.rank, " of ", binding.world)});
+  }
+}
+
+}  // namespace
+
+/// A pass: its plan, and the thread that reads along it.
+struct LoaderCore::Running {
+  BatchShard shard;
+  std::unique_ptr<const Order> order;
+  std::int64_t step = 0;
+  std::unique_ptr<Prefetcher> reader;  // last: its thread reads the rest
+};
+
+LoaderCore::LoaderCore(std::unique_ptr<BatchSource> source, const LoaderOptions& options)
+    : source_(std::move(source)), options_(options) {
+  validate(options_);
+  shard();
+}
+
+LoaderCore::~LoaderCore() = default;
+
+// A single rank's last batch has nobody to be even with: it stays short, as the reference's.
+BatchShard LoaderCore::shard(const LoaderBinding& binding, std::int64_t start) const {
+  return BatchShard({.samples = dataset_size(),
+                     .start = start,
+                     .batch_size = options_.batch_size,
+                     .rank = binding.rank,
+                     .world = binding.world,
+                     .split = binding.split_batches,
+                     .even = binding.even_batches && binding.world > 1,
+                     .drop_last = options_.drop_last});
+}
+
+std::unique_ptr<const Order> LoaderCore::order() const {
+  return options_.shuffle ? shuffled_order(dataset_size(), seed(), epoch_) : sequential_order();
+}
+
+std::string_view LoaderCore::order_name() const { return options_.shuffle ? "randperm" : "sequential"; }
+
+std::uint64_t LoaderCore::seed() const { return loaded_seed_.value_or(options_.seed.value_or(binding_.seed)); }
+
+std::uint64_t LoaderCore::begin() {
+  if (binding_.check_alive) binding_.check_alive();
+  running_.reset();
+  start_ = position_ = resuming_ ? position_ : 0;
+  resuming_ = false;
+  at_end_ = false;
+  started_ = std::chrono::steady_clock::now();
+
+  auto running =
+      std::make_unique<Running>(Running{.shard = shard(binding_, start_), .order = order(), .reader = nullptr});
+  auto read_step = [this, &plan = *running](std::int64_t step) { return read(plan, step); };
+  running->reader = std::make_unique<Prefetcher>(read_step, running->shard.size(), options_.prefetch);
+  running_ = std::move(running);
+  return ++passes_;
+}
+
+std::shared_ptr<void> LoaderCore::read(const Running& running, std::int64_t step) {
+  const at::NoGradGuard no_grad;
+  const auto positions = running.shard.batch(step);
+  std::vector<std::int64_t> samples(static_cast<std::size_t>(positions.size()));
+  for (std::int64_t i = 0; i < positions.size(); ++i) {
+    samples[static_cast<std::size_t>(i)] = running.order->sample_at(positions[i]);
+  }
+  return source_->read(samples);
+}
+
+std::shared_ptr<void> LoaderCore::next(std::uint64_t pass) {
+  if (pass != passes_ || !running_) {
+    throw UsageError({.what = "this loop over a data loader has lost its pass",
+                      .why = "another loop over the same loader began, its state was loaded, or reading failed",
+                      .hint = "loop over two loaders, or leave the loop with break"});
+  }
+  if (running_->step == running_->shard.size()) {
+    finish();
+    return nullptr;
+  }
+  try {
+    return take();
+  } catch (...) {
+    running_.reset();
+    throw;
+  }
+}
+
+std::shared_ptr<void> LoaderCore::take() {
+  auto batch = running_->reader->next();
+  if (binding_.device_placement) source_->place(batch.get(), binding_.device);
+  position_ = running_->shard.consumed(++running_->step);
+  at_end_ = running_->step == running_->shard.size();
+  return batch;
+}
+
+void LoaderCore::finish() {
+  running_.reset();
+  ++epoch_;
+  position_ = 0;
+}
+
+void LoaderCore::leave(std::uint64_t pass) noexcept {
+  if (pass == passes_) running_.reset();
+}
+
+void LoaderCore::bind(const LoaderBinding& binding) {
+  validate(binding);
+  if (running_)
+    throw UsageError({.what = "a data loader was prepared inside a loop over it", .hint = "prepare it before"});
+  shard(binding, 0);
+  binding_ = binding;
+  bound_ = true;
+}
+
+void LoaderCore::set_epoch(std::int64_t epoch) {
+  if (running_)
+    throw UsageError({.what = "set_epoch was called inside a loop over the loader", .hint = "call it before"});
+  if (epoch == epoch_) return;
+  epoch_ = epoch;
+  position_ = 0;
+  resuming_ = false;
+}
+
+StateDict LoaderCore::state() const {
+  StateDict state;
+  state.put("seed", seed());
+  state.put("epoch", epoch_);
+  state.put("position", position_);
+  state.put("order", order_name());
+  state.put("dataset_size", dataset_size());
+  return state;
+}
+
+void LoaderCore::load(const StateDict& state) {
+  const auto position = state.get<std::int64_t>("position");
+  if (position != 0) check_same_samples(state);
+  running_.reset();
+  loaded_seed_ = state.get<std::uint64_t>("seed");
+  epoch_ = state.get<std::int64_t>("epoch");
+  position_ = position;
+  resuming_ = true;
+}
+
+void LoaderCore::check_same_samples(const StateDict& state) const {
+  const auto samples = state.get<std::int64_t>("dataset_size");
+  const auto order = state.get<std::string>("order");
+  const auto position = state.get<std::int64_t>("position");
+  if (samples == dataset_size() && order == order_name() && position > 0 && position <= samples) return;
+  throw Error({.what = text::concat("the loader's saved position is ", position, " of ", samples, " samples in ", order,
+                                    " order, but the data set has ", dataset_size(), " in ", order_name(), " order"),
+               .why = "the rest of the epoch would be other samples than were left",
+               .hint = "resume with the data set and the shuffle option that the checkpoint was made with"});
+}
+
+std::int64_t LoaderCore::remainder() const { return shard(binding_, start_).remainder(); }
+
+}  // namespace hortator::data
