@@ -1,7 +1,7 @@
 #include <array>
 #include <hortator/state.hpp>
-#include <iostream>
 
+#include "base/log.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"
@@ -37,6 +37,6 @@ void State::in_turns(bool first, const std::function<void()>& work) const {
   mpi::all_or_none(world_->comm(), first ? idle : work);
 }
 
-void State::print_line(const std::string& line) { std::cout << line + "\n" << std::flush; }
+void State::print_line(const std::string& line) { log::print(line); }
 
 }  // namespace hortator
