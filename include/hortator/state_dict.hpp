@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <hortator/error.hpp>
 #include <hortator/export.hpp>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,7 +15,8 @@
 
 namespace hortator {
 
-/// Named values of an object, as they go into a checkpoint: numbers, strings, tensors. Names may have folders: "group/value".
+/// Named values of an object, as they go into a checkpoint: numbers, strings, tensors. Names may have folders:
+/// "group/value".
 class HORTATOR_API StateDict {
  public:
   using Value = std::variant<std::int64_t, double, std::string, at::Tensor>;
@@ -25,7 +27,8 @@ class HORTATOR_API StateDict {
     put_value(name, to_value(value));
   }
 
-  /// The value under `name` in the type asked for; an error that names it when it is absent or of another kind.
+  /// The value under `name` in the type asked for; an error that names it when it is absent, of another kind or too
+  /// large for the type.
   template <typename T>
   T get(const std::string& name) const {
     if constexpr (std::is_same_v<T, at::Tensor> || std::is_same_v<T, std::string>) {
@@ -34,7 +37,11 @@ class HORTATOR_API StateDict {
       return static_cast<T>(get_as<double>(name));
     } else {
       static_assert(std::is_integral_v<T>, "a StateDict holds numbers, bool, std::string and tensors");
-      return static_cast<T>(get_as<std::int64_t>(name));
+      if constexpr (sizeof(T) == sizeof(std::int64_t)) {
+        return static_cast<T>(get_as<std::int64_t>(name));  // unsigned ones come back bit for bit
+      } else {
+        return static_cast<T>(get_integer(name, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+      }
     }
   }
 
@@ -64,6 +71,7 @@ class HORTATOR_API StateDict {
   void put_value(const std::string& name, Value value);
   template <typename T>
   T get_as(const std::string& name) const;
+  std::int64_t get_integer(const std::string& name, std::int64_t least, std::int64_t most) const;
 
   std::map<std::string, Value> values_;
 };

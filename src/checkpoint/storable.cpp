@@ -1,0 +1,59 @@
+#include "checkpoint/storable.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "io/tensor_spec.hpp"
+
+namespace hortator::checkpoint {
+namespace {
+
+constexpr std::size_t most_dimensions = 32;  // of HDF5
+
+void require_path(const std::string& name) {
+  const auto parts = text::split(name, '/');
+  const bool good =
+      name.find('\0') == std::string::npos &&
+      std::none_of(parts.begin(), parts.end(), [](const auto& part) { return part.empty() || part == "."; });
+  if (good) return;
+  throw UsageError({.what = "the name " + text::quote(name) + " cannot be saved",
+                    .why = "it becomes a path in the file",
+                    .hint = "name it 'part/part', without empty parts"});
+}
+
+void require_tensor(const std::string& name, const at::Tensor& tensor) {
+  const auto spec = io::spec_of(tensor);
+  const bool good =
+      tensor.layout() == at::kStrided && !io::type_name(spec.type).empty() && spec.shape.size() <= most_dimensions;
+  if (good) return;
+  throw UsageError(
+      {.what = text::concat("the tensor ", text::quote(name), " (", io::to_string(spec), ") cannot be saved"),
+       .why = "files hold dense tensors of plain numbers with up to 32 dimensions",
+       .hint = "save a dense copy of it"});
+}
+
+/// A path cannot be an entry and a folder of entries at once.
+void require_no_entry_in_entry(const StateDict& state) {
+  for (const auto& [name, value] : state.values()) {
+    for (auto slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) {
+      const auto folder = name.substr(0, slash);
+      if (!state.contains(folder)) continue;
+      throw UsageError(
+          {.what = text::concat(text::quote(folder), " is an entry, and the folder of ", text::quote(name)),
+           .why = "in the file it can only be one",
+           .hint = "rename one of them"});
+    }
+  }
+}
+
+}  // namespace
+
+void require_storable(const StateDict& state) {
+  for (const auto& [name, value] : state.values()) {
+    require_path(name);
+    if (const auto* tensor = std::get_if<at::Tensor>(&value)) require_tensor(name, *tensor);
+  }
+  require_no_entry_in_entry(state);
+}
+
+}  // namespace hortator::checkpoint

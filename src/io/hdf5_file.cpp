@@ -1,0 +1,44 @@
+#include "io/hdf5_file.hpp"
+
+#include "base/text.hpp"
+
+namespace hortator::io {
+namespace {
+
+// Tensors of this size and more begin on a page, so that slabs of two ranks share none.
+constexpr hsize_t aligned_from_bytes = hsize_t{1} << 20;
+constexpr hsize_t page_bytes = 4096;
+// Structure lies together in blocks of this size and is read in few requests.
+constexpr hsize_t structure_block_bytes = hsize_t{1} << 14;
+
+PropertyList access_list() {
+  auto list = PropertyList(check(H5Pcreate(H5P_FILE_ACCESS), "make a file access list"));
+#if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
+  check(H5Pset_file_locking(list.get(), false, true), "turn file locking off");
+#endif
+  return list;
+}
+
+PropertyList access_list_for_writing() {
+  auto list = access_list();
+  check(H5Pset_libver_bounds(list.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "choose the format of HDF5 1.8");
+  check(H5Pset_alignment(list.get(), aligned_from_bytes, page_bytes), "align datasets");
+  check(H5Pset_meta_block_size(list.get(), structure_block_bytes), "choose the size of structure blocks");
+  return list;
+}
+
+}  // namespace
+
+File create_file(const std::filesystem::path& path) {
+  const Hdf5Lock lock;
+  const auto access = access_list_for_writing();
+  return File(check(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access.get()), text::concat("create ", path)));
+}
+
+File open_file(const std::filesystem::path& path) {
+  const Hdf5Lock lock;
+  const auto access = access_list();
+  return File(check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), text::concat("open ", path)));
+}
+
+}  // namespace hortator::io

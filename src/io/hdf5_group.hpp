@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "io/hdf5_handle.hpp"
+
+namespace hortator::io {
+
+/// The group with this path in the file, made with its parents where it does not exist. "" is the root.
+Group make_group(const File& file, std::string_view path);
+
+Group root_group(const File& file);
+
+/// A member of a group; throws when it is neither group nor dataset.
+std::variant<Group, Dataset> open_object(const Group& group, const std::string& name);
+
+/// The names directly in a group, sorted. What a soft or external link points to is not followed but refused.
+std::vector<std::string> children(const Group& group);
+
+}  // namespace hortator::io

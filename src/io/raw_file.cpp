@@ -1,0 +1,98 @@
+#include "io/raw_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/text.hpp"
+#include "io/file_error.hpp"
+#include "io/system_error.hpp"
+
+namespace hortator::io {
+namespace {
+
+// Systems move at most 2 GiB a call, and less now and then.
+constexpr std::size_t most_bytes_a_call = std::size_t{1} << 30;
+
+int open(const std::filesystem::path& path, int flags) {
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (descriptor < 0) throw_system_error(text::concat("open ", path), errno);
+  return descriptor;
+}
+
+/// Calls `move(done, bytes)` until all is done; it returns what read(2) and write(2) return. False: the file ended.
+template <typename Move>
+bool move_all(std::size_t bytes, const std::string& task, const Move& move) {
+  for (std::size_t done = 0; done < bytes;) {
+    const auto moved = move(done, std::min(bytes - done, most_bytes_a_call));
+    if (moved == 0) return false;
+    if (moved < 0 && errno != EINTR) throw_system_error(task, errno);
+    if (moved > 0) done += static_cast<std::size_t>(moved);
+  }
+  return true;
+}
+
+}  // namespace
+
+RawFile RawFile::open_for_writing(const std::filesystem::path& path) { return {path, open(path, O_WRONLY)}; }
+RawFile RawFile::open_for_reading(const std::filesystem::path& path) { return {path, open(path, O_RDONLY)}; }
+
+RawFile::RawFile(const std::filesystem::path& path, int descriptor) : path_(path), descriptor_(descriptor) {}
+
+RawFile::~RawFile() {
+  // Whoever wrote has called close() for its verdict; here an error is already on its way.
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+RawFile::RawFile(RawFile&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+RawFile& RawFile::operator=(RawFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+void RawFile::write_at(std::int64_t offset, const void* data, std::size_t bytes) const {
+  const auto* from = static_cast<const std::byte*>(data);
+  move_all(bytes, text::concat("write ", path_), [&](std::size_t done, std::size_t most) {
+    return ::pwrite(descriptor_, from + done, most, offset + static_cast<off_t>(done));
+  });
+}
+
+void RawFile::read_at(std::int64_t offset, void* data, std::size_t bytes) const {
+  auto* to = static_cast<std::byte*>(data);
+  const bool complete = move_all(bytes, text::concat("read ", path_), [&](std::size_t done, std::size_t most) {
+    return ::pread(descriptor_, to + done, most, offset + static_cast<off_t>(done));
+  });
+  if (!complete)
+    throw FileError({.what = text::concat("cannot read ", path_, ": it ends too early"), .why = "it is damaged"});
+}
+
+std::uint64_t RawFile::bytes() const {
+  struct stat facts {};
+  if (::fstat(descriptor_, &facts) != 0) throw_system_error(text::concat("ask for the size of ", path_), errno);
+  return static_cast<std::uint64_t>(facts.st_size);
+}
+
+void RawFile::sync() const {
+  if (::fsync(descriptor_) != 0) throw_system_error(text::concat("flush ", path_), errno);
+}
+
+void RawFile::close() {
+  if (::close(std::exchange(descriptor_, -1)) != 0) throw_system_error(text::concat("close ", path_), errno);
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = open(folder, O_RDONLY | O_DIRECTORY);
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  // EINVAL: this file system has no such notion, and its names are as durable as they will be.
+  if (error != 0 && error != EINVAL) throw_system_error(text::concat("flush the folder ", folder), error);
+}
+
+}  // namespace hortator::io

@@ -1,0 +1,119 @@
+#include "io/hdf5_file.hpp"
+
+#include <filesystem>
+#include <limits>
+
+#include "io/hdf5_attribute.hpp"
+#include "io/hdf5_dataset.hpp"
+#include "io/hdf5_group.hpp"
+#include "io/raw_file.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+namespace fs = std::filesystem;
+
+namespace {
+fs::path fresh(const std::string& name) {
+  fs::remove(name);
+  return name;
+}
+
+io::Dataset open_dataset(const io::File& file, const std::string& name) {
+  return io::Dataset(io::check(H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT), "open " + name));
+}
+}  // namespace
+
+TEST_CASE("datasets have their place in the file at once, and say where") {
+  const auto path = fresh("places.h5");
+  io::StoredTensor made;
+  {
+    auto file = io::create_file(path);
+    made = io::create_dataset(file, "a/b/weight", {.type = at::kBFloat16, .shape = {3, 5}});
+    CHECK(io::create_dataset(file, "a/empty", {.type = at::kFloat, .shape = {0, 5}}).offset == 0);
+    CHECK(io::create_dataset(file, "a/scalar", {.type = at::kLong, .shape = {}}).offset > 0);
+    CHECK(io::create_dataset(file, "large", {.type = at::kByte, .shape = {1 << 20}}).offset % 4096 == 0);
+    file.close("write");
+  }
+  const auto bytes = fs::file_size(path);
+  CHECK(static_cast<std::uint64_t>(made.offset) + 30 <= bytes);
+  const auto file = io::open_file(path);
+  CHECK(io::children(io::root_group(file)) == std::vector<std::string>{"a", "large"});
+  const auto found = io::inspect_dataset(open_dataset(file, "a/b/weight"), "a/b/weight", bytes);
+  CHECK(found.spec == io::TensorSpec{.type = at::kBFloat16, .shape = {3, 5}});
+  CHECK(found.offset == made.offset);
+  CHECK(io::inspect_dataset(open_dataset(file, "a/scalar"), "a/scalar", bytes).spec.shape.empty());
+  CHECK(io::inspect_dataset(open_dataset(file, "a/empty"), "a/empty", bytes).spec.elements() == 0);
+  CHECK_THROWS_WITH(io::inspect_dataset(open_dataset(file, "large"), "large", 1000),
+                    ContainsSubstring("beyond the end"));
+}
+
+TEST_CASE("numbers and texts are attributes, of any length") {
+  const auto path = fresh("values.h5");
+  const std::string long_text(300'000, 'x');
+  const std::string odd_text("two\0parts", 9);
+  {
+    auto file = io::create_file(path);
+    const auto group = io::make_group(file, "models/0");
+    io::write_attribute(group.get(), "least", std::numeric_limits<std::int64_t>::min());
+    io::write_attribute(group.get(), "nan", std::numeric_limits<double>::quiet_NaN());
+    io::write_attribute(group.get(), "empty", std::string());
+    io::write_attribute(group.get(), "long", long_text);
+    io::write_attribute(group.get(), "odd", odd_text);
+    for (int i = 0; i < 40; ++i) io::write_attribute(group.get(), "many" + std::to_string(i), std::int64_t{i});
+    file.close("write");
+  }
+  const auto file = io::open_file(path);
+  const io::Group group(H5Gopen2(file.get(), "models/0", H5P_DEFAULT));
+  CHECK(io::attribute_names(group.get()).size() == 45);
+  CHECK(std::get<std::int64_t>(io::read_attribute(group.get(), "least")) == std::numeric_limits<std::int64_t>::min());
+  CHECK(std::isnan(std::get<double>(io::read_attribute(group.get(), "nan"))));
+  CHECK(std::get<std::string>(io::read_attribute(group.get(), "empty")).empty());
+  CHECK(std::get<std::string>(io::read_attribute(group.get(), "long")) == long_text);
+  CHECK(std::get<std::string>(io::read_attribute(group.get(), "odd")) == odd_text);
+  CHECK(std::get<std::int64_t>(io::read_attribute(group.get(), "many39")) == 39);
+  CHECK(io::has_attribute(group.get(), "many0"));
+  CHECK_FALSE(io::has_attribute(group.get(), "none"));
+}
+
+TEST_CASE("errors of HDF5 name the file and the reason, and nothing is printed") {
+  CHECK_THROWS_WITH(io::open_file("nowhere.h5"), ContainsSubstring("nowhere.h5") && ContainsSubstring("No such file"));
+  const auto path = fresh("twice.h5");
+  io::create_file(path).close("write");
+  CHECK_THROWS_AS(io::create_file(path), io::FileError);
+  const auto file = io::open_file(path);
+  CHECK_THROWS_WITH(io::read_attribute(file.get(), "none"), ContainsSubstring("'none'"));
+  // What the application set comes back.
+  H5E_auto2_t print = nullptr;
+  void* data = nullptr;
+  CHECK(H5Eget_auto2(H5E_DEFAULT, &print, &data) >= 0);
+  CHECK(print != nullptr);
+}
+
+TEST_CASE("a moved handle closes once") {
+  const auto path = fresh("moved.h5");
+  {
+    auto first = io::create_file(path);
+    io::File second = std::move(first);
+    CHECK(first.get() < 0);
+    first = std::move(second);
+    CHECK(first.get() >= 0);
+  }
+  CHECK(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == 0);
+}
+
+TEST_CASE("datasets that are not as we make them are refused") {
+  const auto path = fresh("foreign.h5");
+  const auto file = io::create_file(path);
+  const hsize_t size = 8;
+  const io::Space space(H5Screate_simple(1, &size, nullptr));
+  const io::PropertyList chunked(H5Pcreate(H5P_DATASET_CREATE));
+  H5Pset_chunk(chunked.get(), 1, &size);
+  const io::Dataset chunks(
+      H5Dcreate2(file.get(), "chunks", H5T_IEEE_F32LE, space.get(), H5P_DEFAULT, chunked.get(), H5P_DEFAULT));
+  CHECK_THROWS_WITH(io::inspect_dataset(chunks, "chunks", 1 << 20), ContainsSubstring("'chunks' is not contiguous"));
+  const io::Dataset big(
+      H5Dcreate2(file.get(), "big", H5T_IEEE_F32BE, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  CHECK_THROWS_WITH(io::inspect_dataset(big, "big", 1 << 20), ContainsSubstring("type that tensors do not have"));
+  H5Lcreate_soft("/chunks", file.get(), "link", H5P_DEFAULT, H5P_DEFAULT);
+  CHECK_THROWS_WITH(io::children(io::root_group(file)), ContainsSubstring("'link'"));
+}

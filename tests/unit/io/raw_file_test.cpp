@@ -1,0 +1,37 @@
+#include "io/raw_file.hpp"
+
+#include <array>
+#include <fstream>
+
+#include "io/file_error.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+TEST_CASE("bytes are written and read at offsets") {
+  std::ofstream("raw") << "0123456789";
+  auto out = io::RawFile::open_for_writing("raw");
+  out.write_at(3, "abc", 3);
+  out.write_at(12, "z", 1);
+  out.write_at(5, "", 0);
+  out.sync();
+  out.close();
+  auto in = io::RawFile::open_for_reading("raw");
+  CHECK(in.bytes() == 13);
+  std::array<char, 4> four{};
+  in.read_at(2, four.data(), 4);
+  CHECK(std::string(four.data(), 4) == "2abc");
+  io::RawFile moved = std::move(in);
+  moved.read_at(6, four.data(), 4);
+  CHECK(std::string(four.data(), 4) == "6789");
+  CHECK_THROWS_WITH(moved.read_at(10, four.data(), 4), ContainsSubstring("raw") && ContainsSubstring("ends too early"));
+  CHECK_NOTHROW(io::sync_folder("."));
+}
+
+TEST_CASE("failures name the file and the system's reason") {
+  CHECK_THROWS_WITH(io::RawFile::open_for_reading("no/such"),
+                    ContainsSubstring("no/such") && ContainsSubstring("No such file"));
+  CHECK_THROWS_WITH(io::RawFile::open_for_writing("."), ContainsSubstring("Is a directory"));
+  const auto full = io::RawFile::open_for_writing("/dev/full");
+  CHECK_THROWS_WITH(full.write_at(0, "x", 1), ContainsSubstring("No space left") && ContainsSubstring("free space"));
+}
