@@ -63,17 +63,20 @@ std::uint64_t LoaderCore::seed() const { return loaded_seed_.value_or(options_.s
 std::uint64_t LoaderCore::begin() {
   if (binding_.check_alive) binding_.check_alive();
   running_.reset();
-  start_ = position_ = resuming_ ? position_ : 0;
-  resuming_ = false;
-  at_end_ = false;
+  const std::int64_t start = resuming_ ? position_ : 0;
+  running_ = start_running(start);
+  start_ = position_ = start;
+  resuming_ = at_end_ = false;
   started_ = std::chrono::steady_clock::now();
+  return ++passes_;
+}
 
+std::unique_ptr<LoaderCore::Running> LoaderCore::start_running(std::int64_t start) {
   auto running =
-      std::make_unique<Running>(Running{.shard = shard(binding_, start_), .order = order(), .reader = nullptr});
+      std::make_unique<Running>(Running{.shard = shard(binding_, start), .order = order(), .reader = nullptr});
   auto read_step = [this, &plan = *running](std::int64_t step) { return read(plan, step); };
   running->reader = std::make_unique<Prefetcher>(read_step, running->shard.size(), options_.prefetch);
-  running_ = std::move(running);
-  return ++passes_;
+  return running;
 }
 
 std::shared_ptr<void> LoaderCore::read(const Running& running, std::int64_t step) {
@@ -122,18 +125,21 @@ void LoaderCore::leave(std::uint64_t pass) noexcept {
   if (pass == passes_) running_.reset();
 }
 
+void LoaderCore::refuse_in_loop(std::string_view deed) const {
+  if (!running_) return;
+  throw UsageError({.what = text::concat(deed, " inside a loop over the loader"), .hint = "do it before the loop"});
+}
+
 void LoaderCore::bind(const LoaderBinding& binding) {
   validate(binding);
-  if (running_)
-    throw UsageError({.what = "a data loader was prepared inside a loop over it", .hint = "prepare it before"});
+  refuse_in_loop("a data loader was prepared");
   shard(binding, 0);
   binding_ = binding;
   bound_ = true;
 }
 
 void LoaderCore::set_epoch(std::int64_t epoch) {
-  if (running_)
-    throw UsageError({.what = "set_epoch was called inside a loop over the loader", .hint = "call it before"});
+  refuse_in_loop("set_epoch was called");
   if (epoch == epoch_) return;
   epoch_ = epoch;
   position_ = 0;

@@ -43,10 +43,12 @@ class LoaderCore {
   BatchShard shard(const LoaderBinding& binding, std::int64_t start) const;
   std::unique_ptr<const Order> order() const;
   std::string_view order_name() const;
+  std::unique_ptr<Running> start_running(std::int64_t start);
   std::shared_ptr<void> read(const Running& running, std::int64_t step);
   std::shared_ptr<void> take();
   void finish();
   std::uint64_t seed() const;
+  void refuse_in_loop(std::string_view deed) const;
   void check_same_samples(const StateDict& state) const;
 
   std::unique_ptr<BatchSource> source_;

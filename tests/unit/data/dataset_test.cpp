@@ -1,3 +1,5 @@
+#include <torch/data/datasets/base.h>
+
 #include <hortator/data.hpp>
 #include <hortator/error.hpp>
 #include <string>
@@ -75,14 +77,19 @@ TEST_CASE("samples of any type are joined by the user's function") {
   CHECK(seen == std::vector<std::string>{"/x/", "xx/xxx/", "xxxx/"});
 }
 
-TEST_CASE("data sets after torch::data say their size in an optional") {
-  struct Torch {
+TEST_CASE("data sets of torch::data are read, streams among them refused") {
+  struct Torch : torch::data::datasets::Dataset<Torch> {
     std::optional<std::size_t> count;
-    std::optional<std::size_t> size() const { return count; }
-    Example<> get(std::size_t i) { return {scalar(static_cast<std::int64_t>(i)), scalar(0)}; }
+    explicit Torch(std::optional<std::size_t> n) : count(n) {}
+    std::optional<std::size_t> size() const override { return count; }
+    Example<> get(std::size_t i) override { return {scalar(static_cast<std::int64_t>(i)), scalar(0)}; }
   };
-  CHECK(data_loader(Torch{6}, {}).dataset_size() == 6);
-  CHECK_THROWS_WITH(data_loader(Torch{}, {}), ContainsSubstring("does not know its size"));
+  auto loader = data_loader(Torch(3), {.batch_size = 2});
+  CHECK(loader.dataset_size() == 3);
+  Batches seen;
+  for (auto& batch : loader) seen.push_back(values(batch.data));
+  CHECK(seen == Batches{{0, 1}, {2}});
+  CHECK_THROWS_WITH(data_loader(Torch({}), {}), ContainsSubstring("does not know its size"));
 }
 
 TEST_CASE("a data set that reads batches is asked for batches") {
