@@ -1,0 +1,12 @@
+#include "cli/bench/measurements.hpp"
+
+namespace hortator::cli::bench {
+
+const std::vector<Measurement>& measurements() {
+  static const std::vector<Measurement> table = {
+      {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},
+  };
+  return table;
+}
+
+}  // namespace hortator::cli::bench

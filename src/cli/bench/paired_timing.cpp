@@ -1,0 +1,56 @@
+#include "cli/bench/paired_timing.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace hortator::cli::bench {
+namespace {
+
+Timing timing(std::span<const double> seconds) {
+  return {.median_s = median(seconds), .min_s = *std::min_element(seconds.begin(), seconds.end())};
+}
+
+}  // namespace
+
+double median(std::span<const double> values) {
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto half = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+PairedTiming summarize(std::span<const double> ours, std::span<const double> reference) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < ours.size(); ++i) ratios.push_back(ours[i] / reference[i]);
+  return {.ours = timing(ours),
+          .reference = timing(reference),
+          .ratio = median(ratios),
+          .runs = static_cast<int>(ours.size())};
+}
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+PairedTiming time_in_pairs(const Sides& sides, const Plan& plan, const Seconds& now) {
+  const auto block = [&](const std::function<void()>& step) {
+    sides.line_up();
+    const double begin = now();
+    for (int i = 0; i < plan.steps; ++i) step();
+    sides.line_up();
+    return (now() - begin) / plan.steps;
+  };
+  block(sides.reference);
+  block(sides.ours);
+  std::vector<double> ours;
+  std::vector<double> reference;
+  for (int pair = 0; pair < plan.blocks; ++pair) {
+    const bool ours_first = pair % 2 == 0;
+    if (ours_first) ours.push_back(block(sides.ours));
+    reference.push_back(block(sides.reference));
+    if (!ours_first) ours.push_back(block(sides.ours));
+  }
+  return summarize(ours, reference);
+}
+
+}  // namespace hortator::cli::bench

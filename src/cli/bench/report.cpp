@@ -1,0 +1,83 @@
+#include "cli/bench/report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <iomanip>
+#include <sstream>
+
+#include "base/text.hpp"
+
+namespace hortator::cli::bench {
+namespace {
+
+using Row = std::vector<std::string>;
+
+std::string fixed(double value, const char* format) {
+  std::array<char, 64> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), format, value);
+  return buffer.data();
+}
+
+std::string params_text(const nlohmann::json& params) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : params.items()) {
+    parts.push_back(name + "=" + (value.is_string() ? value.get<std::string>() : value.dump()));
+  }
+  return text::join(parts, " ");
+}
+
+Row row(const Result& result) {
+  const auto& timing = result.timing;
+  return {result.name,
+          params_text(result.params),
+          time_text(timing.ours.median_s),
+          time_text(timing.ours.min_s),
+          result.reference,
+          time_text(timing.reference.median_s),
+          fixed(timing.ratio, "%.3f"),
+          std::to_string(timing.runs)};
+}
+
+std::string aligned(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& cells : rows) {
+    for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], cells[i].size());
+  }
+  std::ostringstream out;
+  for (const auto& cells : rows) {
+    for (std::size_t i = 0; i + 1 < cells.size(); ++i)
+      out << std::left << std::setw(static_cast<int>(widths[i]) + 2) << cells[i];
+    out << cells.back() << '\n';
+  }
+  return std::move(out).str();
+}
+
+}  // namespace
+
+std::string time_text(double seconds) {
+  if (seconds < 1e-3) return fixed(seconds * 1e6, "%.1f us");
+  if (seconds < 1) return fixed(seconds * 1e3, "%.2f ms");
+  return fixed(seconds, "%.2f s");
+}
+
+std::string json_line(const Result& result) {
+  const auto& timing = result.timing;
+  const nlohmann::json line = {{"name", result.name},
+                               {"params", result.params},
+                               {"reference", result.reference},
+                               {"reference_median_s", timing.reference.median_s},
+                               {"median_s", timing.ours.median_s},
+                               {"min_s", timing.ours.min_s},
+                               {"ratio", timing.ratio},
+                               {"runs", timing.runs}};
+  return line.dump();
+}
+
+std::string table(const std::vector<Result>& results) {
+  std::vector<Row> rows = {{"name", "parameters", "median", "min", "reference", "median", "ratio", "runs"}};
+  for (const auto& result : results) rows.push_back(row(result));
+  return aligned(rows);
+}
+
+}  // namespace hortator::cli::bench

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/bench/paired_timing.hpp"
+
+namespace hortator::cli::bench {
+
+/// One comparison.
+struct Result {
+  std::string name = "";                             ///< what was timed, unique among all verbs
+  nlohmann::json params = nlohmann::json::object();  ///< whatever changes the number
+  std::string reference = "";                        ///< what it is compared with
+  PairedTiming timing = {};
+};
+
+/// {"name", "params", "reference", "reference_median_s", "median_s", "min_s", "ratio", "runs"}; ratio = ours /
+/// reference in time.
+std::string json_line(const Result& result);
+
+/// The results as a table with a line of headings.
+std::string table(const std::vector<Result>& results);
+
+/// "312.4 us"
+std::string time_text(double seconds);
+
+}  // namespace hortator::cli::bench

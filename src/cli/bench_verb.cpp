@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <hortator/run.hpp>
+#include <iostream>
+
+#include "base/text.hpp"
+#include "cli/bench/measurements.hpp"
+#include "cli/verbs.hpp"
+
+namespace hortator::cli {
+namespace {
+
+namespace po = boost::program_options;
+
+Options known_options() {
+  Options options;
+  const bench::Plan plan;
+  options.named.add_options()("json", "one JSON object a line in place of a table")(
+      "blocks", po::value<int>()->default_value(plan.blocks)->value_name("N"), "timed blocks of each side")(
+      "steps", po::value<int>()->default_value(plan.steps)->value_name("N"), "steps in a block")("help,h", "this text");
+  return options;
+}
+
+std::string listing() {
+  std::vector<Verb> rows;
+  for (const auto& measurement : bench::measurements())
+    rows.push_back({measurement.name, measurement.summary, nullptr});
+  return cli::listing(rows);
+}
+
+int print_help() {
+  std::cout << "usage: hortator bench VERB [options]\n\n"
+               "Measures on all ranks that run it: alone, or as `hortator launch -n N hortator bench VERB`.\n"
+               "Blocks of the reference and of Hortator alternate; ratio = Hortator / reference in time.\n\n"
+            << listing() << "\n"
+            << known_options().named;
+  return 0;
+}
+
+const bench::Measurement& find_measurement(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& measurement : bench::measurements()) {
+    if (measurement.name == name) return measurement;
+    names.push_back(measurement.name);
+  }
+  throw UsageError({.what = "there is no bench verb " + text::quote(name), .hint = text::suggestion(name, names)});
+}
+
+int at_least_one(const po::variables_map& values, const char* name) {
+  const int value = values[name].as<int>();
+  if (value < 1)
+    throw UsageError(
+        {.what = text::concat("--", name, ' ', value, " measures nothing"), .hint = "at least 1 is needed"});
+  return value;
+}
+
+void print(const std::vector<bench::Result>& results, bool as_json) {
+  if (!as_json) {
+    std::cout << bench::table(results);
+  } else {
+    for (const auto& result : results) std::cout << bench::json_line(result) << "\n";
+  }
+}
+
+}  // namespace
+
+int bench_verb(const Arguments& arguments) {
+  if (arguments.empty()) throw UsageError({.what = "the bench verb is missing", .hint = "known are: " + listing()});
+  if (arguments.front() == "--help" || arguments.front() == "-h") return print_help();
+  const auto& measurement = find_measurement(arguments.front());
+  const auto values = parse({arguments.begin() + 1, arguments.end()}, known_options());
+  if (values.contains("help")) return print_help();
+
+  const bench::Plan plan = {.blocks = at_least_one(values, "blocks"), .steps = at_least_one(values, "steps")};
+  std::string name = "hortator-bench";
+  char* argv[] = {name.data(), nullptr};
+  return hortator::run(1, argv, [&] {
+    Accelerator accelerator;
+    const auto results = measurement.run(accelerator, plan);
+    if (accelerator.is_main_process()) print(results, values.contains("json"));
+  });
+}
+
+}  // namespace hortator::cli

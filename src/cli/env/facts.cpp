@@ -1,0 +1,121 @@
+#include "cli/env/facts.hpp"
+
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <hortator/version.hpp>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "cli/env/loaded_libraries.hpp"
+#include "cli/env/variables.hpp"
+#include "cli/machine.hpp"
+#include "cli/programs.hpp"
+#include "device/cuda.hpp"
+#include "mpi/environment.hpp"
+
+namespace hortator::cli::env {
+namespace {
+
+std::string first_line(const std::string& text) { return text::split(text, '\n').front(); }
+
+std::string program_path(const std::string& name) {
+  const auto path = find_program(name);
+  return path ? path->string() : "not on PATH";
+}
+
+Section hortator_facts() {
+  return {"hortator",
+          {{"version", HORTATOR_VERSION},
+           {"build type", HORTATOR_BUILD_TYPE},
+           {"compiler", HORTATOR_COMPILER},
+           {"Boost", HORTATOR_BOOST}}};
+}
+
+// LibTorch's own words: "..., TORCH_VERSION=2.15.0, ..."
+std::string loaded_torch_version() {
+  const std::string config = at::show_config();
+  const std::string name = "TORCH_VERSION=";
+  const auto at = config.find(name);
+  return at == std::string::npos ? "unknown" : text::split(config.substr(at + name.size(), 40), ',').front();
+}
+
+Section libtorch_facts() {
+  return {
+      "LibTorch",
+      {{"version", loaded_torch_version()}, {"built against", HORTATOR_LIBTORCH}, {"threads", at::get_num_threads()}}};
+}
+
+Section mpi_facts() {
+  return {"MPI",
+          {{"library", mpi::library_version()},
+           {"mpirun", program_path("mpirun")},
+           {"mpirun says", first_line(output_of("mpirun --version"))}}};
+}
+
+Section hdf5_facts() { return {"HDF5", {{"version", HORTATOR_HDF5}, {"parallel", true}}}; }
+
+std::string driver() {
+  std::string line;
+  std::getline(std::ifstream("/proc/driver/nvidia/version"), line);
+  return line.empty() ? "none" : line;
+}
+
+Section cuda_facts() {
+  Section section{"CUDA", {{"built with", HORTATOR_CUDA_BUILT}, {"NCCL", HORTATOR_NCCL}, {"driver", driver()}}};
+  auto devices = nlohmann::json::array();
+  for (int i = 0; i < device::visible_device_count(); ++i) devices.push_back(device::name(i));
+  section.facts.emplace_back("devices", devices);
+  return section;
+}
+
+Section loaded_facts() {
+  Section section{"loaded libraries"};
+  for (const auto& [name, path] :
+       loaded_libraries({"libhortator.so", "libtorch_cpu.so", "libtorch_cuda.so", "libmpi.so", "libhdf5.so",
+                         "libhdf5_openmpi.so", "libnccl.so", "libcudart.so", "libgomp"})) {
+    section.facts.emplace_back(name, path);
+  }
+  return section;
+}
+
+Section machine_facts() {
+  return {"machine",
+          {{"host", mpi::host_name()},
+           {"system", operating_system()},
+           {"CPU", cpu_model()},
+           {"cores", core_count()},
+           {"CPUs", text::concat(cpu_count(), " of ", sysconf(_SC_NPROCESSORS_ONLN), ": ", cpu_list())},
+           {"memory", units::bytes(memory_bytes())}}};
+}
+
+std::string scheduler() {
+  for (const auto& [variable, name] :
+       {std::pair("SLURM_JOB_ID", "Slurm"), {"PBS_JOBID", "PBS"}, {"LSB_JOBID", "LSF"}}) {
+    if (const char* job = std::getenv(variable)) return text::concat(name, ", inside job ", job);
+  }
+  for (const auto& [program, name] : {std::pair("sbatch", "Slurm"), {"qsub", "PBS"}, {"bsub", "LSF"}}) {
+    if (find_program(program)) return text::concat(name, ", outside a job");
+  }
+  return "none";
+}
+
+Section job_facts() { return {"job", {{"scheduler", scheduler()}, {"srun", program_path("srun")}}}; }
+
+Section variable_facts() {
+  Section section{"environment"};
+  for (const auto& [name, value] : relevant_variables(environ)) section.facts.emplace_back(name, value);
+  return section;
+}
+
+}  // namespace
+
+Report gather_facts() {
+  return {hortator_facts(), libtorch_facts(), mpi_facts(), hdf5_facts(),    cuda_facts(),
+          loaded_facts(),   machine_facts(),  job_facts(), variable_facts()};
+}
+
+}  // namespace hortator::cli::env

@@ -1,0 +1,53 @@
+#include "cli/options.hpp"
+
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+
+namespace hortator::cli {
+namespace {
+
+namespace po = boost::program_options;
+
+std::vector<std::string> names(const po::options_description& options) {
+  std::vector<std::string> known;
+  for (const auto& option : options.options()) known.push_back("--" + option->long_name());
+  return known;
+}
+
+// A style parser takes what it knows from the front: here, nothing or everything.
+std::vector<po::option> take_rest(std::vector<std::string>& words) {
+  std::vector<po::option> rest;
+  if (words.empty() || words.front().starts_with('-')) return rest;
+  for (const auto& word : words) rest.emplace_back("", std::vector<std::string>{word}).original_tokens = {word};
+  words.clear();
+  return rest;
+}
+
+po::parsed_options split(const Arguments& arguments, const Options& options) {
+  po::command_line_parser parser(arguments);
+  // Half a name is not an option: what it means would change with each new one.
+  const auto style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
+  parser.options(options.named).positional(options.positional).style(style);
+  if (options.rest_is_foreign) parser.extra_style_parser(take_rest);
+  return parser.run();
+}
+
+}  // namespace
+
+po::variables_map parse(const Arguments& arguments, const Options& options) {
+  try {
+    po::variables_map values;
+    po::store(split(arguments, options), values);
+    po::notify(values);
+    return values;
+  } catch (const po::unknown_option& error) {
+    const auto name = error.get_option_name();
+    throw UsageError(
+        {.what = "there is no option " + text::quote(name), .hint = text::suggestion(name, names(options.named))});
+  } catch (const po::error& error) {
+    throw UsageError({.what = error.what()});
+  }
+}
+
+}  // namespace hortator::cli

@@ -1,0 +1,52 @@
+#include "cli/programs.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <hortator/error.hpp>
+#include <memory>
+
+#include "base/text.hpp"
+
+namespace hortator::cli {
+namespace {
+
+bool is_executable(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
+
+std::optional<std::filesystem::path> find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    return is_executable(name) ? std::optional<std::filesystem::path>(name) : std::nullopt;
+  }
+  const char* places = std::getenv("PATH");
+  for (const auto& place : text::split(places != nullptr ? places : "", ':')) {
+    const auto candidate = std::filesystem::path(place.empty() ? "." : place) / name;
+    if (is_executable(candidate)) return candidate;
+  }
+  return std::nullopt;
+}
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen((command + " 2>/dev/null").c_str(), "r"), pclose);
+  if (!pipe) return "";
+  std::array<char, 4096> buffer{};
+  return {buffer.data(), std::fread(buffer.data(), 1, buffer.size(), pipe.get())};
+}
+
+void become(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  execvp(pointers.front(), pointers.data());
+  throw Error({.what = text::concat(text::quote(words.front()), " could not be started: ", std::strerror(errno))});
+}
+
+}  // namespace hortator::cli

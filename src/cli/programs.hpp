@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// Programs on this machine.
+namespace hortator::cli {
+
+/// Where a shell would find it: a name with a slash as it stands, any other on PATH. Nothing when there is no such
+/// executable file.
+std::optional<std::filesystem::path> find_program(const std::string& name);
+
+/// The first lines of what it prints on standard output; empty when it cannot be run.
+std::string output_of(const std::string& command);
+
+/// Becomes `words`. Returns only by an Error.
+[[noreturn]] void become(const std::vector<std::string>& words);
+
+}  // namespace hortator::cli

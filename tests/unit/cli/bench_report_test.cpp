@@ -1,0 +1,45 @@
+#include "cli/bench/report.hpp"
+
+#include "support/catch.hpp"
+
+using namespace hortator::cli::bench;
+
+namespace {
+
+Result result() {
+  return {.name = "step",
+          .params = {{"ranks", 2}, {"device", "cpu"}},
+          .reference = "bare loop",
+          .timing = {.ours = {.median_s = 0.0012, .min_s = 0.001},
+                     .reference = {.median_s = 0.0010, .min_s = 0.0009},
+                     .ratio = 1.2,
+                     .runs = 20}};
+}
+
+}  // namespace
+
+TEST_CASE("a JSON line has all that a comparison needs") {
+  const auto line = nlohmann::json::parse(json_line(result()));
+  CHECK(line["name"] == "step");
+  CHECK(line["params"]["ranks"] == 2);
+  CHECK(line["reference"] == "bare loop");
+  CHECK(line["reference_median_s"] == 0.0010);
+  CHECK(line["median_s"] == 0.0012);
+  CHECK(line["min_s"] == 0.001);
+  CHECK(line["ratio"] == 1.2);
+  CHECK(line["runs"] == 20);
+  CHECK(line.size() == 8);
+  CHECK(json_line(result()).find('\n') == std::string::npos);
+}
+
+TEST_CASE("a table has its columns below each other") {
+  CHECK(table({result()}) ==
+        "name  parameters          median   min      reference  median   ratio  runs\n"
+        "step  device=cpu ranks=2  1.20 ms  1.00 ms  bare loop  1.00 ms  1.200  20\n");
+}
+
+TEST_CASE("times are told in the unit that fits") {
+  CHECK(time_text(1.234e-6) == "1.2 us");
+  CHECK(time_text(0.0123) == "12.30 ms");
+  CHECK(time_text(12.3) == "12.30 s");
+}

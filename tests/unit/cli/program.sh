@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# The hortator command as users call it: program.sh HORTATOR CMAKE. Prints what is wrong and ends with 1.
+set -u
+hortator=$1
+cmake=$2
+source_dir=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+unset SLURM_JOB_ID SLURM_CPUS_PER_TASK PBS_NODEFILE LSB_JOBID
+failures=0
+
+# run ARGUMENT...: exit code in $code, standard output in $out, standard error in $err
+run() {
+  code=0
+  "$hortator" "$@" >out 2>err </dev/null || code=$?
+  out=$(cat out)
+  err=$(cat err)
+  call="hortator $*"
+}
+wrong() { printf '%s: %s\nexit code %s\nstdout: %s\nstderr: %s\n\n' "$call" "$1" "$code" "$out" "$err"; failures=$((failures + 1)); }
+code_is() { [ "$code" = "$1" ] || wrong "exit code $1 was expected"; }
+out_has() { [[ $out == *"$1"* ]] || wrong "standard output lacks '$1'"; }
+err_has() { [[ $err == *"$1"* ]] || wrong "standard error lacks '$1'"; }
+out_is() { [ "$out" = "$1" ] || wrong "standard output should be '$1'"; }
+
+program() { printf '#!/bin/sh\n%s\n' "$2" >"$1"; chmod +x "$1"; }
+# shellcheck disable=SC2016
+program show 'echo "rank:$# $1|$2|$3"'
+program fail 'exit 7'
+touch plain
+
+# The command itself
+run --version; code_is 0; out_has 'hortator 0.'
+run --help; code_is 0; out_has 'launch'; out_has 'env'; out_has 'bench'
+run; code_is 2; err_has 'usage: hortator VERB'
+run lanch; code_is 2; err_has "there is no verb 'lanch'. did you mean 'launch'?"
+run --versoin; code_is 2; err_has "did you mean '--version'?"
+for verb in launch env bench 'bench step'; do
+  # shellcheck disable=SC2086
+  run $verb --help; code_is 0; out_has 'usage: hortator'; out_has '--help'
+done
+
+# launch: what it refuses
+run launch -n 2; code_is 2; err_has 'the program is missing'
+run launch ./show; code_is 2; err_has 'the number of ranks is missing'
+for ranks in 0 -1 two 1.5 99999999999999; do
+  run launch --ranks="$ranks" ./show; code_is 2; err_has "'$ranks' is no number of ranks"
+done
+run launch -n 2 --dryrun ./show; code_is 2; err_has "did you mean '--dry-run'?"
+run launch -n 2 ./absent; code_is 2; err_has "there is no program './absent'"
+run launch -n 2 absent; code_is 2; err_has "there is no program 'absent' on PATH"
+run launch -n 2 show; code_is 2; err_has "did you mean './show'?"
+run launch -n 2 ./plain; code_is 2; err_has "'./plain' is not an executable file"
+PATH=/nowhere run launch -n 2 ./show; code_is 1; err_has 'there is no mpirun on PATH'
+SLURM_JOB_ID=1 PATH=/nowhere run launch -n 2 ./show; code_is 1; err_has 'there is no srun on PATH'
+
+# launch --dry-run: an mpirun and an srun that only say who they are
+mkdir fakes
+program fakes/mpirun 'echo "mpirun (Open MPI) 4.1.4"'
+program fakes/srun ''
+ln -s /bin/sh fakes/sh
+PATH=$work/fakes run launch -n 1000000 --dry-run ./show --dry-run 'a b'; code_is 0
+out_has 'mpirun -n 1000000 '; out_has "--map-by :OVERSUBSCRIBE --bind-to none ./show --dry-run 'a b'"
+SLURM_JOB_ID=1 PATH=$work/fakes run launch -n 64 --dry-run ./show -n 3; code_is 0
+out_is 'srun --mpi=pmix --kill-on-bad-exit=1 -n 64 ./show -n 3'
+SLURM_JOB_ID=1 SLURM_CPUS_PER_TASK=6 PATH=$work/fakes run launch -n 64 --dry-run ./show; out_has '--cpus-per-task=6'
+
+# launch for real
+run launch -n 2 ./show -n 'a b' --help; code_is 0
+[ "$(grep -c '^rank:3 -n|a b|--help$' out)" = 2 ] || wrong 'two ranks with three arguments each were expected'
+run launch -n 1 ./fail; code_is 7
+run launch -n 2 ./fail; code_is 7
+
+# env
+run env; code_is 0; out_has 'LibTorch'; out_has 'libmpi.so'
+SLURM_JWT=s3cr3t run env --json; code_is 0
+[[ $out != *s3cr3t* ]] || wrong 'a secret is shown'
+"$cmake" -DJSON="$out" -P "$source_dir/json_field.cmake" hortator version >/dev/null 2>&1 || wrong 'no JSON with hortator.version'
+run env --jsn; code_is 2; err_has "did you mean '--json'?"
+
+# bench
+run bench; code_is 2; err_has 'the bench verb is missing'
+run bench setp; code_is 2; err_has "there is no bench verb 'setp'. did you mean 'step'?"
+run bench step --blocks 0; code_is 2; err_has '--blocks 0 measures nothing'
+run bench step --blocks 2 --steps 3; code_is 0; out_has 'ratio'
+for launcher in '' "$hortator launch -n 2"; do
+  code=0
+  # shellcheck disable=SC2086
+  $launcher "$hortator" bench step --json --blocks 2 --steps 3 >out 2>err || code=$?
+  out=$(cat out) err=$(cat err) call="$launcher hortator bench step --json"
+  code_is 0
+  [ "$(wc -l <out)" = 1 ] || wrong 'one line was expected'
+  for member in name params reference median_s min_s ratio runs; do
+    "$cmake" -DJSON="$out" -P "$source_dir/json_field.cmake" "$member" >/dev/null 2>&1 || wrong "no JSON with $member"
+  done
+done
+
+[ "$failures" = 0 ] || { echo "$failures wrong"; exit 1; }
