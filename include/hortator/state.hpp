@@ -23,8 +23,9 @@ enum class DistributedType { no, multi_cpu, multi_gpu };
 HORTATOR_API std::string_view to_string(DistributedType type);
 
 struct StateOptions {
-  bool cpu = false;                 ///< stay on the CPU, also where there are GPUs
-  std::optional<int> communicator;  ///< ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f)
+  bool cpu = false;  ///< stay on the CPU, also where there are GPUs
+  /// Ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f).
+  std::optional<int> communicator = {};
 };
 
 /// Who and where this process is among the others. Enough for programs that need no Accelerator (inference, tools).
@@ -69,8 +70,8 @@ class HORTATOR_API State {
     if (this->process_index() == process_index) std::forward<Work>(work)();
   }
 
-  /// The main process does the work, then all others do it: a cache is written once and then read. Returns the work's result.
-  /// An exception on one side ends both. @collective
+  /// The main process does the work, then all others do it: a cache is written once and then read. Returns the work's
+  /// result. An exception on one side ends both. @collective
   template <std::invocable Work>
   auto main_process_first(Work&& work) const {
     return one_side_first(is_main_process(), std::forward<Work>(work));

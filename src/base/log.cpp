@@ -49,6 +49,17 @@ void write_warning(std::string_view line) {
   write_line("warning: ", line);
 }
 
+void write_last_words(std::string_view line) {
+  // Whoever holds the lock may be what has failed.
+  const std::unique_lock lock(speaker().mutex, std::try_to_lock);
+  const auto whole = text::concat(line, '\n');
+  if (lock.owns_lock()) {
+    write_whole(stderr, whole);
+  } else {
+    std::fwrite(whole.data(), 1, whole.size(), stderr);
+  }
+}
+
 void print(std::string_view line) {
   const std::scoped_lock lock(speaker().mutex);
   write_whole(stdout, text::concat(line, '\n'));

@@ -15,6 +15,8 @@ void set_identity(int rank, std::string_view host);
 
 void write_info(std::string_view line);
 void write_warning(std::string_view line);
+/// A line on standard error as it is, by a process that is about to end: waits for nobody.
+void write_last_words(std::string_view line);
 /// A line of the program's own, on standard output, on whichever rank asks.
 void print(std::string_view line);
 

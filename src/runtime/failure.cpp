@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "runtime/claim.hpp"
 
@@ -49,19 +50,13 @@ std::string now_utc() {
   return text;
 }
 
-void print(const std::string& line) {
+void speak(const Run& run, const Failure& failure) {
   // What the program has printed so far comes first; MPI_Abort would lose it.
   std::cout.flush();
-  std::fflush(nullptr);
-  const auto whole = line + "\n";
-  std::fwrite(whole.data(), 1, whole.size(), stderr);
-  std::fflush(stderr);
-}
-
-void speak(const Run& run, const Failure& failure) {
-  print(failure_line(run, failure));
+  std::fflush(stdout);
+  log::write_last_words(failure_line(run, failure));
   if (!write_failure(run.folder, run.id, failure_record(run, failure))) {
-    print("hortator could not write " + (run.folder / "failure.json").string());
+    log::write_last_words("hortator could not write " + (run.folder / "failure.json").string());
   }
 }
 

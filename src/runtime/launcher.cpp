@@ -68,11 +68,12 @@ std::string cure(Launcher kind, std::string_view mpi_library) {
 }
 
 [[noreturn]] void refuse(const LauncherFacts& facts, std::string_view what_mpi_sees, std::string_view mpi_library) {
-  throw UsageError({.what = text::concat(to_string(facts.kind), " started ", text::count(*facts.size, "rank"), ", but ",
+  UsageError error({.what = text::concat(to_string(facts.kind), " started ", text::count(*facts.size, "rank"), ", but ",
                                          what_mpi_sees),
                     .why = "each rank would be a world of its own, and all would write the same files",
-                    .hint = cure(facts.kind, mpi_library)})
-      .on_rank(0);
+                    .hint = cure(facts.kind, mpi_library)});
+  error.on_rank(0);
+  throw error;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "runtime/run_folder.hpp"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -71,7 +72,10 @@ void join(Run run) {
 
 Run current_run() {
   const std::scoped_lock lock(shared().mutex);
-  return shared().run;
+  auto run = shared().run;
+  // A program without hortator::run never told its name.
+  if (run.folder.empty()) run.folder = std::filesystem::absolute(default_folder(program_invocation_short_name));
+  return run;
 }
 
 void begin_run(std::string_view program) {

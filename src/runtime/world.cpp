@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <atomic>
 #include <limits>
 
 #include "base/log.hpp"
@@ -44,7 +45,8 @@ void warn_if_crowded(const World& world) {
   const auto mine = text::concat("rank ", comm.rank(), " on ", world.host(), " has CPUs ", to_ranges(world.cpus()),
                                  ", up to ", world.threads().ranks_a_cpu, " ranks on each");
   const auto words = mpi::broadcast(comm, std::string_view(mine), example);
-  if (comm.rank() != 0) return;
+  static std::atomic_flag warned;  // programs make several States
+  if (comm.rank() != 0 || warned.test_and_set()) return;
   log::warn(
       count, " of ", text::count(comm.size(), "rank"),
       " have less than one CPU of their own and wait for each other: ", words,

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# check.sh PROGRAM ENDING RANK PROBLEM COMMAND...: runs COMMAND PROGRAM ENDING (a launcher with its options), which has to fail, and
+# checks the promise of hortator::run: a code other than 0, one line of ours for the whole job, by a rank that RANK (a regular
+# expression) matches, over within two seconds, and the same facts in failure.json. FOLDER: where failure.json has to be.
+# ARRANGE: a command that prepares the working folder. WRITABLE=0: nothing can be written there.
+set -uo pipefail
+program=$1 ending=$2 rank=$3 problem=$4
+shift 4
+limit=${LIMIT:-2}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+eval "${ARRANGE:-}"
+
+complain() {
+  echo "failed: $1" >&2
+  echo "--- output of: $ending" >&2
+  cat output >&2
+  exit 1
+}
+
+"$@" "$program" "$ending" >output 2>&1
+code=$?
+end=${EPOCHREALTIME/[.,]/}
+
+[ "$code" -ne 0 ] || complain "the job's exit code is 0"
+
+said=$(grep -c '^hortator: rank' output)
+[ "$said" -eq 1 ] || complain "$said lines instead of one"
+line=$(grep '^hortator: rank' output)
+[[ $line =~ ^hortator:\ rank\ $rank\ \([^\)]+\):\ $problem$ ]] || complain "not what was expected: $line"
+
+failed=$(sed -n 's/^failing at //p' output | sort -n | tail -n 1)
+if [ -n "$failed" ]; then
+  took=$(((end - failed) / 1000))
+  echo "over after $took ms"
+  [ "$took" -lt $((limit * 1000)) ] || complain "the job went on for $took ms"
+fi
+
+record=${FOLDER:-runs/$(basename "$program")}/failure.json
+if [ "${WRITABLE:-1}" = 0 ]; then
+  [ ! -e "$record" ] || complain "$record was written all the same"
+  exit 0
+fi
+[ -s "$record" ] || complain "there is no $record"
+for field in '"run_id": "[0-9]' '"rank": '"$rank" '"host": "[a-z0-9]' '"pid": [0-9]' '"where": ' '"time": "20' '"hortator": "'; do
+  grep -q "^  $field" "$record" || complain "$field is missing in $(cat "$record")"
+done
+if [ -n "${WHERE:-}" ]; then grep -q "\"where\": \"$WHERE\"" "$record" || complain "not at $WHERE: $(cat "$record")"; fi
+recorded=$(sed -n 's/^  "problem": "\(.*\)",$/\1/p' "$record")
+[[ $recorded =~ ^${RECORDED:-$problem}$ ]] || complain "the record says: $recorded"
+[ "$(find . -name '*.json' | wc -l)" -eq 1 ] || complain "files are left over: $(find . -type f)"

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# drill.sh BINARIES: what a real Slurm of two nodes has to see. Runs within tests/tools/slurm-two-nodes.sh.
+set -uo pipefail
+binaries=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+# expect NAME CODE LINES COMMAND...: the command ends with CODE (ok or bad), and its lines of ours, sorted, match the patterns LINES.
+expect() {
+  local name=$1 code=$2 wanted=$3 result=ok
+  shift 3
+  "$@" >output 2>&1 || result=bad
+  grep -hE '^(rank |hortator: )' output | LC_ALL=C sort >ours
+  local good=1 i=0 line
+  if [ $result != "$code" ]; then good=0; fi
+  local patterns=()
+  mapfile -t patterns <<<"$wanted"
+  while IFS= read -r line; do
+    if [ "$i" -ge ${#patterns[@]} ] || ! [[ $line =~ ^${patterns[$i]}$ ]]; then good=0; fi
+    i=$((i + 1))
+  done <ours
+  if [ "$i" -ne ${#patterns[@]} ]; then good=0; fi
+  if [ $good = 1 ]; then
+    echo "ok: $name"
+  else
+    echo "failed: $name: ended $result, expected $code with: $wanted"
+    sed 's/^/    /' output
+    failures=$((failures + 1))
+  fi
+}
+
+# Runs the commands of a batch script and prints what they printed.
+# shellcheck disable=SC2317
+batch() {
+  local code=0
+  { echo '#!/bin/bash' && printf '%s\n' "$@"; } >job.sh
+  sbatch --quiet --wait -N2 -n4 -o job.out job.sh || code=1
+  cat job.out
+  return "$code"
+}
+
+two_by_two='rank 0 of 4 is 0 of 2 on node 0 of 2 \(n1, LAUNCHER\)
+rank 1 of 4 is 1 of 2 on node 0 of 2 \(n1, LAUNCHER\)
+rank 2 of 4 is 0 of 2 on node 1 of 2 \(n2, LAUNCHER\)
+rank 3 of 4 is 1 of 2 on node 1 of 2 \(n2, LAUNCHER\)'
+alone='rank 0 of 1 is 0 of 1 on node 0 of 1 \(.*, LAUNCHER\)'
+apart='hortator: rank 0 \(n1\): srun started 2 ranks, but .*each rank would be a world of its own.* srun --mpi=pmix .*'
+
+expect 'srun with PMIx: two nodes of two ranks' ok "${two_by_two//LAUNCHER/srun}" srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/place"
+expect 'srun -n 1' ok "${alone//LAUNCHER/srun}" srun --mpi=pmix -n1 "$binaries/place"
+expect 'srun without PMIx: one error that names the cure' bad "$apart" srun --mpi=none -N1 -n2 "$binaries/place"
+expect 'the same by the default of the site' bad "$apart" env SLURM_MPI_TYPE=none srun -N1 -n2 "$binaries/place"
+expect 'in a batch script: ./prog, and mpirun -n 1 on either node' ok \
+  "${alone//.*, LAUNCHER/n1, mpirun}"$'\n'"${alone//.*, LAUNCHER/n1, plain start}"$'\n'"${alone//.*, LAUNCHER/n2, mpirun}" \
+  batch "$binaries/place" "mpirun -n 1 $binaries/place" "mpirun -n 1 --host n2 $binaries/place"
+expect './prog in an interactive allocation' ok "${alone//LAUNCHER/plain start}" salloc --quiet -N2 -n4 "$binaries/place"
+expect 'every rank on two nodes fails: one line' bad 'hortator: rank [0-3] \(n[12]\): every rank has a problem' \
+  srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/failing" all
+expect 'a node fails as one: one line' bad 'hortator: rank [23] \(n2\): this node is full' \
+  srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/failing" agreed_in_node
+if ! grep -q '"problem": "this node is full"' runs/failing/failure.json; then
+  echo 'failed: failure.json of the last'
+  failures=$((failures + 1))
+fi
+exit $((failures > 0))

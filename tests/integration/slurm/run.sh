@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# run.sh SCRIPT ARGUMENT...: SCRIPT under a real Slurm of two nodes; code 77, a skip, where there is none to start.
+here=$(dirname "${BASH_SOURCE[0]}")
+for program in slurmctld slurmd srun munged; do
+  command -v "$program" >/dev/null || { echo "skipped: $program is not installed (apt-get install slurm-wlm munge)" && exit 77; }
+done
+[ "$(id -u)" = 0 ] || { echo 'skipped: only root can start a Slurm of several nodes' && exit 77; }
+exec "$here/../../tools/slurm-two-nodes.sh" -c 4 "$@"

@@ -1,0 +1,50 @@
+#include "runtime/cpu_set.hpp"
+
+#include <sched.h>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+using runtime::CpuSet;
+
+TEST_CASE("sets are written as ranges and read back") {
+  const std::vector<std::pair<CpuSet, std::string>> cases = {{{}, ""},
+                                                             {{0}, "0"},
+                                                             {{0, 1, 2, 3, 8}, "0-3,8"},
+                                                             {{5, 7}, "5,7"},
+                                                             {{5, 6}, "5-6"},
+                                                             {{1, 3, 4, 5, 1023}, "1,3-5,1023"},
+                                                             {{0, 2, 4}, "0,2,4"}};
+  for (const auto& [set, text] : cases) {
+    CHECK(runtime::to_ranges(set) == text);
+    CHECK(runtime::from_ranges(text) == set);
+  }
+  CHECK_THROWS_WITH(runtime::from_ranges("0-x"), ContainsSubstring("'x' is not a CPU number"));
+}
+
+TEST_CASE("every set of eight CPUs survives the way there and back") {
+  for (int bits = 0; bits < 256; ++bits) {
+    CpuSet set;
+    for (int cpu = 0; cpu < 8; ++cpu) {
+      if ((bits >> cpu) & 1) set.push_back(cpu);
+    }
+    CHECK(runtime::from_ranges(runtime::to_ranges(set)) == set);
+  }
+}
+
+TEST_CASE("a process knows the CPUs that it is bound to") {
+  cpu_set_t before;
+  CPU_ZERO(&before);
+  if (sched_getaffinity(0, sizeof before, &before) != 0) return;  // more CPUs than a fixed mask holds
+  const auto all = runtime::own_cpu_set();
+  REQUIRE_FALSE(all.empty());
+  CHECK(static_cast<int>(all.size()) == CPU_COUNT(&before));
+
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<std::size_t>(all.back()), &one);
+  REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  const auto bound = runtime::own_cpu_set();
+  sched_setaffinity(0, sizeof before, &before);
+  CHECK(bound == CpuSet{all.back()});
+}
