@@ -133,7 +133,7 @@ TEST_CASE("samples that do not fit together are named, without a stack trace") {
 
 TEST_CASE("samples are read without gradients, in the loop's thread too") {
   for (const int prefetch : {0, 1}) {
-    const auto leaf = at::ones({1}, at::TensorOptions().requires_grad(true));
+    const auto leaf = at::ones({1}).set_requires_grad(true);
     auto loader = data_loader(From{2, [leaf](std::int64_t) { return leaf * 2; }}, {.prefetch = prefetch});
     for (auto& batch : loader) CHECK_FALSE(batch.requires_grad());
   }

@@ -1,6 +1,7 @@
 #include <hortator/data.hpp>
 #include <hortator/error.hpp>
 #include <ranges>
+#include <thread>
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
@@ -142,6 +143,33 @@ TEST_CASE("a loop inside a loop over the same loader takes its pass; the outer o
   };
   CHECK_THROWS_WITH(nested(), ContainsSubstring("has lost its pass"));
   CHECK(loader.epoch() == 1);
+}
+
+TEST_CASE("a pass that was taken over cannot go on, and its end leaves the new one alone") {
+  auto loader = data_loader(Numbers{5}, {});
+  auto older = std::make_unique<DataLoader<at::Tensor>::Iterator>(loader.begin());
+  auto newer = loader.begin();
+  CHECK_THROWS_WITH(++*older, ContainsSubstring("has lost its pass"));
+  older.reset();
+  CHECK(loader.iterating());
+  ++newer;
+  CHECK(values(*newer) == Batch{1});
+}
+
+TEST_CASE("only one thread at a time reads the data set, also when passes follow each other closely") {
+  struct Lonely {
+    std::shared_ptr<std::atomic<int>> inside = std::make_shared<std::atomic<int>>(0);
+    std::int64_t size() const { return 1000; }
+    std::int64_t get(std::int64_t i) const {
+      if (++*inside > 1) throw std::logic_error("two readers");
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      --*inside;
+      return i;
+    }
+  };
+  auto loader = data_loader(Lonely{}, {.prefetch = 8});
+  auto batch = loader.begin();
+  for (int pass = 0; pass < 20; ++pass) CHECK_NOTHROW(batch = loader.begin());
 }
 
 TEST_CASE("an exception of the data set comes out of the loop with the sample named") {
