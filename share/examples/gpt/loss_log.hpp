@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+
+namespace gpt {
+
+/// The run's losses as a table for spreadsheets and plots: step,loss,learning_rate. One rank writes it.
+class LossLog {
+ public:
+  /// Goes on with the table that is there: rows after `steps` belong to steps that are about to be taken again.
+  LossLog(const std::filesystem::path& file, std::int64_t steps);
+
+  void add(std::int64_t step, double loss, double learning_rate);
+
+ private:
+  std::ofstream out_;
+};
+
+}  // namespace gpt

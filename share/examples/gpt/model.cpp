@@ -1,0 +1,86 @@
+#include "model.hpp"
+
+#include <ATen/ATen.h>
+#include <torch/nn/init.h>
+
+#include <cmath>
+#include <string>
+
+namespace gpt {
+namespace {
+
+torch::nn::LayerNorm norm_of(std::int64_t width) { return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width})); }
+
+// Rotary positions: pairs of numbers are turned by an angle that grows with the position, in each pair at another pace.
+// Scores between two tokens then depend on their distance.
+at::Tensor turns_of(const ModelOptions& options) {
+  const auto pairs = options.width / options.heads / 2;
+  const auto paces = at::pow(1000.0, -at::arange(pairs, at::kFloat) / static_cast<double>(pairs));
+  const auto angles = at::outer(at::arange(options.context, at::kFloat), paces).repeat({1, 2});
+  return at::stack({angles.cos(), angles.sin()});
+}
+
+at::Tensor turn(const at::Tensor& x, const at::Tensor& turns) {
+  const auto halves = x.chunk(2, -1);
+  return x * turns[0] + at::cat({-halves[1], halves[0]}, -1) * turns[1];
+}
+
+// Small everywhere, and smaller where every layer adds to the same sum: the first scores are then nearly equal.
+void initialise(torch::nn::Module& model, const ModelOptions& options) {
+  const double small = 0.6 / std::sqrt(static_cast<double>(options.width));
+  const double smaller = small / std::sqrt(2.0 * static_cast<double>(options.layers));
+  for (auto& parameter : model.named_parameters()) {
+    const bool adds_to_sum =
+        parameter.key().find("project") != std::string::npos || parameter.key().find("narrow") != std::string::npos;
+    if (parameter.value().dim() > 1) torch::nn::init::normal_(parameter.value(), 0, adds_to_sum ? smaller : small);
+  }
+}
+
+}  // namespace
+
+BlockImpl::BlockImpl(const ModelOptions& options)
+    : heads_(options.heads),
+      attention_norm_(register_module("attention_norm", norm_of(options.width))),
+      network_norm_(register_module("network_norm", norm_of(options.width))),
+      query_key_value_(register_module("query_key_value", torch::nn::Linear(options.width, 3 * options.width))),
+      project_(register_module("project", torch::nn::Linear(options.width, options.width))),
+      widen_(register_module("widen", torch::nn::Linear(options.width, 4 * options.width))),
+      narrow_(register_module("narrow", torch::nn::Linear(4 * options.width, options.width))) {}
+
+at::Tensor BlockImpl::attention(const at::Tensor& x, const at::Tensor& turns) {
+  const auto batch = x.size(0), time = x.size(1), width = x.size(2);
+  auto parts = query_key_value_(x).view({batch, time, 3, heads_, width / heads_}).permute({2, 0, 3, 1, 4}).unbind(0);
+  auto mixed = at::scaled_dot_product_attention(turn(parts[0], turns), turn(parts[1], turns), parts[2], {}, 0.0,
+                                                /*is_causal=*/true);
+  return project_(mixed.transpose(1, 2).reshape({batch, time, width}));
+}
+
+at::Tensor BlockImpl::forward(at::Tensor x, const at::Tensor& turns) {
+  x = x + attention(attention_norm_(x), turns);
+  return x + narrow_(at::gelu(widen_(network_norm_(x)), "tanh"));
+}
+
+GptImpl::GptImpl(const ModelOptions& options)
+    : options_(options),
+      tokens_(register_module("tokens", torch::nn::Embedding(options.vocabulary, options.width))),
+      blocks_(register_module("blocks", torch::nn::ModuleList())),
+      norm_(register_module("norm", norm_of(options.width))),
+      turns_(register_buffer("turns", turns_of(options))) {
+  for (std::int64_t layer = 0; layer < options.layers; ++layer) blocks_->push_back(Block(options));
+  initialise(*this, options);
+}
+
+at::Tensor GptImpl::forward(const at::Tensor& tokens) {
+  auto x = tokens_(tokens);
+  const auto turns = turns_.slice(1, 0, tokens.size(1));
+  for (auto& block : *blocks_) x = block->as<Block>()->forward(x, turns);
+  return at::linear(norm_(x), tokens_->weight);
+}
+
+std::int64_t GptImpl::parameter_count() const {
+  std::int64_t count = 0;
+  for (const auto& parameter : parameters()) count += parameter.numel();
+  return count;
+}
+
+}  // namespace gpt

@@ -1,0 +1,112 @@
+#include "text.hpp"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <fstream>
+#include <hortator/error.hpp>
+#include <iterator>
+#include <string>
+
+namespace gpt {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t block_bytes = 4096;
+constexpr std::size_t held_out_each = 10;
+
+bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
+
+std::string content_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string content{std::istreambuf_iterator<char>(in), {}};
+  if (!in) throw hortator::Error({.what = "the text " + file.string() + " cannot be read"});
+  return content;
+}
+
+// Zero bytes are what tells programs, images and archives from text.
+bool is_text(const std::string& content) { return content.find('\0') == std::string::npos; }
+
+std::vector<fs::path> files_below(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::recursive_directory_iterator(); ++entry) {
+    if (is_hidden(entry->path())) {
+      entry.disable_recursion_pending();
+    } else if (entry->is_regular_file()) {
+      files.push_back(entry->path());
+    }
+  }
+  std::ranges::sort(files);  // folders list their files in an order of their own
+  return files;
+}
+
+at::Tensor to_tensor(const std::string& bytes) {
+  return at::from_blob(const_cast<char*>(bytes.data()), {static_cast<std::int64_t>(bytes.size())}, at::kByte).clone();
+}
+
+}  // namespace
+
+Text Text::read(const std::vector<fs::path>& paths) {
+  std::string all;
+  std::size_t count = 0;
+  for (const auto& path : paths) {
+    if (!fs::exists(path))
+      throw hortator::UsageError(
+          {.what = "there is no text " + path.string(), .hint = "name files or folders with --text"});
+    for (const auto& file : fs::is_directory(path) ? files_below(path) : std::vector{path}) {
+      auto content = content_of(file);
+      if (!is_text(content)) continue;
+      all += content;
+      ++count;
+    }
+  }
+  std::string training, held_out;
+  for (std::size_t block = 0; block * block_bytes < all.size(); ++block) {
+    (block % held_out_each == held_out_each - 1 ? held_out : training) +=
+        std::string_view(all).substr(block * block_bytes, block_bytes);
+  }
+  return {.training = to_tensor(training), .held_out = to_tensor(held_out), .files = count};
+}
+
+std::vector<fs::path> own_sources() {
+  auto root = fs::read_symlink("/proc/self/exe").parent_path();
+  while (!fs::exists(root / "src/CMakeLists.txt") || !fs::exists(root / "include/hortator")) {
+    if (!root.has_relative_path()) return {};
+    root = root.parent_path();
+  }
+  std::vector<fs::path> sources;
+  for (const auto* name : {"README.md", "INSTALL", "include", "src", "share", "tests/unit"}) {
+    if (fs::exists(root / name)) sources.push_back(root / name);
+  }
+  return sources;
+}
+
+Windows::Windows(at::Tensor text, std::int64_t context, std::int64_t count)
+    : text_(std::move(text)), context_(context), count_(count) {
+  if (text_.numel() > context) return;
+  throw hortator::UsageError({.what = "a text of " + std::to_string(text_.numel()) +
+                                      " bytes is too short for a context of " + std::to_string(context),
+                              .hint = "name more text with --text, or choose a smaller --context"});
+}
+
+Windows::Windows(const at::Tensor& text, std::int64_t context) : Windows(text, context, (text.numel() - 1) / context) {}
+
+std::int64_t Windows::start(std::int64_t index) const {
+  return index * (text_.numel() - context_ - 1) / std::max<std::int64_t>(count_ - 1, 1);
+}
+
+Windows::Example Windows::get(std::size_t index) const {
+  const auto one = static_cast<std::int64_t>(index);
+  auto batch = get_batch({&one, 1});
+  return {batch.data[0], batch.target[0]};
+}
+
+Windows::Example Windows::get_batch(std::span<const std::int64_t> indices) const {
+  std::vector<at::Tensor> windows;
+  for (auto index : indices) windows.push_back(text_.narrow(0, start(index), context_ + 1));
+  auto tokens = at::stack(windows).to(at::kLong);
+  return {tokens.slice(1, 0, -1).contiguous(), tokens.slice(1, 1).contiguous()};
+}
+
+}  // namespace gpt
