@@ -4,41 +4,52 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <hortator/data.hpp>
 #include <hortator/model.hpp>
 #include <hortator/optimizer.hpp>
 #include <hortator/progress.hpp>
 #include <hortator/schedule.hpp>
 #include <hortator/state.hpp>
+#include <hortator/state_dict.hpp>
+#include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace hortator {
+
+namespace accelerator {
+class Training;
+}
 
 enum class Reduce { sum, mean, max, min, product };
 
 /// How batches are dealt to ranks; the reference's DataLoaderConfiguration.
 struct DataOptions {
-  bool split_batches = false;         ///< batch_size is of all ranks together, not of each
-  bool even_batches = true;           ///< the last batches are filled up from the first samples, so that all ranks see as many
-  std::optional<std::uint64_t> seed;  ///< of the shuffled order; by default set_seed's
+  bool split_batches = false;  ///< batch_size is of all ranks together, not of each
+  bool even_batches = true;    ///< the last batches are filled up from the first samples, so that all ranks see as many
+  std::optional<std::uint64_t> seed = {};  ///< of the shuffled order; by default set_seed's
 };
 
 struct ProjectOptions {
-  std::filesystem::path dir;               ///< where the run's files go; default: runs/<program>
-  bool automatic_checkpoint_naming = false;  ///< checkpoints/checkpoint_0, _1, ... in place of one checkpoint that is replaced
+  std::filesystem::path dir = {};  ///< where the run's files go; default: runs/<program>
+  bool automatic_checkpoint_naming =
+      false;  ///< checkpoints/checkpoint_0, _1, ... in place of one checkpoint that is replaced
 };
 
 struct AcceleratorOptions {
-  bool cpu = false;               ///< stay on the CPU, also where there are GPUs
-  bool device_placement = true;   ///< prepare() moves models, loaders move batches, to device()
+  bool cpu = false;              ///< stay on the CPU, also where there are GPUs
+  bool device_placement = true;  ///< prepare() moves models, loaders move batches, to device()
   DataOptions data = {};
   ScheduleStep schedule_step = ScheduleStep::per_process;
   ProjectOptions project = {};
-  std::optional<int> communicator = {};  ///< ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f)
+  std::optional<int> communicator =
+      {};  ///< ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f)
 };
 
 struct PadOptions {
@@ -54,8 +65,8 @@ concept Checkpointable = requires(T& object, const T& constant, StateWriter& out
   object.load(in);
 };
 
-/// One training run over all ranks. Owns the communication and everything that prepare() made; touches none of the user's objects when
-/// it goes. Handles that outlive it throw. Construction is @collective.
+/// One training run over all ranks. Owns the communication and everything that prepare() made; touches none of the
+/// user's objects when it goes. Handles that outlive it throw. Construction is @collective.
 class HORTATOR_API Accelerator : public State {
  public:
   explicit Accelerator(const AcceleratorOptions& options = {});
@@ -65,16 +76,18 @@ class HORTATOR_API Accelerator : public State {
 
   const AcceleratorOptions& options() const;
 
-  /// Makes models, optimizers, loaders and schedules work over all ranks, in any number and order, and returns their prepared handles in
-  /// the same order: `auto [model, optimizer, loader] = accelerator.prepare(net, adam, data_loader(...));`
-  /// Parameters and buffers become rank 0's. What is prepared already is returned as it is. @collective
+  /// Makes models, optimizers, loaders and schedules work over all ranks, in any number and order, and returns their
+  /// prepared handles in the same order: `auto [model, optimizer, loader] = accelerator.prepare(net, adam,
+  /// data_loader(...));` Parameters and buffers become rank 0's. What is prepared already is returned as it is.
+  /// @collective
   template <typename... Objects>
   auto prepare(Objects&&... objects);
 
   /// The backward pass; afterwards every gradient is the mean over all ranks. @collective
   void backward(const at::Tensor& loss);
 
-  /// Runs the loop's body over `loader` with one progress bar: on the first rank of each machine, plain lines where there is no terminal.
+  /// Runs the loop's body over `loader` with one progress bar: on the first rank of each machine, plain lines where
+  /// there is no terminal.
   template <typename Batches>
   auto progress(Batches&& batches, std::string_view title = "");
   /// Numbers to show beside the bar and in the log: accelerator.log({{"loss", loss}}).
@@ -85,8 +98,7 @@ class HORTATOR_API Accelerator : public State {
   /// The same without the samples that were added to even out the last batches: exactly the data set. @collective
   at::Tensor gather_for_metrics(const at::Tensor& tensor);
   template <typename... Tensors>
-    requires(sizeof...(Tensors) > 1)
-  auto gather_for_metrics(const Tensors&... tensors) {
+  requires(sizeof...(Tensors) > 1) auto gather_for_metrics(const Tensors&... tensors) {
     return std::make_tuple(gather_for_metrics(tensors)...);
   }
   /// A new tensor: the reduction over all ranks. @collective
@@ -96,9 +108,9 @@ class HORTATOR_API Accelerator : public State {
   /// Padded to the largest size of all ranks along one dimension. @collective
   at::Tensor pad_across_processes(const at::Tensor& tensor, const PadOptions& options = {});
 
-  /// Saves models, optimizers, schedules, loader positions, random numbers and registered objects: into `dir`, or by default into
-  /// project.dir/checkpoint (replaced each time), or project.dir/checkpoints/checkpoint_N with automatic naming.
-  /// Returns the folder. @collective
+  /// Saves models, optimizers, schedules, loader positions, random numbers and registered objects: into `dir`, or by
+  /// default into project.dir/checkpoint (replaced each time), or project.dir/checkpoints/checkpoint_N with automatic
+  /// naming. Returns the folder. @collective
   std::filesystem::path save_state(const std::filesystem::path& dir = {});
   /// Restores what save_state saved: from `dir`, or from the newest checkpoint of the default place. @collective
   void load_state(const std::filesystem::path& dir = {});
@@ -107,8 +119,9 @@ class HORTATOR_API Accelerator : public State {
   /// Saves and restores an object of the user's with the rest. It is borrowed.
   template <Checkpointable T>
   void register_for_checkpointing(const std::string& name, T& object) {
-    register_object(name, [&object](StateWriter& out) { std::as_const(object).save(out); },
-                    [&object](const StateReader& in) { object.load(in); });
+    register_object(
+        name, [&object](StateWriter& out) { std::as_const(object).save(out); },
+        [&object](const StateReader& in) { object.load(in); });
   }
 
   template <Module M>
@@ -125,18 +138,18 @@ class HORTATOR_API Accelerator : public State {
   const std::filesystem::path& project_dir() const;
 
  private:
-  struct Impl;
-
   template <typename T>
   auto prepare_one(T&& object);
-  void attach(Schedule& schedule);
   std::shared_ptr<train::ModelCore> make_model(torch::nn::Module& module);
   std::shared_ptr<train::OptimizerCore> make_optimizer(torch::optim::Optimizer& optimizer);
-  void attach(LoaderBase& loader, std::shared_ptr<LoaderBase> keep);
-  void register_object(const std::string& name, std::function<void(StateWriter&)> save, std::function<void(const StateReader&)> load);
+  void attach(const LoaderBase& loader);
+  void attach(const Schedule& schedule);
+  void announce_once();
+  void register_object(const std::string& name, std::function<void(StateWriter&)> save,
+                       std::function<void(const StateReader&)> load);
   ProgressSink& progress_sink();
 
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<accelerator::Training> training_;
 };
 
 }  // namespace hortator

@@ -16,9 +16,13 @@ namespace train {
 class ModelCore;
 }
 
-/// What prepare() takes as a model: a module by its holder (TORCH_MODULE), by shared_ptr, or an object that derives from nn::Module.
+/// What prepare() takes as a model: a module by its holder (TORCH_MODULE), by shared_ptr, or an object that derives
+/// from nn::Module.
 template <typename T>
-concept ModuleHolder = requires { typename T::ContainedType; } && std::derived_from<typename T::ContainedType, torch::nn::Module>;
+concept ModuleHolder = requires {
+  typename T::ContainedType;
+}
+&&std::derived_from<typename T::ContainedType, torch::nn::Module>;
 template <typename T>
 concept ModulePointer = requires(T t) {
   typename T::element_type;
@@ -72,8 +76,8 @@ class HORTATOR_API ModelBase {
   std::shared_ptr<train::ModelCore> core_;
 };
 
-/// A prepared model. Calling it is calling the module's forward; its gradients come out of backward averaged over all ranks.
-/// Holders and shared_ptr are kept alive; a plain object is borrowed.
+/// A prepared model. Calling it is calling the module's forward; its gradients come out of backward averaged over all
+/// ranks. Holders and shared_ptr are kept alive; a plain object is borrowed.
 template <Module M>
 class Model : public ModelBase {
  public:

@@ -17,7 +17,8 @@ class ScheduleCore;
 
 /// How often a prepared schedule advances at an optimizer update.
 enum class ScheduleStep {
-  per_process,  ///< once a rank: total steps count batches of all ranks, as the reference does (once when batches are split)
+  per_process,  ///< once a rank: total steps count batches of all ranks, as the reference does (once when batches are
+                ///< split)
   per_update,   ///< once
 };
 

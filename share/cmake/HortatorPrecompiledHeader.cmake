@@ -7,6 +7,12 @@ target_precompile_headers(hortator_pch PRIVATE
   <ATen/ATen.h> <torch/nn/module.h> <torch/optim/optimizer.h>
   <functional> <map> <memory> <optional> <span> <sstream> <string> <string_view> <utility> <vector>)
 
+# Programs are compiled as libraries are (-fPIC in place of CMake's -fPIE): the header serves only one of the two.
 function(hortator_use_precompiled_header target)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
   target_precompile_headers(${target} REUSE_FROM hortator_pch)
 endfunction()

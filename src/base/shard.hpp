@@ -14,7 +14,8 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// The part of [0, total) that `part` of `parts` owns: contiguous, in order, sizes differ by at most one, the first ones larger.
+/// The part of [0, total) that `part` of `parts` owns: contiguous, in order, sizes differ by at most one, the first
+/// ones larger.
 constexpr Range balanced(std::int64_t total, std::int64_t parts, std::int64_t part) {
   const std::int64_t base = total / parts;
   const std::int64_t larger = total % parts;

@@ -5,8 +5,8 @@
 
 namespace hortator::comm {
 
-/// Another communicator in debug mode: before each collective all ranks compare operation, type and shape, and a rank that differs is
-/// named in an error on all of them, in place of a hang or of wrong numbers.
+/// Another communicator in debug mode: before each collective all ranks compare operation, type and shape, and a rank
+/// that differs is named in an error on all of them, in place of a hang or of wrong numbers.
 class CheckedCommunicator final : public Communicator {
  public:
   /// `comm` has the same ranks as `inner` and is used for the comparison only.

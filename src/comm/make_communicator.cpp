@@ -15,9 +15,10 @@ namespace {
 std::unique_ptr<Communicator> make_unchecked(const mpi::Communicator& world, c10::Device device) {
   if (world.size() == 1) return std::make_unique<SelfCommunicator>(device);
   if (device.is_cpu()) return std::make_unique<MpiCommunicator>(mpi::Communicator::duplicate(world.get()));
-  throw UsageError({.what = text::concat("there is no communicator for tensors on ", device, " over ", world.size(), " ranks"),
-                    .why = "this version carries CPU tensors only; MPI never touches device memory",
-                    .hint = "set .cpu = true in the options, or run one rank only"});
+  throw UsageError(
+      {.what = text::concat("there is no communicator for tensors on ", device, " over ", world.size(), " ranks"),
+       .why = "this version carries CPU tensors only; MPI never touches device memory",
+       .hint = "set .cpu = true in the options, or run one rank only"});
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ Work MpiCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
   const auto type = mpi_datatype(data.scalar_type());
   const auto operation = mpi_operation(data.scalar_type(), op);
   in_pieces(data.numel(), piece_, [&](std::int64_t begin, int count) {
-    mpi::check(MPI_Allreduce(MPI_IN_PLACE, bytes_at(data, begin), count, type, operation, comm_.get()), "MPI_Allreduce");
+    mpi::check(MPI_Allreduce(MPI_IN_PLACE, bytes_at(data, begin), count, type, operation, comm_.get()),
+               "MPI_Allreduce");
   });
   divide_for_mean(data, op, size());
   unpack(data, tensor);
@@ -61,14 +62,14 @@ Work MpiCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input,
   const auto type = mpi_datatype(whole.scalar_type());
   const auto operation = mpi_operation(whole.scalar_type(), op);
   if (whole.numel() <= piece_) {
-    mpi::check(MPI_Reduce_scatter_block(whole.data_ptr(), part.data_ptr(), static_cast<int>(part.numel()), type, operation,
-                                        comm_.get()),
+    mpi::check(MPI_Reduce_scatter_block(whole.data_ptr(), part.data_ptr(), static_cast<int>(part.numel()), type,
+                                        operation, comm_.get()),
                "MPI_Reduce_scatter_block");
   } else {
     for (int root = 0; root < size(); ++root) {
       in_pieces(part.numel(), piece_, [&](std::int64_t begin, int count) {
-        mpi::check(MPI_Reduce(bytes_at(whole, root * part.numel() + begin), bytes_at(part, begin), count, type, operation, root,
-                              comm_.get()),
+        mpi::check(MPI_Reduce(bytes_at(whole, root * part.numel() + begin), bytes_at(part, begin), count, type,
+                              operation, root, comm_.get()),
                    "MPI_Reduce");
       });
     }
@@ -87,8 +88,8 @@ Work MpiCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
   const auto whole = output.is_contiguous() ? output.detach() : at::empty({output.numel()}, output.options());
   const auto count = part.numel();
   if (whole.numel() <= piece_) {
-    mpi::check(MPI_Allgather(part.data_ptr(), static_cast<int>(count), type, whole.data_ptr(), static_cast<int>(count), type,
-                             comm_.get()),
+    mpi::check(MPI_Allgather(part.data_ptr(), static_cast<int>(count), type, whole.data_ptr(), static_cast<int>(count),
+                             type, comm_.get()),
                "MPI_Allgather");
   } else {
     const auto flat = whole.view({-1});

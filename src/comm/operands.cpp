@@ -11,16 +11,20 @@ std::string describe(const at::Tensor& tensor) {
   return text::concat(tensor.scalar_type(), " [", text::join(tensor.sizes()), "]");
 }
 
-void check_operand(const at::Tensor& tensor, c10::DeviceType device, std::string_view operation, std::string_view backend) {
+void check_operand(const at::Tensor& tensor, c10::DeviceType device, std::string_view operation,
+                   std::string_view backend) {
   const auto refuse = [&](const std::string& what, const std::string& hint) {
     throw UsageError({.what = text::concat(operation, " got ", what),
                       .why = text::concat("the ", backend, " communicator cannot carry it"),
                       .hint = hint});
   };
-  if (!tensor.defined()) refuse("an undefined tensor", "pass a tensor on every rank, an empty one where there is nothing");
-  if (tensor.layout() != at::kStrided) refuse(text::concat("a tensor of layout ", tensor.layout()), "make it dense first");
+  if (!tensor.defined())
+    refuse("an undefined tensor", "pass a tensor on every rank, an empty one where there is nothing");
+  if (tensor.layout() != at::kStrided)
+    refuse(text::concat("a tensor of layout ", tensor.layout()), "make it dense first");
   if (tensor.device().type() != device) {
-    refuse(text::concat("a tensor on ", tensor.device(), ": ", describe(tensor)), text::concat("move it to ", device, " first"));
+    refuse(text::concat("a tensor on ", tensor.device(), ": ", describe(tensor)),
+           text::concat("move it to ", device, " first"));
   }
 }
 
@@ -34,8 +38,9 @@ void check_reducible(at::ScalarType type, ReduceOp op) {
 
 void check_parts(const at::Tensor& whole, const at::Tensor& part, int parts, std::string_view operation) {
   if (whole.numel() != part.numel() * parts || whole.scalar_type() != part.scalar_type()) {
-    throw UsageError({.what = text::concat(operation, " got a whole of ", describe(whole), " and a part of ", describe(part)),
-                      .why = text::concat("the whole must hold ", text::count(parts, "part"), " of the same type")});
+    throw UsageError(
+        {.what = text::concat(operation, " got a whole of ", describe(whole), " and a part of ", describe(part)),
+         .why = text::concat("the whole must hold ", text::count(parts, "part"), " of the same type")});
   }
 }
 

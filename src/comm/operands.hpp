@@ -14,7 +14,8 @@ namespace hortator::comm {
 std::string describe(const at::Tensor& tensor);
 
 /// Throws unless `tensor` is defined, dense, and on `device`.
-void check_operand(const at::Tensor& tensor, c10::DeviceType device, std::string_view operation, std::string_view backend);
+void check_operand(const at::Tensor& tensor, c10::DeviceType device, std::string_view operation,
+                   std::string_view backend);
 
 /// Throws where a mean of this type has no meaning: whole numbers and bool.
 void check_reducible(at::ScalarType type, ReduceOp op);

@@ -33,7 +33,8 @@ Work SelfCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
 Work SelfCommunicator::broadcast(at::Tensor tensor, int root) {
   check_operand(tensor, tensor.defined() ? tensor.device().type() : at::kCPU, "broadcast", name());
   if (root != 0) {
-    throw UsageError({.what = text::concat("broadcast from rank ", root, " was asked for"), .why = "there is only rank 0"});
+    throw UsageError(
+        {.what = text::concat("broadcast from rank ", root, " was asked for"), .why = "there is only rank 0"});
   }
   return {};
 }
@@ -42,6 +43,8 @@ at::Tensor SelfCommunicator::allocate(std::int64_t elements, at::ScalarType type
   return at::empty({elements}, at::TensorOptions().dtype(type).device(device_));
 }
 
-std::unique_ptr<Communicator> SelfCommunicator::split(int, int) const { return std::make_unique<SelfCommunicator>(device_); }
+std::unique_ptr<Communicator> SelfCommunicator::split(int, int) const {
+  return std::make_unique<SelfCommunicator>(device_);
+}
 
 }  // namespace hortator::comm

@@ -20,7 +20,8 @@ struct Verdict {
 /// Returns when no rank failed; otherwise every rank throws the problem of the lowest failing rank, named. @collective
 void agree(const Communicator& comm, const Verdict& mine);
 
-/// Runs fallible work of this rank, then agrees: either it worked on all ranks, or all throw the same error. @collective
+/// Runs fallible work of this rank, then agrees: either it worked on all ranks, or all throw the same error.
+/// @collective
 template <std::invocable Work>
 void all_or_none(const Communicator& comm, Work&& work) {
   Verdict verdict;
@@ -32,8 +33,8 @@ void all_or_none(const Communicator& comm, Work&& work) {
   agree(comm, verdict);
 }
 
-/// Throws on all ranks, naming a rank that differs from rank 0, unless `value` is the same everywhere. `name` says what it is. @collective
-/// Costs one reduction of 16 bytes when all is well.
+/// Throws on all ranks, naming a rank that differs from rank 0, unless `value` is the same everywhere. `name` says what
+/// it is. @collective Costs one reduction of 16 bytes when all is well.
 void same_on_all(const Communicator& comm, std::string_view value, std::string_view name);
 
 }  // namespace hortator::mpi

@@ -75,8 +75,9 @@ std::vector<std::string> all_gather(const Communicator& comm, std::string_view v
   const auto lengths = all_gather<int>(comm, mine);
   const auto [offsets, total] = layout_of(lengths);
   std::string joined(total, '\0');
-  check(MPI_Allgatherv(value.data(), mine, MPI_BYTE, joined.data(), lengths.data(), offsets.data(), MPI_BYTE, comm.get()),
-        "MPI_Allgatherv");
+  check(
+      MPI_Allgatherv(value.data(), mine, MPI_BYTE, joined.data(), lengths.data(), offsets.data(), MPI_BYTE, comm.get()),
+      "MPI_Allgatherv");
   return cut(joined, lengths);
 }
 
@@ -87,7 +88,8 @@ std::vector<std::string> gather(const Communicator& comm, std::string_view value
   check(MPI_Gather(&mine, 1, MPI_INT, lengths.data(), 1, MPI_INT, root, comm.get()), "MPI_Gather");
   const auto [offsets, total] = layout_of(lengths);
   std::string joined(total, '\0');
-  check(MPI_Gatherv(value.data(), mine, MPI_BYTE, joined.data(), lengths.data(), offsets.data(), MPI_BYTE, root, comm.get()),
+  check(MPI_Gatherv(value.data(), mine, MPI_BYTE, joined.data(), lengths.data(), offsets.data(), MPI_BYTE, root,
+                    comm.get()),
         "MPI_Gatherv");
   return cut(joined, lengths);
 }

@@ -12,7 +12,8 @@
 #include "mpi/communicator.hpp"
 #include "mpi/error.hpp"
 
-/// Collectives on host values: numbers, plain structs, strings, vectors. Every one of them is @collective over its communicator.
+/// Collectives on host values: numbers, plain structs, strings, vectors. Every one of them is @collective over its
+/// communicator.
 namespace hortator::mpi {
 
 template <typename T>

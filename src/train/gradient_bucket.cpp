@@ -20,7 +20,8 @@ at::Tensor alias(const at::Tensor& memory, std::int64_t offset, const at::Tensor
   if (like.is_non_overlapping_and_dense()) {
     place.set_(memory.storage(), offset, like.sizes(), like.strides());
   } else {
-    place.set_(memory.storage(), offset, like.sizes(), at::empty(like.sizes(), like.options().device(at::kMeta)).strides());
+    place.set_(memory.storage(), offset, like.sizes(),
+               at::empty(like.sizes(), like.options().device(at::kMeta)).strides());
   }
   return place;
 }

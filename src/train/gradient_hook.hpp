@@ -17,7 +17,8 @@ class GradientHook {
   GradientHook& operator=(GradientHook&&) = default;
 
  private:
-  // The slot belongs to the parameter, which may outlive us; emptying this disarms it without touching the user's object.
+  // The slot belongs to the parameter, which may outlive us; emptying this disarms it without touching the user's
+  // object.
   std::shared_ptr<std::function<void()>> armed_;
 };
 

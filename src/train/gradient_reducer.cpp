@@ -12,7 +12,9 @@ namespace {
 
 BucketItem item_of(const at::Tensor& parameter) {
   const int kind = static_cast<int>(parameter.scalar_type()) * 256 + parameter.device().index() + 1;
-  return {.elements = parameter.numel(), .element_bytes = static_cast<std::int64_t>(parameter.element_size()), .kind = kind};
+  return {.elements = parameter.numel(),
+          .element_bytes = static_cast<std::int64_t>(parameter.element_size()),
+          .kind = kind};
 }
 
 }  // namespace
@@ -58,7 +60,8 @@ void GradientReducer::on_gradient(std::size_t parameter) {
 
 // The last bucket waits for finish(): its mark tells the others whether this rank has all gradients.
 void GradientReducer::start_full_buckets() {
-  while (next_bucket_ + 1 < buckets_.size() && buckets_[next_bucket_].is_full()) buckets_[next_bucket_++].start(communicator_);
+  while (next_bucket_ + 1 < buckets_.size() && buckets_[next_bucket_].is_full())
+    buckets_[next_bucket_++].start(communicator_);
 }
 
 void GradientReducer::finish() {
@@ -89,9 +92,10 @@ void GradientReducer::throw_missing(const std::vector<std::string>& missing) con
   const auto all = mpi::all_gather(host_, std::string_view(text::join(missing)));
   int rank = 0;
   while (all[static_cast<std::size_t>(rank)].empty()) ++rank;
-  throw UsageError({.what = text::concat("backward gave no gradient to ", all[static_cast<std::size_t>(rank)], " on rank ", rank),
-                    .why = "the ranks' gradients can only be averaged when every parameter has one on every rank",
-                    .hint = "use these parameters in the loss, or set requires_grad(false) on them before prepare"})
+  throw UsageError(
+      {.what = text::concat("backward gave no gradient to ", all[static_cast<std::size_t>(rank)], " on rank ", rank),
+       .why = "the ranks' gradients can only be averaged when every parameter has one on every rank",
+       .hint = "use these parameters in the loss, or set requires_grad(false) on them before prepare"})
       .on_rank(rank);
 }
 

@@ -16,12 +16,14 @@ namespace hortator::train {
 class ModelCore {
  public:
   /// Replicates rank 0's weights. `module` is borrowed. @collective
-  ModelCore(torch::nn::Module& module, std::string name, std::shared_ptr<const Session> session, comm::Communicator& communicator,
-            const mpi::Communicator& host);
+  ModelCore(torch::nn::Module& module, std::string name, std::shared_ptr<const Session> session,
+            comm::Communicator& communicator, const mpi::Communicator& host);
 
   torch::nn::Module& module() const { return *module_; }
   const std::string& name() const { return name_; }
   GradientReducer& reducer() { return reducer_; }
+  /// The Accelerator goes; handles may keep this a while longer.
+  void retire() { reducer_.retire(); }
   void check_alive() const { session_->check_alive("model"); }
 
  private:

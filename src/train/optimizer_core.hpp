@@ -12,8 +12,9 @@ namespace hortator::train {
 /// What stands behind a prepared optimizer's handle.
 class OptimizerCore {
  public:
-  /// `optimizer` is borrowed. `synchronise` finishes gradients that are still under way (plain loss.backward()). 
-  OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session, std::function<void()> synchronise)
+  /// `optimizer` is borrowed. `synchronise` finishes gradients that are still under way (plain loss.backward()).
+  OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session,
+                std::function<void()> synchronise)
       : optimizer_(&optimizer), session_(std::move(session)), synchronise_(std::move(synchronise)) {}
 
   torch::optim::Optimizer& optimizer() const {

@@ -3,6 +3,7 @@
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
+#include <torch/optim/lbfgs.h>
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
@@ -45,6 +46,27 @@ void visit(RMSpropParamState& state, FieldVisitor& v) {
   v.field("grad_avg", state.grad_avg());
 }
 
+// `al` is not remembered: every step overwrites it before reading.
+void visit(LBFGSParamState& state, FieldVisitor& v) {
+  v.field("func_evals", state.func_evals());
+  v.field("n_iter", state.n_iter());
+  v.field("t", state.t());
+  v.field("prev_loss", state.prev_loss());
+  v.field("d", state.d());
+  v.field("H_diag", state.H_diag());
+  v.field("prev_flat_grad", state.prev_flat_grad());
+  v.field("old_dirs", state.old_dirs());
+  v.field("old_stps", state.old_stps());
+  v.field("ro", state.ro());
+}
+
+void visit(LBFGSOptions& options, FieldVisitor& v) {
+  v.field("lr", options.lr());
+  v.field("max_iter", options.max_iter());
+  v.field("tolerance_grad", options.tolerance_grad());
+  v.field("tolerance_change", options.tolerance_change());
+  v.field("history_size", options.history_size());
+}
 void visit(AdamOptions& options, FieldVisitor& v) { visit_adam_options(options, v); }
 void visit(AdamWOptions& options, FieldVisitor& v) { visit_adam_options(options, v); }
 void visit(SGDOptions& options, FieldVisitor& v) {
@@ -70,7 +92,8 @@ void visit(RMSpropOptions& options, FieldVisitor& v) {
   v.field("centered", options.centered());
 }
 
-// Tries the types one after the other; exactly the type, so that a user's subclass with fields of its own is not taken for its base.
+// Tries the types one after the other; exactly the type, so that a user's subclass with fields of its own is not taken
+// for its base.
 template <typename... Types, typename Base>
 bool visit_first(Base& record, FieldVisitor& visitor) {
   const auto try_one = [&]<typename T>(T*) {
@@ -90,19 +113,25 @@ bool make_if(const OptimizerOptions& options, std::unique_ptr<OptimizerParamStat
 }  // namespace
 
 bool visit_fields(OptimizerParamState& state, FieldVisitor& visitor) {
-  return visit_first<AdamWParamState, AdamParamState, SGDParamState, RMSpropParamState, AdagradParamState>(state, visitor);
+  return visit_first<AdamWParamState, AdamParamState, SGDParamState, RMSpropParamState, AdagradParamState,
+                     LBFGSParamState>(state, visitor);
 }
 
 bool visit_fields(OptimizerOptions& options, FieldVisitor& visitor) {
-  return visit_first<AdamWOptions, AdamOptions, SGDOptions, RMSpropOptions, AdagradOptions>(options, visitor);
+  return visit_first<AdamWOptions, AdamOptions, SGDOptions, RMSpropOptions, AdagradOptions, LBFGSOptions>(options,
+                                                                                                          visitor);
 }
 
 std::unique_ptr<OptimizerParamState> make_state(const OptimizerOptions& options) {
   std::unique_ptr<OptimizerParamState> state;
   make_if<AdamWParamState, AdamWOptions>(options, state) || make_if<AdamParamState, AdamOptions>(options, state) ||
-      make_if<SGDParamState, SGDOptions>(options, state) || make_if<RMSpropParamState, RMSpropOptions>(options, state) ||
-      make_if<AdagradParamState, AdagradOptions>(options, state);
+      make_if<SGDParamState, SGDOptions>(options, state) ||
+      make_if<RMSpropParamState, RMSpropOptions>(options, state) ||
+      make_if<AdagradParamState, AdagradOptions>(options, state) ||
+      make_if<LBFGSParamState, LBFGSOptions>(options, state);
   return state;
 }
+
+bool has_moments_by_parameter(const OptimizerOptions& options) { return typeid(options) != typeid(LBFGSOptions); }
 
 }  // namespace hortator::train

@@ -22,6 +22,10 @@ class Writer final : public FieldVisitor {
   void field(std::string_view name, at::Tensor& value) override {
     if (value.defined()) out_.put(path(name), value);
   }
+  void field(std::string_view name, std::deque<at::Tensor>& value) override {
+    out_.put(path(name) + "/count", value.size());
+    for (std::size_t i = 0; i < value.size(); ++i) out_.put(text::concat(path(name), "/", i), value[i]);
+  }
 
  private:
   std::string path(std::string_view name) const { return text::concat(prefix_, "/", name); }
@@ -32,16 +36,25 @@ class Writer final : public FieldVisitor {
 
 class Reader final : public FieldVisitor {
  public:
-  Reader(const StateDict& in, std::string prefix, c10::Device device) : in_(in), prefix_(std::move(prefix)), device_(device) {}
+  Reader(const StateDict& in, std::string prefix, c10::Device device)
+      : in_(in), prefix_(std::move(prefix)), device_(device) {}
   void field(std::string_view name, double& value) override { value = in_.get<double>(path(name)); }
   void field(std::string_view name, std::int64_t& value) override { value = in_.get<std::int64_t>(path(name)); }
   void field(std::string_view name, bool& value) override { value = in_.get<bool>(path(name)); }
   void field(std::string_view name, at::Tensor& value) override {
-    value = in_.contains(path(name)) ? in_.get<at::Tensor>(path(name)).to(device_) : at::Tensor();
+    value = in_.contains(path(name)) ? own_copy(path(name)) : at::Tensor();
+  }
+  void field(std::string_view name, std::deque<at::Tensor>& value) override {
+    value.clear();
+    const auto count = in_.get<std::size_t>(path(name) + "/count");
+    for (std::size_t i = 0; i < count; ++i) value.push_back(own_copy(text::concat(path(name), "/", i)));
   }
 
  private:
   std::string path(std::string_view name) const { return text::concat(prefix_, "/", name); }
+  at::Tensor own_copy(const std::string& path) const {
+    return in_.get<at::Tensor>(path).to(device_, /*non_blocking=*/false, /*copy=*/true);
+  }
 
   const StateDict& in_;
   std::string prefix_;
@@ -95,20 +108,22 @@ at::Tensor tensor_of(const std::string& bytes) {
 }
 
 void load_opaque(torch::optim::Optimizer& optimizer, const at::Tensor& bytes) {
-  std::istringstream in(std::string(static_cast<const char*>(bytes.data_ptr()), static_cast<std::size_t>(bytes.numel())));
+  std::istringstream in(
+      std::string(static_cast<const char*>(bytes.data_ptr()), static_cast<std::size_t>(bytes.numel())));
   torch::serialize::InputArchive archive;
   archive.load_from(in);
   optimizer.load(archive);
 }
 
 void check_sizes(const torch::optim::Optimizer& optimizer, const ParameterNames& names, const StateDict& state) {
-  for_each_parameter(optimizer, names, [&](std::size_t, const at::Tensor& parameter, const std::string& prefix) {
+  for_each_parameter(optimizer, names, [&](std::size_t g, const at::Tensor& parameter, const std::string& prefix) {
+    if (!has_moments_by_parameter(optimizer.param_groups()[g].options())) return;
     const auto moments = state.under(prefix);
     for (const auto& [field, value] : moments.values()) {
       const auto* tensor = std::get_if<at::Tensor>(&value);
       if (tensor != nullptr && tensor->sizes() != parameter.sizes()) {
-        throw Error({.what = text::concat(prefix, "/", field, " has shape [", text::join(tensor->sizes()), "], its parameter has [",
-                                          text::join(parameter.sizes()), "]"),
+        throw Error({.what = text::concat(prefix, "/", field, " has shape [", text::join(tensor->sizes()),
+                                          "], its parameter has [", text::join(parameter.sizes()), "]"),
                      .why = "the checkpoint is of another model",
                      .hint = "build the model that was saved"});
       }

@@ -11,8 +11,8 @@ namespace hortator::train {
 /// What a parameter is called in a checkpoint: by its name in the model.
 using ParameterNames = std::map<const void*, std::string>;  // by TensorImpl
 
-/// Everything that `optimizer` remembers: "groups/<g>/<option>" and "state/<parameter>/<moment>". LibTorch's Adam, AdamW, SGD, RMSprop
-/// and Adagrad field by field; others (LBFGS, own ones) as the bytes of their own save(), under "opaque".
+/// Everything that `optimizer` remembers: "groups/<g>/<option>" and "state/<parameter>/<moment>". LibTorch's optimizers
+/// field by field; those of the user's own as the bytes of their save(), under "opaque".
 StateDict save_optimizer(const torch::optim::Optimizer& optimizer, const ParameterNames& names);
 
 /// Restores it, into an optimizer over the same parameters. Nothing is changed when something does not fit.

@@ -12,9 +12,11 @@ namespace {
 std::string describe_all(const torch::nn::Module& module) {
   std::string lines;
   for (const auto& item : module.named_parameters()) {
-    lines += text::concat(item.key(), " ", comm::describe(item.value()), item.value().requires_grad() ? "" : " frozen", "; ");
+    lines += text::concat(item.key(), " ", comm::describe(item.value()), item.value().requires_grad() ? "" : " frozen",
+                          "; ");
   }
-  for (const auto& item : module.named_buffers()) lines += text::concat(item.key(), " ", comm::describe(item.value()), "; ");
+  for (const auto& item : module.named_buffers())
+    lines += text::concat(item.key(), " ", comm::describe(item.value()), "; ");
   return lines;
 }
 

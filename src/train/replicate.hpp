@@ -7,7 +7,8 @@
 
 namespace hortator::train {
 
-/// Gives all ranks rank 0's parameters and buffers. Modules that differ in names, shapes or types are an error on all ranks. @collective
+/// Gives all ranks rank 0's parameters and buffers. Modules that differ in names, shapes or types are an error on all
+/// ranks. @collective
 void replicate(torch::nn::Module& module, comm::Communicator& communicator, const mpi::Communicator& host);
 
 }  // namespace hortator::train

@@ -67,7 +67,8 @@ void check_steps(std::int64_t warmup, std::int64_t total, const char* schedule) 
 double rise(std::int64_t step, std::int64_t warmup) { return static_cast<double>(step) / static_cast<double>(warmup); }
 
 double progress(std::int64_t step, std::int64_t warmup, std::int64_t total) {
-  return std::min(1.0, static_cast<double>(step - warmup) / static_cast<double>(std::max<std::int64_t>(1, total - warmup)));
+  return std::min(1.0,
+                  static_cast<double>(step - warmup) / static_cast<double>(std::max<std::int64_t>(1, total - warmup)));
 }
 
 }  // namespace

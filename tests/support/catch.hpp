@@ -1,6 +1,7 @@
 #pragma once
 
-// The only include of Catch2: version 2 (Debian 12) and version 3 (Debian 13, clusters) have different headers and names.
+// The only include of Catch2: version 2 (Debian 12) and version 3 (Debian 13, clusters) have different headers and
+// names.
 #ifdef HORTATOR_CATCH2_V2
 #include <catch2/catch.hpp>
 namespace Catch {

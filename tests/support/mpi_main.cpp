@@ -1,5 +1,5 @@
-// The main of every test program, alone or under mpirun: MPI outlives all tests, all ranks end with one verdict, and a failure that
-// would leave the other ranks waiting ends the job at once with the line of the rank that failed.
+// The main of every test program, alone or under mpirun: MPI outlives all tests, all ranks end with one verdict, and a
+// failure that would leave the other ranks waiting ends the job at once with the line of the rank that failed.
 #include <mpi.h>
 
 #include <cstdio>
@@ -13,12 +13,12 @@ using ListenerBase = Catch::TestEventListenerBase;
 using Stats = Catch::AssertionStats const&;
 using OnAssertion = bool;
 #else
+#include <catch2/catch_assertion_result.hpp>
 #include <catch2/catch_session.hpp>
+#include <catch2/interfaces/catch_interfaces_reporter.hpp>
+#include <catch2/internal/catch_string_manip.hpp>
 #include <catch2/reporters/catch_reporter_event_listener.hpp>
 #include <catch2/reporters/catch_reporter_registrars.hpp>
-#include <catch2/interfaces/catch_interfaces_reporter.hpp>
-#include <catch2/catch_assertion_result.hpp>
-#include <catch2/internal/catch_string_manip.hpp>
 using ListenerBase = Catch::EventListenerBase;
 using Stats = Catch::AssertionStats const&;
 using OnAssertion = void;
@@ -50,7 +50,8 @@ struct FailFast : ListenerBase {
                        (!result.isOk() && result.getTestMacroName() == std::string("REQUIRE"));
     if (fatal && !result.isOk() && kind != Catch::ResultWas::FatalErrorCondition && world_size() > 1) {
       std::ostringstream line;
-      line << "rank " << world_rank() << " failed: " << result.getSourceInfo().file << ":" << result.getSourceInfo().line << ": "
+      line << "rank " << world_rank() << " failed: " << result.getSourceInfo().file << ":"
+           << result.getSourceInfo().line << ": "
            << (result.hasExpression() ? std::string(result.getExpressionInMacro()) : std::string()) << " "
            << std::string(result.getMessage()) << "\n";
       std::cerr << line.str() << std::flush;

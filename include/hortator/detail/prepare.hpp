@@ -1,0 +1,70 @@
+#pragma once
+
+// How Accelerator::prepare() recognises what it is given. Included by accelerator.hpp, whose members these are.
+
+namespace hortator {
+
+namespace detail {
+
+template <typename T>
+inline constexpr bool is_prepared_model = false;
+template <Module M>
+inline constexpr bool is_prepared_model<Model<M>> = true;
+
+template <typename>
+inline constexpr bool never = false;
+
+}  // namespace detail
+
+template <typename T>
+auto Accelerator::prepare_one(T&& object) {
+  using Object = std::remove_cvref_t<T>;
+  if constexpr (detail::is_prepared_model<Object> || std::same_as<Object, Optimizer>) {
+    return object;
+  } else if constexpr (ModuleObject<Object>) {
+    static_assert(std::is_lvalue_reference_v<T>,
+                  "prepare() borrows a module: keep it in a variable that outlives the training");
+    return Model<Object>(&object, make_model(object));
+  } else if constexpr (Module<Object>) {
+    return Model<Object>(object, make_model(detail::module_of(object)));
+  } else if constexpr (std::derived_from<Object, torch::optim::Optimizer>) {
+    static_assert(std::is_lvalue_reference_v<T>,
+                  "prepare() borrows an optimizer: keep it in a variable that outlives the training");
+    return Optimizer(make_optimizer(object));
+  } else if constexpr (std::derived_from<Object, LoaderBase>) {
+    Object loader = object;
+    attach(static_cast<LoaderBase&>(loader));
+    return loader;
+  } else if constexpr (std::same_as<Object, Schedule>) {
+    Schedule schedule = object;
+    attach(schedule);
+    return schedule;
+  } else {
+    static_assert(detail::never<T>,
+                  "prepare() takes torch::nn modules (by holder, shared_ptr or variable), torch::optim optimizers, "
+                  "loaders made by "
+                  "hortator::data_loader and schedules made by hortator (torch's LRScheduler hides its optimizer: use "
+                  "hortator::Schedule)");
+  }
+}
+
+template <typename... Objects>
+auto Accelerator::prepare(Objects&&... objects) {
+  static_assert(sizeof...(Objects) > 0, "prepare() needs something to prepare");
+  // Braces: evaluated from left to right, in the same order on all ranks.
+  std::tuple<decltype(prepare_one(std::forward<Objects>(objects)))...> handles{
+      prepare_one(std::forward<Objects>(objects))...};
+  announce_once();
+  if constexpr (sizeof...(Objects) == 1) {
+    return std::get<0>(std::move(handles));
+  } else {
+    return handles;
+  }
+}
+
+template <typename Batches>
+auto Accelerator::progress(Batches&& batches, std::string_view title) {
+  return ProgressRange<Batches>(std::forward<Batches>(batches), progress_sink(), title);
+}
+
+}  // namespace hortator

@@ -1,0 +1,56 @@
+#include <hortator/accelerator.hpp>
+
+#include "accelerator/training.hpp"
+#include "base/log.hpp"
+#include "runtime/banner.hpp"
+#include "runtime/run_folder.hpp"
+
+namespace hortator {
+
+Accelerator::Accelerator(const AcceleratorOptions& options)
+    : State({.cpu = options.cpu, .communicator = options.communicator}),
+      training_(std::make_unique<accelerator::Training>(options, world())) {
+  runtime::set_run_folder(training_->project.dir());
+}
+
+// Handles share the session and throw once it has ended; the user's own objects are left as they are.
+Accelerator::~Accelerator() = default;
+
+const AcceleratorOptions& Accelerator::options() const { return training_->options; }
+
+const std::filesystem::path& Accelerator::project_dir() const { return training_->project.dir(); }
+
+void Accelerator::backward(const at::Tensor& loss) {
+  loss.backward();
+  training_->synchronise_gradients();
+}
+
+void Accelerator::log(std::initializer_list<std::pair<std::string, Loggable>> values) {
+  for (const auto& [name, value] : values) training_->progress->set(name, value);
+}
+
+ProgressSink& Accelerator::progress_sink() { return *training_->progress; }
+
+void Accelerator::register_object(const std::string& name, std::function<void(StateWriter&)> save,
+                                  std::function<void(const StateReader&)> load) {
+  for (const auto& object : training_->objects) {
+    if (object.name == name) {
+      throw UsageError({.what = "an object was registered under the name '" + name + "' before",
+                        .why = "a checkpoint keeps one object a name",
+                        .hint = "choose another name"});
+    }
+  }
+  training_->objects.push_back({.name = name, .save = std::move(save), .load = std::move(load)});
+}
+
+void Accelerator::free_memory() {
+  training_->forget();
+  wait_for_everyone();
+}
+
+void Accelerator::end_training() {
+  training_->progress->finish();
+  wait_for_everyone();
+}
+
+}  // namespace hortator

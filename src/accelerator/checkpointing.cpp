@@ -1,0 +1,46 @@
+#include "accelerator/snapshot.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator {
+
+namespace fs = std::filesystem;
+
+fs::path Accelerator::save_state(const fs::path& dir) {
+  const auto& host = training_->host();
+  auto& project = training_->project;
+  const bool is_default = dir.empty();
+  checkpoint::Snapshot snapshot;
+  const auto folder = is_default ? project.next_checkpoint() : dir;
+  if (is_default) project.saved_one();
+  mpi::all_or_none(host, [&] { snapshot = accelerator::take_snapshot(*training_); });
+  return checkpoint::save(host, folder, snapshot);
+}
+
+bool Accelerator::has_checkpoint() const {
+  const bool found = is_main_process() && training_->project.latest_checkpoint().has_value();
+  return mpi::broadcast(training_->host(), found);
+}
+
+void Accelerator::load_state(const fs::path& dir) {
+  const auto& host = training_->host();
+  std::string found = dir.string();
+  if (dir.empty()) {
+    // Rank 0 chooses, so that a slow file system cannot make ranks load different ones.
+    if (is_main_process()) found = training_->project.latest_checkpoint().value_or("").string();
+    found = mpi::broadcast(host, std::string_view(found));
+  }
+  mpi::all_or_none(host, [&] {
+    if (found.empty()) {
+      throw UsageError({.what = text::concat("there is no checkpoint in ", training_->project.dir().string()),
+                        .why = "load_state() without a folder loads the newest one of the project",
+                        .hint = "ask has_checkpoint() first, or name the folder"});
+    }
+    accelerator::restore_snapshot(*training_, checkpoint::Reader(found), process_index(), num_processes());
+  });
+  log::info("loaded ", found);
+}
+
+}  // namespace hortator

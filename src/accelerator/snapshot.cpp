@@ -1,0 +1,131 @@
+#include "accelerator/snapshot.hpp"
+
+#include "accelerator/random_state.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "train/optimizer_state.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+std::string numbered(const char* room, std::size_t index) { return text::concat(room, "/", index); }
+
+/// Tied parameters stand under each of their names, so that any of them can be looked up.
+StateDict tensors_of(const torch::nn::Module& module) {
+  StateDict tensors;
+  for (const auto& item : module.named_parameters()) tensors.put(item.key(), item.value());
+  for (const auto& item : module.named_buffers()) tensors.put(item.key(), item.value());
+  return tensors;
+}
+
+StateDict model_tensors(const Training& training) {
+  StateDict all;
+  for (std::size_t i = 0; i < training.models.size(); ++i) {
+    all.put_all(numbered("models", i), tensors_of(training.models[i]->module()));
+  }
+  return all;
+}
+
+/// What the checkpoint says under a prefix, its tensors read.
+StateDict read_under(const checkpoint::Reader& reader, const std::string& prefix) {
+  StateDict part = reader.values().under(prefix);
+  for (const auto& [name, spec] : reader.tensors()) {
+    if (name.starts_with(prefix + "/")) part.put(name.substr(prefix.size() + 1), reader.read(name));
+  }
+  return part;
+}
+
+std::size_t count_of(const checkpoint::Reader& reader, const char* what) {
+  return reader.values().contains(text::concat("run/", what))
+             ? reader.values().get<std::size_t>(text::concat("run/", what))
+             : 0;
+}
+
+void check_count(const checkpoint::Reader& reader, const char* what, std::size_t prepared) {
+  const auto saved = count_of(reader, what);
+  if (saved == prepared) return;
+  throw Error({.what = text::concat("the checkpoint ", reader.folder().string(), " holds ", saved, " ", what,
+                                    ", prepared are ", prepared),
+               .why = "a resumed run must go on with everything that was saved",
+               .hint = "prepare the same objects in the same order before load_state()"});
+}
+
+void check_fits(const Training& training, const checkpoint::Reader& reader) {
+  check_count(reader, "models", training.models.size());
+  check_count(reader, "optimizers", training.optimizers.size());
+  check_count(reader, "schedules", training.schedules.size());
+  check_count(reader, "loaders", training.loaders.size());
+  checkpoint::TensorSpecs expected;
+  const auto tensors = model_tensors(training);
+  for (const auto& [name, value] : tensors.values()) expected.emplace(name, io::spec_of(std::get<at::Tensor>(value)));
+  // Moments come and go with the optimizer's first step: their shapes are checked against their parameters.
+  for (const auto& [name, spec] : reader.tensors()) {
+    if (!name.starts_with("models/")) expected.emplace(name, spec);
+  }
+  reader.check(expected);
+  for (const auto& object : training.objects) {
+    if (read_under(reader, "objects/" + object.name).empty()) {
+      throw Error({.what = "the checkpoint " + reader.folder().string() + " holds nothing for the registered object '" +
+                           object.name + "'",
+                   .why = "it would go on with other values than the run that was saved",
+                   .hint = "register it under the name that it had, or not at all"});
+    }
+  }
+}
+
+void restore_random(const checkpoint::Reader& reader, c10::Device device, int rank, int world) {
+  if (reader.world_size() == world) return restore_random_state(device, reader.own(rank).under("random"));
+  if (rank == 0) {
+    log::warn("the checkpoint was written by ", text::count(reader.world_size(), "rank"), " and is loaded by ", world,
+              ": random numbers (dropout, ...) go on with new ones, everything else where it stopped");
+  }
+}
+
+}  // namespace
+
+checkpoint::Snapshot take_snapshot(const Training& training) {
+  checkpoint::Snapshot snapshot;
+  auto& common = snapshot.common;
+  for (std::size_t i = 0; i < training.models.size(); ++i) {
+    common.put_all(numbered("models", i), tensors_of(training.models[i]->module()));
+  }
+  const auto names = training.parameter_names();
+  for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
+    common.put_all(numbered("optimizers", i), train::save_optimizer(training.optimizers[i]->optimizer(), names));
+  }
+  for (std::size_t i = 0; i < training.schedules.size(); ++i)
+    common.put_all(numbered("schedules", i), training.schedules[i].state());
+  for (std::size_t i = 0; i < training.loaders.size(); ++i)
+    common.put_all(numbered("loaders", i), training.loaders[i].state());
+  for (const auto& object : training.objects) {
+    StateDict state;
+    object.save(state);
+    common.put_all("objects/" + object.name, state);
+  }
+  common.put("run/models", training.models.size());
+  common.put("run/optimizers", training.optimizers.size());
+  common.put("run/schedules", training.schedules.size());
+  common.put("run/loaders", training.loaders.size());
+  common.put("run/iteration", training.project.iteration());
+  snapshot.own.put_all("random", random_state(training.device()));
+  return snapshot;
+}
+
+void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world) {
+  check_fits(training, reader);
+  const auto names = training.parameter_names();
+  for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
+    train::load_optimizer(training.optimizers[i]->optimizer(), names, read_under(reader, numbered("optimizers", i)));
+  }
+  const at::NoGradGuard no_grad;
+  const auto tensors = model_tensors(training);
+  for (const auto& [name, value] : tensors.values()) reader.read_into(name, std::get<at::Tensor>(value));
+  for (std::size_t i = 0; i < training.schedules.size(); ++i)
+    training.schedules[i].load(read_under(reader, numbered("schedules", i)));
+  for (std::size_t i = 0; i < training.loaders.size(); ++i)
+    training.loaders[i].load(read_under(reader, numbered("loaders", i)));
+  for (const auto& object : training.objects) object.load(read_under(reader, "objects/" + object.name));
+  restore_random(reader, training.device(), rank, world);
+}
+
+}  // namespace hortator::accelerator

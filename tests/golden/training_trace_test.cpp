@@ -1,0 +1,168 @@
+// Whole training runs, step by step, against those of the reference: indices, losses, learning rates and parameters.
+// Cases with gradient accumulation or clipping are left out: the library does not have them yet.
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
+
+#include <fstream>
+#include <hortator/hortator.hpp>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+using nlohmann::json;
+
+namespace {
+
+at::Tensor to_tensor(const json& value, at::ScalarType type) {
+  if (!value.is_array()) return at::scalar_tensor(value.get<double>(), type);
+  std::vector<at::Tensor> rows;
+  for (const auto& row : value) rows.push_back(to_tensor(row, type));
+  return at::stack(rows);
+}
+
+// y = x * a + b
+struct Regression : torch::nn::Module {
+  explicit Regression(at::ScalarType type)
+      : a(register_parameter("a", at::zeros({}, type))), b(register_parameter("b", at::zeros({}, type))) {}
+  at::Tensor forward(const at::Tensor& x) { return x * a + b; }
+  at::Tensor a;
+  at::Tensor b;
+};
+
+struct Mlp : torch::nn::Module {
+  explicit Mlp(at::ScalarType type) {
+    fc1 = register_module("fc1", torch::nn::Linear(3, 5));
+    fc2 = register_module("fc2", torch::nn::Linear(5, 2));
+    to(type);
+  }
+  at::Tensor forward(const at::Tensor& x) { return fc2(at::tanh(fc1(x))); }
+  torch::nn::Linear fc1{nullptr};
+  torch::nn::Linear fc2{nullptr};
+};
+
+void load(torch::nn::Module& module, const json& init, at::ScalarType type) {
+  const at::NoGradGuard no_grad;
+  for (auto& item : module.named_parameters()) item.value().copy_(to_tensor(init.at(item.key()), type));
+}
+
+// The samples in the case's fixed order; remembers which were asked for.
+struct Samples {
+  at::Tensor x;
+  at::Tensor y;
+  std::vector<std::int64_t> order;
+  std::vector<std::vector<std::int64_t>>* asked;
+
+  std::size_t size() const { return order.size(); }
+  Example<> get_batch(std::span<const std::int64_t> positions) const {
+    std::vector<std::int64_t> indices;
+    for (const auto position : positions) indices.push_back(order[static_cast<std::size_t>(position)]);
+    asked->push_back(indices);
+    const auto rows = at::tensor(indices);
+    return {x.index_select(0, rows), y.index_select(0, rows)};
+  }
+};
+
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const json& kind, std::vector<at::Tensor> parameters,
+                                                        const json& data) {
+  if (kind == "sgd")
+    return std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(data.at("lr_sgd").get<double>()));
+  return std::make_unique<torch::optim::AdamW>(
+      parameters,
+      torch::optim::AdamWOptions(data.at("lr_adamw").get<double>()).betas({0.9, 0.999}).eps(1e-8).weight_decay(0.01));
+}
+
+std::vector<double> flat(const torch::nn::Module& module) {
+  std::vector<double> values;
+  for (const auto& parameter : module.parameters()) {
+    const auto row = parameter.detach().to(at::kDouble).contiguous().view({-1});
+    values.insert(values.end(), row.data_ptr<double>(), row.data_ptr<double>() + row.numel());
+  }
+  return values;
+}
+
+// Numbers near zero are compared with those around them in mind.
+void check_near(const std::vector<double>& ours, const std::vector<double>& theirs, double tolerance) {
+  REQUIRE(ours.size() == theirs.size());
+  double scale = 0;
+  for (const double value : theirs) scale = std::max(scale, std::abs(value));
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    CHECK(std::abs(ours[i] - theirs[i]) <= tolerance * std::max(std::abs(theirs[i]), 0.1 * scale));
+  }
+}
+
+struct Trace {
+  std::vector<std::vector<std::int64_t>> indices;
+  std::vector<double> losses;
+  std::vector<double> rates;
+  std::vector<std::vector<double>> parameters;
+};
+
+template <typename Net>
+Trace train(const json& one, const json& data, std::int64_t warmup_steps) {
+  const auto type = one.at("dtype") == "float64" ? at::kDouble : at::kFloat;
+  const bool split = one.at("split") == 1;
+  Trace trace;
+  Accelerator accelerator({.data = {.split_batches = split}});
+  auto net = std::make_shared<Net>(type);
+  load(*net, data.at("init"), type);
+  const auto inner = make_optimizer(one.at("optimizer"), net->parameters(), data);
+  Schedule rates(*inner, [&](std::int64_t step) {
+    return one.at("warmup") == 1 ? std::min(1.0, static_cast<double>(step + 1) / static_cast<double>(warmup_steps))
+                                 : 1.0;
+  });
+  const auto batch_size = data.at("batch_size").get<std::int64_t>() * (split ? accelerator.num_processes() : 1);
+  Samples samples{.x = to_tensor(data.at("x"), type),
+                  .y = to_tensor(data.at("y"), type),
+                  .order = data.at("order"),
+                  .asked = &trace.indices};
+  auto [model, optimizer, loader, schedule] =
+      accelerator.prepare(net, *inner, data_loader(samples, {.batch_size = batch_size, .prefetch = 0}), rates);
+  while (loader.epoch() < 2) {
+    for (auto& batch : loader) {
+      const auto loss = at::mse_loss(model(batch.data), batch.target);
+      accelerator.backward(loss);
+      optimizer.step();
+      schedule.step();
+      optimizer.zero_grad();
+      trace.losses.push_back(loss.template item<double>());
+      trace.rates.push_back(schedule.last_lr());
+      trace.parameters.push_back(flat(*net));
+    }
+  }
+  return trace;
+}
+
+void check_case(const json& one, const json& all, const State& state) {
+  const auto rank = static_cast<std::size_t>(state.process_index());
+  const auto& data = all.at("data").at(one.at("model").get<std::string>());
+  const auto warmup = all.at("data").at("warmup_scheduler_steps").get<std::int64_t>();
+  INFO("case " << one.at("id"));
+  const auto trace = one.at("model") == "mlp" ? train<Mlp>(one, data, warmup) : train<Regression>(one, data, warmup);
+
+  const double tolerance = one.at("dtype") == "float64" ? 1e-10 : 1e-5;
+  CHECK(json(trace.indices) == one.at("indices")[rank]);
+  check_near(trace.losses, one.at("losses")[rank], tolerance);
+  check_near(trace.rates, one.at("lr_after_step"), 1e-12);
+  const auto& steps = one.at("param_steps");
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    check_near(trace.parameters.at(steps[i].get<std::size_t>()), one.at("params")[i], tolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("training runs equal the reference's") {
+  std::ifstream file(GOLDEN_DIR "/training_trace.json");
+  const json all = json::parse(file);
+  const State state;
+  int checked = 0;
+  for (const auto& one : all.at("cases")) {
+    if (one.at("world") != state.num_processes() || one.at("accum") != 1 || !one.at("clip").is_null()) continue;
+    check_case(one, all, state);
+    ++checked;
+  }
+  CHECK(checked > 0);
+}

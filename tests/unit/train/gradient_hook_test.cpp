@@ -1,0 +1,38 @@
+#include "train/gradient_hook.hpp"
+
+#include <optional>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+TEST_CASE("a hook is called once a backward, with the gradient in place, until it goes") {
+  auto parameter = at::ones({2}).requires_grad_();
+  int calls = 0;
+  double seen = 0;
+  std::optional<train::GradientHook> hook;
+  hook.emplace(parameter, [&] {
+    ++calls;
+    seen = parameter.grad()[0].item<double>();
+  });
+  (parameter * 2 + parameter * 3).sum().backward();
+  CHECK(calls == 1);
+  CHECK(seen == 5);
+  hook.reset();
+  (parameter * 2).sum().backward();
+  CHECK(calls == 1);
+}
+
+TEST_CASE("hooks that come one after the other on the same parameter do not pile up") {
+  auto parameter = at::ones({2}).requires_grad_();
+  int first = 0;
+  int second = 0;
+  {
+    const train::GradientHook hook(parameter, [&] { ++first; });
+    parameter.sum().backward();
+  }
+  const train::GradientHook hook(parameter, [&] { ++second; });
+  parameter.sum().backward();
+  CHECK(first == 1);
+  CHECK(second == 1);
+}
