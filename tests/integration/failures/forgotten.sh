@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# forgotten.sh COMMAND...: a run that ends well leaves no failure.json, neither its own nor that of an earlier run.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+mkdir -p runs/failing
+touch runs/failing/failure.json runs/failing/.failure-earlier runs/failing/log.jsonl
+"$@"
+left=$(ls -A runs/failing)
+[ "$left" = log.jsonl ] || { echo "in the run folder: $left" >&2 && exit 1; }
+rm -r runs
+"$@"
+[ ! -e runs ] || { echo 'a run with nothing to write made a folder' >&2 && exit 1; }
