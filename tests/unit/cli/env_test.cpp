@@ -1,3 +1,5 @@
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -68,4 +70,25 @@ TEST_CASE("the machine's own numbers agree with each other") {
   CHECK(!cpu_list().empty());
   CHECK(memory_bytes() > 100'000'000);
   CHECK_THAT(operating_system(), ContainsSubstring("Linux"));
+}
+
+TEST_CASE("a process that was confined to fewer CPUs than there are knows it") {
+  cpu_set_t before;
+  CPU_ZERO(&before);
+  REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+  const bool was_confined = is_confined();
+  CHECK(CPU_COUNT(&before) == cpu_count());
+  if (CPU_COUNT(&before) < 2 || was_confined) return;
+
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  sched_setaffinity(0, sizeof one, &one);
+  CHECK(is_confined());
+  CHECK(core_count() == 1);
+  CHECK(cpu_list() == std::to_string(first));
+  sched_setaffinity(0, sizeof before, &before);
+  CHECK(!is_confined());
 }

@@ -1,5 +1,7 @@
 #include "cli/options.hpp"
 
+#include <hortator/error.hpp>
+
 #include "cli/verbs.hpp"
 #include "support/catch.hpp"
 

@@ -14,8 +14,8 @@ failures=0
 run() {
   code=0
   "$hortator" "$@" >out 2>err </dev/null || code=$?
-  out=$(cat out)
-  err=$(cat err)
+  out=$(<out)
+  err=$(<err)
   call="hortator $*"
 }
 wrong() { printf '%s: %s\nexit code %s\nstdout: %s\nstderr: %s\n\n' "$call" "$1" "$code" "$out" "$err"; failures=$((failures + 1)); }
@@ -88,7 +88,7 @@ for launcher in '' "$hortator launch -n 2"; do
   code=0
   # shellcheck disable=SC2086
   $launcher "$hortator" bench step --json --blocks 2 --steps 3 >out 2>err || code=$?
-  out=$(cat out) err=$(cat err) call="$launcher hortator bench step --json"
+  out=$(<out) err=$(<err) call="$launcher hortator bench step --json"
   code_is 0
   [ "$(wc -l <out)" = 1 ] || wrong 'one line was expected'
   for member in name params reference median_s min_s ratio runs; do

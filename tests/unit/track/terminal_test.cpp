@@ -45,6 +45,10 @@ TEST_CASE("a terminal is asked for its width") {
   CHECK(seen_on_terminal(97, [] { dprintf(1, "%d", track::TerminalScreen().columns()); }) == "96");
 }
 
+TEST_CASE("says on standard output what through_mpirun.sh looks for", "[.columns]") {
+  dprintf(1, "columns=%d\n", track::terminal_columns().value_or(0));
+}
+
 TEST_CASE("a file or a pipe is no terminal, also when the shell that started us sits on one") {
   const auto seen = seen_on_terminal(97, [] {
     const int file = open("stderr.txt", O_CREAT | O_TRUNC | O_WRONLY, 0600);

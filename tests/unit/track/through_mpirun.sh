@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# A bar is drawn also through mpirun, whose ranks have no terminal of their own: through_mpirun.sh MPIRUN TEST_PROGRAM
+set -u
+command -v script >/dev/null || { echo 'skipped: script (util-linux) is not here'; exit 77; }
+
+# seen COMMAND: how many of two ranks tell the width of the terminal on which COMMAND's mpirun was started
+seen() { TERM=dumb script -qec "stty cols 97; $1" /dev/null </dev/null | grep -c 'columns=97'; }
+
+start="'$1' -n 2 '$2' '[.columns]'"
+failures=0
+expect() {
+  local found
+  found=$(seen "$2")
+  [ "$found" = "$1" ] || { echo "$2: $found ranks see the terminal, not $1"; failures=1; }
+}
+expect 2 "$start"
+expect 0 "$start 2>/dev/null"
+expect 0 "'$1' -n 2 sh -c \"'$2' '[.columns]' 2>/dev/null; true\""
+exit "$failures"
