@@ -4,6 +4,7 @@
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adamw.h>
 
+#include <algorithm>
 #include <cmath>
 #include <hortator/hortator.hpp>
 #include <iostream>
@@ -66,8 +67,9 @@ void train(const gpt::Options& options) {
   std::optional<gpt::LossLog> log;
   accelerator.on_main_process([&] { log.emplace(options.run_dir / "loss.csv", schedule.steps()); });
 
-  const auto last_step = options.stop_after > 0 ? schedule.steps() + options.stop_after : options.steps;
-  while (schedule.steps() < options.steps) {
+  const auto last_step =
+      options.stop_after > 0 ? std::min(schedule.steps() + options.stop_after, options.steps) : options.steps;
+  while (schedule.steps() < last_step) {
     for (auto& batch : accelerator.progress(training, "gpt")) {
       auto loss = nn::cross_entropy(model(batch.data).flatten(0, 1), batch.target.flatten());
       accelerator.backward(loss);
@@ -80,11 +82,12 @@ void train(const gpt::Options& options) {
       accelerator.log({{"loss", loss}});
       if (log) log->add(step, loss.item<double>(), schedule.last_lr());
       if (step % options.checkpoint_every == 0 || step == last_step) accelerator.save_state();
-      if (step == last_step && step < options.steps) {
-        accelerator.print("stopped after step ", step, " as asked; the same command goes on from there");
-        return;
-      }
+      if (step == last_step) break;
     }
+  }
+  if (last_step < options.steps) {
+    accelerator.print("stopped after step ", last_step, " as asked; the same command goes on from there");
+    return;
   }
 
   const double loss = evaluate(accelerator, model, held_out);
