@@ -1,11 +1,11 @@
 #include "checkpoint/structure.hpp"
 
-#include "base/text.hpp"
 #include "checkpoint/format.hpp"
 #include "io/hdf5_attribute.hpp"
 #include "io/hdf5_dataset.hpp"
 #include "io/hdf5_file.hpp"
 #include "io/hdf5_group.hpp"
+#include "io/memory_file.hpp"
 
 namespace hortator::checkpoint {
 namespace {
@@ -35,14 +35,16 @@ Offsets write_entries(const io::File& file, const std::string& prefix, const Out
 }  // namespace
 
 Structure write_structure(const std::filesystem::path& path, const Outline& common, const std::vector<Outline>& own) {
-  auto file = io::create_file(path);
+  io::MemoryFile memory;
+  auto file = io::create_file(memory);
   write_value(file, format_attribute, format_version);
   write_value(file, world_size_attribute, static_cast<std::int64_t>(own.size()));
   Structure structure = {.common = write_entries(file, "", common)};
   for (std::size_t rank = 0; rank < own.size(); ++rank) {
     structure.own.push_back(write_entries(file, rank_folder(static_cast<int>(rank)), own[rank]));
   }
-  file.close(text::concat("write ", path));
+  file.close("write a checkpoint's structure");
+  memory.copy_to(path);
   return structure;
 }
 

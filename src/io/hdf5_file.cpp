@@ -29,10 +29,11 @@ PropertyList access_list_for_writing() {
 
 }  // namespace
 
-File create_file(const std::filesystem::path& path) {
+File create_file(MemoryFile& memory) {
   const Hdf5Lock lock;
   const auto access = access_list_for_writing();
-  return File(check(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access.get()), text::concat("create ", path)));
+  memory.use_in(access);
+  return File(check(H5Fcreate("in memory", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), "create a file in memory"));
 }
 
 File open_file(const std::filesystem::path& path) {

@@ -19,8 +19,9 @@ namespace {
 constexpr std::size_t most_bytes_a_call = std::size_t{1} << 30;
 
 int open(const std::filesystem::path& path, int flags) {
-  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC);
-  if (descriptor < 0) throw_system_error(text::concat("open ", path), errno);
+  constexpr mode_t everybody = 0666;  // less the user's umask
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, everybody);
+  if (descriptor < 0) throw_system_error(text::concat((flags & O_CREAT) != 0 ? "create " : "open ", path), errno);
   return descriptor;
 }
 
@@ -38,6 +39,7 @@ bool move_all(std::size_t bytes, const std::string& task, const Move& move) {
 
 }  // namespace
 
+RawFile RawFile::create(const std::filesystem::path& path) { return {path, open(path, O_WRONLY | O_CREAT | O_EXCL)}; }
 RawFile RawFile::open_for_writing(const std::filesystem::path& path) { return {path, open(path, O_WRONLY)}; }
 RawFile RawFile::open_for_reading(const std::filesystem::path& path) { return {path, open(path, O_RDONLY)}; }
 
@@ -77,6 +79,11 @@ std::uint64_t RawFile::bytes() const {
   struct stat facts {};
   if (::fstat(descriptor_, &facts) != 0) throw_system_error(text::concat("ask for the size of ", path_), errno);
   return static_cast<std::uint64_t>(facts.st_size);
+}
+
+void RawFile::resize(std::uint64_t bytes) const {
+  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0)
+    throw_system_error(text::concat("resize ", path_), errno);
 }
 
 void RawFile::sync() const {

@@ -10,6 +10,7 @@ namespace hortator::io {
 /// throws, so a failure here can be survived by all ranks together. Move-only.
 class RawFile {
  public:
+  static RawFile create(const std::filesystem::path& path);            ///< where there is none
   static RawFile open_for_writing(const std::filesystem::path& path);  ///< an existing file
   static RawFile open_for_reading(const std::filesystem::path& path);
 
@@ -22,6 +23,7 @@ class RawFile {
   void write_at(std::int64_t offset, const void* data, std::size_t bytes) const;
   void read_at(std::int64_t offset, void* data, std::size_t bytes) const;
   std::uint64_t bytes() const;
+  void resize(std::uint64_t bytes) const;
   /// Returns when what was written through this node is on the disk.
   void sync() const;
   /// Network file systems report late failures here.

@@ -28,6 +28,16 @@ TEST_CASE("bytes are written and read at offsets") {
   CHECK_NOTHROW(io::sync_folder("."));
 }
 
+TEST_CASE("a file is created once, and resized") {
+  std::filesystem::remove("created");
+  auto file = io::RawFile::create("created");
+  file.resize(5000);
+  CHECK(file.bytes() == 5000);
+  file.close();
+  CHECK_THROWS_WITH(io::RawFile::create("created"),
+                    ContainsSubstring("cannot create") && ContainsSubstring("File exists"));
+}
+
 TEST_CASE("failures name the file and the system's reason") {
   CHECK_THROWS_WITH(io::RawFile::open_for_reading("no/such"),
                     ContainsSubstring("no/such") && ContainsSubstring("No such file"));

@@ -1,0 +1,182 @@
+#include "checkpoint/save.hpp"
+
+#include "checkpoint/reader.hpp"
+#include "scratch.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using namespace hortator::testing;
+using checkpoint::Reader;
+
+namespace {
+
+constexpr at::ScalarType types[] = {at::kBool,
+                                    at::kByte,
+                                    at::kChar,
+                                    at::kUInt16,
+                                    at::kShort,
+                                    at::kUInt32,
+                                    at::kInt,
+                                    at::kUInt64,
+                                    at::kLong,
+                                    at::kFloat8_e5m2,
+                                    at::kHalf,
+                                    at::kBFloat16,
+                                    at::kFloat8_e4m3fn,
+                                    at::kFloat8_e5m2fnuz,
+                                    at::kFloat8_e4m3fnuz,
+                                    at::kFloat,
+                                    at::kDouble,
+                                    at::kComplexHalf,
+                                    at::kComplexFloat,
+                                    at::kComplexDouble};
+
+/// Random bytes as elements: all NaN payloads, infinities and denormals among them.
+at::Tensor random_bits(at::ScalarType type, std::int64_t count) {
+  std::string bytes(static_cast<std::size_t>(count) * c10::elementSize(type), '\0');
+  std::uint64_t state = 88172645463325252ULL;
+  for (auto& byte : bytes) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    byte = static_cast<char>(type == at::kBool ? state & 1 : state);
+  }
+  auto tensor = at::empty({count}, type);
+  std::memcpy(tensor.mutable_data_ptr(), bytes.data(), bytes.size());
+  return tensor;
+}
+
+void check_same(const Reader& reader, const StateDict& common) {
+  for (const auto& [name, value] : common.values()) {
+    INFO(name);
+    if (const auto* tensor = std::get_if<at::Tensor>(&value)) CHECK(bitwise_equal(reader.read(name), *tensor));
+    if (const auto* number = std::get_if<double>(&value)) CHECK(reader.values().get<double>(name) == *number);
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) CHECK(reader.values().get<std::int64_t>(name) == *whole);
+    if (const auto* words = std::get_if<std::string>(&value)) CHECK(reader.values().get<std::string>(name) == *words);
+  }
+}
+
+void check_same_own(const StateDict& found, const StateDict& saved) {
+  CHECK(found.values().size() == saved.values().size());
+  CHECK(found.get<int>("rng/seed") == saved.get<int>("rng/seed"));
+  CHECK(bitwise_equal(found.get<at::Tensor>("rng/cpu"), saved.get<at::Tensor>("rng/cpu")));
+}
+
+}  // namespace
+
+TEST_CASE("what all ranks saved comes back on every rank, and what each rank had for itself too") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "round_trip");
+  const auto saved = snapshot(comm.rank(), 5);
+  CHECK(checkpoint::save(comm, root / "new" / "folders" / "checkpoint/", saved) == root / "new/folders/checkpoint");
+  const Reader reader(root / "new/folders/checkpoint/");
+  CHECK(reader.world_size() == comm.size());
+  check_same(reader, saved.common);
+  CHECK(reader.tensors().size() == 5);
+  CHECK(reader.values().values().size() == 3);
+  for (int rank = 0; rank < comm.size(); ++rank) check_same_own(reader.own(rank), snapshot(rank, 5).own);
+  CHECK_THROWS_WITH(reader.own(comm.size()), ContainsSubstring("nothing of rank"));
+  CHECK(entries(root / "new/folders") == 1);
+  CHECK(entries(reader.folder()) == 1);
+}
+
+TEST_CASE("every type comes back bit for bit, cut between ranks or not") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "types");
+  checkpoint::Snapshot saved;
+  for (const auto type : types) {
+    const std::string name = c10::toString(type);
+    saved.common.put("large/" + name, random_bits(type, 300'007));
+    saved.common.put("small/" + name, random_bits(type, 5));
+    saved.common.put("strided/" + name, random_bits(type, 1000).reshape({10, 100}).t());
+    saved.common.put("scalar/" + name, random_bits(type, 1).reshape({}));
+    saved.common.put("empty/" + name, random_bits(type, 0));
+  }
+  checkpoint::save(comm, root / "checkpoint", saved);
+  check_same(Reader(root / "checkpoint"), saved.common);
+}
+
+TEST_CASE("tensors are read into others of any layout, and only of the same shape and type") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "read_into");
+  const auto saved = snapshot(comm.rank(), 1);
+  checkpoint::save(comm, root / "checkpoint", saved);
+  const Reader reader(root / "checkpoint");
+  auto weight = at::zeros({1000, 900}).t();
+  weight.set_requires_grad(true);
+  reader.read_into("models/0/fc1.weight", weight);
+  CHECK(bitwise_equal(weight.detach(), saved.common.get<at::Tensor>("models/0/fc1.weight")));
+  CHECK_THROWS_WITH(reader.read_into("models/0/fc1.weight", at::zeros({1000, 900})),
+                    ContainsSubstring("'models/0/fc1.weight' is float32 [900, 1000] in the checkpoint") &&
+                        ContainsSubstring("float32 [1000, 900] here"));
+  CHECK_THROWS_WITH(reader.read_into("models/0/fc1.weight", at::zeros({900, 1000}, at::kDouble)),
+                    ContainsSubstring("float64"));
+  CHECK_THROWS_WITH(reader.read("models/0/fc1.wait"), ContainsSubstring("did you mean 'models/0/fc1.weight'"));
+  CHECK_THROWS_WITH(reader.read("ranks/0/rng/cpu"), ContainsSubstring("no tensor"));
+}
+
+TEST_CASE("everything that does not fit is listed before anything is read") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "check");
+  checkpoint::save(comm, root / "checkpoint", snapshot(comm.rank(), 1));
+  const Reader reader(root / "checkpoint");
+  CHECK_NOTHROW(reader.check(reader.tensors()));
+  auto expected = reader.tensors();
+  expected.erase("models/0/empty");
+  expected["models/0/fc2.bias"] = {.type = at::kFloat, .shape = {2}};
+  expected["models/0/fc1.bias"].type = at::kFloat;
+  const auto problem = error_of([&] { reader.check(expected); });
+  CHECK_THAT(problem, ContainsSubstring("missing 'models/0/fc2.bias'"));
+  CHECK_THAT(problem, ContainsSubstring("unexpected 'models/0/empty'"));
+  CHECK_THAT(problem, ContainsSubstring("unlike 'models/0/fc1.bias', float32 [7] here and bfloat16 [7]"));
+  CHECK_THAT(problem, ContainsSubstring((root / "checkpoint").string()));
+}
+
+TEST_CASE("a checkpoint replaces the one before it, and only that") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "replace");
+  for (const int variant : {1, 2, 3}) checkpoint::save(comm, root / "checkpoint", snapshot(comm.rank(), variant));
+  check_same(Reader(root / "checkpoint"), snapshot(comm.rank(), 3).common);
+  CHECK(entries(root) == 1);
+  // Nobody may still look while the next case removes the folder.
+  mpi::barrier(comm);
+}
+
+TEST_CASE("a link to a folder stays a link") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "links");
+  if (comm.rank() == 0) {
+    std::filesystem::create_directory(root / "scratch_disk");
+    std::filesystem::create_directory_symlink(root / "scratch_disk", root / "run");
+  }
+  for (const int variant : {1, 2}) {
+    CHECK(checkpoint::save(comm, root / "run" / "checkpoint", snapshot(comm.rank(), variant)) ==
+          root / "scratch_disk/checkpoint");
+  }
+  CHECK(std::filesystem::is_symlink(root / "run"));
+  CHECK(Reader(root / "run/checkpoint").values().get<int>("epoch") == 2);
+}
+
+TEST_CASE("a state with nothing in it is a checkpoint too") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "nothing");
+  checkpoint::save(comm, root / "checkpoint", {});
+  const Reader reader(root / "checkpoint");
+  CHECK(reader.tensors().empty());
+  CHECK(reader.values().empty());
+  CHECK(reader.own(0).empty());
+}
+
+TEST_CASE("the same state gives the same file") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "same_file");
+  std::string bytes[2];
+  for (auto& words : bytes) {
+    checkpoint::save(comm, root / "checkpoint", snapshot(comm.rank(), 4));
+    const auto file = root / "checkpoint" / "state.h5";
+    words.resize(std::filesystem::file_size(file));
+    io::RawFile::open_for_reading(file).read_at(0, words.data(), words.size());
+    mpi::barrier(comm);
+  }
+  CHECK(bytes[0] == bytes[1]);
+}

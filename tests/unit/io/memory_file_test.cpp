@@ -1,0 +1,43 @@
+#include "io/memory_file.hpp"
+
+#include <sys/stat.h>
+
+#include "io/file_error.hpp"
+#include "io/raw_file.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+TEST_CASE("a file in memory is copied with its bytes, its length and its holes") {
+  constexpr std::uint64_t far = std::uint64_t{1} << 40;
+  io::MemoryFile memory;
+  memory.write_at(10, "first", 5);
+  const std::string long_words(100'000, 'x');
+  memory.write_at(far - 100, long_words.data(), long_words.size());
+  memory.resize(far + 150'000);
+
+  std::filesystem::remove("copied");
+  memory.copy_to("copied");
+  const auto copied = io::RawFile::open_for_reading("copied");
+  CHECK(copied.bytes() == far + 150'000);
+  std::string words(long_words.size(), ' ');
+  copied.read_at(far - 100, words.data(), words.size());
+  CHECK(words == long_words);
+  copied.read_at(10, words.data(), 6);
+  CHECK(words.substr(0, 6) == std::string("first\0", 6));
+  struct stat facts {};
+  CHECK(::stat("copied", &facts) == 0);
+  CHECK(facts.st_blocks * 512 < (1 << 20));
+  CHECK_THROWS_AS(memory.copy_to("copied"), io::FileError);
+  std::filesystem::remove("copied");
+}
+
+TEST_CASE("bytes in memory are read over the borders of pages, and are zero where none were written") {
+  io::MemoryFile memory;
+  const std::string words(40'000, 'y');
+  memory.write_at(5'000, words.data(), words.size());
+  CHECK(memory.bytes() == 45'000);
+  std::string back(50'000, ' ');
+  memory.read_at(1'000, back.data(), back.size());
+  CHECK(back == std::string(4'000, '\0') + words + std::string(6'000, '\0'));
+}
