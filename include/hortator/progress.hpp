@@ -36,8 +36,9 @@ class HORTATOR_API ProgressSink {
   ProgressSink(const ProgressSink&) = delete;
   ProgressSink& operator=(const ProgressSink&) = delete;
 
-  /// A loop of `total` steps begins; inside another one it takes its place until it is finished.
-  virtual void start(std::string_view title, std::int64_t total) = 0;
+  /// A loop of `total` steps begins, of which an earlier run took the first `done`; inside another one it takes its
+  /// place until it is finished.
+  virtual void start(std::string_view title, std::int64_t total, std::int64_t done) = 0;
   virtual void advance() = 0;  ///< one more step is done
   /// A number to show from now on, replacing that of the same name; in the bars to come as well.
   virtual void set(std::string_view name, Loggable value) = 0;
@@ -61,7 +62,7 @@ class ProgressRange {
 
   Iterator begin() {
     finish();
-    sink_.start(title_, static_cast<std::int64_t>(std::size(range_)));
+    sink_.start(title_, static_cast<std::int64_t>(std::size(range_)), first_step());
     running_ = true;
     return Iterator(std::begin(range_), sink_);
   }
@@ -69,6 +70,14 @@ class ProgressRange {
   auto size() const { return std::size(range_); }
 
  private:
+  // A loader whose state was loaded goes on in the middle of an epoch.
+  std::int64_t first_step() const {
+    if constexpr (requires { range_.first_step(); }) {
+      return range_.first_step();
+    } else {
+      return 0;
+    }
+  }
   void finish() noexcept {
     if (std::exchange(running_, false)) sink_.finish();
   }

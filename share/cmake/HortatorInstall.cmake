@@ -1,1 +1,26 @@
-# installed later
+# An installation that may be moved: everything finds its neighbours from its own place; LibTorch is found where it was at build time.
+include(CMakePackageConfigHelpers)
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Hortator")
+set(find_files "${PROJECT_SOURCE_DIR}/share/cmake/FindLibTorch.cmake" "${PROJECT_SOURCE_DIR}/share/cmake/libtorch_search.cmake")
+
+# What our own linking wrote into RPATH (LibTorch, MPI outside the system's folders) is kept in the installed files.
+set_target_properties(hortator PROPERTIES INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
+install(TARGETS hortator EXPORT HortatorTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+set_target_properties(hortator_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}" INSTALL_RPATH_USE_LINK_PATH ON)
+install(TARGETS hortator_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/hortator" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+install(FILES "${PROJECT_BINARY_DIR}/include/hortator/version.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hortator")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/doc/" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/examples" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator")
+install(FILES LICENSE README.md INSTALL DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+# The package, for a build tree and for an installation alike.
+configure_package_config_file("${PROJECT_SOURCE_DIR}/share/cmake/HortatorConfig.cmake.in" "${PROJECT_BINARY_DIR}/HortatorConfig.cmake"
+                              INSTALL_DESTINATION "${package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/HortatorConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+export(EXPORT HortatorTargets NAMESPACE hortator:: FILE "${PROJECT_BINARY_DIR}/HortatorTargets.cmake")
+file(COPY ${find_files} DESTINATION "${PROJECT_BINARY_DIR}")
+install(EXPORT HortatorTargets NAMESPACE hortator:: DESTINATION "${package_dir}")
+install(FILES "${PROJECT_BINARY_DIR}/HortatorConfig.cmake" "${PROJECT_BINARY_DIR}/HortatorConfigVersion.cmake" ${find_files}
+        DESTINATION "${package_dir}")

@@ -9,14 +9,15 @@ namespace hortator {
 namespace fs = std::filesystem;
 
 fs::path Accelerator::save_state(const fs::path& dir) {
-  const auto& host = training_->host();
   auto& project = training_->project;
-  const bool is_default = dir.empty();
+  const bool by_default = dir.empty();
   checkpoint::Snapshot snapshot;
-  const auto folder = is_default ? project.next_checkpoint() : dir;
-  if (is_default) project.saved_one();
-  mpi::all_or_none(host, [&] { snapshot = accelerator::take_snapshot(*training_); });
-  return checkpoint::save(host, folder, snapshot);
+  mpi::all_or_none(training_->host(), [&] {
+    snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0));
+  });
+  const auto folder = checkpoint::save(training_->host(), by_default ? project.next_checkpoint() : dir, snapshot);
+  if (by_default) project.saved_one();
+  return folder;
 }
 
 bool Accelerator::has_checkpoint() const {

@@ -50,7 +50,31 @@ void check_count(const checkpoint::Reader& reader, const char* what, std::size_t
                .hint = "prepare the same objects in the same order before load_state()"});
 }
 
-void check_fits(const Training& training, const checkpoint::Reader& reader) {
+// Tensors of registered objects are one for all ranks, as the model's; numbers and texts are each rank's own.
+void put_object(checkpoint::Snapshot& snapshot, const RegisteredObject& object) {
+  StateDict state;
+  object.save(state);
+  for (const auto& [name, value] : state.values()) {
+    const auto path = "objects/" + object.name + "/" + name;
+    std::visit(
+        [&](const auto& held) {
+          using Held = std::decay_t<decltype(held)>;
+          (std::is_same_v<Held, at::Tensor> ? snapshot.common : snapshot.own).put(path, held);
+        },
+        value);
+  }
+}
+
+StateDict read_object(const checkpoint::Reader& reader, const StateDict& own, const std::string& name) {
+  auto state = read_under(reader, "objects/" + name);
+  const auto numbers = own.under("objects/" + name);
+  for (const auto& [path, value] : numbers.values()) {
+    std::visit([&](const auto& held) { state.put(path, held); }, value);
+  }
+  return state;
+}
+
+void check_fits(const Training& training, const checkpoint::Reader& reader, const StateDict& own) {
   check_count(reader, "models", training.models.size());
   check_count(reader, "optimizers", training.optimizers.size());
   check_count(reader, "schedules", training.schedules.size());
@@ -64,7 +88,7 @@ void check_fits(const Training& training, const checkpoint::Reader& reader) {
   }
   reader.check(expected);
   for (const auto& object : training.objects) {
-    if (read_under(reader, "objects/" + object.name).empty()) {
+    if (read_object(reader, own, object.name).empty()) {
       throw Error({.what = "the checkpoint " + reader.folder().string() + " holds nothing for the registered object '" +
                            object.name + "'",
                    .why = "it would go on with other values than the run that was saved",
@@ -73,17 +97,14 @@ void check_fits(const Training& training, const checkpoint::Reader& reader) {
   }
 }
 
-void restore_random(const checkpoint::Reader& reader, c10::Device device, int rank, int world) {
-  if (reader.world_size() == world) return restore_random_state(device, reader.own(rank).under("random"));
-  if (rank == 0) {
-    log::warn("the checkpoint was written by ", text::count(reader.world_size(), "rank"), " and is loaded by ", world,
-              ": random numbers (dropout, ...) go on with new ones, everything else where it stopped");
-  }
+void warn_of_other_world(const checkpoint::Reader& reader, int world) {
+  log::warn("the checkpoint was written by ", text::count(reader.world_size(), "rank"), " and is loaded by ", world,
+            ": random numbers (dropout, ...) go on with new ones, everything else where it stopped");
 }
 
 }  // namespace
 
-checkpoint::Snapshot take_snapshot(const Training& training) {
+checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_iteration) {
   checkpoint::Snapshot snapshot;
   auto& common = snapshot.common;
   for (std::size_t i = 0; i < training.models.size(); ++i) {
@@ -97,22 +118,20 @@ checkpoint::Snapshot take_snapshot(const Training& training) {
     common.put_all(numbered("schedules", i), training.schedules[i].state());
   for (std::size_t i = 0; i < training.loaders.size(); ++i)
     common.put_all(numbered("loaders", i), training.loaders[i].state());
-  for (const auto& object : training.objects) {
-    StateDict state;
-    object.save(state);
-    common.put_all("objects/" + object.name, state);
-  }
+  for (const auto& object : training.objects) put_object(snapshot, object);
   common.put("run/models", training.models.size());
   common.put("run/optimizers", training.optimizers.size());
   common.put("run/schedules", training.schedules.size());
   common.put("run/loaders", training.loaders.size());
-  common.put("run/iteration", training.project.iteration());
+  common.put("run/iteration", next_iteration);
   snapshot.own.put_all("random", random_state(training.device()));
   return snapshot;
 }
 
 void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world) {
-  check_fits(training, reader);
+  const bool same_world = reader.world_size() == world;
+  const auto own = reader.own(same_world ? rank : 0);
+  check_fits(training, reader, own);
   const auto names = training.parameter_names();
   for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
     train::load_optimizer(training.optimizers[i]->optimizer(), names, read_under(reader, numbered("optimizers", i)));
@@ -124,8 +143,13 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
     training.schedules[i].load(read_under(reader, numbered("schedules", i)));
   for (std::size_t i = 0; i < training.loaders.size(); ++i)
     training.loaders[i].load(read_under(reader, numbered("loaders", i)));
-  for (const auto& object : training.objects) object.load(read_under(reader, "objects/" + object.name));
-  restore_random(reader, training.device(), rank, world);
+  for (const auto& object : training.objects) object.load(read_object(reader, own, object.name));
+  training.project.restore_iteration(reader.values().get<std::int64_t>("run/iteration"));
+  if (same_world) {
+    restore_random_state(training.device(), own.under("random"));
+  } else if (rank == 0) {
+    warn_of_other_world(reader, world);
+  }
 }
 
 }  // namespace hortator::accelerator

@@ -1,16 +1,19 @@
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <utility>
 
 namespace hortator::comm {
 
-/// A collective under way. Its tensors belong to the back end until wait() returns; a Work that is dropped waits first.
+/// A collective under way. Its tensors belong to the back end until wait() returns; a Work that is dropped waits first, unless an
+/// exception is on its way: peers that will never take part must not keep its line from being printed.
 class Work {
  public:
   Work() = default;  ///< already done
   explicit Work(std::function<void()> wait) : wait_(std::move(wait)) {}
   ~Work() {
+    if (std::uncaught_exceptions() > 0) return;
     // A destructor must not throw; whoever cares for the error calls wait() itself.
     try {
       wait();

@@ -1,0 +1,127 @@
+#include <mpi.h>
+
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using test::Net;
+using test::Rows;
+
+namespace {
+
+struct Average {
+  double value = 0;
+  at::Tensor histogram = at::zeros({3});
+  void save(StateWriter& out) const {
+    out.put("value", value);
+    out.put("histogram", histogram);
+  }
+  void load(const StateReader& in) {
+    value = in.get<double>("value");
+    histogram = in.get<at::Tensor>("histogram");
+  }
+};
+
+struct Outcome {
+  std::vector<double> losses;
+  Net net{nullptr};
+  Average average;
+};
+
+// Trains `steps` steps of a net with dropout, in shuffled order, with a schedule. Saves after `save_at` steps, or goes
+// on from there.
+Outcome run_training(const std::filesystem::path& folder, int steps, int save_at, bool resume) {
+  Accelerator accelerator({.project = {.dir = folder}});
+  set_seed(resume ? 99 : 7, {.device_specific = true});
+  Outcome outcome{.losses = {}, .net = Net(0.3), .average = {}};
+  torch::optim::AdamW adamw(outcome.net->parameters(), 1e-2);
+  auto [model, optimizer, loader, schedule] =
+      accelerator.prepare(outcome.net, adamw, data_loader(Rows{21}, {.batch_size = 2, .shuffle = true}),
+                          cosine_warmup(adamw, {.warmup_steps = 3, .total_steps = 200}));
+  accelerator.register_for_checkpointing("average", outcome.average);
+  if (resume) accelerator.load_state();
+  int step = resume ? save_at : 0;
+  while (step < steps) {
+    for (auto& batch : loader) {
+      auto loss = at::mse_loss(model(batch.data), batch.target);
+      accelerator.backward(loss);
+      optimizer.step();
+      schedule.step();
+      optimizer.zero_grad();
+      outcome.losses.push_back(loss.template item<double>());
+      outcome.average.value = 0.9 * outcome.average.value + 0.1 * outcome.losses.back();
+      outcome.average.histogram.add_(1);
+      if (++step == save_at && !resume) accelerator.save_state();
+      if (step == steps) break;
+    }
+  }
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("a run that was stopped and resumed equals the one that was not, bit for bit, from any step") {
+  test::Folder folder(State(), "resume");
+  for (const int save_at : {1, 3, 5, 11, 13}) {
+    const auto whole = run_training(folder.path(), 16, save_at, false);
+    const auto rest = run_training(folder.path(), 16, save_at, true);
+    INFO("saved after step " << save_at);
+    CHECK(rest.losses == std::vector<double>(whole.losses.begin() + save_at, whole.losses.end()));
+    CHECK(test::same_parameters(*whole.net, *rest.net));
+    CHECK(at::equal(whole.net->named_buffers()["calls"], rest.net->named_buffers()["calls"]));
+    CHECK(rest.average.value == whole.average.value);
+    CHECK(at::equal(rest.average.histogram, whole.average.histogram));
+  }
+}
+
+TEST_CASE("a checkpoint of another model, or of other objects, is refused before anything changes") {
+  test::Folder folder(State(), "mismatch");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  {
+    auto [model, optimizer] = accelerator.prepare(net, sgd);
+    accelerator.save_state();
+    accelerator.free_memory();
+  }
+  torch::nn::Linear other(5, 5);
+  torch::optim::SGD other_sgd(other->parameters(), 0.1);
+  {
+    auto model = accelerator.prepare(other);
+    const auto before = other->weight.detach().clone();
+    CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("holds 1 optimizers, prepared are 0"));
+    auto optimizer = accelerator.prepare(other_sgd);
+    CHECK_THROWS_WITH(accelerator.load_state(),
+                      ContainsSubstring("models/0/hidden.weight") && ContainsSubstring("models/0/weight"));
+    CHECK(at::equal(other->weight, before));
+    accelerator.free_memory();
+  }
+  Average average;
+  accelerator.register_for_checkpointing("average", average);
+  CHECK_THROWS_WITH(accelerator.register_for_checkpointing("average", average),
+                    ContainsSubstring("registered under the name 'average'"));
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("holds nothing for the registered object 'average'"));
+}
+
+TEST_CASE("another number of ranks goes on with the same weights") {
+  const State world;
+  test::Folder folder(world, "elastic");
+  Net net;
+  {
+    Accelerator accelerator({.project = {.dir = folder.path()}});
+    auto model = accelerator.prepare(net);
+    accelerator.save_state();
+  }
+  const auto weight = net->hidden->weight.detach().clone();
+  {
+    const at::NoGradGuard no_grad;
+    net->hidden->weight.zero_();
+  }
+  // Each rank for itself.
+  Accelerator accelerator({.project = {.dir = folder.path()}, .communicator = MPI_Comm_c2f(MPI_COMM_SELF)});
+  auto model = accelerator.prepare(net);
+  accelerator.load_state();
+  CHECK(at::equal(net->hidden->weight, weight));
+  world.wait_for_everyone();
+}

@@ -1,0 +1,88 @@
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using test::Net;
+using test::Rows;
+
+TEST_CASE("prepare takes objects in any number and order and returns them in it") {
+  Accelerator accelerator({.data = {.seed = 1}});
+  Net net;
+  torch::optim::AdamW adamw(net->parameters(), 1e-3);
+  Schedule warmup = linear_warmup(adamw, {.warmup_steps = 2, .total_steps = 10});
+  auto [schedule, loader, optimizer, model, second] =
+      accelerator.prepare(warmup, data_loader(Rows{8}, {.batch_size = 2}), adamw, net, data_loader(Rows{4}));
+  STATIC_REQUIRE(std::is_same_v<decltype(schedule), Schedule>);
+  STATIC_REQUIRE(std::is_same_v<decltype(optimizer), Optimizer>);
+  STATIC_REQUIRE(std::is_same_v<decltype(model), Model<Net>>);
+  CHECK(&optimizer.unwrap() == &adamw);
+  CHECK(Accelerator::unwrap_model(model).ptr() == net.ptr());
+  CHECK(&accelerator.unwrap_optimizer(optimizer) == &adamw);
+  CHECK(loader.total_batch_size() == 2 * accelerator.num_processes());
+  CHECK(second.is_bound());
+}
+
+TEST_CASE("a single object comes back by itself; what is prepared comes back as it is") {
+  Accelerator accelerator;
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  auto model = accelerator.prepare(net);
+  STATIC_REQUIRE(std::is_same_v<decltype(model), Model<Net>>);
+  auto again = accelerator.prepare(model);
+  CHECK(&again.core() == &model.core());
+  auto from_net = accelerator.prepare(net);
+  CHECK(&from_net.core() == &model.core());
+  auto optimizer = accelerator.prepare(sgd);
+  CHECK(&accelerator.prepare(sgd).core() == &optimizer.core());
+  CHECK(&accelerator.prepare(optimizer).core() == &optimizer.core());
+}
+
+TEST_CASE("modules are taken by holder, by shared_ptr and by variable") {
+  Accelerator accelerator;
+  Net holder;
+  auto pointer = std::make_shared<test::NetImpl>();
+  test::NetImpl object;
+  auto [a, b, c] = accelerator.prepare(holder, pointer, object);
+  const auto x = at::ones({2, 3});
+  CHECK(a(x).sizes() == at::IntArrayRef{2, 1});
+  CHECK(b(x).sizes() == at::IntArrayRef{2, 1});
+  CHECK(c(x).sizes() == at::IntArrayRef{2, 1});
+  CHECK(b.unwrap() == pointer);
+  CHECK(c.unwrap() == &object);
+}
+
+TEST_CASE("all ranks begin with rank 0's weights") {
+  Accelerator accelerator;
+  at::manual_seed(static_cast<std::uint64_t>(accelerator.process_index()) + 1);
+  Net net;
+  auto model = accelerator.prepare(net);
+  const auto all = accelerator.gather(net->hidden->weight.detach().view({1, -1}));
+  for (std::int64_t rank = 0; rank < all.size(0); ++rank) CHECK(at::equal(all[rank], all[0]));
+}
+
+TEST_CASE("train, eval and parameters go through to the module") {
+  Accelerator accelerator;
+  Net net;
+  auto model = accelerator.prepare(net);
+  model.eval();
+  CHECK_FALSE(net->is_training());
+  model.train();
+  CHECK(net->is_training());
+  CHECK(model.parameters().size() == 4);
+  CHECK(model->hidden.ptr() == net->hidden.ptr());
+}
+
+TEST_CASE("a schedule advances world times an update by default, once when asked or when batches are split") {
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 1.0);
+  const auto steps_after_one = [&](const AcceleratorOptions& options) {
+    Accelerator accelerator(options);
+    auto schedule = accelerator.prepare(linear_warmup(sgd, {.warmup_steps = 0, .total_steps = 100}));
+    schedule.step();
+    return schedule.steps();
+  };
+  const auto world = State().num_processes();
+  CHECK(steps_after_one({}) == world);
+  CHECK(steps_after_one({.schedule_step = ScheduleStep::per_update}) == 1);
+  CHECK(steps_after_one({.data = {.split_batches = true}}) == 1);
+}
