@@ -1,12 +1,9 @@
 #include "io/memory_file.hpp"
 
-#if H5_VERSION_GE(1, 13, 0)
-#include <H5FDdevelop.h>
-#endif
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <new>
 
 #include "io/raw_file.hpp"
 

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <hdf5.h>
+#if H5_VERSION_GE(1, 13, 0)
+#include <H5FDdevelop.h>  // drivers are declared apart since then
+#endif
+
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -48,7 +48,10 @@ std::string everything(const fs::path& folder) {
     all << name;
     std::visit([&](const auto& plain) { all << plain << "\n"; }, value);
   }
-  for (int rank = 0; rank < reader.world_size(); ++rank) all << reader.own(rank).values().size();
+  for (int rank = 0; rank < reader.world_size(); ++rank) {
+    const auto own = reader.own(rank);
+    all << own.get<at::Tensor>("rng").sizes();
+  }
   return all.str();
 }
 

@@ -76,6 +76,7 @@ TEST_CASE("parts are put under a prefix and taken out again") {
   CHECK(back.values().size() == 2);
   CHECK(back.get<int>("weight") == 1);
   CHECK(back.get<int>("deep/bias") == 2);
-  CHECK(whole.under("models").values().size() == 5);
+  const auto models = whole.under("models");
+  CHECK(models.values().size() == 5);
   CHECK(whole.under("nothing").empty());
 }
