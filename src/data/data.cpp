@@ -15,6 +15,7 @@ std::int64_t LoaderBase::total_batch_size() const { return core_->shard().total_
 std::int64_t LoaderBase::epoch() const { return core_->epoch(); }
 void LoaderBase::set_epoch(std::int64_t epoch) { core_->set_epoch(epoch); }
 
+std::int64_t LoaderBase::first_step() const { return core_->first_step(); }
 bool LoaderBase::iterating() const { return core_->iterating(); }
 bool LoaderBase::end_of_dataloader() const { return core_->at_end(); }
 std::int64_t LoaderBase::remainder() const { return core_->remainder(); }

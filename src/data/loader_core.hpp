@@ -33,6 +33,7 @@ class LoaderCore {
   bool is_bound() const { return bound_; }
   std::int64_t epoch() const { return epoch_; }
   std::int64_t position() const { return position_; }
+  std::int64_t first_step() const { return resuming_ ? shard().size() - shard(binding_, position_).size() : 0; }
   bool iterating() const { return running_ != nullptr; }
   bool at_end() const { return at_end_; }
   std::chrono::steady_clock::time_point started() const { return started_; }

@@ -19,12 +19,13 @@ ProgressBar::~ProgressBar() {
   while (!loops_.empty()) finish();
 }
 
-void ProgressBar::start(std::string_view title, std::int64_t total) {
+void ProgressBar::start(std::string_view title, std::int64_t total, std::int64_t done) {
   if (!loops_.empty()) screen_->keep();
   const auto now = now_();
   loops_.push_back({.title = std::string(title),
                     .total = total,
-                    .done = 0,
+                    .first = done,
+                    .done = done,
                     .begin = now,
                     .pace = Pace(screen_->medium(), now),
                     .rate = {},
@@ -64,7 +65,7 @@ void ProgressBar::draw(Clock::time_point now) {
   read_values();
   auto& loop = loops_.back();
   const double elapsed = seconds(now - loop.begin);
-  loop.rate.update(loop.done, elapsed);
+  loop.rate.update(loop.done - loop.first, elapsed);
   show({.title = loop.title,
         .done = loop.done,
         .total = loop.total,
@@ -78,7 +79,7 @@ void ProgressBar::draw_last() {
   // While an exception is on its way a device may wait for ranks that are gone: reading a tensor would hang.
   if (std::uncaught_exceptions() <= loop.exceptions) read_values();
   const double elapsed = seconds(now_() - loop.begin);
-  const double per_second = elapsed > 0 ? static_cast<double>(loop.done) / elapsed : 0;
+  const double per_second = elapsed > 0 ? static_cast<double>(loop.done - loop.first) / elapsed : 0;
   show({.title = loop.title,
         .done = loop.done,
         .total = loop.total,

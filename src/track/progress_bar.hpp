@@ -25,7 +25,7 @@ class ProgressBar final : public ProgressSink {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  void start(std::string_view title, std::int64_t total) override;
+  void start(std::string_view title, std::int64_t total, std::int64_t done) override;
   void advance() override;
   void set(std::string_view name, Loggable value) override;
   void finish() noexcept override;
@@ -34,6 +34,7 @@ class ProgressBar final : public ProgressSink {
   struct Loop {
     std::string title;
     std::int64_t total;
+    std::int64_t first;  // steps done before it began
     std::int64_t done;
     Clock::time_point begin;
     Pace pace;

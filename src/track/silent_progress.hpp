@@ -7,7 +7,7 @@ namespace hortator::track {
 /// For all ranks but the first of each machine.
 class SilentProgress final : public ProgressSink {
  public:
-  void start(std::string_view title, std::int64_t total) override;
+  void start(std::string_view title, std::int64_t total, std::int64_t done) override;
   void advance() override;
   void set(std::string_view name, Loggable value) override;
   void finish() noexcept override;

@@ -4,7 +4,6 @@
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adamw.h>
 
-#include <algorithm>
 #include <cmath>
 #include <hortator/hortator.hpp>
 #include <iostream>
@@ -67,26 +66,24 @@ void train(const gpt::Options& options) {
   std::optional<gpt::LossLog> log;
   accelerator.on_main_process([&] { log.emplace(options.run_dir / "loss.csv", schedule.steps()); });
 
-  const auto last_step =
-      options.stop_after > 0 ? std::min(schedule.steps() + options.stop_after, options.steps) : options.steps;
-  while (schedule.steps() < last_step) {
-    for (auto& batch : accelerator.progress(training, "gpt")) {
-      auto loss = nn::cross_entropy(model(batch.data).flatten(0, 1), batch.target.flatten());
-      accelerator.backward(loss);
-      torch::nn::utils::clip_grad_norm_(model.parameters(), 1.0);
-      optimizer.step();
-      schedule.step();
-      optimizer.zero_grad();
+  const auto last_step = options.stop_after > 0 ? schedule.steps() + options.stop_after : options.steps;
+  for (auto& batch : accelerator.progress(training, "gpt")) {
+    auto loss = nn::cross_entropy(model(batch.data).flatten(0, 1), batch.target.flatten());
+    accelerator.backward(loss);
+    torch::nn::utils::clip_grad_norm_(model.parameters(), 1.0);
+    optimizer.step();
+    schedule.step();
+    optimizer.zero_grad();
 
-      const auto step = schedule.steps();
-      accelerator.log({{"loss", loss}});
-      if (log) log->add(step, loss.item<double>(), schedule.last_lr());
-      if (step % options.checkpoint_every == 0 || step == last_step) accelerator.save_state();
-      if (step == last_step) break;
-    }
+    const auto step = schedule.steps();
+    accelerator.log({{"loss", loss}});
+    if (log) log->add(step, loss.item<double>(), schedule.last_lr());
+    const bool is_last = step == last_step || training.end_of_dataloader();
+    if (is_last || step % options.checkpoint_every == 0) accelerator.save_state();
+    if (step == last_step && step < options.steps) break;
   }
-  if (last_step < options.steps) {
-    accelerator.print("stopped after step ", last_step, " as asked; the same command goes on from there");
+  if (schedule.steps() < options.steps) {
+    accelerator.print("stopped after step ", schedule.steps(), " as asked; the same command goes on from there");
     return;
   }
 

@@ -103,6 +103,21 @@ TEST_CASE("the remainder of a resumed pass counts what was left") {
   for ([[maybe_unused]] auto& batch : resumed) CHECK(resumed.remainder() == (23 - 8) % 6);
 }
 
+TEST_CASE("a resumed pass knows how many of its batches an earlier run has had, also on another number of ranks") {
+  auto loader = bound(23, {.batch_size = 2}, {.world = 2});
+  CHECK(loader.first_step() == 0);
+  read(loader, 2);
+  CHECK(loader.first_step() == 0);  // the next pass begins the epoch again
+  for (const int world : {1, 2, 3, 4}) {
+    auto resumed = bound(23, {.batch_size = 2}, {.world = world});
+    resumed.load(loader.state());
+    const auto first = resumed.first_step();
+    CHECK(first >= 8 / (2 * world));
+    CHECK(first + static_cast<std::int64_t>(read(resumed).size()) == resumed.size());
+    CHECK(resumed.first_step() == 0);
+  }
+}
+
 TEST_CASE("a state saved after an epoch's end is the next epoch's beginning") {
   auto loader = data_loader(Numbers{5}, {.batch_size = 2, .shuffle = true});
   read(loader);

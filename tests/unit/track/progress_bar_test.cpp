@@ -37,7 +37,7 @@ using Lines = std::vector<std::string>;
 TEST_CASE("a log gets lines now and then and one at the end, with the numbers of that moment") {
   Stage stage;
   const auto bar = make_bar(stage);
-  bar->start("epoch 0", 12);
+  bar->start("epoch 0", 12, 0);
   for (int step = 1; step <= 12; ++step) {
     stage.now += 1s;
     bar->set("loss", 1.0 / step);
@@ -51,10 +51,22 @@ TEST_CASE("a log gets lines now and then and one at the end, with the numbers of
                              "epoch 0: 12/12 (100%), 1/s, 0:12, loss 0.5, done 1", "--"});
 }
 
+TEST_CASE("a resumed loop goes on at its step, at the pace of the steps that it takes itself") {
+  Stage stage;
+  const auto bar = make_bar(stage);
+  bar->start("epoch 0", 20, 10);
+  for (int step = 0; step < 6; ++step) {
+    stage.now += 1s;
+    bar->advance();
+  }
+  bar->finish();
+  CHECK(stage.shown == Lines{"epoch 0: 15/20 (75%), 1/s, 0:05, 0:05 left", "epoch 0: 16/20 (80%), 1/s, 0:06", "--"});
+}
+
 TEST_CASE("a terminal shows the bar from the start") {
   Stage stage{.medium = track::Pace::Medium::terminal};
   const auto bar = make_bar(stage);
-  bar->start("", 2);
+  bar->start("", 2, 0);
   stage.now += 50ms;
   bar->advance();
   stage.now += 50ms;
@@ -68,8 +80,8 @@ TEST_CASE("a terminal shows the bar from the start") {
 TEST_CASE("a loop inside another takes its place until it ends") {
   Stage stage{.medium = track::Pace::Medium::terminal};
   const auto bar = make_bar(stage);
-  bar->start("outer", 2);
-  bar->start("inner", 1);
+  bar->start("outer", 2, 0);
+  bar->start("inner", 1, 0);
   bar->finish();
   stage.now += 1s;
   bar->advance();
@@ -88,7 +100,7 @@ TEST_CASE("a loop that an exception ends keeps its last line, and no tensor is r
       ProgressSink& sink;
       ~Loop() { sink.finish(); }
     } loop{*bar};
-    bar->start("", 10);
+    bar->start("", 10, 0);
     stage.now += 5s;
     bar->set("loss", shared);
     bar->advance();
@@ -104,8 +116,8 @@ TEST_CASE("a bar that goes ends its loops") {
   Stage stage;
   {
     const auto bar = make_bar(stage);
-    bar->start("a", 1);
-    bar->start("b", 1);
+    bar->start("a", 1, 0);
+    bar->start("b", 1, 0);
   }
   CHECK(stage.shown == Lines{"--", "b: 0/1 (0%), 0:00", "--", "a: 0/1 (0%), 0:00", "--"});
 }
@@ -140,7 +152,7 @@ TEST_CASE("a step costs next to nothing") {
     }
     return best;
   };
-  bar->start("cost", 1'000'000);
+  bar->start("cost", 1'000'000, 0);
   const double advance = cost([&] { bar->advance(); });
   const double set = cost([&] { bar->set("loss", loss); });
   INFO("advance " << advance << " ns, set of a tensor " << set << " ns");

@@ -13,8 +13,8 @@ using namespace hortator;
 namespace {
 
 struct NotedSink final : ProgressSink {
-  void start(std::string_view title, std::int64_t total) override {
-    notes += std::string(title) + "/" + std::to_string(total) + ":";
+  void start(std::string_view title, std::int64_t total, std::int64_t done) override {
+    notes += std::string(title) + "/" + std::to_string(total) + ":" + std::string(static_cast<std::size_t>(done), '_');
   }
   void advance() override { notes += "+"; }
   void set(std::string_view /*name*/, Loggable /*value*/) override {}
@@ -98,6 +98,17 @@ TEST_CASE("a loader with a sentinel and a changing begin") {
   for (auto& batch : progress(sink, batches)) sum += batch;
   CHECK(sum == 3);
   CHECK(sink.notes == "t/3:+++.");
+}
+
+TEST_CASE("a loader that was resumed says at which step") {
+  struct Resumed : Batches {
+    using Batches::Batches;
+    std::int64_t first_step() const { return 2; }
+  };
+  NotedSink sink;
+  Resumed batches(3);
+  for ([[maybe_unused]] auto& batch : progress(sink, batches)) break;
+  CHECK(sink.notes == "t/3:__.");
 }
 
 TEST_CASE("break, return, exceptions and empty ranges close the bar") {
