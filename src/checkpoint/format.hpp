@@ -15,16 +15,4 @@ constexpr auto ranks_folder = "ranks";    ///< the entries that each rank has fo
 
 inline std::string rank_folder(int rank) { return std::string(ranks_folder) + "/" + std::to_string(rank); }
 
-/// "models/0/weight" lies in the folder "models/0" under the name "weight".
-struct Place {
-  std::string folder;
-  std::string name;
-};
-
-inline Place place_of(const std::string& entry) {
-  const auto slash = entry.rfind('/');
-  if (slash == std::string::npos) return {.folder = "", .name = entry};
-  return {.folder = entry.substr(0, slash), .name = entry.substr(slash + 1)};
-}
-
 }  // namespace hortator::checkpoint

@@ -11,7 +11,7 @@ namespace hortator::checkpoint {
 namespace {
 
 void write_value(const io::File& file, const std::string& entry, const io::SmallValue& value) {
-  const auto [folder, name] = place_of(entry);
+  const auto [folder, name] = io::place_of(entry);
   io::write_attribute(io::make_group(file, folder).get(), name, value);
 }
 

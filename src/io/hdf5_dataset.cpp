@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "io/hdf5_attribute.hpp"
+#include "io/hdf5_group.hpp"
 #include "io/hdf5_type.hpp"
 
 namespace hortator::io {
@@ -28,7 +29,6 @@ PropertyList creation_list() {
 PropertyList link_list() {
   constexpr auto task = "make a link creation list";
   auto list = PropertyList(check(H5Pcreate(H5P_LINK_CREATE), task));
-  check(H5Pset_create_intermediate_group(list.get(), 1), task);
   check(H5Pset_char_encoding(list.get(), H5T_CSET_UTF8), task);
   return list;
 }
@@ -78,8 +78,11 @@ StoredTensor create_dataset(const File& file, const std::string& name, const Ten
   const auto links = link_list();
   const auto layout = creation_list();
   const auto task = "create the dataset " + text::quote(name);
+  const auto place = place_of(name);
+  const auto group = make_group(file, place.folder);
   const auto dataset = Dataset(check(
-      H5Dcreate2(file.get(), name.c_str(), type.get(), space.get(), links.get(), layout.get(), H5P_DEFAULT), task));
+      H5Dcreate2(group.get(), place.name.c_str(), type.get(), space.get(), links.get(), layout.get(), H5P_DEFAULT),
+      task));
   write_attribute(dataset.get(), "torch_dtype", std::string(type_name(spec.type)));
   if (spec.elements() == 0) return {.spec = spec};
   const auto offset = H5Dget_offset(dataset.get());

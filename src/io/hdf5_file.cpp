@@ -27,13 +27,20 @@ PropertyList access_list_for_writing() {
   return list;
 }
 
+PropertyList creation_list() {
+  auto list = PropertyList(check(H5Pcreate(H5P_FILE_CREATE), "make a file creation list"));
+  check(H5Pset_obj_track_times(list.get(), false), "leave times out");  // the same state gives the same file
+  return list;
+}
+
 }  // namespace
 
 File create_file(MemoryFile& memory) {
   const Hdf5Lock lock;
   const auto access = access_list_for_writing();
+  const auto creation = creation_list();
   memory.use_in(access);
-  return File(check(H5Fcreate("in memory", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), "create a file in memory"));
+  return File(check(H5Fcreate("in memory", H5F_ACC_TRUNC, creation.get(), access.get()), "create a file in memory"));
 }
 
 File open_file(const std::filesystem::path& path) {

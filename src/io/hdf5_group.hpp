@@ -9,6 +9,18 @@
 
 namespace hortator::io {
 
+/// "models/0/weight" lies in the folder "models/0" under the name "weight".
+struct Place {
+  std::string folder;
+  std::string name;
+};
+
+inline Place place_of(const std::string& entry) {
+  const auto slash = entry.rfind('/');
+  if (slash == std::string::npos) return {.folder = "", .name = entry};
+  return {.folder = entry.substr(0, slash), .name = entry.substr(slash + 1)};
+}
+
 /// The group with this path in the file, made with its parents where it does not exist. "" is the root.
 Group make_group(const File& file, std::string_view path);
 

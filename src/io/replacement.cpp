@@ -100,6 +100,11 @@ void Replacement::move_old_aside() const {
 
 void Replacement::move_new_in() const { move(staged(), target_); }
 
+void Replacement::put_old_back() const noexcept {
+  std::error_code unused;
+  fs::rename(replaced(), target_, unused);
+}
+
 void Replacement::remove_old() const {
   if (fs::exists(replaced()) && !remove_folder(replaced(), files_)) {
     log::warn("the older ", replaced(), " could not be removed; it is no longer needed");
@@ -113,8 +118,7 @@ void Replacement::publish() const {
   try {
     move_new_in();
   } catch (...) {
-    std::error_code unused;
-    fs::rename(replaced(), target_, unused);
+    put_old_back();
     throw;
   }
   // The new name must be on the disk before the older checkpoint goes.

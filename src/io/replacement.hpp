@@ -27,6 +27,7 @@ class Replacement {
   /// The steps of publish(), in order.
   void move_old_aside() const;
   void move_new_in() const;
+  void put_old_back() const noexcept;  ///< when the new one could not be moved in
   void remove_old() const;
   /// From the written staged folder to the new NAME, durably. On failure NAME is what it was.
   void publish() const;

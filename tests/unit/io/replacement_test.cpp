@@ -104,6 +104,12 @@ TEST_CASE("a failed publication puts back what was there") {
   const auto second = replacement(target);
   CHECK_THROWS_AS(second.publish(), io::FileError);
   CHECK(words_at(target) == "first");
+
+  second.move_old_aside();
+  CHECK_THROWS_AS(second.move_new_in(), io::FileError);
+  second.put_old_back();
+  CHECK(fs::exists(target));
+  CHECK(words_at(target) == "first");
   CHECK(entries(root) == 1);
 }
 
