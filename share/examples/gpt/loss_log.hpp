@@ -6,7 +6,8 @@
 
 namespace gpt {
 
-/// The run's losses as a table for spreadsheets and plots: step,loss,learning_rate. One rank writes it.
+/// The run's losses as a table for spreadsheets and plots: step,loss,learning_rate. One rank writes it:
+/// the losses are those of its own part of each batch.
 class LossLog {
  public:
   /// Goes on with the table that is there: rows after `steps` belong to steps that are about to be taken again.

@@ -96,12 +96,6 @@ std::int64_t Windows::start(std::int64_t index) const {
   return index * (text_.numel() - context_ - 1) / std::max<std::int64_t>(count_ - 1, 1);
 }
 
-Windows::Example Windows::get(std::size_t index) const {
-  const auto one = static_cast<std::int64_t>(index);
-  auto batch = get_batch({&one, 1});
-  return {batch.data[0], batch.target[0]};
-}
-
 Windows::Example Windows::get_batch(std::span<const std::int64_t> indices) const {
   std::vector<at::Tensor> windows;
   for (auto index : indices) windows.push_back(text_.narrow(0, start(index), context_ + 1));

@@ -36,8 +36,7 @@ class Windows {
   Windows(const at::Tensor& text, std::int64_t context);
 
   std::size_t size() const { return static_cast<std::size_t>(count_); }
-  Example get(std::size_t index) const;
-  /// data and target [indices.size(), context], int64
+  /// data and target [indices.size(), context], int64: a loader asks for whole batches where it can
   Example get_batch(std::span<const std::int64_t> indices) const;
 
  private:
