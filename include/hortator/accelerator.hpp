@@ -116,8 +116,9 @@ class HORTATOR_API Accelerator : public State {
   void load_state(const std::filesystem::path& dir = {});
   bool has_checkpoint() const;  ///< is there one for load_state() to load? The same answer on all ranks. @collective
 
-  /// Saves and restores an object of the user's with the rest. It is borrowed. Its tensors must be the same on all ranks and are kept
-  /// once; numbers and texts are each rank's own (loaded by another number of ranks, all get rank 0's).
+  /// Saves and restores an object of the user's with the rest. It is borrowed. Its tensors must be the same on all
+  /// ranks and are kept once; numbers and texts are each rank's own (loaded by another number of ranks, all get rank
+  /// 0's).
   template <Checkpointable T>
   void register_for_checkpointing(const std::string& name, T& object) {
     register_object(

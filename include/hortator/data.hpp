@@ -61,8 +61,9 @@ class HORTATOR_API LoaderBase {
   /// that stopped.
   void set_epoch(std::int64_t epoch);
 
-  std::int64_t first_step() const;  ///< batches of the next pass that an earlier run has had: those before the loaded position
-  bool iterating() const;          ///< between a pass's begin and its end, or the break out of it
+  std::int64_t first_step()
+      const;               ///< batches of the next pass that an earlier run has had: those before the loaded position
+  bool iterating() const;  ///< between a pass's begin and its end, or the break out of it
   bool end_of_dataloader() const;  ///< already true in the loop's body at the last batch
   std::int64_t remainder() const;  ///< samples in the last step of all ranks that repeat none; 0 or -1: all of them
   std::int64_t position() const;   ///< samples of the epoch's global order handed out so far, to all ranks

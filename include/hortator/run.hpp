@@ -5,11 +5,12 @@
 
 namespace hortator {
 
-/// Runs the program's body and turns its end into an exit code: `int main(int argc, char** argv) { return hortator::run(argc, argv, [] {...}); }`
+/// Runs the program's body and turns its end into an exit code: `int main(int argc, char** argv) { return
+/// hortator::run(argc, argv, [] {...}); }`
 ///
-/// An exception on any rank ends the whole job within two seconds, with one line that names the rank, its host and the problem; the same
-/// facts stand in failure.json in the run folder. The exit code is 2 for a UsageError, else 1.
-/// Starts MPI unless the application has, and finalises it if it was started here.
+/// An exception on any rank ends the whole job within two seconds, with one line that names the rank, its host and the
+/// problem; the same facts stand in failure.json in the run folder. The exit code is 2 for a UsageError, else 1. Starts
+/// MPI unless the application has, and finalises it if it was started here.
 /// @collective over the world.
 int HORTATOR_API run(int argc, char** argv, const std::function<void()>& body);
 

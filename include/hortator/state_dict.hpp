@@ -48,7 +48,8 @@ class HORTATOR_API StateDict {
   bool contains(const std::string& name) const { return values_.contains(name); }
   bool empty() const { return values_.empty(); }
   const std::map<std::string, Value>& values() const& { return values_; }
-  const std::map<std::string, Value>& values() const&& = delete;  // a loop over a temporary's values would read freed memory
+  const std::map<std::string, Value>& values() const&& =
+      delete;  // a loop over a temporary's values would read freed memory
 
   /// Everything of `part`, its names put under "prefix/".
   void put_all(const std::string& prefix, const StateDict& part);

@@ -5,6 +5,10 @@ if(NOT HDF5_FOUND)
   message(FATAL_ERROR "HDF5 was not found (checkpoints are parallel HDF5 files). Load your site's parallel HDF5 module, install "
                       "libhdf5-openmpi-dev (Debian, Ubuntu) or hdf5-openmpi-devel (Rocky), or set HDF5_ROOT.")
 endif()
+if(HDF5_VERSION VERSION_LESS 1.10.2)
+  message(FATAL_ERROR "HDF5 ${HDF5_VERSION} at ${HDF5_INCLUDE_DIRS} is too old (1.10.2 is the first that keeps checksums of a file's structure). "
+                      "Load a newer module, or set HDF5_ROOT.")
+endif()
 if(NOT HDF5_IS_PARALLEL)
   message(FATAL_ERROR "the HDF5 found at ${HDF5_INCLUDE_DIRS} is serial (ranks write checkpoints together, which it cannot). "
                       "Point HDF5_ROOT at a parallel HDF5 built with your MPI, e.g. the package libhdf5-openmpi-dev.")

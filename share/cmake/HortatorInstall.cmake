@@ -3,10 +3,12 @@ include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Hortator")
 set(find_files "${PROJECT_SOURCE_DIR}/share/cmake/FindLibTorch.cmake" "${PROJECT_SOURCE_DIR}/share/cmake/libtorch_search.cmake")
 
-# What our own linking wrote into RPATH (LibTorch, MPI outside the system's folders) is kept in the installed files.
-set_target_properties(hortator PROPERTIES INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
+# Libraries outside the system's folders (MPI, HDF5) are found where they were linked; LibTorch is named, since it may lie in .deps/, which
+# CMake takes for a part of the build and would leave out.
+set_target_properties(hortator PROPERTIES INSTALL_RPATH "$ORIGIN;${LibTorch_ROOT_DIR}/lib" INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS hortator EXPORT HortatorTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-set_target_properties(hortator_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}" INSTALL_RPATH_USE_LINK_PATH ON)
+set_target_properties(hortator_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${LibTorch_ROOT_DIR}/lib"
+                      INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS hortator_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/hortator" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")

@@ -68,6 +68,9 @@ have_shellcheck() { command -v shellcheck >/dev/null; }
 have_clang_format() { command -v clang-format >/dev/null; }
 have_slurm() { command -v slurmctld >/dev/null && command -v munged >/dev/null && ls /usr/lib/*/libpmix.so >/dev/null 2>&1; }
 have_hdf5_tools() { command -v h5dump >/dev/null; }
+have_aarch64() { command -v aarch64-linux-gnu-g++ >/dev/null; }
+have_doxygen() { command -v doxygen >/dev/null; }
+have_clang_tidy() { compgen -c clang-tidy- | grep -qE "^clang-tidy-(1[6-9]|2[0-9])$"; }
 have_python() { have_download; }
 
 # missing CAPABILITY...: those that are not here, one a line
@@ -164,7 +167,7 @@ ensure_packages() {
 ensure_test_packages() {
   local list lacking=() sudo packages
   list=$lists/tests/$(distribution).txt
-  mapfile -t lacking < <(missing shellcheck clang_format slurm hdf5_tools python)
+  mapfile -t lacking < <(missing shellcheck clang_format clang_tidy slurm hdf5_tools python aarch64 doxygen)
   [ ${#lacking[@]} -gt 0 ] || return 0
   packages=$(packages_of "$list" "${lacking[@]}")
   if [ -n "$packages" ] && sudo=$(as_root); then

@@ -6,8 +6,8 @@
 
 namespace hortator::comm {
 
-/// A collective under way. Its tensors belong to the back end until wait() returns; a Work that is dropped waits first, unless an
-/// exception is on its way: peers that will never take part must not keep its line from being printed.
+/// A collective under way. Its tensors belong to the back end until wait() returns; a Work that is dropped waits first,
+/// unless an exception is on its way: peers that will never take part must not keep its line from being printed.
 class Work {
  public:
   Work() = default;  ///< already done
