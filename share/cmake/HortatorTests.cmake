@@ -8,11 +8,12 @@ if(Catch2_VERSION VERSION_LESS 3)
   target_compile_definitions(hortator_test_main PUBLIC HORTATOR_CATCH2_V2)
 endif()
 
-# Ranks outnumber cores on small machines: they must yield while they wait, and threads must not multiply.
+# Ranks outnumber cores on small machines: they must yield while they wait, and threads must not multiply. Several nodes may share one
+# address: Open MPI 5 then finds no way between them by asking the kernel for routes (netlink), but does by weighing interfaces.
 set(HORTATOR_TEST_ENVIRONMENT
     OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
     OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
-    OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_base_warn_component_unused=0)
+    OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_reachable=weighted)
 
 function(hortator_mpi_test name ranks)
   cmake_parse_arguments(PARSE_ARGV 2 test "" "TIMEOUT;WORKING_DIRECTORY" "COMMAND;LABELS;ENVIRONMENT")

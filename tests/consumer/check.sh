@@ -18,4 +18,4 @@ cmake -S "$here/project" -B "$work/consumer" -DCMAKE_BUILD_TYPE=Release "-DCMAKE
 cmake --build "$work/consumer"
 output=$(mpirun -n 2 --oversubscribe "$work/consumer/consumer")
 echo "$output"
-[ "$(grep -c 'gradient 4$' <<<"$output")" = 1 ]
+[ "$(grep -ac 'gradient 4$' <<<"$output")" = 1 ]

@@ -39,6 +39,6 @@ expect_same_end
 
 run "${launcher[@]}" "$gpt" --run-dir wrong --width 10 --heads 4
 expect_code 2
-[ "$(grep -c '^hortator: rank' <<<"$output")" = 1 ] || wrong 'a usage error is not told once'
+[ "$(grep -ac '^hortator: rank' <<<"$output")" = 1 ] || wrong 'a usage error is not told once'
 expect_line 'hortator: rank .*--width is not an even multiple of --heads.*choose for example'
 expect_absent wrong

@@ -26,9 +26,9 @@ end=${EPOCHREALTIME/[.,]/}
 
 [ "$code" -ne 0 ] || complain "the job's exit code is 0"
 
-said=$(grep -c '^hortator: rank' output)
+said=$(grep -ac '^hortator: rank' output)
 [ "$said" -eq 1 ] || complain "$said lines instead of one"
-line=$(grep '^hortator: rank' output)
+line=$(grep -a '^hortator: rank' output)
 [[ $line =~ ^hortator:\ rank\ $rank\ \([^\)]+\):\ $problem$ ]] || complain "not what was expected: $line"
 
 failed=$(sed -n 's/^failing at //p' output | sort -n | tail -n 1)

@@ -12,7 +12,7 @@ expect() {
   local name=$1 code=$2 wanted=$3 result=ok
   shift 3
   "$@" >output 2>&1 || result=bad
-  grep -hE '^(rank |hortator: )' output | LC_ALL=C sort >ours
+  grep -ahE '^(rank |hortator: )' output | LC_ALL=C sort >ours
   local good=1 i=0 line
   if [ $result != "$code" ]; then good=0; fi
   local patterns=()

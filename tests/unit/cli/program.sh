@@ -68,7 +68,7 @@ SLURM_JOB_ID=1 SLURM_CPUS_PER_TASK=6 PATH=$work/fakes run launch -n 64 --dry-run
 
 # launch for real
 run launch -n 2 ./show -n 'a b' --help; code_is 0
-[ "$(grep -c '^rank:3 -n|a b|--help$' out)" = 2 ] || wrong 'two ranks with three arguments each were expected'
+[ "$(grep -ac '^rank:3 -n|a b|--help$' out)" = 2 ] || wrong 'two ranks with three arguments each were expected'
 run launch -n 1 ./fail; code_is 7
 run launch -n 2 ./fail; code_is 7
 
