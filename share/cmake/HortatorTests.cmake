@@ -17,9 +17,6 @@ set(HORTATOR_TEST_ENVIRONMENT
 
 function(hortator_mpi_test name ranks)
   cmake_parse_arguments(PARSE_ARGV 2 test "" "TIMEOUT;WORKING_DIRECTORY" "COMMAND;LABELS;ENVIRONMENT")
-  if(NOT test_TIMEOUT)
-    set(test_TIMEOUT 120)
-  endif()
   add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} ${test_COMMAND})
   set_tests_properties(${name} PROPERTIES
     LABELS "np${ranks};${test_LABELS}" PROCESSORS ${ranks} TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};${test_ENVIRONMENT}")
@@ -30,6 +27,9 @@ endfunction()
 
 function(hortator_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 test "" "TIMEOUT" "SOURCES;RANKS;LINKS;LABELS")
+  if(NOT test_TIMEOUT)
+    set(test_TIMEOUT 120)
+  endif()
   add_executable(test_${name} ${test_SOURCES})
   target_link_libraries(test_${name} PRIVATE hortator_flags hortator_test_main ${test_LINKS})
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
