@@ -15,8 +15,13 @@ set(HORTATOR_TEST_ENVIRONMENT
     OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
     OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_reachable=weighted)
 
+set(HORTATOR_TEST_TIMEOUT 120)  # seconds, unless a test says otherwise
+
 function(hortator_mpi_test name ranks)
   cmake_parse_arguments(PARSE_ARGV 2 test "" "TIMEOUT;WORKING_DIRECTORY" "COMMAND;LABELS;ENVIRONMENT")
+  if(NOT test_TIMEOUT)
+    set(test_TIMEOUT ${HORTATOR_TEST_TIMEOUT})
+  endif()
   add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} ${test_COMMAND})
   set_tests_properties(${name} PROPERTIES
     LABELS "np${ranks};${test_LABELS}" PROCESSORS ${ranks} TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};${test_ENVIRONMENT}")
@@ -28,7 +33,7 @@ endfunction()
 function(hortator_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 test "" "TIMEOUT" "SOURCES;RANKS;LINKS;LABELS")
   if(NOT test_TIMEOUT)
-    set(test_TIMEOUT 120)
+    set(test_TIMEOUT ${HORTATOR_TEST_TIMEOUT})
   endif()
   add_executable(test_${name} ${test_SOURCES})
   target_link_libraries(test_${name} PRIVATE hortator_flags hortator_test_main ${test_LINKS})
