@@ -1,0 +1,34 @@
+#include "comm/make_communicator.hpp"
+
+#include <cstdlib>
+#include <hortator/error.hpp>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+TEST_CASE("CPU tensors travel by self or by MPI, devices of several ranks are refused with the reason") {
+  const auto world = mpi::Communicator::world();
+  const c10::Device cuda(c10::kCUDA, 0);
+  CHECK(comm::make_communicator(world, c10::kCPU, comm::Checks::off)->name() == (world.size() == 1 ? "self" : "mpi"));
+  if (world.size() == 1) {
+    CHECK(comm::make_communicator(world, cuda, comm::Checks::off)->name() == "self");
+  } else {
+    CHECK_THROWS_WITH(comm::make_communicator(world, cuda, comm::Checks::off),
+                      ContainsSubstring("there is no communicator for tensors on cuda:0"));
+  }
+}
+
+TEST_CASE("HORTATOR_DEBUG=1 asks for checks, and checks name ranks that differ") {
+  unsetenv("HORTATOR_DEBUG");
+  CHECK(comm::checks_from_environment() == comm::Checks::off);
+  setenv("HORTATOR_DEBUG", "1", 1);
+  CHECK(comm::checks_from_environment() == comm::Checks::on);
+  unsetenv("HORTATOR_DEBUG");
+
+  const auto world = mpi::Communicator::world();
+  const auto checked = comm::make_communicator(world, c10::kCPU, comm::Checks::on);
+  if (world.size() == 1) return;
+  CHECK_THROWS_WITH(checked->all_reduce(at::ones({world.rank() + 1}), comm::ReduceOp::sum),
+                    ContainsSubstring("the collective differs between ranks"));
+}
