@@ -1,0 +1,68 @@
+#include "base/memory_limit.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "base/text.hpp"
+
+namespace hortator::base {
+namespace {
+
+std::string content(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::optional<std::size_t> number(std::string_view words) {
+  while (!words.empty() && (words.back() == '\n' || words.back() == ' ')) words.remove_suffix(1);
+  long long value = 0;
+  if (!text::parse_integer(words, value) || value < 0) return {};
+  return static_cast<std::size_t>(value);
+}
+
+// "/a/b" of the line "0::/a/b" (version 2 of control groups; version 1 has other numbers).
+std::string own_group() {
+  for (const auto& line : text::split(content("/proc/self/cgroup"), '\n')) {
+    if (line.starts_with("0::")) return line.substr(3);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::size_t> parse_mem_available(std::string_view meminfo) {
+  constexpr std::string_view key = "MemAvailable:";
+  for (const auto& line : text::split(std::string(meminfo), '\n')) {
+    if (!line.starts_with(key)) continue;
+    const auto begin = line.find_first_of("0123456789");
+    if (begin == std::string::npos) return {};
+    const auto end = line.find_first_not_of("0123456789", begin);
+    const auto kib = number(std::string_view(line).substr(begin, end - begin));
+    if (kib) return *kib * 1024;
+  }
+  return {};
+}
+
+std::optional<std::size_t> left_in_group(std::string_view max, std::string_view current) {
+  const auto limit = number(max);
+  const auto used = number(current);
+  if (!limit || !used) return {};
+  return *limit > *used ? *limit - *used : 0;
+}
+
+std::optional<std::size_t> available_memory() {
+  auto least = parse_mem_available(content("/proc/meminfo"));
+  // A limit of any group above binds as well.
+  for (std::filesystem::path group = own_group(); !group.empty(); group = group.parent_path()) {
+    const auto folder = std::filesystem::path("/sys/fs/cgroup") / group.relative_path();
+    const auto left = left_in_group(content(folder / "memory.max"), content(folder / "memory.current"));
+    if (left) least = std::min(least.value_or(*left), *left);
+    if (group == group.root_path()) break;
+  }
+  return least;
+}
+
+}  // namespace hortator::base

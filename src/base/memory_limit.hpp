@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace hortator::base {
+
+/// Bytes that this process can still take before the machine or its control group runs out; nothing where the system
+/// does not say.
+std::optional<std::size_t> available_memory();
+
+/// The line "MemAvailable: N kB" of /proc/meminfo, in bytes.
+std::optional<std::size_t> parse_mem_available(std::string_view meminfo);
+
+/// What a control group leaves, from its memory.max ("max" or bytes) and memory.current.
+std::optional<std::size_t> left_in_group(std::string_view max, std::string_view current);
+
+}  // namespace hortator::base

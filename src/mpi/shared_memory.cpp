@@ -1,0 +1,124 @@
+#include "mpi/shared_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "base/memory_limit.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator::mpi {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  void reset(int fd) { std::swap(fd_, fd); }
+
+ private:
+  int fd_;
+};
+
+// What others need to open the first rank's memory.
+struct Address {
+  long long pid = 0;
+  int fd = -1;
+  unsigned long long inode = 0;
+};
+
+[[noreturn]] void fail(const std::string& what, int code) {
+  throw MpiError({.what = text::concat(what, ": ", std::generic_category().message(code)),
+                  .why = "the ranks of a node exchange tensors through memory that all of them map",
+                  .hint = "let the ranks of a node run as one user in one PID namespace, or set "
+                          "HORTATOR_COMMUNICATOR=mpi"});
+}
+
+unsigned long long inode_of(int fd) {
+  struct stat facts {};
+  if (fstat(fd, &facts) != 0) fail("shared memory cannot be examined", errno);
+  return facts.st_ino;
+}
+
+Address create(Descriptor& memory, std::size_t bytes, const std::string& name) {
+  memory.reset(memfd_create(name.c_str(), MFD_CLOEXEC));
+  if (memory.get() < 0) fail("shared memory cannot be created", errno);
+  if (ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) {
+    fail(text::concat("shared memory of ", units::bytes(bytes), " cannot be created"), errno);
+  }
+  return {.pid = getpid(), .fd = memory.get(), .inode = inode_of(memory.get())};
+}
+
+// Through /proc: no name that could be left behind, no socket.
+void open_peers(Descriptor& memory, const Address& address) {
+  const auto path = text::concat("/proc/", address.pid, "/fd/", address.fd);
+  memory.reset(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (memory.get() < 0)
+    fail("the shared memory of process " + std::to_string(address.pid) + " cannot be opened", errno);
+  if (inode_of(memory.get()) != address.inode) {
+    fail("process " + std::to_string(address.pid) + " is not the rank it should be", ESRCH);
+  }
+}
+
+void check_room(std::size_t bytes, int parts) {
+  const auto room = base::available_memory();
+  if (!room || bytes * static_cast<std::size_t>(parts) <= *room) return;
+  throw MpiError({.what = text::concat("no room for ", units::bytes(bytes * static_cast<std::size_t>(parts)),
+                                       " of shared memory: ", units::bytes(*room), " are free"),
+                  .why = "gradients live in memory that all ranks of a node map",
+                  .hint = "ask for more memory a node, or start fewer ranks a node"});
+}
+
+// Takes the pages of this rank's own part, so that they lie near the rank's CPUs.
+void populate(int fd, std::size_t begin, std::size_t bytes) {
+  if (bytes == 0) return;
+  int code = 0;
+  do {
+    code = posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(bytes));
+  } while (code == EINTR);
+  if (code != 0) fail(text::concat(units::bytes(bytes), " of shared memory cannot be had"), code);
+}
+
+std::size_t rounded_to_pages(std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(const Communicator& node, std::size_t bytes_a_rank, const std::string& name)
+    : bytes_(bytes_a_rank), stride_(rounded_to_pages(bytes_a_rank)), parts_(node.size()) {
+  const auto total = stride_ * static_cast<std::size_t>(parts_);
+  if (total == 0) return;
+  Descriptor memory(-1);
+  Address address;
+  all_or_none(node, [&] {
+    check_room(stride_, parts_);
+    if (node.rank() == 0) address = create(memory, total, name);
+  });
+  address = broadcast(node, address);
+  all_or_none(node, [&] {
+    if (node.rank() != 0) open_peers(memory, address);
+    populate(memory.get(), stride_ * static_cast<std::size_t>(node.rank()), stride_);
+    void* mapped = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+    if (mapped == MAP_FAILED) fail(text::concat(units::bytes(total), " of shared memory cannot be mapped"), errno);
+    memory_ = {static_cast<std::byte*>(mapped), Unmap{total}};
+  });
+}
+
+void SharedMemory::Unmap::operator()(std::byte* begin) const noexcept { munmap(begin, bytes); }
+
+}  // namespace hortator::mpi

@@ -1,0 +1,21 @@
+#include "base/memory_limit.hpp"
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+TEST_CASE("the kernel's word on free memory is read in bytes") {
+  CHECK(base::parse_mem_available("MemTotal:       24 kB\nMemAvailable:   10 kB\nBuffers: 3 kB\n") == 10 * 1024);
+  CHECK_FALSE(base::parse_mem_available("MemTotal: 24 kB\n"));
+  CHECK_FALSE(base::parse_mem_available("MemAvailable:\n"));
+  CHECK_FALSE(base::parse_mem_available(""));
+}
+
+TEST_CASE("a control group leaves what its limit has over its use") {
+  CHECK(base::left_in_group("1000\n", "400\n") == 600);
+  CHECK(base::left_in_group("1000\n", "1400\n") == 0);
+  CHECK_FALSE(base::left_in_group("max\n", "400\n"));
+  CHECK_FALSE(base::left_in_group("", ""));
+}
+
+TEST_CASE("this machine has memory left") { CHECK(base::available_memory().value_or(1) > 0); }
