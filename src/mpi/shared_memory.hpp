@@ -23,7 +23,7 @@ class SharedMemory {
 
  private:
   struct Unmap {
-    std::size_t bytes = 0;
+    std::size_t bytes;
     void operator()(std::byte* begin) const noexcept;
   };
 
