@@ -37,6 +37,11 @@ class HORTATOR_API Error : public std::runtime_error {
 class HORTATOR_API UsageError : public Error {
  public:
   using Error::Error;
+
+  UsageError& on_rank(int rank) noexcept {  // so that what is thrown keeps its type
+    Error::on_rank(rank);
+    return *this;
+  }
 };
 
 }  // namespace hortator

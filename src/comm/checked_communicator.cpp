@@ -33,6 +33,16 @@ void CheckedCommunicator::barrier() {
   inner_->barrier();
 }
 
+at::Tensor CheckedCommunicator::allocate(std::int64_t elements, at::ScalarType type) {
+  compare(text::concat("allocate ", elements, " x ", type));
+  return inner_->allocate(elements, type);
+}
+
+at::Tensor CheckedCommunicator::allocate_common(std::int64_t elements, at::ScalarType type) {
+  compare(text::concat("allocate_common ", elements, " x ", type));
+  return inner_->allocate_common(elements, type);
+}
+
 std::unique_ptr<Communicator> CheckedCommunicator::split(int color, int key) const {
   compare("split");
   return std::make_unique<CheckedCommunicator>(inner_->split(color, key), comm_.split(color, key));

@@ -23,7 +23,8 @@ class CheckedCommunicator final : public Communicator {
   Work broadcast(at::Tensor tensor, int root) override;
   void barrier() override;
 
-  at::Tensor allocate(std::int64_t elements, at::ScalarType type) override { return inner_->allocate(elements, type); }
+  at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
+  at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override;
   std::unique_ptr<Communicator> split(int color, int key) const override;
 
  private:

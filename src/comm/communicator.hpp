@@ -19,7 +19,7 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  virtual std::string_view name() const = 0;  ///< "self", "mpi"
+  virtual std::string_view name() const = 0;  ///< "self", "mpi", "node", "nccl"
 
   /// `tensor` becomes the reduction over all ranks, bitwise the same on each.
   virtual Work all_reduce(at::Tensor tensor, ReduceOp op) = 0;
@@ -30,8 +30,11 @@ class Communicator {
   virtual Work broadcast(at::Tensor tensor, int root) = 0;
   virtual void barrier() = 0;
 
-  /// Memory in which this back end works fastest (no copy in, no copy out).
+  /// Memory in which this back end works fastest (no copy in, no copy out). Zeroed. @collective
   virtual at::Tensor allocate(std::int64_t elements, at::ScalarType type) = 0;
+  /// Memory for what all ranks hold alike: where ranks can share it, there is one array for all of a node, and an
+  /// all_gather into it moves nothing that is there already. Zeroed. @collective
+  virtual at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) = 0;
   /// Ranks with the same color, ordered by key. @collective
   virtual std::unique_ptr<Communicator> split(int color, int key) const = 0;
 };

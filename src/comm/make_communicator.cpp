@@ -5,16 +5,42 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "comm/backend.hpp"
 #include "comm/checked_communicator.hpp"
 #include "comm/mpi_communicator.hpp"
+#include "comm/node_communicator.hpp"
 #include "comm/self_communicator.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+#include "runtime/variables.hpp"
 
 namespace hortator::comm {
 namespace {
 
+Backend choose(const mpi::Communicator& world, c10::Device device) {
+  const int largest_node = mpi::all_reduce(world, world.node().size(), MPI_MAX);
+  Backend backend{};
+  mpi::all_or_none(world, [&] {
+    backend = choose_backend({.asked = runtime::process_variables()("HORTATOR_COMMUNICATOR"),
+                              .on_cuda = device.is_cuda(),
+                              .ranks = world.size(),
+                              .largest_node = largest_node});
+  });
+  mpi::same_on_all(world, std::to_string(static_cast<int>(backend)), "the communicator (HORTATOR_COMMUNICATOR)");
+  return backend;
+}
+
 std::unique_ptr<Communicator> make_unchecked(const mpi::Communicator& world, c10::Device device) {
-  if (world.size() == 1) return std::make_unique<SelfCommunicator>(device);
-  if (device.is_cpu()) return std::make_unique<MpiCommunicator>(mpi::Communicator::duplicate(world.get()));
+  switch (choose(world, device)) {
+    case Backend::self:
+      return std::make_unique<SelfCommunicator>(device);
+    case Backend::mpi:
+      return std::make_unique<MpiCommunicator>(mpi::Communicator::duplicate(world.get()));
+    case Backend::node:
+      return std::make_unique<NodeCommunicator>(mpi::Communicator::duplicate(world.get()));
+    case Backend::nccl:
+      break;
+  }
   throw UsageError(
       {.what = text::concat("there is no communicator for tensors on ", device, " over ", world.size(), " ranks"),
        .why = "this version carries CPU tensors only; MPI never touches device memory",

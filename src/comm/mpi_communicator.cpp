@@ -39,6 +39,7 @@ void unpack(const at::Tensor& packed, const at::Tensor& tensor) {
 
 Work MpiCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
   check_operand(tensor, at::kCPU, "all_reduce", name());
+  check_in_place(tensor, "all_reduce");
   check_reducible(tensor.scalar_type(), op);
   const auto data = packed(tensor, reduction_type(tensor.scalar_type()));
   const auto type = mpi_datatype(data.scalar_type());
@@ -54,6 +55,7 @@ Work MpiCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
 
 Work MpiCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) {
   check_operand(output, at::kCPU, "reduce_scatter", name());
+  check_in_place(output, "reduce_scatter");
   check_operand(input, at::kCPU, "reduce_scatter", name());
   check_reducible(input.scalar_type(), op);
   check_parts(input, output, size(), "reduce_scatter");
@@ -81,6 +83,7 @@ Work MpiCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input,
 
 Work MpiCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
   check_operand(output, at::kCPU, "all_gather", name());
+  check_in_place(output, "all_gather");
   check_operand(input, at::kCPU, "all_gather", name());
   check_parts(output, input, size(), "all_gather");
   const auto type = mpi_datatype(input.scalar_type());
@@ -102,10 +105,8 @@ Work MpiCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
 
 Work MpiCommunicator::broadcast(at::Tensor tensor, int root) {
   check_operand(tensor, at::kCPU, "broadcast", name());
-  if (root < 0 || root >= size()) {
-    throw UsageError({.what = text::concat("broadcast from rank ", root, " was asked for"),
-                      .why = text::concat("there are ranks 0 to ", size() - 1)});
-  }
+  check_in_place(tensor, "broadcast");
+  check_root(root, size());
   const auto data = packed(tensor, tensor.scalar_type());
   broadcast_packed(data, root);
   unpack(data, tensor);
@@ -121,8 +122,12 @@ void MpiCommunicator::broadcast_packed(const at::Tensor& packed, int root) {
 
 void MpiCommunicator::barrier() { mpi::barrier(comm_); }
 
+at::Tensor MpiCommunicator::allocate_common(std::int64_t elements, at::ScalarType type) {
+  return allocate(elements, type);
+}
+
 at::Tensor MpiCommunicator::allocate(std::int64_t elements, at::ScalarType type) {
-  return at::empty({elements}, at::TensorOptions().dtype(type));
+  return at::zeros({elements}, at::TensorOptions().dtype(type));
 }
 
 std::unique_ptr<Communicator> MpiCommunicator::split(int color, int key) const {

@@ -25,6 +25,7 @@ class MpiCommunicator final : public Communicator {
   void barrier() override;
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
+  at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override;
   std::unique_ptr<Communicator> split(int color, int key) const override;
 
  private:

@@ -1,5 +1,7 @@
 #include "comm/operands.hpp"
 
+#include <ATen/core/grad_mode.h>
+
 #include <hortator/error.hpp>
 
 #include "base/text.hpp"
@@ -29,11 +31,29 @@ void check_operand(const at::Tensor& tensor, c10::DeviceType device, std::string
 }
 
 void check_reducible(at::ScalarType type, ReduceOp op) {
-  if (op == ReduceOp::mean && !at::isFloatingType(type)) {
+  if (op == ReduceOp::mean && !at::isFloatingType(type) && !at::isComplexType(type)) {
     throw UsageError({.what = text::concat("a mean of ", type, " was asked for"),
                       .why = "whole numbers have no exact mean",
                       .hint = "convert to a floating type first, or reduce with sum"});
   }
+  if ((op == ReduceOp::max || op == ReduceOp::min) && at::isComplexType(type)) {
+    throw UsageError({.what = text::concat("the ", name(op), " of ", type, " was asked for"),
+                      .why = "complex numbers have no order",
+                      .hint = "reduce their absolute values"});
+  }
+}
+
+void check_in_place(const at::Tensor& tensor, std::string_view operation) {
+  if (!tensor.requires_grad() || !at::GradMode::is_enabled()) return;
+  throw UsageError({.what = text::concat(operation, " got a tensor that requires gradients: ", describe(tensor)),
+                    .why = "it is written in place, which the backward pass would not know",
+                    .hint = "pass tensor.detach(), or use torch::NoGradGuard"});
+}
+
+void check_root(int root, int ranks) {
+  if (root >= 0 && root < ranks) return;
+  throw UsageError({.what = text::concat("broadcast from rank ", root, " was asked for"),
+                    .why = text::concat("there are ranks 0 to ", ranks - 1)});
 }
 
 void check_parts(const at::Tensor& whole, const at::Tensor& part, int parts, std::string_view operation) {

@@ -17,7 +17,13 @@ std::string describe(const at::Tensor& tensor);
 void check_operand(const at::Tensor& tensor, c10::DeviceType device, std::string_view operation,
                    std::string_view backend);
 
-/// Throws where a mean of this type has no meaning: whole numbers and bool.
+/// Throws where autograd would not know that `tensor` is written.
+void check_in_place(const at::Tensor& tensor, std::string_view operation);
+
+/// Throws unless `root` is a rank.
+void check_root(int root, int ranks);
+
+/// Throws where the operation has no meaning for this type: a mean of whole numbers, the largest of complex ones.
 void check_reducible(at::ScalarType type, ReduceOp op);
 
 /// Throws unless `whole` holds `parts` times `part` along dimension 0.

@@ -11,6 +11,7 @@ namespace hortator::comm {
 
 Work SelfCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
   check_operand(tensor, tensor.defined() ? tensor.device().type() : at::kCPU, "all_reduce", name());
+  check_in_place(tensor, "all_reduce");
   check_reducible(tensor.scalar_type(), op);
   return {};
 }
@@ -32,15 +33,17 @@ Work SelfCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
 
 Work SelfCommunicator::broadcast(at::Tensor tensor, int root) {
   check_operand(tensor, tensor.defined() ? tensor.device().type() : at::kCPU, "broadcast", name());
-  if (root != 0) {
-    throw UsageError(
-        {.what = text::concat("broadcast from rank ", root, " was asked for"), .why = "there is only rank 0"});
-  }
+  check_in_place(tensor, "broadcast");
+  check_root(root, 1);
   return {};
 }
 
 at::Tensor SelfCommunicator::allocate(std::int64_t elements, at::ScalarType type) {
-  return at::empty({elements}, at::TensorOptions().dtype(type).device(device_));
+  return at::zeros({elements}, at::TensorOptions().dtype(type).device(device_));
+}
+
+at::Tensor SelfCommunicator::allocate_common(std::int64_t elements, at::ScalarType type) {
+  return allocate(elements, type);
 }
 
 std::unique_ptr<Communicator> SelfCommunicator::split(int, int) const {

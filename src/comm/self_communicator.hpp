@@ -20,6 +20,7 @@ class SelfCommunicator final : public Communicator {
   void barrier() override {}
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
+  at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override;
   std::unique_ptr<Communicator> split(int color, int key) const override;
 
  private:

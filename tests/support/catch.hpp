@@ -21,3 +21,4 @@ using Catch::Approx;  // version 2 exports it itself
 #endif
 
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;

@@ -6,18 +6,28 @@
 
 #include "comm/checked_communicator.hpp"
 #include "comm/mpi_communicator.hpp"
+#include "comm/node_communicator.hpp"
 #include "comm/self_communicator.hpp"
 
 /// Every back end that must keep the communicator's contract, by name.
 namespace hortator::test {
 
 inline const std::vector<std::string>& backends() {
-  static const std::vector<std::string> names = {"self", "mpi", "mpi in small pieces", "mpi checked"};
+  static const std::vector<std::string> names = {
+      "self", "mpi", "mpi in small pieces", "mpi checked", "node", "node in small blocks", "node checked"};
   return names;
 }
 
 inline std::unique_ptr<comm::Communicator> make_backend(const std::string& name) {
   if (name == "self") return std::make_unique<comm::SelfCommunicator>(at::kCPU);
+  if (name == "node") return std::make_unique<comm::NodeCommunicator>(mpi::Communicator::world());
+  if (name == "node in small blocks") {
+    return std::make_unique<comm::NodeCommunicator>(mpi::Communicator::world(), 512);
+  }
+  if (name == "node checked") {
+    return std::make_unique<comm::CheckedCommunicator>(
+        std::make_unique<comm::NodeCommunicator>(mpi::Communicator::world()), mpi::Communicator::world());
+  }
   // 5 does not divide the sizes that the tests use: the last piece is a short one.
   const std::int64_t piece = name == "mpi in small pieces" ? 5 : comm::MpiCommunicator::default_piece;
   auto plain = std::make_unique<comm::MpiCommunicator>(mpi::Communicator::world(), piece);

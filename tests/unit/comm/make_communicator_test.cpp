@@ -7,16 +7,32 @@
 
 using namespace hortator;
 
-TEST_CASE("CPU tensors travel by self or by MPI, devices of several ranks are refused with the reason") {
+TEST_CASE("CPU tensors travel through the node's memory, devices of several ranks are refused with the reason") {
   const auto world = mpi::Communicator::world();
   const c10::Device cuda(c10::kCUDA, 0);
-  CHECK(comm::make_communicator(world, c10::kCPU, comm::Checks::off)->name() == (world.size() == 1 ? "self" : "mpi"));
+  CHECK(comm::make_communicator(world, c10::kCPU, comm::Checks::off)->name() == (world.size() == 1 ? "self" : "node"));
   if (world.size() == 1) {
     CHECK(comm::make_communicator(world, cuda, comm::Checks::off)->name() == "self");
   } else {
     CHECK_THROWS_WITH(comm::make_communicator(world, cuda, comm::Checks::off),
                       ContainsSubstring("there is no communicator for tensors on cuda:0"));
   }
+}
+
+TEST_CASE("HORTATOR_COMMUNICATOR is obeyed, and must be known") {
+  const auto world = mpi::Communicator::world();
+  setenv("HORTATOR_COMMUNICATOR", "mpi", 1);
+  CHECK(comm::make_communicator(world, c10::kCPU, comm::Checks::off)->name() == (world.size() == 1 ? "self" : "mpi"));
+  setenv("HORTATOR_COMMUNICATOR", "nod", 1);
+  CHECK_THROWS_WITH(comm::make_communicator(world, c10::kCPU, comm::Checks::off),
+                    ContainsSubstring("HORTATOR_COMMUNICATOR=nod") && ContainsSubstring("'node'"));
+  // One rank that has another setting is named.
+  setenv("HORTATOR_COMMUNICATOR", world.rank() == 1 ? "mpi" : "node", 1);
+  if (world.size() > 1) {
+    CHECK_THROWS_WITH(comm::make_communicator(world, c10::kCPU, comm::Checks::off),
+                      ContainsSubstring("the communicator (HORTATOR_COMMUNICATOR) differs"));
+  }
+  unsetenv("HORTATOR_COMMUNICATOR");
 }
 
 TEST_CASE("HORTATOR_DEBUG=1 asks for checks, and checks name ranks that differ") {

@@ -1,0 +1,83 @@
+#include "comm/node_board.hpp"
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <thread>
+
+#include "base/text.hpp"
+#include "comm/node_wait.hpp"
+#include "mpi/collectives.hpp"
+#include "runtime/shared_name.hpp"
+
+namespace hortator::comm {
+namespace {
+
+// About 20 us: longer than a message takes. Ranks that share cores only keep each other from coming.
+int spins_for(int ranks) {
+  return static_cast<unsigned>(ranks) <= std::max(1U, std::thread::hardware_concurrency()) ? 1000 : 0;
+}
+
+}  // namespace
+
+NodeBoard::NodeBoard(const mpi::Communicator& node, int name)
+    : rank_(node.rank()),
+      size_(node.size()),
+      spins_(spins_for(node.size())),
+      memory_(node, sizeof(Slot), runtime::shared_name("board")) {
+  slot(rank_).name = name;
+  mpi::barrier(node);
+}
+
+bool NodeBoard::all_reached(Counter Slot::*counter, std::uint64_t number) const {
+  for (int rank = 0; rank < size_; ++rank) {
+    if ((slot(rank).*counter).value.load(std::memory_order_acquire) < number) return false;
+  }
+  return true;
+}
+
+void NodeBoard::wait_for(Counter Slot::*counter, std::uint64_t number) const {
+  wait_until([&] { return all_reached(counter, number); }, spins_, [&] { throw_if_aborted(); });
+}
+
+std::uint64_t NodeBoard::post(const NodePost& post) {
+  const auto number = ++posted_;
+  // A place is free again once all ranks are done with the collective that it was used for.
+  if (number > kept) wait_for_done(number - kept);
+  slot(rank_).posts[number % kept] = post;
+  slot(rank_).arrived.value.store(number, std::memory_order_release);
+  return number;
+}
+
+const NodePost& NodeBoard::post_of(int rank, std::uint64_t number) const { return slot(rank).posts[number % kept]; }
+
+bool NodeBoard::all_arrived(std::uint64_t number) const { return all_reached(&Slot::arrived, number); }
+void NodeBoard::wait_for_arrival(std::uint64_t number) const { wait_for(&Slot::arrived, number); }
+
+void NodeBoard::mark_done(std::uint64_t number) { slot(rank_).done.value.store(number, std::memory_order_release); }
+bool NodeBoard::all_done(std::uint64_t number) const { return all_reached(&Slot::done, number); }
+void NodeBoard::wait_for_done(std::uint64_t number) const { wait_for(&Slot::done, number); }
+
+void NodeBoard::meet() {
+  const auto number = ++meetings_;
+  slot(rank_).met.value.store(number, std::memory_order_release);
+  wait_for(&Slot::met, number);
+}
+
+void NodeBoard::raise_abort(std::string_view reason) noexcept {
+  auto& mine = slot(rank_);
+  const auto length = std::min(reason.size(), mine.reason.size() - 1);
+  std::copy_n(reason.begin(), length, mine.reason.begin());
+  mine.reason[length] = '\0';
+  mine.aborted.value.store(1, std::memory_order_release);
+}
+
+void NodeBoard::throw_if_aborted() const {
+  for (int rank = 0; rank < size_; ++rank) {
+    if (slot(rank).aborted.value.load(std::memory_order_acquire) == 0) continue;
+    throw Error({.what = text::concat("rank ", slot(rank).name, " has left a collective: ", slot(rank).reason.data()),
+                 .why = "the others can only wait for it in vain",
+                 .hint = "its own message says what went wrong"});
+  }
+}
+
+}  // namespace hortator::comm

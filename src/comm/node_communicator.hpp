@@ -1,0 +1,76 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "comm/mpi_communicator.hpp"
+#include "comm/node_team.hpp"
+#include "comm/node_verdict.hpp"
+#include "mpi/communicator.hpp"
+
+namespace hortator::comm {
+
+/// CPU tensors of ranks that share nodes: within a node through shared memory, between nodes by MPI. A collective
+/// starts when it is called and is completed by Work::wait, or on the way by later calls. Tensors from allocate() are
+/// worked on where they lie; others are staged. Ranks of a node that differ in operation, type, size or root all throw.
+class NodeCommunicator final : public Communicator {
+ public:
+  static constexpr std::size_t default_staging = std::size_t{2} << 20;
+
+  /// @collective
+  explicit NodeCommunicator(mpi::Communicator comm, std::size_t staging_bytes = default_staging);
+  ~NodeCommunicator() override;
+
+  int rank() const override { return comm_.rank(); }
+  int size() const override { return comm_.size(); }
+  std::string_view name() const override { return "node"; }
+
+  Work all_reduce(at::Tensor tensor, ReduceOp op) override;
+  Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;
+  Work all_gather(at::Tensor output, const at::Tensor& input) override;
+  Work broadcast(at::Tensor tensor, int root) override;
+  void barrier() override;
+
+  at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
+  at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override;
+  std::unique_ptr<Communicator> split(int color, int key) const override;
+
+ private:
+  struct Operation {
+    NodePost::Verb verb = NodePost::Verb::barrier;
+    ReduceOp op = ReduceOp::sum;
+    int root = 0;
+    at::Tensor output = {};               ///< contiguous
+    at::Tensor input = {};                ///< contiguous; the output itself where the verb works in place
+    at::Tensor target = {};               ///< where the output goes when it had to be packed
+    std::string problem = {};             ///< why this rank cannot take part
+    std::optional<NodePlace> place = {};  ///< of the operand that peers reach into, in the window
+    std::uint64_t number = 0;
+    bool is_shared_out = false;  ///< this rank's share is done
+  };
+
+  Work start(const std::function<Operation()>& make);
+  std::optional<NodePlace> place_of(const Operation& operation) const;
+  NodePost post_of(const Operation& operation) const;
+  /// Does what can be done without waiting for anybody.
+  void advance();
+  /// Returns when the collective `number` and all before it are done.
+  void complete(std::uint64_t number);
+  std::optional<NodeProblem> problem_of(const Operation& operation) const;
+  /// Have all ranks the operand at the same place of the window? The same answer on all.
+  bool is_in_window(const Operation& operation) const;
+  void do_share(Operation& operation);
+  void reduce(const Operation& operation);
+  void move(const Operation& operation);
+
+  mpi::Communicator comm_;
+  mutable NodeTeam team_;
+  MpiCommunicator mpi_;            ///< for what goes between nodes
+  std::deque<Operation> pending_;  ///< in the order of their numbers
+};
+
+}  // namespace hortator::comm

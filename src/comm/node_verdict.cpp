@@ -1,0 +1,41 @@
+#include "comm/node_verdict.hpp"
+
+#include <c10/core/ScalarType.h>
+
+#include <array>
+
+#include "base/text.hpp"
+
+namespace hortator::comm {
+namespace {
+
+bool same_call(const NodePost& a, const NodePost& b) {
+  return a.verb == b.verb && a.op == b.op && a.type == b.type && a.root == b.root && a.elements == b.elements;
+}
+
+std::string describe(const NodePost& post) {
+  constexpr std::array<const char*, 5> verbs = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier"};
+  const std::string verb = verbs[static_cast<std::size_t>(post.verb)];
+  if (post.verb == NodePost::Verb::barrier) return verb;
+  const auto tensor = text::concat(" of ", post.elements, " x ", static_cast<at::ScalarType>(post.type));
+  if (post.verb == NodePost::Verb::broadcast) return text::concat(verb, tensor, " from rank ", post.root);
+  if (post.verb == NodePost::Verb::all_gather) return verb + tensor;
+  return text::concat(verb, " (", name(post.op), ")", tensor);
+}
+
+}  // namespace
+
+std::optional<NodeProblem> find_problem(const std::vector<const NodePost*>& posts, const std::vector<int>& names) {
+  for (std::size_t i = 0; i < posts.size(); ++i) {
+    if (posts[i]->verb == NodePost::Verb::refused) return NodeProblem{static_cast<int>(i), posts[i]->text.data()};
+  }
+  for (std::size_t i = 1; i < posts.size(); ++i) {
+    if (same_call(*posts[0], *posts[i])) continue;
+    return NodeProblem{static_cast<int>(i),
+                       text::concat("the ranks of a node are in different collectives: rank ", names[0], " in ",
+                                    describe(*posts[0]), ", rank ", names[i], " in ", describe(*posts[i]))};
+  }
+  return {};
+}
+
+}  // namespace hortator::comm

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/node_board.hpp"
+
+namespace hortator::comm {
+
+/// What is wrong with a collective to which the ranks of a node have come.
+struct NodeProblem {
+  int rank = 0;  ///< the culprit, as an index into the posts
+  std::string what;
+};
+
+/// `posts` of all ranks, `names` what messages call them. Nothing when all ranks do the same.
+std::optional<NodeProblem> find_problem(const std::vector<const NodePost*>& posts, const std::vector<int>& names);
+
+}  // namespace hortator::comm

@@ -1,0 +1,17 @@
+// Compiled with -mavx512f and its companions where the target is x86-64.
+#include "comm/reduce_kernels_body.hpp"
+
+namespace hortator::comm::kernels {
+
+#ifdef __AVX512BW__
+Kernel avx512_kernel() {
+  const bool has_all = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+                       __builtin_cpu_supports("f16c");
+  return has_all ? &reduce : nullptr;
+}
+#else
+Kernel avx512_kernel() { return nullptr; }
+#endif
+
+}  // namespace hortator::comm::kernels

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "runtime/variables.hpp"
+
+namespace hortator::runtime {
+
+/// What a shared object of this job is called where administrators see it: "hortator-<job>.<step>-<what>".
+std::string shared_name(std::string_view what, const Variables& variables = process_variables());
+
+}  // namespace hortator::runtime

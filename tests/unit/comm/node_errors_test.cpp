@@ -1,0 +1,86 @@
+// Whatever one rank of a node does wrong, all of them throw, and the next collective works.
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+#include "comm/node_communicator.hpp"
+#include "mpi/collectives.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using comm::NodeCommunicator;
+using comm::ReduceOp;
+
+namespace {
+
+template <typename Call>
+std::string error_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return text::concat(error.rank().value_or(-1), " ", error.what());
+  }
+  return "nothing was thrown";
+}
+
+void check_works(NodeCommunicator& communicator) {
+  auto tensor = at::ones({10});
+  communicator.all_reduce(tensor, ReduceOp::sum).wait();
+  CHECK(tensor[9].item<float>() == static_cast<float>(communicator.size()));
+}
+
+}  // namespace
+
+TEST_CASE("ranks that differ in operation or size all throw, and both sides are named") {
+  NodeCommunicator communicator(mpi::Communicator::world());
+  if (communicator.size() == 1) return;
+  const bool last = communicator.rank() == communicator.size() - 1;
+  const auto culprit = std::to_string(communicator.size() - 1);
+
+  auto words = error_of([&] { communicator.all_reduce(at::ones({last ? 11 : 10}), ReduceOp::sum).wait(); });
+  CHECK_THAT(words, StartsWith(culprit + " ") && ContainsSubstring("rank " + culprit + " in all_reduce (sum) of 11"));
+  check_works(communicator);
+
+  words = error_of([&] {
+    if (last) return communicator.barrier();
+    communicator.all_reduce(at::ones({10}), ReduceOp::max).wait();
+  });
+  CHECK_THAT(words, ContainsSubstring("rank 0 in all_reduce (max)") && ContainsSubstring(" in barrier"));
+  check_works(communicator);
+}
+
+TEST_CASE("a tensor that one rank cannot send is an error on all, with that rank's reason") {
+  NodeCommunicator communicator(mpi::Communicator::world());
+  const bool last = communicator.rank() == communicator.size() - 1;
+  const auto culprit = std::to_string(communicator.size() - 1);
+  const auto check = [&](const at::Tensor& bad, const std::string& reason) {
+    const auto words = error_of([&] { communicator.broadcast(last ? bad : at::ones({3}), 0).wait(); });
+    CHECK_THAT(words, StartsWith(culprit + " rank " + culprit + ": ") && ContainsSubstring(reason));
+    check_works(communicator);
+  };
+  check(at::Tensor(), "broadcast got an undefined tensor");
+  check(at::empty({3}, at::kMeta), "a tensor on meta");
+  check(at::ones({3}).to_sparse(), "a tensor of layout Sparse");
+  check(at::ones({3}).requires_grad_(), "requires gradients");
+}
+
+TEST_CASE("an earlier collective's error does not take a later one's result") {
+  NodeCommunicator communicator(mpi::Communicator::world());
+  if (communicator.size() == 1) return;
+  auto good = communicator.allocate(100, at::kFloat).fill_(1);
+  auto bad = communicator.all_reduce(at::ones({communicator.rank() == 0 ? 2 : 3}), ReduceOp::sum);
+  auto later = communicator.all_reduce(good, ReduceOp::sum);
+  CHECK_THROWS_WITH(bad.wait(), ContainsSubstring("different collectives"));
+  later.wait();
+  CHECK(good.eq(communicator.size()).all().item<bool>());
+}
+
+TEST_CASE("a rank that leaves by an exception does not keep the others waiting") {
+  if (mpi::Communicator::world().size() == 1) return;
+  const bool leaves = mpi::Communicator::world().rank() == 0;
+  const auto words = error_of([&] {
+    NodeCommunicator communicator(mpi::Communicator::world());
+    if (leaves) throw Error({.what = "out of memory"});
+    communicator.barrier();
+  });
+  CHECK_THAT(words, ContainsSubstring(leaves ? "out of memory" : "rank 0 has left a collective"));
+}

@@ -1,0 +1,65 @@
+#include "comm/node_verdict.hpp"
+
+#include <c10/core/ScalarType.h>
+
+#include <algorithm>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+using comm::find_problem;
+using comm::NodePost;
+using comm::ReduceOp;
+
+namespace {
+
+NodePost sum_of(std::int64_t elements) {
+  return {.verb = NodePost::Verb::all_reduce,
+          .op = ReduceOp::sum,
+          .type = static_cast<std::int32_t>(at::kFloat),
+          .elements = elements};
+}
+
+std::string verdict(const NodePost& a, const NodePost& b) {
+  const auto problem = find_problem({&a, &b}, {4, 5});
+  return problem ? problem->what : "";
+}
+
+}  // namespace
+
+TEST_CASE("ranks that do the same have no problem, wherever their tensors lie") {
+  auto elsewhere = sum_of(3);
+  elsewhere.memory = 7;
+  elsewhere.offset = 64;
+  CHECK(verdict(sum_of(3), elsewhere).empty());
+  CHECK(verdict({.verb = NodePost::Verb::barrier}, {.verb = NodePost::Verb::barrier}).empty());
+}
+
+TEST_CASE("every difference is a problem, and both sides are told") {
+  const auto mine = sum_of(3);
+  CHECK(verdict(mine, sum_of(4)) ==
+        "the ranks of a node are in different collectives: rank 4 in all_reduce (sum) of 3 x Float, rank 5 in "
+        "all_reduce (sum) of 4 x Float");
+  auto other = mine;
+  other.op = ReduceOp::max;
+  CHECK(verdict(mine, other).find("rank 5 in all_reduce (max)") != std::string::npos);
+  other = mine;
+  other.type = static_cast<std::int32_t>(at::kHalf);
+  CHECK(verdict(mine, other).find("rank 5 in all_reduce (sum) of 3 x Half") != std::string::npos);
+  other = {.verb = NodePost::Verb::broadcast, .root = 1};
+  auto third = other;
+  third.root = 2;
+  CHECK(verdict(other, third).find("from rank 2") != std::string::npos);
+  CHECK(verdict(mine, {.verb = NodePost::Verb::barrier}).find("rank 5 in barrier") != std::string::npos);
+}
+
+TEST_CASE("a rank that cannot take part is the culprit, with its own words") {
+  const auto mine = sum_of(3);
+  NodePost refused{.verb = NodePost::Verb::refused};
+  const std::string words = "an undefined tensor";
+  std::copy(words.begin(), words.end(), refused.text.begin());
+  const auto problem = find_problem({&mine, &mine, &refused}, {0, 1, 2});
+  REQUIRE(problem);
+  CHECK(problem->rank == 2);
+  CHECK(problem->what == words);
+}
