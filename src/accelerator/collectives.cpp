@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "accelerator/training.hpp"
+#include "base/call_site.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator {
@@ -29,6 +30,7 @@ comm::ReduceOp operation_of(Reduce reduce) {
 }  // namespace
 
 at::Tensor Accelerator::gather(const at::Tensor& tensor) {
+  const CallSite site(__builtin_return_address(0));
   if (num_processes() == 1) return tensor;  // as the reference: a single number stays one
   const at::NoGradGuard no_grad;
   const auto part = tensor.dim() == 0 ? tensor.view({1}) : tensor;
@@ -40,6 +42,7 @@ at::Tensor Accelerator::gather(const at::Tensor& tensor) {
 }
 
 at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
+  const CallSite site(__builtin_return_address(0));
   const auto whole = gather(tensor);
   const auto* loader = training_->active_loader();
   if (loader == nullptr || !loader->end_of_dataloader() || loader->remainder() <= 0 || whole.dim() == 0) return whole;
@@ -47,17 +50,20 @@ at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
 }
 
 at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation) {
+  const CallSite site(__builtin_return_address(0));
   auto result = tensor.detach().clone();
   training_->communicator_of(result).all_reduce(result, operation_of(operation)).wait();
   return result;
 }
 
 at::Tensor Accelerator::broadcast(at::Tensor tensor, int from_process) {
+  const CallSite site(__builtin_return_address(0));
   training_->communicator_of(tensor).broadcast(tensor.detach(), from_process).wait();
   return tensor;
 }
 
 at::Tensor Accelerator::pad_across_processes(const at::Tensor& tensor, const PadOptions& options) {
+  const CallSite site(__builtin_return_address(0));
   // A dimension that the tensor does not have leaves it alone, as the reference does; all ranks take part all the same.
   const bool applies = options.dim >= -tensor.dim() && options.dim < tensor.dim();
   const auto mine = applies ? tensor.size(options.dim) : 0;

@@ -1,8 +1,10 @@
 #include "base/units.hpp"
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <hortator/error.hpp>
 
 namespace hortator::units {
 namespace {
@@ -26,6 +28,31 @@ std::string bytes(std::uint64_t count) {
     ++unit;
   }
   return print("%.1f %s", value, names[unit]);
+}
+
+std::uint64_t parse_bytes(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    double bytes;
+  };
+  static constexpr std::array<Unit, 10> units = {{{"", 1},
+                                                  {"B", 1},
+                                                  {"KiB", 1024},
+                                                  {"MiB", 0x1p20},
+                                                  {"GiB", 0x1p30},
+                                                  {"TiB", 0x1p40},
+                                                  {"KB", 1e3},
+                                                  {"MB", 1e6},
+                                                  {"GB", 1e9},
+                                                  {"TB", 1e12}}};
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  auto name = text.substr(static_cast<std::size_t>(end - text.data()));
+  while (name.starts_with(' ')) name.remove_prefix(1);
+  for (const auto& unit : units) {
+    if (error == std::errc{} && value >= 0 && unit.name == name) return static_cast<std::uint64_t>(value * unit.bytes);
+  }
+  throw UsageError({.what = "'" + std::string(text) + "' is no number of bytes", .hint = "write it as 64MiB or 4096"});
 }
 
 std::string duration(std::chrono::duration<double> time) {

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "cli/bench/measurements.hpp"
 #include "cli/verbs.hpp"
 
@@ -17,7 +18,15 @@ Options known_options() {
   const bench::Plan plan;
   options.named.add_options()("json", "one JSON object a line in place of a table")(
       "blocks", po::value<int>()->default_value(plan.blocks)->value_name("N"), "timed blocks of each side")(
-      "steps", po::value<int>()->default_value(plan.steps)->value_name("N"), "steps in a block")("help,h", "this text");
+      "steps", po::value<int>()->default_value(plan.steps)->value_name("N"), "steps in a block, at most")(
+      "case", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
+      "only this operation or workload (repeatable)")(
+      "size", po::value<std::vector<std::string>>()->composing()->value_name("BYTES"),
+      "collectives: bytes of the buffer, as 64MiB (repeatable)")(
+      "type", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
+      "collectives: float32, bfloat16, ... (repeatable)")(
+      "backend", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
+      "collectives: node or mpi (repeatable)")("help,h", "this text");
   return options;
 }
 
@@ -54,6 +63,19 @@ int at_least_one(const po::variables_map& values, const char* name) {
   return value;
 }
 
+std::vector<std::string> list(const po::variables_map& values, const char* name) {
+  return values.contains(name) ? values[name].as<std::vector<std::string>>() : std::vector<std::string>{};
+}
+
+bench::Selection selection_of(const po::variables_map& values) {
+  bench::Selection selection{
+      .cases = list(values, "case"), .types = list(values, "type"), .backends = list(values, "backend")};
+  for (const auto& size : list(values, "size")) {
+    selection.sizes.push_back(static_cast<std::int64_t>(units::parse_bytes(size)));
+  }
+  return selection;
+}
+
 void print(const std::vector<bench::Result>& results, bool as_json) {
   if (!as_json) {
     std::cout << bench::table(results);
@@ -72,11 +94,12 @@ int bench_verb(const Arguments& arguments) {
   if (values.contains("help")) return print_help();
 
   const bench::Plan plan = {.blocks = at_least_one(values, "blocks"), .steps = at_least_one(values, "steps")};
+  const auto selection = selection_of(values);
   std::string name = "hortator-bench";
   char* argv[] = {name.data(), nullptr};
   return hortator::run(1, argv, [&] {
     Accelerator accelerator;
-    const auto results = measurement.run(accelerator, plan);
+    const auto results = measurement.run(accelerator, plan, selection);
     if (accelerator.is_main_process()) print(results, values.contains("json"));
   });
 }

@@ -26,6 +26,7 @@ Options known_options() {
   Options options;
   options.rest_is_foreign = true;
   options.named.add_options()("ranks,n", po::value<std::string>()->value_name("N"), "how many ranks, over all nodes")(
+      "debug", "compare what all ranks are about to do before each collective (HORTATOR_DEBUG=1)")(
       "dry-run", "print the command and stop")("help,h", "this text");
   options.positional.add("program", -1);
   return options;
@@ -39,7 +40,7 @@ Options parsed_options() {
 }
 
 void print_help() {
-  std::cout << "usage: hortator launch -n N [--dry-run] PROGRAM [ARGUMENTS]\n\n"
+  std::cout << "usage: hortator launch -n N [--debug] [--dry-run] PROGRAM [ARGUMENTS]\n\n"
                "Starts PROGRAM on N ranks: with srun inside a Slurm allocation, else with the mpirun on PATH. "
                "Everything after\n"
                "PROGRAM belongs to PROGRAM. The exit code is the launcher's, which is not 0 if any rank failed.\n\n"
@@ -67,6 +68,7 @@ Wish read_wish(const Arguments& arguments) {
   const auto words = values["program"].as<std::vector<std::string>>();
   wish.request.program = words.front();
   wish.request.arguments = {words.begin() + 1, words.end()};
+  if (values.contains("debug")) wish.request.variables.push_back("HORTATOR_DEBUG=1");
   return wish;
 }
 

@@ -1,50 +1,97 @@
 #include "comm/checked_communicator.hpp"
 
+#include <hortator/error.hpp>
+
+#include "base/call_site.hpp"
+#include "base/hash.hpp"
 #include "base/text.hpp"
+#include "comm/call_table.hpp"
 #include "comm/operands.hpp"
 #include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
 
 namespace hortator::comm {
+namespace {
 
-void CheckedCommunicator::compare(const std::string& call) const { mpi::same_on_all(comm_, call, "the collective"); }
+std::uint64_t mix(std::uint64_t seed, std::uint64_t value) {
+  return base::hash({reinterpret_cast<const char*>(&value), sizeof value}, seed);
+}
+
+std::uint64_t mix(std::uint64_t seed, const at::Tensor* tensor_or_none) {
+  if (tensor_or_none == nullptr) return seed;
+  const auto& tensor = *tensor_or_none;
+  if (!tensor.defined()) return mix(seed, 1);
+  seed = mix(seed, static_cast<std::uint64_t>(tensor.scalar_type()) + 2);
+  for (const auto size : tensor.sizes()) seed = mix(seed, static_cast<std::uint64_t>(size));
+  return seed;
+}
+
+}  // namespace
+
+std::uint64_t CheckedCommunicator::hash(const Call& call, std::uint64_t sequence) {
+  auto hash = mix(base::hash(call.detail, base::hash(call.verb)), sequence);
+  hash = mix(mix(hash, static_cast<std::uint64_t>(call.number.value_or(-1))), CallSite::current());
+  return mix(mix(hash, call.first), call.second);
+}
+
+std::string CheckedCommunicator::describe(const Call& call) {
+  auto words = std::string(call.verb);
+  if (!call.detail.empty()) words += text::concat(" (", call.detail, ")");
+  if (call.first) words += " of " + comm::describe(*call.first);
+  if (call.second) words += " to " + comm::describe(*call.second);
+  if (call.number) words += text::concat(call.first ? " from rank " : " of elements: ", *call.number);
+  const auto site = CallSite::describe_current();
+  return site.empty() ? words : words + " at " + site;
+}
+
+void CheckedCommunicator::compare(const Call& call) const {
+  ++sequence_;
+  if (mpi::equal_on_all(comm_, hash(call, sequence_))) return;
+  const auto table = tabulate(mpi::all_gather(comm_, text::concat(describe(call), ", its collective ", sequence_)));
+  throw UsageError({.what = text::concat("the ranks are in different collectives: ", table.lines),
+                    .why = "all ranks must make the same calls in the same order",
+                    .hint = "look for a collective under a condition that only some ranks meet; addr2line -e PROGRAM "
+                            "ADDRESS gives the line"})
+      .on_rank(table.odd_rank);
+}
 
 Work CheckedCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
-  compare(text::concat("all_reduce ", comm::name(op), " of ", describe(tensor)));
+  compare({.verb = "all_reduce", .detail = comm::name(op), .first = &tensor});
   return inner_->all_reduce(std::move(tensor), op);
 }
 
 Work CheckedCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) {
-  compare(text::concat("reduce_scatter ", comm::name(op), " of ", describe(input), " to ", describe(output)));
+  compare({.verb = "reduce_scatter", .detail = comm::name(op), .first = &input, .second = &output});
   return inner_->reduce_scatter(std::move(output), input, op);
 }
 
 Work CheckedCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
-  compare(text::concat("all_gather of ", describe(input), " to ", describe(output)));
+  compare({.verb = "all_gather", .first = &input, .second = &output});
   return inner_->all_gather(std::move(output), input);
 }
 
 Work CheckedCommunicator::broadcast(at::Tensor tensor, int root) {
-  compare(text::concat("broadcast from ", root, " of ", describe(tensor)));
+  compare({.verb = "broadcast", .number = root, .first = &tensor});
   return inner_->broadcast(std::move(tensor), root);
 }
 
 void CheckedCommunicator::barrier() {
-  compare("barrier");
+  compare({.verb = "barrier"});
   inner_->barrier();
 }
 
 at::Tensor CheckedCommunicator::allocate(std::int64_t elements, at::ScalarType type) {
-  compare(text::concat("allocate ", elements, " x ", type));
+  compare({.verb = "allocate", .detail = c10::toString(type), .number = elements});
   return inner_->allocate(elements, type);
 }
 
 at::Tensor CheckedCommunicator::allocate_common(std::int64_t elements, at::ScalarType type) {
-  compare(text::concat("allocate_common ", elements, " x ", type));
+  compare({.verb = "allocate_common", .detail = c10::toString(type), .number = elements});
   return inner_->allocate_common(elements, type);
 }
 
 std::unique_ptr<Communicator> CheckedCommunicator::split(int color, int key) const {
-  compare("split");
+  compare({.verb = "split"});
   return std::make_unique<CheckedCommunicator>(inner_->split(color, key), comm_.split(color, key));
 }
 

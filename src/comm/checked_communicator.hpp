@@ -1,12 +1,16 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "comm/communicator.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::comm {
 
-/// Another communicator in debug mode: before each collective all ranks compare operation, type and shape, and a rank
-/// that differs is named in an error on all of them, in place of a hang or of wrong numbers.
+/// Another communicator in debug mode: before each collective all ranks compare a hash of what they are about to do
+/// (its number, operation, type, shape, root, and the place in the user's program), in one reduction of 16 bytes.
+/// Where ranks differ, all of them throw the table of who called what, in place of a hang or of wrong numbers.
 class CheckedCommunicator final : public Communicator {
  public:
   /// `comm` has the same ranks as `inner` and is used for the comparison only.
@@ -28,10 +32,20 @@ class CheckedCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split(int color, int key) const override;
 
  private:
-  void compare(const std::string& call) const;
+  struct Call {
+    std::string_view verb;
+    std::string_view detail = {};             ///< the reduction
+    std::optional<std::int64_t> number = {};  ///< the root, or how many elements
+    const at::Tensor* first = nullptr;
+    const at::Tensor* second = nullptr;
+  };
+  void compare(const Call& call) const;
+  static std::uint64_t hash(const Call& call, std::uint64_t sequence);
+  static std::string describe(const Call& call);
 
   std::unique_ptr<Communicator> inner_;
   mpi::Communicator comm_;
+  mutable std::uint64_t sequence_ = 0;
 };
 
 }  // namespace hortator::comm

@@ -25,6 +25,7 @@ struct Request {
   int ranks = 1;  ///< in total, over all nodes
   std::string program = "";
   std::vector<std::string> arguments = {};
+  std::vector<std::string> variables = {};  ///< "NAME=value", for all ranks on all nodes
 };
 
 /// The words of the command. On one machine each rank gets cores of its own, as many as go round, because a rank runs

@@ -17,12 +17,15 @@ void agree(const Communicator& comm, const Verdict& mine) {
   throw Error({.what = problem}).on_rank(culprit);
 }
 
-void same_on_all(const Communicator& comm, std::string_view value, std::string_view name) {
-  const std::uint64_t mine = base::hash(value);
+bool equal_on_all(const Communicator& comm, std::uint64_t value) {
   // min(x) and min(~x) = ~max(x) in one reduction.
-  std::array<std::uint64_t, 2> bounds = {mine, ~mine};
+  std::array<std::uint64_t, 2> bounds = {value, ~value};
   check(MPI_Allreduce(MPI_IN_PLACE, bounds.data(), 2, MPI_UINT64_T, MPI_MIN, comm.get()), "MPI_Allreduce");
-  if (bounds[0] == ~bounds[1]) return;
+  return bounds[0] == ~bounds[1];
+}
+
+void same_on_all(const Communicator& comm, std::string_view value, std::string_view name) {
+  if (equal_on_all(comm, base::hash(value))) return;
 
   const auto values = all_gather(comm, value);
   for (int rank = 1; rank < comm.size(); ++rank) {

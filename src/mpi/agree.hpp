@@ -33,6 +33,9 @@ void all_or_none(const Communicator& comm, Work&& work) {
   agree(comm, verdict);
 }
 
+/// Is `value` the same on all ranks? @collective One reduction of 16 bytes.
+bool equal_on_all(const Communicator& comm, std::uint64_t value);
+
 /// Throws on all ranks, naming a rank that differs from rank 0, unless `value` is the same everywhere. `name` says what
 /// it is. @collective Costs one reduction of 16 bytes when all is well.
 void same_on_all(const Communicator& comm, std::string_view value, std::string_view name);

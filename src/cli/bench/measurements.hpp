@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <hortator/accelerator.hpp>
 #include <string>
 #include <vector>
@@ -8,15 +9,25 @@
 
 namespace hortator::cli::bench {
 
+/// What of a measurement's cases is wanted; empty lists take all.
+struct Selection {
+  std::vector<std::string> cases = {};   ///< operations, workloads
+  std::vector<std::int64_t> sizes = {};  ///< bytes of a rank's whole buffer
+  std::vector<std::string> types = {};   ///< "float32", "bfloat16", ...
+  std::vector<std::string> backends = {};
+};
+
 /// A verb of `hortator bench`: what all ranks do together.
 struct Measurement {
   std::string name;
   std::string summary;
-  std::vector<Result> (*run)(Accelerator& accelerator, const Plan& plan);  ///< @collective
+  /// @collective
+  std::vector<Result> (*run)(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 };
 
 const std::vector<Measurement>& measurements();
 
-std::vector<Result> step(Accelerator& accelerator, const Plan& plan);
+std::vector<Result> step(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> collectives(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 
 }  // namespace hortator::cli::bench

@@ -27,16 +27,23 @@ std::string params_text(const nlohmann::json& params) {
   return text::join(parts, " ");
 }
 
-Row row(const Result& result) {
+std::string rate_text(double bytes_per_s) { return bytes_per_s > 0 ? fixed(bytes_per_s / 1e9, "%.2f") : "-"; }
+
+Row row(const Result& result, bool with_rates) {
   const auto& timing = result.timing;
-  return {result.name,
-          params_text(result.params),
-          time_text(timing.ours.median_s),
-          time_text(timing.ours.min_s),
-          result.reference,
-          time_text(timing.reference.median_s),
-          fixed(timing.ratio, "%.3f"),
-          std::to_string(timing.runs)};
+  Row cells = {result.name,
+               params_text(result.params),
+               time_text(timing.ours.median_s),
+               time_text(timing.ours.min_s),
+               result.reference,
+               time_text(timing.reference.median_s),
+               fixed(timing.ratio, "%.3f"),
+               std::to_string(timing.runs)};
+  if (with_rates) {
+    cells.push_back(rate_text(result.algorithm_bytes_per_s));
+    cells.push_back(rate_text(result.bus_bytes_per_s));
+  }
+  return cells;
 }
 
 std::string aligned(const std::vector<Row>& rows) {
@@ -63,20 +70,27 @@ std::string time_text(double seconds) {
 
 std::string json_line(const Result& result) {
   const auto& timing = result.timing;
-  const nlohmann::json line = {{"name", result.name},
-                               {"params", result.params},
-                               {"reference", result.reference},
-                               {"reference_median_s", timing.reference.median_s},
-                               {"median_s", timing.ours.median_s},
-                               {"min_s", timing.ours.min_s},
-                               {"ratio", timing.ratio},
-                               {"runs", timing.runs}};
+  nlohmann::json line = {{"name", result.name},
+                         {"params", result.params},
+                         {"reference", result.reference},
+                         {"reference_median_s", timing.reference.median_s},
+                         {"median_s", timing.ours.median_s},
+                         {"min_s", timing.ours.min_s},
+                         {"ratio", timing.ratio},
+                         {"runs", timing.runs}};
+  if (result.algorithm_bytes_per_s > 0) {
+    line["algorithm_gb_per_s"] = result.algorithm_bytes_per_s / 1e9;
+    line["bus_gb_per_s"] = result.bus_bytes_per_s / 1e9;
+  }
   return line.dump();
 }
 
 std::string table(const std::vector<Result>& results) {
+  const bool with_rates = std::any_of(results.begin(), results.end(),
+                                      [](const Result& result) { return result.algorithm_bytes_per_s > 0; });
   std::vector<Row> rows = {{"name", "parameters", "median", "min", "reference", "median", "ratio", "runs"}};
-  for (const auto& result : results) rows.push_back(row(result));
+  if (with_rates) rows.front().insert(rows.front().end(), {"GB/s", "bus GB/s"});
+  for (const auto& result : results) rows.push_back(row(result, with_rates));
   return aligned(rows);
 }
 

@@ -14,9 +14,12 @@ struct Result {
   nlohmann::json params = nlohmann::json::object();  ///< whatever changes the number
   std::string reference = "";                        ///< what it is compared with
   PairedTiming timing = {};
+  double algorithm_bytes_per_s = 0;  ///< of what moves data: size of the buffer by time
+  double bus_bytes_per_s = 0;        ///< what crosses the slowest link, whatever the number of ranks
 };
 
-/// {"name", "params", "reference", "reference_median_s", "median_s", "min_s", "ratio", "runs"}; ratio = ours /
+/// {"name", "params", "reference", "reference_median_s", "median_s", "min_s", "ratio", "runs"} and,
+/// of what moves data, "algorithm_gb_per_s" and "bus_gb_per_s"; ratio = ours /
 /// reference in time.
 std::string json_line(const Result& result);
 

@@ -37,7 +37,7 @@ Batch batch_on(c10::Device device) {
 
 }  // namespace
 
-std::vector<Result> step(Accelerator& accelerator, const Plan& plan) {
+std::vector<Result> step(Accelerator& accelerator, const Plan& plan, const Selection&) {
   const auto batch = batch_on(accelerator.device());
 
   Net bare;

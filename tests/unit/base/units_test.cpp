@@ -17,3 +17,14 @@ TEST_CASE("bytes, times and numbers as people read them") {
   CHECK(units::duration(duration<double>(-1)) == "?");
   CHECK(units::number(0.012345) == "0.0123");
 }
+
+TEST_CASE("sizes as people write them") {
+  CHECK(units::parse_bytes("4096") == 4096);
+  CHECK(units::parse_bytes("64MiB") == std::uint64_t{64} << 20);
+  CHECK(units::parse_bytes("1.5 KiB") == 1536);
+  CHECK(units::parse_bytes("2GB") == 2'000'000'000);
+  CHECK(units::parse_bytes("0") == 0);
+  for (const auto* bad : {"", "MiB", "-1", "5 apples", "1.5KiBs"}) {
+    CHECK_THROWS_WITH(units::parse_bytes(bad), ContainsSubstring("is no number of bytes"));
+  }
+}

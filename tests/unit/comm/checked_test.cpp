@@ -3,6 +3,8 @@
 #include <hortator/error.hpp>
 
 #include "backends.hpp"
+#include "base/call_site.hpp"
+#include "base/text.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -22,28 +24,54 @@ std::string error_of(const Call& call) {
 
 }  // namespace
 
-TEST_CASE("in debug mode ranks that call differently all get the same error, which names the difference") {
+TEST_CASE("in debug mode ranks that call differently all get the same table, whatever carries the tensors") {
+  for (const auto* name : {"mpi checked", "node checked"}) {
+    const auto communicator = test::make_backend(name);
+    if (communicator->size() == 1) return;
+    const bool last = communicator->rank() == communicator->size() - 1;
+    const auto odd = text::concat("rank ", communicator->size() - 1, ": ");
+
+    const auto shapes = error_of([&] { communicator->all_reduce(at::ones({last ? 4 : 3}), ReduceOp::sum); });
+    CHECK_THAT(shapes, ContainsSubstring("all_reduce (sum) of Float [3]"));
+    CHECK_THAT(shapes, ContainsSubstring(odd + "all_reduce (sum) of Float [4], its collective 1"));
+
+    const auto types = error_of([&] { communicator->broadcast(at::ones({2}, last ? at::kDouble : at::kFloat), 0); });
+    CHECK_THAT(types, ContainsSubstring(odd + "broadcast of Double [2] from rank 0"));
+
+    const auto roots = error_of([&] { communicator->broadcast(at::ones({2}), last ? 1 : 0); });
+    CHECK_THAT(roots, ContainsSubstring(odd + "broadcast of Float [2] from rank 1"));
+
+    const auto operations =
+        error_of([&] { communicator->all_reduce(at::ones({2}), last ? ReduceOp::max : ReduceOp::sum); });
+    CHECK_THAT(operations, ContainsSubstring(odd + "all_reduce (max)"));
+
+    const auto verbs = error_of([&] {
+      if (last) {
+        communicator->barrier();
+      } else {
+        communicator->all_reduce(at::ones({3}), ReduceOp::sum);
+      }
+    });
+    CHECK_THAT(verbs, ContainsSubstring(odd + "barrier"));
+
+    const auto undefined =
+        error_of([&] { communicator->all_reduce(last ? at::Tensor() : at::ones({3}), ReduceOp::sum); });
+    CHECK_THAT(undefined, ContainsSubstring(odd + "all_reduce (sum) of undefined tensor"));
+
+    auto fine = at::ones({2});
+    communicator->all_reduce(fine, ReduceOp::sum).wait();
+    CHECK(fine[0].item<int>() == communicator->size());
+  }
+}
+
+TEST_CASE("in debug mode a collective from another line is another collective") {
   const auto communicator = test::make_backend("mpi checked");
   if (communicator->size() == 1) return;
-  const bool last = communicator->rank() == communicator->size() - 1;
-
-  const auto shapes = error_of([&] { communicator->all_reduce(at::ones({last ? 4 : 3}), ReduceOp::sum); });
-  CHECK_THAT(shapes, ContainsSubstring("rank 0 has 'all_reduce sum of Float [3]'"));
-  CHECK_THAT(shapes, ContainsSubstring("has 'all_reduce sum of Float [4]'"));
-
-  const auto types = error_of([&] { communicator->broadcast(at::ones({2}, last ? at::kDouble : at::kFloat), 0); });
-  CHECK_THAT(types, ContainsSubstring("Double [2]"));
-
-  const auto verbs = error_of([&] {
-    if (last) {
-      communicator->barrier();
-    } else {
-      communicator->all_reduce(at::ones({3}), ReduceOp::sum);
-    }
+  const int marks[2] = {};
+  const auto words = error_of([&] {
+    const CallSite site(communicator->rank() == 0 ? __builtin_return_address(0) : static_cast<const void*>(marks));
+    communicator->barrier();
   });
-  CHECK_THAT(verbs, ContainsSubstring("has 'barrier'"));
-
-  auto fine = at::ones({2});
-  communicator->all_reduce(fine, ReduceOp::sum).wait();
-  CHECK(fine[0].item<int>() == communicator->size());
+  CHECK_THAT(words, ContainsSubstring("different collectives") && ContainsSubstring("barrier at test_comm+0x"));
+  CHECK(CallSite::current() == 0);
 }

@@ -75,3 +75,10 @@ TEST_CASE("an mpirun is known by what it says of itself") {
   CHECK(mpi_flavor("Intel(R) MPI Library for Linux* OS, Version 2021.9") == MpiFlavor::other);
   CHECK(mpi_flavor("") == MpiFlavor::other);
 }
+
+TEST_CASE("variables reach all ranks through every launcher") {
+  const Request request = {.ranks = 2, .program = "./train", .variables = {"HORTATOR_DEBUG=1"}};
+  CHECK(shell_line(command_line(request, {})) == "mpirun -n 2 env HORTATOR_DEBUG=1 ./train");
+  CHECK(shell_line(command_line(request, {.in_slurm = true})) ==
+        "srun --mpi=pmix --kill-on-bad-exit=1 -n 2 env HORTATOR_DEBUG=1 ./train");
+}
