@@ -36,7 +36,7 @@ Words mpirun(int ranks, const Facts& facts) {
 std::vector<std::string> command_line(const Request& request, const Facts& facts) {
   Words words = facts.in_slurm ? srun(request.ranks, facts) : mpirun(request.ranks, facts);
   // Every launcher has a way of its own to pass variables on; env works with all of them.
-  if (!request.variables.empty()) words.emplace_back("env");
+  if (!request.variables.empty()) append(words, {"env"});
   append(words, request.variables);
   words.push_back(request.program);
   append(words, request.arguments);

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hortator::cli::bench {
+
+/// A model whose step is timed.
+struct Net : torch::nn::Module {
+  virtual at::Tensor forward(const at::Tensor& input) = 0;
+};
+
+/// A training task of known size, on data made once. The same as other frameworks are timed with.
+struct Workload {
+  std::string name;
+  std::function<std::shared_ptr<Net>()> make_net;
+  std::function<at::Tensor()> make_input;   ///< another one on each rank
+  std::function<at::Tensor()> make_target;  ///< another one on each rank
+  std::function<at::Tensor(const at::Tensor& output, const at::Tensor& target)> loss;
+};
+
+/// mlp-small, mlp-comm, mlp-mixed, bert-mini, resnet18-32
+const std::vector<Workload>& workloads();
+
+std::shared_ptr<Net> make_bert_mini();
+std::shared_ptr<Net> make_resnet18();
+
+}  // namespace hortator::cli::bench
