@@ -2,10 +2,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <hortator/data.hpp>
+#include <hortator/data_parallel.hpp>
+#include <hortator/gradient_scopes.hpp>
 #include <hortator/model.hpp>
 #include <hortator/optimizer.hpp>
 #include <hortator/progress.hpp>
@@ -20,6 +23,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace hortator {
 
@@ -46,6 +50,7 @@ struct AcceleratorOptions {
   bool cpu = false;              ///< stay on the CPU, also where there are GPUs
   bool device_placement = true;  ///< prepare() moves models, loaders move batches, to device()
   DataOptions data = {};
+  DistributedDataParallelOptions ddp = {};
   ScheduleStep schedule_step = ScheduleStep::per_process;
   ProjectOptions project = {};
   std::optional<int> communicator =
@@ -85,6 +90,19 @@ class HORTATOR_API Accelerator : public State {
 
   /// The backward pass; afterwards every gradient is the mean over all ranks. @collective
   void backward(const at::Tensor& loss);
+  /// `auto local = accelerator.no_sync(model);`: as long as `local` lives, backward leaves the gradients of these
+  /// models on their rank, where they add up; the first backward after it averages the sum. With a parameter that two
+  /// models share, the one that was prepared first decides.
+  template <std::derived_from<ModelBase>... Models>
+  requires(sizeof...(Models) > 0) [[nodiscard]] NoSync no_sync(const Models&... models) const {
+    return NoSync(std::vector<ModelBase>{models...});
+  }
+  /// `auto joined = accelerator.join_uneven_inputs({model}, {.even_batches = false});`: as long as `joined` lives,
+  /// ranks may have different numbers of batches. Nothing changes while batches are even (DataOptions::even_batches,
+  /// unless given here). @collective, also its end
+  [[nodiscard]] JoinUnevenInputs join_uneven_inputs(std::vector<ModelBase> models, const JoinOptions& options = {});
+  /// What keeping the ranks' models together has cost this rank so far, over all prepared models.
+  GradientTimes gradient_times() const;
 
   /// Runs the loop's body over `loader` with one progress bar: on the first rank of each machine, plain lines where
   /// there is no terminal.

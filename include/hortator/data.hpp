@@ -73,6 +73,10 @@ class HORTATOR_API LoaderBase {
   StateDict state() const;
   void load(const StateDict& state);
 
+  /// Of a prepared loader: whether the last batches of all ranks are filled up. Not within a loop.
+  bool even_batches() const;
+  void set_even_batches(bool even);
+
   void bind(const LoaderBinding& binding);
   bool is_bound() const;
   bool shares_state_with(const LoaderBase& other) const { return core_ == other.core_; }

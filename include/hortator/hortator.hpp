@@ -3,7 +3,9 @@
 // All of Hortator.
 #include <hortator/accelerator.hpp>
 #include <hortator/data.hpp>
+#include <hortator/data_parallel.hpp>
 #include <hortator/error.hpp>
+#include <hortator/gradient_scopes.hpp>
 #include <hortator/random.hpp>
 #include <hortator/run.hpp>
 #include <hortator/schedule.hpp>

@@ -21,8 +21,19 @@ const AcceleratorOptions& Accelerator::options() const { return training_->optio
 const std::filesystem::path& Accelerator::project_dir() const { return training_->project.dir(); }
 
 void Accelerator::backward(const at::Tensor& loss) {
-  loss.backward();
+  if (num_processes() == 1) return loss.backward();
+  training_->backward_pass.run(loss);
   training_->synchronise_gradients();
+}
+
+JoinUnevenInputs Accelerator::join_uneven_inputs(std::vector<ModelBase> models, const JoinOptions& options) {
+  return JoinUnevenInputs(*training_, std::move(models), options);
+}
+
+GradientTimes Accelerator::gradient_times() const {
+  GradientTimes times;
+  for (const auto& model : training_->models) times += model->times();
+  return times;
 }
 
 void Accelerator::log(std::initializer_list<std::pair<std::string, Loggable>> values) {

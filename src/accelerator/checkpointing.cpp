@@ -11,6 +11,8 @@ namespace fs = std::filesystem;
 fs::path Accelerator::save_state(const fs::path& dir) {
   auto& project = training_->project;
   const bool by_default = dir.empty();
+  // Each rank writes a part of every tensor: what forward has changed on its own must be one rank's again.
+  for (const auto& model : training_->models) model->share_buffers();
   checkpoint::Snapshot snapshot;
   mpi::all_or_none(training_->host(), [&] {
     snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0));

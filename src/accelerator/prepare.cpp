@@ -31,9 +31,12 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
     if (&model->module() == &module) return model;
   }
   if (options().device_placement) module.to(device());
-  auto model =
-      std::make_shared<train::ModelCore>(module, text::concat("model ", training_->models.size()), training_->session,
-                                         training_->device_communicator(), training_->host());
+  const train::DataParallel parallel{.communicator = training_->device_communicator(),
+                                     .host = training_->host(),
+                                     .options = training_->options.ddp,
+                                     .pass = training_->backward_pass};
+  auto model = std::make_shared<train::ModelCore>(module, text::concat("model ", training_->models.size()),
+                                                  training_->session, parallel, training_->parameters());
   training_->models.push_back(model);
   return model;
 }

@@ -11,6 +11,11 @@ std::unique_ptr<comm::Communicator> make_for_device(const runtime::World& world,
   return comm::make_communicator(world.comm(), world.device(), checks);
 }
 
+AcceleratorOptions checked(AcceleratorOptions options) {
+  train::check(options.ddp);
+  return options;
+}
+
 track::Audience audience_of(const runtime::World& world) {
   return world.topology().local_rank == 0 ? track::Audience::people : track::Audience::nobody;
 }
@@ -18,7 +23,7 @@ track::Audience audience_of(const runtime::World& world) {
 }  // namespace
 
 Training::Training(AcceleratorOptions chosen, runtime::World& world)
-    : options(std::move(chosen)),
+    : options(checked(std::move(chosen))),
       project(options.project),
       progress(track::make_progress(audience_of(world))),
       world_(world),
@@ -49,6 +54,14 @@ train::ParameterNames Training::parameter_names() const {
     }
   }
   return names;
+}
+
+train::TensorSet Training::parameters() const {
+  train::TensorSet parameters;
+  for (const auto& model : models) {
+    for (const auto& parameter : model->module().parameters()) parameters.insert(parameter.unsafeGetTensorImpl());
+  }
+  return parameters;
 }
 
 void Training::forget() {

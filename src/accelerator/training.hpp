@@ -9,6 +9,7 @@
 #include "accelerator/project.hpp"
 #include "comm/communicator.hpp"
 #include "runtime/world.hpp"
+#include "train/backward_pass.hpp"
 #include "train/model_core.hpp"
 #include "train/optimizer_core.hpp"
 #include "train/optimizer_state.hpp"
@@ -42,12 +43,15 @@ class Training {
   /// The loader whose loop was entered last and still runs; null outside of loops.
   const LoaderBase* active_loader() const;
   train::ParameterNames parameter_names() const;
+  /// Of all models.
+  train::TensorSet parameters() const;
   /// Forgets what was prepared; handles throw from now on.
   void forget();
 
   AcceleratorOptions options;
   Project project;
   std::shared_ptr<train::Session> session = std::make_shared<train::Session>();
+  train::BackwardPass backward_pass;
   std::vector<std::shared_ptr<train::ModelCore>> models;
   std::vector<std::shared_ptr<train::OptimizerCore>> optimizers;
   std::vector<LoaderBase> loaders;

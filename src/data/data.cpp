@@ -26,6 +26,8 @@ StateDict LoaderBase::state() const { return core_->state(); }
 void LoaderBase::load(const StateDict& state) { core_->load(state); }
 
 void LoaderBase::bind(const LoaderBinding& binding) { core_->bind(binding); }
+bool LoaderBase::even_batches() const { return core_->even_batches(); }
+void LoaderBase::set_even_batches(bool even) { core_->set_even_batches(even); }
 bool LoaderBase::is_bound() const { return core_->is_bound(); }
 
 LoaderBase::Pass::Pass(std::shared_ptr<data::LoaderCore> core) : core_(std::move(core)), number_(core_->begin()) {}

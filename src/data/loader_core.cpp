@@ -138,6 +138,12 @@ void LoaderCore::bind(const LoaderBinding& binding) {
   bound_ = true;
 }
 
+void LoaderCore::set_even_batches(bool even) {
+  if (even == binding_.even_batches) return;
+  refuse_in_loop("even_batches was changed");
+  binding_.even_batches = even;
+}
+
 void LoaderCore::set_epoch(std::int64_t epoch) {
   refuse_in_loop("set_epoch was called");
   if (epoch == epoch_) return;

@@ -21,6 +21,8 @@ class LoaderCore {
   void leave(std::uint64_t pass) noexcept;
 
   void bind(const LoaderBinding& binding);
+  bool even_batches() const { return binding_.even_batches; }
+  void set_even_batches(bool even);
   void set_epoch(std::int64_t epoch);
   StateDict state() const;
   void load(const StateDict& state);

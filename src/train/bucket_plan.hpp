@@ -17,9 +17,13 @@ struct BucketLimits {
   std::int64_t bytes = std::int64_t{25} << 20;
 };
 
-/// Indices of the items of each bucket. Items are taken from the last to the first, the order in which backward makes
-/// gradients; a bucket is closed once it holds its limit. Every item is in exactly one bucket. Buckets are in the order
-/// in which they fill.
-std::vector<std::vector<int>> plan_buckets(const std::vector<BucketItem>& items, const BucketLimits& limits);
+/// An order of all indices below `count`: those that `arrived`, as they did, then the others from the last to the
+/// first, the order in which backward makes gradients as a rule.
+std::vector<int> arrival_order(const std::vector<int>& arrived, int count);
+
+/// Indices of the items of each bucket. Items are taken in `order`, which names each of them once; a bucket is closed
+/// once it holds its limit. Every item is in exactly one bucket. Buckets are in the order in which they fill.
+std::vector<std::vector<int>> plan_buckets(const std::vector<BucketItem>& items, const std::vector<int>& order,
+                                           const BucketLimits& limits);
 
 }  // namespace hortator::train

@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <hortator/error.hpp>
 #include <utility>
 
 namespace hortator::train {
@@ -20,6 +21,7 @@ class Slot final : public torch::autograd::PostAccumulateGradHook {
     if (const auto callback = callback_.lock()) (*callback)();
   }
 
+  bool is_armed() const { return !callback_.expired(); }
   std::unique_ptr<PostAccumulateGradHook> release_users() { return std::move(users_); }
 
  private:
@@ -29,9 +31,17 @@ class Slot final : public torch::autograd::PostAccumulateGradHook {
 
 // What the user had put into the slot; a disarmed Slot of an earlier Accelerator is dropped.
 std::unique_ptr<torch::autograd::PostAccumulateGradHook> take_users_hook(const at::Tensor& parameter) {
+  torch::autograd::impl::materialize_autograd_meta(parameter);  // a frozen one may have none
   auto present = std::move(torch::autograd::impl::post_acc_grad_hooks(parameter));
-  if (auto* ours = dynamic_cast<Slot*>(present.get())) return ours->release_users();
-  return present;
+  auto* ours = dynamic_cast<Slot*>(present.get());
+  if (ours == nullptr) return present;
+  if (ours->is_armed()) {
+    torch::autograd::impl::post_acc_grad_hooks(parameter) = std::move(present);
+    throw UsageError({.what = "a module was prepared whose parameters another Accelerator has prepared",
+                      .why = "both would average the same gradients",
+                      .hint = "use one Accelerator, or end the other first"});
+  }
+  return ours->release_users();
 }
 
 }  // namespace

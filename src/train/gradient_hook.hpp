@@ -7,8 +7,9 @@
 
 namespace hortator::train {
 
-/// Calls back each time that backward has accumulated a parameter's gradient, for as long as it lives.
-/// A parameter has one slot for such a call: what the user had put there is still called, before ours.
+/// Calls back each time that backward has accumulated a parameter's gradient, for as long as it lives. The parameter
+/// may be frozen when it is made. A parameter has one slot for such a call: what the user had put there is still
+/// called, before ours; another hook of ours that lives is an error.
 class GradientHook {
  public:
   GradientHook(const at::Tensor& parameter, std::function<void()> on_gradient);

@@ -1,102 +1,275 @@
 #include "train/gradient_reducer.hpp"
 
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/engine.h>
 
+#include <algorithm>
 #include <hortator/error.hpp>
+#include <utility>
 
 #include "base/text.hpp"
 #include "mpi/collectives.hpp"
+#include "train/stopwatch.hpp"
 
 namespace hortator::train {
 namespace {
 
-BucketItem item_of(const at::Tensor& parameter) {
+BucketItem item_of(const at::Tensor& parameter, at::ScalarType travels_as) {
   const int kind = static_cast<int>(parameter.scalar_type()) * 256 + parameter.device().index() + 1;
   return {.elements = parameter.numel(),
-          .element_bytes = static_cast<std::int64_t>(parameter.element_size()),
+          .element_bytes = static_cast<std::int64_t>(c10::elementSize(travels_as)),
           .kind = kind};
+}
+
+void check_can_travel(const NamedParameter& parameter, const DistributedDataParallelOptions& options) {
+  if (at::isFloatingType(parameter.tensor.scalar_type()) || options.comm_hook == DDPCommunicationHookType::no) return;
+  throw UsageError({.what = text::concat(parameter.name, " is of type ", parameter.tensor.scalar_type()),
+                    .why = "its gradient cannot travel in the type of ddp.comm_hook",
+                    .hint = "leave ddp.comm_hook at no"});
 }
 
 }  // namespace
 
-GradientReducer::GradientReducer(std::vector<NamedParameter> parameters, comm::Communicator& communicator,
-                                 const mpi::Communicator& host, const BucketLimits& limits)
-    : parameters_(std::move(parameters)), communicator_(communicator), host_(host), places_(parameters_.size()) {
+GradientReducer::GradientReducer(std::vector<NamedParameter> parameters, const DataParallel& parallel)
+    : parallel_(parallel) {
   // One rank: the average is the gradient itself, and neither hooks nor copies are worth their time.
-  if (communicator_.size() == 1) return;
-  std::vector<BucketItem> items;
-  for (const auto& parameter : parameters_) items.push_back(item_of(parameter.tensor));
-  for (const auto& indices : plan_buckets(items, limits)) {
-    std::vector<at::Tensor> members;
-    for (const int index : indices) {
-      places_[static_cast<std::size_t>(index)] = {.bucket = buckets_.size(), .slot = members.size()};
-      members.push_back(parameters_[static_cast<std::size_t>(index)].tensor);
+  if (parallel_.communicator.size() > 1) hook(std::move(parameters));
+}
+
+void GradientReducer::hook(std::vector<NamedParameter> parameters) {
+  for (auto& parameter : parameters) {
+    if (!parameter.tensor.requires_grad()) {
+      hooks_.emplace_back(parameter.tensor, [name = parameter.name] {
+        throw UsageError({.what = text::concat(name, " was frozen when it was prepared and gets gradients now"),
+                          .why = "they would not be averaged, and the ranks' models would drift apart",
+                          .hint = "let it require gradients in prepare; it can be frozen and unfrozen after that"});
+      });
+      continue;
     }
-    buckets_.emplace_back(communicator_, std::move(members));
-  }
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    hooks_.emplace_back(parameters_[i].tensor, [this, i] { on_gradient(i); });
+    check_can_travel(parameter, parallel_.options);
+    const auto index = parameters_.size();
+    hooks_.emplace_back(parameter.tensor, [this, index] { on_gradient(index); });
+    parameters_.push_back({.name = std::move(parameter.name), .tensor = std::move(parameter.tensor)});
   }
 }
 
-void GradientReducer::on_gradient(std::size_t parameter) {
+void GradientReducer::on_gradient(std::size_t index) {
   const at::NoGradGuard no_grad;
-  const auto& [name, tensor] = parameters_[parameter];
-  auto& bucket = buckets_[places_[parameter].bucket];
-  if (tensor.grad().layout() != at::kStrided) {
-    throw UsageError({.what = text::concat("the gradient of ", name, " is sparse"),
-                      .why = "sparse gradients cannot be averaged over ranks",
-                      .hint = "construct the embedding without sparse(true)"});
-  }
+  auto& parameter = parameters_[index];
+  check_dense(parameter);
+  parameter.used = true;
+  if (is_paused()) return;
+  begin_pass();
+  finish_with_engine();
+  const int task = current_graph_task();
+  outermost_ = std::min(outermost_, task);
+  if (buckets_.empty()) return learn(index, task);
+  auto& bucket = buckets_[parameter.bucket];
   if (bucket.was_started()) {
-    throw UsageError({.what = text::concat("backward reached ", name, " again after its gradient had been averaged"),
-                      .why = "the second part would be missing on the other ranks",
-                      .hint = "call accelerator.backward once for each backward pass"});
+    throw UsageError({.what = text::concat("backward reached ", parameter.name, " again after its gradient was sent"),
+                      .why = "the second part would be missing in the average",
+                      .hint = "use it in the same way from the first pass on, or do this pass under no_sync"});
   }
-  reached_ = true;
-  bucket.fill(places_[parameter].slot);
+  if (parameter.late || task != outermost_) return;
+  {
+    const Stopwatch copying(times_.copying);
+    bucket.fill(parameter.slot);
+  }
   start_full_buckets();
 }
 
-// The last bucket waits for finish(): its mark tells the others whether this rank has all gradients.
+void GradientReducer::check_dense(const Parameter& parameter) const {
+  if (parameter.tensor.grad().layout() == at::kStrided) return;
+  throw UsageError({.what = text::concat("the gradient of ", parameter.name, " is sparse"),
+                    .why = "sparse gradients cannot be averaged over ranks",
+                    .hint = "construct the embedding without sparse(true)"});
+}
+
+void GradientReducer::begin_pass() {
+  if (std::exchange(reached_, true)) return;
+  outermost_ = parallel_.pass.outermost();
+  if (outermost_ == no_graph_task) outermost_ = current_graph_task();
+  if (buckets_.empty()) return;
+  for (auto& parameter : parameters_) {
+    if (!parameter.tensor.requires_grad()) buckets_[parameter.bucket].fill_unused(parameter.slot);
+  }
+}
+
+// Plain loss.backward(). The engine calls at the end of the graph task that runs now. Where that is a nested one, the
+// next gradient asks again; behind a nested one that is the last, only the caller of finish() knows the end.
+void GradientReducer::finish_with_engine() {
+  if (parallel_.pass.outermost() != no_graph_task || std::exchange(engine_will_call_, true)) return;
+  torch::autograd::Engine::get_default_engine().queue_callback([this] {
+    engine_will_call_ = false;
+    if (!is_within_backward()) finish();
+  });
+}
+
+void GradientReducer::learn(std::size_t index, int task) {
+  auto& parameter = parameters_[index];
+  if (parameter.task == no_graph_task) {
+    parameter.task = task;
+    arrived_.push_back(static_cast<int>(index));
+  } else {
+    parameter.late = true;
+  }
+}
+
+// @collective
+void GradientReducer::plan() {
+  auto order = arrival_order(arrived_, static_cast<int>(parameters_.size()));
+  mpi::broadcast_bytes(parallel_.host, order.data(), order.size() * sizeof(int), 0);
+  std::vector<BucketItem> items;
+  for (auto& parameter : parameters_) {
+    items.push_back(item_of(parameter.tensor, travel_type(parallel_.options, parameter.tensor.scalar_type())));
+    if (parameter.task != no_graph_task && parameter.task != outermost_) parameter.late = true;
+  }
+  const auto plans = plan_buckets(items, order, bucket_limits(parallel_.options));
+  const auto one_a_parameter = static_cast<std::int64_t>(parameters_.size());
+  for (const auto& indices : plans) {
+    std::vector<at::Tensor> members;
+    for (const int index : indices) {
+      auto& parameter = parameters_[static_cast<std::size_t>(index)];
+      parameter.bucket = buckets_.size();
+      parameter.slot = members.size();
+      members.push_back(parameter.tensor);
+    }
+    const bool is_last = buckets_.size() + 1 == plans.size();
+    const BucketFormat format{.travel_type = travel_type(parallel_.options, members.front().scalar_type()),
+                              .error_feedback = parallel_.options.error_feedback,
+                              .marks = !is_last                                   ? 0
+                                       : parallel_.options.find_unused_parameters ? one_a_parameter
+                                                                                  : 1};
+    buckets_.emplace_back(parallel_.communicator, std::move(members), format);
+  }
+}
+
+// The last bucket waits for finish(): its marks tell the others which gradients this rank has.
 void GradientReducer::start_full_buckets() {
-  while (next_bucket_ + 1 < buckets_.size() && buckets_[next_bucket_].is_full())
-    buckets_[next_bucket_++].start(communicator_);
+  while (next_bucket_ + 1 < buckets_.size() && buckets_[next_bucket_].is_full()) start_next_bucket();
+}
+
+// @collective
+void GradientReducer::start_next_bucket() {
+  if (uneven_ != nullptr) uneven_->announce(UnevenInputs::Collective::reduce_bucket, model_);
+  auto& bucket = buckets_[next_bucket_++];
+  {
+    const Stopwatch copying(times_.copying);
+    bucket.pack();
+  }
+  const Stopwatch starting(times_.starting);
+  bucket.start(parallel_.communicator);
 }
 
 void GradientReducer::finish() {
   if (!reached_) return;
   const at::NoGradGuard no_grad;
-  std::vector<std::string> missing;
-  fill_missing(missing);
-  if (!missing.empty()) buckets_.back().raise_mark();
-  while (next_bucket_ < buckets_.size()) buckets_[next_bucket_++].start(communicator_);
-  for (auto& bucket : buckets_) bucket.finish();
-  const bool somewhere_missing = buckets_.back().mark_was_raised();
-  for (auto& bucket : buckets_) bucket.reset();
-  next_bucket_ = 0;
-  reached_ = false;
-  if (somewhere_missing) throw_missing(missing);
+  if (buckets_.empty()) {
+    if (uneven_ != nullptr) uneven_->announce(UnevenInputs::Collective::plan_buckets, model_);
+    plan();
+  }
+  const auto missing = fill_rest();
+  set_marks(!missing.empty());
+  while (next_bucket_ < buckets_.size()) start_next_bucket();
+  const auto marks = wait_for_all();
+  publish(marks);
+  end_pass();
+  if (!parallel_.options.find_unused_parameters && marks[0] > 0) throw_missing(missing);
+  if (after_reduction_) after_reduction_();
 }
 
-void GradientReducer::fill_missing(std::vector<std::string>& missing) {
+// Returns the names of those that got no gradient, here or under no_sync, and should have.
+std::vector<std::string> GradientReducer::fill_rest() {
+  const Stopwatch copying(times_.copying);
+  std::vector<std::string> missing;
+  for (auto& parameter : parameters_) {
+    auto& bucket = buckets_[parameter.bucket];
+    if (bucket.has(parameter.slot)) continue;
+    parameter.used = parameter.used && parameter.tensor.grad().defined();  // zero_grad takes it back
+    if (parameter.used) {
+      bucket.fill(parameter.slot);
+    } else {
+      bucket.fill_unused(parameter.slot);
+      if (parameter.tensor.requires_grad()) missing.push_back(parameter.name);
+    }
+  }
+  return missing;
+}
+
+void GradientReducer::set_marks(bool misses_some) {
+  std::vector<float> marks;
+  if (parallel_.options.find_unused_parameters) {
+    for (const auto& parameter : parameters_) marks.push_back(parameter.used ? 1 : 0);
+  } else {
+    marks.push_back(misses_some ? 1 : 0);
+  }
+  buckets_.back().set_marks(marks);
+}
+
+std::vector<float> GradientReducer::wait_for_all() {
+  const Stopwatch waiting(times_.waiting);
+  for (auto& bucket : buckets_) bucket.wait();
+  return buckets_.back().marks();
+}
+
+void GradientReducer::publish(const std::vector<float>& marks) {
+  const Stopwatch copying(times_.copying);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    auto& bucket = buckets_[places_[i].bucket];
-    if (bucket.has(places_[i].slot)) continue;
-    bucket.fill_with_zero(places_[i].slot);
-    missing.push_back(parameters_[i].name);
+    const auto& parameter = parameters_[i];
+    const bool is_used = !parallel_.options.find_unused_parameters || marks[i] > 0;
+    auto& bucket = buckets_[parameter.bucket];
+    is_used&& parameter.tensor.requires_grad() ? bucket.publish(parameter.slot) : bucket.keep(parameter.slot);
   }
 }
 
+void GradientReducer::end_pass() {
+  for (auto& bucket : buckets_) bucket.reset();
+  for (auto& parameter : parameters_) parameter.used = false;
+  next_bucket_ = 0;
+  reached_ = false;
+  engine_will_call_ = false;
+}
+
 void GradientReducer::throw_missing(const std::vector<std::string>& missing) const {
-  const auto all = mpi::all_gather(host_, std::string_view(text::join(missing)));
+  const auto all = mpi::all_gather(parallel_.host, std::string_view(text::join(missing)));
   int rank = 0;
   while (all[static_cast<std::size_t>(rank)].empty()) ++rank;
   throw UsageError(
       {.what = text::concat("backward gave no gradient to ", all[static_cast<std::size_t>(rank)], " on rank ", rank),
        .why = "the ranks' gradients can only be averaged when every parameter has one on every rank",
-       .hint = "use these parameters in the loss, or set requires_grad(false) on them before prepare"})
+       .hint = "use these parameters in the loss, set requires_grad(false) on them, or set ddp.find_unused_parameters"})
       .on_rank(rank);
+}
+
+void GradientReducer::announce_by(const UnevenInputs* uneven, int model) {
+  uneven_ = uneven;
+  model_ = model;
+}
+
+void GradientReducer::follow(UnevenInputs::Collective what) {
+  const at::NoGradGuard no_grad;
+  what == UnevenInputs::Collective::plan_buckets ? plan() : reduce_zeros();
+}
+
+// The others' averages are of no use here: the model will become theirs.
+void GradientReducer::reduce_zeros() {
+  auto& bucket = buckets_[next_bucket_++];
+  bucket.fill_with_zeros();
+  bucket.start(parallel_.communicator);
+  if (next_bucket_ < buckets_.size()) return;
+  const auto marks = wait_for_all();
+  end_pass();
+  if (!parallel_.options.find_unused_parameters && marks[0] > 0) throw_missing({});
+}
+
+std::vector<std::vector<std::string>> GradientReducer::buckets() const {
+  std::vector<std::vector<std::string>> names(buckets_.size());
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    for (const auto& parameter : parameters_) {
+      if (parameter.bucket == b) names[b].push_back(parameter.name);
+    }
+  }
+  return names;
 }
 
 }  // namespace hortator::train

@@ -2,54 +2,93 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "comm/communicator.hpp"
-#include "mpi/communicator.hpp"
-#include "train/bucket_plan.hpp"
+#include "train/data_parallel.hpp"
 #include "train/gradient_bucket.hpp"
 #include "train/gradient_hook.hpp"
+#include "train/replica_check.hpp"
+#include "train/uneven_inputs.hpp"
 
 namespace hortator::train {
 
-struct NamedParameter {
-  std::string name;
-  at::Tensor tensor;
-};
-
-/// Averages the gradients of one model over all ranks. Each gradient that backward has accumulated goes into its
-/// bucket; buckets start in a fixed order, the same on all ranks, each as soon as it and all before it are full.
+/// Averages the gradients of one model over all ranks. The first synchronised backward only learns in which order they
+/// arrive; then buckets are made along rank 0's order. From then on each gradient goes into its bucket when backward
+/// has accumulated it, and buckets start in a fixed order, the same on all ranks, each as soon as it and all before it
+/// are full. A parameter that nested passes reach (recomputation), or that is reached more than once, is counted on
+/// when the outermost backward is over.
 class GradientReducer {
  public:
-  /// `parameters` in the module's order, each once, all of them requiring gradients. `host` has the same ranks as
-  /// `communicator`.
-  GradientReducer(std::vector<NamedParameter> parameters, comm::Communicator& communicator,
-                  const mpi::Communicator& host, const BucketLimits& limits = {});
+  /// `parameters` in the module's order, each once. One that is frozen now must stay so; one that is frozen later rests
+  /// as long as it is.
+  GradientReducer(std::vector<NamedParameter> parameters, const DataParallel& parallel);
 
-  /// After backward: all gradients are averages. Nothing happens if backward did not reach this model. When a parameter
-  /// got no gradient on some rank, all ranks throw and name it. @collective
+  /// While paused, gradients add up where they are. Pauses nest.
+  void pause() { ++pauses_; }
+  void resume() { --pauses_; }
+  bool is_paused() const { return pauses_ > 0; }
+
+  /// After backward: all gradients are averages. Nothing happens if backward did not reach this model, or if this was
+  /// done already: plain loss.backward() ends with it, unless what it did last was to recompute. When a parameter got
+  /// no gradient on some rank, and that is not allowed, all ranks throw and name it. @collective
   void finish();
+  /// Called at the end of each reduction. @collective
+  void set_after_reduction(std::function<void()> call) { after_reduction_ = std::move(call); }
   /// No more calls from backward: the communicator is about to go.
   void retire() { hooks_.clear(); }
 
+  /// From now on all collectives are announced, as those of model number `model`; null: no more. Not within backward.
+  void announce_by(const UnevenInputs* uneven, int model);
+  /// What an announcement asks of a rank without batches. @collective
+  void follow(UnevenInputs::Collective what);
+
+  /// Names of the parameters in each bucket; empty until the first reduction.
+  std::vector<std::vector<std::string>> buckets() const;
+  const GradientTimes& times() const { return times_; }
+
  private:
-  struct Place {
-    std::size_t bucket;
-    std::size_t slot;
+  struct Parameter {
+    std::string name;
+    at::Tensor tensor;
+    std::size_t bucket = 0;
+    std::size_t slot = 0;
+    bool used = false;         ///< has got a gradient since the last reduction
+    bool late = false;         ///< more may be added to its gradient until backward is over
+    int task = no_graph_task;  ///< that brought its first gradient
   };
-  void on_gradient(std::size_t parameter);
+
+  void hook(std::vector<NamedParameter> parameters);
+  void on_gradient(std::size_t index);
+  void check_dense(const Parameter& parameter) const;
+  void begin_pass();
+  void finish_with_engine();
+  void learn(std::size_t index, int task);
+  void plan();
   void start_full_buckets();
-  void fill_missing(std::vector<std::string>& missing);
+  void start_next_bucket();
+  void reduce_zeros();
+  std::vector<std::string> fill_rest();
+  void set_marks(bool misses_some);
+  std::vector<float> wait_for_all();
+  void publish(const std::vector<float>& marks);
+  void end_pass();
   [[noreturn]] void throw_missing(const std::vector<std::string>& missing) const;
 
-  std::vector<NamedParameter> parameters_;
-  comm::Communicator& communicator_;
-  const mpi::Communicator& host_;
+  const DataParallel parallel_;
+  std::vector<Parameter> parameters_;
+  std::vector<int> arrived_;  ///< in the first pass
   std::vector<GradientBucket> buckets_;
-  std::vector<Place> places_;        ///< of each parameter
-  std::size_t next_bucket_ = 0;      ///< the first that has not started
-  bool reached_ = false;             ///< backward has come to this model
+  std::size_t next_bucket_ = 0;    ///< the first that has not started
+  bool engine_will_call_ = false;  ///< at the end of a graph task of this pass
+  bool reached_ = false;           ///< backward has come to this model
+  int outermost_ = no_graph_task;  ///< the pass's graph task, as far as it is known
+  int pauses_ = 0;
+  const UnevenInputs* uneven_ = nullptr;
+  int model_ = 0;
+  GradientTimes times_;
+  std::function<void()> after_reduction_;
   std::vector<GradientHook> hooks_;  ///< last: they call into the rest
 };
 

@@ -24,9 +24,14 @@ std::string describe_all(const torch::nn::Module& module) {
 
 void replicate(torch::nn::Module& module, comm::Communicator& communicator, const mpi::Communicator& host) {
   mpi::same_on_all(host, describe_all(module), "the model");
+  broadcast_parameters(module, communicator, 0);
   const at::NoGradGuard no_grad;
-  for (const auto& tensor : module.parameters()) communicator.broadcast(tensor, 0).wait();
   for (const auto& tensor : module.buffers()) communicator.broadcast(tensor, 0).wait();
+}
+
+void broadcast_parameters(const torch::nn::Module& module, comm::Communicator& communicator, int root) {
+  const at::NoGradGuard no_grad;
+  for (const auto& tensor : module.parameters()) communicator.broadcast(tensor, root).wait();
 }
 
 }  // namespace hortator::train

@@ -11,4 +11,7 @@ namespace hortator::train {
 /// ranks. @collective
 void replicate(torch::nn::Module& module, comm::Communicator& communicator, const mpi::Communicator& host);
 
+/// All ranks get `root`'s parameters. @collective
+void broadcast_parameters(const torch::nn::Module& module, comm::Communicator& communicator, int root);
+
 }  // namespace hortator::train

@@ -1,5 +1,6 @@
 #include "train/gradient_hook.hpp"
 
+#include <hortator/error.hpp>
 #include <optional>
 
 #include "support/catch.hpp"
@@ -35,4 +36,16 @@ TEST_CASE("hooks that come one after the other on the same parameter do not pile
   parameter.sum().backward();
   CHECK(first == 1);
   CHECK(second == 1);
+}
+
+TEST_CASE("a parameter that is frozen can be hooked; two hooks of ours at a time are refused, and the first stays") {
+  auto parameter = at::ones({2});
+  int calls = 0;
+  const train::GradientHook hook(parameter, [&] { ++calls; });
+  parameter.requires_grad_();
+  parameter.sum().backward();
+  CHECK(calls == 1);
+  CHECK_THROWS_WITH(train::GradientHook(parameter, [] {}), ContainsSubstring("another Accelerator has prepared"));
+  parameter.sum().backward();
+  CHECK(calls == 2);
 }

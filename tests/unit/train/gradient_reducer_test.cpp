@@ -5,83 +5,177 @@
 
 #include <hortator/error.hpp>
 
-#include "comm/mpi_communicator.hpp"
 #include "comm/self_communicator.hpp"
+#include "reducer_fixture.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
+using test::all_are;
+using test::parameter;
+using test::ReducerFixture;
 
-namespace {
-
-struct Fixture {
-  mpi::Communicator host = mpi::Communicator::world();
-  comm::MpiCommunicator communicator{mpi::Communicator::world()};
-  int rank = host.rank();
-  int size = host.size();
-};
-
-at::Tensor parameter(at::IntArrayRef sizes, at::ScalarType type = at::kFloat) {
-  return at::ones(sizes, at::TensorOptions().dtype(type)).requires_grad_();
-}
-
-}  // namespace
-
-TEST_CASE("gradients become means over the ranks, whatever the bucket size") {
-  Fixture f;
-  for (const std::int64_t bytes : {1, 40, 1 << 20}) {
-    auto a = parameter({3});
-    auto b = parameter({2, 5});
-    auto c = parameter({4}, at::kDouble);
-    auto d = parameter({2, 3, 4, 4});
-    {
-      const at::NoGradGuard no_grad;
-      d.set_data(d.contiguous(at::MemoryFormat::ChannelsLast));
-    }
-    train::GradientReducer reducer({{"a", a}, {"b", b}, {"c", c}, {"d", d}}, f.communicator, f.host,
-                                   {.first_bytes = bytes, .bytes = bytes});
-    for (int pass = 1; pass <= 3; ++pass) {
-      const double mine = f.rank + pass;
-      const double mean = (f.size - 1) / 2.0 + pass;
-      for (auto* p : {&a, &b, &c, &d}) p->mutable_grad().reset();
-      (a.sum() * mine + (b * mine).sum() + (c * mine).sum().to(at::kFloat) + (d * mine).sum()).backward();
-      reducer.finish();
-      for (const auto* p : {&a, &b, &c, &d}) CHECK(at::allclose(p->grad(), at::full_like(*p, mean)));
+TEST_CASE("gradients become means over the ranks, whatever the bucket size, however backward is called") {
+  for (const double megabytes : {test::one_byte_buckets, 4e-5, 25.0}) {
+    for (const bool by_pass : {false, true}) {
+      ReducerFixture f;
+      f.options.bucket_cap_mb = megabytes;
+      auto a = parameter({3});
+      auto b = parameter({2, 5});
+      auto c = parameter({4}, at::kDouble);
+      auto d = parameter({2, 3, 4, 4});
+      {
+        const at::NoGradGuard no_grad;
+        d.set_data(d.contiguous(at::MemoryFormat::ChannelsLast));
+      }
+      train::GradientReducer reducer({{"a", a}, {"b", b}, {"c", c}, {"d", d}}, f.parallel());
+      for (int step = 1; step <= 4; ++step) {
+        const double mine = f.rank + step;
+        for (auto* p : {&a, &b, &c, &d}) p->mutable_grad().reset();
+        const auto loss = a.sum() * mine + (b * mine).sum() + (c * mine).sum().to(at::kFloat) + (d * mine).sum();
+        by_pass ? f.pass.run(loss) : loss.backward();
+        if (by_pass) reducer.finish();
+        for (const auto* p : {&a, &b, &c, &d}) CHECK(all_are(p->grad(), f.mean_rank + step));
+      }
+      if (!f.alone()) {
+        CHECK(a.grad().suggest_memory_format() == at::MemoryFormat::Contiguous);
+        CHECK(d.grad().strides() == d.strides());
+        CHECK(reducer.buckets().size() == (megabytes == 25.0 ? 2 : megabytes == 4e-5 ? 3 : 4));
+      }
     }
   }
 }
 
-TEST_CASE("gradients that are kept between passes add up as those of one rank would") {
-  Fixture f;
+TEST_CASE("passes that keep the gradients add up as DDP's: the average plus the new ones is averaged again") {
+  ReducerFixture f;
   auto a = parameter({3});
-  train::GradientReducer reducer({{"a", a}}, f.communicator, f.host);
+  train::GradientReducer reducer({{"a", a}}, f.parallel());
   double expected = 0;
   for (int pass = 0; pass < 3; ++pass) {
     (a.sum() * (f.rank + 1)).backward();
     reducer.finish();
-    expected += (f.size + 1) / 2.0;
-    CHECK(at::allclose(a.grad(), at::full({3}, expected)));
+    expected += f.mean_rank + 1;
+    CHECK(all_are(a.grad(), expected));
   }
 }
 
+TEST_CASE("paused, gradients add up on their rank; the next pass averages the sum, and nothing twice") {
+  for (const bool set_to_none : {true, false}) {
+    for (const bool starts_paused : {true, false}) {
+      ReducerFixture f;
+      f.options.bucket_cap_mb = test::one_byte_buckets;
+      auto a = parameter({3});
+      auto b = parameter({2});
+      train::GradientReducer reducer({{"a", a}, {"b", b}}, f.parallel());
+      const auto backward = [&](double scale) { ((a.sum() + b.sum() * 10) * scale * (f.rank + 1)).backward(); };
+      double before = 0;  // what is averaged already
+      if (!starts_paused) {
+        backward(1);
+        before = 1;
+      }
+      for (int round = 0; round < 3; ++round) {
+        reducer.pause();
+        backward(2);
+        backward(3);
+        CHECK(all_are(a.grad(), before * (f.mean_rank + 1) + 5.0 * (f.rank + 1)));
+        reducer.resume();
+        backward(4);
+        before += 9;
+        CHECK(all_are(a.grad(), before * (f.mean_rank + 1)));
+        CHECK(all_are(b.grad(), 10 * before * (f.mean_rank + 1)));
+        backward(1);  // without zero_grad and without a pause
+        before += 1;
+        CHECK(all_are(a.grad(), before * (f.mean_rank + 1)));
+        if (round == 1) {
+          for (auto* p : {&a, &b}) set_to_none ? p->mutable_grad().reset() : void(p->mutable_grad().zero_());
+          before = 0;
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("pauses nest") {
+  ReducerFixture f;
+  train::GradientReducer reducer({{"a", parameter({3})}}, f.parallel());
+  reducer.pause();
+  reducer.pause();
+  reducer.resume();
+  CHECK(reducer.is_paused());
+  reducer.resume();
+  CHECK_FALSE(reducer.is_paused());
+}
+
 TEST_CASE("zero_grad works on gradients in buckets, both ways") {
-  Fixture f;
+  ReducerFixture f;
   torch::nn::Linear model(3, 2);
   torch::optim::SGD optimizer(model->parameters(), 0.1);
-  train::GradientReducer reducer({{"weight", model->weight}, {"bias", model->bias}}, f.communicator, f.host);
-  for (const bool set_to_none : {false, true, false}) {
+  train::GradientReducer reducer({{"weight", model->weight}, {"bias", model->bias}}, f.parallel());
+  const void* memory = nullptr;
+  for (const bool set_to_none : {false, true, false, false}) {
     model->forward(at::full({1, 3}, f.rank + 1.0)).sum().backward();
-    reducer.finish();
-    CHECK(at::allclose(model->weight.grad(), at::full({2, 3}, (f.size + 1) / 2.0)));
+    CHECK(all_are(model->weight.grad(), f.mean_rank + 1));
+    CHECK((f.alone() || memory == nullptr || memory == model->weight.grad().const_data_ptr()));
+    memory = model->weight.grad().const_data_ptr();
     optimizer.zero_grad(set_to_none);
     CHECK(model->weight.grad().defined() != set_to_none);
   }
 }
 
+TEST_CASE("from the second pass on, buckets start while backward goes on, in the order of arrival") {
+  ReducerFixture f;
+  if (f.alone()) return;
+  f.options.bucket_cap_mb = test::one_byte_buckets;
+  auto first = parameter({3});
+  auto second = parameter({3});
+  auto third = parameter({3});
+  train::GradientReducer reducer({{"first", first}, {"second", second}, {"third", third}}, f.parallel());
+  for (auto [name, tensor] : {std::pair("first", first), {"second", second}, {"third", third}})
+    tensor.register_hook([&log = f.log, name = std::string(name)](const at::Tensor&) { log.push_back(name); });
+  const auto step = [&] {
+    f.log.clear();
+    ((first * 2).tanh() * second).tanh().mul(third).sum().backward();
+    return f.log;
+  };
+  CHECK(step() == test::Log{"third", "second", "first", "all_reduce", "all_reduce", "all_reduce"});
+  for (int i = 0; i < 2; ++i)
+    CHECK(step() == test::Log{"third", "all_reduce", "second", "all_reduce", "first", "all_reduce"});
+  CHECK(reducer.buckets() == std::vector<std::vector<std::string>>{{"third"}, {"second"}, {"first"}});
+}
+
+TEST_CASE("ranks on which gradients arrive in different orders agree on rank 0's buckets, once") {
+  ReducerFixture f;
+  f.options.bucket_cap_mb = test::one_byte_buckets;
+  std::vector<at::Tensor> p;
+  std::vector<train::NamedParameter> named;
+  for (int i = 0; i < 5; ++i) {
+    p.push_back(parameter({2 + i}));
+    named.push_back({std::to_string(i), p.back()});
+  }
+  train::GradientReducer reducer(named, f.parallel());
+  const auto step = [&](int shift) {
+    auto x = at::ones({1});
+    for (int i = 0; i < 5; ++i) x = x * (p[static_cast<std::size_t>((i + shift) % 5)] * (f.rank + 1)).mean();
+    for (auto& one : p) one.mutable_grad().reset();
+    x.backward();
+    const double factor = std::pow(f.rank + 1, 5);
+    double mean = 0;
+    for (int r = 0; r < f.size; ++r) mean += std::pow(r + 1, 5) / f.size;
+    CHECK(factor > 0);
+    for (const auto& one : p) CHECK(all_are(one.grad(), mean / static_cast<double>(one.numel())));
+  };
+  step(f.rank + 1);
+  // Rank 0 multiplied 1 2 3 4 0: backward comes to 0 first.
+  const std::vector<std::vector<std::string>> expected{{"0"}, {"4"}, {"3"}, {"2"}, {"1"}};
+  if (!f.alone()) CHECK(reducer.buckets() == expected);
+  for (int i = 0; i < 3; ++i) step(f.rank * 2 + i);
+  if (!f.alone()) CHECK(reducer.buckets() == expected);
+}
+
 TEST_CASE("a backward that does not reach the model sends nothing") {
-  Fixture f;
+  ReducerFixture f;
   auto a = parameter({3});
   auto other = parameter({3});
-  train::GradientReducer reducer({{"a", a}}, f.communicator, f.host);
+  train::GradientReducer reducer({{"a", a}}, f.parallel());
   // Only rank 0 calls finish: were it to communicate, it would wait for ever.
   other.sum().backward();
   if (f.rank == 0) reducer.finish();
@@ -89,19 +183,18 @@ TEST_CASE("a backward that does not reach the model sends nothing") {
 }
 
 TEST_CASE("a parameter without gradient, on one rank or on all, is named on all ranks, and the next pass works") {
-  Fixture f;
-  if (f.size == 1) return;
+  ReducerFixture f;
+  if (f.alone()) return;
+  f.options.bucket_cap_mb = test::one_byte_buckets;
   auto used = parameter({3});
   auto sometimes = parameter({2});
-  train::GradientReducer reducer({{"used", used}, {"sometimes", sometimes}}, f.communicator, f.host,
-                                 {.first_bytes = 1, .bytes = 1});
+  train::GradientReducer reducer({{"used", used}, {"sometimes", sometimes}}, f.parallel());
   for (int culprit = 0; culprit <= f.size; ++culprit) {
     const bool unused_here = culprit == f.rank || culprit == f.size;
     std::string text;
     int rank = -1;
     try {
       (unused_here ? used.sum() : used.sum() + sometimes.sum()).backward();
-      reducer.finish();
     } catch (const Error& error) {
       text = error.what();
       rank = error.rank().value_or(-1);
@@ -112,36 +205,89 @@ TEST_CASE("a parameter without gradient, on one rank or on all, is named on all 
     used.mutable_grad().reset();
     sometimes.mutable_grad().reset();
     ((used.sum() + sometimes.sum()) * (f.rank + 1)).backward();
-    reducer.finish();
-    CHECK(at::allclose(sometimes.grad(), at::full({2}, (f.size + 1) / 2.0)));
+    CHECK(all_are(sometimes.grad(), f.mean_rank + 1));
   }
 }
 
-TEST_CASE("a second backward before the first is finished is refused, not averaged twice") {
-  Fixture f;
-  if (f.size == 1) return;
+TEST_CASE("a parameter that got its gradient while paused need not get one in the pass that averages") {
+  ReducerFixture f;
   auto a = parameter({3});
-  auto b = parameter({3});
-  train::GradientReducer reducer({{"a", a}, {"b", b}}, f.communicator, f.host, {.first_bytes = 1, .bytes = 1});
-  (a.sum() + b.sum()).backward();
-  CHECK_THROWS_WITH((a.sum() + b.sum()).backward(), ContainsSubstring("backward reached b again"));
+  auto b = parameter({2});
+  train::GradientReducer reducer({{"a", a}, {"b", b}}, f.parallel());
+  for (int round = 0; round < 2; ++round) {
+    a.mutable_grad().reset();
+    b.mutable_grad().reset();
+    reducer.pause();
+    (b.sum() * (f.rank + 1)).backward();
+    reducer.resume();
+    (a.sum() * (f.rank + 1)).backward();
+    CHECK(all_are(a.grad(), f.mean_rank + 1));
+    CHECK(all_are(b.grad(), f.mean_rank + 1));
+  }
 }
 
 TEST_CASE("sparse gradients are refused by name") {
-  Fixture f;
-  if (f.size == 1) return;
+  ReducerFixture f;
+  if (f.alone()) return;
   auto a = parameter({4, 2});
-  train::GradientReducer reducer({{"table", a}}, f.communicator, f.host);
+  train::GradientReducer reducer({{"table", a}}, f.parallel());
   CHECK_THROWS_WITH(at::embedding(a, at::zeros({1}, at::kLong), -1, false, true).sum().backward(),
                     ContainsSubstring("the gradient of table is sparse"));
 }
 
-TEST_CASE("one rank: gradients are left exactly as backward made them") {
-  Fixture f;
+TEST_CASE("a parameter that was frozen and is not any more is named; one that is frozen later rests") {
+  ReducerFixture f;
+  if (f.alone()) return;
+  f.options.bucket_cap_mb = test::one_byte_buckets;
+  auto a = parameter({3});
+  auto b = parameter({3});
+  auto c = parameter({3}).requires_grad_(false);
+  train::GradientReducer reducer({{"a", a}, {"b", b}, {"c", c}}, f.parallel());
+  const auto step = [&] { ((a + b + c) * (f.rank + 1)).sum().backward(); };
+  step();
+  b.requires_grad_(false);
+  const auto resting = b.grad().clone();
+  for (int i = 0; i < 2; ++i) {
+    a.mutable_grad().reset();
+    step();
+    CHECK(all_are(a.grad(), f.mean_rank + 1));
+    CHECK(at::equal(b.grad(), resting));
+  }
+  b.mutable_grad().reset();
+  step();
+  CHECK_FALSE(b.grad().defined());
+  b.requires_grad_(true);
+  a.mutable_grad().reset();
+  step();
+  CHECK(all_are(b.grad(), f.mean_rank + 1));
+  c.requires_grad_(true);
+  CHECK_THROWS_WITH(step(), ContainsSubstring("c was frozen when it was prepared and gets gradients now"));
+}
+
+TEST_CASE("the time that is spent is counted where it is spent") {
+  ReducerFixture f;
+  auto a = parameter({100000});
+  train::GradientReducer reducer({{"a", a}}, f.parallel());
+  for (int i = 0; i < 3; ++i) {
+    a.mutable_grad().reset();
+    a.sum().backward();
+  }
+  const auto times = reducer.times();
+  CHECK((times.copying > 0) == !f.alone());
+  CHECK((times.waiting > 0) == !f.alone());
+  CHECK((times.starting > 0) == !f.alone());
+  CHECK(times.copying + times.waiting + times.starting < 10);
+}
+
+TEST_CASE("one rank: gradients are left exactly as backward made them, and nothing is hooked") {
+  ReducerFixture f;
   comm::SelfCommunicator self(at::kCPU);
   auto a = parameter({3});
-  train::GradientReducer reducer({{"a", a}}, self, f.host);
+  train::GradientReducer reducer({{"a", a}},
+                                 {.communicator = self, .host = f.host, .options = f.options, .pass = f.pass});
   (a.sum() * 2).backward();
   reducer.finish();
   CHECK(at::equal(a.grad(), at::full({3}, 2.0)));
+  CHECK(reducer.buckets().empty());
+  CHECK(torch::autograd::impl::post_acc_grad_hooks(a) == nullptr);
 }

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <hortator/export.hpp>
+#include <hortator/model.hpp>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace hortator {
+
+namespace accelerator {
+class Joining;
+class Training;
+}  // namespace accelerator
+
+/// As long as it lives, backward leaves these models' gradients on their rank, where they add up. The first backward
+/// after it averages the sum.
+class HORTATOR_API NoSync {
+ public:
+  [[nodiscard]] explicit NoSync(std::vector<ModelBase> models);
+  ~NoSync();
+  NoSync(NoSync&& other) noexcept = default;
+  NoSync& operator=(NoSync&&) = delete;
+
+ private:
+  std::vector<ModelBase> models_;
+};
+
+struct JoinOptions {
+  /// In place of DataOptions::even_batches, for all prepared loaders, as long as the scope lives.
+  std::optional<bool> even_batches = {};
+};
+
+/// Ranks may have different numbers of batches as long as it lives. A rank that reaches its end takes part in the
+/// others' reductions, with zeros, until all are there. Then models and optimizers become those of the last rank to
+/// arrive. What is not a prepared model's forward or backward (gather, reduce, save_state) is not covered.
+class HORTATOR_API JoinUnevenInputs {
+ public:
+  [[nodiscard]] JoinUnevenInputs(accelerator::Training& training, std::vector<ModelBase> models,
+                                 const JoinOptions& options);
+  /// Waits for the others, unless an exception is on its way out. Throws what goes wrong. @collective
+  ~JoinUnevenInputs() noexcept(false);
+  JoinUnevenInputs(const JoinUnevenInputs&) = delete;
+  JoinUnevenInputs& operator=(const JoinUnevenInputs&) = delete;
+
+ private:
+  std::unique_ptr<accelerator::Joining> joining_;
+};
+
+}  // namespace hortator

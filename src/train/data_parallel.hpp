@@ -1,0 +1,30 @@
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <hortator/data_parallel.hpp>
+#include <optional>
+
+#include "comm/communicator.hpp"
+#include "mpi/communicator.hpp"
+#include "train/backward_pass.hpp"
+#include "train/bucket_plan.hpp"
+
+namespace hortator::train {
+
+/// What the replicas of a model have in common.
+struct DataParallel {
+  comm::Communicator& communicator;  ///< for tensors on the model's device
+  const mpi::Communicator& host;     ///< the same ranks
+  const DistributedDataParallelOptions& options;
+  const BackwardPass& pass;
+};
+
+/// Throws unless the options have a meaning.
+void check(const DistributedDataParallelOptions& options);
+
+BucketLimits bucket_limits(const DistributedDataParallelOptions& options);
+/// The type in which a gradient of type `own` travels.
+at::ScalarType travel_type(const DistributedDataParallelOptions& options, at::ScalarType own);
+
+}  // namespace hortator::train

@@ -1,0 +1,112 @@
+#include "train/model_core.hpp"
+
+#include <c10/core/GradMode.h>
+
+#include "train/replicate.hpp"
+#include "train/stopwatch.hpp"
+
+namespace hortator::train {
+namespace {
+
+// Tied parameters stand under several names in the module and once here.
+std::vector<NamedParameter> distinct_parameters(const torch::nn::Module& module) {
+  std::vector<NamedParameter> parameters;
+  TensorSet seen;
+  for (const auto& item : module.named_parameters()) {
+    if (seen.insert(item.value().unsafeGetTensorImpl()).second)
+      parameters.push_back({.name = item.key(), .tensor = item.value()});
+  }
+  return parameters;
+}
+
+std::vector<NamedParameter> without(const TensorSet& taken, std::vector<NamedParameter> parameters) {
+  std::erase_if(parameters, [&](const auto& one) { return taken.contains(one.tensor.unsafeGetTensorImpl()); });
+  return parameters;
+}
+
+std::vector<at::Tensor> distinct_buffers(const torch::nn::Module& module) {
+  std::vector<at::Tensor> buffers;
+  TensorSet seen;
+  for (const auto& item : module.named_buffers()) {
+    const auto& buffer = item.value();
+    if (buffer.defined() && seen.insert(buffer.unsafeGetTensorImpl()).second) buffers.push_back(buffer);
+  }
+  return buffers;
+}
+
+}  // namespace
+
+ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_ptr<const Session> session,
+                     const DataParallel& parallel, const TensorSet& taken)
+    : module_(&module),
+      name_(std::move(name)),
+      session_(std::move(session)),
+      parallel_(parallel),
+      buffers_((replicate(module, parallel.communicator, parallel.host), distinct_buffers(module)),
+               parallel.communicator),
+      parameters_(distinct_parameters(module)),
+      reducer_(without(taken, parameters_), parallel) {
+  reducer_.set_after_reduction([this] { after_reduction(); });
+}
+
+GradientTimes ModelCore::times() const {
+  auto times = reducer_.times();
+  times.buffers += buffer_seconds_;
+  return times;
+}
+
+bool ModelCore::shares_buffers() const {
+  return parallel_.communicator.size() > 1 && parallel_.options.broadcast_buffers && !buffers_.empty();
+}
+
+// Forward passes that only look (evaluation), or whose gradients stay here, do not communicate.
+void ModelCore::before_forward() {
+  check_alive();
+  if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_.is_paused()) return;
+  if (buffers_are_stale_) send_stale_buffers();
+  buffers_are_stale_ = true;
+}
+
+void ModelCore::after_reduction() {
+  if (shares_buffers() && buffers_are_stale_) send_stale_buffers();
+  check_replicas_at_times();
+}
+
+// Rank 0 may have no batches any more, and old buffers.
+void ModelCore::send_stale_buffers() {
+  const Stopwatch sending(buffer_seconds_);
+  buffers_.send_from(uneven_ == nullptr ? 0 : uneven_->announce(UnevenInputs::Collective::broadcast_buffers, index_));
+  buffers_are_stale_ = false;
+}
+
+void ModelCore::share_buffers(int root) {
+  if (!shares_buffers()) return;
+  const Stopwatch sending(buffer_seconds_);
+  buffers_.send_from(root);
+  buffers_are_stale_ = false;
+}
+
+// Ranks without batches are behind until the others have finished.
+void ModelCore::check_replicas_at_times() {
+  ++reductions_;
+  const auto every = parallel_.options.check_replicas_every;
+  if (every > 0 && uneven_ == nullptr && reductions_ % every == 0) check_replicas(parameters_, name_, parallel_.host);
+}
+
+void ModelCore::become_that_of(int root) {
+  broadcast_parameters(*module_, parallel_.communicator, root);
+  share_buffers(root);
+}
+
+void ModelCore::announce_by(const UnevenInputs* uneven, int index) {
+  uneven_ = uneven;
+  index_ = index;
+  reducer_.announce_by(uneven, index);
+}
+
+void ModelCore::follow(const UnevenInputs::Announcement& announcement) {
+  announcement.what == UnevenInputs::Collective::broadcast_buffers ? share_buffers(announcement.speaker)
+                                                                   : reducer_.follow(announcement.what);
+}
+
+}  // namespace hortator::train

@@ -1,0 +1,147 @@
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using test::Net;
+using test::Rows;
+
+namespace {
+
+bool same_on_all_ranks(Accelerator& accelerator, const at::Tensor& tensor) {
+  const auto flat = tensor.detach().to(at::kDouble).reshape({1, -1});
+  const auto all = accelerator.gather(flat).view({accelerator.num_processes(), -1});
+  for (std::int64_t rank = 1; rank < all.size(0); ++rank) {
+    if (!at::equal(all[rank], all[0])) return false;
+  }
+  return true;
+}
+
+torch::nn::Sequential make_net() {
+  return torch::nn::Sequential(torch::nn::Linear(3, 4), torch::nn::BatchNorm1d(4), torch::nn::Linear(4, 1));
+}
+
+void check_alike(Accelerator& accelerator, const torch::nn::Module& net) {
+  for (const auto& parameter : net.parameters()) CHECK(same_on_all_ranks(accelerator, parameter));
+  for (const auto& buffer : net.buffers()) CHECK(same_on_all_ranks(accelerator, buffer));
+}
+
+}  // namespace
+
+TEST_CASE("ranks that run out of batches follow the others, whatever those do, and end with their model") {
+  for (const bool first_ends_first : {true, false}) {
+    Accelerator accelerator({.data = {.even_batches = false}, .ddp = {.bucket_cap_mb = 1e-9}});
+    const int rank = accelerator.process_index();
+    at::manual_seed(3);
+    auto a = make_net();
+    auto b = make_net();
+    torch::optim::AdamW adam_a(a->parameters(), 1e-2);
+    torch::optim::AdamW adam_b(b->parameters(), 1e-2);
+    auto [first, second, optimizer_a, optimizer_b] = accelerator.prepare(a, b, adam_a, adam_b);
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      {
+        auto joined = accelerator.join_uneven_inputs({first, second});
+        // From none (in the first epoch: before anything was planned) to several steps, in an order of the user's own.
+        const int steps = 2 * (first_ends_first ? rank : accelerator.num_processes() - 1 - rank);
+        for (int step = 0; step < steps; ++step) {
+          const auto x = at::rand({4, 3}) + rank;
+          accelerator.backward(first(x).sum() + first(2 * x).sum());
+          optimizer_a.step();
+          optimizer_a.zero_grad();
+          {
+            auto rests = accelerator.no_sync(first);
+            accelerator.backward(second(first(x).expand({4, 3})).pow(2).sum());
+          }
+          optimizer_b.step();
+          optimizer_b.zero_grad();
+          optimizer_a.zero_grad();
+        }
+      }
+      check_alike(accelerator, *a);
+      check_alike(accelerator, *b);
+    }
+    // The optimizers agree too: an even step more keeps the ranks together.
+    accelerator.backward(first(at::rand({4, 3})).sum());
+    optimizer_a.step();
+    optimizer_a.zero_grad();
+    check_alike(accelerator, *a);
+  }
+}
+
+TEST_CASE("joined ranks count as zeros: the average is over all ranks") {
+  Accelerator accelerator({.data = {.even_batches = false}});
+  torch::nn::Linear net(torch::nn::LinearOptions(1, 1).bias(false));
+  auto model = accelerator.prepare(net);
+  const auto joined = accelerator.join_uneven_inputs({model});
+  for (int step = 0; step <= accelerator.process_index(); ++step) {
+    net->zero_grad();
+    accelerator.backward(model(at::ones({1, 1})).sum());
+    const double active = accelerator.num_processes() - step;
+    CHECK(net->weight.grad().item<double>() == Approx(active / accelerator.num_processes()));
+  }
+}
+
+TEST_CASE("unused parameters and plain backward within join_uneven_inputs") {
+  Accelerator accelerator({.data = {.even_batches = false}, .ddp = {.find_unused_parameters = true}});
+  Net net;
+  auto model = accelerator.prepare(net);
+  {
+    auto joined = accelerator.join_uneven_inputs({model});
+    for (int step = 0; step <= accelerator.process_index(); ++step)
+      model->hidden(at::ones({2, 3}) * (accelerator.process_index() + 1)).sum().backward();
+    if (accelerator.process_index() > 0) CHECK_FALSE(net->out->weight.grad().defined());
+  }
+  check_alike(accelerator, *net);
+}
+
+TEST_CASE("even_batches is overridden for loaders as long as the scope lives, and decides whether ranks join") {
+  Accelerator accelerator;
+  const auto world = accelerator.num_processes();
+  Net net;
+  // One sample more than the ranks share evenly.
+  auto [model, loader] = accelerator.prepare(net, data_loader(Rows{2L * world + 1}, {.batch_size = 1}));
+  const auto steps = [&, &model = model, &loader = loader] {
+    std::int64_t count = 0;
+    for (auto& batch : loader) {
+      accelerator.backward(model(batch.data).sum());
+      ++count;
+    }
+    return count;
+  };
+  CHECK(steps() == 3);
+  {
+    auto joined = accelerator.join_uneven_inputs({model}, {.even_batches = false});
+    CHECK(steps() == (accelerator.is_main_process() ? 3 : 2));
+  }
+  CHECK(steps() == 3);
+  {
+    auto joined = accelerator.join_uneven_inputs({model}, {.even_batches = true});
+    CHECK(steps() == 3);
+  }
+  CHECK(loader.even_batches());
+}
+
+TEST_CASE("ranks that do different things within join_uneven_inputs are told so, all of them") {
+  Accelerator accelerator({.data = {.even_batches = false}});
+  if (accelerator.num_processes() == 1) return;
+  torch::nn::Linear a(3, 1);
+  torch::nn::Linear b(3, 1);
+  auto [first, second] = accelerator.prepare(a, b);
+  const auto diverge = [&, &first = first, &second = second] {
+    auto joined = accelerator.join_uneven_inputs({first, second});
+    accelerator.backward((accelerator.is_main_process() ? first : second)(at::ones({1, 3})).sum());
+  };
+  CHECK_THROWS_WITH(diverge(), ContainsSubstring("ranks within join_uneven_inputs want different things") &&
+                                   ContainsSubstring("of model 0 and") && ContainsSubstring("of model 1"));
+}
+
+TEST_CASE("join_uneven_inputs takes models of this Accelerator only") {
+  Accelerator accelerator;
+  Accelerator other;
+  Net net;
+  auto model = other.prepare(net);
+  CHECK_THROWS_WITH(accelerator.join_uneven_inputs({model}),
+                    ContainsSubstring("that another Accelerator has prepared"));
+}
