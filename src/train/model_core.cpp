@@ -67,8 +67,9 @@ void ModelCore::before_forward() {
   buffers_are_stale_ = true;
 }
 
+// All ranks come here, also those that went around the handle's forward and do not know of stale buffers.
 void ModelCore::after_reduction() {
-  if (shares_buffers() && buffers_are_stale_) send_stale_buffers();
+  if (shares_buffers()) send_stale_buffers();
   check_replicas_at_times();
 }
 

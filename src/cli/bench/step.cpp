@@ -38,7 +38,7 @@ std::vector<Workload> selected(const Selection& selection) {
 }
 
 Result time_workload(Accelerator& accelerator, const Plan& plan, const Workload& workload) {
-  manual_seed(static_cast<std::uint64_t>(accelerator.process_index()) + 1);
+  set_seed(1, {.device_specific = true});
   const auto input = workload.make_input().to(accelerator.device());
   const auto target = workload.make_target().to(accelerator.device());
 
@@ -51,7 +51,7 @@ Result time_workload(Accelerator& accelerator, const Plan& plan, const Workload&
     bare_optimizer->zero_grad();
   };
 
-  const auto net = workload.make_net();
+  auto net = workload.make_net();
   const auto own_optimizer = make_optimizer(workload, *net);
   auto [model, optimizer] = accelerator.prepare(net, *own_optimizer);
   double ours_steps = 0;

@@ -46,6 +46,7 @@ class LazyCommunicator final : public comm::Communicator {
     }
     return inner_.allocate(elements, type).fill_(7);
   }
+  at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override { return allocate(elements, type); }
   std::unique_ptr<comm::Communicator> split(int color, int key) const override { return inner_.split(color, key); }
 
  private:
