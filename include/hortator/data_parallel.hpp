@@ -25,8 +25,8 @@ struct DistributedDataParallelOptions {
   /// none); unused on some, these count as zero. Without it such a parameter is an error that names it.
   bool find_unused_parameters = false;
   DDPCommunicationHookType comm_hook = DDPCommunicationHookType::no;
-  /// What a 16-bit type rounds off is added to the next pass's gradient instead of being lost. Needs comm_hook, and
-  /// memory for one more gradient a parameter.
+  /// What a rank's gradient loses when it is rounded to comm_hook's type is added to that of the next pass. (The
+  /// rounding of the average itself remains.) Takes memory for one more gradient a parameter.
   bool error_feedback = false;
   /// After every so many synchronised backward passes the ranks compare a hash of their parameters, and a rank that
   /// differs is named in an error together with its first parameter that does. 0: never.

@@ -140,6 +140,8 @@ TEST_CASE("from the second pass on, buckets start while backward goes on, in the
   for (int i = 0; i < 2; ++i)
     CHECK(step() == test::Log{"third", "all_reduce", "second", "all_reduce", "first", "all_reduce"});
   CHECK(reducer.buckets() == std::vector<std::vector<std::string>>{{"third"}, {"second"}, {"first"}});
+  second.requires_grad_(false);  // nobody waits for it
+  CHECK(step() == test::Log{"third", "all_reduce", "all_reduce", "first", "all_reduce"});
 }
 
 TEST_CASE("ranks on which gradients arrive in different orders agree on rank 0's buckets, once") {
