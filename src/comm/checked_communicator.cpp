@@ -28,6 +28,13 @@ Work CheckedCommunicator::broadcast(at::Tensor tensor, int root) {
   return inner_->broadcast(std::move(tensor), root);
 }
 
+Work CheckedCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) {
+  std::vector<std::string> shapes;
+  for (const auto& tensor : tensors) shapes.push_back(describe(tensor));
+  compare(text::concat("broadcast from ", root, " of ", text::join(shapes, "; ")));
+  return inner_->broadcast_all(std::move(tensors), root);
+}
+
 void CheckedCommunicator::barrier() {
   compare("barrier");
   inner_->barrier();

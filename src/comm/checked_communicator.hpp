@@ -21,6 +21,7 @@ class CheckedCommunicator final : public Communicator {
   Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;
   Work all_gather(at::Tensor output, const at::Tensor& input) override;
   Work broadcast(at::Tensor tensor, int root) override;
+  Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
   void barrier() override;
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override { return inner_->allocate(elements, type); }

@@ -1,12 +1,11 @@
 #include "comm/make_communicator.hpp"
 
 #include <cstdlib>
-#include <hortator/error.hpp>
 #include <string_view>
 
-#include "base/text.hpp"
 #include "comm/checked_communicator.hpp"
 #include "comm/mpi_communicator.hpp"
+#include "comm/nccl_backend.hpp"
 #include "comm/self_communicator.hpp"
 
 namespace hortator::comm {
@@ -15,10 +14,7 @@ namespace {
 std::unique_ptr<Communicator> make_unchecked(const mpi::Communicator& world, c10::Device device) {
   if (world.size() == 1) return std::make_unique<SelfCommunicator>(device);
   if (device.is_cpu()) return std::make_unique<MpiCommunicator>(mpi::Communicator::duplicate(world.get()));
-  throw UsageError(
-      {.what = text::concat("there is no communicator for tensors on ", device, " over ", world.size(), " ranks"),
-       .why = "this version carries CPU tensors only; MPI never touches device memory",
-       .hint = "set .cpu = true in the options, or run one rank only"});
+  return make_nccl_communicator(world, device, {});
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void unpack(const at::Tensor& packed, const at::Tensor& tensor) {
 }  // namespace
 
 Work MpiCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
-  check_operand(tensor, at::kCPU, "all_reduce", name());
+  check_result(tensor, at::kCPU, "all_reduce", name());
   check_reducible(tensor.scalar_type(), op);
   const auto data = packed(tensor, reduction_type(tensor.scalar_type()));
   const auto type = mpi_datatype(data.scalar_type());
@@ -53,7 +53,7 @@ Work MpiCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
 }
 
 Work MpiCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) {
-  check_operand(output, at::kCPU, "reduce_scatter", name());
+  check_result(output, at::kCPU, "reduce_scatter", name());
   check_operand(input, at::kCPU, "reduce_scatter", name());
   check_reducible(input.scalar_type(), op);
   check_parts(input, output, size(), "reduce_scatter");
@@ -80,7 +80,7 @@ Work MpiCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input,
 }
 
 Work MpiCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
-  check_operand(output, at::kCPU, "all_gather", name());
+  check_result(output, at::kCPU, "all_gather", name());
   check_operand(input, at::kCPU, "all_gather", name());
   check_parts(output, input, size(), "all_gather");
   const auto type = mpi_datatype(input.scalar_type());
@@ -101,11 +101,8 @@ Work MpiCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
 }
 
 Work MpiCommunicator::broadcast(at::Tensor tensor, int root) {
-  check_operand(tensor, at::kCPU, "broadcast", name());
-  if (root < 0 || root >= size()) {
-    throw UsageError({.what = text::concat("broadcast from rank ", root, " was asked for"),
-                      .why = text::concat("there are ranks 0 to ", size() - 1)});
-  }
+  check_result(tensor, at::kCPU, "broadcast", name());
+  check_root(root, size());
   const auto data = packed(tensor, tensor.scalar_type());
   broadcast_packed(data, root);
   unpack(data, tensor);

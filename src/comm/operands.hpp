@@ -14,8 +14,13 @@ namespace hortator::comm {
 std::string describe(const at::Tensor& tensor);
 
 /// Throws unless `tensor` is defined, dense, and on `device`.
-void check_operand(const at::Tensor& tensor, c10::DeviceType device, std::string_view operation,
-                   std::string_view backend);
+void check_operand(const at::Tensor& tensor, c10::Device device, std::string_view operation, std::string_view backend);
+
+/// The same of a tensor that the operation writes to, which autograd must not be watching: its history would be wrong.
+void check_result(const at::Tensor& tensor, c10::Device device, std::string_view operation, std::string_view backend);
+
+/// Throws unless `root` is one of so many ranks.
+void check_root(int root, int ranks);
 
 /// Throws where a mean of this type has no meaning: whole numbers and bool.
 void check_reducible(at::ScalarType type, ReduceOp op);

@@ -25,8 +25,8 @@ std::string describe_all(const torch::nn::Module& module) {
 void replicate(torch::nn::Module& module, comm::Communicator& communicator, const mpi::Communicator& host) {
   mpi::same_on_all(host, describe_all(module), "the model");
   const at::NoGradGuard no_grad;
-  for (const auto& tensor : module.parameters()) communicator.broadcast(tensor, 0).wait();
-  for (const auto& tensor : module.buffers()) communicator.broadcast(tensor, 0).wait();
+  communicator.broadcast_all(module.parameters(), 0).wait();
+  communicator.broadcast_all(module.buffers(), 0).wait();
 }
 
 }  // namespace hortator::train

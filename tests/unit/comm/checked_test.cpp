@@ -34,6 +34,10 @@ TEST_CASE("in debug mode ranks that call differently all get the same error, whi
   const auto types = error_of([&] { communicator->broadcast(at::ones({2}, last ? at::kDouble : at::kFloat), 0); });
   CHECK_THAT(types, ContainsSubstring("Double [2]"));
 
+  const auto lists =
+      error_of([&] { communicator->broadcast_all(std::vector<at::Tensor>(last ? 2 : 1, at::ones({3})), 0); });
+  CHECK_THAT(lists, ContainsSubstring("has 'broadcast from 0 of Float [3]; Float [3]'"));
+
   const auto verbs = error_of([&] {
     if (last) {
       communicator->barrier();
