@@ -45,11 +45,18 @@ TEST_CASE("a mean is NCCL's own, bool goes by its maximum and minimum") {
   CHECK(comm::nccl_reduction(at::kBFloat16, ReduceOp::sum).type == ncclBfloat16);
 }
 
-TEST_CASE("tensors elsewhere are refused") {
+TEST_CASE("unsuitable tensors are refused by name, before anything is sent") {
   const test::CleanMock mock;
   const auto communicator = test::make_nccl();
   CHECK_THROWS_WITH(communicator->all_reduce(at::empty({2}, at::kMeta), ReduceOp::sum),
                     ContainsSubstring("a tensor on meta"));
+  CHECK_THROWS_WITH(communicator->all_reduce(at::Tensor(), ReduceOp::sum), ContainsSubstring("undefined tensor"));
+  CHECK_THROWS_WITH(communicator->all_reduce(at::ones({2}, at::kInt), ReduceOp::mean),
+                    ContainsSubstring("mean of Int"));
+  CHECK_THROWS_WITH(communicator->all_gather(at::ones({5 * communicator->size()}), at::ones({2})),
+                    ContainsSubstring("all_gather got a whole of"));
+  CHECK_THROWS_WITH(communicator->broadcast_all({at::ones({2}), at::ones({2}).set_requires_grad(true)}, 0),
+                    ContainsSubstring("broadcast was to write to a tensor that requires a gradient"));
   CHECK_THROWS_WITH(communicator->broadcast(at::ones({2}), -1), ContainsSubstring("broadcast from rank -1"));
 }
 
