@@ -31,7 +31,10 @@ std::uint64_t mix(std::uint64_t seed, const at::Tensor* tensor_or_none) {
 std::uint64_t CheckedCommunicator::hash(const Call& call, std::uint64_t sequence) {
   auto hash = mix(base::hash(call.detail, base::hash(call.verb)), sequence);
   hash = mix(mix(hash, static_cast<std::uint64_t>(call.number.value_or(-1))), CallSite::current());
-  return mix(mix(hash, call.first), call.second);
+  hash = mix(mix(hash, call.first), call.second);
+  if (call.list == nullptr) return hash;
+  for (const auto& tensor : *call.list) hash = mix(hash, &tensor);
+  return hash;
 }
 
 std::string CheckedCommunicator::describe(const Call& call) {
@@ -39,7 +42,12 @@ std::string CheckedCommunicator::describe(const Call& call) {
   if (!call.detail.empty()) words += text::concat(" (", call.detail, ")");
   if (call.first) words += " of " + comm::describe(*call.first);
   if (call.second) words += " to " + comm::describe(*call.second);
-  if (call.number) words += text::concat(call.first ? " from rank " : " of elements: ", *call.number);
+  if (call.list) {
+    std::vector<std::string> tensors;
+    for (const auto& tensor : *call.list) tensors.push_back(comm::describe(tensor));
+    words += " of " + text::join(tensors);
+  }
+  if (call.number) words += text::concat(call.first || call.list ? " from rank " : " of elements: ", *call.number);
   const auto site = CallSite::describe_current();
   return site.empty() ? words : words + " at " + site;
 }
@@ -73,6 +81,11 @@ Work CheckedCommunicator::all_gather(at::Tensor output, const at::Tensor& input)
 Work CheckedCommunicator::broadcast(at::Tensor tensor, int root) {
   compare({.verb = "broadcast", .number = root, .first = &tensor});
   return inner_->broadcast(std::move(tensor), root);
+}
+
+Work CheckedCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) {
+  compare({.verb = "broadcast_all", .number = root, .list = &tensors});
+  return inner_->broadcast_all(std::move(tensors), root);
 }
 
 void CheckedCommunicator::barrier() {

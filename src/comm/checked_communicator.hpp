@@ -25,6 +25,7 @@ class CheckedCommunicator final : public Communicator {
   Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;
   Work all_gather(at::Tensor output, const at::Tensor& input) override;
   Work broadcast(at::Tensor tensor, int root) override;
+  Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
   void barrier() override;
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
@@ -38,6 +39,7 @@ class CheckedCommunicator final : public Communicator {
     std::optional<std::int64_t> number = {};  ///< the root, or how many elements
     const at::Tensor* first = nullptr;
     const at::Tensor* second = nullptr;
+    const std::vector<at::Tensor>* list = nullptr;
   };
   void compare(const Call& call) const;
   static std::uint64_t hash(const Call& call, std::uint64_t sequence);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "comm/reduce_op.hpp"
 #include "comm/work.hpp"
@@ -28,6 +29,11 @@ class Communicator {
   /// `output` becomes the inputs of all ranks along dimension 0, in rank order.
   virtual Work all_gather(at::Tensor output, const at::Tensor& input) = 0;
   virtual Work broadcast(at::Tensor tensor, int root) = 0;
+  /// The same for each of them, all under way together where the back end can.
+  virtual Work broadcast_all(std::vector<at::Tensor> tensors, int root) {
+    for (auto& tensor : tensors) broadcast(std::move(tensor), root).wait();
+    return {};
+  }
   virtual void barrier() = 0;
 
   /// Memory in which this back end works fastest (no copy in, no copy out). Zeroed. @collective

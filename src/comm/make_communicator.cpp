@@ -1,15 +1,16 @@
 #include "comm/make_communicator.hpp"
 
 #include <cstdlib>
-#include <hortator/error.hpp>
+#include <stdexcept>
 #include <string_view>
 
-#include "base/text.hpp"
 #include "comm/backend.hpp"
 #include "comm/checked_communicator.hpp"
 #include "comm/mpi_communicator.hpp"
+#include "comm/nccl_backend.hpp"
 #include "comm/node_communicator.hpp"
 #include "comm/self_communicator.hpp"
+#include "device/cuda.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/variables.hpp"
@@ -23,6 +24,7 @@ Backend choose(const mpi::Communicator& world, c10::Device device) {
   mpi::all_or_none(world, [&] {
     backend = choose_backend({.asked = runtime::process_variables()("HORTATOR_COMMUNICATOR"),
                               .on_cuda = device.is_cuda(),
+                              .has_nccl = device::is_built(),
                               .ranks = world.size(),
                               .largest_node = largest_node});
   });
@@ -39,12 +41,9 @@ std::unique_ptr<Communicator> make_unchecked(const mpi::Communicator& world, c10
     case Backend::node:
       return std::make_unique<NodeCommunicator>(mpi::Communicator::duplicate(world.get()));
     case Backend::nccl:
-      break;
+      return make_nccl_communicator(world, device, {});
   }
-  throw UsageError(
-      {.what = text::concat("there is no communicator for tensors on ", device, " over ", world.size(), " ranks"),
-       .why = "this version carries CPU tensors only; MPI never touches device memory",
-       .hint = "set .cpu = true in the options, or run one rank only"});
+  throw std::logic_error("a back end without a case");
 }
 
 }  // namespace

@@ -38,8 +38,7 @@ void unpack(const at::Tensor& packed, const at::Tensor& tensor) {
 }  // namespace
 
 Work MpiCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
-  check_operand(tensor, at::kCPU, "all_reduce", name());
-  check_in_place(tensor, "all_reduce");
+  check_result(tensor, at::kCPU, "all_reduce", name());
   check_reducible(tensor.scalar_type(), op);
   const auto data = packed(tensor, reduction_type(tensor.scalar_type()));
   const auto type = mpi_datatype(data.scalar_type());
@@ -54,8 +53,7 @@ Work MpiCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
 }
 
 Work MpiCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) {
-  check_operand(output, at::kCPU, "reduce_scatter", name());
-  check_in_place(output, "reduce_scatter");
+  check_result(output, at::kCPU, "reduce_scatter", name());
   check_operand(input, at::kCPU, "reduce_scatter", name());
   check_reducible(input.scalar_type(), op);
   check_parts(input, output, size(), "reduce_scatter");
@@ -82,8 +80,7 @@ Work MpiCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input,
 }
 
 Work MpiCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
-  check_operand(output, at::kCPU, "all_gather", name());
-  check_in_place(output, "all_gather");
+  check_result(output, at::kCPU, "all_gather", name());
   check_operand(input, at::kCPU, "all_gather", name());
   check_parts(output, input, size(), "all_gather");
   const auto type = mpi_datatype(input.scalar_type());
@@ -104,8 +101,7 @@ Work MpiCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
 }
 
 Work MpiCommunicator::broadcast(at::Tensor tensor, int root) {
-  check_operand(tensor, at::kCPU, "broadcast", name());
-  check_in_place(tensor, "broadcast");
+  check_result(tensor, at::kCPU, "broadcast", name());
   check_root(root, size());
   const auto data = packed(tensor, tensor.scalar_type());
   broadcast_packed(data, root);

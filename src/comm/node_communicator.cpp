@@ -32,8 +32,7 @@ NodeCommunicator::~NodeCommunicator() {
 
 Work NodeCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
   return start([&]() -> Operation {
-    check_operand(tensor, at::kCPU, "all_reduce", name());
-    check_in_place(tensor, "all_reduce");
+    check_result(tensor, at::kCPU, "all_reduce", name());
     check_reducible(tensor.scalar_type(), op);
     auto packed = tensor.detach().contiguous();
     return {.verb = Verb::all_reduce, .op = op, .output = packed, .input = packed, .target = tensor.detach()};
@@ -42,9 +41,8 @@ Work NodeCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
 
 Work NodeCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) {
   return start([&]() -> Operation {
-    check_operand(output, at::kCPU, "reduce_scatter", name());
+    check_result(output, at::kCPU, "reduce_scatter", name());
     check_operand(input, at::kCPU, "reduce_scatter", name());
-    check_in_place(output, "reduce_scatter");
     check_reducible(input.scalar_type(), op);
     check_parts(input, output, size(), "reduce_scatter");
     return {.verb = Verb::reduce_scatter,
@@ -57,9 +55,8 @@ Work NodeCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input
 
 Work NodeCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
   return start([&]() -> Operation {
-    check_operand(output, at::kCPU, "all_gather", name());
+    check_result(output, at::kCPU, "all_gather", name());
     check_operand(input, at::kCPU, "all_gather", name());
-    check_in_place(output, "all_gather");
     check_parts(output, input, size(), "all_gather");
     return {.verb = Verb::all_gather,
             .output = output.is_contiguous() ? output.detach() : at::empty(output.sizes(), output.options()),
@@ -70,8 +67,7 @@ Work NodeCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
 
 Work NodeCommunicator::broadcast(at::Tensor tensor, int root) {
   return start([&]() -> Operation {
-    check_operand(tensor, at::kCPU, "broadcast", name());
-    check_in_place(tensor, "broadcast");
+    check_result(tensor, at::kCPU, "broadcast", name());
     check_root(root, size());
     auto packed = tensor.detach().contiguous();
     return {.verb = Verb::broadcast, .root = root, .output = packed, .input = packed, .target = tensor.detach()};

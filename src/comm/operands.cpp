@@ -1,6 +1,6 @@
 #include "comm/operands.hpp"
 
-#include <ATen/core/grad_mode.h>
+#include <c10/core/GradMode.h>
 
 #include <hortator/error.hpp>
 
@@ -13,8 +13,7 @@ std::string describe(const at::Tensor& tensor) {
   return text::concat(tensor.scalar_type(), " [", text::join(tensor.sizes()), "]");
 }
 
-void check_operand(const at::Tensor& tensor, c10::DeviceType device, std::string_view operation,
-                   std::string_view backend) {
+void check_operand(const at::Tensor& tensor, c10::Device device, std::string_view operation, std::string_view backend) {
   const auto refuse = [&](const std::string& what, const std::string& hint) {
     throw UsageError({.what = text::concat(operation, " got ", what),
                       .why = text::concat("the ", backend, " communicator cannot carry it"),
@@ -24,10 +23,25 @@ void check_operand(const at::Tensor& tensor, c10::DeviceType device, std::string
     refuse("an undefined tensor", "pass a tensor on every rank, an empty one where there is nothing");
   if (tensor.layout() != at::kStrided)
     refuse(text::concat("a tensor of layout ", tensor.layout()), "make it dense first");
-  if (tensor.device().type() != device) {
+  if (tensor.device() != device) {
     refuse(text::concat("a tensor on ", tensor.device(), ": ", describe(tensor)),
            text::concat("move it to ", device, " first"));
   }
+}
+
+void check_result(const at::Tensor& tensor, c10::Device device, std::string_view operation, std::string_view backend) {
+  check_operand(tensor, device, operation, backend);
+  if (!tensor.requires_grad() || !c10::GradMode::is_enabled()) return;
+  throw UsageError(
+      {.what = text::concat(operation, " was to write to a tensor that requires a gradient: ", describe(tensor)),
+       .why = "autograd does not see what other ranks do to it",
+       .hint = "pass tensor.detach(), or call it under torch::NoGradGuard"});
+}
+
+void check_root(int root, int ranks) {
+  if (root >= 0 && root < ranks) return;
+  throw UsageError({.what = text::concat("broadcast from rank ", root, " was asked for"),
+                    .why = text::concat("there are ranks 0 to ", ranks - 1)});
 }
 
 void check_reducible(at::ScalarType type, ReduceOp op) {
@@ -41,19 +55,6 @@ void check_reducible(at::ScalarType type, ReduceOp op) {
                       .why = "complex numbers have no order",
                       .hint = "reduce their absolute values"});
   }
-}
-
-void check_in_place(const at::Tensor& tensor, std::string_view operation) {
-  if (!tensor.requires_grad() || !at::GradMode::is_enabled()) return;
-  throw UsageError({.what = text::concat(operation, " got a tensor that requires gradients: ", describe(tensor)),
-                    .why = "it is written in place, which the backward pass would not know",
-                    .hint = "pass tensor.detach(), or use torch::NoGradGuard"});
-}
-
-void check_root(int root, int ranks) {
-  if (root >= 0 && root < ranks) return;
-  throw UsageError({.what = text::concat("broadcast from rank ", root, " was asked for"),
-                    .why = text::concat("there are ranks 0 to ", ranks - 1)});
 }
 
 void check_parts(const at::Tensor& whole, const at::Tensor& part, int parts, std::string_view operation) {

@@ -14,13 +14,12 @@ namespace hortator::comm {
 std::string describe(const at::Tensor& tensor);
 
 /// Throws unless `tensor` is defined, dense, and on `device`.
-void check_operand(const at::Tensor& tensor, c10::DeviceType device, std::string_view operation,
-                   std::string_view backend);
+void check_operand(const at::Tensor& tensor, c10::Device device, std::string_view operation, std::string_view backend);
 
-/// Throws where autograd would not know that `tensor` is written.
-void check_in_place(const at::Tensor& tensor, std::string_view operation);
+/// The same of a tensor that the operation writes to, which autograd must not be watching: its history would be wrong.
+void check_result(const at::Tensor& tensor, c10::Device device, std::string_view operation, std::string_view backend);
 
-/// Throws unless `root` is a rank.
+/// Throws unless `root` is one of so many ranks.
 void check_root(int root, int ranks);
 
 /// Throws where the operation has no meaning for this type: a mean of whole numbers, the largest of complex ones.

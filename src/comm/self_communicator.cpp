@@ -10,14 +10,14 @@
 namespace hortator::comm {
 
 Work SelfCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
-  check_operand(tensor, tensor.defined() ? tensor.device().type() : at::kCPU, "all_reduce", name());
-  check_in_place(tensor, "all_reduce");
+  check_result(tensor, tensor.defined() ? tensor.device() : at::kCPU, "all_reduce", name());
   check_reducible(tensor.scalar_type(), op);
   return {};
 }
 
 Work SelfCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) {
-  check_operand(input, output.device().type(), "reduce_scatter", name());
+  check_result(output, output.defined() ? output.device() : at::kCPU, "reduce_scatter", name());
+  check_operand(input, output.device(), "reduce_scatter", name());
   check_reducible(input.scalar_type(), op);
   check_parts(input, output, 1, "reduce_scatter");
   output.copy_(input.reshape(output.sizes()));
@@ -25,16 +25,16 @@ Work SelfCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input
 }
 
 Work SelfCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
-  check_operand(input, output.device().type(), "all_gather", name());
+  check_result(output, output.defined() ? output.device() : at::kCPU, "all_gather", name());
+  check_operand(input, output.device(), "all_gather", name());
   check_parts(output, input, 1, "all_gather");
   output.copy_(input.reshape(output.sizes()));
   return {};
 }
 
 Work SelfCommunicator::broadcast(at::Tensor tensor, int root) {
-  check_operand(tensor, tensor.defined() ? tensor.device().type() : at::kCPU, "broadcast", name());
-  check_in_place(tensor, "broadcast");
-  check_root(root, 1);
+  check_result(tensor, tensor.defined() ? tensor.device() : at::kCPU, "broadcast", name());
+  check_root(root, size());
   return {};
 }
 

@@ -26,12 +26,12 @@ void replicate(torch::nn::Module& module, comm::Communicator& communicator, cons
   mpi::same_on_all(host, describe_all(module), "the model");
   broadcast_parameters(module, communicator, 0);
   const at::NoGradGuard no_grad;
-  for (const auto& tensor : module.buffers()) communicator.broadcast(tensor, 0).wait();
+  communicator.broadcast_all(module.buffers(), 0).wait();
 }
 
 void broadcast_parameters(const torch::nn::Module& module, comm::Communicator& communicator, int root) {
   const at::NoGradGuard no_grad;
-  for (const auto& tensor : module.parameters()) communicator.broadcast(tensor, root).wait();
+  communicator.broadcast_all(module.parameters(), root).wait();
 }
 
 }  // namespace hortator::train

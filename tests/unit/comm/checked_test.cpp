@@ -58,6 +58,10 @@ TEST_CASE("in debug mode ranks that call differently all get the same table, wha
         error_of([&] { communicator->all_reduce(last ? at::Tensor() : at::ones({3}), ReduceOp::sum); });
     CHECK_THAT(undefined, ContainsSubstring(odd + "all_reduce (sum) of undefined tensor"));
 
+    const auto lists =
+        error_of([&] { communicator->broadcast_all(std::vector<at::Tensor>(last ? 2 : 1, at::ones({3})), 0); });
+    CHECK_THAT(lists, ContainsSubstring(odd + "broadcast_all of Float [3], Float [3] from rank 0"));
+
     auto fine = at::ones({2});
     communicator->all_reduce(fine, ReduceOp::sum).wait();
     CHECK(fine[0].item<int>() == communicator->size());

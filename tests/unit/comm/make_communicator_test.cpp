@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <hortator/error.hpp>
 
+#include "device/cuda.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -14,8 +15,11 @@ TEST_CASE("CPU tensors travel through the node's memory, devices of several rank
   if (world.size() == 1) {
     CHECK(comm::make_communicator(world, cuda, comm::Checks::off)->name() == "self");
   } else {
+    // With CUDA it depends on the machine: its tests are in nccl/.
+    if (device::is_built()) return;
     CHECK_THROWS_WITH(comm::make_communicator(world, cuda, comm::Checks::off),
-                      ContainsSubstring("there is no communicator for tensors on cuda:0"));
+                      ContainsSubstring("asked for nccl in a build without it, for tensors on cuda:0") &&
+                          ContainsSubstring("HORTATOR_WITH_CUDA=ON"));
   }
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("a tensor that one rank cannot send is an error on all, with that rank
   check(at::Tensor(), "broadcast got an undefined tensor");
   check(at::empty({3}, at::kMeta), "a tensor on meta");
   check(at::ones({3}).to_sparse(), "a tensor of layout Sparse");
-  check(at::ones({3}).requires_grad_(), "requires gradients");
+  check(at::ones({3}).requires_grad_(), "requires a gradient");
 }
 
 TEST_CASE("an earlier collective's error does not take a later one's result") {

@@ -15,6 +15,14 @@ TEST_CASE("unsuitable tensors are refused by name, before anything is sent") {
     CHECK_THROWS_WITH(communicator->all_reduce(at::ones({2}).to_sparse(), ReduceOp::sum), ContainsSubstring("layout"));
     CHECK_THROWS_WITH(communicator->all_reduce(at::ones({2}, at::kInt), ReduceOp::mean),
                       ContainsSubstring("mean of Int"));
+    const auto watched = at::ones({2}).set_requires_grad(true);
+    CHECK_THROWS_WITH(communicator->all_reduce(watched, ReduceOp::sum),
+                      ContainsSubstring("all_reduce was to write to a tensor that requires a gradient: Float [2]"));
+    CHECK_THROWS_WITH(communicator->broadcast(watched, 0), ContainsSubstring("requires a gradient"));
+    {
+      const at::NoGradGuard no_grad;
+      communicator->broadcast(watched, 0).wait();
+    }
     CHECK_THROWS_WITH(communicator->all_gather(at::ones({5 * communicator->size()}), at::ones({2})),
                       ContainsSubstring("all_gather got a whole of"));
     CHECK_THROWS_WITH(

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <nccl.h>
+
+#include <chrono>
+#include <functional>
+#include <hortator/error.hpp>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "device/stream.hpp"
+
+namespace hortator::comm {
+
+/// The one order in which all NCCL communicators of a process work on its device.
+///
+/// What it guarantees: at any moment one thread at most is inside NCCL, so an abort never meets a call; operations of
+/// all communicators go to one stream, so the device does them one after another in the order in which they were
+/// issued, and two communicators can never wait for each other on the device. What it cannot: make threads of one rank
+/// issue in the order of the other ranks. All ranks call the verbs of all their communicators in the same order, as for
+/// one.
+///
+/// NCCL's own errors come late: a thread asks for them ten times a second, so that a rank which sits waiting for its
+/// device learns of a peer's end too. Any error aborts all communicators of the process, since data of one is of no use
+/// without the others', and one left behind on the device would hold up the abort.
+class NcclOrder {
+ public:
+  /// A communicator. Null once it was aborted, and then it has a failure.
+  struct Member {
+    std::chrono::milliseconds patience;
+    ncclComm_t comm = nullptr;
+    std::optional<Problem> failure = {};
+  };
+
+  /// Of the process, while anybody holds it. Throws for a second device: a rank has one.
+  static std::shared_ptr<NcclOrder> of(int device);
+
+  explicit NcclOrder(int device);
+  NcclOrder(const NcclOrder&) = delete;
+  NcclOrder& operator=(const NcclOrder&) = delete;
+
+  const device::Stream& stream() const { return stream_; }
+
+  /// From now on `member` is asked for errors and aborted with the others.
+  void join(Member& member);
+  /// Waits for what is under way and ends the communicator. While an exception is on its way out it is aborted instead:
+  /// its peers may never come.
+  void leave(Member& member) noexcept;
+
+  /// Lets `calls` call NCCL for `member`, and returns when NCCL has taken them over, which may be long before the
+  /// device has done them. Throws after an abort if it fails, or takes longer than the member's patience.
+  void run(Member& member, std::string_view operation, const std::function<ncclResult_t()>& calls);
+  /// Throws what has gone wrong with `member` until now.
+  void check(Member& member);
+  /// Lets `calls` call NCCL for no communicator.
+  void run_alone(const std::function<void()>& calls);
+
+ private:
+  void watch(const std::stop_token& stop);
+  bool finish(ncclComm_t comm, std::chrono::milliseconds patience);
+  void abort_all(const Problem& problem);
+
+  int device_;
+  device::Stream stream_;
+  std::mutex mutex_;
+  std::vector<Member*> members_;
+  std::jthread watcher_;  // last: it uses all the others
+};
+
+}  // namespace hortator::comm

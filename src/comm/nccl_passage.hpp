@@ -1,0 +1,45 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/StreamGuard.h>
+
+#include <memory>
+#include <vector>
+
+#include "comm/nccl_handle.hpp"
+#include "comm/work.hpp"
+
+namespace hortator::comm {
+
+/// One operation's way through the communication stream: from here to the end of the scope, what this thread gives the
+/// device goes there, after all that the current stream was given before.
+class NcclPassage {
+ public:
+  explicit NcclPassage(std::shared_ptr<NcclHandle> handle)
+      : handle_(std::move(handle)), guard_((handle_->order()->stream().follow_current(), stream().get())) {}
+
+  /// `tensor` as NCCL wants it, without gaps and in this type: itself, or a copy that belongs to the stream, which
+  /// takes its memory back in its own order.
+  static at::Tensor packed(const at::Tensor& tensor, at::ScalarType type) {
+    return tensor.detach().contiguous().to(type);
+  }
+  static void unpack(const at::Tensor& packed, const at::Tensor& tensor) {
+    if (packed.data_ptr() != tensor.data_ptr()) tensor.detach().copy_(packed.view(tensor.sizes()));
+  }
+
+  /// The operation under way: `tensors` are kept until it is waited for.
+  Work work(std::vector<at::Tensor> tensors) const {
+    return Work([handle = handle_, end = std::make_shared<device::Event>(stream().mark()), kept = std::move(tensors)] {
+      handle->check();
+      end->hold_current_stream();
+    });
+  }
+
+ private:
+  const device::Stream& stream() const { return handle_->order()->stream(); }
+
+  std::shared_ptr<NcclHandle> handle_;
+  c10::StreamGuard guard_;
+};
+
+}  // namespace hortator::comm

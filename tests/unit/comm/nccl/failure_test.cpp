@@ -1,0 +1,120 @@
+// An error on one communicator ends all of the process, and nobody waits for ever.
+#include <chrono>
+#include <thread>
+
+#include "backends.hpp"
+#include "comm/work.hpp"
+
+using namespace hortator;
+using namespace std::chrono_literals;
+using comm::ReduceOp;
+
+namespace {
+
+bool becomes(const std::function<bool()>& true_at_last) {
+  const auto deadline = std::chrono::steady_clock::now() + 5s;
+  while (!true_at_last()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(5ms);
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("an error that comes late: wait() throws it, all communicators are aborted and stay so, new ones work") {
+  const test::CleanMock mock;
+  {
+    const auto whole = test::make_nccl();
+    const auto part = whole->split(0, whole->rank());
+    const auto kept = part->allocate(4, at::kFloat);
+    auto tensor = at::ones({2});
+    auto work = whole->all_reduce(tensor, ReduceOp::sum);
+    test::mock_nccl().async_error = ncclRemoteError;
+    CHECK_THROWS_WITH(work.wait(), ContainsSubstring("remote process exited") &&
+                                       ContainsSubstring("the mock's last words") &&
+                                       ContainsSubstring("NCCL_DEBUG=WARN"));
+    CHECK(test::mock_nccl().aborted == 2);
+    test::mock_nccl().async_error = ncclSuccess;
+    CHECK_THROWS_WITH(part->broadcast(tensor, 0), ContainsSubstring("remote process exited"));
+    CHECK_THROWS_WITH(part->barrier(), ContainsSubstring("remote process exited"));
+    CHECK_THROWS_WITH(whole->split(0, 0), ContainsSubstring("remote process exited"));
+    CHECK_THROWS_WITH(whole->allocate(2, at::kFloat), ContainsSubstring("remote process exited"));
+    CHECK(test::mock_nccl().aborted == 2);
+  }
+  CHECK(test::mock_nccl().destroyed == 0);
+  CHECK(test::mock_nccl().memory_blocks == 0);
+
+  const auto anew = test::make_nccl();
+  auto tensor = at::ones({2});
+  anew->all_reduce(tensor, ReduceOp::sum).wait();
+  CHECK(tensor[0].item<int>() == anew->size());
+}
+
+TEST_CASE("errors are found while nobody calls: a rank that waits for its device is let go") {
+  const test::CleanMock mock;
+  const auto communicator = test::make_nccl();
+  const auto part = communicator->split(0, communicator->rank());
+  test::mock_nccl().async_error = ncclRemoteError;
+  CHECK(becomes([] { return test::mock_nccl().aborted == 2; }));
+  auto tensor = at::ones({2});
+  CHECK_THROWS_WITH(communicator->all_reduce(tensor, ReduceOp::sum), ContainsSubstring("remote process exited"));
+}
+
+TEST_CASE("a barrier ends with the error too") {
+  const test::CleanMock mock;
+  const auto communicator = test::make_nccl();
+  test::host_device().is_stuck = true;
+  std::thread peer_dies([] {
+    std::this_thread::sleep_for(50ms);
+    test::mock_nccl().async_error = ncclRemoteError;
+  });
+  CHECK_THROWS_WITH(communicator->barrier(), ContainsSubstring("remote process exited"));
+  peer_dies.join();
+  test::host_device().is_stuck = false;
+}
+
+TEST_CASE("an abort that never comes back is left behind") {
+  const test::CleanMock mock;
+  const auto communicator = test::make_nccl(200ms);
+  test::mock_nccl().abort_hangs = true;
+  test::mock_nccl().async_error = ncclRemoteError;
+  auto tensor = at::ones({2});
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK_THROWS_AS(communicator->all_reduce(tensor, ReduceOp::sum), Error);
+  CHECK(std::chrono::steady_clock::now() - begin < 1500ms);
+  std::this_thread::sleep_for(2s);  // the mock's abort ends after all
+}
+
+TEST_CASE("ranks that call differently end with an error, not in a hang") {
+  const auto communicator = test::make_nccl(300ms);
+  if (communicator->size() == 1) return;
+  test::reset_mock_nccl();
+  auto tensor = at::ones({communicator->rank() == 0 ? 3 : 4});
+  CHECK_THROWS_AS(communicator->all_reduce(tensor, ReduceOp::sum), Error);
+  CHECK(test::mock_nccl().violations.size() == 1);
+  CHECK(test::mock_nccl().aborted == 1);
+  test::reset_mock_nccl();
+}
+
+TEST_CASE("while an exception is on its way out a communicator is aborted: its peers may never come") {
+  const test::CleanMock mock;
+  try {
+    const auto communicator = test::make_nccl();
+    const auto memory = communicator->allocate(4, at::kFloat);
+    throw std::runtime_error("of the program");
+  } catch (const std::runtime_error&) {
+  }
+  CHECK(test::mock_nccl().aborted == 1);
+  CHECK(test::mock_nccl().destroyed == 0);
+}
+
+TEST_CASE("a device that never ends: its communicator is aborted when it goes") {
+  const test::CleanMock mock;
+  {
+    const auto communicator = test::make_nccl(200ms);
+    test::host_device().is_stuck = true;
+  }
+  test::host_device().is_stuck = false;
+  CHECK(test::mock_nccl().aborted == 1);
+}

@@ -1,0 +1,60 @@
+// From the current stream to NCCL's and back: who waits for whom, and that no thread does.
+#include "backends.hpp"
+
+using namespace hortator;
+using Trace = std::vector<std::string>;
+
+namespace {
+
+const std::string follow = "nccl's stream follows the current one";
+const std::string mark = "mark";
+const std::string hold = "the current stream waits for the mark";
+
+}  // namespace
+
+TEST_CASE("an operation runs after what the current stream was given, which waits for it in wait() only") {
+  const test::CleanMock mock;
+  const auto communicator = test::make_nccl();
+  const int n = communicator->size();
+  struct Case {
+    std::string verb;
+    std::function<comm::Work()> call;
+  };
+  auto whole = at::ones({2 * n});
+  auto part = at::ones({2});
+  const std::vector<Case> cases = {
+      {"ncclAllReduce", [&] { return communicator->all_reduce(part, comm::ReduceOp::sum); }},
+      {"ncclReduceScatter", [&] { return communicator->reduce_scatter(part, whole, comm::ReduceOp::sum); }},
+      {"ncclAllGather", [&] { return communicator->all_gather(whole, part); }},
+      {"ncclBroadcast", [&] { return communicator->broadcast(part, 0); }},
+  };
+  for (const auto& [verb, call] : cases) {
+    test::trace().clear();
+    auto work = call();
+    CHECK(test::trace() == Trace{follow, verb, mark});
+    work.wait();
+    CHECK(test::trace() == Trace{follow, verb, mark, hold});
+    work.wait();
+    CHECK(test::trace().size() == 4);
+  }
+}
+
+TEST_CASE("a device that has stuck holds nobody up but those who wait for it") {
+  const test::CleanMock mock;
+  const auto communicator = test::make_nccl(std::chrono::milliseconds(300));
+  test::host_device().is_stuck = true;
+  auto tensor = at::ones({2});
+  communicator->all_reduce(tensor, comm::ReduceOp::sum).wait();
+  CHECK(tensor[0].item<int>() == communicator->size());
+  test::host_device().is_stuck = false;
+}
+
+TEST_CASE("a tensor lives until its operation is waited for") {
+  const test::CleanMock mock;
+  const auto communicator = test::make_nccl();
+  auto tensor = at::ones({2});
+  auto work = communicator->all_reduce(tensor, comm::ReduceOp::sum);
+  CHECK(tensor.use_count() == 2);
+  work.wait();
+  CHECK(tensor.use_count() == 1);
+}

@@ -1,0 +1,53 @@
+#include "host_device.hpp"
+
+#include <unistd.h>
+
+#include "base/text.hpp"
+#include "device/cuda.hpp"
+#include "device/device_files.hpp"
+#include "device/stream.hpp"
+
+namespace hortator::test {
+
+std::vector<std::string>& trace() {
+  static std::vector<std::string> lines;
+  return lines;
+}
+
+HostDevice& host_device() {
+  static HostDevice device{.uuid = text::concat("HOST-", getpid())};
+  return device;
+}
+
+}  // namespace hortator::test
+
+namespace hortator::device {
+namespace {
+
+int the_stream = 0;
+int an_event = 0;
+
+}  // namespace
+
+bool is_built() { return true; }
+int visible_device_count() { return 1; }
+std::string name(int) { return test::host_device().name; }
+std::string uuid(int) { return test::host_device().uuid; }
+void set_current(int) {}
+int openable_devices(const std::filesystem::path&) { return 0; }
+
+Stream::Stream(int) : stream_(c10::Stream::DEFAULT, c10::kCPU) {}
+void* Stream::native() const { return &the_stream; }
+void Stream::follow_current() const { test::trace().emplace_back("nccl's stream follows the current one"); }
+Event Stream::mark() const {
+  test::trace().emplace_back("mark");
+  return Event(&an_event);
+}
+
+Event::~Event() = default;
+bool Event::is_reached() const { return !test::host_device().is_stuck; }
+void Event::hold_current_stream() const { test::trace().emplace_back("the current stream waits for the mark"); }
+
+void wait_until_idle(int) { test::trace().emplace_back("the device is idle"); }
+
+}  // namespace hortator::device

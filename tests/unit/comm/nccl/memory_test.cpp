@@ -1,0 +1,62 @@
+#include "backends.hpp"
+#include "mpi/collectives.hpp"
+
+using namespace hortator;
+
+TEST_CASE("allocated memory is NCCL's own, registered, and goes with its last view") {
+  const test::CleanMock mock;
+  const auto communicator = test::make_nccl();
+  {
+    auto memory = communicator->allocate(6, at::kFloat);
+    CHECK(memory.sizes() == at::IntArrayRef{6});
+    CHECK(memory.scalar_type() == at::kFloat);
+    CHECK(test::mock_nccl().memory_blocks == 1);
+    CHECK(test::mock_nccl().registrations == 1);
+    memory.fill_(1);
+    communicator->all_reduce(memory, comm::ReduceOp::sum).wait();
+    const auto view = memory.narrow(0, 2, 2);
+    memory.reset();
+    CHECK(test::mock_nccl().memory_blocks == 1);
+    CHECK(view[0].item<int>() == communicator->size());
+    test::trace().clear();
+  }
+  CHECK(test::trace() == std::vector<std::string>{"the device is idle"});
+  CHECK(test::mock_nccl().memory_blocks == 0);
+  CHECK(test::mock_nccl().registrations == 0);
+  CHECK(communicator->allocate(0, at::kHalf).numel() == 0);
+}
+
+TEST_CASE("memory outlives its communicator") {
+  const test::CleanMock mock;
+  auto communicator = test::make_nccl();
+  auto memory = communicator->allocate(4, at::kLong);
+  communicator.reset();
+  CHECK(test::mock_nccl().registrations == 0);
+  CHECK(test::mock_nccl().memory_blocks == 1);
+  memory.fill_(7);
+  CHECK(memory.sum().item<int>() == 28);
+  memory.reset();
+  CHECK(test::mock_nccl().memory_blocks == 0);
+}
+
+TEST_CASE("memory that one rank cannot have is an error on all") {
+  const test::CleanMock mock;
+  const auto communicator = test::make_nccl();
+  const int last = communicator->size() - 1;
+  if (communicator->rank() == last) test::mock_nccl().memory_error = ncclUnhandledCudaError;
+  CHECK_THROWS_WITH(communicator->allocate(4, at::kFloat), ContainsSubstring("NCCL failed in ncclMemAlloc"));
+  CHECK(test::mock_nccl().memory_blocks == 0);
+  test::mock_nccl().memory_error = ncclSuccess;
+  CHECK(communicator->allocate(2, at::kFloat).numel() == 2);  // less may fit
+}
+
+TEST_CASE("the mock sees registered memory on some ranks only") {
+  const auto communicator = test::make_nccl();
+  if (communicator->size() == 1) return;
+  test::reset_mock_nccl();
+  auto memory = communicator->allocate(4, at::kFloat).fill_(1);
+  if (communicator->rank() == 0) memory = at::ones({4});
+  CHECK_THROWS_AS(communicator->all_reduce(memory, comm::ReduceOp::sum), Error);
+  CHECK_FALSE(test::mock_nccl().violations.empty());
+  test::reset_mock_nccl();
+}

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <nccl.h>
+
+#include <string>
+#include <vector>
+
+/// A stand-in for libnccl: the entry points that we use, in host memory, between the ranks of MPI_COMM_WORLD. It
+/// behaves as NCCL does without blocking: a call starts something, and asking for errors moves it on. What NCCL would
+/// answer with a hang, a crash or wrong numbers is written down as a violation.
+namespace hortator::test {
+
+struct MockNccl {
+  // What the test wants of it.
+  int version = NCCL_VERSION_CODE;
+  int polls = 2;                           ///< so often each call is still in progress
+  ncclResult_t async_error = ncclSuccess;  ///< what asking for errors finds from now on
+  ncclResult_t memory_error = ncclSuccess;
+  bool abort_hangs = false;
+
+  // What has happened.
+  std::vector<std::string> violations = {};
+  int aborted = 0;
+  int destroyed = 0;
+  int groups = 0;         ///< that held more than one operation
+  int memory_blocks = 0;  ///< allocated and not yet freed
+  int registrations = 0;
+  std::vector<int> id_makers = {};  ///< of the last communicator, by rank in MPI_COMM_WORLD
+};
+
+MockNccl& mock_nccl();
+
+/// Between tests: nothing injected, nothing written down. @collective
+void reset_mock_nccl();
+
+}  // namespace hortator::test

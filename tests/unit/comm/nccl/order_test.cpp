@@ -1,0 +1,53 @@
+// One order for all communicators of a device.
+#include <thread>
+
+#include "backends.hpp"
+
+using namespace hortator;
+
+TEST_CASE("threads never meet in NCCL") {
+  const test::CleanMock mock;
+  // Alone in its part, a rank needs no other to keep its threads' order.
+  const auto whole = test::make_nccl();
+  const auto first = whole->split(whole->rank(), 0);
+  const auto second = whole->split(whole->rank(), 0);
+  test::mock_nccl().polls = 20;  // stays in each call for a while
+  const auto work = [](comm::Communicator& communicator) {
+    for (int i = 0; i < 20; ++i) {
+      auto tensor = at::ones({8});
+      communicator.all_reduce(tensor, comm::ReduceOp::sum).wait();
+    }
+  };
+  std::thread other([&] { work(*second); });
+  work(*first);
+  other.join();
+}
+
+TEST_CASE("operations of two communicators in one order, waited for in another") {
+  const test::CleanMock mock;
+  const auto whole = test::make_nccl();
+  const auto part = whole->split(whole->rank() % 2, whole->rank());
+  for (int i = 0; i < 5; ++i) {
+    auto a = at::ones({3});
+    auto b = at::ones({3});
+    auto in_whole = whole->all_reduce(a, comm::ReduceOp::sum);
+    auto in_part = part->all_reduce(b, comm::ReduceOp::sum);
+    in_part.wait();
+    in_whole.wait();
+    CHECK(a[0].item<int>() == whole->size());
+    CHECK(b[0].item<int>() == part->size());
+  }
+}
+
+TEST_CASE("ranks in different orders end with an error in time, not in a hang") {
+  const auto whole = test::make_nccl(std::chrono::milliseconds(300));
+  if (whole->size() == 1) return;
+  const auto other = whole->split(0, whole->rank());
+  test::reset_mock_nccl();
+  auto& first = whole->rank() == 0 ? *other : *whole;
+  auto tensor = at::ones({3});
+  CHECK_THROWS_WITH(first.all_reduce(tensor, comm::ReduceOp::sum),
+                    ContainsSubstring("NCCL was not done with all_reduce after 0.3 s"));
+  CHECK(test::mock_nccl().aborted == 2);
+  test::reset_mock_nccl();
+}
