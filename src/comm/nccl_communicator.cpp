@@ -111,7 +111,7 @@ at::Tensor NcclCommunicator::allocate(std::int64_t elements, at::ScalarType type
     tensor.reset();  // here, not on the exception's way out, where memory is left alone
     throw;
   }
-  return tensor;
+  return tensor.zero_();
 }
 
 std::unique_ptr<Communicator> NcclCommunicator::split(int color, int key) const {
