@@ -2,6 +2,7 @@
 
 #include <nccl.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct MockNccl {
   ncclResult_t async_error = ncclSuccess;  ///< what asking for errors finds from now on
   ncclResult_t memory_error = ncclSuccess;
   bool abort_hangs = false;
+  std::chrono::microseconds linger{0};  ///< in each call, so that threads would meet
 
   // What has happened.
   std::vector<std::string> violations = {};

@@ -1,5 +1,7 @@
 #include "mock_state.hpp"
 
+#include <thread>
+
 #include "base/text.hpp"
 
 namespace hortator::test {
@@ -32,6 +34,7 @@ void violation(const std::string& what) { mock_nccl().violations.push_back(what)
 
 Entered::Entered(const char* call) {
   if (inside.fetch_add(1) != 0) violation(text::concat(call, " while another thread is in NCCL"));
+  if (mock_nccl().linger.count() > 0) std::this_thread::sleep_for(mock_nccl().linger);
 }
 Entered::~Entered() { inside.fetch_sub(1); }
 

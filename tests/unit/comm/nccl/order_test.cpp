@@ -11,7 +11,7 @@ TEST_CASE("threads never meet in NCCL") {
   const auto whole = test::make_nccl();
   const auto first = whole->split(whole->rank(), 0);
   const auto second = whole->split(whole->rank(), 0);
-  test::mock_nccl().polls = 20;  // stays in each call for a while
+  test::mock_nccl().linger = std::chrono::microseconds(300);
   const auto work = [](comm::Communicator& communicator) {
     for (int i = 0; i < 20; ++i) {
       auto tensor = at::ones({8});
