@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/ones.h>
 
@@ -15,8 +16,8 @@ namespace hortator::test {
 
 using Log = std::vector<std::string>;
 
-/// What a back end may do at most: nothing before wait(). Writes down what is asked of it, and refuses to be asked for
-/// different memory on different ranks.
+/// What a back end may do at most: nothing before wait(), and sums of fp16 in fp16. Writes down what is asked of it,
+/// and refuses to be asked for different memory on different ranks.
 class LazyCommunicator final : public comm::Communicator {
  public:
   explicit LazyCommunicator(Log* log = nullptr) : log_(log) {}
@@ -26,6 +27,7 @@ class LazyCommunicator final : public comm::Communicator {
   std::string_view name() const override { return "lazy"; }
   comm::Work all_reduce(at::Tensor tensor, comm::ReduceOp op) override {
     if (log_ != nullptr) log_->push_back("all_reduce");
+    if (tensor.scalar_type() == at::kHalf) return comm::Work([this, tensor, op] { add_in_fp16(tensor, op); });
     return comm::Work([this, tensor, op] { inner_.all_reduce(tensor, op).wait(); });
   }
   comm::Work reduce_scatter(at::Tensor output, const at::Tensor& input, comm::ReduceOp op) override {
@@ -50,6 +52,14 @@ class LazyCommunicator final : public comm::Communicator {
   std::unique_ptr<comm::Communicator> split(int color, int key) const override { return inner_.split(color, key); }
 
  private:
+  void add_in_fp16(const at::Tensor& tensor, comm::ReduceOp op) {
+    const auto all = at::empty({size() * tensor.numel()}, tensor.options());
+    inner_.all_gather(all, tensor).wait();
+    tensor.zero_();
+    for (int rank = 0; rank < size(); ++rank) tensor.add_(all.narrow(0, rank * tensor.numel(), tensor.numel()));
+    if (op == comm::ReduceOp::mean) tensor.div_(size());
+  }
+
   mpi::Communicator host_ = mpi::Communicator::world();
   comm::MpiCommunicator inner_{mpi::Communicator::world()};
   Log* log_;
