@@ -1,6 +1,7 @@
 #include "base/units.hpp"
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -36,6 +37,27 @@ std::string duration(std::chrono::duration<double> time) {
   const auto whole = static_cast<long long>(std::llround(seconds));
   if (whole < 3600) return print("%lld min %02lld s", whole / 60, whole % 60);
   return print("%lld h %02lld min", whole / 3600, whole % 3600 / 60);
+}
+
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view words) {
+  struct Unit {
+    std::string_view name;
+    double milliseconds;
+  };
+  static constexpr std::array<Unit, 4> units = {{{"ms", 1}, {"s", 1e3}, {"min", 60e3}, {"h", 3600e3}}};
+  constexpr double longest = 1e15;
+  double value = 0;
+  const char* end = words.data() + words.size();
+  const auto [rest, error] = std::from_chars(words.data(), end, value);
+  if (error != std::errc()) return {};
+  auto name = std::string_view(rest, static_cast<std::size_t>(end - rest));
+  while (name.starts_with(' ')) name.remove_prefix(1);
+  for (const auto& unit : units) {
+    const double time = value * unit.milliseconds;
+    if (unit.name == name && time >= 1 && time < longest)
+      return std::chrono::milliseconds(static_cast<std::int64_t>(time));
+  }
+  return {};
 }
 
 std::string number(double value) { return print("%.3g", value); }

@@ -19,6 +19,7 @@ void agree(const Communicator& comm, const Verdict& mine) {
 
 void same_on_all(const Communicator& comm, std::string_view value, std::string_view name) {
   const std::uint64_t mine = base::hash(value);
+  const activity::Collective here(comm.membership(), "comparison", sizeof mine);
   // min(x) and min(~x) = ~max(x) in one reduction.
   std::array<std::uint64_t, 2> bounds = {mine, ~mine};
   check(MPI_Allreduce(MPI_IN_PLACE, bounds.data(), 2, MPI_UINT64_T, MPI_MIN, comm.get()), "MPI_Allreduce");
