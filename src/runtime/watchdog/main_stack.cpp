@@ -82,8 +82,7 @@ std::string frame(void* address) {
   return text::concat(text::file_name(info.dli_fname), "+0x", std::hex, offset);
 }
 
-bool wait_for_answer(std::chrono::milliseconds patience) {
-  const auto end = std::chrono::steady_clock::now() + patience;
+bool wait_for_answer(std::chrono::steady_clock::time_point end) {
   while (taken.load(std::memory_order_acquire) < 0) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(1ms);
@@ -112,8 +111,13 @@ std::vector<std::string> stack_of_main_thread(std::chrono::milliseconds patience
   // The signal and the addresses are the process's: one at a time, whoever asks.
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);
-  const int signal = free_signal(blocked_in_main_thread());
-  if (signal == 0) return {};
+  const auto end = std::chrono::steady_clock::now() + patience;
+  int signal = 0;
+  // Threads block all signals for a moment, such as while they start another one.
+  while ((signal = free_signal(blocked_in_main_thread())) == 0) {
+    if (std::chrono::steady_clock::now() > end) return {};
+    std::this_thread::sleep_for(1ms);
+  }
   struct sigaction ours {};
   struct sigaction before {};
   ours.sa_handler = take;
@@ -122,7 +126,7 @@ std::vector<std::string> stack_of_main_thread(std::chrono::milliseconds patience
   if (sigaction(signal, &ours, &before) != 0) return {};
   const bool sent = syscall(SYS_tgkill, getpid(), getpid(), signal) == 0;
   // An answer that is still to come needs the handler: without it the signal would end the process.
-  if (sent && !wait_for_answer(patience)) return {};
+  if (sent && !wait_for_answer(end)) return {};
   sigaction(signal, &before, nullptr);
   std::vector<std::string> frames;
   for (int i = own_frames; sent && i < taken.load(std::memory_order_acquire); ++i) {

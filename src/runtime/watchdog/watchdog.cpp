@@ -49,7 +49,7 @@ class Living {
   }
   ~Living() {
     const std::scoped_lock lock(mutex_);
-    for (auto* watchdog : all_) watchdog->leave();
+    for (auto* watchdog : all_) watchdog->leave_early();
     all_.clear();
   }
 
@@ -115,6 +115,14 @@ void Watchdog::leave() {
   look();
   slot_.life = Life::left;
   publish({});
+}
+
+void Watchdog::leave_early() {
+  leave();
+  if (process_ != getpid() || mpi::is_aborting() || !mpi::is_usable()) return;
+  runtime::report({.problem =
+                       "the program has left by exit() while its State or Accelerator was in use (the other ranks "
+                       "wait for it, and MPI was not finalised). Return from main, or throw an exception"});
 }
 
 bool Watchdog::rest(milliseconds time) {

@@ -33,8 +33,8 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Called when the process exits while its world is still there.
-  void leave();
+  /// Called when the process exits while its world is still there: the others cannot go on, so the rank says it itself.
+  void leave_early();
 
  private:
   struct View {
@@ -43,6 +43,7 @@ class Watchdog {
     std::string note = {};
   };
 
+  void leave();
   void watch();
   bool rest(std::chrono::milliseconds time);
   void look();
