@@ -3,8 +3,10 @@
 namespace hortator::comm {
 namespace {
 
-// What the back end refuses may be undefined.
-std::uint64_t bytes_of(const at::Tensor& tensor) { return tensor.defined() ? tensor.nbytes() : 0; }
+// The back end may still refuse it: undefined, sparse.
+std::uint64_t bytes_of(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<std::uint64_t>(tensor.numel()) * tensor.element_size() : 0;
+}
 
 template <typename Start>
 Work watched(const activity::Operation& operation, const Start& start) {
