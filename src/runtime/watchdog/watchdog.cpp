@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
+#include <functional>
 #include <set>
+#include <utility>
 
 #include "base/text.hpp"
 #include "mpi/environment.hpp"
@@ -185,7 +186,8 @@ bool Watchdog::leads_node() {
   bool first = true;
   for (int rank = 0; rank < board_.own(); ++rank) {
     const auto i = static_cast<std::size_t>(rank);
-    const bool heard = std::exchange(beats_[i], board_.beats(rank)) != board_.beats(rank);
+    const auto beats = board_.beats(rank);
+    const bool heard = std::exchange(beats_[i], beats) != beats;
     quiet_looks_[i] = heard ? 0 : quiet_looks_[i] + 1;
     first = first && quiet_looks_[i] >= looks_until_quiet;
   }
