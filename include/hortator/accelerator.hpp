@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <filesystem>
@@ -55,6 +56,8 @@ struct AcceleratorOptions {
   ProjectOptions project = {};
   std::optional<int> communicator =
       {};  ///< ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f)
+  std::optional<std::chrono::milliseconds> collective_timeout =
+      {};  ///< how long a collective may last before the job is ended: see StateOptions
 };
 
 struct PadOptions {

@@ -2,6 +2,7 @@
 
 #include <c10/core/Device.h>
 
+#include <chrono>
 #include <concepts>
 #include <functional>
 #include <hortator/export.hpp>
@@ -26,6 +27,9 @@ struct StateOptions {
   bool cpu = false;  ///< stay on the CPU, also where there are GPUs
   /// Ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f).
   std::optional<int> communicator = {};
+  /// How long a collective may last before the job is ended, with exit code 124 and a report of the ranks that are
+  /// missing. By default HORTATOR_TIMEOUT (30s, 10min, 2h), or ten minutes.
+  std::optional<std::chrono::milliseconds> collective_timeout = {};
 };
 
 /// Who and where this process is among the others. Enough for programs that need no Accelerator (inference, tools).

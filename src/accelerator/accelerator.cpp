@@ -8,7 +8,8 @@
 namespace hortator {
 
 Accelerator::Accelerator(const AcceleratorOptions& options)
-    : State({.cpu = options.cpu, .communicator = options.communicator}),
+    : State(
+          {.cpu = options.cpu, .communicator = options.communicator, .collective_timeout = options.collective_timeout}),
       training_(std::make_unique<accelerator::Training>(options, world())) {
   runtime::set_run_folder(training_->project.dir());
 }

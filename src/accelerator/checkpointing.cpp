@@ -1,4 +1,5 @@
 #include "accelerator/snapshot.hpp"
+#include "base/activity.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "mpi/agree.hpp"
@@ -9,6 +10,7 @@ namespace hortator {
 namespace fs = std::filesystem;
 
 fs::path Accelerator::save_state(const fs::path& dir) {
+  const activity::PhaseScope phase(activity::Phase::checkpoint);
   auto& project = training_->project;
   const bool by_default = dir.empty();
   // Each rank writes a part of every tensor: what forward has changed on its own must be one rank's again.
@@ -28,6 +30,7 @@ bool Accelerator::has_checkpoint() const {
 }
 
 void Accelerator::load_state(const fs::path& dir) {
+  const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto& host = training_->host();
   std::string found = dir.string();
   if (dir.empty()) {

@@ -65,6 +65,27 @@ std::string duration(std::chrono::duration<double> time) {
   return print("%lld h %02lld min", whole / 3600, whole % 3600 / 60);
 }
 
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view words) {
+  struct Unit {
+    std::string_view name;
+    double milliseconds;
+  };
+  static constexpr std::array<Unit, 4> units = {{{"ms", 1}, {"s", 1e3}, {"min", 60e3}, {"h", 3600e3}}};
+  constexpr double longest = 1e15;
+  double value = 0;
+  const char* end = words.data() + words.size();
+  const auto [rest, error] = std::from_chars(words.data(), end, value);
+  if (error != std::errc()) return {};
+  auto name = std::string_view(rest, static_cast<std::size_t>(end - rest));
+  while (name.starts_with(' ')) name.remove_prefix(1);
+  for (const auto& unit : units) {
+    const double time = value * unit.milliseconds;
+    if (unit.name == name && time >= 1 && time < longest)
+      return std::chrono::milliseconds(static_cast<std::int64_t>(time));
+  }
+  return {};
+}
+
 std::string number(double value) { return print("%.3g", value); }
 
 }  // namespace hortator::units

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,9 @@ std::uint64_t parse_bytes(std::string_view text);
 
 /// "0.8 ms", "12 s", "3 min 20 s", "2 h 05 min"
 std::string duration(std::chrono::duration<double> time);
+
+/// "500ms", "30s", "10min", "1.5h": a number with its unit; nothing for any other text, and for 0 or less.
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view words);
 
 /// Three significant digits: "0.0123", "4.56", "789"
 std::string number(double value);

@@ -10,6 +10,7 @@
 #include "comm/nccl_backend.hpp"
 #include "comm/node_communicator.hpp"
 #include "comm/self_communicator.hpp"
+#include "comm/watched_communicator.hpp"
 #include "device/cuda.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -49,9 +50,13 @@ std::unique_ptr<Communicator> make_unchecked(const mpi::Communicator& world, c10
 }  // namespace
 
 std::unique_ptr<Communicator> make_communicator(const mpi::Communicator& world, c10::Device device, Checks checks) {
-  auto plain = make_unchecked(world, device);
-  if (checks == Checks::off) return plain;
-  return std::make_unique<CheckedCommunicator>(std::move(plain), mpi::Communicator::duplicate(world.get()));
+  auto made = make_unchecked(world, device);
+  if (checks == Checks::on) {
+    made = std::make_unique<CheckedCommunicator>(std::move(made), mpi::Communicator::duplicate(world.get()));
+  }
+  // One rank waits for nobody.
+  if (world.size() == 1) return made;
+  return std::make_unique<WatchedCommunicator>(std::move(made), world.membership().derive(0, world.size()));
 }
 
 Checks checks_from_environment() {

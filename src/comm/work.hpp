@@ -4,6 +4,8 @@
 #include <functional>
 #include <utility>
 
+#include "base/activity.hpp"
+
 namespace hortator::comm {
 
 /// A collective under way. Its tensors belong to the back end until wait() returns; a Work that is dropped waits first,
@@ -22,19 +24,27 @@ class Work {
   }
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
-  Work(Work&& other) noexcept : wait_(std::exchange(other.wait_, nullptr)) {}
+  Work(Work&& other) noexcept : wait_(std::exchange(other.wait_, nullptr)), operation_(other.operation_) {}
   Work& operator=(Work&& other) noexcept {
     std::swap(wait_, other.wait_);
+    std::swap(operation_, other.operation_);
     return *this;
   }
 
   /// Blocks until the result is there (CUDA: makes the current stream wait). Throws what went wrong.
   void wait() {
-    if (auto pending = std::exchange(wait_, nullptr)) pending();
+    auto pending = std::exchange(wait_, nullptr);
+    if (!pending) return;
+    const activity::Collective here(operation_);
+    pending();
   }
+
+  /// From now on the time in wait() is spent in `operation`, for the watchdog to see.
+  void name_wait(const activity::Operation& operation) { operation_ = operation; }
 
  private:
   std::function<void()> wait_;
+  activity::Operation operation_;
 };
 
 }  // namespace hortator::comm

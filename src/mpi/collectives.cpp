@@ -47,9 +47,13 @@ Layout layout_of(const std::vector<int>& lengths) {
 
 }  // namespace
 
-void barrier(const Communicator& comm) { check(MPI_Barrier(comm.get()), "MPI_Barrier"); }
+void barrier(const Communicator& comm) {
+  const activity::Collective here(comm.membership(), "barrier");
+  check(MPI_Barrier(comm.get()), "MPI_Barrier");
+}
 
 void broadcast_bytes(const Communicator& comm, void* data, std::size_t bytes, int root) {
+  const activity::Collective here(comm.membership(), "broadcast", bytes);
   auto* begin = static_cast<std::byte*>(data);
   for (std::size_t done = 0; done < bytes; done += piece_bytes) {
     const auto piece = std::min(piece_bytes, bytes - done);
@@ -58,6 +62,7 @@ void broadcast_bytes(const Communicator& comm, void* data, std::size_t bytes, in
 }
 
 void all_gather_bytes(const Communicator& comm, const void* mine, void* all, std::size_t bytes) {
+  const activity::Collective here(comm.membership(), "all_gather", bytes);
   const int count = as_count(bytes);
   check(MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm.get()), "MPI_Allgather");
 }
@@ -71,6 +76,7 @@ std::string broadcast(const Communicator& comm, std::string_view value, int root
 }
 
 std::vector<std::string> all_gather(const Communicator& comm, std::string_view value) {
+  const activity::Collective here(comm.membership(), "all_gather");
   const int mine = as_count(value.size());
   const auto lengths = all_gather<int>(comm, mine);
   const auto [offsets, total] = layout_of(lengths);
@@ -82,6 +88,7 @@ std::vector<std::string> all_gather(const Communicator& comm, std::string_view v
 }
 
 std::vector<std::string> gather(const Communicator& comm, std::string_view value, int root) {
+  const activity::Collective here(comm.membership(), "gather");
   const bool at_root = comm.rank() == root;
   const int mine = as_count(value.size());
   std::vector<int> lengths(at_root ? static_cast<std::size_t>(comm.size()) : 0);

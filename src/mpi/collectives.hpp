@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/activity.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/error.hpp"
 
@@ -44,6 +45,7 @@ void all_gather_bytes(const Communicator& comm, const void* mine, void* all, std
 
 template <Number T>
 T all_reduce(const Communicator& comm, T value, MPI_Op op) {
+  const activity::Collective here(comm.membership(), "all_reduce", sizeof(T));
   T result{};
   check(MPI_Allreduce(&value, &result, 1, datatype<T>(), op, comm.get()), "MPI_Allreduce");
   return result;
@@ -52,6 +54,7 @@ T all_reduce(const Communicator& comm, T value, MPI_Op op) {
 /// The sum over the ranks before this one; zero on the first.
 template <Number T>
 T sum_before(const Communicator& comm, T value) {
+  const activity::Collective here(comm.membership(), "sum_before", sizeof(T));
   T result{};
   check(MPI_Exscan(&value, &result, 1, datatype<T>(), MPI_SUM, comm.get()), "MPI_Exscan");
   return comm.rank() == 0 ? T{} : result;

@@ -1,30 +1,48 @@
 #include "mpi/communicator.hpp"
 
+#include <atomic>
 #include <utility>
 
 #include "mpi/environment.hpp"
 #include "mpi/error.hpp"
 
 namespace hortator::mpi {
+namespace {
+
+// Nobody else in the job draws the same.
+std::uint64_t new_number() {
+  static std::atomic<std::uint64_t> count = 0;
+  int world_rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  return ((static_cast<std::uint64_t>(world_rank) + 1) << 32) + ++count;
+}
+
+}  // namespace
 
 Communicator Communicator::world() { return duplicate(MPI_COMM_WORLD); }
 
 Communicator Communicator::duplicate(MPI_Comm other) {
   MPI_Comm copy = MPI_COMM_NULL;
   check(MPI_Comm_dup(other, &copy), "MPI_Comm_dup");
-  return Communicator(copy);
+  return {copy, 0};
 }
 
-Communicator::Communicator(MPI_Comm owned) : comm_(owned) {
+Communicator::Communicator(MPI_Comm owned, std::uint64_t family) : comm_(owned) {
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+  auto number = rank_ == 0 ? new_number() : 0;
+  check(MPI_Bcast(&number, 1, MPI_UINT64_T, 0, comm_), "MPI_Bcast");
+  membership_ = activity::Membership(number, family == 0 ? number : family, size_);
 }
 
 Communicator::~Communicator() { free(); }
 
 Communicator::Communicator(Communicator&& other) noexcept
-    : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {}
+    : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
+      rank_(other.rank_),
+      size_(other.size_),
+      membership_(std::move(other.membership_)) {}
 
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
   if (this != &other) {
@@ -32,6 +50,7 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
     comm_ = std::exchange(other.comm_, MPI_COMM_NULL);
     rank_ = other.rank_;
     size_ = other.size_;
+    membership_ = std::move(other.membership_);
   }
   return *this;
 }
@@ -41,15 +60,17 @@ void Communicator::free() noexcept {
 }
 
 Communicator Communicator::split(int color, int key) const {
+  const activity::Collective here(membership_, "split");
   MPI_Comm part = MPI_COMM_NULL;
   check(MPI_Comm_split(comm_, color, key, &part), "MPI_Comm_split");
-  return Communicator(part);
+  return {part, membership_.family()};
 }
 
 Communicator Communicator::node() const {
+  const activity::Collective here(membership_, "split by node");
   MPI_Comm part = MPI_COMM_NULL;
   check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &part), "MPI_Comm_split_type");
-  return Communicator(part);
+  return {part, membership_.family()};
 }
 
 }  // namespace hortator::mpi

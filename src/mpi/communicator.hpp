@@ -2,14 +2,18 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+
+#include "base/activity.hpp"
+
 namespace hortator::mpi {
 
 /// Owns an MPI communicator. Move-only: a copy would hide a collective. MPI errors on it come back as exceptions.
 class Communicator {
  public:
-  /// A duplicate of MPI_COMM_WORLD, so that our messages never meet the application's. @collective
+  /// A duplicate of MPI_COMM_WORLD, so that our messages never meet the application's. A family of its own. @collective
   static Communicator world();
-  /// A duplicate of somebody else's communicator. @collective
+  /// A duplicate of somebody else's communicator. A family of its own. @collective
   static Communicator duplicate(MPI_Comm other);
 
   ~Communicator();
@@ -21,6 +25,8 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
   MPI_Comm get() const { return comm_; }
+  /// Every collective is entered here, so that a rank that stays away can be named.
+  const activity::Membership& membership() const { return membership_; }
 
   /// Ranks with the same color, ordered by key. @collective
   Communicator split(int color, int key) const;
@@ -28,12 +34,14 @@ class Communicator {
   Communicator node() const;
 
  private:
-  explicit Communicator(MPI_Comm owned);
+  /// Agrees on a number for itself: 8 bytes from its first rank. Family 0: its own. @collective
+  Communicator(MPI_Comm owned, std::uint64_t family);
   void free() noexcept;
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
+  activity::Membership membership_;
 };
 
 }  // namespace hortator::mpi

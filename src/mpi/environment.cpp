@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 
 #include "base/text.hpp"
@@ -25,6 +26,11 @@ std::string level_name(int level) {
 bool& is_ours() {
   static bool ours = false;
   return ours;
+}
+
+std::atomic<bool>& aborting() {
+  static std::atomic<bool> value = false;
+  return value;
 }
 
 bool flag(int (*query)(int*)) {
@@ -64,9 +70,12 @@ void finalize_if_ours() {
 }
 
 void abort_job(int exit_code) {
+  aborting() = true;
   if (is_usable()) MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);
 }
+
+bool is_aborting() { return aborting(); }
 
 std::string host_name() {
   std::array<char, 256> name{};

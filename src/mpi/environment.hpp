@@ -17,6 +17,7 @@ void finalize_if_ours();
 
 /// Ends the whole job, on all nodes, with this code.
 [[noreturn]] void abort_job(int exit_code);
+bool is_aborting();  ///< some MPIs leave by std::exit
 
 std::string host_name();
 std::string library_version();  ///< "Open MPI v4.1.4"

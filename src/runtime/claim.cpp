@@ -14,7 +14,7 @@ constexpr std::string_view claim_prefix = ".failure-";
 
 // The claim stays when failure.json is there: a rank that fails late must find it taken, whatever its node's file cache
 // remembers.
-std::filesystem::path claim_file(const std::filesystem::path& folder, std::string_view run_id) {
+std::filesystem::path failure_claim(const std::filesystem::path& folder, std::string_view run_id) {
   return folder / std::string(claim_prefix).append(run_id);
 }
 
@@ -25,20 +25,24 @@ bool is_stale(const std::string& name, std::string_view run_id) {
 
 }  // namespace
 
-Claim claim_failure(const std::filesystem::path& folder, std::string_view run_id) {
+Claim claim_file(const std::filesystem::path& file) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error || run_id.empty()) return Claim::impossible;
-  const int file = open(claim_file(folder, run_id).c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-  if (file < 0) return errno == EEXIST ? Claim::lost : Claim::impossible;
-  close(file);
+  std::filesystem::create_directories(file.parent_path(), error);
+  if (error) return Claim::impossible;
+  const int descriptor = open(file.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  if (descriptor < 0) return errno == EEXIST ? Claim::lost : Claim::impossible;
+  close(descriptor);
   return Claim::won;
+}
+
+Claim claim_failure(const std::filesystem::path& folder, std::string_view run_id) {
+  return run_id.empty() ? Claim::impossible : claim_file(failure_claim(folder, run_id));
 }
 
 bool write_failure(const std::filesystem::path& folder, std::string_view run_id, const std::string& content) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  const auto aside = claim_file(folder, run_id).concat(".json");
+  const auto aside = failure_claim(folder, run_id).concat(".json");
   {
     std::ofstream file(aside);
     file << content << '\n';
@@ -51,7 +55,7 @@ bool write_failure(const std::filesystem::path& folder, std::string_view run_id,
 void remove_stale_failure(const std::filesystem::path& folder, std::string_view run_id) {
   std::error_code error;
   // A claim of this run says that failure.json is this run's, or about to be.
-  if (!run_id.empty() && std::filesystem::exists(claim_file(folder, run_id), error)) return;
+  if (!run_id.empty() && std::filesystem::exists(failure_claim(folder, run_id), error)) return;
   std::vector<std::filesystem::path> stale;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     if (is_stale(entry->path().filename().string(), run_id)) stale.push_back(entry->path());

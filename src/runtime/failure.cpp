@@ -50,6 +50,10 @@ std::string now_utc() {
   return text;
 }
 
+Party party_of(const Run& run, const Failure& failure) {
+  return failure.party.value_or(Party{.rank = run.rank, .host = run.host, .pid = getpid()});
+}
+
 void speak(const Run& run, const Failure& failure) {
   // What the program has printed so far comes first; MPI_Abort would lose it.
   std::cout.flush();
@@ -85,14 +89,17 @@ std::string failure_line(const Run& run, const Failure& failure) {
     if (!problem.empty()) problem += ' ';
     problem.append(line, begin, end - begin + 1);
   }
-  return text::concat("hortator: rank ", run.rank, " (", run.host, "): ", problem);
+  const auto party = party_of(run, failure);
+  return text::concat("hortator: rank ", party.rank, " (", party.host, "): ", problem);
 }
 
 std::string failure_record(const Run& run, const Failure& failure) {
-  nlohmann::ordered_json record = {
-      {"run_id", run.id},           {"rank", run.rank}, {"host", run.host},  {"pid", getpid()},
-      {"problem", failure.problem}, {"where", nullptr}, {"time", now_utc()}, {"hortator", HORTATOR_VERSION}};
+  const auto party = party_of(run, failure);
+  nlohmann::ordered_json record = {{"run_id", run.id},  {"rank", party.rank},          {"host", party.host},
+                                   {"pid", party.pid},  {"problem", failure.problem},  {"where", nullptr},
+                                   {"time", now_utc()}, {"hortator", HORTATOR_VERSION}};
   if (!failure.where.empty()) record["where"] = failure.where;
+  if (!failure.details.empty()) record["details"] = text::split(failure.details, '\n');
   // Exceptions may carry any bytes; a record that cannot be written would help nobody.
   return record.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -8,11 +8,20 @@
 
 namespace hortator::runtime {
 
-/// An exception that nobody caught.
+/// A process of the run, as its user knows it.
+struct Party {
+  int rank = 0;
+  std::string host = {};
+  long pid = 0;
+};
+
+/// An exception that nobody caught, or what a watchdog has found.
 struct Failure {
   std::string problem = {};
-  std::string where = {};        ///< "file.cpp:12", when the exception knows
-  std::optional<int> rank = {};  ///< whose it is, when all ranks throw it together
+  std::string where = {};           ///< "file.cpp:12", when the exception knows
+  std::optional<int> rank = {};     ///< whose it is, when all ranks throw it together
+  std::optional<Party> party = {};  ///< whose it is, when another process tells of it
+  std::string details = {};         ///< lines for the record alone
 };
 
 /// Of whatever was thrown; without LibTorch's backtraces.

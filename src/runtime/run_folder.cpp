@@ -35,17 +35,6 @@ void replace(Run run) {
   shared().run = std::move(run);
 }
 
-std::string new_run_id() {
-  const auto now = std::chrono::system_clock::now();
-  const auto seconds = std::chrono::system_clock::to_time_t(now);
-  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1000000;
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y%m%dT%H%M%S", &utc);
-  return text::concat(text, '.', micros, '-', mpi::host_name(), '-', getpid());
-}
-
 std::filesystem::path default_folder(std::string_view program) {
   const auto asked = process_variables()("HORTATOR_RUN_DIR");
   return asked && !asked->empty() ? std::filesystem::path(*asked)
@@ -69,6 +58,17 @@ void join(Run run) {
 }
 
 }  // namespace
+
+std::string new_run_id() {
+  const auto now = std::chrono::system_clock::now();
+  const auto seconds = std::chrono::system_clock::to_time_t(now);
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1000000;
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%dT%H%M%S", &utc);
+  return text::concat(text, '.', micros, '-', mpi::host_name(), '-', getpid());
+}
 
 Run current_run() {
   const std::scoped_lock lock(shared().mutex);

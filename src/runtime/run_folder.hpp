@@ -17,6 +17,9 @@ struct Run {
 
 Run current_run();
 
+/// A name that no other run has: the time, this host and this process.
+std::string new_run_id();
+
 /// Starts MPI, names the run and gives its folder: HORTATOR_RUN_DIR, or runs/<program> below the working directory.
 /// What an earlier run has left there of a failure goes. The folder itself is made only when there is something to
 /// write. @collective over the world.

@@ -1,6 +1,7 @@
 #include <array>
 #include <hortator/state.hpp>
 
+#include "base/activity.hpp"
 #include "base/log.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -32,6 +33,8 @@ DistributedType State::distributed_type() const { return world_->distributed_typ
 void State::wait_for_everyone() const { mpi::barrier(world_->comm()); }
 
 void State::in_turns(bool first, const std::function<void()>& work) const {
+  // One side may download for an hour.
+  const activity::PhaseScope phase(activity::Phase::one_side_first);
   const auto idle = [] {};
   mpi::all_or_none(world_->comm(), first ? work : idle);
   mpi::all_or_none(world_->comm(), first ? idle : work);

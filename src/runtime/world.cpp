@@ -15,6 +15,7 @@
 #include "runtime/launcher.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/variables.hpp"
+#include "runtime/watchdog/time_limit.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -84,6 +85,15 @@ c10::Device take_cuda_device(const mpi::Communicator& comm, const mpi::Communica
   return {c10::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
 
+std::unique_ptr<Watchdog> make_watchdog(const World& world, const StateOptions& options) {
+  const auto& comm = world.comm();
+  std::chrono::milliseconds limit{};
+  mpi::all_or_none(comm, [&] { limit = collective_timeout(options.collective_timeout, process_variables()); });
+  if (comm.size() == 1) return nullptr;
+  auto run = mpi::broadcast(comm, std::string_view(comm.rank() == 0 ? new_run_id() : ""));
+  return std::make_unique<Watchdog>(comm, world.node(), world.topology(), limit, std::move(run));
+}
+
 }  // namespace
 
 World::World(const StateOptions& options)
@@ -99,6 +109,7 @@ World::World(const StateOptions& options)
   warn_if_crowded(*this);
 
   if (choose_cuda(comm_, options.cpu)) device_ = take_cuda_device(comm_, node_);
+  watchdog_ = make_watchdog(*this, options);
 }
 
 DistributedType World::distributed_type() const { return runtime::distributed_type(device_.is_cuda(), comm_.size()); }

@@ -3,6 +3,7 @@
 #include <c10/core/Device.h>
 
 #include <hortator/state.hpp>
+#include <memory>
 #include <string>
 
 #include "mpi/communicator.hpp"
@@ -10,6 +11,7 @@
 #include "runtime/mpi_use.hpp"
 #include "runtime/threads.hpp"
 #include "runtime/topology.hpp"
+#include "runtime/watchdog/watchdog.hpp"
 
 namespace hortator::runtime {
 
@@ -17,7 +19,7 @@ namespace hortator::runtime {
 class World {
  public:
   /// Starts MPI if need be; refuses ranks that are apart or run different builds; sets LibTorch's threads and this
-  /// thread's device.
+  /// thread's device; watches over its collectives.
   /// @collective
   explicit World(const StateOptions& options);
   World(const World&) = delete;
@@ -41,6 +43,7 @@ class World {
   CpuSet cpus_;
   ThreadPlan threads_;
   c10::Device device_ = c10::kCPU;
+  std::unique_ptr<Watchdog> watchdog_;  ///< one rank has none: it waits for nobody
 };
 
 }  // namespace hortator::runtime

@@ -2,11 +2,16 @@
 # check.sh PROGRAM ENDING RANK PROBLEM COMMAND...: runs COMMAND PROGRAM ENDING (a launcher with its options), which has to fail, and
 # checks the promise of hortator::run: a code other than 0, one line of ours for the whole job, by a rank that RANK (a regular
 # expression) matches, over within two seconds, and the same facts in failure.json. FOLDER: where failure.json has to be.
-# ARRANGE: a command that prepares the working folder. WRITABLE=0: nothing can be written there.
+# ARRANGE: a command that prepares the working folder. WRITABLE=0: nothing can be written there. LIMIT: seconds in place of two.
+# CODE: the exit code (a regular expression). Nothing of ours may be left in /dev/shm, nor any process.
 set -uo pipefail
+here=$(dirname "${BASH_SOURCE[0]}")
+# shellcheck source=tests/integration/failures/leftovers.sh
+. "$here/leftovers.sh"
 program=$1 ending=$2 rank=$3 problem=$4
 shift 4
 limit=${LIMIT:-2}
+mark_processes
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,7 +30,9 @@ code=$?
 end=${EPOCHREALTIME/[.,]/}
 tr -d '\000' <raw >output  # the mpirun of Open MPI 5 ends its own words with a zero byte, which then begins our line
 
-[ "$code" -ne 0 ] || complain "the job's exit code is 0"
+[[ $code =~ ^${CODE:-[1-9][0-9]*}$ ]] || complain "the job's exit code is $code"
+left=$(leftovers)
+[ -z "$left" ] || complain "left behind: $left"
 
 said=$(grep -c '^hortator: rank' output)
 [ "$said" -eq 1 ] || complain "$said lines instead of one"
@@ -51,4 +58,4 @@ done
 if [ -n "${WHERE:-}" ]; then grep -q "\"where\": \"$WHERE\"" "$record" || complain "not at $WHERE: $(cat "$record")"; fi
 recorded=$(sed -n 's/^  "problem": "\(.*\)",$/\1/p' "$record")
 [[ $recorded =~ ^${RECORDED:-$problem}$ ]] || complain "the record says: $recorded"
-[ "$(find . -name '*.json' | wc -l)" -eq 1 ] || complain "files are left over: $(find . -type f)"
+[ "$(find . -name '*.json*' -o -name '.stall*' | wc -l)" -eq 1 ] || complain "files are left over: $(find . -type f)"

@@ -77,4 +77,35 @@ if ! grep -q '"problem": "this node is full"' runs/failing/failure.json; then
   echo 'failed: failure.json of the last'
   failures=$((failures + 1))
 fi
+
+# A rank that keeps the others waiting is named, whichever node it is on; the other node's slots come by a file each.
+export HORTATOR_TIMEOUT=2s
+stall() {
+  local started=${EPOCHREALTIME/[.,]/}
+  expect "$1 on two nodes" bad "$2" srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stalling" "$1"
+  local took=$(((${EPOCHREALTIME/[.,]/} - started) / 1000))
+  local left
+  left=$(pgrep -f "$binaries/stalling"; find /dev/shm -name '*hortator*'; find runs/stalling -name '.stall*')
+  if [ -n "$left" ] || [ $took -gt 9000 ]; then
+    echo "failed: $1: took $took ms, left behind: $left"
+    failures=$((failures + 1))
+  fi
+  rm -rf runs/stalling
+}
+wait='for which ranks 0-2 have waited for [2-3][.][0-9] s'
+stall stopped "hortator: rank 3 \(n2\): does not come to all_reduce #2 \(16 B, 4 ranks\), $wait: its process [0-9]* is stopped.*"
+stall late "hortator: rank 3 \(n2\): does not come to all_reduce #2 .*$wait: it has been outside of .*dawdle_in_user_code.*"
+stall returned "hortator: rank 3 \(n2\): does not come to all_reduce #2 .*$wait: it has left.*"
+stall mismatch 'hortator: rank 3 \(n2\): is in barrier #[0-9]* \(4 ranks\) while ranks 0-2 are in all_reduce #2 .*'
+stall left 'hortator: rank 3 \(n2\): the program has left by exit\(\).*'
+# What is killed says nothing; Slurm names it.
+result=ended
+srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stalling" killed >output 2>&1 && result=well
+if [ $result = ended ] && grep -q 'n2: task 3: Killed' output; then
+  echo 'ok: SIGKILL on two nodes'
+else
+  echo "failed: SIGKILL on two nodes: ended $result"
+  sed 's/^/    /' output
+  failures=$((failures + 1))
+fi
 exit $((failures > 0))

@@ -28,3 +28,14 @@ TEST_CASE("sizes as people write them") {
     CHECK_THROWS_WITH(units::parse_bytes(bad), ContainsSubstring("is no number of bytes"));
   }
 }
+
+TEST_CASE("times are read with their units, and nothing else is") {
+  using namespace std::chrono_literals;
+  CHECK(units::parse_duration("500ms") == 500ms);
+  CHECK(units::parse_duration("30s") == 30s);
+  CHECK(units::parse_duration("10 min") == 10min);
+  CHECK(units::parse_duration("1.5h") == 90min);
+  for (const char* words : {"", "10", "s", "ten min", "10 minutes", "-1s", "0s", "nan s", "inf s", "1e300 h", "5s "}) {
+    CHECK_FALSE(units::parse_duration(words));
+  }
+}

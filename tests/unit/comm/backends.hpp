@@ -12,13 +12,14 @@
 #include "comm/mpi_communicator.hpp"
 #include "comm/node_communicator.hpp"
 #include "comm/self_communicator.hpp"
+#include "comm/watched_communicator.hpp"
 
 /// Every back end that must keep the communicator's contract, by name.
 namespace hortator::test {
 
 inline const std::vector<std::string>& backends() {
-  static const std::vector<std::string> names = {
-      "self", "mpi", "mpi in small pieces", "mpi checked", "node", "node in small blocks", "node checked"};
+  static const std::vector<std::string> names = {"self",        "mpi",  "mpi in small pieces",  "mpi checked",
+                                                 "mpi watched", "node", "node in small blocks", "node checked"};
   return names;
 }
 
@@ -35,6 +36,10 @@ inline std::unique_ptr<comm::Communicator> make_backend(const std::string& name)
   // 5 does not divide the sizes that the tests use: the last piece is a short one.
   const std::int64_t piece = name == "mpi in small pieces" ? 5 : comm::MpiCommunicator::default_piece;
   auto plain = std::make_unique<comm::MpiCommunicator>(mpi::Communicator::world(), piece);
+  if (name == "mpi watched") {
+    const int size = plain->size();
+    return std::make_unique<comm::WatchedCommunicator>(std::move(plain), activity::Membership(1, 1, size));
+  }
   if (name != "mpi checked") return plain;
   return std::make_unique<comm::CheckedCommunicator>(std::move(plain), mpi::Communicator::world());
 }

@@ -1,0 +1,111 @@
+#include "runtime/watchdog/board.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "mpi/error.hpp"
+#include "runtime/watchdog/process.hpp"
+
+namespace hortator::runtime {
+namespace {
+
+constexpr std::size_t text_bytes = 16000;
+constexpr int attempts = 100;
+
+}  // namespace
+
+// The version is odd while the text changes. Zeroes are an empty page.
+struct Board::Page {
+  std::atomic<std::uint64_t> version;
+  std::atomic<std::uint64_t> beats;
+  std::atomic<std::uint64_t> questions;
+  std::atomic<std::uint64_t> words;
+  std::array<std::atomic<std::uint64_t>, text_bytes / 8> text;
+};
+
+Board::Board(const mpi::Communicator& node) : size_(node.size()), own_(node.rank()) {
+  try {
+    memory_.emplace(node, sizeof(Page), "hortator-watchdog");
+  } catch (const mpi::MpiError& error) {
+    // All ranks of the node are here: it is no reason to do without the run.
+    blindness_ = error.what();
+    alone_ = std::make_shared<Page>();
+  }
+}
+
+Board::Page* Board::page(int local_rank) const {
+  // The memory is zeroed, and atomics of 8 bytes are plain memory.
+  static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+  if (memory_) return reinterpret_cast<Page*>(memory_->part(local_rank));
+  return local_rank == own_ ? alone_.get() : nullptr;
+}
+
+void Board::publish(const Slot& slot) {
+  auto words = to_json(slot);
+  if (words.size() > text_bytes) {
+    auto shorter = slot;
+    shorter.stack.clear();
+    words = to_json(shorter);
+  }
+  if (words.size() > text_bytes) return;
+  auto& own = *page(own_);
+  const auto length = words.size();
+  words.resize((length + 7) / 8 * 8, ' ');
+  const auto version = own.version.load(std::memory_order_relaxed);
+  own.version.store(version + 1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < words.size() / 8; ++i) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, words.data() + i * 8, 8);
+    own.text[i].store(word, std::memory_order_release);
+  }
+  own.words.store(words.size() / 8, std::memory_order_release);
+  own.version.store(version + 2, std::memory_order_release);
+  own.beats.fetch_add(1, std::memory_order_release);
+}
+
+std::uint64_t Board::beats(int local_rank) const {
+  const auto* there = page(local_rank);
+  return there != nullptr ? there->beats.load(std::memory_order_acquire) : 0;
+}
+
+void Board::ask() { page(own_)->questions.fetch_add(1, std::memory_order_release); }
+
+bool Board::is_asked() {
+  std::uint64_t all = 0;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (const auto* there = page(rank)) all += there->questions.load(std::memory_order_acquire);
+  }
+  return std::exchange(answered_, all) != all;
+}
+
+std::optional<Slot> Board::read(int local_rank) const {
+  const auto* there = page(local_rank);
+  // A rank that was stopped in the middle of writing leaves it so.
+  for (int attempt = 0; there != nullptr && attempt < attempts; ++attempt) {
+    const auto version = there->version.load(std::memory_order_acquire);
+    const auto words = std::min<std::size_t>(there->words.load(std::memory_order_acquire), there->text.size());
+    std::string text(words * 8, ' ');
+    for (std::size_t i = 0; i < words; ++i) {
+      const auto word = there->text[i].load(std::memory_order_acquire);
+      std::memcpy(text.data() + i * 8, &word, 8);
+    }
+    if (version % 2 == 0 && version == there->version.load(std::memory_order_relaxed)) return slot_from_json(text);
+  }
+  return {};
+}
+
+std::vector<Slot> Board::read() const {
+  std::vector<Slot> slots;
+  for (int rank = 0; rank < size_; ++rank) {
+    auto slot = read(rank);
+    if (!slot) continue;
+    if (slot->life != Life::left) slot->life = life_of(slot->pid, slot->start);
+    slots.push_back(std::move(*slot));
+  }
+  return slots;
+}
+
+}  // namespace hortator::runtime

@@ -1,0 +1,83 @@
+#include "runtime/watchdog/slot.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace hortator::runtime {
+namespace {
+
+using Json = nlohmann::json;
+
+Json json_of(const Slot& slot) {
+  Json json = {{"rank", slot.rank},
+               {"local_rank", slot.local_rank},
+               {"host", slot.host},
+               {"pid", slot.pid},
+               {"start", slot.start},
+               {"life", static_cast<int>(slot.life)},
+               {"phase", static_cast<int>(slot.phase)},
+               {"outside", slot.outside_seconds},
+               {"standings", Json::array()},
+               {"stack", slot.stack}};
+  if (slot.wait) {
+    const auto& wait = *slot.wait;
+    json["wait"] = {wait.name, wait.bytes, wait.communicator, wait.sequence, wait.size, wait.seconds};
+  }
+  for (const auto& standing : slot.standings) json["standings"].push_back({standing.communicator, standing.entered});
+  return json;
+}
+
+Slot slot_of(const Json& json) {
+  Slot slot{.rank = json.at("rank"),
+            .local_rank = json.at("local_rank"),
+            .host = json.at("host"),
+            .pid = json.at("pid"),
+            .start = json.at("start"),
+            .life = static_cast<Life>(json.at("life").get<int>()),
+            .phase = static_cast<activity::Phase>(json.at("phase").get<int>()),
+            .outside_seconds = json.at("outside"),
+            .stack = json.at("stack")};
+  if (json.contains("wait")) {
+    const auto& wait = json.at("wait");
+    slot.wait = {.name = wait.at(0),
+                 .bytes = wait.at(1),
+                 .communicator = wait.at(2),
+                 .sequence = wait.at(3),
+                 .size = wait.at(4),
+                 .seconds = wait.at(5)};
+  }
+  for (const auto& standing : json.at("standings")) slot.standings.push_back({standing.at(0), standing.at(1)});
+  return slot;
+}
+
+// Symbols of other libraries may hold any bytes.
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string to_json(const Slot& slot) { return dump(json_of(slot)); }
+
+std::string to_json(const std::vector<Slot>& slots) {
+  auto all = Json::array();
+  for (const auto& slot : slots) all.push_back(json_of(slot));
+  return dump(all);
+}
+
+std::optional<Slot> slot_from_json(std::string_view text) {
+  try {
+    return slot_of(Json::parse(text));
+  } catch (const Json::exception&) {
+    return {};
+  }
+}
+
+std::vector<Slot> slots_from_json(std::string_view text) {
+  std::vector<Slot> slots;
+  try {
+    for (const auto& json : Json::parse(text)) slots.push_back(slot_of(json));
+  } catch (const Json::exception&) {
+    return {};
+  }
+  return slots;
+}
+
+}  // namespace hortator::runtime

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/activity.hpp"
+
+namespace hortator::runtime {
+
+/// How a process is. Those from `stopped` on do nothing.
+enum class Life {
+  running,
+  blocked,  ///< in the kernel, by a device or file system that does not answer
+  traced,   ///< a debugger holds it
+  stopped,
+  vanished,
+  left,  ///< it has ended its part in an orderly way
+};
+
+/// What is known of a rank: it says so itself, all but its life. Travels as JSON.
+struct Slot {
+  struct Wait {
+    std::string name;
+    std::uint64_t bytes = 0;
+    std::uint64_t communicator = 0;
+    std::uint64_t sequence = 0;
+    int size = 0;        ///< the communicator's ranks
+    double seconds = 0;  ///< as counted by the rank itself
+
+    friend bool operator==(const Wait&, const Wait&) = default;
+  };
+  struct Standing {
+    std::uint64_t communicator = 0;
+    std::uint64_t entered = 0;
+
+    friend bool operator==(const Standing&, const Standing&) = default;
+  };
+
+  int rank = 0;
+  int local_rank = 0;
+  std::string host = {};
+  long pid = 0;
+  std::uint64_t start =
+      0;  ///< when the process started, in the kernel's ticks: tells it from a later one of this number
+  Life life = Life::running;
+  activity::Phase phase = activity::Phase::running;
+  std::optional<Wait> wait = {};         ///< the collective that it is in, the longest if there are several
+  double outside_seconds = 0;            ///< how long it has been in none
+  std::vector<Standing> standings = {};  ///< in the communicators of the world
+  std::vector<std::string> stack = {};   ///< of its main thread, innermost first, when somebody has asked
+
+  friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+std::string to_json(const Slot& slot);
+std::string to_json(const std::vector<Slot>& slots);
+/// Empty for a text that is not what to_json wrote: it may have been cut short.
+std::optional<Slot> slot_from_json(std::string_view text);
+std::vector<Slot> slots_from_json(std::string_view text);
+
+}  // namespace hortator::runtime

@@ -1,0 +1,172 @@
+#include "runtime/watchdog/stall.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace hortator::runtime {
+namespace {
+
+using Key = std::pair<std::uint64_t, std::uint64_t>;  // communicator, sequence number
+
+Key key_of(const Slot::Wait& wait) { return {wait.communicator, wait.sequence}; }
+
+bool is_frozen(const Slot& slot) { return slot.life >= Life::stopped; }
+// What a rank that does nothing says of itself is its past.
+bool waits(const Slot& slot) { return slot.wait && !is_frozen(slot); }
+
+bool is_excused(const Slot& slot) {
+  return slot.life == Life::traced || (!is_frozen(slot) && !waits(slot) && activity::is_patient(slot.phase));
+}
+
+std::optional<std::uint64_t> entered(const Slot& slot, std::uint64_t communicator) {
+  for (const auto& standing : slot.standings) {
+    if (standing.communicator == communicator) return standing.entered;
+  }
+  return {};
+}
+
+class Search {
+ public:
+  explicit Search(std::span<const Slot> slots) : slots_(slots) {
+    for (const auto& slot : slots) {
+      if (waits(slot)) waiting_[key_of(*slot.wait)].push_back(&slot);
+    }
+  }
+
+  /// Those for whom the ranks in `key` wait, at the end of every chain of waiting. Goes through each collective once.
+  void follow(const Key& key) {
+    if (!visited_.insert(key).second) return;
+    order_.push_back(key);
+    blame_silenced(key);
+    std::vector<const Slot*> late;
+    std::vector<const Slot*> frozen;  // it has begun it, or even ended
+    for (const auto& slot : slots_) {
+      const auto begun = entered(slot, key.first);
+      if (begun && *begun < key.second) {
+        late.push_back(&slot);
+      } else if (begun && is_frozen(slot)) {
+        frozen.push_back(&slot);
+      }
+    }
+    for (const auto* slot : late.empty() ? frozen : late) {
+      if (waits(*slot)) {
+        follow(key_of(*slot->wait));
+      } else {
+        culprits_.insert(slot);
+        // Whoever has left in order has done its part of what it began.
+        hopeless_ = hopeless_ || slot->life == Life::vanished || (slot->life == Life::left && !late.empty());
+      }
+    }
+  }
+
+  /// Does anybody wait for a rank that cannot come any more?
+  bool is_hopeless() const { return hopeless_; }
+
+  /// How many of a communicator's ranks are not among the slots.
+  int unknown(const Slot::Wait& wait) const {
+    const auto known =
+        std::ranges::count_if(slots_, [&](const Slot& slot) { return entered(slot, wait.communicator).has_value(); });
+    return std::max(0, wait.size - static_cast<int>(known));
+  }
+
+  // The ranks in each collective on the way, those that call it differently apart.
+  std::vector<Stall::Side> sides() const {
+    std::vector<Stall::Side> all;
+    for (const auto& key : order_) {
+      std::map<std::pair<std::string, std::uint64_t>, Stall::Side> by_call;
+      for (const auto* slot : waiting_.at(key)) {
+        auto& side = by_call[{slot->wait->name, slot->wait->bytes}];
+        side.wait = *slot->wait;
+        side.ranks.push_back(slot);
+        side.seconds = std::max(side.seconds, slot->wait->seconds);
+      }
+      for (auto& [call, side] : by_call) all.push_back(std::move(side));
+    }
+    for (auto& side : all) std::ranges::sort(side.ranks, {}, &Slot::rank);
+    return all;
+  }
+
+  std::vector<const Slot*> culprits() const {
+    std::vector<const Slot*> all(culprits_.begin(), culprits_.end());
+    std::ranges::sort(all, {}, &Slot::rank);
+    return all;
+  }
+
+ private:
+  // Who was stopped or killed right after a communicator was made could not say that it is of it.
+  void blame_silenced(const Key& key) {
+    if (unknown(*waiting_.at(key).front()->wait) == 0) return;
+    for (const auto& slot : slots_) {
+      if (slot.life != Life::stopped && slot.life != Life::vanished) continue;
+      if (entered(slot, key.first)) continue;
+      culprits_.insert(&slot);
+      hopeless_ = hopeless_ || slot.life == Life::vanished;
+    }
+  }
+
+  std::span<const Slot> slots_;
+  std::map<Key, std::vector<const Slot*>> waiting_;
+  std::set<Key> visited_;
+  std::vector<Key> order_;
+  std::set<const Slot*> culprits_;
+  bool hopeless_ = false;
+};
+
+const std::vector<const Slot*>& smallest(const std::vector<Stall::Side>& sides) {
+  // Of equal ones the last: rank 0 is rarely the odd one out.
+  auto best = sides.begin();
+  for (auto side = sides.begin(); side != sides.end(); ++side) {
+    const auto rank = side->ranks.front()->rank;
+    if (std::tuple(side->ranks.size(), -rank) < std::tuple(best->ranks.size(), -best->ranks.front()->rank)) best = side;
+  }
+  return best->ranks;
+}
+
+Stall explain(const Search& search) {
+  Stall stall{.culprits = search.culprits(), .sides = search.sides()};
+  stall.unknown = search.unknown(stall.sides.front().wait);
+  if (!stall.culprits.empty()) return stall;
+  if (stall.sides.size() > 1) {
+    stall.kind = Stall::Kind::apart;
+    stall.culprits = smallest(stall.sides);
+  } else {
+    stall.kind = stall.unknown > 0 ? Stall::Kind::unknown : Stall::Kind::inside;
+  }
+  return stall;
+}
+
+bool is_due(const Search& search, const Stall& stall, double seconds, const Patience& patience) {
+  const auto& [kind, culprits, sides, unknown] = stall;
+  const auto is_traced = [](const Slot* slot) { return slot->life == Life::traced; };
+  for (const auto& side : sides) {
+    if (std::ranges::any_of(side.ranks, is_traced)) return false;
+  }
+  if (search.is_hopeless() && seconds >= patience.for_the_gone) return true;
+  if (seconds < patience.of(sides.front().wait)) return false;
+  const auto frozen = [](const Slot* slot) { return is_frozen(*slot); };
+  const auto excused = [](const Slot* slot) { return is_excused(*slot); };
+  return kind != Stall::Kind::absent || std::ranges::any_of(culprits, frozen) ||
+         std::ranges::none_of(culprits, excused);
+}
+
+}  // namespace
+
+std::optional<Stall> find_stall(std::span<const Slot> slots, const Patience& patience) {
+  std::vector<const Slot*> waiting;
+  for (const auto& slot : slots) {
+    if (waits(slot)) waiting.push_back(&slot);
+  }
+  std::ranges::stable_sort(waiting, std::ranges::greater(), [](const Slot* slot) { return slot->wait->seconds; });
+  for (const auto* slot : waiting) {
+    Search search(slots);
+    search.follow(key_of(*slot->wait));
+    auto stall = explain(search);
+    if (is_due(search, stall, slot->wait->seconds, patience)) return stall;
+  }
+  return {};
+}
+
+}  // namespace hortator::runtime

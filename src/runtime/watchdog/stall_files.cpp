@@ -1,0 +1,64 @@
+#include "runtime/watchdog/stall_files.hpp"
+
+#include <fstream>
+#include <iterator>
+
+#include "base/text.hpp"
+
+namespace hortator::runtime {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::optional<std::string> content(const fs::path& file) {
+  std::ifstream in(file);
+  if (!in) return {};
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+}  // namespace
+
+fs::path StallFiles::announcement() const { return folder_ / (".stall-" + run_); }
+
+fs::path StallFiles::answer_file(int node) const { return announcement().concat(text::concat(".node-", node)); }
+
+fs::path StallFiles::aside(fs::path file) { return file.concat(".part"); }
+
+Claim StallFiles::announce(int node) const {
+  const auto claim = claim_file(announcement());
+  if (claim == Claim::won) std::ofstream(announcement()) << node << '\n';
+  return claim;
+}
+
+std::optional<int> StallFiles::announcer() const {
+  const auto words = content(announcement());
+  long long node = 0;
+  // Until its last byte is there it is not yet announced.
+  if (!words || !words->ends_with('\n') || !text::parse_integer(words->substr(0, words->size() - 1), node)) return {};
+  return static_cast<int>(node);
+}
+
+void StallFiles::answer(int node, const std::string& slots) const {
+  const auto file = answer_file(node);
+  std::error_code error;
+  if (fs::exists(file, error) || claim_file(aside(file)) != Claim::won) return;
+  std::ofstream(aside(file)) << slots;
+  fs::rename(aside(file), file, error);
+  // Nobody would remove an answer that comes too late.
+  if (!announcer()) fs::remove(file, error);
+}
+
+std::optional<std::string> StallFiles::answer_of(int node) const { return content(answer_file(node)); }
+
+void StallFiles::remove(int nodes) const {
+  std::error_code error;
+  // First what answers are given to: an answer that is written now removes itself.
+  fs::remove(announcement(), error);
+  for (int node = 0; node < nodes; ++node) {
+    fs::remove(answer_file(node), error);
+    fs::remove(aside(answer_file(node)), error);
+  }
+}
+
+}  // namespace hortator::runtime

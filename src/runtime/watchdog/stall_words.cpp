@@ -1,0 +1,169 @@
+#include "runtime/watchdog/stall_words.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+
+namespace hortator::runtime {
+namespace {
+
+constexpr std::size_t most_named = 8;
+constexpr std::size_t most_frames = 5;  // in the line; the record has all
+
+std::string time(double seconds) { return units::duration(std::chrono::duration<double>(seconds)); }
+
+std::string ranks(const std::vector<const Slot*>& slots) {
+  std::vector<int> numbers;
+  for (const auto* slot : slots) numbers.push_back(slot->rank);
+  return text::concat(numbers.size() == 1 ? "rank " : "ranks ", ranges_of(numbers));
+}
+
+// "all_reduce #812 (4.0 MiB, 4 ranks)"
+std::string call(const Slot::Wait& wait) {
+  const auto size = wait.bytes == 0 ? std::string() : units::bytes(wait.bytes) + ", ";
+  return text::concat(wait.name, " #", wait.sequence, " (", size, text::count(wait.size, "rank"), ')');
+}
+
+std::string place(const Slot& slot) {
+  if (slot.stack.empty()) return "";
+  const auto shown = std::min(slot.stack.size(), most_frames);
+  return ", in " + text::join(std::vector(slot.stack.begin(), slot.stack.begin() + static_cast<long>(shown)), " < ");
+}
+
+std::string in_phase(const Slot& slot) {
+  return slot.phase == activity::Phase::running ? "" : text::concat(" (phase: ", to_string(slot.phase), ")");
+}
+
+std::string condition(const Slot& slot) {
+  switch (slot.life) {
+    case Life::vanished:
+      return text::concat("its process ", slot.pid, " has vanished: it was killed, or ended at once");
+    case Life::left:
+      return "it has left: its program has ended, or its State and Accelerator have";
+    case Life::stopped:
+      return text::concat("its process ", slot.pid, " is stopped, as by SIGSTOP", in_phase(slot));
+    case Life::blocked:
+      return text::concat("its process ", slot.pid,
+                          " is blocked in the kernel, as by a device or file system that does not answer",
+                          in_phase(slot), place(slot));
+    case Life::running:
+    case Life::traced:
+      break;
+  }
+  if (slot.wait) return text::concat("it is in ", call(*slot.wait), place(slot));
+  return text::concat("it has been outside of collectives for ", time(slot.outside_seconds), in_phase(slot),
+                      place(slot));
+}
+
+std::string others(const std::vector<const Slot*>& culprits) {
+  std::string words;
+  for (std::size_t i = 1; i < culprits.size() && i < most_named; ++i) {
+    const auto& slot = *culprits[i];
+    words += text::concat("; nor has rank ", slot.rank, " (", slot.host, "): ", condition(slot));
+  }
+  if (culprits.size() > most_named) words += text::concat("; nor have ", culprits.size() - most_named, " more");
+  return words;
+}
+
+double longest(const Stall& stall) {
+  double seconds = 0;
+  for (const auto& side : stall.sides) seconds = std::max(seconds, side.seconds);
+  return seconds;
+}
+
+std::string absent(const Stall& stall) {
+  std::vector<const Slot*> waiting;
+  for (const auto& side : stall.sides) waiting.insert(waiting.end(), side.ranks.begin(), side.ranks.end());
+  std::ranges::sort(waiting, {}, &Slot::rank);
+  return text::concat("does not come to ", call(stall.sides.front().wait), ", for which ", ranks(waiting),
+                      waiting.size() == 1 ? " has" : " have", " waited for ", time(longest(stall)), ": ",
+                      condition(*stall.culprits.front()), others(stall.culprits));
+}
+
+std::string apart(const Stall& stall) {
+  std::string mine;
+  std::vector<std::string> rest;
+  for (const auto& side : stall.sides) {
+    if (side.ranks.front() == stall.culprits.front()) {
+      mine = call(side.wait);
+    } else {
+      rest.push_back(text::concat(ranks(side.ranks), side.ranks.size() == 1 ? " is in " : " are in ", call(side.wait)));
+    }
+  }
+  std::vector<const Slot*> beside(stall.culprits.begin() + 1, stall.culprits.end());
+  const auto together = beside.empty() ? std::string() : text::concat(", with ", ranks(beside), ',');
+  return text::concat("is in ", mine, together, " while ", text::join(rest, " and "),
+                      ": they have waited for each other for ", time(longest(stall)));
+}
+
+std::string inside(const Stall& stall) {
+  const auto& side = stall.sides.front();
+  return text::concat("has been in ", call(side.wait), " for ", time(side.seconds),
+                      ": all ranks have come to it, yet it does not end: the network or a device does not answer");
+}
+
+std::string unknown(const Stall& stall) {
+  const auto& side = stall.sides.front();
+  return text::concat(ranks(side.ranks), side.ranks.size() == 1 ? " has" : " have", " been in ", call(side.wait),
+                      " for ", time(side.seconds), ", and nothing is known of ",
+                      text::count(stall.unknown, "other rank"), " of it");
+}
+
+std::string problem(const Stall& stall) {
+  switch (stall.kind) {
+    case Stall::Kind::absent:
+      return absent(stall);
+    case Stall::Kind::apart:
+      return apart(stall);
+    case Stall::Kind::inside:
+      return inside(stall);
+    case Stall::Kind::unknown:
+      break;
+  }
+  return unknown(stall);
+}
+
+std::string detail(const Slot& slot) {
+  auto lines = text::concat("rank ", slot.rank, " (", slot.host, ", process ", slot.pid, "): ");
+  lines += slot.wait ? text::concat("in ", call(*slot.wait), " for ", time(slot.wait->seconds)) : condition(slot);
+  lines += '\n';
+  for (const auto& frame : slot.stack) lines += text::concat("    ", frame, '\n');
+  return lines;
+}
+
+}  // namespace
+
+StallReport describe(const Stall& stall, std::span<const int> silent_nodes, const std::string& note) {
+  StallReport report{.culprit = stall.culprits.empty() ? stall.sides.front().ranks.front() : stall.culprits.front(),
+                     .problem = problem(stall),
+                     .details = {}};
+  if (!silent_nodes.empty()) {
+    report.problem += text::concat("; no word from ", silent_nodes.size() == 1 ? "node " : "nodes ",
+                                   ranges_of(silent_nodes), " (counted from 0)");
+  }
+  if (!note.empty()) report.problem += "; " + note;
+  if (stall.kind == Stall::Kind::absent) {
+    for (const auto* slot : stall.culprits) report.details += detail(*slot);
+  }
+  for (const auto& side : stall.sides) report.details += detail(*side.ranks.front());
+  return report;
+}
+
+std::string ranges_of(std::span<const int> numbers) {
+  std::vector<std::string> pieces;
+  for (std::size_t begin = 0; begin < numbers.size();) {
+    std::size_t end = begin + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    if (pieces.size() == most_named) {
+      pieces.push_back(text::concat("and ", numbers.size() - begin, " more"));
+      break;
+    }
+    pieces.push_back(end - begin == 1 ? text::concat(numbers[begin])
+                                      : text::concat(numbers[begin], '-', numbers[end - 1]));
+    begin = end;
+  }
+  return text::join(pieces);
+}
+
+}  // namespace hortator::runtime

@@ -1,0 +1,308 @@
+#include "runtime/watchdog/watchdog.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "base/text.hpp"
+#include "mpi/environment.hpp"
+#include "runtime/failure.hpp"
+#include "runtime/run_folder.hpp"
+#include "runtime/watchdog/main_stack.hpp"
+#include "runtime/watchdog/process.hpp"
+
+namespace hortator::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr auto time_for_a_stack = 200ms;
+constexpr int looks_until_quiet = 4;
+
+milliseconds step_of(milliseconds limit) { return std::clamp(limit / 20, milliseconds(20), milliseconds(5000)); }
+// File systems of clusters show a new file late, the slower the larger the job that one had better not disturb.
+milliseconds files_step_of(milliseconds step) { return 2 * step; }
+milliseconds time_for_answers(milliseconds step) { return 12 * step + 1000ms; }
+
+double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
+
+// Watchdogs whose worlds are there when the process exits.
+class Living {
+ public:
+  static Living& instance() {
+    static Living living;
+    return living;
+  }
+  void add(Watchdog* watchdog) {
+    const std::scoped_lock lock(mutex_);
+    all_.insert(watchdog);
+  }
+  bool remove(Watchdog* watchdog) {
+    const std::scoped_lock lock(mutex_);
+    return all_.erase(watchdog) == 1;
+  }
+  ~Living() {
+    const std::scoped_lock lock(mutex_);
+    for (auto* watchdog : all_) watchdog->leave_early();
+    all_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<Watchdog*> all_;
+};
+
+std::thread start_without_signals(const std::function<void()>& work) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(work);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+Watchdog::Watchdog(const mpi::Communicator& world, const mpi::Communicator& node, const Topology& topology,
+                   milliseconds limit, std::string run)
+    : topology_(topology),
+      family_(world.membership().family()),
+      run_(std::move(run)),
+      patience_{.limit = seconds(limit), .for_the_gone = std::min(seconds(limit), Patience().for_the_gone)},
+      step_(step_of(limit)),
+      process_(getpid()),
+      board_(node),
+      clock_(family_, 2 * step_ + 250ms),
+      beats_(static_cast<std::size_t>(board_.size())),
+      quiet_looks_(static_cast<std::size_t>(board_.size())) {
+  slot_.rank = world.rank();
+  slot_.local_rank = board_.own();
+  slot_.host = mpi::host_name();
+  slot_.pid = process_;
+  if (const auto facts = process_facts(process_)) slot_.start = facts->start;
+  prepare_stacks();
+  board_.is_asked();
+  last_look_ = steady_clock::now();
+  next_files_look_ = last_look_;
+  look();
+  publish({});
+  Living::instance().add(this);
+  thread_ = start_without_signals([this] { watch(); });
+}
+
+Watchdog::~Watchdog() {
+  if (Living::instance().remove(this)) leave();
+}
+
+void Watchdog::leave() {
+  // A forked child has no such thread, and is not the rank.
+  if (process_ != getpid()) return thread_.detach();
+  {
+    const std::scoped_lock lock(mutex_);
+    ends_ = true;
+  }
+  wake_.notify_all();
+  // This thread itself ends the process when it aborts the job.
+  if (thread_.get_id() == std::this_thread::get_id()) return thread_.detach();
+  thread_.join();
+  look();
+  slot_.life = Life::left;
+  publish({});
+}
+
+void Watchdog::leave_early() {
+  leave();
+  if (process_ != getpid() || mpi::is_aborting() || !mpi::is_usable()) return;
+  runtime::report({.problem =
+                       "the program has left by exit() while its State or Accelerator was in use (the other ranks "
+                       "wait for it, and MPI was not finalised). Return from main, or throw an exception"});
+}
+
+bool Watchdog::rest(milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return !wake_.wait_for(lock, time, [this] { return ends_; });
+}
+
+void Watchdog::watch() {
+  while (rest(step_)) {
+    look();
+    answer_questions();
+    if (topology_.nodes > 1) answer_other_nodes();
+    consider();
+  }
+}
+
+void Watchdog::look() {
+  const auto now = steady_clock::now();
+  const auto view = activity::view();
+  clock_.look(view, now - last_look_);
+  last_look_ = now;
+  slot_.phase = view.phase;
+  slot_.wait.reset();
+  if (const auto& longest = clock_.longest()) {
+    const auto& operation = longest->operation;
+    slot_.wait = {.name = operation.name.text(),
+                  .bytes = operation.bytes,
+                  .communicator = operation.communicator,
+                  .sequence = operation.sequence,
+                  .size = operation.size,
+                  .seconds = longest->waited.count()};
+  }
+  slot_.outside_seconds = clock_.outside().count();
+  slot_.standings.clear();
+  for (const auto& [communicator, family, entered] : view.standings) {
+    if (family == family_) slot_.standings.push_back({.communicator = communicator, .entered = entered});
+  }
+}
+
+void Watchdog::publish(std::vector<std::string> stack) {
+  slot_.stack = std::move(stack);
+  board_.publish(slot_);
+}
+
+// Who may be held up by a debugger or works on a checkpoint is not disturbed by a signal: nobody will blame it.
+void Watchdog::answer_questions() {
+  if (!board_.is_asked()) {
+    board_.publish(slot_);  // with the stack of the last time, if there was one
+    return;
+  }
+  const bool at_peace = !slot_.wait && activity::is_patient(slot_.phase);
+  const bool traced = life_of(slot_.pid, slot_.start) == Life::traced;
+  publish(at_peace || traced ? std::vector<std::string>() : stack_of_main_thread(time_for_a_stack));
+}
+
+StallFiles Watchdog::files() const { return {current_run().folder, run_}; }
+
+// The first rank of the node whose watchdog is awake.
+bool Watchdog::leads_node() {
+  bool first = true;
+  for (int rank = 0; rank < board_.own(); ++rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    const auto beats = board_.beats(rank);
+    const bool heard = std::exchange(beats_[i], beats) != beats;
+    quiet_looks_[i] = heard ? 0 : quiet_looks_[i] + 1;
+    first = first && quiet_looks_[i] >= looks_until_quiet;
+  }
+  return first;
+}
+
+void Watchdog::answer_other_nodes() {
+  const auto now = steady_clock::now();
+  if (!leads_node() || now < next_files_look_) return;
+  next_files_look_ = now + files_step_of(step_);
+  const auto announcer = files().announcer();
+  if (!announcer || *announcer == topology_.node || files().answer_of(topology_.node)) return;
+  files().answer(topology_.node, to_json(ask_node()));
+}
+
+bool Watchdog::still_waits(std::uint64_t visit) const {
+  const auto view = activity::view();
+  return std::ranges::any_of(view.threads, [&](const auto& thread) { return thread.visit == visit && thread.inside; });
+}
+
+void Watchdog::consider() {
+  const auto waiting = clock_.longest();
+  if (!waiting) {
+    next_attempt_ = 0;
+    return;
+  }
+  const double waited = waiting->waited.count();
+  if (waited < std::max(next_attempt_, patience_.for_the_gone)) return;
+  if (!find_stall(board_.read(), patience_)) return;
+  const auto view = ask_everybody();
+  const auto stall = find_stall(view.slots, patience_);
+  if (stall && still_waits(waiting->visit) && rest(0ms)) return report(*stall, view);
+  next_attempt_ = waited + patience_.for_the_gone;
+}
+
+// Each rank shows what it does, and where.
+std::vector<Slot> Watchdog::ask_node() {
+  board_.ask();
+  board_.is_asked();
+  publish(stack_of_main_thread(time_for_a_stack));
+  std::vector<std::uint64_t> before;
+  for (int rank = 0; rank < board_.size(); ++rank) before.push_back(board_.beats(rank));
+  const auto fresh = [&](const Slot& slot) {
+    // Twice: the first may have been under way when we asked.
+    return slot.life >= Life::traced ||
+           board_.beats(slot.local_rank) >= before[static_cast<std::size_t>(slot.local_rank)] + 2;
+  };
+  const auto end = steady_clock::now() + 3 * step_ + 2 * time_for_a_stack;
+  while (true) {
+    auto slots = board_.read();
+    const bool all = std::ranges::all_of(slots, fresh);
+    if (all || steady_clock::now() > end || !rest(std::min(step_, milliseconds(50)))) return slots;
+    look();
+    board_.publish(slot_);
+  }
+}
+
+Watchdog::View Watchdog::ask_everybody() {
+  View view{.slots = {}, .note = board_.blindness()};
+  if (topology_.nodes == 1) {
+    view.slots = ask_node();
+    return view;
+  }
+  const auto channel = files();
+  const auto claim = channel.announce(topology_.node);
+  view.slots = ask_node();
+  if (claim == Claim::won) {
+    collect_answers(channel, view);
+    channel.remove(topology_.nodes);
+  } else if (claim == Claim::lost) {
+    // Somebody else collects, and then ends the job unless all is well.
+    if (channel.announcer() != topology_.node) channel.answer(topology_.node, to_json(view.slots));
+    const auto end = steady_clock::now() + 2 * time_for_answers(step_);
+    while (channel.announcer() && steady_clock::now() < end) {
+      if (!rest(step_)) return {};
+      look();
+      board_.publish(slot_);
+    }
+    if (!channel.announcer()) return {};
+    channel.remove(topology_.nodes);
+    view.note = "the node that asked the others has gone";
+  } else {
+    view.note = text::concat("the other nodes cannot be asked: ", current_run().folder.string(), " cannot be written");
+  }
+  return view;
+}
+
+void Watchdog::collect_answers(const StallFiles& files, View& view) {
+  std::set<int> open;
+  for (int node = 0; node < topology_.nodes; ++node) {
+    if (node != topology_.node) open.insert(node);
+  }
+  const auto end = steady_clock::now() + time_for_answers(step_);
+  while (true) {
+    for (auto node = open.begin(); node != open.end();) {
+      const auto answer = files.answer_of(*node);
+      const auto slots = answer ? slots_from_json(*answer) : std::vector<Slot>();
+      view.slots.insert(view.slots.end(), slots.begin(), slots.end());
+      node = slots.empty() ? std::next(node) : open.erase(node);
+    }
+    if (open.empty() || steady_clock::now() > end || !rest(std::min(step_, milliseconds(200)))) break;
+  }
+  view.silent_nodes.assign(open.begin(), open.end());
+}
+
+void Watchdog::report(const Stall& stall, const View& view) {
+  // Where no file decides who speaks, the first that waits does.
+  const auto& ranks = stall.sides.front().ranks;
+  const auto place = std::ranges::count_if(ranks, [&](const Slot* slot) { return slot->rank < slot_.rank; });
+  std::this_thread::sleep_for(std::min<long>(place, 10) * 50ms);
+  const auto words = describe(stall, view.silent_nodes, view.note);
+  runtime::report({.problem = words.problem,
+                   .party = Party{.rank = words.culprit->rank, .host = words.culprit->host, .pid = words.culprit->pid},
+                   .details = words.details});
+  mpi::abort_job(stalled_exit_code);
+}
+
+}  // namespace hortator::runtime

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/topology.hpp"
+#include "runtime/watchdog/board.hpp"
+#include "runtime/watchdog/stall.hpp"
+#include "runtime/watchdog/stall_files.hpp"
+#include "runtime/watchdog/stall_words.hpp"
+#include "runtime/watchdog/wait_clock.hpp"
+
+namespace hortator::runtime {
+
+/// The code with which a job ends that is stuck in a collective, that of timeout(1).
+constexpr int stalled_exit_code = 124;
+
+/// A thread that looks from time to time whether this rank waits too long for others in the collectives of one world.
+/// If so it finds out who is missing, says it, and ends the job. It calls nothing of MPI but MPI_Abort. It never fires
+/// in a program that computes for long, as long as nobody waits for it.
+class Watchdog {
+ public:
+  /// The world's communicator, its part in the node, and a name that no other run shares. @collective
+  Watchdog(const mpi::Communicator& world, const mpi::Communicator& node, const Topology& topology,
+           std::chrono::milliseconds limit, std::string run);
+  /// Local. Others see that this rank has left.
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  /// Called when the process exits while its world is still there: the others cannot go on, so the rank says it itself.
+  void leave_early();
+
+ private:
+  struct View {
+    std::vector<Slot> slots;
+    std::vector<int> silent_nodes = {};
+    std::string note = {};
+  };
+
+  void leave();
+  void watch();
+  bool rest(std::chrono::milliseconds time);
+  void look();
+  void publish(std::vector<std::string> stack);
+  void answer_questions();
+  void answer_other_nodes();
+  bool leads_node();
+  void consider();
+  bool still_waits(std::uint64_t visit) const;
+  View ask_everybody();
+  std::vector<Slot> ask_node();
+  void collect_answers(const StallFiles& files, View& view);
+  void report(const Stall& stall, const View& view);
+  StallFiles files() const;
+
+  const Topology topology_;
+  const std::uint64_t family_;
+  const std::string run_;
+  const Patience patience_;
+  const std::chrono::milliseconds step_;  ///< from look to look
+  const pid_t process_;
+
+  Board board_;
+  WaitClock clock_;
+  Slot slot_;
+  std::chrono::steady_clock::time_point last_look_;
+  std::chrono::steady_clock::time_point next_files_look_;
+  double next_attempt_ = 0;  ///< seconds of waiting after which a stall that was excused is looked at again
+  std::vector<std::uint64_t> beats_;
+  std::vector<int> quiet_looks_;  ///< for how long a rank's watchdog has not been heard of
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace hortator::runtime

@@ -1,0 +1,146 @@
+// A program whose last rank keeps the others waiting, as its first argument says. Prints when the waiting begins. Those
+// whose names begin with "well" must not be taken for stalled: they take longer than HORTATOR_TIMEOUT and end well.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <hortator/error.hpp>
+#include <hortator/run.hpp>
+#include <hortator/state.hpp>
+#include <iostream>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "base/activity.hpp"
+#include "comm/make_communicator.hpp"
+#include "mpi/collectives.hpp"
+#include "runtime/world.hpp"
+
+// Seen by name in stacks.
+extern "C" __attribute__((visibility("default"), noinline)) void dawdle_in_user_code(std::chrono::milliseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
+namespace {
+
+using hortator::State;
+using namespace std::chrono_literals;
+
+// What each ending does with a State, a communicator for tensors, and a first collective behind it.
+struct Scene {
+  Scene() {
+    sum();
+    state.wait_for_everyone();
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    std::cout << "failing at " + std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(now).count()) +
+                     "\n"
+              << std::flush;
+  }
+  void sum() {
+    auto tensor = at::ones({4});
+    tensors->all_reduce(tensor, hortator::comm::ReduceOp::sum).wait();
+  }
+  bool is_last() const { return state.is_last_process(); }
+
+  State state;
+  std::unique_ptr<hortator::comm::Communicator> tensors =
+      hortator::comm::make_communicator(state.world().comm(), at::kCPU, hortator::comm::Checks::off);
+};
+
+void stopped(Scene& scene) {
+  if (scene.is_last()) std::raise(SIGSTOP);
+  scene.sum();
+}
+
+void left(Scene& scene) {
+  if (scene.is_last()) std::exit(0);
+  scene.sum();
+}
+
+// Its State ends, and then it waits in MPI_Finalize for the others.
+void returned(Scene& scene) {
+  if (!scene.is_last()) scene.sum();
+}
+
+void killed(Scene& scene) {
+  if (scene.is_last()) std::raise(SIGKILL);
+  scene.sum();
+}
+
+void mismatch(Scene& scene) {
+  if (scene.is_last()) {
+    scene.state.wait_for_everyone();
+  } else {
+    scene.sum();
+  }
+}
+
+void late(Scene& scene) {
+  if (scene.is_last()) dawdle_in_user_code(60s);
+  scene.sum();
+}
+
+// Until somebody kills it.
+void endless(Scene& scene) {
+  while (true) scene.sum();
+}
+
+// Nobody waits meanwhile.
+void well_busy(Scene& scene) {
+  dawdle_in_user_code(5s);
+  scene.sum();
+}
+
+void well_in_checkpoint(Scene& scene) {
+  const hortator::activity::PhaseScope phase(hortator::activity::Phase::checkpoint);
+  if (scene.is_last()) dawdle_in_user_code(5s);
+  scene.sum();
+}
+
+void well_in_turns(Scene& scene) {
+  scene.state.main_process_first([&] {
+    if (scene.state.is_main_process()) dawdle_in_user_code(5s);
+  });
+}
+
+void well_first(Scene& scene) {
+  const auto other =
+      hortator::comm::make_communicator(scene.state.world().comm(), at::kCPU, hortator::comm::Checks::off);
+  if (scene.is_last()) dawdle_in_user_code(3s);
+  auto tensor = at::ones({4});
+  other->all_reduce(tensor, hortator::comm::ReduceOp::sum).wait();
+}
+
+// The test suspends the whole job meanwhile.
+void well_suspended(Scene& scene) {
+  if (scene.is_last()) dawdle_in_user_code(1s);
+  scene.sum();
+}
+
+const std::map<std::string, std::function<void(Scene&)>> endings = {{"stopped", stopped},
+                                                                    {"left", left},
+                                                                    {"returned", returned},
+                                                                    {"killed", killed},
+                                                                    {"mismatch", mismatch},
+                                                                    {"late", late},
+                                                                    {"endless", endless},
+                                                                    {"well_busy", well_busy},
+                                                                    {"well_in_checkpoint", well_in_checkpoint},
+                                                                    {"well_in_turns", well_in_turns},
+                                                                    {"well_first", well_first},
+                                                                    {"well_suspended", well_suspended}};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return hortator::run(argc, argv, [&] {
+    Scene scene;
+    endings.at(argv[1])(scene);
+  });
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# well.sh COMMAND...: a job that takes longer than HORTATOR_TIMEOUT, for a good reason, ends well and without a word of ours.
+# SUSPEND=seconds: all ranks are stopped for so long meanwhile, as by a batch system that suspends jobs.
+set -uo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+"$@" >output 2>&1 &
+job=$!
+if [ -n "${SUSPEND:-}" ]; then
+  until grep -q '^failing at' output; do
+    kill -0 $job 2>/dev/null || break
+    sleep 0.1
+  done
+  sleep 0.5
+  mapfile -t ranks < <(pgrep -P $job)
+  kill -STOP "${ranks[@]}" && sleep "$SUSPEND" && kill -CONT "${ranks[@]}"
+fi
+wait $job
+code=$?
+if [ $code -ne 0 ] || grep -q '^hortator: ' output || [ -e runs ]; then
+  echo "failed: it ended with $code" >&2
+  cat output >&2
+  exit 1
+fi

@@ -1,0 +1,168 @@
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <hortator/error.hpp>
+
+#include "runtime/watchdog/process.hpp"
+#include "runtime/watchdog/slot.hpp"
+#include "runtime/watchdog/stall_files.hpp"
+#include "runtime/watchdog/time_limit.hpp"
+#include "runtime/watchdog/wait_clock.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using namespace std::chrono_literals;
+using runtime::Claim;
+using runtime::Life;
+using runtime::Slot;
+using runtime::WaitClock;
+namespace fs = std::filesystem;
+
+namespace {
+
+runtime::Variables variable(const std::string& value) {
+  return [value](const char* name) -> std::optional<std::string> {
+    return std::string_view(name) == "HORTATOR_TIMEOUT" ? std::optional(value) : std::nullopt;
+  };
+}
+
+activity::View seen(std::uint64_t visit, bool inside, std::uint64_t family = 1) {
+  return {.threads = {{.visit = visit, .operation = {.family = family, .sequence = 3}, .inside = inside}}};
+}
+
+double waited(const WaitClock& clock) { return clock.longest() ? clock.longest()->waited.count() : -1; }
+
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("hortator-stall-" + std::to_string(getpid()));
+  Folder() { fs::remove_all(path); }
+  ~Folder() { fs::remove_all(path); }
+  long files() const { return std::distance(fs::directory_iterator(path), fs::directory_iterator()); }
+};
+
+}  // namespace
+
+TEST_CASE("the limit: argument, then environment, then ten minutes; what is no time is refused") {
+  const runtime::Variables none = [](const char*) { return std::nullopt; };
+  CHECK(runtime::collective_timeout({}, none) == 10min);
+  CHECK(runtime::collective_timeout({}, variable("")) == 10min);
+  CHECK(runtime::collective_timeout({}, variable("30s")) == 30s);
+  CHECK(runtime::collective_timeout(5s, variable("30s")) == 5s);
+  CHECK_THROWS_WITH(runtime::collective_timeout({}, variable("soon")), ContainsSubstring("HORTATOR_TIMEOUT=soon"));
+  CHECK_THROWS_AS(runtime::collective_timeout({}, variable("0s")), UsageError);
+  CHECK_THROWS_AS(runtime::collective_timeout(0ms, none), UsageError);
+}
+
+TEST_CASE("only time in which the watching thread ran counts as waiting") {
+  WaitClock clock(1, 2s);
+  clock.look(seen(2, false), 1s);
+  CHECK(waited(clock) == -1);
+  clock.look(seen(4, true), 1s);
+  CHECK(waited(clock) == 0);
+  clock.look(seen(4, true), 1.5s);
+  CHECK(waited(clock) == 1.5);
+  clock.look(seen(4, true), 3600s);  // the job was suspended
+  CHECK(waited(clock) == 3.5);
+  clock.look(seen(6, true), 1s);  // another collective
+  CHECK(waited(clock) == 0);
+  clock.look(seen(6, false), 1s);
+  CHECK(waited(clock) == -1);
+}
+
+TEST_CASE("the longest wait of all threads is seen, of its own family only") {
+  WaitClock clock(1, 10s);
+  activity::View view;
+  view.threads = {{.visit = 2, .operation = {.family = 1, .sequence = 1}, .inside = true},
+                  {.visit = 2, .operation = {.family = 1, .sequence = 2}, .inside = true},
+                  {.visit = 2, .operation = {.family = 9, .sequence = 3}, .inside = true}};
+  clock.look(view, 1s);
+  view.threads[0].visit = 4;
+  clock.look(view, 1s);
+  REQUIRE(clock.longest());
+  CHECK(clock.longest()->operation.sequence == 2);
+  clock.look({.threads = {{}, {}, {}}}, 1s);
+  clock.look({.threads = {{}, {}, {}}}, 1s);
+  CHECK_FALSE(clock.longest());
+  CHECK(clock.outside() == 1s);
+}
+
+TEST_CASE("slots survive JSON, broken ones are nothing") {
+  const Slot slot = {
+      .rank = 3,
+      .local_rank = 1,
+      .host = "n1",
+      .pid = 77,
+      .start = 99,
+      .life = Life::stopped,
+      .phase = activity::Phase::checkpoint,
+      .wait =
+          Slot::Wait{.name = "barrier", .bytes = 5, .communicator = ~0ULL, .sequence = 6, .size = 7, .seconds = 1.5},
+      .outside_seconds = 2.5,
+      .standings = {{.communicator = 1, .entered = 2}},
+      .stack = {"a", "b"}};
+  CHECK((runtime::slot_from_json(to_json(slot)) == slot));
+  CHECK((runtime::slots_from_json(to_json(std::vector{slot, Slot{}})) == std::vector{slot, Slot{}}));
+  const auto text = to_json(slot);
+  CHECK_FALSE(runtime::slot_from_json(text.substr(0, text.size() / 2)));
+  CHECK(runtime::slots_from_json("").empty());
+}
+
+TEST_CASE("processes are read from /proc, whatever they are called") {
+  const auto facts = runtime::parse_stat("7 (a) T 1 (b)) T 1 7 7 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 4711 2 3 4 5\n");
+  REQUIRE(facts);
+  CHECK(facts->state == 'T');
+  CHECK(facts->start == 4711);
+  CHECK_FALSE(runtime::parse_stat(""));
+  CHECK_FALSE(runtime::parse_stat("7 (a)"));
+  CHECK(runtime::parse_tracer("Name:\tx\nTracerPid:\t42\nUid:\t0\n") == 42);
+  CHECK(runtime::parse_tracer("Name:\tx\n") == 0);
+}
+
+TEST_CASE("running, stopped and vanished processes, and a later one of the same number") {
+  const auto child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  const auto start = runtime::process_facts(child)->start;
+  const auto becomes = [&](Life life) {
+    for (int i = 0; i < 200 && runtime::life_of(child, start) != life; ++i) usleep(10000);
+    return runtime::life_of(child, start) == life;
+  };
+  CHECK(becomes(Life::running));
+  CHECK(runtime::life_of(child, start + 1) == Life::vanished);
+  kill(child, SIGSTOP);
+  CHECK(becomes(Life::stopped));
+  kill(child, SIGKILL);
+  CHECK(becomes(Life::vanished));  // a zombie, until it is waited for
+}
+
+TEST_CASE("the first to announce a stall collects one answer a node, and nothing stays") {
+  const Folder folder;
+  const runtime::StallFiles files(folder.path / "a", "run-1");
+  CHECK_FALSE(files.announcer());
+  CHECK(files.announce(2) == Claim::won);
+  CHECK(files.announce(3) == Claim::lost);
+  CHECK(files.announcer() == 2);
+  CHECK_FALSE(runtime::StallFiles(folder.path / "a", "run-2").announcer());
+  CHECK_FALSE(files.answer_of(1));
+  files.answer(1, "first");
+  files.answer(1, "second");
+  CHECK(files.answer_of(1) == "first");
+  std::ofstream(folder.path / "a" / ".stall-other") << "not ours";
+  files.remove(4);
+  CHECK(std::distance(fs::directory_iterator(folder.path / "a"), fs::directory_iterator()) == 1);
+  files.answer(1, "too late");
+  CHECK(std::distance(fs::directory_iterator(folder.path / "a"), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("where no stall can be announced, it is said") {
+  const Folder folder;
+  fs::create_directories(folder.path);
+  std::ofstream(folder.path / "file") << "in the way";
+  const runtime::StallFiles files(folder.path / "file", "run-1");
+  CHECK(files.announce(0) == Claim::impossible);
+  CHECK_FALSE(files.announcer());
+}

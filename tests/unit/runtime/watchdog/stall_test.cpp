@@ -1,0 +1,256 @@
+#include "runtime/watchdog/stall.hpp"
+
+#include "runtime/watchdog/stall_words.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using activity::Phase;
+using runtime::find_stall;
+using runtime::Life;
+using runtime::Patience;
+using runtime::Slot;
+using runtime::Stall;
+
+namespace {
+
+constexpr std::uint64_t world = 7;
+constexpr std::uint64_t tensors = 8;
+constexpr Patience patience = {.limit = 100, .for_the_gone = 10};
+
+// A rank that has begun so many collectives of the world's communicator, and is in none.
+Slot busy(int rank, std::uint64_t entered) {
+  return {.rank = rank,
+          .host = "n" + std::to_string(rank / 2),
+          .pid = 1000 + rank,
+          .outside_seconds = 12,
+          .standings = {{.communicator = world, .entered = entered}}};
+}
+
+Slot waiting(int rank, std::uint64_t sequence, double seconds, const std::string& name = "barrier", int size = 4) {
+  auto slot = busy(rank, sequence);
+  slot.wait = {.name = name, .communicator = world, .sequence = sequence, .size = size, .seconds = seconds};
+  return slot;
+}
+
+std::vector<int> ranks_of(const std::vector<const Slot*>& slots) {
+  std::vector<int> ranks;
+  for (const auto* slot : slots) ranks.push_back(slot->rank);
+  return ranks;
+}
+
+std::string words(const std::vector<Slot>& slots, const std::vector<int>& silent = {}) {
+  const auto stall = find_stall(slots, patience);
+  return stall ? describe(*stall, silent, "").problem : "";
+}
+
+Slot in_state(Slot slot, Life life) {
+  slot.life = life;
+  return slot;
+}
+
+Slot in_phase(Slot slot, Phase phase) {
+  slot.phase = phase;
+  return slot;
+}
+
+}  // namespace
+
+TEST_CASE("nobody waits, or not for long: nothing is said") {
+  CHECK_FALSE(find_stall({}, patience));
+  CHECK_FALSE(find_stall(std::vector{busy(0, 5), busy(1, 5)}, patience));
+  CHECK_FALSE(find_stall(std::vector{waiting(0, 5, 99.9), busy(1, 4)}, patience));
+  CHECK(find_stall(std::vector{waiting(0, 5, 100), busy(1, 4)}, patience));
+}
+
+TEST_CASE("the rank that has not come is named, with where it is and who waits") {
+  const std::vector slots = {waiting(0, 5, 130), waiting(1, 5, 120), busy(2, 4), waiting(3, 5, 10)};
+  const auto stall = find_stall(slots, patience);
+  REQUIRE(stall);
+  CHECK(stall->kind == Stall::Kind::absent);
+  CHECK(ranks_of(stall->culprits) == std::vector{2});
+  CHECK(words(slots) ==
+        "does not come to barrier #5 (4 ranks), for which ranks 0-1, 3 have waited for 2 min 10 s: it has been outside "
+        "of collectives for 12.0 s");
+  CHECK(describe(*stall, {}, "").culprit->rank == 2);
+}
+
+TEST_CASE("several ranks that have not come are all named") {
+  const std::vector slots = {waiting(0, 5, 130), in_state(busy(1, 4), Life::stopped), busy(2, 3)};
+  CHECK(ranks_of(find_stall(slots, patience)->culprits) == std::vector{1, 2});
+  CHECK_THAT(words(slots), ContainsSubstring("rank 0 has waited") && ContainsSubstring("1001 is stopped") &&
+                               ContainsSubstring("nor has rank 2 (n1): it has been outside"));
+  std::vector<Slot> many = {waiting(0, 5, 130, "barrier", 30)};
+  for (int rank = 1; rank < 30; ++rank) many.push_back(busy(rank, 4));
+  CHECK_THAT(words(many), ContainsSubstring("nor has rank 8 ") && ContainsSubstring("nor have 21 more") &&
+                              !ContainsSubstring("nor has rank 9 "));
+}
+
+TEST_CASE("a rank that has gone past the collective is not missing") {
+  auto early = waiting(1, 6, 100);
+  const auto stall = find_stall(std::vector{waiting(0, 5, 130), early, busy(2, 4)}, patience);
+  REQUIRE(stall);
+  CHECK(ranks_of(stall->culprits) == std::vector{2});
+}
+
+TEST_CASE("in a chain of waiting the rank at its end is named") {
+  // 0 waits for 1 in the world, 1 waits for 2 among the tensors.
+  auto middle = busy(1, 4);
+  middle.standings.push_back({.communicator = tensors, .entered = 9});
+  middle.wait = {.name = "all_reduce", .communicator = tensors, .sequence = 9, .size = 2, .seconds = 3};
+  auto last = busy(2, 5);
+  last.standings.push_back({.communicator = tensors, .entered = 8});
+  const std::vector slots = {waiting(0, 5, 130, "barrier", 3), middle, last};
+  const auto stall = find_stall(slots, patience);
+  REQUIRE(stall);
+  CHECK(stall->kind == Stall::Kind::absent);
+  CHECK(ranks_of(stall->culprits) == std::vector{2});
+  CHECK(stall->sides.size() == 2);
+  CHECK_THAT(words(slots), ContainsSubstring("for which ranks 0-1 have waited"));
+}
+
+TEST_CASE("ranks in different collectives: both sides are named, the line is the smaller side's") {
+  auto odd = busy(3, 4);
+  odd.standings.push_back({.communicator = tensors, .entered = 2});
+  odd.wait = {.name = "all_reduce", .bytes = 16, .communicator = tensors, .sequence = 2, .size = 4, .seconds = 120};
+  std::vector<Slot> slots = {odd};
+  for (int rank = 0; rank < 3; ++rank) {
+    auto slot = waiting(rank, 5, 130);
+    slot.standings.push_back({.communicator = tensors, .entered = 1});
+    slots.push_back(slot);
+  }
+  const auto stall = find_stall(slots, patience);
+  REQUIRE(stall);
+  CHECK(stall->kind == Stall::Kind::apart);
+  CHECK(ranks_of(stall->culprits) == std::vector{3});
+  CHECK(words(slots) ==
+        "is in all_reduce #2 (16 B, 4 ranks) while ranks 0-2 are in barrier #5 (4 ranks): they have waited for each "
+        "other for 2 min 10 s");
+}
+
+TEST_CASE("two against two: rank 0 is not the odd one out") {
+  std::vector slots = {waiting(0, 5, 130), waiting(1, 5, 130), waiting(2, 5, 130, "gather"),
+                       waiting(3, 5, 130, "gather")};
+  const auto stall = find_stall(slots, patience);
+  REQUIRE(stall);
+  CHECK(ranks_of(stall->culprits) == std::vector{2, 3});
+  CHECK(words(slots) ==
+        "is in gather #5 (4 ranks), with rank 3, while ranks 0-1 are in barrier #5 (4 ranks): they have waited for "
+        "each other for 2 min 10 s");
+}
+
+TEST_CASE("the same call with other sizes is another call") {
+  auto small = waiting(1, 5, 130, "all_reduce", 2);
+  small.wait->bytes = 8;
+  const std::vector slots = {waiting(0, 5, 130, "all_reduce", 2), small};
+  CHECK(find_stall(slots, patience)->kind == Stall::Kind::apart);
+}
+
+TEST_CASE("all ranks are in it: the network is to blame; if not all are known, that is said") {
+  const std::vector all = {waiting(0, 5, 130, "barrier", 2), waiting(1, 5, 130, "barrier", 2)};
+  CHECK(find_stall(all, patience)->kind == Stall::Kind::inside);
+  CHECK_THAT(words(all), ContainsSubstring("all ranks have come to it"));
+  const std::vector some = {waiting(0, 5, 130), waiting(1, 5, 130)};
+  CHECK(find_stall(some, patience)->kind == Stall::Kind::unknown);
+  CHECK(words(some, {1, 2}) ==
+        "ranks 0-1 have been in barrier #5 (4 ranks) for 2 min 10 s, and nothing is known of 2 other ranks of it; no "
+        "word from nodes 1-2 (counted from 0)");
+}
+
+TEST_CASE("stopped, vanished, left and blocked ranks are told apart") {
+  const auto about = [](Life life) { return words({waiting(0, 5, 130), in_state(busy(1, 4), life)}); };
+  CHECK_THAT(about(Life::stopped), ContainsSubstring("its process 1001 is stopped"));
+  CHECK_THAT(about(Life::vanished), ContainsSubstring("its process 1001 has vanished"));
+  CHECK_THAT(about(Life::left), ContainsSubstring("it has left"));
+  CHECK_THAT(about(Life::blocked), ContainsSubstring("is blocked in the kernel"));
+}
+
+TEST_CASE("what a stopped rank said last is its past: it is not waiting") {
+  const std::vector slots = {waiting(0, 5, 130, "barrier", 2), in_state(waiting(1, 5, 3, "barrier", 2), Life::stopped)};
+  const auto stall = find_stall(slots, patience);
+  REQUIRE(stall);
+  CHECK(stall->kind == Stall::Kind::absent);
+  CHECK(ranks_of(stall->culprits) == std::vector{1});
+}
+
+TEST_CASE("nobody waits for long for a rank that cannot come") {
+  const auto said = [](const Slot& other, double seconds) {
+    return find_stall(std::vector{waiting(0, 5, seconds, "barrier", 2), other}, patience).has_value();
+  };
+  CHECK_FALSE(said(in_state(busy(1, 4), Life::vanished), 9));
+  CHECK(said(in_state(busy(1, 4), Life::vanished), 10));
+  CHECK(said(in_state(busy(1, 4), Life::left), 10));
+  CHECK_FALSE(said(in_state(busy(1, 4), Life::stopped), 99));
+  CHECK(said(in_state(busy(1, 4), Life::stopped), 100));
+  // It died in the middle; but whoever left in order after its part may have sent what is still on its way.
+  CHECK(said(in_state(busy(1, 5), Life::vanished), 10));
+  CHECK_FALSE(said(in_state(busy(1, 5), Life::left), 99));
+}
+
+TEST_CASE("who was stopped right after a communicator was made is blamed in place of an unknown") {
+  auto silenced = in_state(busy(1, 4), Life::stopped);
+  silenced.standings.clear();
+  auto stall = find_stall(std::vector{waiting(0, 5, 130, "barrier", 2), silenced}, patience);
+  REQUIRE(stall);
+  CHECK(ranks_of(stall->culprits) == std::vector{1});
+  // All ranks of the communicator are known: it is not one of them.
+  stall = find_stall(std::vector{waiting(0, 5, 130, "barrier", 2), silenced, busy(2, 4)}, patience);
+  CHECK(ranks_of(stall->culprits) == std::vector{2});
+}
+
+TEST_CASE("patient phases and debuggers excuse, death and being stopped do not") {
+  const auto said = [](const Slot& other) {
+    return find_stall(std::vector{waiting(0, 5, 1000, "barrier", 2), other}, patience).has_value();
+  };
+  for (const auto phase : {Phase::checkpoint, Phase::one_side_first}) {
+    CHECK_FALSE(said(in_phase(busy(1, 4), phase)));
+    CHECK_FALSE(said(in_state(in_phase(busy(1, 4), phase), Life::blocked)));
+    CHECK(said(in_state(in_phase(busy(1, 4), phase), Life::stopped)));
+    CHECK(said(in_state(in_phase(busy(1, 4), phase), Life::vanished)));
+    // In the same phase, but in another collective: it does no work that takes long.
+    CHECK(said(in_phase(waiting(1, 4, 1000, "gather", 2), phase)));
+  }
+  CHECK(said(in_phase(busy(1, 4), Phase::set_up)));
+  CHECK_FALSE(said(in_state(busy(1, 4), Life::traced)));
+  const auto traced = in_state(waiting(0, 5, 1000, "barrier", 2), Life::traced);
+  CHECK_FALSE(find_stall(std::vector{traced, busy(1, 4)}, patience));
+}
+
+TEST_CASE("an excused stall does not hide another one") {
+  auto other = busy(2, 4);
+  other.standings = {{.communicator = tensors, .entered = 3}};
+  other.wait = {.name = "all_reduce", .communicator = tensors, .sequence = 3, .size = 2, .seconds = 120};
+  auto late = busy(3, 4);
+  late.standings = {{.communicator = tensors, .entered = 2}};
+  const std::vector slots = {waiting(0, 5, 1000, "barrier", 2), in_phase(busy(1, 4), Phase::checkpoint), other, late};
+  const auto stall = find_stall(slots, patience);
+  REQUIRE(stall);
+  CHECK(ranks_of(stall->culprits) == std::vector{3});
+}
+
+TEST_CASE("a communicator's first collective may take twice as long") {
+  CHECK_FALSE(find_stall(std::vector{waiting(0, 1, 199), busy(1, 0)}, patience));
+  CHECK(find_stall(std::vector{waiting(0, 1, 200), busy(1, 0)}, patience));
+}
+
+TEST_CASE("the line has the innermost calls, the details have all, of one rank a side") {
+  auto late = busy(1, 4);
+  late.stack = {"a", "b", "c", "d", "e", "f"};
+  const std::vector slots = {waiting(0, 5, 130, "barrier", 3), late, waiting(2, 5, 130, "barrier", 3)};
+  const auto stall = find_stall(slots, patience);
+  REQUIRE(stall);
+  const auto report = describe(*stall, {}, "a note");
+  CHECK_THAT(report.problem, ContainsSubstring("in a < b < c < d < e; a note"));
+  CHECK(report.details ==
+        "rank 1 (n0, process 1001): it has been outside of collectives for 12.0 s, in a < b < c < d < e\n"
+        "    a\n    b\n    c\n    d\n    e\n    f\n"
+        "rank 0 (n0, process 1000): in barrier #5 (3 ranks) for 2 min 10 s\n");
+}
+
+TEST_CASE("ranks are named in ranges, not more than eight") {
+  CHECK(runtime::ranges_of(std::vector<int>{}).empty());
+  CHECK(runtime::ranges_of(std::vector{3}) == "3");
+  CHECK(runtime::ranges_of(std::vector{0, 1, 2, 5, 7, 8}) == "0-2, 5, 7-8");
+  std::vector<int> odd;
+  for (int i = 1; i < 40; i += 2) odd.push_back(i);
+  CHECK(runtime::ranges_of(odd) == "1, 3, 5, 7, 9, 11, 13, 15, and 12 more");
+}
