@@ -63,18 +63,18 @@ bool ModelCore::shares_buffers() const {
 void ModelCore::before_forward() {
   check_alive();
   if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_.is_paused()) return;
-  if (buffers_are_stale_) send_stale_buffers();
+  if (buffers_are_stale_) send_buffers();
   buffers_are_stale_ = true;
 }
 
-// All ranks come here, also those that went around the handle's forward and do not know of stale buffers.
+// Whether a forward came before it or not: ranks may have used different parts of the model.
 void ModelCore::after_reduction() {
-  if (shares_buffers()) send_stale_buffers();
+  if (shares_buffers()) send_buffers();
   check_replicas_at_times();
 }
 
 // Rank 0 may have no batches any more, and old buffers.
-void ModelCore::send_stale_buffers() {
+void ModelCore::send_buffers() {
   const Stopwatch sending(buffer_seconds_);
   buffers_.send_from(uneven_ == nullptr ? 0 : uneven_->announce(UnevenInputs::Collective::broadcast_buffers, index_));
   buffers_are_stale_ = false;

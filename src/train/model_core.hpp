@@ -50,7 +50,7 @@ class ModelCore {
  private:
   void after_reduction();
   bool shares_buffers() const;
-  void send_stale_buffers();
+  void send_buffers();
   void check_replicas_at_times();
 
   torch::nn::Module* module_;
@@ -58,7 +58,7 @@ class ModelCore {
   std::shared_ptr<const Session> session_;
   const DataParallel parallel_;
   BufferBroadcast buffers_;
-  bool buffers_are_stale_ = true;  ///< they may differ between ranks
+  bool buffers_are_stale_ = true;  ///< forward may have changed them since they were sent
   double buffer_seconds_ = 0;
   std::vector<NamedParameter> parameters_;  ///< all of them, also taken and frozen ones
   std::int64_t reductions_ = 0;

@@ -34,6 +34,7 @@ class Slow final : public comm::Communicator {
   Work broadcast(at::Tensor, int) override { return work(); }
   void barrier() override { see(); }
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override { return at::empty({elements}, type); }
+  at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override { return allocate(elements, type); }
   std::unique_ptr<Communicator> split(int, int) const override { return std::make_unique<Slow>(seen_); }
 
  private:
