@@ -39,6 +39,11 @@ Claim claim_failure(const std::filesystem::path& folder, std::string_view run_id
   return run_id.empty() ? Claim::impossible : claim_file(failure_claim(folder, run_id));
 }
 
+bool is_failure_claimed(const std::filesystem::path& folder, std::string_view run_id) {
+  std::error_code error;
+  return !run_id.empty() && std::filesystem::exists(failure_claim(folder, run_id), error);
+}
+
 bool write_failure(const std::filesystem::path& folder, std::string_view run_id, const std::string& content) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -53,9 +58,9 @@ bool write_failure(const std::filesystem::path& folder, std::string_view run_id,
 }
 
 void remove_stale_failure(const std::filesystem::path& folder, std::string_view run_id) {
-  std::error_code error;
   // A claim of this run says that failure.json is this run's, or about to be.
-  if (!run_id.empty() && std::filesystem::exists(failure_claim(folder, run_id), error)) return;
+  if (is_failure_claimed(folder, run_id)) return;
+  std::error_code error;
   std::vector<std::filesystem::path> stale;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     if (is_stale(entry->path().filename().string(), run_id)) stale.push_back(entry->path());

@@ -20,6 +20,9 @@ Claim claim_file(const std::filesystem::path& file);
 /// The right to speak for a failed run.
 Claim claim_failure(const std::filesystem::path& folder, std::string_view run_id);
 
+/// Has any rank won it?
+bool is_failure_claimed(const std::filesystem::path& folder, std::string_view run_id);
+
 /// Replaces failure.json as a whole: a reader sees the old one or the new one. False when it cannot be written.
 bool write_failure(const std::filesystem::path& folder, std::string_view run_id, const std::string& content);
 

@@ -219,7 +219,8 @@ void Watchdog::consider() {
   if (!find_stall(board_.read(), patience_)) return;
   const auto view = ask_everybody();
   const auto stall = find_stall(view.slots, patience_);
-  if (stall && still_waits(waiting->visit) && rest(0ms)) return report(*stall, view);
+  if (stall && still_waits(waiting->visit) && rest(0ms)) report(*stall, view);
+  if (view.is_announced) files().remove(topology_.nodes);
   next_attempt_ = waited + patience_.for_the_gone;
 }
 
@@ -252,11 +253,18 @@ Watchdog::View Watchdog::ask_everybody() {
     return view;
   }
   const auto channel = files();
+  // Whoever speaks for the run has taken the files back already, and ends it now.
+  const auto is_over = [] { return is_failure_claimed(current_run().folder, current_run().id); };
+  if (is_over()) return {};
   const auto claim = channel.announce(topology_.node);
+  if (claim == Claim::won && is_over()) {
+    channel.remove(topology_.nodes);
+    return {};
+  }
   view.slots = ask_node();
   if (claim == Claim::won) {
+    view.is_announced = true;
     collect_answers(channel, view);
-    channel.remove(topology_.nodes);
   } else if (claim == Claim::lost) {
     // Somebody else collects, and then ends the job unless all is well.
     if (channel.announcer() != topology_.node) channel.answer(topology_.node, to_json(view.slots));
@@ -302,6 +310,7 @@ void Watchdog::report(const Stall& stall, const View& view) {
   runtime::report({.problem = words.problem,
                    .party = Party{.rank = words.culprit->rank, .host = words.culprit->host, .pid = words.culprit->pid},
                    .details = words.details});
+  if (view.is_announced) files().remove(topology_.nodes);
   mpi::abort_job(stalled_exit_code);
 }
 

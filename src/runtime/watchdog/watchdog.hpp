@@ -41,6 +41,7 @@ class Watchdog {
     std::vector<Slot> slots;
     std::vector<int> silent_nodes = {};
     std::string note = {};
+    bool is_announced = false;  ///< by this rank, which has to take it back
   };
 
   void leave();

@@ -29,7 +29,7 @@ for i in $(seq "$times"); do
     kill -0 $job 2>/dev/null || complain 'it ended before its ranks were there'
     mapfile -t ranks < <(pgrep -P "$(pgrep -P $job | head -n 1)" -f "$program" 2>/dev/null)
   done
-  sleep "0.$(printf %03d $((RANDOM % 900)))"
+  sleep "0.$(printf %03d $((RANDOM % 800)))"
   kill -KILL "${ranks[$((RANDOM % ${#ranks[@]}))]}" 2>/dev/null
   wait $job
   code=$?
