@@ -67,6 +67,13 @@ void all_gather_bytes(const Communicator& comm, const void* mine, void* all, std
   check(MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm.get()), "MPI_Allgather");
 }
 
+void exchange_bytes(const Communicator& comm, const void* out, int to, void* in, int from, std::size_t bytes) {
+  const activity::Collective here(comm.membership(), "exchange", bytes);
+  check(MPI_Sendrecv(out, as_count(bytes), MPI_BYTE, to, 0, in, as_count(bytes), MPI_BYTE, from, 0, comm.get(),
+                     MPI_STATUS_IGNORE),
+        "MPI_Sendrecv");
+}
+
 std::string broadcast(const Communicator& comm, std::string_view value, int root) {
   const auto length = broadcast<std::uint64_t>(comm, value.size(), root);
   std::string result(value);

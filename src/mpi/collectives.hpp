@@ -43,6 +43,9 @@ void barrier(const Communicator& comm);
 void broadcast_bytes(const Communicator& comm, void* data, std::size_t bytes, int root);
 void all_gather_bytes(const Communicator& comm, const void* mine, void* all, std::size_t bytes);
 
+/// Sends to one rank while another one's bytes come in: the raw speed between two ranks.
+void exchange_bytes(const Communicator& comm, const void* out, int to, void* in, int from, std::size_t bytes);
+
 template <Number T>
 T all_reduce(const Communicator& comm, T value, MPI_Op op) {
   const activity::Collective here(comm.membership(), "all_reduce", sizeof(T));
