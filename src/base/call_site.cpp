@@ -13,7 +13,7 @@
 namespace hortator {
 namespace {
 
-thread_local const void* innermost = nullptr;
+thread_local const void* outermost = nullptr;
 
 // A return address lies behind the call, perhaps in the next function already.
 Dl_info facts_of(const void* address) {
@@ -34,32 +34,33 @@ std::string readable(const char* symbol) {
 
 }  // namespace
 
-CallSite::CallSite(const void* return_address) : is_outermost_(innermost == nullptr) {
-  if (is_outermost_) innermost = return_address;
+CallSite::CallSite(const void* return_address) : is_outermost_(outermost == nullptr) {
+  if (is_outermost_) outermost = return_address;
 }
 
 CallSite::~CallSite() {
-  if (is_outermost_) innermost = nullptr;
+  if (is_outermost_) outermost = nullptr;
 }
 
 std::uint64_t CallSite::current() {
-  if (innermost == nullptr) return 0;
+  if (outermost == nullptr) return 0;
   // The loader's lists are long, the places in a program few.
   thread_local std::unordered_map<const void*, std::uint64_t> known;
-  const auto [entry, is_new] = known.try_emplace(innermost, 0);
+  const auto [entry, is_new] = known.try_emplace(outermost, 0);
   if (is_new) {
-    const auto facts = facts_of(innermost);
-    const auto module = text::file_name(facts.dli_fname != nullptr ? facts.dli_fname : "");
-    entry->second = base::hash(module) ^ offset_in(facts, innermost);
+    const auto facts = facts_of(outermost);
+    // Without a module there is nothing that would be the same on all ranks.
+    if (facts.dli_fname == nullptr) return 0;
+    entry->second = base::hash(text::file_name(facts.dli_fname)) ^ offset_in(facts, outermost);
   }
   return entry->second;
 }
 
 std::string CallSite::describe_current() {
-  if (innermost == nullptr) return "";
-  const auto facts = facts_of(innermost);
-  const auto module = text::file_name(facts.dli_fname != nullptr ? facts.dli_fname : "?");
-  const auto place = text::concat(module, "+0x", std::hex, offset_in(facts, innermost) - 1);
+  if (outermost == nullptr) return "";
+  const auto facts = facts_of(outermost);
+  if (facts.dli_fname == nullptr) return "";
+  const auto place = text::concat(text::file_name(facts.dli_fname), "+0x", std::hex, offset_in(facts, outermost) - 1);
   return facts.dli_sname != nullptr ? text::concat(place, " (", readable(facts.dli_sname), ")") : place;
 }
 

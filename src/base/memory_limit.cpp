@@ -31,26 +31,33 @@ std::string own_group() {
   return {};
 }
 
-}  // namespace
-
-std::optional<std::size_t> parse_mem_available(std::string_view meminfo) {
-  constexpr std::string_view key = "MemAvailable:";
-  for (const auto& line : text::split(std::string(meminfo), '\n')) {
+// The number behind `key` at the start of a line.
+std::optional<std::size_t> value_of(std::string_view key, std::string_view lines) {
+  for (const auto& line : text::split(std::string(lines), '\n')) {
     if (!line.starts_with(key)) continue;
-    const auto begin = line.find_first_of("0123456789");
+    const auto begin = line.find_first_of("0123456789", key.size());
     if (begin == std::string::npos) return {};
     const auto end = line.find_first_not_of("0123456789", begin);
-    const auto kib = number(std::string_view(line).substr(begin, end - begin));
-    if (kib) return *kib * 1024;
+    return number(std::string_view(line).substr(begin, end == std::string::npos ? end : end - begin));
   }
   return {};
 }
 
-std::optional<std::size_t> left_in_group(std::string_view max, std::string_view current) {
+}  // namespace
+
+std::optional<std::size_t> parse_mem_available(std::string_view meminfo) {
+  const auto kib = value_of("MemAvailable:", meminfo);
+  if (!kib) return {};
+  return *kib * 1024;
+}
+
+std::optional<std::size_t> left_in_group(std::string_view max, std::string_view current, std::string_view stat) {
   const auto limit = number(max);
   const auto used = number(current);
   if (!limit || !used) return {};
-  return *limit > *used ? *limit - *used : 0;
+  const auto cached = value_of("active_file ", stat).value_or(0) + value_of("inactive_file ", stat).value_or(0);
+  const auto needed = *used - std::min(*used, cached);
+  return *limit > needed ? *limit - needed : 0;
 }
 
 std::optional<std::size_t> available_memory() {
@@ -58,7 +65,8 @@ std::optional<std::size_t> available_memory() {
   // A limit of any group above binds as well.
   for (std::filesystem::path group = own_group(); !group.empty(); group = group.parent_path()) {
     const auto folder = std::filesystem::path("/sys/fs/cgroup") / group.relative_path();
-    const auto left = left_in_group(content(folder / "memory.max"), content(folder / "memory.current"));
+    const auto left = left_in_group(content(folder / "memory.max"), content(folder / "memory.current"),
+                                    content(folder / "memory.stat"));
     if (left) least = std::min(least.value_or(*left), *left);
     if (group == group.root_path()) break;
   }

@@ -13,7 +13,8 @@ std::optional<std::size_t> available_memory();
 /// The line "MemAvailable: N kB" of /proc/meminfo, in bytes.
 std::optional<std::size_t> parse_mem_available(std::string_view meminfo);
 
-/// What a control group leaves, from its memory.max ("max" or bytes) and memory.current.
-std::optional<std::size_t> left_in_group(std::string_view max, std::string_view current);
+/// What a control group leaves, from its memory.max ("max" or bytes), memory.current and memory.stat: cached files give
+/// way to whoever needs memory.
+std::optional<std::size_t> left_in_group(std::string_view max, std::string_view current, std::string_view stat);
 
 }  // namespace hortator::base

@@ -27,14 +27,14 @@ Backend choose_backend(const BackendRequest& request) {
                       .why = "NCCL comes with CUDA",
                       .hint = "configure with -DHORTATOR_WITH_CUDA=ON and a CUDA LibTorch, or leave the variable out"});
   }
-  if (asked == "nccl" && !request.on_cuda) {
+  if (asked == "nccl" && !request.on_cuda && !request.has_cuda_tensors) {
     throw UsageError({.what = "HORTATOR_COMMUNICATOR=nccl, but the ranks work on the CPU",
                       .why = "NCCL carries CUDA tensors only",
                       .hint = "run on nodes with GPUs and without HORTATOR_DEVICE=cpu, or leave the variable out"});
   }
   if (request.ranks == 1) return Backend::self;
   if (request.on_cuda) return Backend::nccl;
-  if (asked != "auto") return asked == "node" ? Backend::node : Backend::mpi;
+  if (asked == "mpi" || asked == "node") return asked == "node" ? Backend::node : Backend::mpi;
   return request.largest_node > 1 ? Backend::node : Backend::mpi;
 }
 

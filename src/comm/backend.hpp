@@ -11,6 +11,7 @@ enum class Backend { self, mpi, node, nccl };
 struct BackendRequest {
   std::optional<std::string> asked = {};  ///< HORTATOR_COMMUNICATOR: auto, mpi, node or nccl
   bool on_cuda = false;                   ///< where the tensors are
+  bool has_cuda_tensors = false;          ///< does the job work on CUDA devices at all
   bool has_nccl = false;                  ///< is it in this build
   int ranks = 1;
   int largest_node = 1;  ///< ranks of the node that has most

@@ -13,7 +13,8 @@
 namespace hortator::comm {
 
 /// Collectives on tensors. Every verb is @collective: all ranks, the same order, the same shapes and types.
-/// Tensors may have any strides; results are written in place. Any number of elements, zero included.
+/// Tensors may have any strides; results are written in place. Any number of elements, zero included. Works of several
+/// communicators are waited for in the same order on all ranks.
 class Communicator {
  public:
   virtual ~Communicator() = default;

@@ -1,8 +1,7 @@
 #include "comm/make_communicator.hpp"
 
-#include <cstdlib>
 #include <stdexcept>
-#include <string_view>
+#include <string>
 
 #include "comm/backend.hpp"
 #include "comm/checked_communicator.hpp"
@@ -25,6 +24,7 @@ Backend choose(const mpi::Communicator& world, c10::Device device) {
   mpi::all_or_none(world, [&] {
     backend = choose_backend({.asked = runtime::process_variables()("HORTATOR_COMMUNICATOR"),
                               .on_cuda = device.is_cuda(),
+                              .has_cuda_tensors = device::visible_device_count() > 0,
                               .has_nccl = device::is_built(),
                               .ranks = world.size(),
                               .largest_node = largest_node});
@@ -50,6 +50,8 @@ std::unique_ptr<Communicator> make_unchecked(const mpi::Communicator& world, c10
 }  // namespace
 
 std::unique_ptr<Communicator> make_communicator(const mpi::Communicator& world, c10::Device device, Checks checks) {
+  // mpirun hands variables to other hosts only when told to (-x HORTATOR_DEBUG).
+  mpi::same_on_all(world, checks == Checks::on ? "on" : "off", "the debug mode (HORTATOR_DEBUG)");
   auto made = make_unchecked(world, device);
   if (checks == Checks::on) {
     made = std::make_unique<CheckedCommunicator>(std::move(made), mpi::Communicator::duplicate(world.get()));
@@ -60,8 +62,7 @@ std::unique_ptr<Communicator> make_communicator(const mpi::Communicator& world, 
 }
 
 Checks checks_from_environment() {
-  const char* debug = std::getenv("HORTATOR_DEBUG");
-  return debug != nullptr && std::string_view(debug) == "1" ? Checks::on : Checks::off;
+  return runtime::process_variables()("HORTATOR_DEBUG") == "1" ? Checks::on : Checks::off;
 }
 
 }  // namespace hortator::comm

@@ -25,7 +25,9 @@ void in_pieces(std::int64_t elements, std::int64_t piece, const Work& work) {
 }
 
 // A tensor that MPI can work on in place: `tensor` itself, or a packed copy in the reduction's type.
-at::Tensor packed(const at::Tensor& tensor, at::ScalarType type) { return tensor.detach().contiguous().to(type); }
+at::Tensor packed(const at::Tensor& tensor, at::ScalarType type) {
+  return tensor.detach().resolve_conj().resolve_neg().contiguous().to(type);
+}
 
 void divide_for_mean(const at::Tensor& sum, ReduceOp op, int ranks) {
   if (op == ReduceOp::mean) sum.div_(ranks);

@@ -1,30 +1,35 @@
 #include "comm/node_board.hpp"
 
 #include <algorithm>
-#include <hortator/error.hpp>
-#include <thread>
+#include <set>
 
 #include "base/text.hpp"
 #include "comm/node_wait.hpp"
 #include "mpi/collectives.hpp"
+#include "runtime/cpu_set.hpp"
 #include "runtime/shared_name.hpp"
 
 namespace hortator::comm {
 namespace {
 
 // About 20 us: longer than a message takes. Ranks that share cores only keep each other from coming.
-int spins_for(int ranks) {
-  return static_cast<unsigned>(ranks) <= std::max(1U, std::thread::hardware_concurrency()) ? 1000 : 0;
+int spins_for(const mpi::Communicator& node) {
+  std::set<int> cpus;
+  for (const auto& ranges : mpi::all_gather(node, runtime::to_ranges(runtime::own_cpu_set()))) {
+    const auto of_rank = runtime::from_ranges(ranges);
+    cpus.insert(of_rank.begin(), of_rank.end());
+  }
+  return static_cast<std::size_t>(node.size()) <= cpus.size() ? 1000 : 0;
 }
 
 }  // namespace
 
-NodeBoard::NodeBoard(const mpi::Communicator& node, int name)
+NodeBoard::NodeBoard(const mpi::Communicator& node, const mpi::Communicator& all)
     : rank_(node.rank()),
       size_(node.size()),
-      spins_(spins_for(node.size())),
-      memory_(node, sizeof(Slot), runtime::shared_name("board")) {
-  slot(rank_).name = name;
+      spins_(spins_for(node)),
+      memory_(node, all, sizeof(Slot), runtime::shared_name("board")) {
+  slot(rank_).name = all.rank();
   mpi::barrier(node);
 }
 
@@ -65,6 +70,7 @@ void NodeBoard::meet() {
 
 void NodeBoard::raise_abort(std::string_view reason) noexcept {
   auto& mine = slot(rank_);
+  if (mine.aborted.value.load(std::memory_order_relaxed) != 0) return;
   const auto length = std::min(reason.size(), mine.reason.size() - 1);
   std::copy_n(reason.begin(), length, mine.reason.begin());
   mine.reason[length] = '\0';
@@ -74,9 +80,11 @@ void NodeBoard::raise_abort(std::string_view reason) noexcept {
 void NodeBoard::throw_if_aborted() const {
   for (int rank = 0; rank < size_; ++rank) {
     if (slot(rank).aborted.value.load(std::memory_order_acquire) == 0) continue;
-    throw Error({.what = text::concat("rank ", slot(rank).name, " has left a collective: ", slot(rank).reason.data()),
-                 .why = "the others can only wait for it in vain",
-                 .hint = "its own message says what went wrong"});
+    throw Abandoned(
+        {.what = text::concat("rank ", slot(rank).name, " has left a collective: ", slot(rank).reason.data()),
+         .why = "the others can only wait for it in vain",
+         .hint = "its own message says what went wrong"})
+        .on_rank(slot(rank).name);
   }
 }
 

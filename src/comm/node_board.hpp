@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <hortator/error.hpp>
 #include <string>
 #include <string_view>
 
@@ -26,13 +27,19 @@ struct NodePost {
   std::array<char, 512> text{};  ///< refused: why
 };
 
+/// Another rank has left a collective in the middle.
+class Abandoned : public Error {
+ public:
+  using Error::Error;
+};
+
 /// How the ranks of a node tell each other where they are, in shared memory. Collectives are numbered from 1 on.
 class NodeBoard {
  public:
   static constexpr std::size_t kept = 64;  ///< how many collectives may be under way
 
-  /// `name` is what messages call this rank: its number in the job. @collective
-  NodeBoard(const mpi::Communicator& node, int name);
+  /// `node` is a part of `all`, whose ranks are what messages speak of. @collective over `all`
+  NodeBoard(const mpi::Communicator& node, const mpi::Communicator& all);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -52,7 +59,7 @@ class NodeBoard {
   /// All ranks of the node meet: for the steps within a collective.
   void meet();
 
-  /// This rank leaves in the middle: whoever waits for it throws.
+  /// This rank leaves in the middle: whoever waits for it throws Abandoned. The first reason counts.
   void raise_abort(std::string_view reason) noexcept;
 
  private:

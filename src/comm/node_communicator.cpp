@@ -3,18 +3,36 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <hortator/error.hpp>
 
+#include "base/hash.hpp"
+#include "base/shard.hpp"
 #include "base/text.hpp"
+#include "comm/call_table.hpp"
 #include "comm/element.hpp"
 #include "comm/node_verdict.hpp"
 #include "comm/operands.hpp"
+#include "mpi/collectives.hpp"
 
 namespace hortator::comm {
 namespace {
 
 using Verb = NodePost::Verb;
+
+// In memory as it reads: a conjugate or negative view is a note on the tensor, which its bytes do not show.
+at::Tensor packed(const at::Tensor& tensor) { return tensor.detach().resolve_conj().resolve_neg().contiguous(); }
+
+at::Tensor receiver_of(const at::Tensor& tensor) {
+  const bool is_plain = tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
+  return is_plain ? tensor.detach() : at::empty(tensor.sizes(), tensor.options());
+}
+
+std::uint64_t hash_of(const NodePost& post) {
+  return base::hash(text::concat(static_cast<int>(post.verb), ' ', static_cast<int>(post.op), ' ', post.type, ' ',
+                                 post.root, ' ', post.elements));
+}
 
 std::byte* data_of(const at::Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
 
@@ -25,17 +43,17 @@ bool is_reduction(Verb verb) { return verb == Verb::all_reduce || verb == Verb::
 NodeCommunicator::NodeCommunicator(mpi::Communicator comm, std::size_t staging_bytes)
     : comm_(std::move(comm)), team_(comm_, staging_bytes), mpi_(mpi::Communicator::duplicate(comm_.get())) {}
 
-// Who leaves because of an exception tells the others: they must not wait for it.
+// Who leaves in the middle tells the others: they must not wait for it.
 NodeCommunicator::~NodeCommunicator() {
-  if (std::uncaught_exceptions() > 0) team_.board().raise_abort("an exception has ended its work");
+  if (std::uncaught_exceptions() > 0 || !pending_.empty()) team_.board().raise_abort("an exception has ended its work");
 }
 
 Work NodeCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
   return start([&]() -> Operation {
     check_result(tensor, at::kCPU, "all_reduce", name());
     check_reducible(tensor.scalar_type(), op);
-    auto packed = tensor.detach().contiguous();
-    return {.verb = Verb::all_reduce, .op = op, .output = packed, .input = packed, .target = tensor.detach()};
+    auto data = packed(tensor);
+    return {.verb = Verb::all_reduce, .op = op, .output = data, .input = data, .target = tensor.detach()};
   });
 }
 
@@ -47,8 +65,8 @@ Work NodeCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input
     check_parts(input, output, size(), "reduce_scatter");
     return {.verb = Verb::reduce_scatter,
             .op = op,
-            .output = output.is_contiguous() ? output.detach() : at::empty(output.sizes(), output.options()),
-            .input = input.detach().contiguous(),
+            .output = receiver_of(output),
+            .input = packed(input),
             .target = output.detach()};
   });
 }
@@ -58,10 +76,7 @@ Work NodeCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
     check_result(output, at::kCPU, "all_gather", name());
     check_operand(input, at::kCPU, "all_gather", name());
     check_parts(output, input, size(), "all_gather");
-    return {.verb = Verb::all_gather,
-            .output = output.is_contiguous() ? output.detach() : at::empty(output.sizes(), output.options()),
-            .input = input.detach().contiguous(),
-            .target = output.detach()};
+    return {.verb = Verb::all_gather, .output = receiver_of(output), .input = packed(input), .target = output.detach()};
   });
 }
 
@@ -69,8 +84,17 @@ Work NodeCommunicator::broadcast(at::Tensor tensor, int root) {
   return start([&]() -> Operation {
     check_result(tensor, at::kCPU, "broadcast", name());
     check_root(root, size());
-    auto packed = tensor.detach().contiguous();
-    return {.verb = Verb::broadcast, .root = root, .output = packed, .input = packed, .target = tensor.detach()};
+    auto data = packed(tensor);
+    return {.verb = Verb::broadcast, .root = root, .output = data, .input = data, .target = tensor.detach()};
+  });
+}
+
+// All of them are under way before the first is waited for.
+Work NodeCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) {
+  auto works = std::make_shared<std::vector<Work>>();
+  for (auto& tensor : tensors) works->push_back(broadcast(std::move(tensor), root));
+  return Work([works] {
+    for (auto& work : *works) work.wait();
   });
 }
 
@@ -95,10 +119,12 @@ Work NodeCommunicator::start(const std::function<Operation()>& make) {
   Operation operation;
   try {
     operation = make();
-  } catch (const Error& error) {
+    if (operation.input.defined()) operation.place = place_of(operation);
+  } catch (const c10::Error& error) {
+    operation = {.verb = Verb::refused, .problem = error.what_without_backtrace()};
+  } catch (const std::exception& error) {
     operation = {.verb = Verb::refused, .problem = error.what()};
   }
-  if (operation.input.defined()) operation.place = place_of(operation);
   if (pending_.size() == NodeBoard::kept) complete(pending_.front().number);
   const auto number = operation.number = team_.board().post(post_of(operation));
   const bool is_refused = operation.verb == Verb::refused;
@@ -132,9 +158,9 @@ void NodeCommunicator::advance() {
   if (!team_.is_alone()) return;
   for (auto& operation : pending_) {
     if (operation.is_shared_out) continue;
-    const bool can_go_on = team_.board().all_arrived(operation.number) && !problem_of(operation) &&
-                           operation.verb != Verb::barrier && is_in_window(operation);
-    if (!can_go_on) return;
+    if (!team_.board().all_arrived(operation.number) || problem_on_node(operation)) return;
+    operation.is_in_window = is_in_window_of_node(operation);
+    if (!operation.is_in_window) return;
     do_share(operation);
   }
 }
@@ -143,33 +169,61 @@ void NodeCommunicator::complete(std::uint64_t number) {
   while (!pending_.empty() && pending_.front().number <= number) {
     auto operation = std::move(pending_.front());
     pending_.pop_front();
-    if (!operation.is_shared_out) {
-      team_.board().wait_for_arrival(operation.number);
-      if (const auto problem = problem_of(operation)) {
-        team_.board().mark_done(operation.number);
-        const int culprit = team_.board().name_of(problem->rank);
-        throw UsageError({.what = text::concat("rank ", culprit, ": ", problem->what)}).on_rank(culprit);
-      }
-      do_share(operation);
-    }
+    if (!operation.is_shared_out && !come_together(operation)) continue;
+    if (!operation.is_shared_out) do_share(operation);
     team_.board().wait_for_done(operation.number);
-    if (operation.target.defined() && !operation.output.is_alias_of(operation.target)) {
+    if (operation.target.defined() && !operation.output.is_same(operation.target) &&
+        operation.output.data_ptr() != operation.target.data_ptr()) {
       operation.target.copy_(operation.output);
     }
   }
+  if (const auto found = problems_.extract(number)) {
+    const auto& problem = found.mapped();
+    throw UsageError({.what = text::concat("rank ", problem.rank, ": ", problem.what)}).on_rank(problem.rank);
+  }
 }
 
-std::optional<NodeProblem> NodeCommunicator::problem_of(const Operation& operation) const {
+// A collective in which the ranks do not agree is over for all of them; whoever waits for it gets the reason.
+bool NodeCommunicator::come_together(Operation& operation) {
+  team_.board().wait_for_arrival(operation.number);
+  operation.is_in_window = is_in_window_of_node(operation);
+  auto problem = team_.is_alone() ? problem_on_node(operation) : problem_over_nodes(operation);
+  if (!problem) return true;
+  problems_.emplace(operation.number, *std::move(problem));
+  team_.board().mark_done(operation.number);
+  return false;
+}
+
+std::optional<NodeProblem> NodeCommunicator::problem_on_node(const Operation& operation) const {
   std::vector<const NodePost*> posts;
   std::vector<int> names;
   for (int peer = 0; peer < team_.size(); ++peer) {
     posts.push_back(&team_.board().post_of(peer, operation.number));
     names.push_back(team_.board().name_of(peer));
   }
-  return find_problem(posts, names);
+  auto problem = find_problem(posts, names);
+  if (problem) problem->rank = names[static_cast<std::size_t>(problem->rank)];
+  return problem;
 }
 
-bool NodeCommunicator::is_in_window(const Operation& operation) const {
+// One reduction when all is well.
+std::optional<NodeProblem> NodeCommunicator::problem_over_nodes(Operation& operation) const {
+  const auto post = post_of(operation);
+  const auto hash = static_cast<std::int64_t>(hash_of(post));
+  const bool is_refused = post.verb == Verb::refused;
+  std::array<std::int64_t, 4> least = {operation.is_in_window ? 1 : 0, is_refused ? 0 : 1, hash, ~hash};
+  mpi::check(MPI_Allreduce(MPI_IN_PLACE, least.data(), 4, MPI_INT64_T, MPI_MIN, comm_.get()), "MPI_Allreduce");
+  operation.is_in_window = least[0] == 1;
+  if (least[1] == 1 && least[2] == ~least[3]) return {};
+  const auto reasons = mpi::all_gather(comm_, std::string_view(operation.problem));
+  for (std::size_t rank = 0; rank < reasons.size(); ++rank) {
+    if (!reasons[rank].empty()) return NodeProblem{static_cast<int>(rank), reasons[rank]};
+  }
+  const auto table = tabulate(mpi::all_gather(comm_, comm::describe(post)));
+  return NodeProblem{table.odd_rank, "the ranks are in different collectives: " + table.lines};
+}
+
+bool NodeCommunicator::is_in_window_of_node(const Operation& operation) const {
   if (!operation.place) return false;
   const bool would_meet_itself = operation.place->segment->is_common && is_reduction(operation.verb);
   if (would_meet_itself) return false;
@@ -188,6 +242,8 @@ void NodeCommunicator::do_share(Operation& operation) {
     } else {
       move(operation);
     }
+  } catch (const Abandoned&) {
+    throw;  // somebody else's fault
   } catch (const std::exception& error) {
     team_.board().raise_abort(error.what());
     throw;
@@ -202,7 +258,7 @@ void NodeCommunicator::reduce(const Operation& operation) {
                                 .divisor = operation.op == ReduceOp::mean ? size() : 1};
   const auto type = operation.input.scalar_type();
   const auto elements = operation.output.numel();
-  const bool in_window = is_in_window(operation);
+  const bool in_window = operation.is_in_window;
   if (operation.verb == Verb::all_reduce) {
     if (in_window) return team_.reduce_in_window(*operation.place, elements, type, what);
     return team_.reduce_staged(data_of(operation.output), elements, type, what);
@@ -213,16 +269,27 @@ void NodeCommunicator::reduce(const Operation& operation) {
 }
 
 void NodeCommunicator::move(const Operation& operation) {
-  const bool in_window = is_in_window(operation);
-  if (operation.verb == Verb::barrier) return team_.is_alone() ? void() : mpi_.barrier();
+  const bool in_window = operation.is_in_window;
+  if (operation.verb == Verb::barrier) return;  // all have come: that was it
   if (operation.verb == Verb::all_gather) {
-    if (!team_.is_alone()) return mpi_.all_gather(operation.output, operation.input).wait();
+    if (!team_.is_alone()) return gather_over_nodes(operation);
     if (in_window) return team_.gather_in_window(*operation.place, data_of(operation.input), operation.input.nbytes());
     return team_.gather_staged(data_of(operation.output), data_of(operation.input), operation.input.nbytes());
   }
   if (!team_.is_alone()) return mpi_.broadcast(operation.output, operation.root).wait();
   if (in_window) return team_.broadcast_in_window(*operation.place, operation.output.nbytes(), operation.root);
   team_.broadcast_staged(data_of(operation.output), operation.output.nbytes(), operation.root);
+}
+
+// MPI must not write to memory that several of its ranks share: common memory is filled afterwards, a slice by each.
+void NodeCommunicator::gather_over_nodes(const Operation& operation) {
+  const bool is_common = operation.place && operation.place->segment->is_common;
+  if (!is_common) return mpi_.all_gather(operation.output, operation.input).wait();
+  const auto whole = at::empty({operation.output.numel()}, operation.output.options());
+  mpi_.all_gather(whole, operation.input).wait();
+  team_.board().meet();  // nobody sends from it any more
+  const auto mine = shard::balanced(whole.numel(), team_.size(), team_.rank());
+  operation.output.view({-1}).narrow(0, mine.begin, mine.size()).copy_(whole.narrow(0, mine.begin, mine.size()));
 }
 
 }  // namespace hortator::comm

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +20,7 @@ namespace hortator::comm {
 /// worked on where they lie; others are staged. Ranks of a node that differ in operation, type, size or root all throw.
 class NodeCommunicator final : public Communicator {
  public:
-  static constexpr std::size_t default_staging = std::size_t{2} << 20;
+  static constexpr std::size_t default_staging = std::size_t{512} << 10;
 
   /// @collective
   explicit NodeCommunicator(mpi::Communicator comm, std::size_t staging_bytes = default_staging);
@@ -33,6 +34,7 @@ class NodeCommunicator final : public Communicator {
   Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;
   Work all_gather(at::Tensor output, const at::Tensor& input) override;
   Work broadcast(at::Tensor tensor, int root) override;
+  Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
   void barrier() override;
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
@@ -50,6 +52,7 @@ class NodeCommunicator final : public Communicator {
     std::string problem = {};             ///< why this rank cannot take part
     std::optional<NodePlace> place = {};  ///< of the operand that peers reach into, in the window
     std::uint64_t number = 0;
+    bool is_in_window = false;   ///< do all ranks have the operand at the same place of the window
     bool is_shared_out = false;  ///< this rank's share is done
   };
 
@@ -58,19 +61,25 @@ class NodeCommunicator final : public Communicator {
   NodePost post_of(const Operation& operation) const;
   /// Does what can be done without waiting for anybody.
   void advance();
-  /// Returns when the collective `number` and all before it are done.
+  /// Returns when the collective `number` and all before it are done. Throws what went wrong with `number`.
   void complete(std::uint64_t number);
-  std::optional<NodeProblem> problem_of(const Operation& operation) const;
-  /// Have all ranks the operand at the same place of the window? The same answer on all.
-  bool is_in_window(const Operation& operation) const;
+  /// False when the ranks do not agree.
+  bool come_together(Operation& operation);
+  /// What is wrong with it, by global rank, when all ranks of the node have come: the same answer on all.
+  std::optional<NodeProblem> problem_on_node(const Operation& operation) const;
+  /// The same over all nodes; also settles whether all of them work in the window. @collective
+  std::optional<NodeProblem> problem_over_nodes(Operation& operation) const;
+  bool is_in_window_of_node(const Operation& operation) const;
+  void gather_over_nodes(const Operation& operation);
   void do_share(Operation& operation);
   void reduce(const Operation& operation);
   void move(const Operation& operation);
 
   mpi::Communicator comm_;
   mutable NodeTeam team_;
-  MpiCommunicator mpi_;            ///< for what goes between nodes
-  std::deque<Operation> pending_;  ///< in the order of their numbers
+  MpiCommunicator mpi_;                            ///< for what goes between nodes
+  std::deque<Operation> pending_;                  ///< in the order of their numbers
+  std::map<std::uint64_t, NodeProblem> problems_;  ///< of collectives that nobody has waited for yet
 };
 
 }  // namespace hortator::comm

@@ -14,17 +14,25 @@ std::size_t bytes_of(std::int64_t elements, const kernels::Reduction& what) {
   return static_cast<std::size_t>(elements) * kernels::size_of(what.element);
 }
 
-// Up to here all ranks reduce everything, and one meeting suffices.
-constexpr std::size_t small_bytes = 16384;
+// Up to here, all ranks' bytes taken together, it is cheaper that all ranks reduce everything: one meeting suffices.
+constexpr std::size_t small_bytes = 32768;
 
 std::unique_ptr<NodeLanes> make_lanes(const mpi::Communicator& comm, const mpi::Communicator& node) {
   if (mpi::all_reduce(comm, node.size(), MPI_MIN) == comm.size()) return nullptr;
   return std::make_unique<NodeLanes>(comm, node);
 }
 
-// The division of a mean comes last, after the other nodes.
+// The division of a mean comes last, after the other nodes. 16-bit floats are divided first: the nodes' sums are
+// rounded to 16 bits before they travel, and must not overflow.
+bool divides_first(const kernels::Reduction& what) { return kernels::size_of(what.element) == 2; }
+
 kernels::Reduction in_one_node(kernels::Reduction what) {
-  what.divisor = 1;
+  if (!divides_first(what)) what.divisor = 1;
+  return what;
+}
+
+kernels::Reduction over_nodes(kernels::Reduction what) {
+  if (divides_first(what)) what.divisor = 1;
   return what;
 }
 
@@ -33,9 +41,9 @@ kernels::Reduction in_one_node(kernels::Reduction what) {
 NodeTeam::NodeTeam(const mpi::Communicator& comm, std::size_t staging_bytes)
     : node_(comm.node()),
       lanes_(make_lanes(comm, node_)),
-      board_(node_, comm.rank()),
-      window_(node_),
-      staging_(node_, staging_bytes, runtime::shared_name("staging")),
+      board_(node_, comm),
+      window_(node_, comm),
+      staging_(node_, comm, staging_bytes, runtime::shared_name("staging")),
       half_bytes_(staging_bytes / 2),
       kernel_(kernels::best_kernel()),
       everybody_(static_cast<std::size_t>(node_.size())) {
@@ -76,7 +84,7 @@ void NodeTeam::reduce_in_window(const NodePlace& place, std::int64_t elements, a
   };
   const auto in_node = in_one_node(what);
   lanes_->all_reduce(
-      place.of(rank()) + bytes_of(mine.begin, what), mine.size(), type, what,
+      place.of(rank()) + bytes_of(mine.begin, what), mine.size(), type, over_nodes(what),
       [&](std::int64_t begin, std::int64_t count) { reduce_to({rank()}, in_node, begin, count); }, publish);
 }
 
@@ -88,7 +96,7 @@ void NodeTeam::reduce_staged(std::byte* data, std::int64_t elements, at::ScalarT
     std::byte* here = data + bytes_of(begin, what);
     std::memcpy(stage_of(rank()), here, bytes_of(count, what));
     board_.meet();
-    if (!lanes_ && bytes_of(count, what) <= small_bytes) {
+    if (!lanes_ && bytes_of(count, what) * static_cast<std::size_t>(size()) <= small_bytes) {
       reduce_block_everywhere(here, count, what);
     } else {
       reduce_block_by_slices(here, count, type, what);
@@ -112,7 +120,7 @@ void NodeTeam::reduce_block_by_slices(std::byte* block, std::int64_t elements, a
   reduce(lanes_ ? in_one_node(what) : what, inputs, {own}, mine.size());
   if (lanes_ && lanes_->has_own()) {
     const auto nothing = [](std::int64_t, std::int64_t) {};
-    lanes_->all_reduce(own, mine.size(), type, what, nothing, nothing);
+    lanes_->all_reduce(own, mine.size(), type, over_nodes(what), nothing, nothing);
   }
   board_.meet();
   for (const int peer : everybody_) {

@@ -20,7 +20,7 @@ namespace hortator::comm {
 /// `comm`.
 class NodeTeam {
  public:
-  /// `staging_bytes` of each rank hold tensors that lie outside the window.
+  /// `staging_bytes` of each rank hold tensors that lie outside the window. `comm` is kept by reference.
   NodeTeam(const mpi::Communicator& comm, std::size_t staging_bytes);
 
   bool is_alone() const { return !lanes_; }  ///< there is one node only

@@ -13,6 +13,8 @@ bool same_call(const NodePost& a, const NodePost& b) {
   return a.verb == b.verb && a.op == b.op && a.type == b.type && a.root == b.root && a.elements == b.elements;
 }
 
+}  // namespace
+
 std::string describe(const NodePost& post) {
   constexpr std::array<const char*, 5> verbs = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier"};
   const std::string verb = verbs[static_cast<std::size_t>(post.verb)];
@@ -22,8 +24,6 @@ std::string describe(const NodePost& post) {
   if (post.verb == NodePost::Verb::all_gather) return verb + tensor;
   return text::concat(verb, " (", name(post.op), ")", tensor);
 }
-
-}  // namespace
 
 std::optional<NodeProblem> find_problem(const std::vector<const NodePost*>& posts, const std::vector<int>& names) {
   for (std::size_t i = 0; i < posts.size(); ++i) {

@@ -14,6 +14,9 @@ struct NodeProblem {
   std::string what;
 };
 
+/// "all_reduce (sum) of 3 x Float"
+std::string describe(const NodePost& post);
+
 /// `posts` of all ranks, `names` what messages call them. Nothing when all ranks do the same.
 std::optional<NodeProblem> find_problem(const std::vector<const NodePost*>& posts, const std::vector<int>& names);
 

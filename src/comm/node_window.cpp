@@ -31,11 +31,11 @@ at::Tensor NodeWindow::allocate_common(std::int64_t elements, at::ScalarType typ
 at::Tensor NodeWindow::make(std::int64_t elements, at::ScalarType type, bool is_common) {
   const auto bytes = bytes_of(elements, type);
   std::erase_if(segments_, [](const auto& item) { return item.second.expired(); });
-  auto segment = std::make_shared<const NodeSegment>(NodeSegment{
-      .id = next_id_++,
-      .is_common = is_common,
-      .memory =
-          mpi::SharedMemory(node_, is_common ? divided(bytes, node_.size()) : bytes, runtime::shared_name("window"))});
+  auto segment = std::make_shared<const NodeSegment>(
+      NodeSegment{.id = next_id_++,
+                  .is_common = is_common,
+                  .memory = mpi::SharedMemory(node_, all_, is_common ? divided(bytes, node_.size()) : bytes,
+                                              runtime::shared_name("window"))});
   std::byte* begin = segment->memory.part(is_common ? 0 : node_.rank());
   if (bytes > 0) segments_[begin] = segment;
   return at::from_blob(

@@ -33,7 +33,8 @@ struct NodePlace {
 /// still read it when this one has let go.
 class NodeWindow {
  public:
-  explicit NodeWindow(const mpi::Communicator& node) : node_(node) {}
+  /// `node` is a part of `all`: memory that one node cannot give is an error on all.
+  NodeWindow(const mpi::Communicator& node, const mpi::Communicator& all) : node_(node), all_(all) {}
 
   /// Zeroed. All ranks ask for the same. @collective
   at::Tensor allocate(std::int64_t elements, at::ScalarType type);
@@ -47,6 +48,7 @@ class NodeWindow {
   at::Tensor make(std::int64_t elements, at::ScalarType type, bool is_common);
 
   const mpi::Communicator& node_;
+  const mpi::Communicator& all_;
   std::int64_t next_id_ = 0;
   std::map<const std::byte*, std::weak_ptr<const NodeSegment>> segments_;  ///< by where this rank's view begins
 };

@@ -5,6 +5,7 @@
 #include <hortator/error.hpp>
 
 #include "base/text.hpp"
+#include "comm/element.hpp"
 
 namespace hortator::comm {
 
@@ -45,6 +46,7 @@ void check_root(int root, int ranks) {
 }
 
 void check_reducible(at::ScalarType type, ReduceOp op) {
+  element_of(type);  // throws
   if (op == ReduceOp::mean && !at::isFloatingType(type) && !at::isComplexType(type)) {
     throw UsageError({.what = text::concat("a mean of ", type, " was asked for"),
                       .why = "whole numbers have no exact mean",

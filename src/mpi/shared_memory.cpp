@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -37,7 +38,9 @@ class Descriptor {
 struct Address {
   long long pid = 0;
   int fd = -1;
+  unsigned long long device = 0;
   unsigned long long inode = 0;
+  unsigned long long bytes = 0;
 };
 
 [[noreturn]] void fail(const std::string& what, int code) {
@@ -47,10 +50,10 @@ struct Address {
                           "HORTATOR_COMMUNICATOR=mpi"});
 }
 
-unsigned long long inode_of(int fd) {
+Address address_of(int fd, std::size_t bytes) {
   struct stat facts {};
   if (fstat(fd, &facts) != 0) fail("shared memory cannot be examined", errno);
-  return facts.st_ino;
+  return {.pid = getpid(), .fd = fd, .device = facts.st_dev, .inode = facts.st_ino, .bytes = bytes};
 }
 
 Address create(Descriptor& memory, std::size_t bytes, const std::string& name) {
@@ -59,7 +62,7 @@ Address create(Descriptor& memory, std::size_t bytes, const std::string& name) {
   if (ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) {
     fail(text::concat("shared memory of ", units::bytes(bytes), " cannot be created"), errno);
   }
-  return {.pid = getpid(), .fd = memory.get(), .inode = inode_of(memory.get())};
+  return address_of(memory.get(), bytes);
 }
 
 // Through /proc: no name that could be left behind, no socket.
@@ -68,7 +71,8 @@ void open_peers(Descriptor& memory, const Address& address) {
   memory.reset(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (memory.get() < 0)
     fail("the shared memory of process " + std::to_string(address.pid) + " cannot be opened", errno);
-  if (inode_of(memory.get()) != address.inode) {
+  const auto found = address_of(memory.get(), address.bytes);
+  if (found.inode != address.inode || found.device != address.device) {
     fail("process " + std::to_string(address.pid) + " is not the rank it should be", ESRCH);
   }
 }
@@ -82,14 +86,25 @@ void check_room(std::size_t bytes, int parts) {
                   .hint = "ask for more memory a node, or start fewer ranks a node"});
 }
 
-// Takes the pages of this rank's own part, so that they lie near the rank's CPUs.
+// Takes the pages of this rank's own part, so that they lie near the rank's CPUs. In pieces: a signal undoes a whole
+// call, and with a profiler's signals a long one would never end.
 void populate(int fd, std::size_t begin, std::size_t bytes) {
-  if (bytes == 0) return;
-  int code = 0;
-  do {
-    code = posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(bytes));
-  } while (code == EINTR);
-  if (code != 0) fail(text::concat(units::bytes(bytes), " of shared memory cannot be had"), code);
+  constexpr std::size_t piece = std::size_t{16} << 20;
+  for (std::size_t done = 0; done < bytes; done += piece) {
+    int code = 0;
+    do {
+      code = posix_fallocate(fd, static_cast<off_t>(begin + done), static_cast<off_t>(std::min(piece, bytes - done)));
+    } while (code == EINTR);
+    if (code != 0) fail(text::concat(units::bytes(bytes), " of shared memory cannot be had"), code);
+  }
+}
+
+void check_same_size(const Address& address, std::size_t bytes) {
+  if (address.bytes == bytes) return;
+  throw MpiError({.what = text::concat(units::bytes(bytes), " of shared memory were asked for here, ",
+                                       units::bytes(address.bytes), " by the first rank of the node"),
+                  .why = "all ranks of a node map the same",
+                  .hint = "allocate the same sizes in the same order on all ranks"});
 }
 
 std::size_t rounded_to_pages(std::size_t bytes) {
@@ -99,18 +114,20 @@ std::size_t rounded_to_pages(std::size_t bytes) {
 
 }  // namespace
 
-SharedMemory::SharedMemory(const Communicator& node, std::size_t bytes_a_rank, const std::string& name)
+SharedMemory::SharedMemory(const Communicator& node, const Communicator& all, std::size_t bytes_a_rank,
+                           const std::string& name)
     : bytes_(bytes_a_rank), stride_(rounded_to_pages(bytes_a_rank)), parts_(node.size()) {
   const auto total = stride_ * static_cast<std::size_t>(parts_);
-  if (total == 0) return;
   Descriptor memory(-1);
   Address address;
-  all_or_none(node, [&] {
+  all_or_none(all, [&] {
     check_room(stride_, parts_);
     if (node.rank() == 0) address = create(memory, total, name);
   });
   address = broadcast(node, address);
-  all_or_none(node, [&] {
+  all_or_none(all, [&] {
+    check_same_size(address, total);
+    if (total == 0) return;
     if (node.rank() != 0) open_peers(memory, address);
     populate(memory.get(), stride_ * static_cast<std::size_t>(node.rank()), stride_);
     void* mapped = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);

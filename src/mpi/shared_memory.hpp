@@ -13,9 +13,10 @@ namespace hortator::mpi {
 /// fail. Unmapping is local: others keep their view.
 class SharedMemory {
  public:
-  /// Zeroed parts of `bytes_a_rank` each. `node` is a communicator of ranks that share memory. `name` shows up in
-  /// /proc/PID/maps. @collective
-  SharedMemory(const Communicator& node, std::size_t bytes_a_rank, const std::string& name);
+  /// Zeroed parts of `bytes_a_rank` each, the same on all ranks. `node` are ranks that share memory, `all` those that
+  /// throw together when one node has none: `node` itself, or what it is a part of. `name` shows up in /proc/PID/maps.
+  /// @collective over `all`
+  SharedMemory(const Communicator& node, const Communicator& all, std::size_t bytes_a_rank, const std::string& name);
   /// Starts on a page.
   std::byte* part(int rank) const { return memory_.get() + static_cast<std::size_t>(rank) * stride_; }
   std::size_t part_bytes() const { return bytes_; }

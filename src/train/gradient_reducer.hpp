@@ -37,7 +37,10 @@ class GradientReducer {
   /// Called at the end of each reduction. @collective
   void set_after_reduction(std::function<void()> call) { after_reduction_ = std::move(call); }
   /// No more calls from backward: the communicator is about to go.
-  void retire() { hooks_.clear(); }
+  void retire() {
+    hooks_.clear();
+    buckets_.clear();
+  }
 
   /// From now on all collectives are announced, as those of model number `model`; null: no more. Not within backward.
   void announce_by(const UnevenInputs* uneven, int model);

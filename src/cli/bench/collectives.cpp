@@ -96,7 +96,7 @@ at::ScalarType type_named(const std::string& name) {
 
 // As many calls a block as move 128 MiB, within reason.
 int steps_for(std::int64_t bytes, int most) {
-  return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 27) / bytes, 2, most));
+  return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 27) / bytes, std::min(2, most), most));
 }
 
 std::vector<std::int64_t> default_sizes() {
@@ -113,7 +113,10 @@ class Comparison {
         plan_(plan),
         selection_(selection),
         mpi_(make("mpi", world())),
-        lanes_(world().split(accelerator.world().node().rank(), world().rank())) {}
+        lanes_(world().split(accelerator.world().node().rank(), world().rank())),
+        has_even_nodes_(mpi::all_reduce(world(), lanes_.size(), MPI_MIN) > 1 &&
+                        mpi::all_reduce(world(), lanes_.size(), MPI_MIN) ==
+                            mpi::all_reduce(world(), lanes_.size(), MPI_MAX)) {}
 
   void add(const std::string& backend) {
     const auto communicator = make(backend, world());
@@ -132,10 +135,14 @@ class Comparison {
   std::function<void()> exchange(const at::Tensor& out, const at::Tensor& in) const {
     const int nodes = lanes_.size();
     const auto local = static_cast<std::size_t>(world().size() / nodes);
-    const auto bytes = 2 * out.nbytes() / local * static_cast<std::size_t>(nodes - 1) / static_cast<std::size_t>(nodes);
+    const auto share = out.nbytes() / local / static_cast<std::size_t>(nodes);
     const int next = (lanes_.rank() + 1) % nodes;
     const int previous = (lanes_.rank() + nodes - 1) % nodes;
-    return [=, this] { mpi::exchange_bytes(lanes_, out.const_data_ptr(), next, in.data_ptr(), previous, bytes); };
+    return [=, this] {
+      for (int i = 0; i < 2 * (nodes - 1); ++i) {
+        mpi::exchange_bytes(lanes_, out.const_data_ptr(), next, in.data_ptr(), previous, share);
+      }
+    };
   }
 
   const mpi::Communicator& world() const { return accelerator_.world().comm(); }
@@ -157,8 +164,8 @@ class Comparison {
                                      {"ranks", communicator.size()}};
       add(ours[i], params, "memcpy", copy);
       add(ours[i], params, "MPI", peers[i].run);
-      const bool is_reduction = ours[i].operation == "all_reduce";
-      if (is_reduction && lanes_.size() > 1) add(ours[i], params, "raw exchange", exchange(source, target));
+      if (ours[i].operation == "all_reduce" && has_even_nodes_)
+        add(ours[i], params, "raw exchange", exchange(source, target));
     }
   }
 
@@ -182,6 +189,7 @@ class Comparison {
   const Selection& selection_;
   std::unique_ptr<Communicator> mpi_;
   mpi::Communicator lanes_;  ///< the ranks of all nodes that have the same place in their node
+  bool has_even_nodes_;      ///< several nodes of as many ranks each
   std::vector<Result> results_;
 };
 

@@ -28,7 +28,7 @@ struct Board::Page {
 
 Board::Board(const mpi::Communicator& node) : size_(node.size()), own_(node.rank()) {
   try {
-    memory_.emplace(node, sizeof(Page), "hortator-watchdog");
+    memory_.emplace(node, node, sizeof(Page), "hortator-watchdog");
   } catch (const mpi::MpiError& error) {
     // All ranks of the node are here: it is no reason to do without the run.
     blindness_ = error.what();

@@ -23,8 +23,6 @@ fs::path StallFiles::announcement() const { return folder_ / (".stall-" + run_);
 
 fs::path StallFiles::answer_file(int node) const { return announcement().concat(text::concat(".node-", node)); }
 
-fs::path StallFiles::aside(fs::path file) { return file.concat(".part"); }
-
 Claim StallFiles::announce(int node) const {
   const auto claim = claim_file(announcement());
   if (claim == Claim::won) std::ofstream(announcement()) << node << '\n';
@@ -39,26 +37,28 @@ std::optional<int> StallFiles::announcer() const {
   return static_cast<int>(node);
 }
 
+// No name but the last one, which a job that is killed in between cannot leave behind unseen: whoever collects removes
+// it. Its end says that it is whole.
 void StallFiles::answer(int node, const std::string& slots) const {
   const auto file = answer_file(node);
-  std::error_code error;
-  if (fs::exists(file, error) || claim_file(aside(file)) != Claim::won) return;
-  std::ofstream(aside(file)) << slots;
-  fs::rename(aside(file), file, error);
+  if (claim_file(file) != Claim::won) return;
+  std::ofstream(file) << slots << '\n';
   // Nobody would remove an answer that comes too late.
+  std::error_code error;
   if (!announcer()) fs::remove(file, error);
 }
 
-std::optional<std::string> StallFiles::answer_of(int node) const { return content(answer_file(node)); }
+std::optional<std::string> StallFiles::answer_of(int node) const {
+  const auto words = content(answer_file(node));
+  if (!words || !words->ends_with('\n')) return {};
+  return words->substr(0, words->size() - 1);
+}
 
 void StallFiles::remove(int nodes) const {
   std::error_code error;
   // First what answers are given to: an answer that is written now removes itself.
   fs::remove(announcement(), error);
-  for (int node = 0; node < nodes; ++node) {
-    fs::remove(answer_file(node), error);
-    fs::remove(aside(answer_file(node)), error);
-  }
+  for (int node = 0; node < nodes; ++node) fs::remove(answer_file(node), error);
 }
 
 }  // namespace hortator::runtime

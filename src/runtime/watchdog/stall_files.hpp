@@ -29,7 +29,6 @@ class StallFiles {
  private:
   std::filesystem::path announcement() const;
   std::filesystem::path answer_file(int node) const;
-  static std::filesystem::path aside(std::filesystem::path file);
 
   std::filesystem::path folder_;
   std::string run_;

@@ -25,8 +25,18 @@ complain() {
   exit 1
 }
 
-"$@" "$program" "$ending" >raw 2>&1
-code=$?
+# Open MPI 4's mpirun now and then crashes or hangs when a job is aborted, after our line and with all ranks gone: the drill is repeated.
+launcher_failed() {
+  [ "$code" = 137 ] || [ "$code" = 139 ] || return 1
+  grep -aq 'hortator: rank' raw || return 1
+  ! pgrep -x "$(basename "$program" | cut -c1-15)" >/dev/null
+}
+for attempt in 1 2; do
+  timeout -s KILL 20 "$@" "$program" "$ending" >raw 2>&1
+  code=$?
+  if ! launcher_failed; then break; fi
+  echo "attempt $attempt: the launcher itself ended with $code"
+done
 end=${EPOCHREALTIME/[.,]/}
 tr -d '\000' <raw >output  # the mpirun of Open MPI 5 ends its own words with a zero byte, which then begins our line
 

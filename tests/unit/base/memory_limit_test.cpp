@@ -12,10 +12,11 @@ TEST_CASE("the kernel's word on free memory is read in bytes") {
 }
 
 TEST_CASE("a control group leaves what its limit has over its use") {
-  CHECK(base::left_in_group("1000\n", "400\n") == 600);
-  CHECK(base::left_in_group("1000\n", "1400\n") == 0);
-  CHECK_FALSE(base::left_in_group("max\n", "400\n"));
-  CHECK_FALSE(base::left_in_group("", ""));
+  CHECK(base::left_in_group("1000\n", "400\n", "") == 600);
+  CHECK(base::left_in_group("1000\n", "1400\n", "") == 0);
+  CHECK(base::left_in_group("1000\n", "900\n", "anon 1\ninactive_file 500\nactive_file 300\n") == 900);
+  CHECK_FALSE(base::left_in_group("max\n", "400\n", ""));
+  CHECK_FALSE(base::left_in_group("", "", ""));
 }
 
 TEST_CASE("this machine has memory left") { CHECK(base::available_memory().value_or(1) > 0); }

@@ -22,6 +22,9 @@ TEST_CASE("what is asked for is taken") {
   CHECK(choose_backend({.asked = "mpi", .ranks = 2, .largest_node = 2}) == Backend::mpi);
   CHECK(choose_backend({.asked = "node", .ranks = 2, .largest_node = 1}) == Backend::node);
   CHECK(choose_backend({.asked = "nccl", .on_cuda = true, .has_nccl = true, .ranks = 2}) == Backend::nccl);
+  // Asked for, NCCL is for the CUDA tensors of a run; its CPU tensors go their way.
+  CHECK(choose_backend({.asked = "nccl", .has_cuda_tensors = true, .has_nccl = true, .ranks = 2, .largest_node = 2}) ==
+        Backend::node);
   // CPU tensors of a GPU run are what mpi and node are for; its CUDA tensors go by NCCL all the same.
   CHECK(choose_backend({.asked = "mpi", .on_cuda = true, .has_nccl = true, .ranks = 2}) == Backend::nccl);
 }

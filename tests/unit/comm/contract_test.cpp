@@ -208,3 +208,19 @@ TEST_CASE("split makes communicators of their own") {
     CHECK(communicator->allocate(5, at::kHalf).sizes() == at::IntArrayRef{5});
   }
 }
+
+TEST_CASE("conjugate and negative views travel as they read") {
+  for (const auto& name : test::backends()) {
+    const auto communicator = test::make_backend(name);
+    if (name.starts_with("nccl")) continue;
+    const auto numbers = at::complex(at::ones({3}), at::full({3}, 2.0 + communicator->rank()));
+    auto gathered = at::zeros({3 * communicator->size()}, numbers.options());
+    communicator->all_gather(gathered, numbers.conj()).wait();
+    const auto parts = at::imag(gathered);
+    for (int rank = 0; rank < communicator->size(); ++rank) CHECK(parts[3 * rank].item<float>() == -2.0F - rank);
+    const auto own = at::imag(numbers.conj());  // a negative view
+    auto halves = at::zeros({3 * communicator->size()});
+    communicator->all_gather(halves, own).wait();
+    CHECK(halves[0].item<float>() == -2.0F);
+  }
+}

@@ -63,6 +63,25 @@ TEST_CASE("a tensor that one rank cannot send is an error on all, with that rank
   check(at::ones({3}).requires_grad_(), "requires a gradient");
 }
 
+TEST_CASE("what cannot be reduced is refused, and the next collective works") {
+  NodeCommunicator communicator(mpi::Communicator::world());
+  const auto words =
+      error_of([&] { communicator.all_reduce(at::empty({2}, at::kFloat8_e4m3fn), ReduceOp::sum).wait(); });
+  CHECK_THAT(words, ContainsSubstring("there is no arithmetic for it"));
+  check_works(communicator);
+}
+
+TEST_CASE("an error belongs to its collective: whoever waits for a later one first gets the later one's result") {
+  NodeCommunicator communicator(mpi::Communicator::world());
+  if (communicator.size() == 1) return;
+  auto good = at::ones({4});
+  auto bad = communicator.all_reduce(at::ones({communicator.rank() == 0 ? 2 : 3}), ReduceOp::sum);
+  auto later = communicator.all_reduce(good, ReduceOp::sum);
+  later.wait();
+  CHECK(good.eq(communicator.size()).all().item<bool>());
+  CHECK_THROWS_WITH(bad.wait(), ContainsSubstring("different collectives"));
+}
+
 TEST_CASE("an earlier collective's error does not take a later one's result") {
   NodeCommunicator communicator(mpi::Communicator::world());
   if (communicator.size() == 1) return;

@@ -24,7 +24,7 @@ std::string maps() {
 
 TEST_CASE("what a rank writes into its part all ranks read") {
   const auto node = mpi::Communicator::world().node();
-  const mpi::SharedMemory memory(node, 5000, "hortator-test");
+  const mpi::SharedMemory memory(node, node, 5000, "hortator-test");
   for (int rank = 0; rank < node.size(); ++rank) {
     CHECK(reinterpret_cast<std::uintptr_t>(memory.part(rank)) % static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE)) ==
           0);
@@ -42,7 +42,7 @@ TEST_CASE("what a rank writes into its part all ranks read") {
 TEST_CASE("shared memory goes with its owner, and no file of any kind holds it") {
   const auto node = mpi::Communicator::world().node();
   {
-    const mpi::SharedMemory memory(node, 4096, "hortator-test-gone");
+    const mpi::SharedMemory memory(node, node, 4096, "hortator-test-gone");
     CHECK(maps().find("hortator-test-gone (deleted)") != std::string::npos);
   }
   CHECK(maps().find("hortator-test-gone") == std::string::npos);
@@ -53,9 +53,9 @@ TEST_CASE("shared memory goes with its owner, and no file of any kind holds it")
 
 TEST_CASE("a part may be empty, and memory can be moved") {
   const auto node = mpi::Communicator::world().node();
-  const mpi::SharedMemory empty(node, 0, "hortator-test-empty");
+  const mpi::SharedMemory empty(node, node, 0, "hortator-test-empty");
   CHECK(empty.part_bytes() == 0);
-  mpi::SharedMemory first(node, 100, "hortator-test");
+  mpi::SharedMemory first(node, node, 100, "hortator-test");
   first.part(node.rank())[7] = std::byte{42};
   const auto second = std::move(first);
   CHECK(second.part(node.rank())[7] == std::byte{42});
@@ -63,6 +63,14 @@ TEST_CASE("a part may be empty, and memory can be moved") {
 
 TEST_CASE("more memory than there is is refused on all ranks before anything is taken") {
   const auto node = mpi::Communicator::world().node();
-  CHECK_THROWS_WITH(mpi::SharedMemory(node, std::size_t{1} << 50, "hortator-test"),
+  CHECK_THROWS_WITH(mpi::SharedMemory(node, node, std::size_t{1} << 50, "hortator-test"),
                     ContainsSubstring("no room for") && ContainsSubstring("fewer ranks a node"));
+}
+
+TEST_CASE("ranks that ask for different sizes all throw") {
+  const auto node = mpi::Communicator::world().node();
+  if (node.size() == 1) return;
+  const std::size_t bytes = node.rank() == 0 ? 0 : 10000;
+  CHECK_THROWS_WITH(mpi::SharedMemory(node, node, bytes, "hortator-test"),
+                    ContainsSubstring("asked for here") && ContainsSubstring("the same sizes in the same order"));
 }
