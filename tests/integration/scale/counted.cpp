@@ -38,7 +38,7 @@ namespace {
 
 using namespace hortator;
 
-constexpr int width = 64;
+constexpr int width = 256;
 constexpr int steps_until_settled = 3;  // buckets are laid out by then, and moments are there
 
 struct Rows {

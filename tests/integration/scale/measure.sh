@@ -9,7 +9,7 @@ shift 4
 local='Abort|Comm_(free|rank|size|set_errhandler|f2c|c2f)|Error_string|Finalize|Finalized|Get_[a-z_]*|Init_thread|Initialized|Query_thread|Testall|Op_create|Op_free|Type_.*'
 uncounted=$(nm -D --undefined-only "$library" | grep -oE '\bMPI_[A-Za-z0-9_]+' | sort -u | grep -vxE "MPI_($local)" |
   while read -r name; do grep -q "int $name(" "$layer" || echo "$name"; done)
-[ -z "$uncounted" ] || { echo "the library calls what $layer does not count:" $uncounted && exit 1; }
+[ -z "$uncounted" ] || { echo "the library calls what $layer does not count:" "$uncounted" && exit 1; }
 
 rm -rf "$folder"
 mkdir -p "$folder"
