@@ -115,14 +115,17 @@ int MPI_Scatterv(const void* in, const int counts[], const int offsets[], MPI_Da
   return PMPI_Scatterv(in, counts, offsets, type, out, n, type_out, root, comm);
 }
 
-int MPI_Isend(const void* in, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-  count(size_of(type, n));
-  return PMPI_Isend(in, n, type, to, tag, comm, request);
+int MPI_Ialltoallv(const void* in, const int counts_in[], const int offsets_in[], MPI_Datatype type_in, void* out,
+                   const int counts[], const int offsets[], MPI_Datatype type, MPI_Comm comm, MPI_Request* request) {
+  count(size_of(type_in, sum_of(counts_in, comm)) + size_of(type, sum_of(counts, comm)));
+  return PMPI_Ialltoallv(in, counts_in, offsets_in, type_in, out, counts, offsets, type, comm, request);
 }
 
-int MPI_Irecv(void* out, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {
-  count(size_of(type, n));
-  return PMPI_Irecv(out, n, type, from, tag, comm, request);
+// In place, what this rank gives is among what it gets.
+int MPI_Iallgatherv(const void* in, int n, MPI_Datatype type, void* out, const int counts[], const int offsets[],
+                    MPI_Datatype type_out, MPI_Comm comm, MPI_Request* request) {
+  count((in == MPI_IN_PLACE ? 0 : size_of(type, n)) + size_of(type_out, sum_of(counts, comm)));
+  return PMPI_Iallgatherv(in, n, type, out, counts, offsets, type_out, comm, request);
 }
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
