@@ -1,5 +1,6 @@
 #include "checkpoint/agreement.hpp"
 
+#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "checkpoint/pack.hpp"
 #include "mpi/agree.hpp"
@@ -25,6 +26,7 @@ fs::path agreed_target(const mpi::Communicator& comm, const fs::path& folder) {
 
 void require_same(const mpi::Communicator& comm, const Outline& common) {
   const auto mine = pack(common);
+  if (mpi::equal_on_all(comm, base::hash(mine))) return;
   const auto first = mpi::broadcast(comm, mine);
   mpi::all_or_none(comm, [&] {
     if (mine == first) return;

@@ -30,21 +30,6 @@ Offsets broadcast(const mpi::Communicator& comm, Offsets offsets, std::size_t co
   return offsets;
 }
 
-Offsets join(const std::vector<Offsets>& parts) {
-  Offsets all;
-  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
-
-/// Each rank's own part of what rank 0 has for all. @collective
-Offsets scatter(const mpi::Communicator& comm, const std::vector<Offsets>& parts, std::size_t mine) {
-  const auto begin = mpi::sum_before<std::uint64_t>(comm, mine);
-  const auto total = mpi::all_reduce<std::uint64_t>(comm, mine, MPI_SUM);
-  const auto all = broadcast(comm, join(parts), total);
-  const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
-  return {first, first + static_cast<std::ptrdiff_t>(mine)};
-}
-
 void write_share(const io::RawFile& file, const Share& share) {
   for (const auto& [i, elements] : share.slabs) {
     const auto& tensor = share.tensors[i];
@@ -66,7 +51,7 @@ Share share_of_common(const mpi::Communicator& comm, const StateDict& common, co
 Share share_of_own(const mpi::Communicator& comm, const StateDict& own, const std::vector<Offsets>& offsets) {
   Share share;
   share.tensors = tensors_of(own);
-  share.offsets = scatter(comm, offsets, share.tensors.size());
+  share.offsets = mpi::scatter(comm, offsets, share.tensors.size());
   share.slabs = slabs_of(extents_of(share.tensors), 1, 0);
   return share;
 }

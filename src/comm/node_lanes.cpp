@@ -13,18 +13,13 @@ namespace {
 
 constexpr std::int64_t block_bytes = 1 << 20;
 constexpr std::size_t blocks_on_their_way = 4;
-// With more nodes, or for less data, MPI's trees need fewer messages than an exchange between all pairs.
+// With more nodes, or for less data, MPI's trees need fewer messages than an exchange between all nodes.
 constexpr int most_nodes = 16;
 constexpr std::int64_t least_bytes = 65536;
 
-constexpr int tag_share = 1;
-constexpr int tag_result = 2;
-
-bool all_complete(std::vector<MPI_Request>& requests) {
+bool is_complete(MPI_Request& request) {
   int done = 0;
-  mpi::check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
-             "MPI_Testall");
-  if (done != 0) requests.clear();
+  mpi::check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
   return done != 0;
 }
 
@@ -38,7 +33,13 @@ NodeLanes::NodeLanes(const mpi::Communicator& comm, const mpi::Communicator& nod
     : count_(mpi::all_reduce(comm, node.size(), MPI_MIN)),
       has_own_(node.rank() < count_),
       lane_(comm.split(has_own_ ? node.rank() : count_, comm.rank())),
+      results_(mpi::Communicator::duplicate(lane_.get())),
       mpi_(mpi::Communicator::duplicate(lane_.get())) {}
+
+void NodeLanes::Cut::add(int offset, int count) {
+  offsets.push_back(offset);
+  counts.push_back(count);
+}
 
 void NodeLanes::all_reduce(std::byte* data, std::int64_t elements, at::ScalarType type, const kernels::Reduction& what,
                            const Step& prepare, const Step& publish) {
@@ -51,84 +52,66 @@ void NodeLanes::all_reduce(std::byte* data, std::int64_t elements, at::ScalarTyp
   publish(0, elements);
 }
 
+// A block is two calls, however many nodes there are.
 void NodeLanes::exchange(std::byte* data, std::int64_t elements, const kernels::Reduction& what, const Step& prepare,
                          const Step& publish) {
-  const auto per_block = block_bytes / static_cast<std::int64_t>(kernels::size_of(what.element));
+  const auto size = kernels::size_of(what.element);
+  const auto per_block = block_bytes / static_cast<std::int64_t>(size);
+  const auto begin_of = [&](const Block& block) { return data + static_cast<std::size_t>(block.begin) * size; };
   std::deque<Block> under_way;
   std::int64_t next = 0;
   while (next < elements || !under_way.empty()) {
     if (next < elements && under_way.size() < blocks_on_their_way) {
-      under_way.push_back({.begin = next, .count = std::min(per_block, elements - next)});
-      next += under_way.back().count;
-      prepare(under_way.back().begin, under_way.back().count);
-      send_shares(under_way.back(), data, what);
+      auto& block = under_way.emplace_back(Block{.begin = next, .count = std::min(per_block, elements - next)});
+      next += block.count;
+      prepare(block.begin, block.count);
+      send_shares(block, begin_of(block), what);
     }
     for (auto& block : under_way) {
-      if (!advance(block, data, what)) break;  // in order: so are the messages
+      if (!block.is_reduced && !advance(block, begin_of(block), what)) break;  // results in the blocks' order
     }
-    while (!under_way.empty() && under_way.front().is_reduced && under_way.front().requests.empty()) {
+    while (!under_way.empty() && under_way.front().is_reduced && is_complete(under_way.front().request)) {
       publish(under_way.front().begin, under_way.front().count);
       under_way.pop_front();
     }
   }
 }
 
-std::byte* NodeLanes::share_of(std::byte* data, const Block& block, int node, const kernels::Reduction& what) const {
+void NodeLanes::send_shares(Block& block, std::byte* begin, const kernels::Reduction& what) {
   const auto size = kernels::size_of(what.element);
-  const auto share = share_range(block.count, lane_.size(), node, size);
-  return data + static_cast<std::size_t>(block.begin + share.begin) * size;
-}
-
-int NodeLanes::share_bytes(const Block& block, int node, const kernels::Reduction& what) const {
-  const auto size = kernels::size_of(what.element);
-  return static_cast<int>(static_cast<std::size_t>(share_range(block.count, lane_.size(), node, size).size()) * size);
-}
-
-void NodeLanes::send_shares(Block& block, std::byte* data, const kernels::Reduction& what) {
-  const int mine = share_bytes(block, lane_.rank(), what);
+  const auto bytes = [&](std::int64_t count) { return static_cast<int>(static_cast<std::size_t>(count) * size); };
+  const auto share = [&](int node) { return share_range(block.count, lane_.size(), node, size); };
+  const int mine = bytes(share(lane_.rank()).size());
+  for (int node = 0; node < lane_.size(); ++node) {
+    block.sent.add(bytes(share(node).begin), bytes(share(node).size()));
+    block.kept.add(node * mine, mine);
+  }
   block.received.resize(static_cast<std::size_t>(mine) * static_cast<std::size_t>(lane_.size()));
-  for (int node = 0; node < lane_.size(); ++node) {
-    if (node == lane_.rank()) continue;
-    auto* place = block.received.data() + static_cast<std::size_t>(mine) * static_cast<std::size_t>(node);
-    mpi::check(MPI_Irecv(place, mine, MPI_BYTE, node, tag_share, lane_.get(), &block.requests.emplace_back()),
-               "MPI_Irecv");
-    mpi::check(MPI_Isend(share_of(data, block, node, what), share_bytes(block, node, what), MPI_BYTE, node, tag_share,
-                         lane_.get(), &block.requests.emplace_back()),
-               "MPI_Isend");
-  }
+  mpi::check(MPI_Ialltoallv(begin, block.sent.counts.data(), block.sent.offsets.data(), MPI_BYTE, block.received.data(),
+                            block.kept.counts.data(), block.kept.offsets.data(), MPI_BYTE, lane_.get(), &block.request),
+             "MPI_Ialltoallv");
 }
 
-void NodeLanes::reduce_own_share(Block& block, std::byte* data, const kernels::Reduction& what) {
-  const int mine = share_bytes(block, lane_.rank(), what);
-  std::byte* own = share_of(data, block, lane_.rank(), what);
+void NodeLanes::reduce_own_share(const Block& block, std::byte* begin, const kernels::Reduction& what) const {
+  const auto own = static_cast<std::size_t>(lane_.rank());
   std::vector<const std::byte*> inputs;
-  for (int node = 0; node < lane_.size(); ++node) {
-    const auto* received = block.received.data() + static_cast<std::size_t>(mine) * static_cast<std::size_t>(node);
-    inputs.push_back(node == lane_.rank() ? own : received);
-  }
-  const std::array<std::byte*, 1> outputs = {own};
-  kernels::best_kernel()(what, inputs, outputs, static_cast<std::size_t>(mine) / kernels::size_of(what.element));
+  for (const int offset : block.kept.offsets) inputs.push_back(block.received.data() + offset);
+  const std::array<std::byte*, 1> outputs = {begin + block.sent.offsets[own]};
+  kernels::best_kernel()(what, inputs, outputs,
+                         static_cast<std::size_t>(block.sent.counts[own]) / kernels::size_of(what.element));
 }
 
-void NodeLanes::send_result(Block& block, std::byte* data, const kernels::Reduction& what) {
-  for (int node = 0; node < lane_.size(); ++node) {
-    if (node == lane_.rank()) continue;
-    mpi::check(MPI_Irecv(share_of(data, block, node, what), share_bytes(block, node, what), MPI_BYTE, node, tag_result,
-                         lane_.get(), &block.requests.emplace_back()),
-               "MPI_Irecv");
-    mpi::check(MPI_Isend(share_of(data, block, lane_.rank(), what), share_bytes(block, lane_.rank(), what), MPI_BYTE,
-                         node, tag_result, lane_.get(), &block.requests.emplace_back()),
-               "MPI_Isend");
-  }
+void NodeLanes::send_result(Block& block, std::byte* begin) {
+  mpi::check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, begin, block.sent.counts.data(), block.sent.offsets.data(),
+                             MPI_BYTE, results_.get(), &block.request),
+             "MPI_Iallgatherv");
 }
 
-bool NodeLanes::advance(Block& block, std::byte* data, const kernels::Reduction& what) {
-  if (!all_complete(block.requests)) return false;
-  if (block.is_reduced) return true;
-  reduce_own_share(block, data, what);
-  send_result(block, data, what);
-  block.is_reduced = true;
-  return true;
+bool NodeLanes::advance(Block& block, std::byte* begin, const kernels::Reduction& what) {
+  if (!is_complete(block.request)) return false;
+  reduce_own_share(block, begin, what);
+  send_result(block, begin);
+  return block.is_reduced = true;
 }
 
 }  // namespace hortator::comm

@@ -35,26 +35,32 @@ class NodeLanes {
                   const Step& prepare, const Step& publish);
 
  private:
+  struct Cut {
+    std::vector<int> counts = {};
+    std::vector<int> offsets = {};
+    void add(int offset, int count);
+  };
   struct Block {
     std::int64_t begin = 0;
     std::int64_t count = 0;
-    std::vector<std::byte> received = {};  ///< the other nodes' shares of what this node reduces
-    std::vector<MPI_Request> requests = {};
+    std::vector<std::byte> received = {};  ///< every node's share of what this node reduces
+    Cut sent = {};                         ///< where each node's share begins in the block, and its length, in bytes
+    Cut kept = {};                         ///< the same in `received`
+    MPI_Request request = MPI_REQUEST_NULL;
     bool is_reduced = false;
   };
   void exchange(std::byte* data, std::int64_t elements, const kernels::Reduction& what, const Step& prepare,
                 const Step& publish);
-  std::byte* share_of(std::byte* data, const Block& block, int node, const kernels::Reduction& what) const;
-  int share_bytes(const Block& block, int node, const kernels::Reduction& what) const;
-  void send_shares(Block& block, std::byte* data, const kernels::Reduction& what);
-  void reduce_own_share(Block& block, std::byte* data, const kernels::Reduction& what);
-  void send_result(Block& block, std::byte* data, const kernels::Reduction& what);
+  void send_shares(Block& block, std::byte* begin, const kernels::Reduction& what);
+  void reduce_own_share(const Block& block, std::byte* begin, const kernels::Reduction& what) const;
+  void send_result(Block& block, std::byte* begin);
   /// True when the block is complete.
-  bool advance(Block& block, std::byte* data, const kernels::Reduction& what);
+  bool advance(Block& block, std::byte* begin, const kernels::Reduction& what);
 
   int count_;
   bool has_own_;
-  mpi::Communicator lane_;
+  mpi::Communicator lane_;  ///< shares travel here, results there: each in the blocks' order, whatever the two's is
+  mpi::Communicator results_;
   MpiCommunicator mpi_;  ///< over the lane
 };
 

@@ -84,4 +84,26 @@ std::vector<std::string> all_gather(const Communicator& comm, std::string_view v
 /// The strings of all ranks on `root`, nothing elsewhere.
 std::vector<std::string> gather(const Communicator& comm, std::string_view value, int root = 0);
 
+/// Each rank's own part of what `root` has for all, in rank order; only the root's `parts` count. `own` is how many
+/// numbers this rank is to get, which it knows.
+template <Number T>
+std::vector<T> scatter(const Communicator& comm, const std::vector<std::vector<T>>& parts, std::size_t own,
+                       int root = 0) {
+  const activity::Collective here(comm.membership(), "scatter", own * sizeof(T));
+  std::vector<int> counts;
+  std::vector<int> offsets;
+  std::vector<T> joined;
+  for (const auto& part : parts) {
+    if (comm.rank() != root) break;
+    counts.push_back(static_cast<int>(part.size()));
+    offsets.push_back(static_cast<int>(joined.size()));
+    joined.insert(joined.end(), part.begin(), part.end());
+  }
+  std::vector<T> mine(own);
+  check(MPI_Scatterv(joined.data(), counts.data(), offsets.data(), datatype<T>(), mine.data(), static_cast<int>(own),
+                     datatype<T>(), root, comm.get()),
+        "MPI_Scatterv");
+  return mine;
+}
+
 }  // namespace hortator::mpi

@@ -44,3 +44,16 @@ TEST_CASE("texts of different lengths are gathered in rank order") {
   if (comm.rank() == root) CHECK(at_root == all);
   CHECK(mpi::all_gather<int>(comm, comm.rank()).back() == root);
 }
+
+TEST_CASE("every rank gets its own numbers from the root that has them all") {
+  const auto comm = mpi::Communicator::world();
+  const int root = comm.size() - 1;
+  // Rank r gets r numbers: the first rank none.
+  std::vector<std::vector<std::uint64_t>> parts;
+  for (int r = 0; r < comm.size() && comm.rank() == root; ++r) {
+    parts.emplace_back(static_cast<std::size_t>(r), (std::uint64_t{1} << 40) + static_cast<std::uint64_t>(r));
+  }
+  const auto own = static_cast<std::size_t>(comm.rank());
+  CHECK(mpi::scatter(comm, parts, own, root) ==
+        std::vector<std::uint64_t>(own, (std::uint64_t{1} << 40) + static_cast<std::uint64_t>(comm.rank())));
+}
