@@ -115,6 +115,12 @@ int MPI_Scatterv(const void* in, const int counts[], const int offsets[], MPI_Da
   return PMPI_Scatterv(in, counts, offsets, type, out, n, type_out, root, comm);
 }
 
+int MPI_Sendrecv(const void* in, int n_in, MPI_Datatype type_in, int to, int tag_in, void* out, int n,
+                 MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
+  count(size_of(type_in, n_in) + size_of(type, n));
+  return PMPI_Sendrecv(in, n_in, type_in, to, tag_in, out, n, type, from, tag, comm, status);
+}
+
 int MPI_Ialltoallv(const void* in, const int counts_in[], const int offsets_in[], MPI_Datatype type_in, void* out,
                    const int counts[], const int offsets[], MPI_Datatype type, MPI_Comm comm, MPI_Request* request) {
   count(size_of(type_in, sum_of(counts_in, comm)) + size_of(type, sum_of(counts, comm)));
