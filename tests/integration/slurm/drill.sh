@@ -98,10 +98,10 @@ stall late "hortator: rank 3 \(n2\): does not come to all_reduce #2 .*$wait: it 
 stall returned "hortator: rank 3 \(n2\): does not come to all_reduce #2 .*$wait: it has left.*"
 stall mismatch 'hortator: rank 3 \(n2\): is in barrier #[0-9]* \(4 ranks\) while ranks 0-2 are in all_reduce #2 .*'
 stall left 'hortator: rank 3 \(n2\): the program has left by exit\(\).*'
-# What is killed says nothing; Slurm names it.
+# What is killed says nothing; Slurm names it, newer releases together with whom they end at once.
 result=ended
 srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stalling" killed >output 2>&1 && result=well
-if [ $result = ended ] && grep -q 'n2: task 3: Killed' output; then
+if [ $result = ended ] && grep -Eq 'n2: tasks? (2-)?3: Killed' output; then
   echo 'ok: SIGKILL on two nodes'
 else
   echo "failed: SIGKILL on two nodes: ended $result"
