@@ -21,6 +21,8 @@ bridge=hortator$$
 work=$(mktemp -d /var/tmp/two-hosts.XXXXXX)
 host() { echo "h$1-$$"; }
 take_down() {
+  # an mpirun that was interrupted leaves its ranks behind
+  for i in $(seq "$hosts"); do ip netns pids "$(host "$i")" 2>/dev/null | xargs -r kill -9 || true; done
   for i in $(seq "$hosts"); do ip netns del "$(host "$i")" 2>/dev/null || true; done
   ip link del "$bridge" 2>/dev/null || true
   rm -rf "$work"
@@ -56,4 +58,6 @@ chmod +x "$work/on"
 printf -v command '%q ' mpirun --allow-run-as-root --mca plm_rsh_agent "$work/on" --mca plm_rsh_no_tree_spawn 1 \
   --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca btl_base_warn_component_unused 0 --oversubscribe --bind-to none \
   -H "$(IFS=,; echo "${places[*]}")" -n $((hosts * ranks)) "$@"
-"$work/on" "$(host 1)" "$command"
+"$work/on" "$(host 1)" "$command" &  # so that a signal to this script is acted upon at once
+trap 'exit 130' INT TERM
+wait $!
