@@ -56,7 +56,7 @@ void CheckedCommunicator::compare(const Call& call) const {
   ++sequence_;
   if (mpi::equal_on_all(comm_, hash(call, sequence_))) return;
   const auto table = tabulate(mpi::all_gather(comm_, text::concat(describe(call), ", its collective ", sequence_)));
-  throw UsageError({.what = text::concat("the ranks are in different collectives: ", table.lines),
+  throw UsageError({.what = table.text(),
                     .why = "all ranks must make the same calls in the same order",
                     .hint = "look for a collective under a condition that only some ranks meet; addr2line -e PROGRAM "
                             "ADDRESS gives the line"})

@@ -172,10 +172,8 @@ void NodeCommunicator::complete(std::uint64_t number) {
     if (!operation.is_shared_out && !come_together(operation)) continue;
     if (!operation.is_shared_out) do_share(operation);
     team_.board().wait_for_done(operation.number);
-    if (operation.target.defined() && !operation.output.is_same(operation.target) &&
-        operation.output.data_ptr() != operation.target.data_ptr()) {
-      operation.target.copy_(operation.output);
-    }
+    const bool was_packed = operation.target.defined() && !operation.output.is_alias_of(operation.target);
+    if (was_packed) operation.target.copy_(operation.output);
   }
   if (const auto found = problems_.extract(number)) {
     const auto& problem = found.mapped();
@@ -201,9 +199,7 @@ std::optional<NodeProblem> NodeCommunicator::problem_on_node(const Operation& op
     posts.push_back(&team_.board().post_of(peer, operation.number));
     names.push_back(team_.board().name_of(peer));
   }
-  auto problem = find_problem(posts, names);
-  if (problem) problem->rank = names[static_cast<std::size_t>(problem->rank)];
-  return problem;
+  return find_problem(posts, names);
 }
 
 // One reduction when all is well.
@@ -220,7 +216,7 @@ std::optional<NodeProblem> NodeCommunicator::problem_over_nodes(Operation& opera
     if (!reasons[rank].empty()) return NodeProblem{static_cast<int>(rank), reasons[rank]};
   }
   const auto table = tabulate(mpi::all_gather(comm_, comm::describe(post)));
-  return NodeProblem{table.odd_rank, "the ranks are in different collectives: " + table.lines};
+  return NodeProblem{table.odd_rank, table.text()};
 }
 
 bool NodeCommunicator::is_in_window_of_node(const Operation& operation) const {

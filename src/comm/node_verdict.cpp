@@ -2,9 +2,11 @@
 
 #include <c10/core/ScalarType.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.hpp"
+#include "comm/call_table.hpp"
 
 namespace hortator::comm {
 namespace {
@@ -25,17 +27,16 @@ std::string describe(const NodePost& post) {
   return text::concat(verb, " (", name(post.op), ")", tensor);
 }
 
-std::optional<NodeProblem> find_problem(const std::vector<const NodePost*>& posts, const std::vector<int>& names) {
+std::optional<NodeProblem> find_problem(const std::vector<const NodePost*>& posts, const std::vector<int>& ranks) {
   for (std::size_t i = 0; i < posts.size(); ++i) {
-    if (posts[i]->verb == NodePost::Verb::refused) return NodeProblem{static_cast<int>(i), posts[i]->text.data()};
+    if (posts[i]->verb == NodePost::Verb::refused) return NodeProblem{ranks[i], posts[i]->text.data()};
   }
-  for (std::size_t i = 1; i < posts.size(); ++i) {
-    if (same_call(*posts[0], *posts[i])) continue;
-    return NodeProblem{static_cast<int>(i),
-                       text::concat("the ranks of a node are in different collectives: rank ", names[0], " in ",
-                                    describe(*posts[0]), ", rank ", names[i], " in ", describe(*posts[i]))};
-  }
-  return {};
+  const auto alike = [&](const NodePost* post) { return same_call(*posts[0], *post); };
+  if (std::all_of(posts.begin(), posts.end(), alike)) return {};
+  std::vector<std::string> calls;
+  for (const auto* post : posts) calls.push_back(describe(*post));
+  const auto table = tabulate(calls, ranks);
+  return NodeProblem{table.odd_rank, table.text()};
 }
 
 }  // namespace hortator::comm

@@ -10,14 +10,14 @@ namespace hortator::comm {
 
 /// What is wrong with a collective to which the ranks of a node have come.
 struct NodeProblem {
-  int rank = 0;  ///< the culprit, as an index into the posts
+  int rank = 0;  ///< the culprit
   std::string what;
 };
 
 /// "all_reduce (sum) of 3 x Float"
 std::string describe(const NodePost& post);
 
-/// `posts` of all ranks, `names` what messages call them. Nothing when all ranks do the same.
-std::optional<NodeProblem> find_problem(const std::vector<const NodePost*>& posts, const std::vector<int>& names);
+/// `posts` of all ranks, `ranks` their numbers in the job. Nothing when all ranks do the same.
+std::optional<NodeProblem> find_problem(const std::vector<const NodePost*>& posts, const std::vector<int>& ranks);
 
 }  // namespace hortator::comm

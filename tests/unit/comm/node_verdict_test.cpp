@@ -37,20 +37,29 @@ TEST_CASE("ranks that do the same have no problem, wherever their tensors lie") 
 
 TEST_CASE("every difference is a problem, and both sides are told") {
   const auto mine = sum_of(3);
-  CHECK(verdict(mine, sum_of(4)) ==
-        "the ranks of a node are in different collectives: rank 4 in all_reduce (sum) of 3 x Float, rank 5 in "
-        "all_reduce (sum) of 4 x Float");
+  CHECK(
+      verdict(mine, sum_of(4)) ==
+      "the ranks are in different collectives: rank 5: all_reduce (sum) of 4 x Float; rank 4: all_reduce (sum) of 3 x "
+      "Float");
   auto other = mine;
   other.op = ReduceOp::max;
-  CHECK(verdict(mine, other).find("rank 5 in all_reduce (max)") != std::string::npos);
+  CHECK(verdict(mine, other).find("rank 5: all_reduce (max)") != std::string::npos);
   other = mine;
   other.type = static_cast<std::int32_t>(at::kHalf);
-  CHECK(verdict(mine, other).find("rank 5 in all_reduce (sum) of 3 x Half") != std::string::npos);
+  CHECK(verdict(mine, other).find("rank 5: all_reduce (sum) of 3 x Half") != std::string::npos);
   other = {.verb = NodePost::Verb::broadcast, .root = 1};
   auto third = other;
   third.root = 2;
   CHECK(verdict(other, third).find("from rank 2") != std::string::npos);
-  CHECK(verdict(mine, {.verb = NodePost::Verb::barrier}).find("rank 5 in barrier") != std::string::npos);
+  CHECK(verdict(mine, {.verb = NodePost::Verb::barrier}).find("rank 5: barrier") != std::string::npos);
+}
+
+TEST_CASE("the one that differs from the many is the culprit, also when it is the first") {
+  const auto mine = sum_of(3);
+  const auto odd = sum_of(4);
+  const auto problem = find_problem({&odd, &mine, &mine}, {0, 1, 2});
+  REQUIRE(problem);
+  CHECK(problem->rank == 0);
 }
 
 TEST_CASE("a rank that cannot take part is the culprit, with its own words") {
