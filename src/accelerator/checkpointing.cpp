@@ -19,7 +19,7 @@ fs::path Accelerator::save_state(const fs::path& dir) {
   mpi::all_or_none(training_->host(), [&] {
     snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0));
   });
-  const auto folder = checkpoint::save(training_->host(), by_default ? project.next_checkpoint() : dir, snapshot);
+  auto folder = checkpoint::save(training_->host(), by_default ? project.next_checkpoint() : dir, snapshot);
   if (by_default) project.saved_one();
   return folder;
 }

@@ -36,14 +36,14 @@ at::Tensor Accelerator::gather(const at::Tensor& tensor) {
   const auto part = tensor.dim() == 0 ? tensor.view({1}) : tensor;
   auto sizes = part.sizes().vec();
   sizes[0] *= num_processes();
-  const auto whole = at::empty(sizes, part.options().requires_grad(false));
+  auto whole = at::empty(sizes, part.options().requires_grad(false));
   training_->communicator_of(part).all_gather(whole, part).wait();
   return whole;
 }
 
 at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
   const CallSite site(__builtin_return_address(0));
-  const auto whole = gather(tensor);
+  auto whole = gather(tensor);
   const auto* loader = training_->active_loader();
   if (loader == nullptr || !loader->end_of_dataloader() || loader->remainder() <= 0 || whole.dim() == 0) return whole;
   return whole.narrow(0, 0, std::min(loader->remainder(), whole.size(0)));

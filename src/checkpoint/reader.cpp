@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 fs::path plain(const fs::path& folder) { return (fs::absolute(folder) / "").lexically_normal().parent_path(); }
 
 fs::path find_folder(const fs::path& asked) {
-  const auto folder = io::find_published(plain(asked));
+  auto folder = io::find_published(plain(asked));
   if (!fs::is_directory(folder)) {
     throw io::FileError({.what = text::concat("there is no checkpoint ", folder, ": no such folder"),
                          .hint = "name the folder that was given to save_state"});

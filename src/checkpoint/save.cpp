@@ -69,7 +69,7 @@ fs::path save(const mpi::Communicator& comm, const fs::path& folder, const Snaps
     require_storable(snapshot.own);
     require_free_names(snapshot.common);
   });
-  const auto target = agreed_target(comm, folder);
+  auto target = agreed_target(comm, folder);
   const auto common = outline_of(snapshot.common);
   require_same(comm, common);
   const io::Replacement replacement(target, mpi::broadcast(comm, io::replacement_id()), {state_file});

@@ -68,7 +68,7 @@ Wish read_wish(const Arguments& arguments) {
   const auto words = values["program"].as<std::vector<std::string>>();
   wish.request.program = words.front();
   wish.request.arguments = {words.begin() + 1, words.end()};
-  if (values.contains("debug")) wish.request.variables.push_back("HORTATOR_DEBUG=1");
+  if (values.contains("debug")) wish.request.variables.emplace_back("HORTATOR_DEBUG=1");
   return wish;
 }
 

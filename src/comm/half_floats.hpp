@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 #ifdef __F16C__
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -12,6 +13,17 @@
 /// does. Everything has internal linkage: files that include this are compiled for different CPUs.
 namespace hortator::comm::kernels {
 namespace {
+
+#ifdef __F16C__
+// Asked by hand: __builtin_cpu_supports knows this feature only in the newest compilers.
+inline bool converts_halves() {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
 
 struct BFloat16 {
   std::uint16_t bits;

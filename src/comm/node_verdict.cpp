@@ -19,7 +19,7 @@ bool same_call(const NodePost& a, const NodePost& b) {
 
 std::string describe(const NodePost& post) {
   constexpr std::array<const char*, 5> verbs = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier"};
-  const std::string verb = verbs[static_cast<std::size_t>(post.verb)];
+  std::string verb = verbs[static_cast<std::size_t>(post.verb)];
   if (post.verb == NodePost::Verb::barrier) return verb;
   const auto tensor = text::concat(" of ", post.elements, " x ", static_cast<at::ScalarType>(post.type));
   if (post.verb == NodePost::Verb::broadcast) return text::concat(verb, tensor, " from rank ", post.root);

@@ -4,7 +4,7 @@
 namespace hortator::comm::kernels {
 
 #ifdef __AVX2__
-Kernel avx2_kernel() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") ? &reduce : nullptr; }
+Kernel avx2_kernel() { return __builtin_cpu_supports("avx2") && converts_halves() ? &reduce : nullptr; }
 #else
 Kernel avx2_kernel() { return nullptr; }
 #endif

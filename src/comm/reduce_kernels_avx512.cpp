@@ -6,8 +6,7 @@ namespace hortator::comm::kernels {
 #ifdef __AVX512BW__
 Kernel avx512_kernel() {
   const bool has_all = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-                       __builtin_cpu_supports("f16c");
+                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && converts_halves();
   return has_all ? &reduce : nullptr;
 }
 #else

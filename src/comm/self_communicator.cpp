@@ -1,6 +1,7 @@
 #include "comm/self_communicator.hpp"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <hortator/error.hpp>
 

@@ -35,8 +35,9 @@ herr_t guarded(const Work& work) noexcept {
 
 H5FD_t* open(const char*, unsigned, hid_t access, haddr_t) noexcept {
   const auto* info = static_cast<MemoryFile* const*>(H5Pget_driver_info(access));
+  if (info == nullptr) return nullptr;
   auto* file = new (std::nothrow) DriverFile{};
-  if (file == nullptr || info == nullptr) return nullptr;
+  if (file == nullptr) return nullptr;
   file->memory = *info;
   return &file->hdf5;
 }

@@ -43,7 +43,7 @@ RawFile RawFile::create(const std::filesystem::path& path) { return {path, open(
 RawFile RawFile::open_for_writing(const std::filesystem::path& path) { return {path, open(path, O_WRONLY)}; }
 RawFile RawFile::open_for_reading(const std::filesystem::path& path) { return {path, open(path, O_RDONLY)}; }
 
-RawFile::RawFile(const std::filesystem::path& path, int descriptor) : path_(path), descriptor_(descriptor) {}
+RawFile::RawFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
 
 RawFile::~RawFile() {
   // Whoever wrote has called close() for its verdict; here an error is already on its way.

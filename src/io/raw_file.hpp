@@ -30,7 +30,7 @@ class RawFile {
   void close();
 
  private:
-  RawFile(const std::filesystem::path& path, int descriptor);
+  RawFile(std::filesystem::path path, int descriptor);
 
   std::filesystem::path path_;
   int descriptor_ = -1;

@@ -20,7 +20,7 @@ constexpr int first_nodes_shown = 6;
 constexpr std::size_t longest_ranges = 32;
 
 std::string shorten(const CpuSet& ranks) {
-  const auto ranges = to_ranges(ranks);
+  auto ranges = to_ranges(ranks);
   if (ranges.size() <= longest_ranges) return ranges;
   const auto end = ranges.rfind(',', longest_ranges);
   return text::concat(ranges.substr(0, end), ",... (", ranks.size(), ')');
@@ -34,7 +34,7 @@ std::string node_map(const BannerFacts& facts) {
 }
 
 std::string size_of(const BannerFacts& facts) {
-  const auto all = text::concat(text::count(facts.ranks, "rank"), " on ", text::count(facts.nodes, "node"));
+  auto all = text::concat(text::count(facts.ranks, "rank"), " on ", text::count(facts.nodes, "node"));
   if (facts.nodes == 1) return all;
   if (facts.fewest_a_node == facts.most_a_node) return text::concat(all, ", ", facts.most_a_node, " each");
   return text::concat(all, ", ", facts.fewest_a_node, " to ", facts.most_a_node, " each");

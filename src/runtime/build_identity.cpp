@@ -51,7 +51,7 @@ std::string build_id_in(const char* notes, std::size_t bytes) {
     std::memcpy(&note, notes + at, sizeof note);
     const char* name = notes + at + sizeof note;
     const char* content = name + padded(note.n_namesz);
-    if (note.n_type == NT_GNU_BUILD_ID && std::string_view(name, note.n_namesz) == std::string_view("GNU", 4)) {
+    if (note.n_type == NT_GNU_BUILD_ID && std::string_view(name, note.n_namesz) == std::string_view("GNU\0", 4)) {
       return hexadecimal(reinterpret_cast<const unsigned char*>(content), note.n_descsz);
     }
     at += sizeof note + padded(note.n_namesz) + padded(note.n_descsz);

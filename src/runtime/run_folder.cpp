@@ -1,8 +1,8 @@
 #include "runtime/run_folder.hpp"
 
-#include <errno.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <hortator/error.hpp>
