@@ -24,19 +24,31 @@ std::string effective_batches(const std::vector<LoaderBase>& loaders) {
   return text::join(lines, "; ");
 }
 
+// A copy of the loader within its own state would keep it alive for ever: it is looked up by its place.
+std::function<void(const BatchTurn&)> before_batch_of(accelerator::Training& training, std::size_t loader) {
+  if (!training.reproducing) return {};
+  return [&training, session = training.session, loader](const BatchTurn& turn) {
+    session->check_alive("loader");
+    training.reproducing->before_batch(training.loaders.at(loader), turn);
+  };
+}
+
 }  // namespace
 
-std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& module) {
+std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& module,
+                                                          const PrepareModelOptions& chosen) {
   for (const auto& model : training_->models) {
     if (&model->module() == &module) return model;
   }
-  if (options().device_placement) module.to(device());
+  if (chosen.device_placement.value_or(options().device_placement)) module.to(device());
   const train::DataParallel parallel{.communicator = training_->device_communicator(),
                                      .host = training_->host(),
                                      .options = training_->options.ddp,
                                      .pass = training_->backward_pass};
   auto model = std::make_shared<train::ModelCore>(module, text::concat("model ", training_->models.size()),
-                                                  training_->session, parallel, training_->parameters());
+                                                  training_->session, parallel, training_->parameters(),
+                                                  !chosen.evaluation_mode && !options().reproducible);
+  if (training_->reproducing) training_->reproducing->shards().add(*model);
   training_->models.push_back(model);
   return model;
 }
@@ -46,23 +58,30 @@ std::shared_ptr<train::OptimizerCore> Accelerator::make_optimizer(torch::optim::
     if (prepared->wraps(optimizer)) return prepared;
   }
   auto prepared = std::make_shared<train::OptimizerCore>(
-      optimizer, training_->session, [training = training_.get()] { training->synchronise_gradients(); });
+      optimizer, training_->session,
+      train::OptimizerCore::Surroundings{
+          .gradients_synchronised = [training = training_.get()] { return training->sync_gradients(); },
+          .synchronise = [training = training_.get()] { training->synchronise_gradients(); },
+          .cleared = [training =
+                          training_.get()](const auto& parameters) { training->loss_weights.forget(parameters); }});
   training_->optimizers.push_back(prepared);
   return prepared;
 }
 
-void Accelerator::attach(const LoaderBase& loader) {
+void Accelerator::attach(const LoaderBase& loader, const PrepareDataLoaderOptions& chosen) {
   const auto same = [&](const LoaderBase& other) { return other.shares_state_with(loader); };
   if (std::any_of(training_->loaders.begin(), training_->loaders.end(), same)) return;
   LoaderBase prepared = loader;
   prepared.bind({.rank = process_index(),
                  .world = num_processes(),
+                 .parts = training_->reproducing ? training_->reproducing->shards().shards_a_rank() : 1,
                  .split_batches = options().data.split_batches,
                  .even_batches = options().data.even_batches,
                  .device = device(),
-                 .device_placement = options().device_placement,
+                 .device_placement = chosen.device_placement.value_or(options().device_placement),
                  .seed = seed_of_data(*training_),
-                 .check_alive = [session = training_->session] { session->check_alive("loader"); }});
+                 .check_alive = [session = training_->session] { session->check_alive("loader"); },
+                 .before_batch = before_batch_of(*training_, training_->loaders.size())});
   training_->loaders.push_back(prepared);
 }
 

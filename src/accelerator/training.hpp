@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "accelerator/project.hpp"
+#include "accelerator/reproducing.hpp"
 #include "comm/communicator.hpp"
 #include "runtime/world.hpp"
+#include "train/accumulation.hpp"
 #include "train/backward_pass.hpp"
+#include "train/loss_weights.hpp"
 #include "train/model_core.hpp"
 #include "train/optimizer_core.hpp"
 #include "train/optimizer_state.hpp"
@@ -38,6 +41,10 @@ class Training {
   comm::Communicator& communicator_of(const at::Tensor& tensor);
   comm::Communicator& device_communicator() { return on_device_ ? *on_device_ : *on_cpu_; }
 
+  /// Backward, then the gradients that are still on their way. @collective
+  void backward(const at::Tensor& loss);
+  /// Whether the batch in the loop's body is the last before an update.
+  bool sync_gradients() const;
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
   /// The loader whose loop was entered last and still runs; null outside of loops.
@@ -52,7 +59,9 @@ class Training {
   Project project;
   std::shared_ptr<train::Session> session = std::make_shared<train::Session>();
   train::BackwardPass backward_pass;
+  train::Accumulation accumulation;
   std::vector<std::shared_ptr<train::ModelCore>> models;
+  train::LossWeights loss_weights;
   std::vector<std::shared_ptr<train::OptimizerCore>> optimizers;
   std::vector<LoaderBase> loaders;
   std::vector<Schedule> schedules;
@@ -64,6 +73,9 @@ class Training {
   runtime::World& world_;
   std::unique_ptr<comm::Communicator> on_cpu_;
   std::unique_ptr<comm::Communicator> on_device_;  ///< null when the device is the CPU
+
+ public:
+  std::unique_ptr<Reproducing> reproducing;  ///< null unless asked for
 };
 
 }  // namespace hortator::accelerator

@@ -1,4 +1,3 @@
-#include <hortator/gradient_scopes.hpp>
 #include <hortator/model.hpp>
 
 #include "train/model_core.hpp"
@@ -21,14 +20,5 @@ void ModelBase::zero_grad() const {
 }
 
 void ModelBase::before_forward() const { core_->before_forward(); }
-
-NoSync::NoSync(std::vector<ModelBase> models) : models_(std::move(models)) {
-  for (const auto& model : models_) model.core().check_alive();
-  for (const auto& model : models_) model.core().reducer().pause();
-}
-
-NoSync::~NoSync() {
-  for (const auto& model : models_) model.core().reducer().resume();
-}
 
 }  // namespace hortator

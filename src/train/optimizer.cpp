@@ -7,15 +7,31 @@ namespace train {
 
 void OptimizerCore::step() {
   check_alive();
-  synchronise_();
+  if (!surroundings_.gradients_synchronised()) return;
+  surroundings_.synchronise();
   optimizer_->step();
+}
+
+void OptimizerCore::zero_grad(bool set_to_none) {
+  check_alive();
+  if (!surroundings_.gradients_synchronised()) return;
+  optimizer_->zero_grad(set_to_none);
+  surroundings_.cleared(parameters());
+}
+
+std::vector<at::Tensor> OptimizerCore::parameters() const {
+  std::vector<at::Tensor> parameters;
+  for (const auto& group : optimizer_->param_groups()) {
+    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
+  }
+  return parameters;
 }
 
 }  // namespace train
 
 void Optimizer::step() { core_->step(); }
 
-void Optimizer::zero_grad(bool set_to_none) { core_->optimizer().zero_grad(set_to_none); }
+void Optimizer::zero_grad(bool set_to_none) { core_->zero_grad(set_to_none); }
 
 torch::optim::Optimizer& Optimizer::unwrap() const { return core_->optimizer(); }
 

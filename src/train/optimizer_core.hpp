@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "train/session.hpp"
 
@@ -12,23 +13,32 @@ namespace hortator::train {
 /// What stands behind a prepared optimizer's handle.
 class OptimizerCore {
  public:
-  /// `optimizer` is borrowed. `synchronise` finishes gradients that are still under way (plain loss.backward()).
-  OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session,
-                std::function<void()> synchronise)
-      : optimizer_(&optimizer), session_(std::move(session)), synchronise_(std::move(synchronise)) {}
+  /// What the rest of the training has to know of, or to say to, an optimizer.
+  struct Surroundings {
+    std::function<bool()> gradients_synchronised;  ///< in this micro-step
+    std::function<void()> synchronise;  ///< finishes gradients that are still under way (plain loss.backward())
+    std::function<void(const std::vector<at::Tensor>&)> cleared;  ///< these parameters' gradients are gone
+  };
+
+  /// `optimizer` is borrowed.
+  OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session, Surroundings surroundings)
+      : optimizer_(&optimizer), session_(std::move(session)), surroundings_(std::move(surroundings)) {}
 
   torch::optim::Optimizer& optimizer() const {
     check_alive();
     return *optimizer_;
   }
   bool wraps(const torch::optim::Optimizer& optimizer) const { return optimizer_ == &optimizer; }
+  /// Does nothing in a micro-step whose gradients are not synchronised, like zero_grad.
   void step();
+  void zero_grad(bool set_to_none);
+  std::vector<at::Tensor> parameters() const;
   void check_alive() const { session_->check_alive("optimizer"); }
 
  private:
   torch::optim::Optimizer* optimizer_;
   std::shared_ptr<const Session> session_;
-  std::function<void()> synchronise_;
+  Surroundings surroundings_;
 };
 
 }  // namespace hortator::train

@@ -16,25 +16,38 @@ inline constexpr bool never = false;
 
 }  // namespace detail
 
+template <typename M>
+requires Module<std::remove_cvref_t<M>>
+auto Accelerator::prepare_model(M&& module, const PrepareModelOptions& chosen) {
+  using Object = std::remove_cvref_t<M>;
+  if constexpr (ModuleObject<Object>) {
+    static_assert(std::is_lvalue_reference_v<M>,
+                  "prepare() borrows a module: keep it in a variable that outlives the training");
+    return Model<Object>(&module, make_model(module, chosen));
+  } else {
+    return Model<Object>(module, make_model(detail::module_of(module), chosen));
+  }
+}
+
+template <std::derived_from<LoaderBase> Loader>
+Loader Accelerator::prepare_data_loader(Loader loader, const PrepareDataLoaderOptions& chosen) {
+  attach(static_cast<LoaderBase&>(loader), chosen);
+  return loader;
+}
+
 template <typename T>
 auto Accelerator::prepare_one(T&& object) {
   using Object = std::remove_cvref_t<T>;
   if constexpr (detail::is_prepared_model<Object> || std::same_as<Object, Optimizer>) {
     return object;
-  } else if constexpr (ModuleObject<Object>) {
-    static_assert(std::is_lvalue_reference_v<T>,
-                  "prepare() borrows a module: keep it in a variable that outlives the training");
-    return Model<Object>(&object, make_model(object));
   } else if constexpr (Module<Object>) {
-    return Model<Object>(object, make_model(detail::module_of(object)));
+    return prepare_model(std::forward<T>(object));
   } else if constexpr (std::derived_from<Object, torch::optim::Optimizer>) {
     static_assert(std::is_lvalue_reference_v<T>,
                   "prepare() borrows an optimizer: keep it in a variable that outlives the training");
     return Optimizer(make_optimizer(object));
   } else if constexpr (std::derived_from<Object, LoaderBase>) {
-    Object loader = object;
-    attach(static_cast<LoaderBase&>(loader));
-    return loader;
+    return prepare_data_loader<Object>(object);
   } else if constexpr (std::same_as<Object, Schedule>) {
     Schedule schedule = object;
     attach(schedule);
