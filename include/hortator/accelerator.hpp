@@ -53,6 +53,10 @@ struct AcceleratorOptions {
   DataOptions data = {};
   DistributedDataParallelOptions ddp = {};
   ScheduleStep schedule_step = ScheduleStep::per_process;
+  bool step_scheduler_with_optimizer =
+      true;  ///< false: a schedule advances by one step a call, whether or not its optimizer has stepped
+  bool fused_optimizer = true;  ///< AdamW, Adam and SGD step by ATen's multi-tensor kernels: several times faster,
+                                ///< equal to torch::optim's within rounding. false: by their own step()
   ProjectOptions project = {};
   std::optional<int> communicator =
       {};  ///< ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f)
@@ -166,7 +170,7 @@ class HORTATOR_API Accelerator : public State {
   std::shared_ptr<train::ModelCore> make_model(torch::nn::Module& module);
   std::shared_ptr<train::OptimizerCore> make_optimizer(torch::optim::Optimizer& optimizer);
   void attach(const LoaderBase& loader);
-  void attach(const Schedule& schedule);
+  void attach(const ScheduleBase& schedule);
   void announce_once();
   void register_object(const std::string& name, std::function<void(StateWriter&)> save,
                        std::function<void(const StateReader&)> load);

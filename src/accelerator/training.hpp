@@ -55,7 +55,7 @@ class Training {
   std::vector<std::shared_ptr<train::ModelCore>> models;
   std::vector<std::shared_ptr<train::OptimizerCore>> optimizers;
   std::vector<LoaderBase> loaders;
-  std::vector<Schedule> schedules;
+  std::vector<ScheduleBase> schedules;
   std::vector<RegisteredObject> objects;
   std::unique_ptr<ProgressSink> progress;
   bool announced = false;

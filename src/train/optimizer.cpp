@@ -8,7 +8,7 @@ namespace train {
 void OptimizerCore::step() {
   check_alive();
   synchronise_();
-  optimizer_->step();
+  train::step(*optimizer_, kernel_);
 }
 
 }  // namespace train

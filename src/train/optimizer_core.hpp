@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "train/fused_step.hpp"
 #include "train/session.hpp"
 
 namespace hortator::train {
@@ -14,8 +15,8 @@ class OptimizerCore {
  public:
   /// `optimizer` is borrowed. `synchronise` finishes gradients that are still under way (plain loss.backward()).
   OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session,
-                std::function<void()> synchronise)
-      : optimizer_(&optimizer), session_(std::move(session)), synchronise_(std::move(synchronise)) {}
+                std::function<void()> synchronise, StepKernel kernel)
+      : optimizer_(&optimizer), session_(std::move(session)), synchronise_(std::move(synchronise)), kernel_(kernel) {}
 
   torch::optim::Optimizer& optimizer() const {
     check_alive();
@@ -29,6 +30,7 @@ class OptimizerCore {
   torch::optim::Optimizer* optimizer_;
   std::shared_ptr<const Session> session_;
   std::function<void()> synchronise_;
+  StepKernel kernel_;
 };
 
 }  // namespace hortator::train
