@@ -43,7 +43,9 @@ std::size_t count(const std::string& text, const std::string& part) {
   return times;
 }
 
-torch::optim::SGD make_sgd(const Net& net) { return {net->parameters(), torch::optim::SGDOptions(0.5).momentum(0.9)}; }
+torch::optim::SGD make_sgd(const Net& net) {
+  return torch::optim::SGD(net->parameters(), torch::optim::SGDOptions(0.5).momentum(0.9));
+}
 
 // A schedule of each kind, each over an optimizer of its own, which is not saved: the schedule brings its rates back.
 struct Everything {
@@ -84,10 +86,10 @@ struct Everything {
 }  // namespace
 
 TEST_CASE("schedules of torch's own are recognised, so that prepare() can refuse them by name") {
-  STATIC_REQUIRE(detail::is_torch_schedule<torch::optim::StepLR>);
-  STATIC_REQUIRE(detail::is_torch_schedule<torch::optim::ReduceLROnPlateauScheduler>);
-  STATIC_REQUIRE_FALSE(detail::is_torch_schedule<Schedule>);
-  STATIC_REQUIRE_FALSE(detail::is_torch_schedule<torch::optim::SGD>);
+  STATIC_REQUIRE(hortator::detail::is_torch_schedule<torch::optim::StepLR>);
+  STATIC_REQUIRE(hortator::detail::is_torch_schedule<torch::optim::ReduceLROnPlateauScheduler>);
+  STATIC_REQUIRE_FALSE(hortator::detail::is_torch_schedule<Schedule>);
+  STATIC_REQUIRE_FALSE(hortator::detail::is_torch_schedule<torch::optim::SGD>);
 }
 
 TEST_CASE("how a schedule advances is said once, when it is prepared") {
