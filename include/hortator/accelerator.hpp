@@ -63,6 +63,10 @@ struct AcceleratorOptions {
   bool reproducible = false;
   int virtual_shards = 8;
   ScheduleStep schedule_step = ScheduleStep::per_process;
+  bool step_scheduler_with_optimizer =
+      true;  ///< false: a schedule advances by one step a call, whether or not its optimizer has stepped
+  bool fused_optimizer = true;  ///< AdamW, Adam and SGD step by ATen's multi-tensor kernels: several times faster,
+                                ///< equal to torch::optim's within rounding. false: by their own step()
   ProjectOptions project = {};
   std::optional<int> communicator =
       {};  ///< ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f)
@@ -219,7 +223,7 @@ class HORTATOR_API Accelerator : public State {
   std::shared_ptr<train::ModelCore> make_model(torch::nn::Module& module, const PrepareModelOptions& chosen);
   std::shared_ptr<train::OptimizerCore> make_optimizer(torch::optim::Optimizer& optimizer);
   void attach(const LoaderBase& loader, const PrepareDataLoaderOptions& chosen);
-  void attach(const Schedule& schedule);
+  void attach(const ScheduleBase& schedule);
   void announce_once();
   void register_object(const std::string& name, std::function<void(StateWriter&)> save,
                        std::function<void(const StateReader&)> load);

@@ -7,8 +7,10 @@
 #include <hortator/error.hpp>
 #include <hortator/gradient_scopes.hpp>
 #include <hortator/random.hpp>
+#include <hortator/reduce_on_plateau.hpp>
 #include <hortator/run.hpp>
 #include <hortator/schedule.hpp>
+#include <hortator/schedules.hpp>
 #include <hortator/state.hpp>
 #include <hortator/state_dict.hpp>
 #include <hortator/version.hpp>

@@ -1,10 +1,12 @@
 #include <algorithm>
 
 #include "accelerator/training.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "io/hdf5_version.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/banner.hpp"
+#include "train/metric_agreement.hpp"
 #include "train/schedule_core.hpp"
 
 namespace hortator {
@@ -63,7 +65,8 @@ std::shared_ptr<train::OptimizerCore> Accelerator::make_optimizer(torch::optim::
           .gradients_synchronised = [training = training_.get()] { return training->sync_gradients(); },
           .synchronise = [training = training_.get()] { training->synchronise_gradients(); },
           .cleared = [training =
-                          training_.get()](const auto& parameters) { training->loss_weights.forget(parameters); }});
+                          training_.get()](const auto& parameters) { training->loss_weights.forget(parameters); },
+          .kernel = options().fused_optimizer ? train::StepKernel::fused : train::StepKernel::own});
   training_->optimizers.push_back(prepared);
   return prepared;
 }
@@ -85,12 +88,21 @@ void Accelerator::attach(const LoaderBase& loader, const PrepareDataLoaderOption
   training_->loaders.push_back(prepared);
 }
 
-// The reference's rule: a schedule counts the batches of all ranks, unless each batch is one of all ranks already.
-void Accelerator::attach(const Schedule& schedule) {
-  if (schedule.core().is_attached_to(*training_->session)) return;
-  const bool once = options().schedule_step == ScheduleStep::per_update || options().data.split_batches;
-  schedule.core().attach(training_->session, once ? 1 : num_processes());
+// Of a schedule that comes after the banner a line of its own speaks.
+void Accelerator::attach(const ScheduleBase& schedule) {
+  auto& core = schedule.core();
+  if (core.is_attached_to(*training_->session)) return;
+  core.attach(
+      {.session = training_->session,
+       .pace = train::pace_of({.rule = options().schedule_step,
+                               .with_optimizer = options().step_scheduler_with_optimizer,
+                               .split_batches = options().data.split_batches,
+                               .world = options().reproducible ? options().virtual_shards : num_processes()}),
+       .gradients_synchronised = [training = training_.get()] { return training->sync_gradients(); },
+       .optimizer_was_skipped = [] { return false; },
+       .agree_on_metric = [&host = training_->host()](double metric) { return train::agree_on_metric(host, metric); }});
   training_->schedules.push_back(schedule);
+  if (training_->announced && is_main_process()) log::info("schedule: ", core.effect());
 }
 
 // With the first prepare() and not before: only then is the effective batch size known.
@@ -98,6 +110,7 @@ void Accelerator::announce_once() {
   if (std::exchange(training_->announced, true)) return;
   runtime::BannerExtras extras{.libraries = {io::hdf5_version()}, .lines = {}};
   if (!training_->loaders.empty()) extras.lines.emplace_back("effective batch", effective_batches(training_->loaders));
+  for (const auto& schedule : training_->schedules) extras.lines.emplace_back("schedule", schedule.core().effect());
   runtime::announce(world(), extras);
 }
 

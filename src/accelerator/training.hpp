@@ -64,7 +64,7 @@ class Training {
   train::LossWeights loss_weights;
   std::vector<std::shared_ptr<train::OptimizerCore>> optimizers;
   std::vector<LoaderBase> loaders;
-  std::vector<Schedule> schedules;
+  std::vector<ScheduleBase> schedules;
   std::vector<RegisteredObject> objects;
   std::unique_ptr<ProgressSink> progress;
   bool announced = false;

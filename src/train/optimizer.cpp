@@ -9,7 +9,7 @@ void OptimizerCore::step() {
   check_alive();
   if (!surroundings_.gradients_synchronised()) return;
   surroundings_.synchronise();
-  optimizer_->step();
+  train::step(*optimizer_, surroundings_.kernel);
 }
 
 void OptimizerCore::zero_grad(bool set_to_none) {

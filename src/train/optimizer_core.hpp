@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "train/fused_step.hpp"
 #include "train/session.hpp"
 
 namespace hortator::train {
@@ -18,6 +19,7 @@ class OptimizerCore {
     std::function<bool()> gradients_synchronised;  ///< in this micro-step
     std::function<void()> synchronise;  ///< finishes gradients that are still under way (plain loss.backward())
     std::function<void(const std::vector<at::Tensor>&)> cleared;  ///< these parameters' gradients are gone
+    StepKernel kernel = StepKernel::fused;
   };
 
   /// `optimizer` is borrowed.

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <torch/optim/schedulers/lr_scheduler.h>
+#include <torch/optim/schedulers/reduce_on_plateau_scheduler.h>
+
 // How Accelerator::prepare() recognises what it is given. Included by accelerator.hpp, whose members these are.
 
 namespace hortator {
@@ -13,6 +16,10 @@ inline constexpr bool is_prepared_model<Model<M>> = true;
 
 template <typename>
 inline constexpr bool never = false;
+
+template <typename T>
+inline constexpr bool is_torch_schedule =
+    std::derived_from<T, torch::optim::LRScheduler> || std::derived_from<T, torch::optim::ReduceLROnPlateauScheduler>;
 
 }  // namespace detail
 
@@ -48,16 +55,19 @@ auto Accelerator::prepare_one(T&& object) {
     return Optimizer(make_optimizer(object));
   } else if constexpr (std::derived_from<Object, LoaderBase>) {
     return prepare_data_loader<Object>(object);
-  } else if constexpr (std::same_as<Object, Schedule>) {
-    Schedule schedule = object;
-    attach(schedule);
+  } else if constexpr (std::derived_from<Object, ScheduleBase>) {
+    Object schedule = object;
+    attach(static_cast<const ScheduleBase&>(schedule));
     return schedule;
+  } else if constexpr (detail::is_torch_schedule<Object>) {
+    static_assert(detail::never<T>,
+                  "prepare() cannot take torch::optim's schedulers, which hide their optimizer and their state: "
+                  "use hortator::step_lr, hortator::ReduceOnPlateau, or hortator::Schedule(optimizer, factor)");
   } else {
     static_assert(detail::never<T>,
                   "prepare() takes torch::nn modules (by holder, shared_ptr or variable), torch::optim optimizers, "
                   "loaders made by "
-                  "hortator::data_loader and schedules made by hortator (torch's LRScheduler hides its optimizer: use "
-                  "hortator::Schedule)");
+                  "hortator::data_loader and schedules made by hortator");
   }
 }
 
