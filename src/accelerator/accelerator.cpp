@@ -22,8 +22,9 @@ const AcceleratorOptions& Accelerator::options() const { return training_->optio
 const std::filesystem::path& Accelerator::project_dir() const { return training_->project.dir(); }
 
 void Accelerator::backward(const at::Tensor& loss) {
-  if (num_processes() == 1) return loss.backward();
-  training_->backward_pass.run(loss);
+  const auto scaled = training_->scaled(loss);
+  if (num_processes() == 1) return scaled.backward();
+  training_->backward_pass.run(scaled);
   training_->synchronise_gradients();
 }
 

@@ -37,6 +37,7 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
                                      .pass = training_->backward_pass};
   auto model = std::make_shared<train::ModelCore>(module, text::concat("model ", training_->models.size()),
                                                   training_->session, parallel, training_->parameters());
+  model->compute_in(training_->precision);
   training_->models.push_back(model);
   return model;
 }
@@ -47,6 +48,7 @@ std::shared_ptr<train::OptimizerCore> Accelerator::make_optimizer(torch::optim::
   }
   auto prepared = std::make_shared<train::OptimizerCore>(
       optimizer, training_->session, [training = training_.get()] { training->synchronise_gradients(); });
+  training_->scale_gradients_of(*prepared);
   training_->optimizers.push_back(prepared);
   return prepared;
 }
@@ -78,6 +80,8 @@ void Accelerator::attach(const Schedule& schedule) {
 void Accelerator::announce_once() {
   if (std::exchange(training_->announced, true)) return;
   runtime::BannerExtras extras{.libraries = {io::hdf5_version()}, .lines = {}};
+  if (mixed_precision() != Precision::no)
+    extras.lines.emplace_back("mixed precision", std::string(to_string(mixed_precision())));
   if (!training_->loaders.empty()) extras.lines.emplace_back("effective batch", effective_batches(training_->loaders));
   runtime::announce(world(), extras);
 }

@@ -24,11 +24,15 @@ track::Audience audience_of(const runtime::World& world) {
 
 Training::Training(AcceleratorOptions chosen, runtime::World& world)
     : options(checked(std::move(chosen))),
+      precision(agreed_precision(options, world.comm())),
       project(options.project),
       progress(track::make_progress(audience_of(world))),
       world_(world),
       on_cpu_(comm::make_communicator(world.comm(), at::kCPU, comm::checks_from_environment())),
-      on_device_(make_for_device(world, comm::checks_from_environment())) {}
+      on_device_(make_for_device(world, comm::checks_from_environment())) {
+  if (precision == Precision::fp16 && options.grad_scaler.enabled)
+    scaler = std::make_unique<train::GradScaler>(options.grad_scaler, device_communicator(), device());
+}
 
 comm::Communicator& Training::communicator_of(const at::Tensor& tensor) {
   return tensor.defined() && !tensor.is_cpu() ? device_communicator() : *on_cpu_;

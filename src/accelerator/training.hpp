@@ -10,6 +10,7 @@
 #include "comm/communicator.hpp"
 #include "runtime/world.hpp"
 #include "train/backward_pass.hpp"
+#include "train/grad_scaler.hpp"
 #include "train/model_core.hpp"
 #include "train/optimizer_core.hpp"
 #include "train/optimizer_state.hpp"
@@ -23,6 +24,9 @@ struct RegisteredObject {
   std::function<void(StateWriter&)> save;
   std::function<void(const StateReader&)> load;
 };
+
+/// What the options ask for, or the environment. Throws where ranks differ. @collective
+Precision agreed_precision(const AcceleratorOptions& options, const mpi::Communicator& host);
 
 /// What one Accelerator holds: the communicators, and everything that was prepared, in that order.
 class Training {
@@ -40,6 +44,11 @@ class Training {
 
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
+  /// What backward begins with: `loss`, scaled if there is a scaler.
+  at::Tensor scaled(const at::Tensor& loss) const;
+  void scale_gradients_of(train::OptimizerCore& optimizer) const;
+  /// Those of all optimizers that have one of these parameters.
+  void unscale_gradients_of(const std::vector<at::Tensor>& parameters) const;
   /// The loader whose loop was entered last and still runs; null outside of loops.
   const LoaderBase* active_loader() const;
   train::ParameterNames parameter_names() const;
@@ -49,6 +58,7 @@ class Training {
   void forget();
 
   AcceleratorOptions options;
+  Precision precision;
   Project project;
   std::shared_ptr<train::Session> session = std::make_shared<train::Session>();
   train::BackwardPass backward_pass;
@@ -58,6 +68,7 @@ class Training {
   std::vector<Schedule> schedules;
   std::vector<RegisteredObject> objects;
   std::unique_ptr<ProgressSink> progress;
+  std::unique_ptr<train::GradScaler> scaler;  ///< null unless losses are scaled
   bool announced = false;
 
  private:

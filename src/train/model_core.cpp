@@ -2,6 +2,7 @@
 
 #include <c10/core/GradMode.h>
 
+#include "train/precision.hpp"
 #include "train/replicate.hpp"
 #include "train/stopwatch.hpp"
 
@@ -47,6 +48,11 @@ ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_pt
       parameters_(distinct_parameters(module)),
       reducer_(without(taken, parameters_), parallel) {
   reducer_.set_after_reduction([this] { after_reduction(); });
+}
+
+void ModelCore::compute_in(Precision precision) {
+  if (!parameters_.empty()) device_type_ = parameters_.front().tensor.device().type();
+  autocast_type_ = autocast_type(precision);
 }
 
 GradientTimes ModelCore::times() const {

@@ -8,12 +8,15 @@ namespace train {
 void OptimizerCore::step() {
   check_alive();
   synchronise_();
-  optimizer_->step();
+  skipped_ = scaled_ && !scaled_->may_step();
+  if (!skipped_) optimizer_->step();
 }
 
 }  // namespace train
 
 void Optimizer::step() { core_->step(); }
+
+bool Optimizer::step_was_skipped() const { return core_->step_was_skipped(); }
 
 void Optimizer::zero_grad(bool set_to_none) { core_->optimizer().zero_grad(set_to_none); }
 
