@@ -40,7 +40,7 @@ bool GradScaler::judge(const at::Tensor& not_finite) {
 // Gradients overflow at a scale of 65536 now and then; those that still do below 1 are not finite by themselves.
 void GradScaler::warn_of_no_end() {
   if (now_.scale >= 1 || std::exchange(warned_, true) || communicator_.rank() != 0) return;
-  log::warn("step ", steps_, " was skipped like those before it, and the scale of the loss has fallen to ", now_.scale,
+  log::warn("step ", steps_, " was skipped, and the scale of the loss has fallen to ", now_.scale,
             ": the gradients are not finite at any scale (a loss that is NaN? weights that are too large for fp16?)");
 }
 
