@@ -80,8 +80,11 @@ void Accelerator::attach(const Schedule& schedule) {
 void Accelerator::announce_once() {
   if (std::exchange(training_->announced, true)) return;
   runtime::BannerExtras extras{.libraries = {io::hdf5_version()}, .lines = {}};
-  if (mixed_precision() != Precision::no)
-    extras.lines.emplace_back("mixed precision", std::string(to_string(mixed_precision())));
+  if (mixed_precision() != Precision::no) {
+    const bool is_slow = mixed_precision() == Precision::fp16 && device().is_cpu();
+    extras.lines.emplace_back("mixed precision",
+                              text::concat(to_string(mixed_precision()), is_slow ? " (slow on a CPU)" : ""));
+  }
   if (!training_->loaders.empty()) extras.lines.emplace_back("effective batch", effective_batches(training_->loaders));
   runtime::announce(world(), extras);
 }

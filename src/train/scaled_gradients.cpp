@@ -4,7 +4,6 @@
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/maximum.h>
-#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -78,10 +77,9 @@ at::Tensor& ScaledGradients::not_finite_on(c10::Device device) {
 // Also a rank without gradients has a say, so that none waits.
 bool ScaledGradients::may_step() {
   unscale();
-  at::Tensor worst = one_number(0, at::kCPU);
-  if (!not_finite_.empty()) {
-    worst = not_finite_.front();
-    for (const auto& number : not_finite_) worst = at::maximum(worst, number.to(worst.device()));
+  auto worst = not_finite_.empty() ? one_number(0, at::kCPU) : not_finite_.front();
+  for (std::size_t i = 1; i < not_finite_.size(); ++i) {
+    worst = at::maximum(worst, not_finite_[i].to(worst.device()));
   }
   not_finite_.clear();
   checked_ = false;

@@ -9,7 +9,7 @@
 #include <limits>
 #include <sstream>
 
-namespace hortator::test {
+namespace hortator::golden {
 namespace {
 
 using nlohmann::json;
@@ -68,4 +68,4 @@ std::string difference_in_grad_scaler(const json& one) {
   return "";
 }
 
-}  // namespace hortator::test
+}  // namespace hortator::golden

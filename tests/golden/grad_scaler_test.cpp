@@ -9,7 +9,7 @@ TEST_CASE("the scale of the loss is the reference's, step by step") {
   const auto all = nlohmann::json::parse(file);
   for (const auto& one : all.at("cases")) {
     INFO("case " << one.at("id"));
-    CHECK(hortator::test::difference_in_grad_scaler(one) == "");
+    CHECK(hortator::golden::difference_in_grad_scaler(one) == "");
   }
   CHECK(all.at("cases").size() > 100);
 }
