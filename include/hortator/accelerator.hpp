@@ -8,11 +8,14 @@
 #include <filesystem>
 #include <functional>
 #include <hortator/accumulation.hpp>
+#include <hortator/autocast.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
+#include <hortator/grad_scaler.hpp>
 #include <hortator/gradient_scopes.hpp>
 #include <hortator/model.hpp>
 #include <hortator/optimizer.hpp>
+#include <hortator/precision.hpp>
 #include <hortator/progress.hpp>
 #include <hortator/schedule.hpp>
 #include <hortator/state.hpp>
@@ -49,10 +52,13 @@ struct ProjectOptions {
 };
 
 struct AcceleratorOptions {
+  /// By default HORTATOR_MIXED_PRECISION, ACCELERATE_MIXED_PRECISION, or none. The same on all ranks.
+  std::optional<Precision> mixed_precision = {};
   std::int64_t gradient_accumulation_steps = 1;  ///< micro-steps between two updates: see accumulate()
   GradientAccumulationOptions gradient_accumulation = {};
-  bool cpu = false;              ///< stay on the CPU, also where there are GPUs
-  bool device_placement = true;  ///< prepare() moves models, loaders move batches, to device()
+  GradScalerOptions grad_scaler = {};  ///< with Precision::fp16
+  bool cpu = false;                    ///< stay on the CPU, also where there are GPUs
+  bool device_placement = true;        ///< prepare() moves models, loaders move batches, to device()
   DataOptions data = {};
   DistributedDataParallelOptions ddp = {};
   /// Bitwise the same run on any number of ranks that divides virtual_shards by a power of two: each step of all ranks
@@ -81,6 +87,10 @@ struct PrepareModelOptions {
 
 struct PrepareDataLoaderOptions {
   std::optional<bool> device_placement = {};  ///< in place of AcceleratorOptions::device_placement
+};
+
+struct ClipOptions {
+  bool error_if_nonfinite = false;  ///< a norm that is not finite is an error on all ranks: waits for the device
 };
 
 struct PadOptions {
@@ -160,6 +170,31 @@ class HORTATOR_API Accelerator : public State {
   /// ranks may have different numbers of batches. Nothing changes while batches are even (DataOptions::even_batches,
   /// unless given here). @collective, also its end
   [[nodiscard]] JoinUnevenInputs join_uneven_inputs(std::vector<ModelBase> models, const JoinOptions& options = {});
+  Precision mixed_precision() const;
+  /// `auto mixed = accelerator.autocast();`: as long as `mixed` lives, this thread computes in the type of
+  /// mixed_precision(), on device(). Prepared models do so by themselves; this is for what lies outside of them.
+  [[nodiscard]] Autocast autocast(const AutocastOptions& options = {}) const;
+  /// With Precision::fp16: by what losses are multiplied. Otherwise 1.
+  LossScale loss_scale() const;
+
+  /// With Precision::fp16: divides gradients by the scale of their loss before the optimizer's step does, to look at
+  /// them or to change them. Once a step; more often does no harm. A parameter that belongs to no prepared optimizer
+  /// is not found.
+  void unscale_gradients();
+  template <std::same_as<Optimizer>... Optimizers>
+  void unscale_gradients(const Optimizers&... optimizers) {
+    unscale_only({optimizers...});
+  }
+  /// Scales the gradients of `parameters` down together, so that their norm is at most `max_norm`. Any norm: 2, 1,
+  /// infinity, ... Returns the norm before that, unscaled, as a tensor on their device; nothing waits for it. Between
+  /// synchronised passes it clips what is there: ask sync_gradients() first.
+  at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2,
+                             const ClipOptions& options = {});
+  /// Each number of the gradients into [-clip_value, clip_value].
+  void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
+  /// Whether some prepared optimizer's last step was skipped because gradients had overflowed.
+  bool optimizer_step_was_skipped() const;
+
   /// What keeping the ranks' models together has cost this rank so far, over all prepared models.
   GradientTimes gradient_times() const;
 
@@ -225,6 +260,7 @@ class HORTATOR_API Accelerator : public State {
   void attach(const LoaderBase& loader, const PrepareDataLoaderOptions& chosen);
   void attach(const ScheduleBase& schedule);
   void announce_once();
+  void unscale_only(const std::vector<Optimizer>& optimizers);
   void register_object(const std::string& name, std::function<void(StateWriter&)> save,
                        std::function<void(const StateReader&)> load);
   ProgressSink& progress_sink();

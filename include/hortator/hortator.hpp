@@ -2,10 +2,13 @@
 
 // All of Hortator.
 #include <hortator/accelerator.hpp>
+#include <hortator/autocast.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
 #include <hortator/error.hpp>
+#include <hortator/grad_scaler.hpp>
 #include <hortator/gradient_scopes.hpp>
+#include <hortator/precision.hpp>
 #include <hortator/random.hpp>
 #include <hortator/reduce_on_plateau.hpp>
 #include <hortator/run.hpp>

@@ -4,6 +4,8 @@
 #include <torch/nn/pimpl.h>
 
 #include <concepts>
+#include <hortator/autocast.hpp>
+#include <hortator/detail/each_tensor.hpp>
 #include <hortator/export.hpp>
 #include <memory>
 #include <type_traits>
@@ -55,6 +57,9 @@ template <ModulePointer M>
 struct Contained<M> {
   using Type = typename M::element_type;
 };
+
+/// fp16 and bf16 become fp32; other types stay.
+HORTATOR_API void to_float32(at::Tensor& tensor);
 }  // namespace detail
 
 /// The part of a prepared model that does not depend on the module's type.
@@ -71,6 +76,8 @@ class HORTATOR_API ModelBase {
 
  protected:
   void before_forward() const;
+  bool is_mixed() const;
+  [[nodiscard]] Autocast autocast() const;
 
  private:
   std::shared_ptr<train::ModelCore> core_;
@@ -78,6 +85,11 @@ class HORTATOR_API ModelBase {
 
 /// A prepared model. Calling it is calling the module's forward; its gradients come out of backward averaged over all
 /// ranks. Holders and shared_ptr are kept alive; a plain object is borrowed.
+///
+/// With mixed precision the call, and only the call, computes in 16 bits: the module's other methods, reached by ->, do
+/// not, unless they are within accelerator.autocast(). What it returns is fp32 again: tensors, and those in optionals,
+/// containers, maps, tuples, plain structs of up to ten fields and classes with `auto fields() { return std::tie(a, b);
+/// }`. What other types hold stays as forward made it.
 template <Module M>
 class Model : public ModelBase {
  public:
@@ -89,7 +101,19 @@ class Model : public ModelBase {
   template <typename... Args>
   decltype(auto) operator()(Args&&... args) {
     before_forward();
-    return (*this)->forward(std::forward<Args>(args)...);
+    const auto forward = [&]() -> decltype(auto) {
+      const auto mixed = autocast();
+      return (*this)->forward(std::forward<Args>(args)...);
+    };
+    using Result = std::invoke_result_t<decltype(forward)>;
+    using Value = std::remove_cvref_t<Result>;
+    if constexpr (std::constructible_from<Value, Result> && std::move_constructible<Value>) {
+      Value result = forward();
+      if (is_mixed()) detail::each_tensor(result, detail::to_float32);
+      return result;
+    } else {
+      return forward();
+    }
   }
 
   ModuleType* operator->() const { return &module(); }

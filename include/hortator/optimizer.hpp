@@ -16,7 +16,11 @@ class HORTATOR_API Optimizer {
  public:
   explicit Optimizer(std::shared_ptr<train::OptimizerCore> core) : core_(std::move(core)) {}
 
+  /// With Precision::fp16: unscales the gradients if that was not done yet, and skips the step where some rank's are
+  /// not finite. @collective
   void step();
+  /// Whether the last step was skipped. Stays so until the next.
+  bool step_was_skipped() const;
   void zero_grad(bool set_to_none = true);
 
   torch::optim::Optimizer& unwrap() const;

@@ -20,10 +20,12 @@ Joining::Joining(Training& training, std::vector<ModelBase> models, const JoinOp
   enabled_ = !options.even_batches.value_or(training_.options.data.even_batches);
   for (std::size_t i = 0; enabled_ && i < models_.size(); ++i)
     models_[i].core().announce_by(&uneven_, static_cast<int>(i));
+  if (enabled_ && training_.scaler) training_.scaler->announce_by(&uneven_);
 }
 
 Joining::~Joining() {
   for (const auto& model : models_) model.core().announce_by(nullptr, 0);
+  if (training_.scaler) training_.scaler->announce_by(nullptr);
 }
 
 void Joining::check_ours() const {
@@ -53,7 +55,9 @@ bool Joining::follow_the_others() {
   bool among_last = true;
   for (auto next = uneven_.listen(); next.what != train::UnevenInputs::Collective::none; next = uneven_.listen()) {
     among_last = false;
-    models_[static_cast<std::size_t>(next.model)].core().follow(next);
+    next.what == train::UnevenInputs::Collective::judge_gradients
+        ? training_.scaler->follow()
+        : models_[static_cast<std::size_t>(next.model)].core().follow(next);
   }
   return among_last;
 }

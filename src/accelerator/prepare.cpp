@@ -50,6 +50,7 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
   auto model = std::make_shared<train::ModelCore>(module, text::concat("model ", training_->models.size()),
                                                   training_->session, parallel, training_->parameters(),
                                                   !chosen.evaluation_mode && !options().reproducible);
+  model->compute_in(training_->precision);
   if (training_->reproducing) training_->reproducing->shards().add(*model);
   training_->models.push_back(model);
   return model;
@@ -67,6 +68,7 @@ std::shared_ptr<train::OptimizerCore> Accelerator::make_optimizer(torch::optim::
           .cleared = [training =
                           training_.get()](const auto& parameters) { training->loss_weights.forget(parameters); },
           .kernel = options().fused_optimizer ? train::StepKernel::fused : train::StepKernel::own});
+  training_->scale_gradients_of(*prepared);
   training_->optimizers.push_back(prepared);
   return prepared;
 }
@@ -109,6 +111,11 @@ void Accelerator::attach(const ScheduleBase& schedule) {
 void Accelerator::announce_once() {
   if (std::exchange(training_->announced, true)) return;
   runtime::BannerExtras extras{.libraries = {io::hdf5_version()}, .lines = {}};
+  if (mixed_precision() != Precision::no) {
+    const bool is_slow = mixed_precision() == Precision::fp16 && device().is_cpu();
+    extras.lines.emplace_back("mixed precision",
+                              text::concat(to_string(mixed_precision()), is_slow ? " (slow on a CPU)" : ""));
+  }
   if (!training_->loaders.empty()) extras.lines.emplace_back("effective batch", effective_batches(training_->loaders));
   for (const auto& schedule : training_->schedules) extras.lines.emplace_back("schedule", schedule.core().effect());
   runtime::announce(world(), extras);

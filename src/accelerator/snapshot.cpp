@@ -102,6 +102,18 @@ void warn_of_other_world(const checkpoint::Reader& reader, int world) {
             ": random numbers (dropout, ...) go on with new ones, everything else where it stopped");
 }
 
+// Another precision than before is the run's choice, and is said.
+void restore_scaler(const Training& training, const StateDict& saved, int rank) {
+  if (training.scaler && !saved.empty()) return training.scaler->load(saved);
+  if (rank != 0) return;
+  if (training.scaler) {
+    log::warn("the checkpoint holds no scale of the loss: it begins at ", training.scaler->now().scale);
+  } else if (!saved.empty()) {
+    log::warn("the checkpoint's scale of the loss (fp16) is not used: this run's precision is ",
+              to_string(training.precision));
+  }
+}
+
 }  // namespace
 
 checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_iteration) {
@@ -118,6 +130,7 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
     common.put_all(numbered("schedules", i), training.schedules[i].state());
   for (std::size_t i = 0; i < training.loaders.size(); ++i)
     common.put_all(numbered("loaders", i), training.loaders[i].state());
+  if (training.scaler) common.put_all("scaler", training.scaler->state());
   for (const auto& object : training.objects) put_object(snapshot, object);
   common.put("run/models", training.models.size());
   common.put("run/optimizers", training.optimizers.size());
@@ -143,6 +156,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
     training.schedules[i].load(read_under(reader, numbered("schedules", i)));
   for (std::size_t i = 0; i < training.loaders.size(); ++i)
     training.loaders[i].load(read_under(reader, numbered("loaders", i)));
+  restore_scaler(training, reader.values().under("scaler"), rank);
   for (const auto& object : training.objects) object.load(read_object(reader, own, object.name));
   training.project.restore_iteration(reader.values().get<std::int64_t>("run/iteration"));
   if (same_world) {

@@ -7,8 +7,8 @@
 namespace hortator::accelerator {
 
 /// Everything that a resumed run needs: models/<i>/..., optimizers/<i>/..., schedules/<i>/..., loaders/<i>/...,
-/// objects/<name>/... and the run's own numbers, the same on all ranks; and this rank's random number generators.
-/// `next_iteration` is the number that the next checkpoint will have.
+/// scaler/..., objects/<name>/... and the run's own numbers, the same on all ranks; and this rank's random number
+/// generators. `next_iteration` is the number that the next checkpoint will have.
 checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_iteration);
 
 /// Puts it back. Whatever does not fit is found before anything is changed. `rank` is this process's.

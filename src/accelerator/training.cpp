@@ -32,6 +32,7 @@ track::Audience audience_of(const runtime::World& world) {
 
 Training::Training(AcceleratorOptions chosen, runtime::World& world)
     : options(checked(std::move(chosen))),
+      precision(agreed_precision(options, world.comm())),
       project(options.project),
       accumulation(options.gradient_accumulation_steps, options.gradient_accumulation),
       loss_weights(models, options.reproducible ? options.virtual_shards : world.comm().size(), options.reproducible),
@@ -39,6 +40,8 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
       world_(world),
       on_cpu_(comm::make_communicator(world.comm(), at::kCPU, comm::checks_from_environment())),
       on_device_(make_for_device(world, comm::checks_from_environment())) {
+  if (precision == Precision::fp16 && options.grad_scaler.enabled)
+    scaler = std::make_unique<train::GradScaler>(options.grad_scaler, device_communicator(), device());
   if (!options.reproducible) return;
   const auto seed = at::globalContext().defaultGenerator(at::kCPU).current_seed();
   reproducing = std::make_unique<Reproducing>(options.virtual_shards, device_communicator(),
@@ -50,12 +53,10 @@ comm::Communicator& Training::communicator_of(const at::Tensor& tensor) {
 }
 
 void Training::backward(const at::Tensor& loss) {
-  if (reproducing) {
-    reproducing->check_backward_counts();
-    return loss.backward();
-  }
-  if (host().size() == 1) return loss.backward();
-  backward_pass.run(loss);
+  const auto start = scaled(loss);
+  if (reproducing) reproducing->check_backward_counts();
+  if (reproducing || host().size() == 1) return start.backward();
+  backward_pass.run(start);
   synchronise_gradients();
 }
 
@@ -65,9 +66,11 @@ bool Training::sync_gradients() const {
   return accumulation.sync_gradients() && (loader == nullptr || loader->ends_step());
 }
 
+bool Training::is_partial() const { return reproducing && !sync_gradients(); }
+
 void Training::synchronise_gradients() {
   if (reproducing) {
-    if (reproducing->shards().synchronise()) loss_weights.settle(device_communicator());
+    if (!is_partial() && reproducing->shards().synchronise()) loss_weights.settle(device_communicator());
     return;
   }
   for (const auto& model : models) model->reducer().finish();

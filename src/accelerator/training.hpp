@@ -12,6 +12,7 @@
 #include "runtime/world.hpp"
 #include "train/accumulation.hpp"
 #include "train/backward_pass.hpp"
+#include "train/grad_scaler.hpp"
 #include "train/loss_weights.hpp"
 #include "train/model_core.hpp"
 #include "train/optimizer_core.hpp"
@@ -26,6 +27,9 @@ struct RegisteredObject {
   std::function<void(StateWriter&)> save;
   std::function<void(const StateReader&)> load;
 };
+
+/// What the options ask for, or the environment. Throws where ranks differ. @collective
+Precision agreed_precision(const AcceleratorOptions& options, const mpi::Communicator& host);
 
 /// What one Accelerator holds: the communicators, and everything that was prepared, in that order.
 class Training {
@@ -45,8 +49,15 @@ class Training {
   void backward(const at::Tensor& loss);
   /// Whether the batch in the loop's body is the last before an update.
   bool sync_gradients() const;
+  /// Gradients are those of one shard of several: not to be clipped or unscaled yet.
+  bool is_partial() const;
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
+  /// What backward begins with: `loss`, scaled if there is a scaler.
+  at::Tensor scaled(const at::Tensor& loss) const;
+  void scale_gradients_of(train::OptimizerCore& optimizer) const;
+  /// Those of all optimizers that have one of these parameters.
+  void unscale_gradients_of(const std::vector<at::Tensor>& parameters) const;
   /// The loader whose loop was entered last and still runs; null outside of loops.
   const LoaderBase* active_loader() const;
   train::ParameterNames parameter_names() const;
@@ -56,6 +67,7 @@ class Training {
   void forget();
 
   AcceleratorOptions options;
+  Precision precision;
   Project project;
   std::shared_ptr<train::Session> session = std::make_shared<train::Session>();
   train::BackwardPass backward_pass;
@@ -67,6 +79,7 @@ class Training {
   std::vector<ScheduleBase> schedules;
   std::vector<RegisteredObject> objects;
   std::unique_ptr<ProgressSink> progress;
+  std::unique_ptr<train::GradScaler> scaler;  ///< null unless losses are scaled
   bool announced = false;
 
  private:

@@ -1,3 +1,5 @@
+#include <ATen/core/Tensor.h>
+
 #include <hortator/model.hpp>
 
 #include "train/model_core.hpp"
@@ -20,5 +22,12 @@ void ModelBase::zero_grad() const {
 }
 
 void ModelBase::before_forward() const { core_->before_forward(); }
+
+bool ModelBase::is_mixed() const { return core_->is_mixed(); }
+Autocast ModelBase::autocast() const { return core_->autocast(); }
+
+void detail::to_float32(at::Tensor& tensor) {
+  if (tensor.defined() && at::isReducedFloatingType(tensor.scalar_type())) tensor = tensor.to(at::kFloat);
+}
 
 }  // namespace hortator

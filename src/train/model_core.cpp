@@ -2,6 +2,7 @@
 
 #include <c10/core/GradMode.h>
 
+#include "train/precision.hpp"
 #include "train/replicate.hpp"
 #include "train/stopwatch.hpp"
 
@@ -59,6 +60,10 @@ ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_pt
 }
 
 std::vector<at::Tensor> ModelCore::distinct_buffers() const { return buffers_of(*module_); }
+void ModelCore::compute_in(Precision precision) {
+  if (!parameters_.empty()) device_type_ = parameters_.front().tensor.device().type();
+  autocast_type_ = autocast_type(precision);
+}
 
 GradientTimes ModelCore::times() const {
   auto times = reducer_.times();

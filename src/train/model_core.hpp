@@ -2,21 +2,21 @@
 
 #include <torch/nn/module.h>
 
+#include <hortator/autocast.hpp>
+#include <hortator/precision.hpp>
 #include <memory>
+#include <optional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "train/buffer_broadcast.hpp"
 #include "train/data_parallel.hpp"
 #include "train/gradient_reducer.hpp"
 #include "train/session.hpp"
+#include "train/tensor_set.hpp"
 #include "train/uneven_inputs.hpp"
 
 namespace hortator::train {
-
-/// Tensors by identity.
-using TensorSet = std::unordered_set<const void*>;  // by TensorImpl
 
 /// What stands behind a prepared model's handle.
 class ModelCore {
@@ -33,6 +33,12 @@ class ModelCore {
   std::vector<at::Tensor> distinct_buffers() const;
   GradientReducer& reducer() { return reducer_; }
   GradientTimes times() const;
+
+  /// From now on forward computes in this type, on the device of the parameters.
+  void compute_in(Precision precision);
+  bool is_mixed() const { return autocast_type_.has_value(); }
+  /// As long as it lives, this thread computes as forward does.
+  Autocast autocast() const { return Autocast(device_type_, autocast_type_); }
 
   /// @collective where buffers have to be sent: in training mode, with gradients that will be averaged.
   void before_forward();
@@ -62,6 +68,8 @@ class ModelCore {
   std::string name_;
   std::shared_ptr<const Session> session_;
   const DataParallel parallel_;
+  c10::DeviceType device_type_ = c10::kCPU;
+  std::optional<c10::ScalarType> autocast_type_;
   BufferBroadcast buffers_;
   bool buffers_are_stale_ = true;  ///< forward may have changed them since they were sent
   double buffer_seconds_ = 0;

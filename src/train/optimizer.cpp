@@ -9,7 +9,8 @@ void OptimizerCore::step() {
   check_alive();
   if (!surroundings_.gradients_synchronised()) return;
   surroundings_.synchronise();
-  train::step(*optimizer_, surroundings_.kernel);
+  skipped_ = scaled_ && !scaled_->may_step();
+  if (!skipped_) train::step(*optimizer_, surroundings_.kernel);
 }
 
 void OptimizerCore::zero_grad(bool set_to_none) {
@@ -30,6 +31,8 @@ std::vector<at::Tensor> OptimizerCore::parameters() const {
 }  // namespace train
 
 void Optimizer::step() { core_->step(); }
+
+bool Optimizer::step_was_skipped() const { return core_->step_was_skipped(); }
 
 void Optimizer::zero_grad(bool set_to_none) { core_->zero_grad(set_to_none); }
 

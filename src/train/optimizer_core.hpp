@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "train/fused_step.hpp"
+#include "train/scaled_gradients.hpp"
 #include "train/session.hpp"
 
 namespace hortator::train {
@@ -25,6 +26,10 @@ class OptimizerCore {
   /// `optimizer` is borrowed.
   OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session, Surroundings surroundings)
       : optimizer_(&optimizer), session_(std::move(session)), surroundings_(std::move(surroundings)) {}
+  /// Its gradients come from losses that `scaler` has scaled.
+  void scale_by(GradScaler& scaler) { scaled_ = std::make_unique<ScaledGradients>(*optimizer_, scaler); }
+  /// Null without a scaler.
+  ScaledGradients* scaled() const { return scaled_.get(); }
 
   torch::optim::Optimizer& optimizer() const {
     check_alive();
@@ -35,12 +40,16 @@ class OptimizerCore {
   void step();
   void zero_grad(bool set_to_none);
   std::vector<at::Tensor> parameters() const;
+  /// Was the last step left out, because some gradient had overflowed?
+  bool step_was_skipped() const { return skipped_; }
   void check_alive() const { session_->check_alive("optimizer"); }
 
  private:
   torch::optim::Optimizer* optimizer_;
   std::shared_ptr<const Session> session_;
   Surroundings surroundings_;
+  std::unique_ptr<ScaledGradients> scaled_;
+  bool skipped_ = false;
 };
 
 }  // namespace hortator::train

@@ -9,12 +9,13 @@
 namespace hortator::train {
 namespace {
 
-constexpr std::int64_t kinds = 4;
+constexpr std::int64_t kinds = 5;
 constexpr std::int64_t ranks = std::int64_t{1} << 32;
 constexpr std::int64_t listener = 0;
 
 std::string describe(std::int64_t code) {
-  constexpr const char* names[] = {"nothing", "planning of buckets", "reduction of a bucket", "broadcast of buffers"};
+  constexpr const char* names[] = {"nothing", "planning of buckets", "reduction of a bucket", "broadcast of buffers",
+                                   "search for overflow"};
   return text::concat("the ", names[code % kinds], " of model ", code / kinds);
 }
 

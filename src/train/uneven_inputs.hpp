@@ -8,7 +8,7 @@ namespace hortator::train {
 /// say which one it is, and the others listen and do it as well.
 class UnevenInputs {
  public:
-  enum class Collective { none, plan_buckets, reduce_bucket, broadcast_buffers };
+  enum class Collective { none, plan_buckets, reduce_bucket, broadcast_buffers, judge_gradients };
   struct Announcement {
     Collective what = Collective::none;  ///< none: no rank has batches any more
     int model = 0;

@@ -76,6 +76,7 @@ Run run_training(const Setting& setting, std::optional<int> communicator) {
       } else {
         accelerator.backward(loss);
       }
+      accelerator.clip_grad_norm_(model.parameters(), 0.5);  // rests where there is nothing to clip yet
       optimizer.step();
       optimizer.zero_grad();
       run.losses[{step / own, accelerator.process_index() * own + step % own}] = loss.template item<float>();

@@ -1,0 +1,121 @@
+#include "train/precision.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "accelerator/training.hpp"
+#include "base/call_site.hpp"
+#include "base/text.hpp"
+#include "mpi/agree.hpp"
+#include "train/clip.hpp"
+#include "train/loss_scale.hpp"
+
+namespace hortator {
+namespace accelerator {
+
+Precision agreed_precision(const AcceleratorOptions& options, const mpi::Communicator& host) {
+  Precision precision = Precision::no;
+  mpi::all_or_none(host, [&] {
+    train::check(options.grad_scaler);
+    precision = train::choose_precision(options.mixed_precision, runtime::process_variables());
+  });
+  mpi::same_on_all(host, to_string(precision), "mixed_precision");
+  return precision;
+}
+
+at::Tensor Training::scaled(const at::Tensor& loss) const {
+  if (!scaler) return loss;
+  for (const auto& optimizer : optimizers) optimizer->scaled()->expect_scaled();
+  return scaler->scaled(loss);
+}
+
+// A parameter of two optimizers would be unscaled twice.
+void Training::scale_gradients_of(train::OptimizerCore& optimizer) const {
+  if (!scaler) return;
+  optimizer.scale_by(*scaler);
+  for (const auto& other : optimizers) {
+    if (!other->scaled()->hold_any_of(train::tensor_set(optimizer.scaled()->parameters()))) continue;
+    throw UsageError({.what = "two optimizers with a parameter in common were prepared under mixed_precision fp16",
+                      .why = "each divides its gradients by the scale of the loss",
+                      .hint = "give every parameter to one optimizer, or use bf16"});
+  }
+}
+
+void Training::unscale_gradients_of(const std::vector<at::Tensor>& parameters) const {
+  if (!scaler) return;
+  const auto wanted = train::tensor_set(parameters);
+  for (const auto& optimizer : optimizers) {
+    if (optimizer->scaled()->hold_any_of(wanted)) optimizer->scaled()->unscale();
+  }
+}
+
+}  // namespace accelerator
+
+namespace {
+
+// Gradients are the same on all ranks, if nobody has taken care of the opposite. @collective
+void require_finite(const at::Tensor& norm, double norm_type, const mpi::Communicator& host) {
+  mpi::all_or_none(host, [&] {
+    const auto value = norm.item<double>();
+    if (std::isfinite(value)) return;
+    throw Error({.what = text::concat("the gradients' norm of type ", norm_type, " is ", value),
+                 .why = "clip_grad_norm_ was asked to find that an error",
+                 .hint = "look for a loss that is not finite, or leave out error_if_nonfinite"});
+  });
+}
+
+}  // namespace
+
+Precision Accelerator::mixed_precision() const { return training_->precision; }
+
+Autocast Accelerator::autocast(const AutocastOptions& options) const {
+  return Autocast(device().type(), train::autocast_type(mixed_precision()), options);
+}
+
+LossScale Accelerator::loss_scale() const { return training_->scaler ? training_->scaler->now() : LossScale{}; }
+
+void Accelerator::unscale_gradients() { unscale_only({}); }
+
+void Accelerator::unscale_only(const std::vector<Optimizer>& optimizers) {
+  const CallSite site(__builtin_return_address(0));
+  if (training_->is_partial()) return;
+  training_->synchronise_gradients();
+  for (const auto& optimizer : optimizers) optimizer.core().check_alive();
+  for (const auto& optimizer : training_->optimizers) {
+    const auto is_it = [&](const Optimizer& one) { return &one.core() == optimizer.get(); };
+    const bool wanted = optimizers.empty() || std::any_of(optimizers.begin(), optimizers.end(), is_it);
+    if (wanted && optimizer->scaled() != nullptr) optimizer->scaled()->unscale();
+  }
+}
+
+at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type,
+                                        const ClipOptions& options) {
+  const CallSite site(__builtin_return_address(0));
+  train::check_limit(max_norm, "max_norm");
+  training_->synchronise_gradients();
+  if (!training_->is_partial()) training_->unscale_gradients_of(parameters);
+  const at::NoGradGuard no_grad;
+  const auto gradients = train::gradient_groups(parameters);
+  auto norm = train::total_norm(gradients, norm_type);
+  if (training_->is_partial()) return norm;
+  if (options.error_if_nonfinite) require_finite(norm, norm_type, training_->host());
+  train::scale_to_norm(gradients, norm, max_norm);
+  return norm;
+}
+
+void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value) {
+  const CallSite site(__builtin_return_address(0));
+  train::check_limit(clip_value, "clip_value");
+  if (training_->is_partial()) return;
+  training_->synchronise_gradients();
+  training_->unscale_gradients_of(parameters);
+  const at::NoGradGuard no_grad;
+  train::clamp(train::gradient_groups(parameters), clip_value);
+}
+
+bool Accelerator::optimizer_step_was_skipped() const {
+  return std::any_of(training_->optimizers.begin(), training_->optimizers.end(),
+                     [](const auto& optimizer) { return optimizer->step_was_skipped(); });
+}
+
+}  // namespace hortator

@@ -1,0 +1,89 @@
+#include <ATen/autocast_mode.h>
+#include <ATen/ops/ones.h>
+
+#include <hortator/autocast.hpp>
+#include <stdexcept>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+namespace autocast = at::autocast;
+
+namespace {
+
+at::ScalarType type_of_product() { return at::ones({2, 2}).matmul(at::ones({2, 2})).scalar_type(); }
+
+// What LibTorch remembers for the CPU.
+auto remembered() {
+  return std::tuple(autocast::is_autocast_enabled(at::kCPU), autocast::get_autocast_dtype(at::kCPU),
+                    autocast::is_autocast_cache_enabled());
+}
+
+}  // namespace
+
+TEST_CASE("within the scope operators compute in its type, and outside as before") {
+  const auto before = remembered();
+  for (const auto type : {at::kBFloat16, at::kHalf}) {
+    {
+      const Autocast mixed(at::kCPU, type, {.cache_enabled = false});
+      CHECK(type_of_product() == type);
+      CHECK_FALSE(autocast::is_autocast_cache_enabled());
+    }
+    CHECK(type_of_product() == at::kFloat);
+    CHECK(remembered() == before);
+  }
+}
+
+TEST_CASE("scopes nest, also those that switch it off") {
+  const auto before = remembered();
+  {
+    const Autocast outer(at::kCPU, at::kBFloat16);
+    {
+      const Autocast inner(at::kCPU, at::kHalf);
+      CHECK(type_of_product() == at::kHalf);
+      {
+        const Autocast off(at::kCPU, at::kBFloat16, {.enabled = false});
+        CHECK(type_of_product() == at::kFloat);
+      }
+      CHECK(type_of_product() == at::kHalf);
+    }
+    CHECK(type_of_product() == at::kBFloat16);
+  }
+  CHECK(remembered() == before);
+}
+
+TEST_CASE("an exception leaves everything as it was") {
+  const auto before = remembered();
+  const auto throwing = [] {
+    const Autocast mixed(at::kCPU, at::kBFloat16, {.cache_enabled = false});
+    throw std::runtime_error("from within");
+  };
+  CHECK_THROWS_AS(throwing(), std::runtime_error);
+  CHECK(remembered() == before);
+  CHECK(type_of_product() == at::kFloat);
+}
+
+TEST_CASE("without a type nothing happens") {
+  const Autocast none(at::kCPU, std::nullopt);
+  CHECK(type_of_product() == at::kFloat);
+}
+
+TEST_CASE("a parameter is cast once, and anew after the outermost scope") {
+  auto weight = at::ones({2, 2}).requires_grad_();
+  const auto x = at::ones({2, 2});
+  const auto add_one = [&] {
+    const at::NoGradGuard no_grad;
+    weight.add_(1);
+  };
+  {
+    const Autocast outer(at::kCPU, at::kBFloat16);
+    {
+      const Autocast inner(at::kCPU, at::kBFloat16);
+      CHECK(x.matmul(weight)[0][0].item<double>() == 2);
+    }
+    add_one();
+    CHECK(x.matmul(weight)[0][0].item<double>() == 2);  // remembered: the scope has not ended
+  }
+  const Autocast next(at::kCPU, at::kBFloat16);
+  CHECK(x.matmul(weight)[0][0].item<double>() == 4);
+}
