@@ -63,4 +63,8 @@ void CourseSchedule::load(const StateDict& state) {
   move_to(state.get<std::int64_t>("step"));
 }
 
+Schedule make_schedule(torch::optim::Optimizer& optimizer, Course course) {
+  return Schedule(std::make_shared<CourseSchedule>(optimizer, std::move(course)));
+}
+
 }  // namespace hortator::train

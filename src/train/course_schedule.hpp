@@ -38,4 +38,7 @@ class CourseSchedule final : public ScheduleCore {
   ScheduleLink link_;
 };
 
+/// The handle of a schedule along this course.
+Schedule make_schedule(torch::optim::Optimizer& optimizer, Course course);
+
 }  // namespace hortator::train

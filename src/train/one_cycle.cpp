@@ -80,14 +80,6 @@ void check(const OneCycle& options, torch::optim::Optimizer& optimizer) {
 
 }  // namespace
 
-void PerGroup::check(std::size_t groups, std::string_view option) const {
-  if (values_.size() == 1 || values_.size() == groups) return;
-  throw UsageError({.what = text::concat(option, " has ", values_.size(), " numbers, the optimizer has ",
-                                         text::count(static_cast<long long>(groups), "parameter group")),
-                    .why = "each group takes its own",
-                    .hint = "give one number for all groups, or one a group"});
-}
-
 Schedule one_cycle(torch::optim::Optimizer& optimizer, const OneCycle& options) {
   check(options, optimizer);
   const auto setting = [options, phases = phases_of(options)](std::size_t group, double, std::int64_t step) {
@@ -101,12 +93,11 @@ Schedule one_cycle(torch::optim::Optimizer& optimizer, const OneCycle& options) 
     return at;
   };
   const auto peak = std::max(0.0, std::ceil(phases_of(options).front().end));
-  return Schedule(std::make_shared<train::CourseSchedule>(
-      optimizer, train::Course{.name = "one_cycle",
-                               .setting = setting,
-                               .milestones = {{"warm-up ends", static_cast<std::int64_t>(peak)},
-                                              {"the schedule ends", options.total_steps}},
-                               .total_steps = options.total_steps}));
+  return train::make_schedule(optimizer, {.name = "one_cycle",
+                                          .setting = setting,
+                                          .milestones = {{"warm-up ends", static_cast<std::int64_t>(peak)},
+                                                         {"the schedule ends", options.total_steps}},
+                                          .total_steps = options.total_steps});
 }
 
 }  // namespace hortator

@@ -19,16 +19,13 @@ void check_positive(std::int64_t steps, const char* option) {
 
 double power(double gamma, std::int64_t times) { return std::pow(gamma, static_cast<double>(times)); }
 
-Schedule make(torch::optim::Optimizer& optimizer, train::Course course) {
-  return Schedule(std::make_shared<train::CourseSchedule>(optimizer, std::move(course)));
-}
-
 }  // namespace
 
 Schedule step_lr(torch::optim::Optimizer& optimizer, const StepLr& options) {
   check_positive(options.step_size, "step_lr's step_size");
   const auto factor = [options](std::int64_t step) { return power(options.gamma, step / options.step_size); };
-  return make(optimizer, train::course_by_factor("step_lr", factor, {{"the first change comes", options.step_size}}));
+  return train::make_schedule(
+      optimizer, train::course_by_factor("step_lr", factor, {{"the first change comes", options.step_size}}));
 }
 
 Schedule multi_step_lr(torch::optim::Optimizer& optimizer, const MultiStepLr& options) {
@@ -39,12 +36,12 @@ Schedule multi_step_lr(torch::optim::Optimizer& optimizer, const MultiStepLr& op
   const auto factor = [steps = std::move(steps), gamma = options.gamma](std::int64_t step) {
     return power(gamma, std::upper_bound(steps.begin(), steps.end(), step) - steps.begin());
   };
-  return make(optimizer, train::course_by_factor("multi_step_lr", factor, std::move(milestones)));
+  return train::make_schedule(optimizer, train::course_by_factor("multi_step_lr", factor, std::move(milestones)));
 }
 
 Schedule exponential_lr(torch::optim::Optimizer& optimizer, const ExponentialLr& options) {
   const auto factor = [gamma = options.gamma](std::int64_t step) { return power(gamma, step); };
-  return make(optimizer, train::course_by_factor("exponential_lr", factor));
+  return train::make_schedule(optimizer, train::course_by_factor("exponential_lr", factor));
 }
 
 Schedule cosine_annealing(torch::optim::Optimizer& optimizer, const CosineAnnealing& options) {
@@ -53,7 +50,7 @@ Schedule cosine_annealing(torch::optim::Optimizer& optimizer, const CosineAnneal
     const double angle = std::numbers::pi * static_cast<double>(step) / static_cast<double>(options.half_period);
     return train::GroupSetting{.lr = options.eta_min + (base_lr - options.eta_min) * (1 + std::cos(angle)) / 2};
   };
-  return make(
+  return train::make_schedule(
       optimizer,
       {.name = "cosine_annealing", .setting = setting, .milestones = {{"the lowest rate comes", options.half_period}}});
 }

@@ -26,7 +26,7 @@ std::string effect(const SchedulePace& pace, const std::vector<Milestone>& miles
   const auto* unit = pace.with_optimizer ? "update" : "call";
   std::vector<std::string> parts;
   for (const auto& [what, step] : milestones) {
-    parts.push_back(text::concat(what, " after ", unit, " ", (step + pace.times - 1) / pace.times));
+    if (step > 0) parts.push_back(text::concat(what, " after ", unit, " ", (step + pace.times - 1) / pace.times));
   }
   auto line = text::concat("each ", unit, " advances ", text::count(pace.times, "step"), " (", pace.reason, ")");
   if (!parts.empty()) line += ": " + text::join(parts);

@@ -32,7 +32,7 @@ struct StepCall {
 /// How many steps the schedule makes in this call.
 std::int64_t inner_steps(const SchedulePace& pace, const StepCall& call);
 
-/// A step after which something has happened: "warm-up ends".
+/// A step after which something has happened: "warm-up ends". At 0 it is not worth a word.
 struct Milestone {
   std::string what = {};
   std::int64_t step = 0;

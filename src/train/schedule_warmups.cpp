@@ -23,14 +23,7 @@ double rise(std::int64_t step, std::int64_t warmup) { return static_cast<double>
 double span(std::int64_t from, std::int64_t to) { return static_cast<double>(std::max<std::int64_t>(1, to - from)); }
 
 std::vector<train::Milestone> milestones(std::int64_t warmup, std::int64_t total) {
-  std::vector<train::Milestone> all;
-  if (warmup > 0) all.push_back({"warm-up ends", warmup});
-  all.push_back({"the schedule ends", total});
-  return all;
-}
-
-Schedule make(torch::optim::Optimizer& optimizer, train::Course course) {
-  return Schedule(std::make_shared<train::CourseSchedule>(optimizer, std::move(course)));
+  return {{"warm-up ends", warmup}, {"the schedule ends", total}};
 }
 
 }  // namespace
@@ -39,7 +32,8 @@ Schedule constant_warmup(torch::optim::Optimizer& optimizer, const ConstantWarmu
   const auto warmup = options.warmup_steps;
   check_steps(warmup, std::max<std::int64_t>(warmup, 1), "constant_warmup");
   const auto factor = [warmup](std::int64_t step) { return step < warmup ? rise(step, warmup) : 1.0; };
-  return make(optimizer, train::course_by_factor("constant_warmup", factor, {{"warm-up ends", warmup}}));
+  return train::make_schedule(optimizer,
+                              train::course_by_factor("constant_warmup", factor, {{"warm-up ends", warmup}}));
 }
 
 Schedule linear_warmup(torch::optim::Optimizer& optimizer, const LinearWarmup& options) {
@@ -49,7 +43,7 @@ Schedule linear_warmup(torch::optim::Optimizer& optimizer, const LinearWarmup& o
     if (step < warmup) return rise(step, warmup);
     return std::max(0.0, static_cast<double>(total - step) / span(warmup, total));
   };
-  return make(optimizer, train::course_by_factor("linear_warmup", factor, milestones(warmup, total)));
+  return train::make_schedule(optimizer, train::course_by_factor("linear_warmup", factor, milestones(warmup, total)));
 }
 
 Schedule cosine_warmup(torch::optim::Optimizer& optimizer, const CosineWarmup& options) {
@@ -60,7 +54,7 @@ Schedule cosine_warmup(torch::optim::Optimizer& optimizer, const CosineWarmup& o
     const double progress = std::min(1.0, static_cast<double>(step - warmup) / span(warmup, total));
     return floor + (1 - floor) * 0.5 * (1 + std::cos(2 * std::numbers::pi * cycles * progress));
   };
-  return make(optimizer, train::course_by_factor("cosine_warmup", factor, milestones(warmup, total)));
+  return train::make_schedule(optimizer, train::course_by_factor("cosine_warmup", factor, milestones(warmup, total)));
 }
 
 }  // namespace hortator

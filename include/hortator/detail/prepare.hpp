@@ -17,6 +17,9 @@ inline constexpr bool is_prepared_model<Model<M>> = true;
 template <typename>
 inline constexpr bool never = false;
 
+/// Where prepare() has refused: keeps the compiler from saying more than why.
+struct Refused {};
+
 template <typename T>
 inline constexpr bool is_torch_schedule =
     std::derived_from<T, torch::optim::LRScheduler> || std::derived_from<T, torch::optim::ReduceLROnPlateauScheduler>;
@@ -63,11 +66,12 @@ auto Accelerator::prepare_one(T&& object) {
     static_assert(detail::never<T>,
                   "prepare() cannot take torch::optim's schedulers, which hide their optimizer and their state: "
                   "use hortator::step_lr, hortator::ReduceOnPlateau, or hortator::Schedule(optimizer, factor)");
+    return detail::Refused{};
   } else {
     static_assert(detail::never<T>,
                   "prepare() takes torch::nn modules (by holder, shared_ptr or variable), torch::optim optimizers, "
-                  "loaders made by "
-                  "hortator::data_loader and schedules made by hortator");
+                  "loaders made by hortator::data_loader and schedules made by hortator");
+    return detail::Refused{};
   }
 }
 
