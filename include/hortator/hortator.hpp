@@ -6,9 +6,13 @@
 #include <hortator/data_parallel.hpp>
 #include <hortator/error.hpp>
 #include <hortator/gradient_scopes.hpp>
+#include <hortator/local_sgd.hpp>
+#include <hortator/profile.hpp>
 #include <hortator/random.hpp>
+#include <hortator/recompute.hpp>
 #include <hortator/run.hpp>
 #include <hortator/schedule.hpp>
 #include <hortator/state.hpp>
 #include <hortator/state_dict.hpp>
+#include <hortator/sync_batch_norm.hpp>
 #include <hortator/version.hpp>

@@ -37,6 +37,9 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
                                      .pass = training_->backward_pass};
   auto model = std::make_shared<train::ModelCore>(module, text::concat("model ", training_->models.size()),
                                                   training_->session, parallel, training_->parameters());
+  if (train::has_synchronized_norms(module)) {
+    train::join_synchronized_norms(module, training_->shared_statistics());
+  }
   training_->models.push_back(model);
   return model;
 }

@@ -34,6 +34,14 @@ comm::Communicator& Training::communicator_of(const at::Tensor& tensor) {
   return tensor.defined() && !tensor.is_cpu() ? device_communicator() : *on_cpu_;
 }
 
+std::shared_ptr<train::SharedStatistics> Training::shared_statistics() {
+  if (!shared_statistics_) {
+    auto& device = device_communicator();
+    shared_statistics_ = std::make_shared<train::SharedStatistics>(device.split(0, device.rank()));
+  }
+  return shared_statistics_;
+}
+
 void Training::synchronise_gradients() {
   for (const auto& model : models) model->reducer().finish();
 }
@@ -73,6 +81,7 @@ void Training::forget() {
   loaders.clear();
   schedules.clear();
   objects.clear();
+  shared_statistics_.reset();
 }
 
 }  // namespace hortator::accelerator

@@ -10,10 +10,12 @@
 #include "comm/communicator.hpp"
 #include "runtime/world.hpp"
 #include "train/backward_pass.hpp"
+#include "train/loss_check.hpp"
 #include "train/model_core.hpp"
 #include "train/optimizer_core.hpp"
 #include "train/optimizer_state.hpp"
 #include "train/session.hpp"
+#include "train/shared_statistics.hpp"
 
 namespace hortator::accelerator {
 
@@ -38,6 +40,9 @@ class Training {
   comm::Communicator& communicator_of(const at::Tensor& tensor);
   comm::Communicator& device_communicator() { return on_device_ ? *on_device_ : *on_cpu_; }
 
+  /// What normalisation layers share, over a communicator of their own. @collective the first time
+  std::shared_ptr<train::SharedStatistics> shared_statistics();
+
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
   /// The loader whose loop was entered last and still runs; null outside of loops.
@@ -52,6 +57,7 @@ class Training {
   Project project;
   std::shared_ptr<train::Session> session = std::make_shared<train::Session>();
   train::BackwardPass backward_pass;
+  train::LossCheck loss_check;
   std::vector<std::shared_ptr<train::ModelCore>> models;
   std::vector<std::shared_ptr<train::OptimizerCore>> optimizers;
   std::vector<LoaderBase> loaders;
@@ -63,7 +69,8 @@ class Training {
  private:
   runtime::World& world_;
   std::unique_ptr<comm::Communicator> on_cpu_;
-  std::unique_ptr<comm::Communicator> on_device_;  ///< null when the device is the CPU
+  std::unique_ptr<comm::Communicator> on_device_;               ///< null when the device is the CPU
+  std::shared_ptr<train::SharedStatistics> shared_statistics_;  ///< null until a model has use for them
 };
 
 }  // namespace hortator::accelerator

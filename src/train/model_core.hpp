@@ -28,6 +28,8 @@ class ModelCore {
 
   torch::nn::Module& module() const { return *module_; }
   const std::string& name() const { return name_; }
+  /// Each once, also frozen ones and those of models that were prepared before.
+  const std::vector<NamedParameter>& parameters() const { return parameters_; }
   GradientReducer& reducer() { return reducer_; }
   GradientTimes times() const;
 
