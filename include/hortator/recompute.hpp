@@ -102,9 +102,11 @@ auto kept_callable(Callable&& callable) {
 }
 
 template <typename Callable>
-std::vector<at::Tensor> buffers_of(Callable& callable) {
-  if constexpr (Module<Callable>) {
-    return module_of(callable).buffers();
+std::vector<at::Tensor> buffers_of(const Callable& callable) {
+  if constexpr (ModuleObject<Callable>) {
+    return callable.buffers();
+  } else if constexpr (Module<Callable>) {
+    return callable->buffers();
   } else {
     return {};
   }

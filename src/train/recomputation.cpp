@@ -214,16 +214,17 @@ namespace detail {
 
 class Recording::Scope {
  public:
-  explicit Scope(RecomputedCall call) {
-    if (is_recomputing()) unchanged_.emplace(call.buffers);  // a first run within another call's second one
-    call_ = std::make_shared<train::Recomputation>(std::move(call));
-  }
+  // In this order: the arguments are saved as outside of the call.
+  explicit Scope(RecomputedCall call)
+      : unchanged_(is_recomputing() ? call.buffers : std::vector<at::Tensor>()),
+        call_(std::make_shared<train::Recomputation>(std::move(call))),
+        scope_([this] { return call_->leave_out(); }) {}
   void finish() { call_->finish(); }
 
  private:
-  std::optional<train::UnchangedBuffers> unchanged_;
+  train::UnchangedBuffers unchanged_;  ///< in a first run that is within another call's second one
   std::shared_ptr<train::Recomputation> call_;
-  train::SavedTensorScope scope_{[this] { return call_->leave_out(); }};
+  train::SavedTensorScope scope_;
 };
 
 Recording::Recording(RecomputedCall call) : scope_(std::make_unique<Scope>(std::move(call))) {}
