@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <hortator/error.hpp>
 #include <utility>
 
@@ -33,6 +34,10 @@ std::set<ActivityType> activities_of(const ProfileOptions& options, bool on_cuda
                     .hint = "leave ProfileOptions::activities empty: what there is is recorded"});
 }
 
+// Kineto writes a line for each start and end, and complains of absent devices. Where there is a device its errors say
+// why kernels are missing in a trace: there they stay.
+void quieten_kineto() { setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0); }
+
 bool records(ProfileAction action) { return action == ProfileAction::record || action == ProfileAction::record_last; }
 
 }  // namespace
@@ -52,6 +57,7 @@ Recorder::Recorder(ProfileOptions options, int rank, std::filesystem::path folde
       folder_(std::move(folder)),
       config_(ProfilerState::KINETO, options_.record_shapes, options_.profile_memory),
       activities_(activities_of(options_, on_cuda)) {
+  if (!on_cuda) quieten_kineto();
   begin_step();
 }
 

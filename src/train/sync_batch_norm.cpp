@@ -1,4 +1,3 @@
-#include <ATen/Context.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/batch_norm.h>
@@ -9,6 +8,7 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
+#include <torch/nn/functional/batchnorm.h>
 
 #include <hortator/error.hpp>
 #include <hortator/recompute.hpp>
@@ -163,9 +163,9 @@ void update_running(const detail::NormState& state, const Moments& moments, doub
 }
 
 at::Tensor plain(const at::Tensor& input, const detail::NormState& state, double share) {
-  return at::batch_norm(input, optional(state.weight), optional(state.bias), optional(state.running_mean),
-                        optional(state.running_var), state.is_training || !state.options.track_running_stats(), share,
-                        state.options.eps(), at::globalContext().userEnabledCuDNN());
+  return torch::nn::functional::detail::batch_norm(
+      input, state.running_mean, state.running_var, state.weight, state.bias,
+      state.is_training || !state.options.track_running_stats(), share, state.options.eps());
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ struct Result {
 };
 
 // Four updates of two micro-batches each, with dropout.
-Result train(Accelerator& accelerator, bool recomputes) {
+Result trained(Accelerator& accelerator, bool recomputes) {
   set_seed(11, {.device_specific = true});
   Deep net(recomputes);
   torch::optim::SGD sgd(net->parameters(), 0.1);
@@ -58,8 +58,8 @@ Result train(Accelerator& accelerator, bool recomputes) {
 TEST_CASE("recomputed blocks train to the same bits, with buckets, shared layers, dropout and accumulation") {
   for (const double megabytes : {1e-9, 25.0}) {
     Accelerator accelerator({.ddp = {.bucket_cap_mb = megabytes}});
-    const auto plain = train(accelerator, false);
-    const auto recomputed = train(accelerator, true);
+    const auto plain = trained(accelerator, false);
+    const auto recomputed = trained(accelerator, true);
     CHECK(test::same_parameters(*plain.net, *recomputed.net));
     REQUIRE(plain.gradients.size() == recomputed.gradients.size());
     for (std::size_t i = 0; i < plain.gradients.size(); ++i) {
@@ -70,7 +70,7 @@ TEST_CASE("recomputed blocks train to the same bits, with buckets, shared layers
 
 TEST_CASE("a rank that recomputes and ranks that do not still average the same gradients") {
   Accelerator accelerator({.ddp = {.bucket_cap_mb = 1e-9}});
-  const auto plain = train(accelerator, false);
-  const auto mixed = train(accelerator, accelerator.is_main_process());
+  const auto plain = trained(accelerator, false);
+  const auto mixed = trained(accelerator, accelerator.is_main_process());
   CHECK(test::same_parameters(*plain.net, *mixed.net));
 }

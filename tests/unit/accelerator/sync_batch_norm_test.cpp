@@ -1,6 +1,7 @@
 // Statistics over all ranks' samples: what one rank's BatchNorm computes on the joined batch.
 #include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
 
@@ -17,9 +18,9 @@ struct Batch {
     const int rank = accelerator.process_index();
     for (int r = 0; r < accelerator.num_processes(); ++r) {
       if (r == rank) begin = total;
-      total += first + r;
+      total += first + 2 * r;
     }
-    count = first + rank;
+    count = first + 2 * rank;
     shape[0] = total;
     const auto generator = at::detail::createCPUGenerator(4);
     whole = (at::randn(shape, generator, at::kDouble) * 3 + 5).to(type);
