@@ -44,7 +44,7 @@ struct ProfileOptions {
 };
 
 /// Records what this thread does, and backward on its behalf, with LibTorch's profiler. Collectives between ranks are
-/// ranges such as "hortator::all_reduce (node, 4 MiB)". One at a time. Made by Accelerator::profile().
+/// ranges such as "hortator::all_reduce (node, 4.0 MiB)". One at a time. Made by Accelerator::profile().
 class HORTATOR_API Profile {
  public:
   Profile(runtime::World& world, const std::filesystem::path& default_dir, const ProfileOptions& options);

@@ -10,7 +10,7 @@
 
 namespace hortator::comm {
 
-/// A range in profiles from its construction to its end: "hortator::all_reduce (node, 4 MiB)". LibTorch's callbacks see
+/// A range in profiles from its construction to its end: "hortator::all_reduce (node, 4.0 MiB)". LibTorch's callbacks see
 /// it: Kineto's traces (Accelerator::profile), and NVTX where somebody has LibTorch emit it. While nobody records, it
 /// costs a look at this thread's callbacks, and no text is made.
 class CollectiveRange {
