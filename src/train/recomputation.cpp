@@ -9,7 +9,6 @@
 
 #include "base/text.hpp"
 #include "comm/operands.hpp"
-#include "train/backward_pass.hpp"
 #include "train/saved_tensor_scope.hpp"
 
 namespace hortator {
@@ -146,11 +145,11 @@ void Recomputation::forget(std::size_t slot) {
   slots_[slot].value.reset();
 }
 
-// Values that an earlier backward pass has left are not used: it may be long ago.
+// Values that an earlier, partial backward pass has left are still those of the first run.
 at::Tensor Recomputation::take(std::size_t index) {
   const std::scoped_lock lock(mutex_);
   auto& slot = slots_[index];
-  if (!slot.value.defined() || task_ != current_graph_task()) run_again();
+  if (!slot.value.defined()) run_again();
   if (slot.value._version() != slot.version) throw_different("a tensor was changed in place after it was saved");
   return std::exchange(slot.value, {});
 }
@@ -160,7 +159,6 @@ void Recomputation::run_again() {
   std::vector<at::Tensor> arguments;
   for (const auto& argument : arguments_) arguments.push_back(argument.unpack());
   next_ = 0;
-  task_ = current_graph_task();
   try {
     run_under_first_conditions(arguments);
   } catch (const Enough&) {

@@ -69,7 +69,6 @@ class Recomputation : public std::enable_shared_from_this<Recomputation> {
   std::recursive_mutex mutex_;
   std::vector<Slot> slots_;
   std::size_t next_ = 0;
-  int task_ = -1;  ///< the backward pass that the values are for
 };
 
 }  // namespace hortator::train
