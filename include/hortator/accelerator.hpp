@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <chrono>
@@ -16,6 +17,7 @@
 #include <hortator/model.hpp>
 #include <hortator/optimizer.hpp>
 #include <hortator/precision.hpp>
+#include <hortator/profile.hpp>
 #include <hortator/progress.hpp>
 #include <hortator/schedule.hpp>
 #include <hortator/state.hpp>
@@ -195,6 +197,12 @@ class HORTATOR_API Accelerator : public State {
   /// Whether some prepared optimizer's last step was skipped because gradients had overflowed.
   bool optimizer_step_was_skipped() const;
 
+  /// All ranks go on with rank 0's random numbers, of the CPU and of device(), or of `generators`. Otherwise each rank
+  /// draws its own (dropout) as set_seed has left it; the order of data needs none of this. @collective
+  void synchronize_rng_states(const std::vector<at::Generator>& generators = {});
+  /// `auto profile = accelerator.profile({.output_trace_dir = "trace"});`: as long as `profile` lives, this thread's
+  /// operators, their backward and collectives are recorded; then each rank writes a Chrome trace.
+  [[nodiscard]] Profile profile(const ProfileOptions& options = {});
   /// What keeping the ranks' models together has cost this rank so far, over all prepared models.
   GradientTimes gradient_times() const;
 
@@ -250,6 +258,8 @@ class HORTATOR_API Accelerator : public State {
   void end_training();
 
   const std::filesystem::path& project_dir() const;
+
+  accelerator::Training& training() const { return *training_; }
 
  private:
   template <typename T>

@@ -52,6 +52,9 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
                                                   !chosen.evaluation_mode && !options().reproducible);
   model->compute_in(training_->precision);
   if (training_->reproducing) training_->reproducing->shards().add(*model);
+  if (train::has_synchronized_norms(module)) {
+    train::join_synchronized_norms(module, training_->shared_statistics());
+  }
   training_->models.push_back(model);
   return model;
 }

@@ -53,6 +53,7 @@ comm::Communicator& Training::communicator_of(const at::Tensor& tensor) {
 }
 
 void Training::backward(const at::Tensor& loss) {
+  loss_check.see(loss);
   const auto start = scaled(loss);
   if (reproducing) reproducing->check_backward_counts();
   if (reproducing || host().size() == 1) return start.backward();
@@ -67,6 +68,14 @@ bool Training::sync_gradients() const {
 }
 
 bool Training::is_partial() const { return reproducing && !sync_gradients(); }
+
+std::shared_ptr<train::SharedStatistics> Training::shared_statistics() {
+  if (!shared_statistics_) {
+    auto& device = device_communicator();
+    shared_statistics_ = std::make_shared<train::SharedStatistics>(device.split(0, device.rank()));
+  }
+  return shared_statistics_;
+}
 
 void Training::synchronise_gradients() {
   if (reproducing) {
@@ -114,6 +123,7 @@ void Training::forget() {
   loaders.clear();
   schedules.clear();
   objects.clear();
+  shared_statistics_.reset();
 }
 
 }  // namespace hortator::accelerator

@@ -13,11 +13,13 @@
 #include "train/accumulation.hpp"
 #include "train/backward_pass.hpp"
 #include "train/grad_scaler.hpp"
+#include "train/loss_check.hpp"
 #include "train/loss_weights.hpp"
 #include "train/model_core.hpp"
 #include "train/optimizer_core.hpp"
 #include "train/optimizer_state.hpp"
 #include "train/session.hpp"
+#include "train/shared_statistics.hpp"
 
 namespace hortator::accelerator {
 
@@ -51,6 +53,9 @@ class Training {
   bool sync_gradients() const;
   /// Gradients are those of one shard of several: not to be clipped or unscaled yet.
   bool is_partial() const;
+  /// What normalisation layers share, over a communicator of their own. @collective the first time
+  std::shared_ptr<train::SharedStatistics> shared_statistics();
+
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
   /// What backward begins with: `loss`, scaled if there is a scaler.
@@ -72,6 +77,7 @@ class Training {
   std::shared_ptr<train::Session> session = std::make_shared<train::Session>();
   train::BackwardPass backward_pass;
   train::Accumulation accumulation;
+  train::LossCheck loss_check;
   std::vector<std::shared_ptr<train::ModelCore>> models;
   train::LossWeights loss_weights;
   std::vector<std::shared_ptr<train::OptimizerCore>> optimizers;
@@ -85,7 +91,8 @@ class Training {
  private:
   runtime::World& world_;
   std::unique_ptr<comm::Communicator> on_cpu_;
-  std::unique_ptr<comm::Communicator> on_device_;  ///< null when the device is the CPU
+  std::unique_ptr<comm::Communicator> on_device_;               ///< null when the device is the CPU
+  std::shared_ptr<train::SharedStatistics> shared_statistics_;  ///< null until a model has use for them
 
  public:
   std::unique_ptr<Reproducing> reproducing;  ///< null unless asked for

@@ -31,6 +31,8 @@ class ModelCore {
   /// Without those that belong to a model prepared before, and those that are frozen.
   const std::vector<at::Tensor>& own_parameters() const { return own_; }
   std::vector<at::Tensor> distinct_buffers() const;
+  /// Each once, also frozen ones and those of models that were prepared before.
+  const std::vector<NamedParameter>& parameters() const { return parameters_; }
   GradientReducer& reducer() { return reducer_; }
   GradientTimes times() const;
 
