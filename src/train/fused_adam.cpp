@@ -95,8 +95,9 @@ void run(const Batch& batch, const typename Kind::Options& options) {
 
 template <typename Kind>
 bool fits(const OptimizerParamGroup& group) {
-  if (typeid(group.options()) != typeid(typename Kind::Options)) return false;
-  return !static_cast<const typename Kind::Options&>(group.options()).amsgrad() && fits_fused_kernel(group);
+  const auto& options = group.options();
+  if (typeid(options) != typeid(typename Kind::Options)) return false;
+  return !static_cast<const typename Kind::Options&>(options).amsgrad() && fits_fused_kernel(group);
 }
 
 template <typename Kind>

@@ -71,7 +71,8 @@ std::vector<Batch> batches_of(SGD& optimizer, const OptimizerParamGroup& group, 
 }
 
 bool fits(const OptimizerParamGroup& group) {
-  return typeid(group.options()) == typeid(SGDOptions) && fits_fused_kernel(group);
+  const auto& options = group.options();
+  return typeid(options) == typeid(SGDOptions) && fits_fused_kernel(group);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ double agreed_metric(std::span<const double> by_rank) {
   if (others.empty()) return by_rank[0];
   const auto differing = others.size();
   others.resize(std::min(differing, most_named));
-  if (differing > most_named) others.push_back("...");
+  if (differing > most_named) others.emplace_back("...");
   throw UsageError({.what = text::concat("a metric is ", by_rank[0], " on rank 0, but ", text::join(others)),
                     .why = "the ranks would go on with different learning rates",
                     .hint = "make it one number first: gather_for_metrics(), or reduce(metric, Reduce::mean)"})
