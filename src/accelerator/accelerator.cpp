@@ -22,6 +22,7 @@ const AcceleratorOptions& Accelerator::options() const { return training_->optio
 const std::filesystem::path& Accelerator::project_dir() const { return training_->project.dir(); }
 
 void Accelerator::backward(const at::Tensor& loss) {
+  training_->expect_scaled_gradients();
   const auto scaled = training_->scaled(loss);
   if (num_processes() == 1) return scaled.backward();
   training_->backward_pass.run(scaled);
