@@ -23,10 +23,9 @@ Precision agreed_precision(const AcceleratorOptions& options, const mpi::Communi
   return precision;
 }
 
-at::Tensor Training::scaled(const at::Tensor& loss) const {
-  if (!scaler) return loss;
+void Training::expect_scaled_gradients() const {
+  if (!scaler) return;
   for (const auto& optimizer : optimizers) optimizer->scaled()->expect_scaled();
-  return scaler->scaled(loss);
 }
 
 // A parameter of two optimizers would be unscaled twice.

@@ -58,8 +58,10 @@ class Training {
 
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
+  /// Before backward: gradients that wait get the scale that those to come will have.
+  void expect_scaled_gradients() const;
   /// What backward begins with: `loss`, scaled if there is a scaler.
-  at::Tensor scaled(const at::Tensor& loss) const;
+  at::Tensor scaled(const at::Tensor& loss) const { return scaler ? scaler->scaled(loss) : loss; }
   void scale_gradients_of(train::OptimizerCore& optimizer) const;
   /// Those of all optimizers that have one of these parameters.
   void unscale_gradients_of(const std::vector<at::Tensor>& parameters) const;

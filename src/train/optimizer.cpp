@@ -1,5 +1,6 @@
 #include <hortator/optimizer.hpp>
 
+#include "base/call_site.hpp"
 #include "train/optimizer_core.hpp"
 
 namespace hortator {
@@ -30,7 +31,10 @@ std::vector<at::Tensor> OptimizerCore::parameters() const {
 
 }  // namespace train
 
-void Optimizer::step() { core_->step(); }
+void Optimizer::step() {
+  const CallSite site(__builtin_return_address(0));
+  core_->step();
+}
 
 bool Optimizer::step_was_skipped() const { return core_->step_was_skipped(); }
 

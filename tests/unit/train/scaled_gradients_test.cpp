@@ -6,6 +6,7 @@
 #include <hortator/error.hpp>
 #include <limits>
 
+#include "base/log.hpp"
 #include "reducer_fixture.hpp"
 #include "support/catch.hpp"
 
@@ -166,6 +167,22 @@ TEST_CASE("gradients in double are unscaled, those in fp16 refused") {
   train::ScaledGradients halves(sgd_half, s.scaler);
   s.backward({half}, 1, {&halves});
   CHECK_THROWS_WITH(halves.unscale(), ContainsSubstring("gradients are fp16") && ContainsSubstring("in fp32"));
+}
+
+TEST_CASE("gradients that overflow at any scale are told once, by one rank, with the step") {
+  Scaling s({.init_scale = 4});
+  int lines = 0;
+  log::set_line_guard([&] { ++lines; });
+  const auto step = [&](double found) { s.scaler.overflowed(at::full({1}, found)); };
+  step(1);
+  step(1);
+  CHECK(lines == 0);  // the scale is 1
+  step(1);
+  step(1);
+  step(0);
+  step(1);
+  log::set_line_guard({});
+  CHECK(lines == (s.fixture.rank == 0 ? 1 : 0));
 }
 
 TEST_CASE("the scaler's state goes out and comes back bit for bit") {
