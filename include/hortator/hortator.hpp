@@ -5,7 +5,9 @@
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
 #include <hortator/error.hpp>
+#include <hortator/find_batch_size.hpp>
 #include <hortator/gradient_scopes.hpp>
+#include <hortator/objects.hpp>
 #include <hortator/random.hpp>
 #include <hortator/run.hpp>
 #include <hortator/schedule.hpp>

@@ -1,15 +1,12 @@
 #include "accelerator/training.hpp"
 
+#include <c10/core/CachingDeviceAllocator.h>
+
 #include "comm/make_communicator.hpp"
 #include "track/progress_bar.hpp"
 
 namespace hortator::accelerator {
 namespace {
-
-std::unique_ptr<comm::Communicator> make_for_device(const runtime::World& world, comm::Checks checks) {
-  if (world.device().is_cpu()) return nullptr;
-  return comm::make_communicator(world.comm(), world.device(), checks);
-}
 
 AcceleratorOptions checked(AcceleratorOptions options) {
   train::check(options.ddp);
@@ -26,12 +23,32 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
     : options(checked(std::move(chosen))),
       project(options.project),
       progress(track::make_progress(audience_of(world))),
-      world_(world),
-      on_cpu_(comm::make_communicator(world.comm(), at::kCPU, comm::checks_from_environment())),
-      on_device_(make_for_device(world, comm::checks_from_environment())) {}
+      world_(world) {
+  connect();
+}
 
 comm::Communicator& Training::communicator_of(const at::Tensor& tensor) {
   return tensor.defined() && !tensor.is_cpu() ? device_communicator() : *on_cpu_;
+}
+
+bool Training::abandon(std::string_view reason) noexcept {
+  const bool cpu = on_cpu_->abandon(reason);
+  return (!on_device_ || on_device_->abandon(reason)) && cpu;
+}
+
+bool Training::was_abandoned() const { return on_cpu_->was_abandoned() || (on_device_ && on_device_->was_abandoned()); }
+
+void Training::start_afresh() {
+  free_memory();
+  on_device_.reset();
+  on_cpu_.reset();
+  connect();
+}
+
+void Training::connect() {
+  const auto checks = comm::checks_from_environment();
+  on_cpu_ = comm::make_communicator(world_.comm(), at::kCPU, checks);
+  if (!device().is_cpu()) on_device_ = comm::make_communicator(world_.comm(), device(), checks);
 }
 
 void Training::synchronise_gradients() {
@@ -73,6 +90,11 @@ void Training::forget() {
   loaders.clear();
   schedules.clear();
   objects.clear();
+}
+
+void Training::free_memory() {
+  forget();
+  if (!device().is_cpu()) c10::getDeviceAllocator(device().type())->emptyCache();
 }
 
 }  // namespace hortator::accelerator

@@ -38,6 +38,12 @@ class Training {
   comm::Communicator& communicator_of(const at::Tensor& tensor);
   comm::Communicator& device_communicator() { return on_device_ ? *on_device_ : *on_cpu_; }
 
+  /// This rank leaves the collectives of the prepared objects: comm::Communicator::abandon.
+  bool abandon(std::string_view reason) noexcept;
+  bool was_abandoned() const;
+  /// After that: forgets what was prepared, and joins the ranks anew. @collective
+  void start_afresh();
+
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
   /// The loader whose loop was entered last and still runs; null outside of loops.
@@ -47,6 +53,8 @@ class Training {
   train::TensorSet parameters() const;
   /// Forgets what was prepared; handles throw from now on.
   void forget();
+  /// The same; the memory goes back to the device, where others may need it.
+  void free_memory();
 
   AcceleratorOptions options;
   Project project;
@@ -59,8 +67,11 @@ class Training {
   std::vector<RegisteredObject> objects;
   std::unique_ptr<ProgressSink> progress;
   bool announced = false;
+  bool triggered = false;  ///< by this rank
 
  private:
+  void connect();  ///< @collective
+
   runtime::World& world_;
   std::unique_ptr<comm::Communicator> on_cpu_;
   std::unique_ptr<comm::Communicator> on_device_;  ///< null when the device is the CPU

@@ -61,6 +61,8 @@ class NodeBoard {
 
   /// This rank leaves in the middle: whoever waits for it throws Abandoned. The first reason counts.
   void raise_abort(std::string_view reason) noexcept;
+  bool is_aborted_by_others() const;
+  void throw_if_aborted() const;
 
  private:
   struct alignas(64) Counter {  // a cache line for each, or ranks that wait would slow the one that comes
@@ -78,7 +80,6 @@ class NodeBoard {
   Slot& slot(int rank) const { return *reinterpret_cast<Slot*>(memory_.part(rank)); }
   bool all_reached(Counter Slot::*counter, std::uint64_t number) const;
   void wait_for(Counter Slot::*counter, std::uint64_t number) const;
-  void throw_if_aborted() const;
 
   int rank_;
   int size_;
