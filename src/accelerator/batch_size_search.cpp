@@ -5,6 +5,7 @@
 #include "accelerator/training.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "comm/abandoned.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 
@@ -72,7 +73,7 @@ bool BatchSizeSearch::attempt(const std::function<void()>& body) {
   try {
     body();
   } catch (...) {
-    const bool was_freed = training.was_abandoned();
+    const bool was_freed = comm::is_abandoned(std::current_exception());
     const bool no_memory = is_out_of_memory(std::current_exception());
     others_are_free = training.abandon(no_memory ? "it is out of memory" : "an exception has ended its work");
     if (!no_memory && !was_freed) throw;

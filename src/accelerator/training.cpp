@@ -36,8 +36,6 @@ bool Training::abandon(std::string_view reason) noexcept {
   return (!on_device_ || on_device_->abandon(reason)) && cpu;
 }
 
-bool Training::was_abandoned() const { return on_cpu_->was_abandoned() || (on_device_ && on_device_->was_abandoned()); }
-
 void Training::start_afresh() {
   free_memory();
   on_device_.reset();

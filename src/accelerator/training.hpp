@@ -40,7 +40,6 @@ class Training {
 
   /// This rank leaves the collectives of the prepared objects: comm::Communicator::abandon.
   bool abandon(std::string_view reason) noexcept;
-  bool was_abandoned() const;
   /// After that: forgets what was prepared, and joins the ranks anew. @collective
   void start_afresh();
 

@@ -29,7 +29,6 @@ class CheckedCommunicator final : public Communicator {
   void barrier() override;
   /// Others may wait in the comparison, which is MPI's.
   bool abandon(std::string_view reason) noexcept override { return inner_->abandon(reason) && size() == 1; }
-  bool was_abandoned() const override { return inner_->was_abandoned(); }
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
   at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override;

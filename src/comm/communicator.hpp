@@ -40,8 +40,6 @@ class Communicator {
   /// This rank takes part no more: others who wait for it throw Abandoned, as far as the back end can tell them. False
   /// if some may wait on. From now on only its destruction is of use; all ranks make a new one in its place.
   virtual bool abandon(std::string_view /*reason*/) noexcept { return false; }
-  /// Has another rank abandoned it, as far as this one can see?
-  virtual bool was_abandoned() const { return false; }
 
   /// Memory in which this back end works fastest (no copy in, no copy out). Zeroed. @collective
   virtual at::Tensor allocate(std::int64_t elements, at::ScalarType type) = 0;

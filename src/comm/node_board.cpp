@@ -77,13 +77,6 @@ void NodeBoard::raise_abort(std::string_view reason) noexcept {
   mine.aborted.value.store(1, std::memory_order_release);
 }
 
-bool NodeBoard::is_aborted_by_others() const {
-  for (int rank = 0; rank < size_; ++rank) {
-    if (rank != rank_ && slot(rank).aborted.value.load(std::memory_order_acquire) != 0) return true;
-  }
-  return false;
-}
-
 void NodeBoard::throw_if_aborted() const {
   for (int rank = 0; rank < size_; ++rank) {
     if (slot(rank).aborted.value.load(std::memory_order_acquire) == 0) continue;

@@ -3,10 +3,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <hortator/error.hpp>
 #include <string>
 #include <string_view>
 
+#include "comm/abandoned.hpp"
 #include "comm/reduce_op.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/shared_memory.hpp"
@@ -25,12 +25,6 @@ struct NodePost {
   std::int64_t memory = -1;      ///< the window that holds the operand, or none
   std::int64_t offset = 0;       ///< in bytes, of the operand in the rank's part of the window
   std::array<char, 512> text{};  ///< refused: why
-};
-
-/// Another rank has left a collective in the middle.
-class Abandoned : public Error {
- public:
-  using Error::Error;
 };
 
 /// How the ranks of a node tell each other where they are, in shared memory. Collectives are numbered from 1 on.
@@ -61,7 +55,6 @@ class NodeBoard {
 
   /// This rank leaves in the middle: whoever waits for it throws Abandoned. The first reason counts.
   void raise_abort(std::string_view reason) noexcept;
-  bool is_aborted_by_others() const;
   void throw_if_aborted() const;
 
  private:

@@ -37,7 +37,6 @@ class NodeCommunicator final : public Communicator {
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
   void barrier() override;
   bool abandon(std::string_view reason) noexcept override;
-  bool was_abandoned() const override { return team_.board().is_aborted_by_others(); }
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
   at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override;

@@ -23,7 +23,6 @@ class WatchedCommunicator final : public Communicator {
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
   void barrier() override;
   bool abandon(std::string_view reason) noexcept override { return inner_->abandon(reason); }
-  bool was_abandoned() const override { return inner_->was_abandoned(); }
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
   at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override;

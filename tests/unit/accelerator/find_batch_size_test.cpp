@@ -1,7 +1,7 @@
 #include <new>
 
 #include "accelerator/out_of_memory.hpp"
-#include "comm/node_board.hpp"
+#include "comm/abandoned.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 
