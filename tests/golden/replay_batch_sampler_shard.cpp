@@ -1,4 +1,6 @@
 // How batches are dealt to ranks.
+#include <hortator/error.hpp>
+
 #include "base/text.hpp"
 #include "data/batch_shard.hpp"
 #include "replay.hpp"

@@ -135,11 +135,14 @@ TEST_CASE("tensors and JSON keep every bit") {
 
 TEST_CASE("bytes of another type are refused") {
   std::string text;
-  CHECK_THROWS_WITH(hortator::detail::decode(hortator::detail::encode(0xffffffffffffffffULL), text), ContainsSubstring("end early"));
+  CHECK_THROWS_WITH(hortator::detail::decode(hortator::detail::encode(0xffffffffffffffffULL), text),
+                    ContainsSubstring("end early"));
   std::vector<int> numbers;
-  CHECK_THROWS_WITH(hortator::detail::decode(hortator::detail::encode(std::uint64_t{3}), numbers), ContainsSubstring("end early"));
+  CHECK_THROWS_WITH(hortator::detail::decode(hortator::detail::encode(std::uint64_t{3}), numbers),
+                    ContainsSubstring("end early"));
   int number = 0;
-  CHECK_THROWS_WITH(hortator::detail::decode(hortator::detail::encode(std::pair(1, 2)), number), ContainsSubstring("unread"));
+  CHECK_THROWS_WITH(hortator::detail::decode(hortator::detail::encode(std::pair(1, 2)), number),
+                    ContainsSubstring("unread"));
 }
 
 TEST_CASE("gather_object joins vectors in rank order and lines up everything else") {

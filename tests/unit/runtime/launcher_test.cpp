@@ -89,7 +89,7 @@ const std::vector<Case>& cases() {
       {"mpirun of a program that was told of torchrun's variables",
        torchrun + open_mpi + Table{{"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}},
        {Launcher::mpirun, 1, 8, 1, 4, true}},
-      {"srun of such a program", torchrun + third_of_four, {Launcher::srun, 2, 4, 1, {}, false}},
+      {"srun of such a program", torchrun + third_of_four + pmix, {Launcher::srun, 2, 4, 1, {}, true}},
       {"a RANK of something else", Table{{"RANK", "colonel"}, {"WORLD_SIZE", "8"}}, {}},
       {"a RANK without a size", Table{{"RANK", "3"}}, {}},
       {"a step without a size", Table{{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "2"}}, {}},
