@@ -12,9 +12,11 @@
 #include <hortator/autocast.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
+#include <hortator/detail/leaves.hpp>
 #include <hortator/grad_scaler.hpp>
 #include <hortator/gradient_scopes.hpp>
 #include <hortator/model.hpp>
+#include <hortator/objects.hpp>
 #include <hortator/optimizer.hpp>
 #include <hortator/precision.hpp>
 #include <hortator/profile.hpp>
@@ -99,13 +101,6 @@ struct PadOptions {
   std::int64_t dim = 0;
   double pad_index = 0;
   bool pad_first = false;
-};
-
-/// Anything with these two is checkpointed with the rest.
-template <typename T>
-concept Checkpointable = requires(T& object, const T& constant, StateWriter& out, const StateReader& in) {
-  constant.save(out);
-  object.load(in);
 };
 
 /// One training run over all ranks. Owns the communication and everything that prepare() made; touches none of the
@@ -213,20 +208,44 @@ class HORTATOR_API Accelerator : public State {
   /// Numbers to show beside the bar and in the log: accelerator.log({{"loss", loss}}).
   void log(std::initializer_list<std::pair<std::string, Loggable>> values);
 
-  /// The ranks' tensors joined along dimension 0 in rank order; single numbers become a vector. @collective
+  /// The ranks' tensors joined along dimension 0 in rank order; single numbers become a vector. Here and below, a
+  /// structure of tensors (hortator::TensorStructure) gives one of the same type, with the same done to each tensor;
+  /// ranks whose structures differ all throw. @collective
   at::Tensor gather(const at::Tensor& tensor);
-  /// The same without the samples that were added to even out the last batches: exactly the data set. @collective
+  template <typename T>
+  T gather(T structure);
+  /// The same without the samples that were added to even out the last batches: exactly the data set. Several values
+  /// give a tuple. A vector of objects that are no tensors is gathered as gather_object() does. @collective
   at::Tensor gather_for_metrics(const at::Tensor& tensor);
-  template <typename... Tensors>
-  requires(sizeof...(Tensors) > 1) auto gather_for_metrics(const Tensors&... tensors) {
-    return std::make_tuple(gather_for_metrics(tensors)...);
-  }
+  template <typename T>
+  T gather_for_metrics(const T& structure_or_objects);
+  template <typename... Values>
+  requires(sizeof...(Values) > 1) std::tuple<Values...> gather_for_metrics(const Values&... values);
   /// A new tensor: the reduction over all ranks. @collective
   at::Tensor reduce(const at::Tensor& tensor, Reduce operation = Reduce::sum);
+  template <typename T>
+  T reduce(T structure, Reduce operation = Reduce::sum);
   /// `tensor` becomes that of `from_process`, in place, and is returned. @collective
   at::Tensor broadcast(at::Tensor tensor, int from_process = 0);
+  template <typename T>
+  T broadcast(T structure, int from_process = 0);
   /// Padded to the largest size of all ranks along one dimension. @collective
   at::Tensor pad_across_processes(const at::Tensor& tensor, const PadOptions& options = {});
+  template <typename T>
+  T pad_across_processes(T structure, const PadOptions& options = {});
+
+  /// The objects of all ranks on every rank, in rank order: of vectors one vector, joined; of other objects a vector
+  /// with one from each. They are hortator::Serializable. @collective
+  template <typename T>
+  auto gather_object(const T& object) const;
+  /// `objects` become those of `from_process`, in place, however many they were, and are returned. @collective
+  template <typename T>
+  std::vector<T>& broadcast_object_list(std::vector<T>& objects, int from_process = 0) const;
+
+  /// Asks all ranks to do something together, from any of them, at any time...
+  void set_trigger();
+  /// ...and whether one has asked: the same answer on all ranks, once. @collective
+  bool check_trigger();
 
   /// Saves models, optimizers, schedules, loader positions, random numbers and registered objects: into `dir`, or by
   /// default into project.dir/checkpoint (replaced each time), or project.dir/checkpoints/checkpoint_N with automatic
@@ -275,9 +294,20 @@ class HORTATOR_API Accelerator : public State {
                        std::function<void(const StateReader&)> load);
   ProgressSink& progress_sink();
 
+  void gather_leaves(const std::vector<detail::Leaf>& leaves);
+  void reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce operation);
+  void broadcast_leaves(const std::vector<detail::Leaf>& leaves, int from_process);
+  void pad_leaves(const std::vector<detail::Leaf>& leaves, const PadOptions& options);
+  std::vector<std::string> gather_encoded(const std::function<std::string()>& encode) const;
+  std::string broadcast_encoded(const std::function<std::string()>& encode, int from_process) const;
+  void decode_together(const std::function<void()>& decode) const;
+  std::optional<std::int64_t> samples_of_step() const;  ///< of all ranks, where the last step repeats some
+  at::Tensor without_repetitions(const at::Tensor& gathered) const;
+
   std::unique_ptr<accelerator::Training> training_;
 };
 
 }  // namespace hortator
 
+#include <hortator/detail/gather.hpp>
 #include <hortator/detail/prepare.hpp>

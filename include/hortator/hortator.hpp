@@ -6,9 +6,11 @@
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
 #include <hortator/error.hpp>
+#include <hortator/find_batch_size.hpp>
 #include <hortator/grad_scaler.hpp>
 #include <hortator/gradient_scopes.hpp>
 #include <hortator/local_sgd.hpp>
+#include <hortator/objects.hpp>
 #include <hortator/precision.hpp>
 #include <hortator/profile.hpp>
 #include <hortator/random.hpp>

@@ -61,17 +61,26 @@ class HORTATOR_API State {
     print_line(line.str());
   }
 
+  /// Does the work where it is this process's; gives its result there and nothing elsewhere.
   template <std::invocable Work>
-  void on_main_process(Work&& work) const {
-    if (is_main_process()) std::forward<Work>(work)();
+  auto on_main_process(Work&& work) const {
+    return only_if(is_main_process(), std::forward<Work>(work));
   }
   template <std::invocable Work>
-  void on_local_main_process(Work&& work) const {
-    if (is_local_main_process()) std::forward<Work>(work)();
+  auto on_local_main_process(Work&& work) const {  ///< on the first of each node
+    return only_if(is_local_main_process(), std::forward<Work>(work));
   }
   template <std::invocable Work>
-  void on_process(int process_index, Work&& work) const {
-    if (this->process_index() == process_index) std::forward<Work>(work)();
+  auto on_last_process(Work&& work) const {
+    return only_if(is_last_process(), std::forward<Work>(work));
+  }
+  template <std::invocable Work>
+  auto on_process(int process_index, Work&& work) const {
+    return only_if(this->process_index() == process_index, std::forward<Work>(work));
+  }
+  template <std::invocable Work>
+  auto on_local_process(int local_process_index, Work&& work) const {  ///< on each node
+    return only_if(this->local_process_index() == local_process_index, std::forward<Work>(work));
   }
 
   /// The main process does the work, then all others do it: a cache is written once and then read. Returns the work's
@@ -89,6 +98,15 @@ class HORTATOR_API State {
   runtime::World& world() const { return *world_; }
 
  private:
+  template <typename Work>
+  static auto only_if(bool mine, Work&& work) {
+    using Result = std::invoke_result_t<Work>;
+    if constexpr (std::is_void_v<Result>) {
+      if (mine) std::forward<Work>(work)();
+    } else {
+      return mine ? std::optional<std::decay_t<Result>>(std::forward<Work>(work)()) : std::nullopt;
+    }
+  }
   template <typename Work>
   auto one_side_first(bool first, Work&& work) const {
     using Result = std::invoke_result_t<Work>;

@@ -50,7 +50,7 @@ void Accelerator::register_object(const std::string& name, std::function<void(St
 }
 
 void Accelerator::free_memory() {
-  training_->forget();
+  training_->free_memory();
   wait_for_everyone();
 }
 

@@ -1,9 +1,10 @@
-#include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
 
+#include "accelerator/outline.hpp"
+#include "accelerator/packing.hpp"
 #include "accelerator/training.hpp"
 #include "base/call_site.hpp"
 #include "mpi/collectives.hpp"
@@ -27,26 +28,94 @@ comm::ReduceOp operation_of(Reduce reduce) {
   return comm::ReduceOp::sum;
 }
 
+// The parts of all ranks, a row each.
+at::Tensor gather_rows(accelerator::Training& training, const at::Tensor& part) {
+  const auto rows = at::empty({training.host().size(), part.numel()}, part.options().requires_grad(false));
+  training.communicator_of(part).all_gather(rows.view({-1}), part.detach().reshape({-1})).wait();
+  return rows;
+}
+
+// Joined along dimension 0; a single number is a part of one.
+at::Tensor join(const at::Tensor& rows, const at::Tensor& part) {
+  if (part.dim() == 0) return rows.view({-1});
+  auto sizes = part.sizes().vec();
+  sizes[0] *= rows.size(0);
+  return rows.view(sizes);
+}
+
+std::vector<at::Tensor> tensors_of(const std::vector<detail::Leaf>& leaves) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& leaf : leaves) tensors.push_back(*leaf.tensor);
+  return tensors;
+}
+
+// Calls work(leaves of one pack, their tensors) for each pack.
+template <typename Work>
+void in_packs(const std::vector<detail::Leaf>& leaves, const Work& work) {
+  const auto tensors = tensors_of(leaves);
+  for (const auto& pack : accelerator::plan_packs(tensors)) {
+    std::vector<at::Tensor> together;
+    for (const auto i : pack) together.push_back(tensors[i]);
+    work(pack, together);
+  }
+}
+
+bool has_dimension(const at::Tensor& tensor, std::int64_t dim) { return dim >= -tensor.dim() && dim < tensor.dim(); }
+
+std::int64_t size_along(const at::Tensor& tensor, std::int64_t dim) {
+  return has_dimension(tensor, dim) ? tensor.size(dim) : 0;
+}
+
+// A dimension that the tensor does not have leaves it alone, as the reference does.
+at::Tensor padded(const at::Tensor& tensor, std::int64_t size, const PadOptions& options) {
+  const auto missing = size - size_along(tensor, options.dim);
+  if (missing == 0 || !has_dimension(tensor, options.dim)) return tensor;
+  // constant_pad_nd counts (before, after) pairs from the last dimension.
+  const auto dim = options.dim < 0 ? options.dim + tensor.dim() : options.dim;
+  std::vector<std::int64_t> pads(static_cast<std::size_t>(2 * (tensor.dim() - dim)), 0);
+  pads[pads.size() - (options.pad_first ? 2 : 1)] = missing;
+  return at::constant_pad_nd(tensor, pads, options.pad_index);
+}
+
 }  // namespace
 
 at::Tensor Accelerator::gather(const at::Tensor& tensor) {
   const CallSite site(__builtin_return_address(0));
   if (num_processes() == 1) return tensor;  // as the reference: a single number stays one
   const at::NoGradGuard no_grad;
-  const auto part = tensor.dim() == 0 ? tensor.view({1}) : tensor;
-  auto sizes = part.sizes().vec();
-  sizes[0] *= num_processes();
-  auto whole = at::empty(sizes, part.options().requires_grad(false));
-  training_->communicator_of(part).all_gather(whole, part).wait();
-  return whole;
+  return join(gather_rows(*training_, tensor), tensor);
+}
+
+void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
+  const CallSite site(__builtin_return_address(0));
+  if (num_processes() == 1) return;
+  const at::NoGradGuard no_grad;
+  check_same_structure(training_->host(), "gather", leaves, accelerator::Alike::shapes);
+  in_packs(leaves, [&](const auto& pack, const auto& tensors) {
+    if (pack.size() == 1) {
+      *leaves[pack[0]].tensor = join(gather_rows(*training_, tensors[0]), tensors[0]);
+      return;
+    }
+    const auto parts = accelerator::unpack(gather_rows(*training_, accelerator::pack(tensors)), tensors);
+    for (std::size_t i = 0; i < pack.size(); ++i) *leaves[pack[i]].tensor = join(parts[i], tensors[i]);
+  });
+}
+
+std::optional<std::int64_t> Accelerator::samples_of_step() const {
+  const auto* loader = training_->active_loader();
+  if (loader == nullptr || !loader->end_of_dataloader() || loader->remainder() <= 0) return {};
+  return loader->remainder();
 }
 
 at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
   const CallSite site(__builtin_return_address(0));
-  auto whole = gather(tensor);
-  const auto* loader = training_->active_loader();
-  if (loader == nullptr || !loader->end_of_dataloader() || loader->remainder() <= 0 || whole.dim() == 0) return whole;
-  return whole.narrow(0, 0, std::min(loader->remainder(), whole.size(0)));
+  return without_repetitions(gather(tensor));
+}
+
+at::Tensor Accelerator::without_repetitions(const at::Tensor& gathered) const {
+  const auto samples = samples_of_step();
+  if (!samples || gathered.dim() == 0) return gathered;
+  return gathered.narrow(0, 0, std::min(*samples, gathered.size(0)));
 }
 
 at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation) {
@@ -56,24 +125,51 @@ at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation) {
   return result;
 }
 
+void Accelerator::reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce operation) {
+  const CallSite site(__builtin_return_address(0));
+  const at::NoGradGuard no_grad;
+  check_same_structure(training_->host(), "reduce", leaves, accelerator::Alike::shapes);
+  in_packs(leaves, [&](const auto& pack, const auto& tensors) {
+    if (pack.size() == 1) {
+      *leaves[pack[0]].tensor = reduce(tensors[0], operation);
+      return;
+    }
+    const auto row = accelerator::pack(tensors);
+    training_->communicator_of(row).all_reduce(row, operation_of(operation)).wait();
+    const auto parts = accelerator::unpack(row.unsqueeze(0), tensors);
+    for (std::size_t i = 0; i < pack.size(); ++i) *leaves[pack[i]].tensor = parts[i].view(tensors[i].sizes());
+  });
+}
+
 at::Tensor Accelerator::broadcast(at::Tensor tensor, int from_process) {
   const CallSite site(__builtin_return_address(0));
   training_->communicator_of(tensor).broadcast(tensor.detach(), from_process).wait();
   return tensor;
 }
 
+void Accelerator::broadcast_leaves(const std::vector<detail::Leaf>& leaves, int from_process) {
+  const CallSite site(__builtin_return_address(0));
+  check_same_structure(training_->host(), "broadcast", leaves, accelerator::Alike::shapes);
+  std::vector<at::Tensor> on_cpu;
+  std::vector<at::Tensor> on_device;
+  for (const auto& tensor : tensors_of(leaves)) (tensor.is_cpu() ? on_cpu : on_device).push_back(tensor.detach());
+  for (const auto* tensors : {&on_cpu, &on_device}) {
+    if (!tensors->empty()) training_->communicator_of(tensors->front()).broadcast_all(*tensors, from_process).wait();
+  }
+}
+
 at::Tensor Accelerator::pad_across_processes(const at::Tensor& tensor, const PadOptions& options) {
   const CallSite site(__builtin_return_address(0));
-  // A dimension that the tensor does not have leaves it alone, as the reference does; all ranks take part all the same.
-  const bool applies = options.dim >= -tensor.dim() && options.dim < tensor.dim();
-  const auto mine = applies ? tensor.size(options.dim) : 0;
-  const auto largest = mpi::all_reduce(training_->host(), mine, MPI_MAX);
-  if (!applies || mine == largest) return tensor;
-  // constant_pad_nd counts (before, after) pairs from the last dimension.
-  const auto dim = options.dim < 0 ? options.dim + tensor.dim() : options.dim;
-  std::vector<std::int64_t> pads(static_cast<std::size_t>(2 * (tensor.dim() - dim)), 0);
-  pads[pads.size() - (options.pad_first ? 2 : 1)] = largest - mine;
-  return at::constant_pad_nd(tensor, pads, options.pad_index);
+  return padded(tensor, mpi::all_reduce(training_->host(), size_along(tensor, options.dim), MPI_MAX), options);
+}
+
+void Accelerator::pad_leaves(const std::vector<detail::Leaf>& leaves, const PadOptions& options) {
+  const CallSite site(__builtin_return_address(0));
+  check_same_structure(training_->host(), "pad_across_processes", leaves, accelerator::Alike::dimensions);
+  std::vector<std::int64_t> sizes;
+  for (const auto& leaf : leaves) sizes.push_back(size_along(*leaf.tensor, options.dim));
+  mpi::all_reduce(training_->host(), std::span(sizes), MPI_MAX);
+  for (std::size_t i = 0; i < leaves.size(); ++i) *leaves[i].tensor = padded(*leaves[i].tensor, sizes[i], options);
 }
 
 }  // namespace hortator

@@ -1,6 +1,7 @@
 #include "accelerator/training.hpp"
 
 #include <ATen/Context.h>
+#include <c10/core/CachingDeviceAllocator.h>
 
 #include "comm/make_communicator.hpp"
 #include "mpi/collectives.hpp"
@@ -8,11 +9,6 @@
 
 namespace hortator::accelerator {
 namespace {
-
-std::unique_ptr<comm::Communicator> make_for_device(const runtime::World& world, comm::Checks checks) {
-  if (world.device().is_cpu()) return nullptr;
-  return comm::make_communicator(world.comm(), world.device(), checks);
-}
 
 AcceleratorOptions checked(AcceleratorOptions options) {
   train::check(options.ddp);
@@ -38,14 +34,8 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
       loss_weights(models, options.reproducible ? options.virtual_shards : world.comm().size(), options.reproducible),
       progress(track::make_progress(audience_of(world))),
       world_(world),
-      on_cpu_(comm::make_communicator(world.comm(), at::kCPU, comm::checks_from_environment())),
-      on_device_(make_for_device(world, comm::checks_from_environment())) {
-  if (precision == Precision::fp16 && options.grad_scaler.enabled)
-    scaler = std::make_unique<train::GradScaler>(options.grad_scaler, device_communicator(), device());
-  if (!options.reproducible) return;
-  const auto seed = at::globalContext().defaultGenerator(at::kCPU).current_seed();
-  reproducing = std::make_unique<Reproducing>(options.virtual_shards, device_communicator(),
-                                              mpi::broadcast(host(), seed), device());
+      seed_(mpi::broadcast(world.comm(), at::globalContext().defaultGenerator(at::kCPU).current_seed())) {
+  connect();
 }
 
 comm::Communicator& Training::communicator_of(const at::Tensor& tensor) {
@@ -76,6 +66,30 @@ std::shared_ptr<train::SharedStatistics> Training::shared_statistics() {
     shared_statistics_ = std::make_shared<train::SharedStatistics>(device.split(0, device.rank()));
   }
   return shared_statistics_;
+}
+
+bool Training::abandon(std::string_view reason) noexcept {
+  const bool cpu = on_cpu_->abandon(reason);
+  return (!on_device_ || on_device_->abandon(reason)) && cpu;
+}
+
+void Training::start_afresh() {
+  free_memory();
+  scaler.reset();
+  reproducing.reset();
+  on_device_.reset();
+  on_cpu_.reset();
+  connect();
+}
+
+void Training::connect() {
+  const auto checks = comm::checks_from_environment();
+  on_cpu_ = comm::make_communicator(world_.comm(), at::kCPU, checks);
+  if (!device().is_cpu()) on_device_ = comm::make_communicator(world_.comm(), device(), checks);
+  if (precision == Precision::fp16 && options.grad_scaler.enabled)
+    scaler = std::make_unique<train::GradScaler>(options.grad_scaler, device_communicator(), device());
+  if (options.reproducible)
+    reproducing = std::make_unique<Reproducing>(options.virtual_shards, device_communicator(), seed_, device());
 }
 
 void Training::synchronise_gradients() {
@@ -125,6 +139,11 @@ void Training::forget() {
   schedules.clear();
   objects.clear();
   shared_statistics_.reset();
+}
+
+void Training::free_memory() {
+  forget();
+  if (!device().is_cpu()) c10::getDeviceAllocator(device().type())->emptyCache();
 }
 
 }  // namespace hortator::accelerator

@@ -55,6 +55,10 @@ class Training {
   bool is_partial() const;
   /// What normalisation layers share, over a communicator of their own. @collective the first time
   std::shared_ptr<train::SharedStatistics> shared_statistics();
+  /// This rank leaves the collectives of the prepared objects: comm::Communicator::abandon.
+  bool abandon(std::string_view reason) noexcept;
+  /// After that: forgets what was prepared, and joins the ranks anew. @collective
+  void start_afresh();
 
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
@@ -72,6 +76,8 @@ class Training {
   train::TensorSet parameters() const;
   /// Forgets what was prepared; handles throw from now on.
   void forget();
+  /// The same; the memory goes back to the device, where others may need it.
+  void free_memory();
 
   AcceleratorOptions options;
   Precision precision;
@@ -89,9 +95,13 @@ class Training {
   std::unique_ptr<ProgressSink> progress;
   std::unique_ptr<train::GradScaler> scaler;  ///< null unless losses are scaled
   bool announced = false;
+  bool triggered = false;  ///< by this rank
 
  private:
+  void connect();  ///< @collective
+
   runtime::World& world_;
+  std::uint64_t seed_;  ///< of rank 0 when the Accelerator was made
   std::unique_ptr<comm::Communicator> on_cpu_;
   std::unique_ptr<comm::Communicator> on_device_;               ///< null when the device is the CPU
   std::shared_ptr<train::SharedStatistics> shared_statistics_;  ///< null until a model has use for them

@@ -71,6 +71,7 @@ class Membership {
   Operation begin(Name name, std::uint64_t bytes) const;
 
   std::uint64_t family() const { return family_; }
+  std::uint64_t entered() const { return sequence_; }  ///< how many collectives have begun
 
  private:
   void close() noexcept;

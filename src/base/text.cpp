@@ -1,6 +1,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <numeric>
 
@@ -61,6 +62,16 @@ std::vector<std::string> split(std::string_view text, char separator) {
     if (end == std::string_view::npos) return parts;
     text.remove_prefix(end + 1);
   }
+}
+
+std::optional<bool> parse_bool(std::string_view text) {
+  constexpr std::array<std::string_view, 6> yes = {"y", "yes", "t", "true", "on", "1"};
+  constexpr std::array<std::string_view, 6> no = {"n", "no", "f", "false", "off", "0"};
+  std::string word(text);
+  for (char& letter : word) letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  if (std::find(yes.begin(), yes.end(), word) != yes.end()) return true;
+  if (std::find(no.begin(), no.end(), word) != no.end()) return false;
+  return {};
 }
 
 bool parse_integer(std::string_view text, long long& value) {

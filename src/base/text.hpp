@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
@@ -45,6 +46,9 @@ std::string suggestion(std::string_view word, std::span<const std::string> known
 std::string_view file_name(std::string_view path);
 
 std::vector<std::string> split(std::string_view text, char separator);
+
+/// What y, yes, t, true, on, 1 and n, no, f, false, off, 0 mean, in any case; nothing for all other words.
+std::optional<bool> parse_bool(std::string_view text);
 
 /// The whole of `text` as a number; nothing else is accepted.
 bool parse_integer(std::string_view text, long long& value);

@@ -37,6 +37,10 @@ class Communicator {
   }
   virtual void barrier() = 0;
 
+  /// This rank takes part no more: others who wait for it throw Abandoned, as far as the back end can tell them. False
+  /// if some may wait on. From now on only its destruction is of use; all ranks make a new one in its place.
+  virtual bool abandon(std::string_view /*reason*/) noexcept { return false; }
+
   /// Memory in which this back end works fastest (no copy in, no copy out). Zeroed. @collective
   virtual at::Tensor allocate(std::int64_t elements, at::ScalarType type) = 0;
   /// Memory for what all ranks hold alike: where ranks can share it, there is one array for all of a node, and an

@@ -1,8 +1,10 @@
 #include "comm/make_communicator.hpp"
 
+#include <hortator/error.hpp>
 #include <stdexcept>
 #include <string>
 
+#include "base/text.hpp"
 #include "comm/backend.hpp"
 #include "comm/checked_communicator.hpp"
 #include "comm/mpi_communicator.hpp"
@@ -62,7 +64,15 @@ std::unique_ptr<Communicator> make_communicator(const mpi::Communicator& world, 
 }
 
 Checks checks_from_environment() {
-  return runtime::process_variables()("HORTATOR_DEBUG") == "1" ? Checks::on : Checks::off;
+  const auto words = runtime::process_variables()("HORTATOR_DEBUG");
+  if (!words || words->empty()) return Checks::off;
+  const auto asked = text::parse_bool(*words);
+  if (!asked) {
+    throw UsageError({.what = text::concat("HORTATOR_DEBUG is ", text::quote(*words)),
+                      .why = "that is neither yes nor no",
+                      .hint = "set it to 1 for checks of every collective, or unset it"});
+  }
+  return *asked ? Checks::on : Checks::off;
 }
 
 }  // namespace hortator::comm

@@ -14,7 +14,7 @@ enum class Checks { off, on };
 /// The back end for tensors on `device` over the ranks of `world`, or an error that says why there is none. @collective
 std::unique_ptr<Communicator> make_communicator(const mpi::Communicator& world, c10::Device device, Checks checks);
 
-/// HORTATOR_DEBUG=1 asks for checks.
+/// HORTATOR_DEBUG=1 (or another word for yes) asks for checks. Throws for words that are neither yes nor no.
 Checks checks_from_environment();
 
 }  // namespace hortator::comm

@@ -3,10 +3,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <hortator/error.hpp>
 #include <string>
 #include <string_view>
 
+#include "comm/abandoned.hpp"
 #include "comm/reduce_op.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/shared_memory.hpp"
@@ -25,12 +25,6 @@ struct NodePost {
   std::int64_t memory = -1;      ///< the window that holds the operand, or none
   std::int64_t offset = 0;       ///< in bytes, of the operand in the rank's part of the window
   std::array<char, 512> text{};  ///< refused: why
-};
-
-/// Another rank has left a collective in the middle.
-class Abandoned : public Error {
- public:
-  using Error::Error;
 };
 
 /// How the ranks of a node tell each other where they are, in shared memory. Collectives are numbered from 1 on.
@@ -61,6 +55,7 @@ class NodeBoard {
 
   /// This rank leaves in the middle: whoever waits for it throws Abandoned. The first reason counts.
   void raise_abort(std::string_view reason) noexcept;
+  void throw_if_aborted() const;
 
  private:
   struct alignas(64) Counter {  // a cache line for each, or ranks that wait would slow the one that comes
@@ -78,7 +73,6 @@ class NodeBoard {
   Slot& slot(int rank) const { return *reinterpret_cast<Slot*>(memory_.part(rank)); }
   bool all_reached(Counter Slot::*counter, std::uint64_t number) const;
   void wait_for(Counter Slot::*counter, std::uint64_t number) const;
-  void throw_if_aborted() const;
 
   int rank_;
   int size_;

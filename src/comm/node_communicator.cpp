@@ -102,6 +102,13 @@ void NodeCommunicator::barrier() {
   start([]() -> Operation { return {.verb = Verb::barrier}; }).wait();
 }
 
+// Between nodes the others may wait in MPI.
+bool NodeCommunicator::abandon(std::string_view reason) noexcept {
+  team_.board().raise_abort(reason);
+  abandoned_ = true;
+  return team_.is_alone();
+}
+
 at::Tensor NodeCommunicator::allocate(std::int64_t elements, at::ScalarType type) {
   return team_.window().allocate(elements, type);
 }
@@ -166,6 +173,7 @@ void NodeCommunicator::advance() {
 }
 
 void NodeCommunicator::complete(std::uint64_t number) {
+  if (abandoned_) team_.board().throw_if_aborted();
   while (!pending_.empty() && pending_.front().number <= number) {
     auto operation = std::move(pending_.front());
     pending_.pop_front();

@@ -36,6 +36,7 @@ class NodeCommunicator final : public Communicator {
   Work broadcast(at::Tensor tensor, int root) override;
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
   void barrier() override;
+  bool abandon(std::string_view reason) noexcept override;
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
   at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override;
@@ -79,6 +80,7 @@ class NodeCommunicator final : public Communicator {
   mutable NodeTeam team_;
   MpiCommunicator mpi_;                            ///< for what goes between nodes
   std::deque<Operation> pending_;                  ///< in the order of their numbers
+  bool abandoned_ = false;                         ///< by this rank
   std::map<std::uint64_t, NodeProblem> problems_;  ///< of collectives that nobody has waited for yet
 };
 

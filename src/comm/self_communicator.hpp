@@ -18,6 +18,7 @@ class SelfCommunicator final : public Communicator {
   Work all_gather(at::Tensor output, const at::Tensor& input) override;
   Work broadcast(at::Tensor tensor, int root) override;
   void barrier() override {}
+  bool abandon(std::string_view /*reason*/) noexcept override { return true; }  // nobody waits
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
   at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override;

@@ -1,8 +1,11 @@
 #include "mpi/collectives.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <numeric>
+#include <thread>
 
 #include "base/text.hpp"
 
@@ -45,6 +48,17 @@ Layout layout_of(const std::vector<int>& lengths) {
   return layout;
 }
 
+std::vector<std::string> all_gather_in_turn(const Communicator& comm, std::string_view value,
+                                            const std::vector<std::uint64_t>& sizes) {
+  std::vector<std::string> all;
+  for (int root = 0; root < comm.size(); ++root) {
+    auto& text = all.emplace_back(root == comm.rank() ? std::string(value) : std::string());
+    text.resize(sizes[static_cast<std::size_t>(root)]);
+    broadcast_bytes(comm, text.data(), text.size(), root);
+  }
+  return all;
+}
+
 }  // namespace
 
 void barrier(const Communicator& comm) {
@@ -67,6 +81,34 @@ void all_gather_bytes(const Communicator& comm, const void* mine, void* all, std
   check(MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm.get()), "MPI_Allgather");
 }
 
+bool all_gather_bytes_within(const Communicator& comm, const void* mine, void* all, std::size_t bytes,
+                             std::optional<std::chrono::milliseconds> patience) {
+  using namespace std::chrono_literals;
+  const activity::Collective here(comm.membership(), "all_gather", bytes);
+  const auto begin = std::chrono::steady_clock::now();
+  const int count = as_count(bytes);
+  // MPI's until the others have come.
+  auto out = std::make_unique<std::byte[]>(bytes);
+  auto in = std::make_unique<std::byte[]>(bytes * static_cast<std::size_t>(comm.size()));
+  std::memcpy(out.get(), mine, bytes);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallgather(out.get(), count, MPI_BYTE, in.get(), count, MPI_BYTE, comm.get(), &request), "MPI_Iallgather");
+  int done = 0;
+  while (true) {
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done != 0) break;
+    if (patience && std::chrono::steady_clock::now() - begin > *patience) {
+      // Nobody can take it back from MPI.
+      static_cast<void>(out.release());
+      static_cast<void>(in.release());
+      return false;
+    }
+    std::this_thread::sleep_for(200us);
+  }
+  std::memcpy(all, in.get(), bytes * static_cast<std::size_t>(comm.size()));
+  return true;
+}
+
 void exchange_bytes(const Communicator& comm, const void* out, int to, void* in, int from, std::size_t bytes) {
   const activity::Collective here(comm.membership(), "exchange", bytes);
   check(MPI_Sendrecv(out, as_count(bytes), MPI_BYTE, to, 0, in, as_count(bytes), MPI_BYTE, from, 0, comm.get(),
@@ -82,15 +124,17 @@ std::string broadcast(const Communicator& comm, std::string_view value, int root
   return result;
 }
 
-std::vector<std::string> all_gather(const Communicator& comm, std::string_view value) {
-  const activity::Collective here(comm.membership(), "all_gather");
-  const int mine = as_count(value.size());
-  const auto lengths = all_gather<int>(comm, mine);
+std::vector<std::string> all_gather(const Communicator& comm, std::string_view value, std::size_t most) {
+  const activity::Collective here(comm.membership(), "all_gather", value.size());
+  const auto sizes = all_gather<std::uint64_t>(comm, value.size());
+  if (std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}) > most)
+    return all_gather_in_turn(comm, value, sizes);
+  const std::vector<int> lengths(sizes.begin(), sizes.end());
   const auto [offsets, total] = layout_of(lengths);
   std::string joined(total, '\0');
-  check(
-      MPI_Allgatherv(value.data(), mine, MPI_BYTE, joined.data(), lengths.data(), offsets.data(), MPI_BYTE, comm.get()),
-      "MPI_Allgatherv");
+  check(MPI_Allgatherv(value.data(), as_count(value.size()), MPI_BYTE, joined.data(), lengths.data(), offsets.data(),
+                       MPI_BYTE, comm.get()),
+        "MPI_Allgatherv");
   return cut(joined, lengths);
 }
 

@@ -2,8 +2,11 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -54,6 +57,14 @@ T all_reduce(const Communicator& comm, T value, MPI_Op op) {
   return result;
 }
 
+/// The same for each of them, in place. All ranks have as many.
+template <Number T>
+void all_reduce(const Communicator& comm, std::span<T> values, MPI_Op op) {
+  const activity::Collective here(comm.membership(), "all_reduce", values.size_bytes());
+  check(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), datatype<T>(), op, comm.get()),
+        "MPI_Allreduce");
+}
+
 /// The sum over the ranks before this one; zero on the first.
 template <Number T>
 T sum_before(const Communicator& comm, T value) {
@@ -78,8 +89,26 @@ std::vector<T> all_gather(const Communicator& comm, const T& value) {
   return all;
 }
 
-/// The strings of all ranks, in rank order, on every rank: for small texts and error reports only.
-std::vector<std::string> all_gather(const Communicator& comm, std::string_view value);
+bool all_gather_bytes_within(const Communicator& comm, const void* mine, void* all, std::size_t bytes,
+                             std::optional<std::chrono::milliseconds> patience);
+
+/// all_gather by a rank that may have to do without the others: nothing if not all have come when the patience is over,
+/// and then this communicator is of no use any more. Ranks may differ in patience; none: for ever.
+template <Plain T>
+std::optional<std::vector<T>> all_gather_within(const Communicator& comm, const T& value,
+                                                std::optional<std::chrono::milliseconds> patience) {
+  std::vector<T> all(static_cast<std::size_t>(comm.size()));
+  if (!all_gather_bytes_within(comm, &value, all.data(), sizeof(T), patience)) return {};
+  return all;
+}
+
+/// MPI counts to so many bytes in one call.
+constexpr std::size_t most_bytes_a_call = 0x7fffffff;
+
+/// The strings of all ranks, in rank order, on every rank. What is more than `most` together goes from each rank by
+/// itself.
+std::vector<std::string> all_gather(const Communicator& comm, std::string_view value,
+                                    std::size_t most = most_bytes_a_call);
 
 /// The strings of all ranks on `root`, nothing elsewhere.
 std::vector<std::string> gather(const Communicator& comm, std::string_view value, int root = 0);

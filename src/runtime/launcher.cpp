@@ -14,22 +14,28 @@ struct Source {
   const char* rank;
   const char* size;
   const char* local_rank;
+  const char* local_size;
 };
 
 // The first that is set wins: mpirun and PALS may run inside a Slurm step (their daemons are its tasks), never the
 // other way round.
-constexpr std::array<Source, 2> own_launchers = {{
-    {Launcher::mpirun, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
-    {Launcher::pals, "PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID"},
+constexpr std::array<Source, 3> own_launchers = {{
+    {Launcher::mpirun, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {Launcher::mpirun, "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
+     "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {Launcher::pals, "PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID", "PMI_LOCAL_SIZE"},
 }};
-constexpr Source slurm_step = {Launcher::srun, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"};
-constexpr Source hydra = {Launcher::mpirun, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"};
+constexpr Source slurm_step = {Launcher::srun, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr};
+constexpr Source hydra = {Launcher::mpirun, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"};
+constexpr Source torchrun = {Launcher::torchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
 
 LauncherFacts read(const Source& source, const Variables& variables) {
   return {.kind = source.kind,
           .rank = number(variables, source.rank),
           .size = number(variables, source.size),
-          .local_rank = number(variables, source.local_rank)};
+          .local_rank = number(variables, source.local_rank),
+          .local_size = source.local_size ? number(variables, source.local_size) : std::nullopt};
 }
 
 // Slurm's batch and interactive steps have numbers from the top of 32 bits: what runs there was not started by srun.
@@ -49,11 +55,18 @@ LauncherFacts read_hydra_or_step(const Variables& variables) {
   return by_step.rank && by_step.size ? by_step : LauncherFacts{};
 }
 
+// Names that anybody may have given to something else: only what no MPI has started is believed to be torchrun's.
+LauncherFacts read_torchrun(const Variables& variables) {
+  const auto facts = read(torchrun, variables);
+  return facts.rank && facts.size ? facts : LauncherFacts{};
+}
+
 LauncherFacts read_kind(const Variables& variables) {
   for (const auto& source : own_launchers) {
-    if (variables(source.rank)) return read(source, variables);
+    if (number(variables, source.rank)) return read(source, variables);
   }
-  return read_hydra_or_step(variables);
+  const auto facts = read_hydra_or_step(variables);
+  return facts.kind == Launcher::plain ? read_torchrun(variables) : facts;
 }
 
 std::string cure(Launcher kind, std::string_view mpi_library) {
@@ -64,6 +77,11 @@ std::string cure(Launcher kind, std::string_view mpi_library) {
   }
   if (kind == Launcher::pals)
     return "load the MPI module that the program was built with, so that its mpiexec starts it";
+  if (kind == Launcher::torchrun) {
+    return "start with mpirun or srun in its place: ranks find each other by MPI, and nothing is to be said of "
+           "addresses "
+           "or ports; a program that is meant to be alone needs RANK and WORLD_SIZE unset";
+  }
   return text::concat("start with the mpirun that belongs to the program's MPI, ", mpi_library);
 }
 
@@ -79,7 +97,7 @@ std::string cure(Launcher kind, std::string_view mpi_library) {
 }  // namespace
 
 std::string_view to_string(Launcher launcher) {
-  constexpr std::array<std::string_view, 4> names = {"plain start", "mpirun", "srun", "PALS"};
+  constexpr std::array<std::string_view, 5> names = {"plain start", "mpirun", "srun", "PALS", "torchrun"};
   return names[static_cast<std::size_t>(launcher)];
 }
 

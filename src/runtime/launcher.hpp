@@ -7,9 +7,10 @@
 
 namespace hortator::runtime {
 
-/// Who started this process: mpirun (Open MPI's, or a Hydra), srun, PALS's mpiexec, or nobody (./prog, also in a batch
-/// script or an interactive shell of a job: those have the job's variables, but are no task among several).
-enum class Launcher { plain, mpirun, srun, pals };
+/// Who started this process: mpirun (Open MPI's, MVAPICH's, or a Hydra), srun, PALS's mpiexec, torchrun, or nobody
+/// (./prog, also in a batch script or an interactive shell of a job: those have the job's variables, but are no task
+/// among several).
+enum class Launcher { plain, mpirun, srun, pals, torchrun };
 
 std::string_view to_string(Launcher launcher);
 
@@ -19,7 +20,8 @@ struct LauncherFacts {
   std::optional<int> rank = {};
   std::optional<int> size = {};
   std::optional<int> local_rank = {};
-  bool has_process_manager = false;  ///< a PMI or PMIx server is there for MPI to ask who its peers are
+  std::optional<int> local_size = {};  ///< ranks on this machine
+  bool has_process_manager = false;    ///< a PMI or PMIx server is there for MPI to ask who its peers are
 
   friend bool operator==(const LauncherFacts&, const LauncherFacts&) = default;
 };

@@ -29,6 +29,12 @@ TEST_CASE("numbers are parsed whole or not at all") {
   CHECK_FALSE(text::parse_integer(" 4", value));
 }
 
+TEST_CASE("words for yes and no, in any case, and no others") {
+  for (const auto* word : {"y", "Yes", "t", "TRUE", "oN", "1"}) CHECK(text::parse_bool(word) == true);
+  for (const auto* word : {"n", "No", "f", "FALSE", "oFf", "0"}) CHECK(text::parse_bool(word) == false);
+  for (const auto* word : {"", " true", "2", "none", "truely", "-1"}) CHECK_FALSE(text::parse_bool(word));
+}
+
 TEST_CASE("counts have plurals, paths have names") {
   CHECK(text::count(1, "rank") == "1 rank");
   CHECK(text::count(2, "rank") == "2 ranks");

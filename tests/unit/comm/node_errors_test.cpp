@@ -103,3 +103,19 @@ TEST_CASE("a rank that leaves by an exception does not keep the others waiting")
   });
   CHECK_THAT(words, ContainsSubstring(leaves ? "out of memory" : "rank 0 has left a collective"));
 }
+
+TEST_CASE("a rank that abandons its communicator frees those that wait for it, and takes part in nothing more") {
+  const auto world = mpi::Communicator::world();
+  NodeCommunicator communicator(mpi::Communicator::world());
+  if (communicator.size() == 1) return;
+  auto tensor = at::ones({10});
+  if (communicator.rank() == 0) {
+    auto begun = communicator.all_reduce(tensor, ReduceOp::sum);
+    CHECK(communicator.abandon("it is out of memory"));
+    CHECK_THROWS_WITH(begun.wait(), ContainsSubstring("it is out of memory"));
+  } else {
+    const auto words = error_of([&] { communicator.all_reduce(tensor, ReduceOp::sum).wait(); });
+    CHECK_THAT(words, StartsWith("0 ") && ContainsSubstring("it is out of memory"));
+  }
+  mpi::barrier(world);
+}

@@ -12,6 +12,9 @@ TEST_CASE("numbers are reduced in their own type") {
   CHECK(mpi::all_reduce(comm, std::uint64_t{1} << 63, MPI_MIN) == std::uint64_t{1} << 63);
   CHECK(mpi::all_reduce(comm, comm.rank() == n - 1, MPI_LOR));
   CHECK(mpi::sum_before(comm, 2) == 2 * comm.rank());
+  std::vector<std::int64_t> several = {comm.rank(), -comm.rank(), 7};
+  mpi::all_reduce(comm, std::span(several), MPI_MAX);
+  CHECK(several == std::vector<std::int64_t>{n - 1, 0, 7});
 }
 
 TEST_CASE("plain structs and texts are broadcast from any root") {
@@ -43,6 +46,9 @@ TEST_CASE("texts of different lengths are gathered in rank order") {
   CHECK(at_root.size() == (comm.rank() == root ? static_cast<std::size_t>(comm.size()) : 0U));
   if (comm.rank() == root) CHECK(at_root == all);
   CHECK(mpi::all_gather<int>(comm, comm.rank()).back() == root);
+  // More than goes in one call.
+  CHECK(mpi::all_gather(comm, std::string_view(mine), 2) == all);
+  CHECK(mpi::all_gather(comm, std::string_view(mine), 0) == all);
 }
 
 TEST_CASE("every rank gets its own numbers from the root that has them all") {

@@ -48,6 +48,11 @@ const Table open_mpi_alone = {{"OMPI_COMM_WORLD_RANK", "0"},
 const Table hydra = {{"PMI_RANK", "5"}, {"PMI_SIZE", "6"}, {"MPI_LOCALRANKID", "1"}, {"PMI_FD", "9"}};
 const Table pals = {
     {"PALS_RANKID", "7"}, {"PALS_LOCAL_RANKID", "3"}, {"PMI_RANK", "7"}, {"PMI_SIZE", "12"}, {"PMI_LOCAL_RANK", "3"}};
+const Table mvapich = {{"MV2_COMM_WORLD_RANK", "3"},
+                       {"MV2_COMM_WORLD_SIZE", "4"},
+                       {"MV2_COMM_WORLD_LOCAL_RANK", "1"},
+                       {"MV2_COMM_WORLD_LOCAL_SIZE", "2"}};
+const Table torchrun = {{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}};
 const Table pals_without_pmi = {{"PALS_RANKID", "7"}, {"PALS_LOCAL_RANKID", "3"}};
 
 struct Case {
@@ -65,20 +70,28 @@ const std::vector<Case>& cases() {
       {"./prog in a named batch step",
        batch_script + Table{{"SLURM_STEP_ID", "batch"}, {"SLURM_STEP_NUM_TASKS", "4"}},
        {}},
-      {"srun --mpi=none", third_of_four, {Launcher::srun, 2, 4, 1, false}},
-      {"srun --mpi=pmix", third_of_four + pmix, {Launcher::srun, 2, 4, 1, true}},
-      {"srun --mpi=pmi2", third_of_four + pmi2, {Launcher::srun, 2, 4, 1, true}},
-      {"mpirun", open_mpi, {Launcher::mpirun, 1, 8, 1, true}},
-      {"mpirun in a batch script", batch_script + open_mpi, {Launcher::mpirun, 1, 8, 1, true}},
-      {"mpirun in an interactive step", interactive_step + open_mpi, {Launcher::mpirun, 1, 8, 1, true}},
-      {"mpirun -n 1 in a batch script", batch_script + open_mpi_alone, {Launcher::mpirun, 0, 1, 0, true}},
+      {"srun --mpi=none", third_of_four, {Launcher::srun, 2, 4, 1, {}, false}},
+      {"srun --mpi=pmix", third_of_four + pmix, {Launcher::srun, 2, 4, 1, {}, true}},
+      {"srun --mpi=pmi2", third_of_four + pmi2, {Launcher::srun, 2, 4, 1, {}, true}},
+      {"mpirun", open_mpi, {Launcher::mpirun, 1, 8, 1, {}, true}},
+      {"mpirun in a batch script", batch_script + open_mpi, {Launcher::mpirun, 1, 8, 1, {}, true}},
+      {"mpirun in an interactive step", interactive_step + open_mpi, {Launcher::mpirun, 1, 8, 1, {}, true}},
+      {"mpirun -n 1 in a batch script", batch_script + open_mpi_alone, {Launcher::mpirun, 0, 1, 0, {}, true}},
       {"mpirun -n 1, by a daemon that is one of four tasks",
        third_of_four + open_mpi_alone,
-       {Launcher::mpirun, 0, 1, 0, true}},
-      {"a Hydra", hydra, {Launcher::mpirun, 5, 6, 1, true}},
-      {"a Hydra whose daemons are Slurm's tasks", third_of_four + hydra, {Launcher::mpirun, 5, 6, 1, true}},
-      {"PALS", pals, {Launcher::pals, 7, 12, 3, true}},
-      {"PALS that says no size", pals_without_pmi, {Launcher::pals, 7, std::nullopt, 3, false}},
+       {Launcher::mpirun, 0, 1, 0, {}, true}},
+      {"a Hydra", hydra, {Launcher::mpirun, 5, 6, 1, {}, true}},
+      {"a Hydra whose daemons are Slurm's tasks", third_of_four + hydra, {Launcher::mpirun, 5, 6, 1, {}, true}},
+      {"PALS", pals, {Launcher::pals, 7, 12, 3, {}, true}},
+      {"PALS that says no size", pals_without_pmi, {Launcher::pals, 7, std::nullopt, 3, {}, false}},
+      {"MVAPICH's mpirun_rsh", mvapich, {Launcher::mpirun, 3, 4, 1, 2, false}},
+      {"torchrun", torchrun, {Launcher::torchrun, 3, 8, 1, 2, false}},
+      {"mpirun of a program that was told of torchrun's variables",
+       torchrun + open_mpi + Table{{"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}},
+       {Launcher::mpirun, 1, 8, 1, 4, true}},
+      {"srun of such a program", torchrun + third_of_four + pmix, {Launcher::srun, 2, 4, 1, {}, true}},
+      {"a RANK of something else", Table{{"RANK", "colonel"}, {"WORLD_SIZE", "8"}}, {}},
+      {"a RANK without a size", Table{{"RANK", "3"}}, {}},
       {"a step without a size", Table{{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "2"}}, {}},
       {"numbers that are none",
        Table{{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "-1"}, {"SLURM_STEP_NUM_TASKS", "four"}},
@@ -141,5 +154,7 @@ TEST_CASE("the error names the launcher, the numbers and its cure") {
                                           ContainsSubstring("srun --mpi=pmix"));
   CHECK_THAT(text("mpirun"), ContainsSubstring("mpirun started 8 ranks") &&
                                  ContainsSubstring("the mpirun that belongs to the program's MPI, MPICH 4.1"));
+  CHECK_THAT(text("torchrun"), ContainsSubstring("torchrun started 8 ranks, but MPI sees only 1 rank") &&
+                                   ContainsSubstring("mpirun or srun in its place"));
   CHECK_THAT(text("PALS"), ContainsSubstring("PALS started 12 ranks") && ContainsSubstring("load the MPI module"));
 }

@@ -73,11 +73,23 @@ TEST_CASE("print is once a machine, with one newline") {
 TEST_CASE("work for one process is done there and nowhere else") {
   const State state;
   const int n = state.num_processes();
-  std::vector<int> done(3);
+  std::vector<int> done(5);
   state.on_main_process([&] { ++done[0]; });
   state.on_local_main_process([&] { ++done[1]; });
   state.on_process(n - 1, [&] { ++done[2]; });
-  CHECK(done == std::vector<int>{state.is_main_process(), state.is_local_main_process(), state.is_last_process()});
+  state.on_last_process([&] { ++done[3]; });
+  state.on_local_process(n - 1, [&] { ++done[4]; });
+  const bool last = state.is_last_process();
+  CHECK(done == std::vector<int>{state.is_main_process(), state.is_local_main_process(), last, last, last});
+}
+
+TEST_CASE("work for one process gives its result there and nothing elsewhere") {
+  const State state;
+  const auto result = state.on_last_process([] { return std::make_unique<int>(7); });
+  CHECK(result.has_value() == state.is_last_process());
+  if (result) CHECK(**result == 7);
+  CHECK_THROWS_WITH(state.on_process(state.process_index(), [] { throw std::runtime_error("no disk"); }),
+                    ContainsSubstring("no disk"));
 }
 
 TEST_CASE("the main process is first, and every process has its own result") {

@@ -1,5 +1,4 @@
-#include "grad_scaler_case.hpp"
-
+// The scale of the loss over patterns of overflow, step by step.
 #include <torch/nn/module.h>
 #include <torch/optim/sgd.h>
 
@@ -7,12 +6,12 @@
 
 #include <hortator/hortator.hpp>
 #include <limits>
-#include <sstream>
+
+#include "base/text.hpp"
+#include "replay.hpp"
 
 namespace hortator::golden {
 namespace {
-
-using nlohmann::json;
 
 struct Weights : torch::nn::Module {
   Weights() { w = register_parameter("w", at::ones({3})); }
@@ -37,9 +36,7 @@ void spoil(const at::Tensor& gradient, int how) {
   if (how == 2) gradient[1] = std::numeric_limits<float>::quiet_NaN();
 }
 
-}  // namespace
-
-std::string difference_in_grad_scaler(const json& one) {
+Outcome judge(const json& one, const json&) {
   Accelerator accelerator({.mixed_precision = Precision::fp16, .grad_scaler = options_of(one), .cpu = true});
   auto net = std::make_shared<Weights>();
   torch::optim::SGD sgd(net->parameters(), 0.1);
@@ -60,12 +57,19 @@ std::string difference_in_grad_scaler(const json& one) {
         skipped == (expected.at(2).get<int>() != 0)) {
       continue;
     }
-    std::ostringstream text;
-    text << "step " << i << ": scale " << scale << ", tracker " << tracker << ", skipped " << skipped << "; expected "
-         << expected;
-    return text.str();
+    return differs(text::concat("step ", i, ": scale ", scale, ", tracker ", tracker, ", skipped ", skipped,
+                                "; the reference has ", expected.dump()));
   }
-  return "";
+  return equal();
+}
+
+}  // namespace
+
+Format grad_scaler() {
+  return {.name = "grad_scaler",
+          .recognises = [](const json& file) { return file.at("cases").front().contains("growth_interval"); },
+          .world = [](const json&) { return 1; },
+          .judge = judge};
 }
 
 }  // namespace hortator::golden

@@ -1,0 +1,62 @@
+// Own objects in checkpoints, early stopping that all ranks agree on, work that only one rank does, plain collectives.
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+
+#include <fstream>
+#include <hortator/hortator.hpp>
+#include <iostream>
+
+namespace {
+
+struct MovingAverage {  // anything with these two is checkpointed with the rest
+  double value = 1;
+  void save(hortator::StateWriter& out) const { out.put("value", value); }
+  void load(const hortator::StateReader& in) { value = in.get<double>("value"); }
+};
+
+/// Writes the numbers once; whoever comes later reads them.
+std::vector<double> prepare_once(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) {
+    std::ofstream out(file);
+    for (int i = 0; i < 64; ++i) out << i / 64.0 << '\n';
+  }
+  std::vector<double> numbers;
+  std::ifstream in(file);
+  for (double number = 0; in >> number;) numbers.push_back(number);
+  return numbers;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return hortator::run(argc, argv, [] {
+    hortator::Accelerator accelerator({.project = {.dir = "runs/control"}});
+    MovingAverage average;
+    accelerator.register_for_checkpointing("average", average);
+
+    auto numbers = accelerator.main_process_first([] { return prepare_once("numbers.txt"); });  // the others wait
+    const auto x = torch::tensor(numbers).to(torch::kFloat).unsqueeze(1);
+
+    torch::nn::Linear net(1, 1);
+    torch::optim::SGD sgd(net->parameters(), 0.5);
+    auto [model, optimizer] = accelerator.prepare(net, sgd);
+    if (accelerator.has_checkpoint()) accelerator.load_state();
+
+    int step = 0;
+    for (; step < 1000; ++step) {
+      const auto loss = torch::mse_loss(model(x), 3 * x + 1);
+      accelerator.backward(loss);
+      optimizer.step();
+      optimizer.zero_grad();
+      average.value =
+          0.9 * average.value + 0.1 * accelerator.reduce(loss.detach(), hortator::Reduce::mean).item<double>();
+      if (average.value < 1e-3) accelerator.set_trigger();  // one rank may ask,
+      if (accelerator.check_trigger()) break;               // all stop at the same step
+    }
+
+    auto sizes = accelerator.gather(torch::tensor({static_cast<std::int64_t>(numbers.size())}));
+    accelerator.on_main_process([&] { std::cout << "stopped at step " << step << ", sizes " << sizes << '\n'; });
+    accelerator.wait_for_everyone();
+    accelerator.save_state();
+  });
+}

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <exception>
+#include <hortator/error.hpp>
+#include <string_view>
+
+namespace hortator::comm {
+
+/// Another rank has left a collective in the middle.
+class Abandoned : public Error {
+ public:
+  using Error::Error;
+
+  Abandoned& on_rank(int rank) noexcept {  // so that what is thrown keeps its type
+    Error::on_rank(rank);
+    return *this;
+  }
+};
+
+/// Is it that, or did somebody pass on its words?
+inline bool is_abandoned(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Abandoned&) {
+    return true;
+  } catch (const std::exception& error) {
+    return std::string_view(error.what()).find(" has left a collective: ") != std::string_view::npos;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace hortator::comm

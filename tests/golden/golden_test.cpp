@@ -1,0 +1,118 @@
+// The public files, each by as many ranks as its cases need.
+#include "replay.hpp"
+#include "runtime/launcher.hpp"
+#include "support/catch.hpp"
+
+#include <mpi.h>
+
+using namespace hortator;
+using golden::json;
+
+namespace {
+
+int ranks() {
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+golden::Verdict replayed(const std::string& name) {
+  const auto file = golden::read_file(std::string(GOLDEN_DIR "/") + name + ".json");
+  const auto& format = golden::format_of(file);
+  CHECK(format.name == name);
+  auto verdict = golden::replay(format, file, ranks());
+  if (ranks() == 1) verdict += golden::replay(format, file, 0);
+  for (const auto& failure : verdict.failures) UNSCOPED_INFO(failure);
+  CHECK(verdict.failures.empty());
+  return verdict;
+}
+
+// The format's judges must be able to find a difference.
+int failures_of(const std::string& name, std::size_t index, const std::string& field, const json& wrong) {
+  auto file = golden::read_file(std::string(GOLDEN_DIR "/") + name + ".json");
+  const auto& format = golden::format_of(file);
+  auto one = file["cases"][index];
+  one[json::json_pointer(field)] = wrong;
+  file["cases"] = {one};
+  return golden::replay(format, file, format.world(one)).failed();
+}
+
+}  // namespace
+
+TEST_CASE("collectives") {
+  const auto verdict = replayed("collectives");
+  CHECK(verdict.passed == std::map<int, int>{{1, 0}, {2, 38}, {3, 36}, {4, 38}}.at(ranks()));
+  // Rank 1 reads what the file says of all.
+  if (ranks() != 2) return;
+  CHECK(failures_of("collectives", 1, "/out/1/0", -13) == 1);
+  CHECK(failures_of("collectives", 1, "/out_dtype", "float64") == 1);
+  CHECK(failures_of("collectives", 1, "/out_shape", {7}) == 1);
+}
+
+TEST_CASE("batch_sampler_shard") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("batch_sampler_shard");
+  CHECK(verdict.passed == 2768);
+  CHECK(verdict.rules == std::map<std::string, int>{{"length_is_what_is_handed_out", 90}});
+  CHECK(failures_of("batch_sampler_shard", 1, "/ranks/0", {{5}}) == 1);
+}
+
+TEST_CASE("seedable_sampler") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("seedable_sampler");
+  CHECK(verdict.passed == 46);
+  CHECK(verdict.rules == std::map<std::string, int>{{"an_epoch_has_each_sample_once", 2}});
+  CHECK(failures_of("seedable_sampler", 0, "/order", {1}) == 1);
+}
+
+TEST_CASE("environment") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("environment");
+  CHECK(verdict.passed == 28);
+  CHECK(verdict.rules == std::map<std::string, int>{{"one_launcher_says_all", 2}});
+  CHECK(failures_of("environment", 1, "/rank", 4) == 1);
+  CHECK(failures_of("environment", 10, "/out", 0) == 1);
+}
+
+TEST_CASE("find_batch_size") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("find_batch_size");
+  CHECK(verdict.passed == 11);
+  CHECK(verdict.rules.empty());
+  CHECK(failures_of("find_batch_size", 0, "/tried/1", 114) == 1);
+  CHECK(failures_of("find_batch_size", 7, "/retry", false) == 1);
+}
+
+TEST_CASE("accumulate") {
+  const auto verdict = replayed("accumulate");
+  CHECK(verdict.passed == std::map<int, int>{{1, 256}, {2, 266}, {3, 250}, {4, 267}}.at(ranks()));
+  CHECK(verdict.rules.empty());
+  if (ranks() > 1) return;
+  CHECK(failures_of("accumulate", 0, "/opt_steps/1", 3) == 1);
+  CHECK(failures_of("accumulate", 0, "/sched_last_epoch/3", 3) == 1);
+}
+
+TEST_CASE("training_trace") {
+  const auto verdict = replayed("training_trace");
+  CHECK(verdict.passed > 30);
+  if (ranks() > 1) return;
+  CHECK(failures_of("training_trace", 0, "/losses/0/1", 0.5) == 1);
+  CHECK(failures_of("training_trace", 0, "/params/0/0", 0.5) == 1);
+}
+
+TEST_CASE("grad_scaler") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("grad_scaler");
+  CHECK(verdict.passed > 100);
+  CHECK(verdict.rules.empty());
+  CHECK(failures_of("grad_scaler", 0, "/seq/3/1", 5) == 1);
+}
+
+TEST_CASE("files of no known format are refused, and what is known is listed") {
+  CHECK_THROWS_WITH(golden::read_file("nowhere.json"), ContainsSubstring("there is no file nowhere.json"));
+  CHECK_THROWS_WITH(golden::read_file(GOLDEN_DIR "/replay.hpp"), ContainsSubstring("is not JSON"));
+  CHECK_THROWS_WITH(golden::format_of(json::array()), ContainsSubstring("no list of cases"));
+  CHECK_THROWS_WITH(golden::format_of({{"cases", json::array()}}), ContainsSubstring("no list of cases"));
+  CHECK_THROWS_WITH(golden::format_of({{"cases", {{{"id", 1}, {"kind", "other"}}}}}),
+                    ContainsSubstring("collectives") && ContainsSubstring(R"("kind":"other")"));
+}

@@ -1,0 +1,130 @@
+#include "replay.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <hortator/error.hpp>
+#include <numeric>
+#include <optional>
+
+#include "base/text.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator::golden {
+namespace {
+
+std::string shortened(const json& value) {
+  constexpr std::size_t most = 160;
+  auto words = value.dump();
+  if (words.size() > most) words = words.substr(0, most) + "...";
+  return words;
+}
+
+Outcome judge(const Format& format, const json& one, const json& file) {
+  try {
+    return format.judge(one, file);
+  } catch (const std::exception& error) {
+    return differs(text::concat("threw: ", error.what()));
+  }
+}
+
+// The lowest rank that found a difference speaks for all; rules hold where they hold on any rank.
+Outcome agree(const mpi::Communicator& comm, const Outcome& mine) {
+  const auto differences = mpi::all_gather(comm, std::string_view(mine.difference));
+  const auto rules = mpi::all_gather(comm, std::string_view(mine.rule));
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    const auto& difference = differences[static_cast<std::size_t>(rank)];
+    if (!difference.empty()) return differs(text::concat("rank ", rank, ": ", difference));
+  }
+  const auto ruled = std::find_if(rules.begin(), rules.end(), [](const auto& rule) { return !rule.empty(); });
+  return ruled == rules.end() ? equal() : on_purpose(*ruled);
+}
+
+void count(Verdict& verdict, const json& one, const Outcome& outcome) {
+  if (!outcome.difference.empty()) {
+    verdict.failures.push_back(text::concat("case ", one.at("id"), ": ", outcome.difference));
+    return;
+  }
+  ++verdict.passed;
+  if (!outcome.rule.empty()) ++verdict.rules[outcome.rule];
+}
+
+}  // namespace
+
+Outcome compare(std::string_view name, const json& ours, const json& theirs) {
+  if (ours == theirs) return equal();
+  return differs(text::concat(name, " is ", shortened(ours), ", the reference has ", shortened(theirs)));
+}
+
+const std::vector<Format>& formats() {
+  static const std::vector<Format> all = {accumulate(),       batch_sampler_shard(), collectives(),
+                                          environment(),      find_batch_size(),     grad_scaler(),
+                                          seedable_sampler(), training_trace()};
+  return all;
+}
+
+const Format& format_of(const json& file) {
+  if (!file.is_object() || !file.contains("cases") || !file["cases"].is_array() || file["cases"].empty()) {
+    throw UsageError({.what = "the file has no list of cases",
+                      .why = "a golden file is an object with the field \"cases\", a list of objects"});
+  }
+  const Format* found = nullptr;
+  std::vector<std::string> known;
+  for (const auto& format : formats()) {
+    known.push_back(format.name);
+    if (!format.recognises(file)) continue;
+    if (found != nullptr)
+      throw Error({.what = text::concat("the file is of two formats: ", found->name, " and ", format.name)});
+    found = &format;
+  }
+  if (found != nullptr) return *found;
+  throw UsageError({.what = "the file's cases are of no format that can be replayed",
+                    .why = text::concat("known are ", text::join(known)),
+                    .hint = text::concat("its first case is ", shortened(file["cases"][0]))});
+}
+
+int Verdict::on_purpose() const {
+  return std::accumulate(rules.begin(), rules.end(), 0, [](int sum, const auto& rule) { return sum + rule.second; });
+}
+
+Verdict& Verdict::operator+=(const Verdict& other) {
+  passed += other.passed;
+  for (const auto& [rule, cases] : other.rules) rules[rule] += cases;
+  failures.insert(failures.end(), other.failures.begin(), other.failures.end());
+  return *this;
+}
+
+void to_json(json& out, const Verdict& verdict) {
+  out = {{"passed", verdict.passed}, {"rules", verdict.rules}, {"failures", verdict.failures}};
+}
+
+void from_json(const json& in, Verdict& verdict) {
+  verdict.passed = in.at("passed");
+  verdict.rules = in.at("rules").get<std::map<std::string, int>>();
+  verdict.failures = in.at("failures").get<std::vector<std::string>>();
+}
+
+json read_file(const std::string& path) {
+  std::ifstream file(path);
+  if (!file.good()) throw UsageError({.what = text::concat("there is no file ", path, " that can be read")});
+  try {
+    return json::parse(file);
+  } catch (const json::exception& error) {
+    throw UsageError({.what = path + " is not JSON", .why = error.what()});
+  }
+}
+
+bool is_for(const Format& format, const json& one, int ranks) { return format.world(one) == ranks; }
+
+Verdict replay(const Format& format, const json& file, int ranks) {
+  Verdict verdict;
+  std::optional<mpi::Communicator> world;
+  if (ranks > 0) world.emplace(mpi::Communicator::world());
+  for (const auto& one : file.at("cases")) {
+    if (!is_for(format, one, ranks)) continue;
+    const auto mine = judge(format, one, file);
+    count(verdict, one, world ? agree(*world, mine) : mine);
+  }
+  return verdict;
+}
+
+}  // namespace hortator::golden

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The cases measured on the reference, run against the library: by the Catch2 tests of this folder over the public
+/// files, and by golden_replay over any file of these formats.
+namespace hortator::golden {
+
+using nlohmann::json;
+
+/// What became of one case on this rank.
+struct Outcome {
+  std::string difference = {};  ///< the first one; empty: there is none
+  /// Of a case that differs from the reference on purpose, and behaves as this rule says: the rule's name.
+  std::string rule = {};
+};
+
+inline Outcome equal() { return {}; }
+inline Outcome differs(std::string difference) { return {.difference = std::move(difference)}; }
+inline Outcome on_purpose(std::string rule) { return {.rule = std::move(rule)}; }
+/// Of two values that must be equal: what `name` is here and in the case.
+Outcome compare(std::string_view name, const json& ours, const json& theirs);
+
+/// One format: which files have it, and how one of its cases is judged.
+struct Format {
+  std::string name;
+  /// By what its cases look like; names of files do not count.
+  std::function<bool(const json& file)> recognises;
+  /// How many ranks a case needs; 0: none of its own, it is judged without MPI.
+  std::function<int(const json& one)> world;
+  /// `file` is what surrounds the case. With ranks: @collective over all of them. What it throws is a difference.
+  std::function<Outcome(const json& one, const json& file)> judge;
+};
+
+/// Each in a file of its own: replay_<name>.cpp.
+Format accumulate();
+Format batch_sampler_shard();
+Format collectives();
+Format environment();
+Format find_batch_size();
+Format grad_scaler();
+Format seedable_sampler();
+Format training_trace();
+
+/// All that there are.
+const std::vector<Format>& formats();
+/// Throws, listing what is known, when no format or several have such cases.
+const Format& format_of(const json& file);
+
+/// What became of a number of cases.
+struct Verdict {
+  int passed = 0;  ///< those on purpose among them
+  std::map<std::string, int> rules = {};
+  std::vector<std::string> failures = {};  ///< "case 7: ..."
+
+  int failed() const { return static_cast<int>(failures.size()); }
+  int on_purpose() const;
+  Verdict& operator+=(const Verdict& other);
+};
+
+void to_json(json& out, const Verdict& verdict);
+void from_json(const json& in, Verdict& verdict);
+
+/// The file's content. Throws an error that says what is wrong with it.
+json read_file(const std::string& path);
+
+/// Whether a case of this format can be judged by `ranks` ranks; by 0: without MPI.
+bool is_for(const Format& format, const json& one, int ranks);
+
+/// Judges all cases that are for so many ranks, which are those of MPI's world. @collective unless `ranks` is 0
+Verdict replay(const Format& format, const json& file, int ranks);
+
+}  // namespace hortator::golden

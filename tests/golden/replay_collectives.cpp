@@ -1,0 +1,154 @@
+// Collectives on tensors, on structures of them, and on objects.
+#include <algorithm>
+#include <hortator/accelerator.hpp>
+
+#include "base/text.hpp"
+#include "replay.hpp"
+#include "tensors.hpp"
+
+namespace hortator::golden {
+namespace {
+
+using Tree = std::map<std::string, std::vector<at::Tensor>>;
+
+bool recognises(const json& file) {
+  const auto& one = file.at("cases").front();
+  return one.contains("op") && one.contains("world") && one.contains("in");
+}
+
+double tolerance_of(const json& one) { return one.at("dtype") == "float64" ? 1e-10 : 1e-5; }
+
+// Lists whose rows differ in size are lists of tensors; all others are tensors.
+bool is_list_of_tensors(const json& value) {
+  if (!value.is_array()) return false;
+  const auto depth_and_size = [](const json& row) { return row.is_array() ? row.size() + 1 : 0; };
+  const auto ragged = [&](const json& rows) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const json& row) { return depth_and_size(row) != depth_and_size(rows.front()); });
+  };
+  if (ragged(value)) return true;
+  return std::any_of(value.begin(), value.end(), [&](const json& row) {
+    return row.is_array() && (ragged(row) || row.front().is_array() != value.front().front().is_array());
+  });
+}
+
+Tree to_tree(const json& value) {
+  Tree tree;
+  for (const auto& [key, part] : value.items()) {
+    if (!is_list_of_tensors(part)) {
+      tree[key] = {to_tensor(part, at::kFloat)};
+      continue;
+    }
+    for (const auto& tensor : part) tree[key].push_back(to_tensor(tensor, at::kFloat));
+  }
+  return tree;
+}
+
+Outcome compare_tree(const Tree& ours, const json& theirs) {
+  if (ours.size() != theirs.size()) return differs("the trees have different keys");
+  for (const auto& [key, tensors] : ours) {
+    if (!theirs.contains(key)) return differs(text::concat("the reference has no ", key));
+    auto lists = json::array();
+    for (const auto& tensor : tensors) lists.push_back(to_lists(tensor));
+    const auto found = difference(tensors.size() == 1 ? lists[0] : lists, theirs.at(key), 1e-5);
+    if (!found.empty()) return differs(text::concat("['", key, "']: ", found));
+  }
+  return equal();
+}
+
+Outcome compare_tensor(const at::Tensor& ours, const json& one, std::size_t rank) {
+  const auto found = difference(to_lists(ours), one.at("out").at(rank), tolerance_of(one));
+  if (!found.empty()) return differs(found);
+  if (one.contains("out_dtype") && one.at("out_dtype") != name_of(ours.scalar_type()))
+    return differs(text::concat("the type is ", ours.scalar_type(), " in place of ", one.at("out_dtype")));
+  return one.contains("out_shape") ? compare("the shape", ours.sizes().vec(), one.at("out_shape")) : equal();
+}
+
+// A list of no elements does not say how many there are along the other dimensions.
+at::Tensor input_of(const json& one, std::size_t rank) {
+  auto tensor = to_tensor(one.at("in").at(rank), scalar_type(one.at("dtype")));
+  if (tensor.numel() > 0 || one.at("op") != "gather" || !one.contains("out_shape")) return tensor;
+  return tensor.reshape(one.at("out_shape").get<std::vector<std::int64_t>>());
+}
+
+// utils.reduce means by default, Accelerator.reduce sums; there is one reduce here, which sums.
+Reduce operation_of(const json& args) {
+  if (args.contains("method")) return args.at("method") == "utils.reduce default" ? Reduce::mean : Reduce::sum;
+  const auto name = args.at("reduction").get<std::string>();
+  if (name == "mean") return Reduce::mean;
+  if (name == "max") return Reduce::max;
+  if (name == "sum") return Reduce::sum;
+  throw Error({.what = "no reduction " + name + " is known"});
+}
+
+template <typename Tensors>
+Tensors run(Accelerator& accelerator, const json& one, const Tensors& mine) {
+  const auto& args = one.at("args");
+  const auto op = one.at("op").get<std::string>();
+  if (op == "gather") return accelerator.gather(mine);
+  if (op == "reduce") return accelerator.reduce(mine, operation_of(args));
+  if (op == "broadcast") return accelerator.broadcast(mine, args.at("from_process").get<int>());
+  if (op == "pad_across_processes") {
+    return accelerator.pad_across_processes(
+        mine,
+        {.dim = args.at("dim"), .pad_index = args.at("pad_index"), .pad_first = args.at("pad_first").get<int>() != 0});
+  }
+  throw Error({.what = "no collective " + op + " is known"});
+}
+
+// The reference adds whole numbers up and then fails to divide them in place. In one process it does neither.
+Outcome judge_mean_of_integers(Accelerator& accelerator, const json& one, std::size_t rank) {
+  try {
+    run(accelerator, one, input_of(one, rank));
+  } catch (const UsageError& error) {
+    const bool says_why = std::string_view(error.what()).find("have no exact mean") != std::string_view::npos;
+    if (!says_why) return differs(text::concat("threw another error: ", error.what()));
+    return one.contains("error") ? equal() : on_purpose("whole_numbers_have_no_mean_in_one_process_either");
+  }
+  return differs("a mean of whole numbers was not refused");
+}
+
+// What holds other things than tensors is an error of the reference at run time, and of the compiler here.
+Outcome judge_other_leaves(const json& one) {
+  static_assert(!TensorStructure<std::map<std::string, int>>);
+  const auto words = one.at("error").dump();
+  return words.find("Unsupported types") != std::string::npos ? on_purpose("other_leaves_are_refused_when_compiled")
+                                                              : differs("the reference fails with " + words);
+}
+
+// The reference joins whatever can be gone through, texts letter by letter. Here only vectors are joined.
+Outcome judge_objects(Accelerator& accelerator, const json& one, std::size_t rank) {
+  const auto& mine = one.at("in").at(rank);
+  const auto& theirs = one.at("out").at(rank);
+  if (mine.is_array())
+    return compare("what all ranks have", accelerator.gather_object(mine.get<std::vector<json>>()), theirs);
+  const auto same = compare("what all ranks have", accelerator.gather_object(mine), one.at("in"));
+  return same.difference.empty() ? on_purpose("only_vectors_are_joined") : same;
+}
+
+bool is_mean_of_integers(const json& one) {
+  return one.at("op") == "reduce" && one.at("dtype") != "tree" && !at::isFloatingType(scalar_type(one.at("dtype"))) &&
+         operation_of(one.at("args")) == Reduce::mean;
+}
+
+Outcome judge(const json& one, const json&) {
+  Accelerator accelerator;
+  const auto rank = static_cast<std::size_t>(accelerator.process_index());
+  if (is_mean_of_integers(one)) return judge_mean_of_integers(accelerator, one, rank);
+  if (one.contains("error")) return judge_other_leaves(one);
+  if (one.at("op") == "gather_object") return judge_objects(accelerator, one, rank);
+  if (one.at("dtype") == "tree")
+    return compare_tree(run(accelerator, one, to_tree(one.at("in").at(rank))), one.at("out").at(rank));
+  return compare_tensor(run(accelerator, one, input_of(one, rank)), one, rank);
+}
+
+}  // namespace
+
+Format collectives() {
+  return {.name = "collectives",
+          .recognises = recognises,
+          .world = [](const json& one) { return one.at("world").get<int>(); },
+          .judge = judge};
+}
+
+}  // namespace hortator::golden

@@ -1,0 +1,94 @@
+// What the environment says: who a process is among others, words for yes and no, where a configuration lies.
+#include <array>
+
+#include "base/text.hpp"
+#include "launch/config_path.hpp"
+#include "replay.hpp"
+#include "runtime/launcher.hpp"
+
+namespace hortator::golden {
+namespace {
+
+using Table = std::map<std::string, std::string>;
+
+bool recognises(const json& file) {
+  const auto kind = file.at("cases").front().value("kind", "");
+  return kind == "rank_info" || kind == "str_to_bool" || kind == "config_path";
+}
+
+std::optional<std::string> find(const Table& table, const std::string& name) {
+  const auto found = table.find(name);
+  return found == table.end() ? std::nullopt : std::optional(found->second);
+}
+
+json numbers_of(const runtime::LauncherFacts& facts) {
+  return {facts.rank.value_or(0), facts.size.value_or(1), facts.local_rank.value_or(0), facts.local_size.value_or(1)};
+}
+
+// What one launcher by itself says, in the order of numbers_of.
+json numbers_by(const std::array<const char*, 4>& names, const runtime::Variables& variables) {
+  constexpr std::array<int, 4> defaults = {0, 1, 0, 1};
+  auto numbers = json::array();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    numbers.push_back(runtime::number(variables, names[i]).value_or(defaults[i]));
+  return numbers;
+}
+
+// The reference takes each number from whoever has it first, and knows nothing of Slurm. Here one launcher says all of
+// them, so that a rank and a size always belong together; those that start MPI's ranks come first.
+Outcome judge_other_facts(const json& ours, const json& theirs, const runtime::Variables& variables) {
+  constexpr std::array<std::array<const char*, 4>, 5> launchers = {
+      {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+       {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
+       {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+       {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "-"},
+       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"}}};
+  int speak = 0;
+  const std::array<const char*, 4>* first = nullptr;
+  for (const auto& names : launchers) {
+    const bool has_both = runtime::number(variables, names[0]) && runtime::number(variables, names[1]);
+    speak += runtime::number(variables, names[0]) || runtime::number(variables, names[1]) ? 1 : 0;
+    if (has_both && first == nullptr) first = &names;
+  }
+  const auto expected = first == nullptr ? json{0, 1, 0, 1} : numbers_by(*first, variables);
+  if (ours != expected) return compare("rank, size, local rank and local size", ours, expected);
+  if (first != nullptr && (*first)[0] == launchers[3][0]) return on_purpose("slurm_is_read");
+  if (first == nullptr && speak > 0) return on_purpose("a_rank_or_a_size_alone_is_no_fact");
+  return speak > 1 ? on_purpose("one_launcher_says_all")
+                   : compare("rank, size, local rank and local size", ours, theirs);
+}
+
+Outcome judge_rank_info(const json& one) {
+  const auto table = one.at("env").get<Table>();
+  const auto variables = [&](const char* name) { return find(table, name); };
+  const auto ours = numbers_of(runtime::read_launcher(variables));
+  const json theirs = {one.at("rank"), one.at("world_size"), one.at("local_rank"), one.at("local_world_size")};
+  return ours == theirs ? equal() : judge_other_facts(ours, theirs, variables);
+}
+
+Outcome judge_bool(const json& one) {
+  const auto ours = text::parse_bool(one.at("value").get<std::string>());
+  if (one.contains("error")) return ours ? differs("was taken for a word") : equal();
+  return ours ? compare("the meaning", *ours ? 1 : 0, one.at("out")) : differs("was not understood");
+}
+
+Outcome judge_config_path(const json& one) {
+  const auto table = one.at("env").get<Table>();
+  const auto path = launch::accelerate_config_path(
+      {.home = one.at("home"), .hf_home = find(table, "HF_HOME"), .xdg_cache_home = find(table, "XDG_CACHE_HOME")});
+  return compare("the path", path.string(), one.at("path"));
+}
+
+Outcome judge(const json& one, const json&) {
+  const auto kind = one.at("kind").get<std::string>();
+  if (kind == "rank_info") return judge_rank_info(one);
+  return kind == "str_to_bool" ? judge_bool(one) : judge_config_path(one);
+}
+
+}  // namespace
+
+Format environment() {
+  return {.name = "environment", .recognises = recognises, .world = [](const json&) { return 0; }, .judge = judge};
+}
+
+}  // namespace hortator::golden
