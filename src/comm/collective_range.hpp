@@ -2,7 +2,9 @@
 
 #include <ATen/record_function.h>
 
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/activity.hpp"
 #include "base/text.hpp"
@@ -15,16 +17,16 @@ namespace hortator::comm {
 /// it costs a look at this thread's callbacks, and no text is made.
 class CollectiveRange {
  public:
-  CollectiveRange(const activity::Operation& operation, std::string_view backend, std::string_view part = "")
-      : range_(at::RecordScope::USER_SCOPE) {
-    if (!range_.isActive() || !operation) return;
+  CollectiveRange(const activity::Operation& operation, std::string_view backend, std::string_view part = "") {
+    auto callbacks = at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE);
+    if (!callbacks || !operation) return;
     const auto words = text::concat("hortator::", operation.name.text(), part, " (", backend, ", ",
                                     units::bytes(operation.bytes), ")");
-    range_.before(std::string_view(words));
+    range_.emplace(*std::move(callbacks)).before(std::string_view(words));
   }
 
  private:
-  at::RecordFunction range_;
+  std::optional<at::RecordFunction> range_;
 };
 
 }  // namespace hortator::comm
