@@ -104,7 +104,8 @@ void Accelerator::attach(const ScheduleBase& schedule) {
                                .split_batches = options().data.split_batches,
                                .world = options().reproducible ? options().virtual_shards : num_processes()}),
        .gradients_synchronised = [training = training_.get()] { return training->sync_gradients(); },
-       .optimizer_was_skipped = [] { return false; },
+       .optimizer_was_skipped = [training = training_.get(),
+                                 &optimizer = core.optimizer()] { return training->was_skipped(optimizer); },
        .agree_on_metric = [&host = training_->host()](double metric) { return train::agree_on_metric(host, metric); }});
   training_->schedules.push_back(schedule);
   if (training_->announced && is_main_process()) log::info("schedule: ", core.effect());

@@ -3,6 +3,8 @@
 #include <ATen/Context.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include <algorithm>
+
 #include "comm/make_communicator.hpp"
 #include "mpi/collectives.hpp"
 #include "track/progress_bar.hpp"
@@ -56,6 +58,13 @@ void Training::backward(const at::Tensor& loss) {
 bool Training::sync_gradients() const {
   const auto* loader = active_loader();
   return accumulation.sync_gradients() && (loader == nullptr || loader->ends_step());
+}
+
+bool Training::was_skipped(const torch::optim::Optimizer& optimizer) const {
+  const auto skipped = [](const auto& one) { return one->step_was_skipped(); };
+  const auto is_it = [&](const auto& one) { return one->wraps(optimizer); };
+  const auto watched = std::find_if(optimizers.begin(), optimizers.end(), is_it);
+  return watched == optimizers.end() ? std::any_of(optimizers.begin(), optimizers.end(), skipped) : skipped(*watched);
 }
 
 bool Training::is_partial() const { return reproducing && !sync_gradients(); }

@@ -51,6 +51,8 @@ class Training {
   void backward(const at::Tensor& loss);
   /// Whether the batch in the loop's body is the last before an update.
   bool sync_gradients() const;
+  /// Whether its last step was; where it was not prepared, whether any was.
+  bool was_skipped(const torch::optim::Optimizer& optimizer) const;
   /// Gradients are those of one shard of several: not to be clipped or unscaled yet.
   bool is_partial() const;
   /// What normalisation layers share, over a communicator of their own. @collective the first time
