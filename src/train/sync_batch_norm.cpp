@@ -162,9 +162,12 @@ void update_running(const detail::NormState& state, const Moments& moments, doub
   state.running_var.lerp_(unbiased.to(state.running_var.scalar_type()), share);
 }
 
+// Copies take the place of statistics that must not change a second time: the same tensors are saved for backward.
 at::Tensor plain(const at::Tensor& input, const detail::NormState& state, double share) {
+  const bool is_second = state.is_training && state.options.track_running_stats() && is_recomputing();
+  const auto statistic = [&](const at::Tensor& own) { return is_second ? own.clone() : own; };
   return torch::nn::functional::detail::batch_norm(
-      input, state.running_mean, state.running_var, state.weight, state.bias,
+      input, statistic(state.running_mean), statistic(state.running_var), state.weight, state.bias,
       state.is_training || !state.options.track_running_stats(), share, state.options.eps());
 }
 
