@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <chrono>
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <hortator/accumulation.hpp>
 #include <hortator/autocast.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
@@ -15,6 +17,7 @@
 #include <hortator/model.hpp>
 #include <hortator/optimizer.hpp>
 #include <hortator/precision.hpp>
+#include <hortator/profile.hpp>
 #include <hortator/progress.hpp>
 #include <hortator/schedule.hpp>
 #include <hortator/state.hpp>
@@ -53,17 +56,39 @@ struct ProjectOptions {
 struct AcceleratorOptions {
   /// By default HORTATOR_MIXED_PRECISION, ACCELERATE_MIXED_PRECISION, or none. The same on all ranks.
   std::optional<Precision> mixed_precision = {};
+  std::int64_t gradient_accumulation_steps = 1;  ///< micro-steps between two updates: see accumulate()
+  GradientAccumulationOptions gradient_accumulation = {};
   GradScalerOptions grad_scaler = {};  ///< with Precision::fp16
   bool cpu = false;                    ///< stay on the CPU, also where there are GPUs
   bool device_placement = true;        ///< prepare() moves models, loaders move batches, to device()
   DataOptions data = {};
   DistributedDataParallelOptions ddp = {};
+  /// Bitwise the same run on any number of ranks that divides virtual_shards by a power of two: each step of all ranks
+  /// is made of that many batches of batch_size, and a loop's body is one of them, whoever runs it. Optimizers rest
+  /// until a rank has done its share; gradients are summed along one tree; random numbers belong to (seed, step,
+  /// shard); BatchNorm's statistics to the shard. One thread a rank. Gradients are ready at clip_grad_norm_ or at
+  /// step().
+  bool reproducible = false;
+  int virtual_shards = 8;
   ScheduleStep schedule_step = ScheduleStep::per_process;
+  bool step_scheduler_with_optimizer =
+      true;  ///< false: a schedule advances by one step a call, whether or not its optimizer has stepped
+  bool fused_optimizer = true;  ///< AdamW, Adam and SGD step by ATen's multi-tensor kernels: several times faster,
+                                ///< equal to torch::optim's within rounding. false: by their own step()
   ProjectOptions project = {};
   std::optional<int> communicator =
       {};  ///< ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f)
   std::optional<std::chrono::milliseconds> collective_timeout =
       {};  ///< how long a collective may last before the job is ended: see StateOptions
+};
+
+struct PrepareModelOptions {
+  std::optional<bool> device_placement = {};  ///< in place of AcceleratorOptions::device_placement
+  bool evaluation_mode = false;  ///< it will not learn: its gradients and buffers are never sent to other ranks
+};
+
+struct PrepareDataLoaderOptions {
+  std::optional<bool> device_placement = {};  ///< in place of AcceleratorOptions::device_placement
 };
 
 struct ClipOptions {
@@ -100,9 +125,42 @@ class HORTATOR_API Accelerator : public State {
   /// @collective
   template <typename... Objects>
   auto prepare(Objects&&... objects);
+  /// One of them, with options of its own. @collective
+  template <typename M>
+  requires Module<std::remove_cvref_t<M>>
+  auto prepare_model(M&& module, const PrepareModelOptions& chosen = {});
+  template <std::derived_from<LoaderBase> Loader>
+  Loader prepare_data_loader(Loader loader, const PrepareDataLoaderOptions& chosen = {});
 
-  /// The backward pass; afterwards every gradient is the mean over all ranks. @collective
+  /// The backward pass of loss / gradient_accumulation_steps; afterwards every gradient is the mean over all ranks,
+  /// unless this micro-step leaves gradients where they are. @collective
   void backward(const at::Tensor& loss);
+  /// For a loss that is a sum over `count` parts (tokens, samples): the gradient is that of the sum over all
+  /// micro-steps of the group and all ranks, divided by all their counts together, however unequal they are. `count`
+  /// may be a number on the device. With a count of 0 everywhere gradients are zero. @collective
+  void backward(const at::Tensor& loss_sum, const at::Tensor& count);
+  void backward(const at::Tensor& loss_sum, double count);
+
+  /// Gradient accumulation: `auto micro_step = accelerator.accumulate(model);` first in the loop's body. Gradients of
+  /// these models stay on their rank and add up, until the last of gradient_accumulation_steps micro-steps, or the
+  /// loader's last batch, averages them. Prepared optimizers and schedules rest in between.
+  template <std::derived_from<ModelBase>... Models>
+  [[nodiscard]] MicroStep accumulate(const Models&... models) {
+    if (begin_micro_step()) return MicroStep({});
+    return MicroStep(NoSync(std::vector<ModelBase>{models...}));
+  }
+  /// Whether this micro-step averages gradients, and optimizers step. Also outside of accumulate: true at first.
+  bool sync_gradients() const;
+  void set_sync_gradients(bool sync);
+  std::int64_t gradient_accumulation_steps() const;
+  void set_gradient_accumulation_steps(std::int64_t steps);  ///< also within a group
+  /// `auto sync = accelerator.trigger_sync_in_backward(model);`: as long as it lives, backward averages also under
+  /// no_sync, for a backward that comes after forwards under no_sync.
+  template <std::derived_from<ModelBase>... Models>
+  requires(sizeof...(Models) > 0) [[nodiscard]] SyncInBackward trigger_sync_in_backward(const Models&... models) const {
+    return SyncInBackward(std::vector<ModelBase>{models...});
+  }
+
   /// `auto local = accelerator.no_sync(model);`: as long as `local` lives, backward leaves the gradients of these
   /// models on their rank, where they add up; the first backward after it averages the sum. With a parameter that two
   /// models share, the one that was prepared first decides.
@@ -139,6 +197,12 @@ class HORTATOR_API Accelerator : public State {
   /// Whether some prepared optimizer's last step was skipped because gradients had overflowed.
   bool optimizer_step_was_skipped() const;
 
+  /// All ranks go on with rank 0's random numbers, of the CPU and of device(), or of `generators`. Otherwise each rank
+  /// draws its own (dropout) as set_seed has left it; the order of data needs none of this. @collective
+  void synchronize_rng_states(const std::vector<at::Generator>& generators = {});
+  /// `auto profile = accelerator.profile({.output_trace_dir = "trace"});`: as long as `profile` lives, this thread's
+  /// operators, their backward and collectives are recorded; then each rank writes a Chrome trace.
+  [[nodiscard]] Profile profile(const ProfileOptions& options = {});
   /// What keeping the ranks' models together has cost this rank so far, over all prepared models.
   GradientTimes gradient_times() const;
 
@@ -195,13 +259,16 @@ class HORTATOR_API Accelerator : public State {
 
   const std::filesystem::path& project_dir() const;
 
+  accelerator::Training& training() const { return *training_; }
+
  private:
   template <typename T>
   auto prepare_one(T&& object);
-  std::shared_ptr<train::ModelCore> make_model(torch::nn::Module& module);
+  bool begin_micro_step();
+  std::shared_ptr<train::ModelCore> make_model(torch::nn::Module& module, const PrepareModelOptions& chosen);
   std::shared_ptr<train::OptimizerCore> make_optimizer(torch::optim::Optimizer& optimizer);
-  void attach(const LoaderBase& loader);
-  void attach(const Schedule& schedule);
+  void attach(const LoaderBase& loader, const PrepareDataLoaderOptions& chosen);
+  void attach(const ScheduleBase& schedule);
   void announce_once();
   void unscale_only(const std::vector<Optimizer>& optimizers);
   void register_object(const std::string& name, std::function<void(StateWriter&)> save,

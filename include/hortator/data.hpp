@@ -34,16 +34,26 @@ struct LoaderOptions {
   std::optional<std::uint64_t> seed = {};  ///< of the shuffled order; by default the Accelerator's
 };
 
+/// A batch that is about to be read, in numbers that mean the same on any number of ranks.
+struct BatchTurn {
+  std::int64_t epoch = 0;
+  std::int64_t position = 0;  ///< samples of the epoch's global order before the step that it belongs to
+  std::int64_t place = 0;     ///< of the batch within that step; -1: there is none, the pass is over
+};
+
 /// What an Accelerator tells a loader about the ranks that share the data set.
 struct LoaderBinding {
   int rank = 0;
   int world = 1;
+  int parts = 1;  ///< batches of each rank in one step of all ranks
   bool split_batches = false;
   bool even_batches = true;
   c10::Device device = c10::Device(c10::kCPU);
   bool device_placement = true;
   std::uint64_t seed = 0;
   std::function<void()> check_alive = {};  ///< called when a pass begins: throws when the Accelerator is gone
+  /// Called before each batch. There is no reading ahead then: what the data set draws at random belongs to the turn.
+  std::function<void(const BatchTurn&)> before_batch = {};
 };
 
 /// The part of a loader that does not depend on the type of its batches. Copies share one state.
@@ -65,6 +75,9 @@ class HORTATOR_API LoaderBase {
       const;               ///< batches of the next pass that an earlier run has had: those before the loaded position
   bool iterating() const;  ///< between a pass's begin and its end, or the break out of it
   bool end_of_dataloader() const;  ///< already true in the loop's body at the last batch
+  bool begins_step() const;        ///< the batch in the loop's body is the first of this rank's in its step
+  bool ends_step() const;          ///< it is the last of them
+  bool in_last_step() const;       ///< no step comes after its own
   std::int64_t remainder() const;  ///< samples in the last step of all ranks that repeat none; 0 or -1: all of them
   std::int64_t position() const;   ///< samples of the epoch's global order handed out so far, to all ranks
   std::chrono::steady_clock::time_point started() const;  ///< when the latest pass began

@@ -4,6 +4,7 @@
 #include <hortator/model.hpp>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace hortator {
@@ -24,6 +25,28 @@ class HORTATOR_API NoSync {
 
  private:
   std::vector<ModelBase> models_;
+};
+
+/// As long as it lives, backward averages these models' gradients, also under no_sync or within a micro-step that would
+/// leave them on their rank.
+class HORTATOR_API SyncInBackward {
+ public:
+  [[nodiscard]] explicit SyncInBackward(std::vector<ModelBase> models);
+  ~SyncInBackward();
+  SyncInBackward(SyncInBackward&& other) noexcept = default;
+  SyncInBackward& operator=(SyncInBackward&&) = delete;
+
+ private:
+  std::vector<ModelBase> models_;
+};
+
+/// One micro-step of gradient accumulation. What it decided (Accelerator::sync_gradients) stays after it has gone.
+class HORTATOR_API MicroStep {
+ public:
+  explicit MicroStep(std::optional<NoSync> no_sync) : no_sync_(std::move(no_sync)) {}
+
+ private:
+  std::optional<NoSync> no_sync_;
 };
 
 struct JoinOptions {

@@ -7,13 +7,14 @@
 #include <hortator/export.hpp>
 #include <hortator/state_dict.hpp>
 #include <memory>
+#include <vector>
 
 namespace hortator {
 
-class Optimizer;
 namespace train {
+class CourseSchedule;
 class ScheduleCore;
-}
+}  // namespace train
 
 /// How often a prepared schedule advances at an optimizer update.
 enum class ScheduleStep {
@@ -22,39 +23,40 @@ enum class ScheduleStep {
   per_update,   ///< once
 };
 
-/// A learning rate as a function of the step: lr = (lr at construction) * factor(step). Copies share one state.
-class HORTATOR_API Schedule {
+/// What all schedules have in common. Copies share one state. The optimizer is borrowed and must outlive them.
+class HORTATOR_API ScheduleBase {
  public:
-  /// The optimizer is borrowed and must outlive the schedule. The factor of step 0 holds at once.
-  Schedule(torch::optim::Optimizer& optimizer, std::function<double(std::int64_t step)> factor);
+  double last_lr() const;      ///< of the first parameter group
+  std::int64_t steps() const;  ///< how often it has advanced; torch's last_epoch
 
-  /// Advances. Prepared: by the ScheduleStep of the Accelerator, and only when its optimizer has stepped.
-  void step();
-  double last_lr() const;  ///< of the first parameter group
-  std::int64_t steps() const;
-
+  /// Counted in steps of the schedule, so that a run on another number of ranks goes on at the same rate.
   StateDict state() const;
   void load(const StateDict& state);
 
   train::ScheduleCore& core() const { return *core_; }
 
+ protected:
+  explicit ScheduleBase(std::shared_ptr<train::ScheduleCore> core) : core_(std::move(core)) {}
+
  private:
   std::shared_ptr<train::ScheduleCore> core_;
 };
 
-struct LinearWarmup {
-  std::int64_t warmup_steps = 0;
-  std::int64_t total_steps = 0;
-};
-/// From 0 up to the full rate over warmup_steps, then down to 0 at total_steps, both in straight lines.
-HORTATOR_API Schedule linear_warmup(torch::optim::Optimizer& optimizer, const LinearWarmup& options);
+/// A learning rate as a function of the step: lr = (lr at construction) * factor(step); torch's LambdaLR. The
+/// ready-made ones are in <hortator/schedules.hpp>.
+class HORTATOR_API Schedule : public ScheduleBase {
+ public:
+  using Factor = std::function<double(std::int64_t step)>;
 
-struct CosineWarmup {
-  std::int64_t warmup_steps = 0;
-  std::int64_t total_steps = 0;
-  double floor = 0;  ///< the factor at the end
+  /// One function for all parameter groups, or one a group. The factor of step 0 holds at once.
+  Schedule(torch::optim::Optimizer& optimizer, Factor factor);
+  Schedule(torch::optim::Optimizer& optimizer, std::vector<Factor> factors);
+  explicit Schedule(std::shared_ptr<train::CourseSchedule> core);
+
+  /// Advances by one step. Prepared: by AcceleratorOptions::schedule_step, and only when gradients were synchronised
+  /// and its optimizer has stepped; a schedule that ends (one_cycle) then stays at its end. With
+  /// step_scheduler_with_optimizer = false: by one step, always.
+  void step();
 };
-/// From 0 up to the full rate over warmup_steps, then along half a cosine down to `floor` at total_steps.
-HORTATOR_API Schedule cosine_warmup(torch::optim::Optimizer& optimizer, const CosineWarmup& options);
 
 }  // namespace hortator

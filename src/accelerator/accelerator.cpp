@@ -21,14 +21,6 @@ const AcceleratorOptions& Accelerator::options() const { return training_->optio
 
 const std::filesystem::path& Accelerator::project_dir() const { return training_->project.dir(); }
 
-void Accelerator::backward(const at::Tensor& loss) {
-  training_->expect_scaled_gradients();
-  const auto scaled = training_->scaled(loss);
-  if (num_processes() == 1) return scaled.backward();
-  training_->backward_pass.run(scaled);
-  training_->synchronise_gradients();
-}
-
 JoinUnevenInputs Accelerator::join_uneven_inputs(std::vector<ModelBase> models, const JoinOptions& options) {
   return JoinUnevenInputs(*training_, std::move(models), options);
 }

@@ -18,6 +18,7 @@ Joining::Joining(Training& training, std::vector<ModelBase> models, const JoinOp
   if (training_.host().size() == 1) return;
   if (options.even_batches) override_even_batches(*options.even_batches);
   enabled_ = !options.even_batches.value_or(training_.options.data.even_batches);
+  if (enabled_) check_can_follow();
   for (std::size_t i = 0; enabled_ && i < models_.size(); ++i)
     models_[i].core().announce_by(&uneven_, static_cast<int>(i));
   if (enabled_ && training_.scaler) training_.scaler->announce_by(&uneven_);
@@ -36,6 +37,15 @@ void Joining::check_ours() const {
     throw UsageError({.what = "join_uneven_inputs got a model that another Accelerator has prepared",
                       .why = "its collectives are not among those that this Accelerator's ranks follow",
                       .hint = "prepare it with this Accelerator"});
+  }
+}
+
+void Joining::check_can_follow() const {
+  for (const auto& model : models_) {
+    if (!train::has_synchronized_norms(model.core().module())) continue;
+    throw UsageError({.what = "join_uneven_inputs got " + model.core().name() + ", which has SyncBatchNorm layers",
+                      .why = "ranks without batches cannot follow what these exchange in the middle of a pass",
+                      .hint = "leave DataOptions::even_batches on, or use BatchNorm"});
   }
 }
 

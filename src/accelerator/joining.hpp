@@ -23,6 +23,7 @@ class Joining {
 
  private:
   void check_ours() const;
+  void check_can_follow() const;
   void override_even_batches(bool even);
   /// Takes part in the others' collectives until none has batches left; true if this rank was among the last.
   bool follow_the_others();

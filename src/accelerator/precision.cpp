@@ -33,7 +33,7 @@ void Training::scale_gradients_of(train::OptimizerCore& optimizer) const {
   if (!scaler) return;
   optimizer.scale_by(*scaler);
   for (const auto& other : optimizers) {
-    if (!other->scaled()->hold_any_of(train::tensor_set(optimizer.scaled()->parameters()))) continue;
+    if (!other->scaled()->hold_any_of(train::tensor_set(optimizer.parameters()))) continue;
     throw UsageError({.what = "two optimizers with a parameter in common were prepared under mixed_precision fp16",
                       .why = "each divides its gradients by the scale of the loss",
                       .hint = "give every parameter to one optimizer, or use bf16"});
@@ -77,6 +77,7 @@ void Accelerator::unscale_gradients() { unscale_only({}); }
 
 void Accelerator::unscale_only(const std::vector<Optimizer>& optimizers) {
   const CallSite site(__builtin_return_address(0));
+  if (training_->is_partial()) return;
   training_->synchronise_gradients();
   for (const auto& optimizer : optimizers) optimizer.core().check_alive();
   for (const auto& optimizer : training_->optimizers) {
@@ -91,10 +92,11 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
   const CallSite site(__builtin_return_address(0));
   train::check_limit(max_norm, "max_norm");
   training_->synchronise_gradients();
-  training_->unscale_gradients_of(parameters);
+  if (!training_->is_partial()) training_->unscale_gradients_of(parameters);
   const at::NoGradGuard no_grad;
   const auto gradients = train::gradient_groups(parameters);
   auto norm = train::total_norm(gradients, norm_type);
+  if (training_->is_partial()) return norm;
   if (options.error_if_nonfinite) require_finite(norm, norm_type, training_->host());
   train::scale_to_norm(gradients, norm, max_norm);
   return norm;
@@ -103,6 +105,7 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
 void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value) {
   const CallSite site(__builtin_return_address(0));
   train::check_limit(clip_value, "clip_value");
+  if (training_->is_partial()) return;
   training_->synchronise_gradients();
   training_->unscale_gradients_of(parameters);
   const at::NoGradGuard no_grad;

@@ -1,10 +1,12 @@
 #include <algorithm>
 
 #include "accelerator/training.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "io/hdf5_version.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/banner.hpp"
+#include "train/metric_agreement.hpp"
 #include "train/schedule_core.hpp"
 
 namespace hortator {
@@ -24,20 +26,35 @@ std::string effective_batches(const std::vector<LoaderBase>& loaders) {
   return text::join(lines, "; ");
 }
 
+// A copy of the loader within its own state would keep it alive for ever: it is looked up by its place.
+std::function<void(const BatchTurn&)> before_batch_of(accelerator::Training& training, std::size_t loader) {
+  if (!training.reproducing) return {};
+  return [&training, session = training.session, loader](const BatchTurn& turn) {
+    session->check_alive("loader");
+    training.reproducing->before_batch(training.loaders.at(loader), turn);
+  };
+}
+
 }  // namespace
 
-std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& module) {
+std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& module,
+                                                          const PrepareModelOptions& chosen) {
   for (const auto& model : training_->models) {
     if (&model->module() == &module) return model;
   }
-  if (options().device_placement) module.to(device());
+  if (chosen.device_placement.value_or(options().device_placement)) module.to(device());
   const train::DataParallel parallel{.communicator = training_->device_communicator(),
                                      .host = training_->host(),
                                      .options = training_->options.ddp,
                                      .pass = training_->backward_pass};
   auto model = std::make_shared<train::ModelCore>(module, text::concat("model ", training_->models.size()),
-                                                  training_->session, parallel, training_->parameters());
+                                                  training_->session, parallel, training_->parameters(),
+                                                  !chosen.evaluation_mode && !options().reproducible);
   model->compute_in(training_->precision);
+  if (training_->reproducing) training_->reproducing->shards().add(*model);
+  if (train::has_synchronized_norms(module)) {
+    train::join_synchronized_norms(module, training_->shared_statistics());
+  }
   training_->models.push_back(model);
   return model;
 }
@@ -47,33 +64,50 @@ std::shared_ptr<train::OptimizerCore> Accelerator::make_optimizer(torch::optim::
     if (prepared->wraps(optimizer)) return prepared;
   }
   auto prepared = std::make_shared<train::OptimizerCore>(
-      optimizer, training_->session, [training = training_.get()] { training->synchronise_gradients(); });
+      optimizer, training_->session,
+      train::OptimizerCore::Surroundings{
+          .gradients_synchronised = [training = training_.get()] { return training->sync_gradients(); },
+          .synchronise = [training = training_.get()] { training->synchronise_gradients(); },
+          .cleared = [training =
+                          training_.get()](const auto& parameters) { training->loss_weights.forget(parameters); },
+          .kernel = options().fused_optimizer ? train::StepKernel::fused : train::StepKernel::own});
   training_->scale_gradients_of(*prepared);
   training_->optimizers.push_back(prepared);
   return prepared;
 }
 
-void Accelerator::attach(const LoaderBase& loader) {
+void Accelerator::attach(const LoaderBase& loader, const PrepareDataLoaderOptions& chosen) {
   const auto same = [&](const LoaderBase& other) { return other.shares_state_with(loader); };
   if (std::any_of(training_->loaders.begin(), training_->loaders.end(), same)) return;
   LoaderBase prepared = loader;
   prepared.bind({.rank = process_index(),
                  .world = num_processes(),
+                 .parts = training_->reproducing ? training_->reproducing->shards().shards_a_rank() : 1,
                  .split_batches = options().data.split_batches,
                  .even_batches = options().data.even_batches,
                  .device = device(),
-                 .device_placement = options().device_placement,
+                 .device_placement = chosen.device_placement.value_or(options().device_placement),
                  .seed = seed_of_data(*training_),
-                 .check_alive = [session = training_->session] { session->check_alive("loader"); }});
+                 .check_alive = [session = training_->session] { session->check_alive("loader"); },
+                 .before_batch = before_batch_of(*training_, training_->loaders.size())});
   training_->loaders.push_back(prepared);
 }
 
-// The reference's rule: a schedule counts the batches of all ranks, unless each batch is one of all ranks already.
-void Accelerator::attach(const Schedule& schedule) {
-  if (schedule.core().is_attached_to(*training_->session)) return;
-  const bool once = options().schedule_step == ScheduleStep::per_update || options().data.split_batches;
-  schedule.core().attach(training_->session, once ? 1 : num_processes());
+// Of a schedule that comes after the banner a line of its own speaks.
+void Accelerator::attach(const ScheduleBase& schedule) {
+  auto& core = schedule.core();
+  if (core.is_attached_to(*training_->session)) return;
+  core.attach(
+      {.session = training_->session,
+       .pace = train::pace_of({.rule = options().schedule_step,
+                               .with_optimizer = options().step_scheduler_with_optimizer,
+                               .split_batches = options().data.split_batches,
+                               .world = options().reproducible ? options().virtual_shards : num_processes()}),
+       .gradients_synchronised = [training = training_.get()] { return training->sync_gradients(); },
+       .optimizer_was_skipped = [] { return false; },
+       .agree_on_metric = [&host = training_->host()](double metric) { return train::agree_on_metric(host, metric); }});
   training_->schedules.push_back(schedule);
+  if (training_->announced && is_main_process()) log::info("schedule: ", core.effect());
 }
 
 // With the first prepare() and not before: only then is the effective batch size known.
@@ -86,6 +120,7 @@ void Accelerator::announce_once() {
                               text::concat(to_string(mixed_precision()), is_slow ? " (slow on a CPU)" : ""));
   }
   if (!training_->loaders.empty()) extras.lines.emplace_back("effective batch", effective_batches(training_->loaders));
+  for (const auto& schedule : training_->schedules) extras.lines.emplace_back("schedule", schedule.core().effect());
   runtime::announce(world(), extras);
 }
 

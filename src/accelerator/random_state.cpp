@@ -1,37 +1,54 @@
 #include "accelerator/random_state.hpp"
 
-#include <ATen/Context.h>
+#include <hortator/accelerator.hpp>
 
-#include <mutex>
+#include "accelerator/training.hpp"
+#include "base/call_site.hpp"
+#include "mpi/collectives.hpp"
+#include "runtime/generator_state.hpp"
 
 namespace hortator::accelerator {
-namespace {
 
-at::Tensor state_of(at::Generator generator) {
-  const std::scoped_lock lock(generator.mutex());
-  return generator.get_state();
-}
-
-void set_state_of(at::Generator generator, const at::Tensor& state) {
-  const std::scoped_lock lock(generator.mutex());
-  generator.set_state(state);
-}
-
-}  // namespace
+using runtime::default_generator;
+using runtime::generator_state;
+using runtime::set_generator_state;
 
 StateDict random_state(c10::Device device) {
   StateDict state;
-  state.put("cpu", state_of(at::globalContext().defaultGenerator(at::kCPU)));
-  if (!device.is_cpu()) state.put("device", state_of(at::globalContext().defaultGenerator(device)));
+  state.put("cpu", generator_state(default_generator(at::kCPU)));
+  if (!device.is_cpu()) state.put("device", generator_state(default_generator(device)));
   return state;
 }
 
 void restore_random_state(c10::Device device, const StateDict& state) {
-  set_state_of(at::globalContext().defaultGenerator(at::kCPU), state.get<at::Tensor>("cpu"));
+  set_generator_state(default_generator(at::kCPU), state.get<at::Tensor>("cpu"));
   // A run that moves from a GPU to the CPU, or back, draws its numbers elsewhere from now on.
   if (!device.is_cpu() && state.contains("device")) {
-    set_state_of(at::globalContext().defaultGenerator(device), state.get<at::Tensor>("device"));
+    set_generator_state(default_generator(device), state.get<at::Tensor>("device"));
+  }
+}
+
+std::vector<at::Generator> default_generators(c10::Device device) {
+  std::vector<at::Generator> generators = {default_generator(at::kCPU)};
+  if (!device.is_cpu()) generators.push_back(default_generator(device));
+  return generators;
+}
+
+void synchronise(const mpi::Communicator& host, const std::vector<at::Generator>& generators) {
+  for (const auto& generator : generators) {
+    auto state = generator_state(generator).contiguous();
+    mpi::broadcast_bytes(host, state.mutable_data_ptr(), state.nbytes(), 0);
+    set_generator_state(generator, state);
   }
 }
 
 }  // namespace hortator::accelerator
+
+namespace hortator {
+
+void Accelerator::synchronize_rng_states(const std::vector<at::Generator>& generators) {
+  const CallSite site(__builtin_return_address(0));
+  accelerator::synchronise(world().comm(), generators.empty() ? accelerator::default_generators(device()) : generators);
+}
+
+}  // namespace hortator

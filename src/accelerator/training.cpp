@@ -1,6 +1,9 @@
 #include "accelerator/training.hpp"
 
+#include <ATen/Context.h>
+
 #include "comm/make_communicator.hpp"
+#include "mpi/collectives.hpp"
 #include "track/progress_bar.hpp"
 
 namespace hortator::accelerator {
@@ -13,6 +16,11 @@ std::unique_ptr<comm::Communicator> make_for_device(const runtime::World& world,
 
 AcceleratorOptions checked(AcceleratorOptions options) {
   train::check(options.ddp);
+  if (options.reproducible && !options.data.even_batches) {
+    throw UsageError({.what = "reproducible = true with data.even_batches = false",
+                      .why = "each step has a fixed number of shards, all of one size",
+                      .hint = "leave even_batches on, or use drop_last"});
+  }
   return options;
 }
 
@@ -26,19 +34,54 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
     : options(checked(std::move(chosen))),
       precision(agreed_precision(options, world.comm())),
       project(options.project),
+      accumulation(options.gradient_accumulation_steps, options.gradient_accumulation),
+      loss_weights(models, options.reproducible ? options.virtual_shards : world.comm().size(), options.reproducible),
       progress(track::make_progress(audience_of(world))),
       world_(world),
       on_cpu_(comm::make_communicator(world.comm(), at::kCPU, comm::checks_from_environment())),
       on_device_(make_for_device(world, comm::checks_from_environment())) {
   if (precision == Precision::fp16 && options.grad_scaler.enabled)
     scaler = std::make_unique<train::GradScaler>(options.grad_scaler, device_communicator(), device());
+  if (!options.reproducible) return;
+  const auto seed = at::globalContext().defaultGenerator(at::kCPU).current_seed();
+  reproducing = std::make_unique<Reproducing>(options.virtual_shards, device_communicator(),
+                                              mpi::broadcast(host(), seed), device());
 }
 
 comm::Communicator& Training::communicator_of(const at::Tensor& tensor) {
   return tensor.defined() && !tensor.is_cpu() ? device_communicator() : *on_cpu_;
 }
 
+void Training::backward(const at::Tensor& loss) {
+  loss_check.see(loss);
+  const auto start = scaled(loss);
+  if (reproducing) reproducing->check_backward_counts();
+  if (reproducing || host().size() == 1) return start.backward();
+  backward_pass.run(start);
+  synchronise_gradients();
+}
+
+// With virtual shards a rank's gradients are ready when those of its last shard are: the loop decides.
+bool Training::sync_gradients() const {
+  const auto* loader = active_loader();
+  return accumulation.sync_gradients() && (loader == nullptr || loader->ends_step());
+}
+
+bool Training::is_partial() const { return reproducing && !sync_gradients(); }
+
+std::shared_ptr<train::SharedStatistics> Training::shared_statistics() {
+  if (!shared_statistics_) {
+    auto& device = device_communicator();
+    shared_statistics_ = std::make_shared<train::SharedStatistics>(device.split(0, device.rank()));
+  }
+  return shared_statistics_;
+}
+
 void Training::synchronise_gradients() {
+  if (reproducing) {
+    if (!is_partial() && reproducing->shards().synchronise()) loss_weights.settle(device_communicator());
+    return;
+  }
   for (const auto& model : models) model->reducer().finish();
 }
 
@@ -72,11 +115,15 @@ void Training::forget() {
   for (const auto& model : models) model->retire();
   session->end();
   session = std::make_shared<train::Session>();
+  accumulation.restart();
+  loss_weights.forget_all();
+  if (reproducing) reproducing->forget();
   models.clear();
   optimizers.clear();
   loaders.clear();
   schedules.clear();
   objects.clear();
+  shared_statistics_.reset();
 }
 
 }  // namespace hortator::accelerator

@@ -7,14 +7,19 @@
 #include <vector>
 
 #include "accelerator/project.hpp"
+#include "accelerator/reproducing.hpp"
 #include "comm/communicator.hpp"
 #include "runtime/world.hpp"
+#include "train/accumulation.hpp"
 #include "train/backward_pass.hpp"
 #include "train/grad_scaler.hpp"
+#include "train/loss_check.hpp"
+#include "train/loss_weights.hpp"
 #include "train/model_core.hpp"
 #include "train/optimizer_core.hpp"
 #include "train/optimizer_state.hpp"
 #include "train/session.hpp"
+#include "train/shared_statistics.hpp"
 
 namespace hortator::accelerator {
 
@@ -42,6 +47,15 @@ class Training {
   comm::Communicator& communicator_of(const at::Tensor& tensor);
   comm::Communicator& device_communicator() { return on_device_ ? *on_device_ : *on_cpu_; }
 
+  /// Backward, then the gradients that are still on their way. @collective
+  void backward(const at::Tensor& loss);
+  /// Whether the batch in the loop's body is the last before an update.
+  bool sync_gradients() const;
+  /// Gradients are those of one shard of several: not to be clipped or unscaled yet.
+  bool is_partial() const;
+  /// What normalisation layers share, over a communicator of their own. @collective the first time
+  std::shared_ptr<train::SharedStatistics> shared_statistics();
+
   /// Finishes gradients that are still on their way. @collective
   void synchronise_gradients();
   /// Before backward: gradients that wait get the scale that those to come will have.
@@ -64,10 +78,13 @@ class Training {
   Project project;
   std::shared_ptr<train::Session> session = std::make_shared<train::Session>();
   train::BackwardPass backward_pass;
+  train::Accumulation accumulation;
+  train::LossCheck loss_check;
   std::vector<std::shared_ptr<train::ModelCore>> models;
+  train::LossWeights loss_weights;
   std::vector<std::shared_ptr<train::OptimizerCore>> optimizers;
   std::vector<LoaderBase> loaders;
-  std::vector<Schedule> schedules;
+  std::vector<ScheduleBase> schedules;
   std::vector<RegisteredObject> objects;
   std::unique_ptr<ProgressSink> progress;
   std::unique_ptr<train::GradScaler> scaler;  ///< null unless losses are scaled
@@ -76,7 +93,11 @@ class Training {
  private:
   runtime::World& world_;
   std::unique_ptr<comm::Communicator> on_cpu_;
-  std::unique_ptr<comm::Communicator> on_device_;  ///< null when the device is the CPU
+  std::unique_ptr<comm::Communicator> on_device_;               ///< null when the device is the CPU
+  std::shared_ptr<train::SharedStatistics> shared_statistics_;  ///< null until a model has use for them
+
+ public:
+  std::unique_ptr<Reproducing> reproducing;  ///< null unless asked for
 };
 
 }  // namespace hortator::accelerator

@@ -2,9 +2,11 @@
 
 #include <exception>
 #include <functional>
+#include <string_view>
 #include <utility>
 
 #include "base/activity.hpp"
+#include "comm/collective_range.hpp"
 
 namespace hortator::comm {
 
@@ -24,10 +26,12 @@ class Work {
   }
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
-  Work(Work&& other) noexcept : wait_(std::exchange(other.wait_, nullptr)), operation_(other.operation_) {}
+  Work(Work&& other) noexcept
+      : wait_(std::exchange(other.wait_, nullptr)), operation_(other.operation_), backend_(other.backend_) {}
   Work& operator=(Work&& other) noexcept {
     std::swap(wait_, other.wait_);
     std::swap(operation_, other.operation_);
+    std::swap(backend_, other.backend_);
     return *this;
   }
 
@@ -36,15 +40,21 @@ class Work {
     auto pending = std::exchange(wait_, nullptr);
     if (!pending) return;
     const activity::Collective here(operation_);
+    const CollectiveRange range(operation_, backend_, " wait");
     pending();
   }
 
-  /// From now on the time in wait() is spent in `operation`, for the watchdog to see.
-  void name_wait(const activity::Operation& operation) { operation_ = operation; }
+  /// From now on the time in wait() is spent in `operation`, for the watchdog and profiles to see. `backend` is a
+  /// communicator's name.
+  void name_wait(const activity::Operation& operation, std::string_view backend) {
+    operation_ = operation;
+    backend_ = backend;
+  }
 
  private:
   std::function<void()> wait_;
   activity::Operation operation_;
+  std::string_view backend_;
 };
 
 }  // namespace hortator::comm

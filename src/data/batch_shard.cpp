@@ -14,12 +14,13 @@ void validate(const ShardSpec& spec) {
   if (spec.batch_size < 1) {
     throw UsageError({.what = text::concat("batch_size is ", spec.batch_size), .hint = "use 1 or more"});
   }
-  if (spec.split && spec.batch_size % spec.world != 0) {
+  const int places = spec.world * spec.parts;
+  if (spec.split && spec.batch_size % places != 0) {
     throw UsageError(
-        {.what = text::concat("a batch_size of ", spec.batch_size, " cannot be split over ",
-                              text::count(spec.world, "rank")),
+        {.what =
+             text::concat("a batch_size of ", spec.batch_size, " cannot be split over ", text::count(places, "rank")),
          .why = "split_batches gives every rank an equal slice of each batch",
-         .hint = text::concat("use a batch_size that is a multiple of ", spec.world, ", or split_batches = false")});
+         .hint = text::concat("use a batch_size that is a multiple of ", places, ", or split_batches = false")});
   }
 }
 
@@ -27,26 +28,27 @@ void validate(const ShardSpec& spec) {
 
 BatchShard::BatchShard(const ShardSpec& spec) : spec_(spec) {
   validate(spec);
-  total_batch_size_ = spec.split ? spec.batch_size : spec.batch_size * spec.world;
-  slice_ = total_batch_size_ / spec.world;
+  const int places = spec.world * spec.parts;
+  total_batch_size_ = spec.split ? spec.batch_size : spec.batch_size * places;
+  slice_ = total_batch_size_ / places;
   size_ = count_batches();
 }
 
 std::int64_t BatchShard::count_batches() const {
   const std::int64_t left = spec_.samples - spec_.start;
-  if (spec_.drop_last) return left / total_batch_size_;
-  if (spec_.even) return ceil_div(left, total_batch_size_);
+  if (spec_.drop_last) return left / total_batch_size_ * spec_.parts;
+  if (spec_.even) return ceil_div(left, total_batch_size_) * spec_.parts;
   return ceil_div(std::max<std::int64_t>(left - spec_.rank * slice_, 0), total_batch_size_);
 }
 
 Positions BatchShard::batch(std::int64_t step) const {
-  const std::int64_t begin = spec_.start + step * total_batch_size_ + spec_.rank * slice_;
+  const std::int64_t begin = spec_.start + step / spec_.parts * total_batch_size_ + place(step) * slice_;
   const std::int64_t count = spec_.even ? slice_ : std::min(slice_, spec_.samples - begin);
   return {begin, count, spec_.samples};
 }
 
 std::int64_t BatchShard::consumed(std::int64_t steps) const {
-  return std::min(spec_.start + steps * total_batch_size_, spec_.samples);
+  return std::min(spec_.start + steps / spec_.parts * total_batch_size_, spec_.samples);
 }
 
 std::int64_t BatchShard::remainder() const {

@@ -11,6 +11,7 @@ struct ShardSpec {
   std::int64_t batch_size = 1;  ///< of one rank; with `split`, of all ranks together
   int rank = 0;
   int world = 1;
+  int parts = 1;           ///< each rank takes the place of so many, one after the other
   bool split = false;      ///< each batch is cut into a slice for every rank; otherwise whole batches are dealt in turn
   bool even = true;        ///< all ranks get as many full batches: the last ones are filled up from the first positions
   bool drop_last = false;  ///< what does not fill a batch on every rank is left out
@@ -42,7 +43,9 @@ class BatchShard {
   Positions batch(std::int64_t step) const;    ///< 0 <= step < size()
 
   std::int64_t total_batch_size() const { return total_batch_size_; }  ///< of all ranks together
-  /// The position behind what all ranks together have consumed after `steps` batches each.
+  /// Which of the ranks whose places are taken that batch is of.
+  std::int64_t place(std::int64_t step) const { return spec_.rank * spec_.parts + step % spec_.parts; }
+  /// The position behind what all ranks together have consumed after `steps` batches each. A part alone is none yet.
   std::int64_t consumed(std::int64_t steps) const;
   /// Samples in the last batch of all ranks that are no repetition; 0: all of them; -1: the order's end is dropped, so
   /// all are real.
@@ -53,7 +56,7 @@ class BatchShard {
 
   ShardSpec spec_;
   std::int64_t total_batch_size_;
-  std::int64_t slice_;  ///< positions of one rank in a batch of all ranks
+  std::int64_t slice_;  ///< positions of one place in a batch of all ranks
   std::int64_t size_;
 };
 

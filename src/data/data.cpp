@@ -18,6 +18,9 @@ void LoaderBase::set_epoch(std::int64_t epoch) { core_->set_epoch(epoch); }
 std::int64_t LoaderBase::first_step() const { return core_->first_step(); }
 bool LoaderBase::iterating() const { return core_->iterating(); }
 bool LoaderBase::end_of_dataloader() const { return core_->at_end(); }
+bool LoaderBase::begins_step() const { return core_->begins_step(); }
+bool LoaderBase::ends_step() const { return core_->ends_step(); }
+bool LoaderBase::in_last_step() const { return core_->in_last_step(); }
 std::int64_t LoaderBase::remainder() const { return core_->remainder(); }
 std::int64_t LoaderBase::position() const { return core_->position(); }
 std::chrono::steady_clock::time_point LoaderBase::started() const { return core_->started(); }

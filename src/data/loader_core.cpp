@@ -17,7 +17,7 @@ void validate(const LoaderOptions& options) {
 }
 
 void validate(const LoaderBinding& binding) {
-  if (binding.world < 1 || binding.rank < 0 || binding.rank >= binding.world) {
+  if (binding.world < 1 || binding.rank < 0 || binding.rank >= binding.world || binding.parts < 1) {
     throw UsageError({.what = text::concat("a loader was bound to rank ", binding.rank, " of ", binding.world)});
   }
 }
@@ -47,8 +47,9 @@ BatchShard LoaderCore::shard(const LoaderBinding& binding, std::int64_t start) c
                      .batch_size = options_.batch_size,
                      .rank = binding.rank,
                      .world = binding.world,
+                     .parts = binding.parts,
                      .split = binding.split_batches,
-                     .even = binding.even_batches && binding.world > 1,
+                     .even = binding.even_batches && binding.world * binding.parts > 1,
                      .drop_last = options_.drop_last});
 }
 
@@ -66,7 +67,8 @@ std::uint64_t LoaderCore::begin() {
   const std::int64_t start = resuming_ ? position_ : 0;
   running_ = start_running(start);
   start_ = position_ = start;
-  resuming_ = at_end_ = false;
+  resuming_ = at_end_ = in_last_step_ = false;
+  handed_out_ = 0;
   started_ = std::chrono::steady_clock::now();
   return ++passes_;
 }
@@ -75,7 +77,8 @@ std::unique_ptr<LoaderCore::Running> LoaderCore::start_running(std::int64_t star
   auto running =
       std::make_unique<Running>(Running{.shard = shard(binding_, start), .order = order(), .reader = nullptr});
   auto read_step = [this, &plan = *running](std::int64_t step) { return read(plan, step); };
-  running->reader = std::make_unique<Prefetcher>(read_step, running->shard.size(), options_.prefetch);
+  const int ahead = binding_.before_batch ? 0 : options_.prefetch;
+  running->reader = std::make_unique<Prefetcher>(read_step, running->shard.size(), ahead);
   return running;
 }
 
@@ -108,14 +111,20 @@ std::shared_ptr<void> LoaderCore::next(std::uint64_t pass) {
 }
 
 std::shared_ptr<void> LoaderCore::take() {
+  const auto& shard = running_->shard;
+  if (binding_.before_batch)
+    binding_.before_batch({.epoch = epoch_, .position = position_, .place = shard.place(running_->step)});
   auto batch = running_->reader->next();
   if (binding_.device_placement) source_->place(batch.get(), binding_.device);
-  position_ = running_->shard.consumed(++running_->step);
-  at_end_ = running_->step == running_->shard.size();
+  handed_out_ = ++running_->step;
+  position_ = shard.consumed(handed_out_);
+  at_end_ = handed_out_ == shard.size();
+  in_last_step_ = handed_out_ + binding_.parts > shard.size();
   return batch;
 }
 
 void LoaderCore::finish() {
+  if (binding_.before_batch) binding_.before_batch({.epoch = epoch_, .position = position_, .place = -1});
   running_.reset();
   ++epoch_;
   position_ = 0;

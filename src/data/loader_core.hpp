@@ -38,6 +38,9 @@ class LoaderCore {
   std::int64_t first_step() const { return resuming_ ? shard().size() - shard(binding_, position_).size() : 0; }
   bool iterating() const { return running_ != nullptr; }
   bool at_end() const { return at_end_; }
+  bool begins_step() const { return handed_out_ % binding_.parts == 1 % binding_.parts; }
+  bool ends_step() const { return handed_out_ % binding_.parts == 0; }
+  bool in_last_step() const { return in_last_step_; }
   std::chrono::steady_clock::time_point started() const { return started_; }
 
  private:
@@ -65,6 +68,8 @@ class LoaderCore {
   std::int64_t position_ = 0;
   bool resuming_ = false;  ///< the next pass begins at position_, not at 0
   bool at_end_ = false;
+  bool in_last_step_ = false;
+  std::int64_t handed_out_ = 0;  ///< batches of the latest pass
   std::chrono::steady_clock::time_point started_;
 
   std::uint64_t passes_ = 0;

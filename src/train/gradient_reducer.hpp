@@ -25,10 +25,12 @@ class GradientReducer {
   /// as long as it is.
   GradientReducer(std::vector<NamedParameter> parameters, const DataParallel& parallel);
 
-  /// While paused, gradients add up where they are. Pauses nest.
+  /// While paused, gradients add up where they are. Pauses nest, and so does what overrules them.
   void pause() { ++pauses_; }
   void resume() { --pauses_; }
-  bool is_paused() const { return pauses_ > 0; }
+  void overrule_pauses() { ++overrulings_; }
+  void heed_pauses() { --overrulings_; }
+  bool is_paused() const { return pauses_ > 0 && overrulings_ == 0; }
 
   /// After backward: all gradients are averages. Nothing happens if backward did not reach this model, or if this was
   /// done already: plain loss.backward() ends with it, unless what it did last was to recompute. When a parameter got
@@ -88,6 +90,7 @@ class GradientReducer {
   bool reached_ = false;           ///< backward has come to this model
   int outermost_ = no_graph_task;  ///< the pass's graph task, as far as it is known
   int pauses_ = 0;
+  int overrulings_ = 0;
   const UnevenInputs* uneven_ = nullptr;
   int model_ = 0;
   GradientTimes times_;

@@ -1,6 +1,5 @@
 #include <ATen/core/Tensor.h>
 
-#include <hortator/gradient_scopes.hpp>
 #include <hortator/model.hpp>
 
 #include "train/model_core.hpp"
@@ -29,15 +28,6 @@ Autocast ModelBase::autocast() const { return core_->autocast(); }
 
 void detail::to_float32(at::Tensor& tensor) {
   if (tensor.defined() && at::isReducedFloatingType(tensor.scalar_type())) tensor = tensor.to(at::kFloat);
-}
-
-NoSync::NoSync(std::vector<ModelBase> models) : models_(std::move(models)) {
-  for (const auto& model : models_) model.core().check_alive();
-  for (const auto& model : models_) model.core().reducer().pause();
-}
-
-NoSync::~NoSync() {
-  for (const auto& model : models_) model.core().reducer().resume();
 }
 
 }  // namespace hortator

@@ -25,7 +25,15 @@ std::vector<NamedParameter> without(const TensorSet& taken, std::vector<NamedPar
   return parameters;
 }
 
-std::vector<at::Tensor> distinct_buffers(const torch::nn::Module& module) {
+std::vector<at::Tensor> learning(const std::vector<NamedParameter>& parameters) {
+  std::vector<at::Tensor> learning;
+  for (const auto& parameter : parameters) {
+    if (parameter.tensor.requires_grad()) learning.push_back(parameter.tensor);
+  }
+  return learning;
+}
+
+std::vector<at::Tensor> buffers_of(const torch::nn::Module& module) {
   std::vector<at::Tensor> buffers;
   TensorSet seen;
   for (const auto& item : module.named_buffers()) {
@@ -38,18 +46,20 @@ std::vector<at::Tensor> distinct_buffers(const torch::nn::Module& module) {
 }  // namespace
 
 ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_ptr<const Session> session,
-                     const DataParallel& parallel, const TensorSet& taken)
+                     const DataParallel& parallel, const TensorSet& taken, bool learns)
     : module_(&module),
       name_(std::move(name)),
       session_(std::move(session)),
       parallel_(parallel),
-      buffers_((replicate(module, parallel.communicator, parallel.host), distinct_buffers(module)),
-               parallel.communicator),
+      buffers_((replicate(module, parallel.communicator, parallel.host), buffers_of(module)), parallel.communicator),
       parameters_(distinct_parameters(module)),
-      reducer_(without(taken, parameters_), parallel) {
+      own_(learning(without(taken, parameters_))),
+      learns_(learns),
+      reducer_(learns ? without(taken, parameters_) : std::vector<NamedParameter>(), parallel) {
   reducer_.set_after_reduction([this] { after_reduction(); });
 }
 
+std::vector<at::Tensor> ModelCore::distinct_buffers() const { return buffers_of(*module_); }
 void ModelCore::compute_in(Precision precision) {
   if (!parameters_.empty()) device_type_ = parameters_.front().tensor.device().type();
   autocast_type_ = autocast_type(precision);
@@ -62,7 +72,7 @@ GradientTimes ModelCore::times() const {
 }
 
 bool ModelCore::shares_buffers() const {
-  return parallel_.communicator.size() > 1 && parallel_.options.broadcast_buffers && !buffers_.empty();
+  return learns_ && parallel_.communicator.size() > 1 && parallel_.options.broadcast_buffers && !buffers_.empty();
 }
 
 // Forward passes that only look (evaluation), or whose gradients stay here, do not communicate.

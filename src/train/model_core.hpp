@@ -22,12 +22,17 @@ namespace hortator::train {
 class ModelCore {
  public:
   /// Replicates rank 0's weights. `module` is borrowed. Parameters that are `taken` belong to a model that was prepared
-  /// before, which averages their gradients. @collective
+  /// before, which averages their gradients. One that does not learn sends nothing after that. @collective
   ModelCore(torch::nn::Module& module, std::string name, std::shared_ptr<const Session> session,
-            const DataParallel& parallel, const TensorSet& taken = {});
+            const DataParallel& parallel, const TensorSet& taken = {}, bool learns = true);
 
   torch::nn::Module& module() const { return *module_; }
   const std::string& name() const { return name_; }
+  /// Without those that belong to a model prepared before, and those that are frozen.
+  const std::vector<at::Tensor>& own_parameters() const { return own_; }
+  std::vector<at::Tensor> distinct_buffers() const;
+  /// Each once, also frozen ones and those of models that were prepared before.
+  const std::vector<NamedParameter>& parameters() const { return parameters_; }
   GradientReducer& reducer() { return reducer_; }
   GradientTimes times() const;
 
@@ -46,6 +51,8 @@ class ModelCore {
 
   /// From now on all collectives are announced, as those of model number `index`; null: no more.
   void announce_by(const UnevenInputs* uneven, int index);
+  /// Some ranks may have no batches any more.
+  bool may_lack_ranks() const { return uneven_ != nullptr; }
   /// Does what ranks that still have batches announce. @collective
   void follow(const UnevenInputs::Announcement& announcement);
 
@@ -69,9 +76,11 @@ class ModelCore {
   bool buffers_are_stale_ = true;  ///< forward may have changed them since they were sent
   double buffer_seconds_ = 0;
   std::vector<NamedParameter> parameters_;  ///< all of them, also taken and frozen ones
+  std::vector<at::Tensor> own_;
   std::int64_t reductions_ = 0;
   const UnevenInputs* uneven_ = nullptr;
   int index_ = 0;
+  bool learns_ = true;
   GradientReducer reducer_;  ///< last: its hooks call into the rest
 };
 

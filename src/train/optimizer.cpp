@@ -8,9 +8,17 @@ namespace train {
 
 void OptimizerCore::step() {
   check_alive();
-  synchronise_();
+  if (!surroundings_.gradients_synchronised()) return;
+  surroundings_.synchronise();
   skipped_ = scaled_ && !scaled_->may_step();
-  if (!skipped_) optimizer_->step();
+  if (!skipped_) train::step(*optimizer_, surroundings_.kernel);
+}
+
+void OptimizerCore::zero_grad(bool set_to_none) {
+  check_alive();
+  if (!surroundings_.gradients_synchronised()) return;
+  optimizer_->zero_grad(set_to_none);
+  surroundings_.cleared(parameters());
 }
 
 }  // namespace train
@@ -22,7 +30,7 @@ void Optimizer::step() {
 
 bool Optimizer::step_was_skipped() const { return core_->step_was_skipped(); }
 
-void Optimizer::zero_grad(bool set_to_none) { core_->optimizer().zero_grad(set_to_none); }
+void Optimizer::zero_grad(bool set_to_none) { core_->zero_grad(set_to_none); }
 
 torch::optim::Optimizer& Optimizer::unwrap() const { return core_->optimizer(); }
 

@@ -1,102 +1,42 @@
-#include <algorithm>
-#include <cmath>
+#include <hortator/error.hpp>
 #include <hortator/schedule.hpp>
-#include <numbers>
 
 #include "base/text.hpp"
-#include "train/schedule_core.hpp"
+#include "train/course_schedule.hpp"
 
 namespace hortator {
-namespace train {
-
-ScheduleCore::ScheduleCore(torch::optim::Optimizer& optimizer, std::function<double(std::int64_t)> factor)
-    : optimizer_(&optimizer), factor_(std::move(factor)) {
-  for (const auto& group : optimizer_->param_groups()) base_rates_.push_back(group.options().get_lr());
-  apply();
-}
-
-void ScheduleCore::attach(std::shared_ptr<const Session> session, std::int64_t times) {
-  session_ = std::move(session);
-  times_ = times;
-}
-
-void ScheduleCore::step() {
-  if (session_) session_->check_alive("schedule");
-  step_ += times_;
-  apply();
-}
-
-void ScheduleCore::apply() const {
-  const double factor = factor_(step_);
-  for (std::size_t group = 0; group < base_rates_.size(); ++group) {
-    optimizer_->param_groups()[group].options().set_lr(base_rates_[group] * factor);
-  }
-}
-
-double ScheduleCore::last_lr() const { return base_rates_.empty() ? 0 : base_rates_.front() * factor_(step_); }
-
-StateDict ScheduleCore::state() const {
-  StateDict state;
-  state.put("step", step_);
-  for (std::size_t group = 0; group < base_rates_.size(); ++group) {
-    state.put(text::concat("base_rates/", group), base_rates_[group]);
-  }
-  return state;
-}
-
-void ScheduleCore::load(const StateDict& state) {
-  step_ = state.get<std::int64_t>("step");
-  for (std::size_t group = 0; group < base_rates_.size(); ++group) {
-    base_rates_[group] = state.get<double>(text::concat("base_rates/", group));
-  }
-  apply();
-}
-
-}  // namespace train
-
 namespace {
 
-void check_steps(std::int64_t warmup, std::int64_t total, const char* schedule) {
-  if (warmup < 0 || total <= 0 || warmup > total) {
-    throw UsageError({.what = text::concat(schedule, " got warmup_steps = ", warmup, " and total_steps = ", total),
-                      .why = "the rate rises over warmup_steps, which are part of total_steps",
-                      .hint = "choose 0 <= warmup_steps <= total_steps, and at least one step"});
+train::Course course_by_factors(std::size_t groups, std::vector<Schedule::Factor> factors) {
+  if (factors.size() != groups) {
+    throw UsageError(
+        {.what = text::concat("a Schedule got ", text::count(static_cast<long long>(factors.size()), "function"),
+                              ", its optimizer has ", text::count(static_cast<long long>(groups), "parameter group")),
+         .why = "each group's rate is its own function's",
+         .hint = "give one function for all groups, or one a group"});
   }
-}
-
-double rise(std::int64_t step, std::int64_t warmup) { return static_cast<double>(step) / static_cast<double>(warmup); }
-
-double progress(std::int64_t step, std::int64_t warmup, std::int64_t total) {
-  return std::min(1.0,
-                  static_cast<double>(step - warmup) / static_cast<double>(std::max<std::int64_t>(1, total - warmup)));
+  return {.setting = [factors = std::move(factors)](std::size_t group, double base_lr, std::int64_t step) {
+    return train::GroupSetting{.lr = base_lr * factors[group](step)};
+  }};
 }
 
 }  // namespace
 
-Schedule::Schedule(torch::optim::Optimizer& optimizer, std::function<double(std::int64_t)> factor)
-    : core_(std::make_shared<train::ScheduleCore>(optimizer, std::move(factor))) {}
-
-void Schedule::step() { core_->step(); }
-double Schedule::last_lr() const { return core_->last_lr(); }
-std::int64_t Schedule::steps() const { return core_->steps(); }
-StateDict Schedule::state() const { return core_->state(); }
-void Schedule::load(const StateDict& state) { core_->load(state); }
-
-Schedule linear_warmup(torch::optim::Optimizer& optimizer, const LinearWarmup& options) {
-  const auto [warmup, total] = options;
-  check_steps(warmup, total, "linear_warmup");
-  return Schedule(optimizer, [warmup = warmup, total = total](std::int64_t step) {
-    return step < warmup ? rise(step, warmup) : 1 - progress(step, warmup, total);
-  });
+double ScheduleBase::last_lr() const {
+  const auto& groups = core_->optimizer().param_groups();
+  return groups.empty() ? 0 : groups.front().options().get_lr();
 }
+std::int64_t ScheduleBase::steps() const { return core_->steps(); }
+StateDict ScheduleBase::state() const { return core_->state(); }
+void ScheduleBase::load(const StateDict& state) { core_->load(state); }
 
-Schedule cosine_warmup(torch::optim::Optimizer& optimizer, const CosineWarmup& options) {
-  const auto [warmup, total, floor] = options;
-  check_steps(warmup, total, "cosine_warmup");
-  return Schedule(optimizer, [warmup = warmup, total = total, floor = floor](std::int64_t step) {
-    if (step < warmup) return rise(step, warmup);
-    return floor + (1 - floor) * 0.5 * (1 + std::cos(std::numbers::pi * progress(step, warmup, total)));
-  });
-}
+Schedule::Schedule(std::shared_ptr<train::CourseSchedule> core) : ScheduleBase(std::move(core)) {}
+Schedule::Schedule(torch::optim::Optimizer& optimizer, Factor factor)
+    : Schedule(std::make_shared<train::CourseSchedule>(optimizer, train::course_by_factor("", std::move(factor)))) {}
+Schedule::Schedule(torch::optim::Optimizer& optimizer, std::vector<Factor> factors)
+    : Schedule(std::make_shared<train::CourseSchedule>(
+          optimizer, course_by_factors(optimizer.param_groups().size(), std::move(factors)))) {}
+
+void Schedule::step() { static_cast<train::CourseSchedule&>(core()).step(); }
 
 }  // namespace hortator

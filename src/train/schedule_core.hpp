@@ -6,37 +6,41 @@
 #include <functional>
 #include <hortator/state_dict.hpp>
 #include <memory>
-#include <vector>
+#include <string>
 
+#include "train/schedule_pace.hpp"
 #include "train/session.hpp"
 
 namespace hortator::train {
 
-/// What stands behind a Schedule.
+/// What ties a prepared schedule to its Accelerator.
+struct ScheduleLink {
+  std::shared_ptr<const Session> session = {};
+  SchedulePace pace = {};
+  std::function<bool()> gradients_synchronised = {};
+  std::function<bool()> optimizer_was_skipped = {};
+  std::function<double(double metric)> agree_on_metric = {};  ///< throws when ranks differ. @collective
+
+  void check_alive() const {
+    if (session) session->check_alive("schedule");
+  }
+};
+
+/// What stands behind a schedule's handle.
 class ScheduleCore {
  public:
-  ScheduleCore(torch::optim::Optimizer& optimizer, std::function<double(std::int64_t)> factor);
+  virtual ~ScheduleCore() = default;
 
-  /// From now on each step advances `times`, and only while the session lives.
-  void attach(std::shared_ptr<const Session> session, std::int64_t times);
-  bool is_attached_to(const Session& session) const { return session_.get() == &session; }
+  virtual void attach(const ScheduleLink& link) = 0;
+  virtual bool is_attached_to(const Session& session) const = 0;
+  virtual const torch::optim::Optimizer& optimizer() const = 0;
 
-  void step();
-  double last_lr() const;
-  std::int64_t steps() const { return step_; }
+  virtual std::int64_t steps() const = 0;
+  /// For people: how it advances with the run. Of an attached schedule.
+  virtual std::string effect() const = 0;
 
-  StateDict state() const;
-  void load(const StateDict& state);
-
- private:
-  void apply() const;
-
-  torch::optim::Optimizer* optimizer_;
-  std::function<double(std::int64_t)> factor_;
-  std::vector<double> base_rates_;  ///< by parameter group
-  std::int64_t step_ = 0;
-  std::int64_t times_ = 1;
-  std::shared_ptr<const Session> session_;
+  virtual StateDict state() const = 0;
+  virtual void load(const StateDict& state) = 0;
 };
 
 }  // namespace hortator::train

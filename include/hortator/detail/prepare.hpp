@@ -1,5 +1,8 @@
 #pragma once
 
+#include <torch/optim/schedulers/lr_scheduler.h>
+#include <torch/optim/schedulers/reduce_on_plateau_scheduler.h>
+
 // How Accelerator::prepare() recognises what it is given. Included by accelerator.hpp, whose members these are.
 
 namespace hortator {
@@ -14,37 +17,61 @@ inline constexpr bool is_prepared_model<Model<M>> = true;
 template <typename>
 inline constexpr bool never = false;
 
+/// Where prepare() has refused: keeps the compiler from saying more than why.
+struct Refused {};
+
+template <typename T>
+inline constexpr bool is_torch_schedule =
+    std::derived_from<T, torch::optim::LRScheduler> || std::derived_from<T, torch::optim::ReduceLROnPlateauScheduler>;
+
 }  // namespace detail
+
+template <typename M>
+requires Module<std::remove_cvref_t<M>>
+auto Accelerator::prepare_model(M&& module, const PrepareModelOptions& chosen) {
+  using Object = std::remove_cvref_t<M>;
+  if constexpr (ModuleObject<Object>) {
+    static_assert(std::is_lvalue_reference_v<M>,
+                  "prepare() borrows a module: keep it in a variable that outlives the training");
+    return Model<Object>(&module, make_model(module, chosen));
+  } else {
+    return Model<Object>(module, make_model(detail::module_of(module), chosen));
+  }
+}
+
+template <std::derived_from<LoaderBase> Loader>
+Loader Accelerator::prepare_data_loader(Loader loader, const PrepareDataLoaderOptions& chosen) {
+  attach(static_cast<LoaderBase&>(loader), chosen);
+  return loader;
+}
 
 template <typename T>
 auto Accelerator::prepare_one(T&& object) {
   using Object = std::remove_cvref_t<T>;
   if constexpr (detail::is_prepared_model<Object> || std::same_as<Object, Optimizer>) {
     return object;
-  } else if constexpr (ModuleObject<Object>) {
-    static_assert(std::is_lvalue_reference_v<T>,
-                  "prepare() borrows a module: keep it in a variable that outlives the training");
-    return Model<Object>(&object, make_model(object));
   } else if constexpr (Module<Object>) {
-    return Model<Object>(object, make_model(detail::module_of(object)));
+    return prepare_model(std::forward<T>(object));
   } else if constexpr (std::derived_from<Object, torch::optim::Optimizer>) {
     static_assert(std::is_lvalue_reference_v<T>,
                   "prepare() borrows an optimizer: keep it in a variable that outlives the training");
     return Optimizer(make_optimizer(object));
   } else if constexpr (std::derived_from<Object, LoaderBase>) {
-    Object loader = object;
-    attach(static_cast<LoaderBase&>(loader));
-    return loader;
-  } else if constexpr (std::same_as<Object, Schedule>) {
-    Schedule schedule = object;
-    attach(schedule);
+    return prepare_data_loader<Object>(object);
+  } else if constexpr (std::derived_from<Object, ScheduleBase>) {
+    Object schedule = object;
+    attach(static_cast<const ScheduleBase&>(schedule));
     return schedule;
+  } else if constexpr (detail::is_torch_schedule<Object>) {
+    static_assert(detail::never<T>,
+                  "prepare() cannot take torch::optim's schedulers, which hide their optimizer and their state: "
+                  "use hortator::step_lr, hortator::ReduceOnPlateau, or hortator::Schedule(optimizer, factor)");
+    return detail::Refused{};
   } else {
     static_assert(detail::never<T>,
                   "prepare() takes torch::nn modules (by holder, shared_ptr or variable), torch::optim optimizers, "
-                  "loaders made by "
-                  "hortator::data_loader and schedules made by hortator (torch's LRScheduler hides its optimizer: use "
-                  "hortator::Schedule)");
+                  "loaders made by hortator::data_loader and schedules made by hortator");
+    return detail::Refused{};
   }
 }
 

@@ -1,5 +1,7 @@
 #include "comm/watched_communicator.hpp"
 
+#include <ATen/record_function.h>
+
 #include <algorithm>
 
 #include "comm/make_communicator.hpp"
@@ -99,6 +101,27 @@ TEST_CASE("every verb is counted, and parts have numbers of their own") {
   CHECK(seen.back().sequence == 1);
   CHECK(seen.back().communicator != 79);
   CHECK(seen.back().family == 76);
+}
+
+TEST_CASE("profilers see a range where a collective starts and where somebody waits for it") {
+  static std::vector<std::string> ranges;
+  ranges.clear();
+  std::vector<Operation> seen;
+  comm::WatchedCommunicator watched(std::make_unique<Slow>(seen), activity::Membership(80, 76, 2));
+  watched.all_reduce(at::ones({8}), ReduceOp::sum).wait();
+  CHECK(ranges.empty());
+  const auto handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback([](const at::RecordFunction& range) -> std::unique_ptr<at::ObserverContext> {
+        if (std::string(range.name()).starts_with("hortator::")) ranges.emplace_back(range.name());
+        return nullptr;
+      }));
+  auto work = watched.all_reduce(at::ones({1 << 20}), ReduceOp::sum);
+  work.wait();
+  watched.barrier();
+  at::removeCallback(handle);
+  CHECK(ranges == std::vector<std::string>{"hortator::all_reduce (slow, 4.0 MiB)",
+                                           "hortator::all_reduce wait (slow, 4.0 MiB)",
+                                           "hortator::barrier (slow, 0 B)"});
 }
 
 TEST_CASE("what make_communicator makes belongs to its world, with the same number on all ranks") {

@@ -161,3 +161,41 @@ TEST_CASE("batch sizes that cannot be are refused") {
   CHECK_THROWS_WITH(BatchShard({.samples = 4, .batch_size = 3, .world = 2, .split = true}),
                     ContainsSubstring("a batch_size of 3 cannot be split over 2 ranks"));
 }
+
+TEST_CASE("a rank in the place of several takes their batches in turn") {
+  for (std::int64_t samples = 0; samples <= 29; ++samples) {
+    for (const int world : {1, 2, 3}) {
+      for (const int parts : {1, 2, 4}) {
+        for (const bool drop_last : {false, true}) {
+          for (int rank = 0; rank < world; ++rank) {
+            const ShardSpec spec{.samples = samples,
+                                 .batch_size = 2,
+                                 .rank = rank,
+                                 .world = world,
+                                 .parts = parts,
+                                 .drop_last = drop_last};
+            const auto ours = planned(spec);
+            Batches expected;
+            const auto steps =
+                planned({.samples = samples, .batch_size = 2, .world = world * parts, .drop_last = drop_last});
+            for (std::size_t step = 0; step < steps.size(); ++step) {
+              for (int place = rank * parts; place < (rank + 1) * parts; ++place) {
+                expected.push_back(planned({.samples = samples,
+                                            .batch_size = 2,
+                                            .rank = place,
+                                            .world = world * parts,
+                                            .drop_last = drop_last})[step]);
+              }
+            }
+            CHECK(ours == expected);
+            const BatchShard shard(spec);
+            for (std::int64_t i = 0; i < shard.size(); ++i) CHECK(shard.place(i) / parts == rank);
+            CHECK(shard.consumed(shard.size()) ==
+                  (drop_last ? samples / (2 * world * parts) * 2 * world * parts : samples));
+            if (parts > 1 && shard.size() > 0) CHECK(shard.consumed(1) == 0);
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,9 +1,13 @@
+#include <torch/optim/adagrad.h>
 #include <torch/optim/sgd.h>
 
-#include <hortator/schedule.hpp>
+#include <cmath>
+#include <hortator/error.hpp>
+#include <hortator/reduce_on_plateau.hpp>
 
 #include "support/catch.hpp"
-#include "train/schedule_core.hpp"
+#include "train/course_schedule.hpp"
+#include "train/plateau_schedule.hpp"
 
 using namespace hortator;
 
@@ -58,15 +62,115 @@ TEST_CASE("a loaded schedule goes on where it stopped, on a fresh optimizer") {
   CHECK(rate(other_optimizer) == rate(optimizer));
 }
 
-TEST_CASE("attached: it advances several steps a call and throws once the session has ended") {
+TEST_CASE("groups may have a function each, as many as there are") {
+  torch::optim::SGD optimizer({at::ones({1}).requires_grad_()}, 1.0);
+  optimizer.add_param_group(torch::optim::OptimizerParamGroup({at::ones({1}).requires_grad_()},
+                                                              std::make_unique<torch::optim::SGDOptions>(10.0)));
+  const Schedule::Factor halve = [](std::int64_t step) { return std::pow(0.5, step); };
+  const Schedule::Factor keep = [](std::int64_t) { return 1.0; };
+  Schedule schedule(optimizer, std::vector{halve, keep});
+  schedule.step();
+  schedule.step();
+  CHECK(optimizer.param_groups()[0].options().get_lr() == 0.25);
+  CHECK(optimizer.param_groups()[1].options().get_lr() == 10);
+  CHECK_THROWS_WITH(Schedule(optimizer, std::vector{halve, keep, keep}),
+                    ContainsSubstring("got 3 functions, its optimizer has 2 parameter groups"));
+}
+
+TEST_CASE("attached: calls advance by the link, and throw once the session has ended") {
   auto optimizer = make_optimizer(1.0);
   auto schedule = linear_warmup(optimizer, {.warmup_steps = 10, .total_steps = 20});
   const auto session = std::make_shared<train::Session>();
-  schedule.core().attach(session, 3);
+  bool synchronised = true;
+  bool skipped = false;
+  schedule.core().attach({.session = session,
+                          .pace = {.times = 3},
+                          .gradients_synchronised = [&] { return synchronised; },
+                          .optimizer_was_skipped = [&] { return skipped; }});
   schedule.step();
   CHECK(schedule.steps() == 3);
+  CHECK(rate(optimizer) == Approx(0.3));
+  synchronised = false;
+  schedule.step();
+  CHECK(schedule.steps() == 3);
+  synchronised = true;
+  skipped = true;
+  schedule.step();
+  CHECK(schedule.steps() == 3);
+  skipped = false;
+  schedule.step();
+  CHECK(schedule.steps() == 6);
   session->end();
   CHECK_THROWS_WITH(schedule.step(), ContainsSubstring("a prepared schedule was used after its Accelerator had gone"));
+}
+
+TEST_CASE("one cycle: on its own a step too many is an error, attached it stays at its end") {
+  auto optimizer = make_optimizer(1.0);
+  const OneCycle options{.max_lr = 1.0, .total_steps = 7, .anneal = Anneal::linear};
+  auto alone = one_cycle(optimizer, options);
+  for (int i = 0; i < 6; ++i) alone.step();
+  CHECK(rate(optimizer) == Approx(4e-6));
+  alone.step();
+  CHECK(rate(optimizer) == Approx(4e-6));
+  CHECK_THROWS_WITH(alone.step(), ContainsSubstring("one_cycle was stepped 8 times, its total_steps are 7"));
+  CHECK(alone.steps() == 7);
+
+  auto attached = one_cycle(optimizer, options);
+  attached.core().attach({.session = std::make_shared<train::Session>(),
+                          .pace = {.times = 4},
+                          .gradients_synchronised = [] { return true; },
+                          .optimizer_was_skipped = [] { return false; }});
+  for (const std::int64_t steps : {4, 7, 7}) {
+    attached.step();
+    CHECK(attached.steps() == steps);
+  }
+  CHECK(rate(optimizer) == Approx(4e-6));
+}
+
+TEST_CASE("one cycle takes part of a step for its rise and refuses what cannot be") {
+  auto optimizer = make_optimizer(1.0);
+  // Its rise ends at step 0: PyTorch divides by zero here.
+  auto schedule = one_cycle(optimizer, {.max_lr = 1.0, .total_steps = 10, .pct_start = 0.1});
+  CHECK(rate(optimizer) == 1.0);
+  schedule.step();
+  CHECK(rate(optimizer) < 1.0);
+  CHECK_THROWS_WITH(one_cycle(optimizer, {.max_lr = 1.0}), ContainsSubstring("total_steps = 0"));
+  CHECK_THROWS_WITH(one_cycle(optimizer, {.max_lr = 1.0, .total_steps = 5, .pct_start = 1.5}),
+                    ContainsSubstring("pct_start = 1.5"));
+  CHECK_THROWS_WITH(one_cycle(optimizer, {.max_lr = {1.0, 2.0}, .total_steps = 5}),
+                    ContainsSubstring("max_lr has 2 numbers, the optimizer has 1 parameter group"));
+  torch::optim::Adagrad adagrad({at::ones({2}).requires_grad_()}, 0.1);
+  CHECK_THROWS_WITH(one_cycle(adagrad, {.max_lr = 1.0, .total_steps = 5}),
+                    ContainsSubstring("set cycle_momentum = false"));
+  CHECK_NOTHROW(one_cycle(adagrad, {.max_lr = 1.0, .total_steps = 5, .cycle_momentum = false}));
+}
+
+TEST_CASE("a plateau takes the agreed metric and counts every call, however fast other schedules go") {
+  auto optimizer = make_optimizer(1.0);
+  ReduceOnPlateau schedule(optimizer, {.patience = 0});
+  const auto session = std::make_shared<train::Session>();
+  schedule.core().attach({.session = session,
+                          .pace = {.times = 4},
+                          .gradients_synchronised = [] { return false; },
+                          .optimizer_was_skipped = [] { return true; },
+                          .agree_on_metric = [](double metric) { return -metric; }});
+  schedule.step(1);
+  schedule.step(2);  // -2 is better than -1
+  CHECK(schedule.steps() == 2);
+  CHECK(rate(optimizer) == 1.0);
+  schedule.step(1);
+  CHECK(rate(optimizer) == 0.1);
+  session->end();
+  CHECK_THROWS_WITH(schedule.step(1), ContainsSubstring("after its Accelerator had gone"));
+  CHECK_THROWS_WITH(ReduceOnPlateau(optimizer, {.factor = 1}), ContainsSubstring("factor = 1"));
+  CHECK_THROWS_WITH(ReduceOnPlateau(optimizer, {.min_lr = {0, 0}}), ContainsSubstring("min_lr has 2 numbers"));
+}
+
+TEST_CASE("the reference's cosine rises again after its end, this one stays") {
+  auto optimizer = make_optimizer(1.0);
+  auto schedule = cosine_warmup(optimizer, {.warmup_steps = 0, .total_steps = 4});
+  for (int i = 0; i < 6; ++i) schedule.step();
+  CHECK(rate(optimizer) == 0);
 }
 
 TEST_CASE("impossible numbers of steps are refused by name") {
@@ -77,4 +181,7 @@ TEST_CASE("impossible numbers of steps are refused by name") {
                     ContainsSubstring("at least one step"));
   CHECK_THROWS_WITH(cosine_warmup(optimizer, {.warmup_steps = -1, .total_steps = 4}),
                     ContainsSubstring("cosine_warmup"));
+  CHECK_THROWS_WITH(constant_warmup(optimizer, {.warmup_steps = -1}), ContainsSubstring("constant_warmup"));
+  CHECK_THROWS_WITH(step_lr(optimizer, {}), ContainsSubstring("step_size is 0"));
+  CHECK_THROWS_WITH(cosine_annealing(optimizer, {}), ContainsSubstring("half_period is 0"));
 }

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/pimpl.h>
+
+#include <cstddef>
+#include <hortator/export.hpp>
+#include <memory>
+
+namespace hortator {
+
+namespace train {
+class SharedStatistics;
+}
+
+namespace detail {
+
+/// A BatchNorm's tensors (undefined where it has none) and options.
+struct NormState {
+  const at::Tensor& weight;
+  const at::Tensor& bias;
+  at::Tensor& running_mean;
+  at::Tensor& running_var;
+  at::Tensor& num_batches_tracked;
+  const torch::nn::BatchNormOptions& options;
+  bool is_training;
+
+  /// Counts a batch, and returns the share that it is to have in the running statistics.
+  double begin_batch() const;
+};
+
+/// The part of SyncBatchNorm that does not depend on its dimension.
+class HORTATOR_API SynchronizedNorm {
+ public:
+  virtual ~SynchronizedNorm();
+
+  /// From now on statistics are over the ranks of `statistics`, for as long as that lives. By prepare().
+  void join(const std::shared_ptr<train::SharedStatistics>& statistics);
+
+ protected:
+  SynchronizedNorm();
+  SynchronizedNorm(const SynchronizedNorm&);
+  SynchronizedNorm& operator=(const SynchronizedNorm&);
+
+  at::Tensor normalize(const at::Tensor& input, const NormState& state) const;
+  static void check_dim(const at::Tensor& input, std::int64_t least, std::int64_t most);
+
+ private:
+  std::weak_ptr<train::SharedStatistics> statistics_;
+  bool has_joined_ = false;
+};
+
+/// D is the reference's dimension: inputs have D + 2 of them, or for D = 1 two as well.
+template <std::size_t D, typename Derived>
+class SyncBatchNormImplBase : public torch::nn::NormImplBase<D, Derived, torch::nn::BatchNormOptions>,
+                              public SynchronizedNorm {
+ public:
+  using Base = torch::nn::NormImplBase<D, Derived, torch::nn::BatchNormOptions>;
+  using Base::Base;
+
+  /// @collective in training mode, and so is the backward pass.
+  at::Tensor forward(const at::Tensor& input) {
+    this->_check_input_dim(input);
+    return normalize(input, {.weight = this->weight,
+                             .bias = this->bias,
+                             .running_mean = this->running_mean,
+                             .running_var = this->running_var,
+                             .num_batches_tracked = this->num_batches_tracked,
+                             .options = this->options,
+                             .is_training = this->is_training()});
+  }
+
+ protected:
+  void _check_input_dim(const at::Tensor& input) override {
+    constexpr auto most = static_cast<std::int64_t>(D) + 2;
+    check_dim(input, D == 1 ? 2 : most, most);
+  }
+};
+
+}  // namespace detail
+
+/// torch::nn::BatchNorm1d, 2d and 3d, drop-in (same options, same names in the state), with statistics over the batches
+/// of all ranks together, forward and backward: as one rank would compute on all samples. Ranks may have different
+/// numbers of samples, also none. `prepare` of a model that contains them connects the ranks; all run the same layers
+/// in the same order. In evaluation mode, and on one rank, they are plain BatchNorm. (Existing modules' members cannot
+/// be exchanged in C++, so the type is chosen where the module is declared.)
+class HORTATOR_API SyncBatchNorm1dImpl : public detail::SyncBatchNormImplBase<1, SyncBatchNorm1dImpl> {
+ public:
+  using detail::SyncBatchNormImplBase<1, SyncBatchNorm1dImpl>::SyncBatchNormImplBase;
+};
+TORCH_MODULE(SyncBatchNorm1d);
+
+class HORTATOR_API SyncBatchNorm2dImpl : public detail::SyncBatchNormImplBase<2, SyncBatchNorm2dImpl> {
+ public:
+  using detail::SyncBatchNormImplBase<2, SyncBatchNorm2dImpl>::SyncBatchNormImplBase;
+};
+TORCH_MODULE(SyncBatchNorm2d);
+
+class HORTATOR_API SyncBatchNorm3dImpl : public detail::SyncBatchNormImplBase<3, SyncBatchNorm3dImpl> {
+ public:
+  using detail::SyncBatchNormImplBase<3, SyncBatchNorm3dImpl>::SyncBatchNormImplBase;
+};
+TORCH_MODULE(SyncBatchNorm3d);
+
+}  // namespace hortator

@@ -1,0 +1,64 @@
+#include "accelerator/reproducing.hpp"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include <hortator/error.hpp>
+#include <mutex>
+
+namespace hortator::accelerator {
+namespace {
+
+// Well mixed: neighbouring numbers give unlike streams (the finaliser of splitmix64).
+std::uint64_t mix(std::uint64_t state, std::int64_t number) {
+  std::uint64_t bits = (state ^ static_cast<std::uint64_t>(number)) + 0x9e3779b97f4a7c15u;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+  return bits ^ (bits >> 31);
+}
+
+void seed_generator(at::Generator generator, std::uint64_t seed) {
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
+}  // namespace
+
+Reproducing::Reproducing(int shards, comm::Communicator& communicator, std::uint64_t seed, c10::Device device)
+    : shards_(shards, communicator),
+      seed_(seed),
+      device_(device),
+      threads_before_(at::get_num_threads()),
+      deterministic_before_(at::globalContext().deterministicAlgorithms()) {
+  at::set_num_threads(1);
+  at::globalContext().setDeterministicAlgorithms(true, false);
+}
+
+Reproducing::~Reproducing() {
+  at::set_num_threads(threads_before_);
+  at::globalContext().setDeterministicAlgorithms(deterministic_before_, false);
+}
+
+void Reproducing::before_batch(const LoaderBase& loader, const BatchTurn& turn) {
+  const auto key = mix(mix(mix(seed_, turn.epoch), turn.position), turn.place);
+  seed_generator(at::globalContext().defaultGenerator(at::kCPU), key);
+  if (!device_.is_cpu()) seed_generator(at::globalContext().defaultGenerator(device_), key);
+  const bool is_within_another = leader_ && leader_->iterating() && !leader_->shares_state_with(loader);
+  if (is_within_another || turn.place < 0) return;
+  leader_ = loader;
+  shards_.begin_shard(static_cast<int>(turn.place) % shards_.shards_a_rank());
+}
+
+void Reproducing::check_backward_counts() const {
+  if (!shards_.is_synchronised() || !leader_ || !leader_->iterating()) return;
+  throw UsageError({.what = "a backward came after the gradients of this step had been summed over its shards",
+                    .why = "with reproducible = true all shards of a step add up to one update, whoever runs them",
+                    .hint = "do all backward passes of a batch before clipping and before the first optimizer step"});
+}
+
+void Reproducing::forget() {
+  leader_.reset();
+  shards_.forget();
+}
+
+}  // namespace hortator::accelerator

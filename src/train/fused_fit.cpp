@@ -1,0 +1,51 @@
+#include "train/fused_fit.hpp"
+
+#include <ATen/ops/empty_like.h>
+
+#include <algorithm>
+
+namespace hortator::train {
+
+namespace {
+
+bool lie_alike(const at::Tensor& a, const at::Tensor& b) {
+  if (a.sizes() != b.sizes()) return false;
+  for (std::int64_t i = 0; i < a.dim(); ++i) {
+    if (a.size(i) != 1 && a.stride(i) != b.stride(i)) return false;
+  }
+  return true;
+}
+
+bool fits(const at::Tensor& parameter) {
+  const auto& gradient = parameter.grad();
+  if (!gradient.defined()) return true;
+  return (parameter.is_cpu() || parameter.is_cuda()) && gradient.device() == parameter.device() &&
+         parameter.layout() == at::kStrided && gradient.layout() == at::kStrided &&
+         at::isFloatingType(parameter.scalar_type()) && gradient.scalar_type() == parameter.scalar_type() &&
+         parameter.is_non_overlapping_and_dense() && lie_alike(parameter, gradient);
+}
+
+bool has_twins(const std::vector<at::Tensor>& parameters) {
+  std::vector<const void*> sorted;
+  for (const auto& parameter : parameters) sorted.push_back(parameter.unsafeGetTensorImpl());
+  std::sort(sorted.begin(), sorted.end());
+  return std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+}
+
+}  // namespace
+
+bool fits_fused_kernel(const torch::optim::OptimizerParamGroup& group) {
+  return std::all_of(group.params().begin(), group.params().end(), fits) && !has_twins(group.params());
+}
+
+at::Tensor gradient_of(const at::Tensor& parameter) {
+  const auto& gradient = parameter.grad();
+  if (gradient.strides() == parameter.strides()) return gradient;
+  return gradient.as_strided(parameter.sizes(), parameter.strides());
+}
+
+void lay_out_as(at::Tensor& moment, const at::Tensor& parameter) {
+  if (moment.strides() != parameter.strides()) moment = at::empty_like(parameter).copy_(moment);
+}
+
+}  // namespace hortator::train

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <torch/optim/sgd.h>
+
+namespace hortator::train {
+
+/// The fused step of one optimizer of exactly this type; see fused_step().
+bool fused_sgd(torch::optim::SGD& optimizer);
+
+}  // namespace hortator::train

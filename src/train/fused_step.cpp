@@ -1,0 +1,22 @@
+#include "train/fused_step.hpp"
+
+#include <typeinfo>
+
+#include "train/fused_adam.hpp"
+#include "train/fused_sgd.hpp"
+
+namespace hortator::train {
+
+bool fused_step(torch::optim::Optimizer& optimizer) {
+  const auto& type = typeid(optimizer);
+  if (type == typeid(torch::optim::AdamW)) return fused_adam(static_cast<torch::optim::AdamW&>(optimizer));
+  if (type == typeid(torch::optim::Adam)) return fused_adam(static_cast<torch::optim::Adam&>(optimizer));
+  if (type == typeid(torch::optim::SGD)) return fused_sgd(static_cast<torch::optim::SGD&>(optimizer));
+  return false;
+}
+
+void step(torch::optim::Optimizer& optimizer, StepKernel kernel) {
+  if (kernel == StepKernel::own || !fused_step(optimizer)) optimizer.step();
+}
+
+}  // namespace hortator::train

@@ -1,0 +1,148 @@
+// reproducible = true: one rank, two and four see bitwise the same losses and weights.
+#include <mpi.h>
+#include <torch/nn/modules/batchnorm.h>
+
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+namespace {
+
+struct NormedImpl : torch::nn::Module {
+  NormedImpl() {
+    hidden = register_module("hidden", torch::nn::Linear(3, 16));
+    norm = register_module("norm", torch::nn::BatchNorm1d(16));
+    drop = register_module("drop", torch::nn::Dropout(0.3));
+    out = register_module("out", torch::nn::Linear(16, 1));
+  }
+  at::Tensor forward(const at::Tensor& x) { return out(drop(at::relu(norm(hidden(x))))); }
+  torch::nn::Linear hidden{nullptr};
+  torch::nn::BatchNorm1d norm{nullptr};
+  torch::nn::Dropout drop{nullptr};
+  torch::nn::Linear out{nullptr};
+};
+TORCH_MODULE(Normed);
+
+/// Rows with noise that is drawn anew each time.
+struct Noisy {
+  std::int64_t count;
+  std::size_t size() const { return static_cast<std::size_t>(count); }
+  Example<> get(std::int64_t i) const {
+    const auto row = at::arange(3, at::kFloat) * 0.1 * static_cast<double>(i % 17 + 1) + at::randn({3}) * 0.1;
+    return {row, row.sum().sin().view({1})};
+  }
+};
+
+struct Run {
+  std::map<std::pair<std::int64_t, std::int64_t>, float> losses;  ///< by step and shard, this rank's
+  std::vector<at::Tensor> state;
+  float drawn_afterwards = 0;
+};
+
+struct Setting {
+  int shards = 4;
+  std::int64_t accumulate = 1;
+  bool weighted = false;
+  std::int64_t samples = 51;  // the last step is filled up
+};
+
+// The loop is the usual one.
+Run run_training(const Setting& setting, std::optional<int> communicator) {
+  set_seed(11);
+  Accelerator accelerator({.gradient_accumulation_steps = setting.accumulate,
+                           .reproducible = true,
+                           .virtual_shards = setting.shards,
+                           .communicator = communicator});
+  Normed net;
+  torch::optim::AdamW adamw(net->parameters(), 0.01);
+  auto [model, optimizer, loader, test] =
+      accelerator.prepare(net, adamw, data_loader(Noisy{setting.samples}, {.batch_size = 4, .shuffle = true}),
+                          data_loader(Noisy{9}, {.batch_size = 2}));
+  const int own = setting.shards / accelerator.num_processes();
+  Run run;
+  std::int64_t step = 0;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    model.train();
+    for (auto& batch : loader) {
+      auto micro_step = accelerator.accumulate(model);
+      const auto loss = at::mse_loss(model(batch.data), batch.target);
+      if (setting.weighted) {
+        accelerator.backward(loss * batch.data.size(0), static_cast<double>(batch.data.size(0)));
+      } else {
+        accelerator.backward(loss);
+      }
+      accelerator.clip_grad_norm_(model.parameters(), 0.5);  // rests where there is nothing to clip yet
+      optimizer.step();
+      optimizer.zero_grad();
+      run.losses[{step / own, accelerator.process_index() * own + step % own}] = loss.template item<float>();
+      if (++step % 3 == 0) {  // in the middle of a step: a look at the test data changes nothing
+        const at::NoGradGuard no_grad;
+        for (auto& one : test) at::randn({one.data.size(0)});
+      }
+    }
+  }
+  for (const auto& parameter : net->parameters()) run.state.push_back(parameter.detach().clone());
+  for (const auto& buffer : net->buffers()) run.state.push_back(buffer.clone());
+  run.drawn_afterwards = at::randn({1}).item<float>();
+  return run;
+}
+
+bool equal(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!at::equal(a[i], b[i])) return false;
+  }
+  return true;
+}
+
+int handle_of(MPI_Comm comm) { return static_cast<int>(MPI_Comm_c2f(comm)); }
+
+}  // namespace
+
+TEST_CASE("one rank alone and all together get bitwise the same") {
+  const State state;
+  const auto setting = GENERATE(Setting{}, Setting{.shards = 8, .samples = 70}, Setting{.accumulate = 2},
+                                Setting{.accumulate = 3, .weighted = true}, Setting{.weighted = true});
+  const auto alone = run_training(setting, handle_of(MPI_COMM_SELF));
+  const auto together = run_training(setting, {});
+  for (const auto& [turn, loss] : together.losses) CHECK(alone.losses.at(turn) == loss);
+  CHECK(alone.losses.size() == together.losses.size() * static_cast<std::size_t>(state.num_processes()));
+  CHECK(equal(alone.state, together.state));
+  CHECK(alone.drawn_afterwards == together.drawn_afterwards);
+}
+
+TEST_CASE("the losses fall, and depend on the seed and the number of shards") {  // or the test above proves little
+  const auto four = run_training({.shards = 4, .samples = 200}, handle_of(MPI_COMM_SELF));
+  const auto eight = run_training({.shards = 8, .samples = 200}, handle_of(MPI_COMM_SELF));
+  CHECK_FALSE(equal(four.state, eight.state));
+  std::vector<float> losses;
+  for (const auto& [turn, loss] : four.losses) losses.push_back(loss);
+  const auto middle = losses.begin() + static_cast<std::ptrdiff_t>(losses.size() / 2);
+  CHECK(std::accumulate(middle, losses.end(), 0.0F) < std::accumulate(losses.begin(), middle, 0.0F));
+}
+
+TEST_CASE("numbers of shards that would change the sums are refused, and what has no fixed shards") {
+  CHECK_THROWS_AS(Accelerator({.reproducible = true, .virtual_shards = 0}), UsageError);
+  CHECK_THROWS_AS(Accelerator({.data = {.even_batches = false}, .reproducible = true}), UsageError);
+  const State state;
+  if (state.num_processes() > 1)
+    CHECK_THROWS_AS(Accelerator({.reproducible = true, .virtual_shards = state.num_processes() * 3}), UsageError);
+}
+
+TEST_CASE("a backward after the update of its step is refused") {
+  Accelerator accelerator({.reproducible = true, .virtual_shards = 4});
+  Normed net;
+  torch::optim::SGD sgd(net->parameters(), 0.01);
+  auto [model, optimizer, loader] = accelerator.prepare(net, sgd, data_loader(Noisy{16}, {.batch_size = 4}));
+  for (auto& batch : loader) {
+    accelerator.backward(at::mse_loss(model(batch.data), batch.target));
+    if (!accelerator.sync_gradients()) continue;
+    optimizer.step();
+    CHECK_THROWS_AS(accelerator.backward(at::mse_loss(model(batch.data), batch.target)), UsageError);
+  }
+}
