@@ -20,6 +20,7 @@ bool Accelerator::begin_micro_step() {
 }
 
 void Accelerator::backward(const at::Tensor& loss) {
+  training_->expect_scaled_gradients();
   const auto steps = training_->accumulation.steps();
   training_->loss_weights.run_plain(steps == 1 ? loss : loss / steps,
                                     [this](const at::Tensor& scaled) { training_->backward(scaled); });
@@ -31,6 +32,7 @@ void Accelerator::backward(const at::Tensor& loss_sum, const at::Tensor& count) 
                       .why = "it is how many losses were added up: one number",
                       .hint = "give count.sum()"});
   }
+  training_->expect_scaled_gradients();
   const auto number = count.detach().reshape({}).to(loss_sum.device(), at::kDouble);
   training_->loss_weights.run(loss_sum, number, sync_gradients(), training_->communicator_of(loss_sum),
                               [this](const at::Tensor& scaled) { training_->backward(scaled); });

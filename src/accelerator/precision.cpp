@@ -33,7 +33,7 @@ void Training::scale_gradients_of(train::OptimizerCore& optimizer) const {
   if (!scaler) return;
   optimizer.scale_by(*scaler);
   for (const auto& other : optimizers) {
-    if (!other->scaled()->hold_any_of(train::tensor_set(optimizer.scaled()->parameters()))) continue;
+    if (!other->scaled()->hold_any_of(train::tensor_set(optimizer.parameters()))) continue;
     throw UsageError({.what = "two optimizers with a parameter in common were prepared under mixed_precision fp16",
                       .why = "each divides its gradients by the scale of the loss",
                       .hint = "give every parameter to one optimizer, or use bf16"});

@@ -21,14 +21,6 @@ void OptimizerCore::zero_grad(bool set_to_none) {
   surroundings_.cleared(parameters());
 }
 
-std::vector<at::Tensor> OptimizerCore::parameters() const {
-  std::vector<at::Tensor> parameters;
-  for (const auto& group : optimizer_->param_groups()) {
-    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
-  }
-  return parameters;
-}
-
 }  // namespace train
 
 void Optimizer::step() {

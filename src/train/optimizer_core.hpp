@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "train/fused_step.hpp"
+#include "train/optimizer_parameters.hpp"
 #include "train/scaled_gradients.hpp"
 #include "train/session.hpp"
 
@@ -39,7 +40,7 @@ class OptimizerCore {
   /// Does nothing in a micro-step whose gradients are not synchronised, like zero_grad.
   void step();
   void zero_grad(bool set_to_none);
-  std::vector<at::Tensor> parameters() const;
+  std::vector<at::Tensor> parameters() const { return parameters_of(*optimizer_); }
   /// Was the last step left out, because some gradient had overflowed?
   bool step_was_skipped() const { return skipped_; }
   void check_alive() const { session_->check_alive("optimizer"); }

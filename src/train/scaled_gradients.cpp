@@ -10,6 +10,7 @@
 #include <hortator/error.hpp>
 
 #include "train/gradient_groups.hpp"
+#include "train/optimizer_parameters.hpp"
 
 namespace hortator::train {
 namespace {
@@ -30,16 +31,8 @@ void refuse_fp16(const GradientGroup& group) {
 
 }  // namespace
 
-std::vector<at::Tensor> ScaledGradients::parameters() const {
-  std::vector<at::Tensor> parameters;
-  for (const auto& group : optimizer_->param_groups()) {
-    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
-  }
-  return parameters;
-}
-
 bool ScaledGradients::hold_any_of(const TensorSet& wanted) const {
-  const auto mine = parameters();
+  const auto mine = parameters_of(*optimizer_);
   return std::any_of(mine.begin(), mine.end(),
                      [&](const at::Tensor& one) { return wanted.contains(one.unsafeGetTensorImpl()); });
 }
@@ -53,13 +46,13 @@ void ScaledGradients::expect_scaled() {
 
 void ScaledGradients::multiply(float by) {
   const at::NoGradGuard no_grad;
-  for (const auto& group : gradient_groups(parameters())) at::_foreach_mul_(group.gradients, by);
+  for (const auto& group : gradient_groups(parameters_of(*optimizer_))) at::_foreach_mul_(group.gradients, by);
 }
 
 void ScaledGradients::unscale() {
   if (checked_) return;
   const at::NoGradGuard no_grad;
-  for (const auto& group : gradient_groups(parameters())) {
+  for (const auto& group : gradient_groups(parameters_of(*optimizer_))) {
     refuse_fp16(group);
     at::_amp_foreach_non_finite_check_and_unscale_(group.gradients, not_finite_on(group.device),
                                                    one_number(inverse(factor_), group.device));

@@ -24,7 +24,6 @@ class ScaledGradients {
   /// Unscales what is not, and ends the step: false if it must be skipped. @collective
   bool may_step();
 
-  std::vector<at::Tensor> parameters() const;
   bool hold_any_of(const TensorSet& wanted) const;
 
  private:

@@ -143,6 +143,30 @@ TEST_CASE("clipping unscales what it needs, for each of two models, and returns 
   CHECK(b.w.item<double>() == Approx(-0.25));
 }
 
+TEST_CASE("accumulated gradients, also of sums and counts, come out unscaled, clipped on the way or not") {
+  for (const bool clip_each : {false, true}) {
+    auto options = fp16({.init_scale = 1024, .growth_interval = 1});
+    options.gradient_accumulation_steps = 2;
+    Accelerator accelerator(options);
+    Weight net;
+    torch::optim::SGD sgd(net.parameters(), 1.0);
+    auto [model, optimizer] = accelerator.prepare(net, sgd);
+    for (int i = 0; i < 8; ++i) {
+      const auto micro_step = accelerator.accumulate(model);
+      if (i < 4) {
+        accelerator.backward(model(2).sum());
+      } else {
+        accelerator.backward(model(6).sum(), 3);
+      }
+      if (clip_each || accelerator.sync_gradients()) accelerator.clip_grad_norm_(model.parameters(), 1e9);
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+    CHECK(net.w.item<double>() == -8);
+    CHECK(accelerator.loss_scale().scale == 16384);
+  }
+}
+
 TEST_CASE("clipping in any precision, for any norm, of averaged gradients") {
   for (const auto precision : {Precision::no, Precision::bf16, Precision::fp16}) {
     Accelerator accelerator({.mixed_precision = precision, .cpu = true});
