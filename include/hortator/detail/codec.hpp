@@ -148,10 +148,6 @@ template <typename T>
 inline constexpr bool is_variant = false;
 template <typename... T>
 inline constexpr bool is_variant<std::variant<T...>> = true;
-template <typename T>
-inline constexpr bool is_optional = false;
-template <typename T>
-inline constexpr bool is_optional<std::optional<T>> = true;
 
 template <Range T>
 void write_range(ObjectWriter& out, const T& whole) {

@@ -6,8 +6,8 @@
 
 #include <concepts>
 #include <hortator/detail/fields.hpp>
+#include <hortator/detail/parts.hpp>
 #include <iterator>
-#include <optional>
 #include <ranges>
 #include <string_view>
 #include <tuple>
@@ -16,11 +16,6 @@
 /// The tensors in a value, however deep: of optionals, containers, maps, tuples, examples, structs with fields() and
 /// plain structs. What other types hold is not seen, nor what is const.
 namespace hortator::detail {
-
-template <typename T>
-inline constexpr bool is_optional = false;
-template <typename T>
-inline constexpr bool is_optional<std::optional<T>> = true;
 
 template <typename T>
 inline constexpr bool is_example = false;
@@ -43,11 +38,6 @@ template <typename T>
 concept Container = std::ranges::forward_range<T> && !std::convertible_to<T, std::string_view> &&
                     std::is_lvalue_reference_v<std::ranges::range_reference_t<T>> &&
                     !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<T>>>;
-/// With `auto fields() { return std::tie(a, b); }`.
-template <typename T>
-concept HasFields = requires(T object) {
-  std::tuple_size<decltype(object.fields())>::value;
-};
 template <typename T>
 concept TupleLike = requires {
   std::tuple_size<T>::value;

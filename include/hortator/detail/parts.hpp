@@ -23,6 +23,10 @@ template <typename T>
 inline constexpr bool is_tie = false;
 template <typename... Parts>
 inline constexpr bool is_tie<std::tuple<Parts&...>> = true;
+template <typename T>
+inline constexpr bool is_optional = false;
+template <typename T>
+inline constexpr bool is_optional<std::optional<T>> = true;
 }  // namespace detail
 
 /// A struct whose parts the library may go through: `auto fields() { return std::tie(logits, labels); }`
