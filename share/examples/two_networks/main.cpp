@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
     auto [generator, critic, optimizer_g, optimizer_d, loader] = accelerator.prepare(
         g, d, adam_g, adam_d, hortator::data_loader(gan::Circle(), {.batch_size = 64, .shuffle = true}));
 
-    while (loader.epoch() < 8) {
+    while (loader.epoch() < 24) {
       for (auto& batch : accelerator.progress(loader, "gan")) {
         auto fake = generator(torch::randn({batch.data.size(0), gan::noise}, accelerator.device()));
 

@@ -127,6 +127,12 @@ int MPI_Ialltoallv(const void* in, const int counts_in[], const int offsets_in[]
   return PMPI_Ialltoallv(in, counts_in, offsets_in, type_in, out, counts, offsets, type, comm, request);
 }
 
+int MPI_Iallgather(const void* in, int n, MPI_Datatype type, void* out, int n_out, MPI_Datatype type_out, MPI_Comm comm,
+                   MPI_Request* request) {
+  count(size_of(type, n) + size_of(type_out, n_out) * ranks_of(comm));
+  return PMPI_Iallgather(in, n, type, out, n_out, type_out, comm, request);
+}
+
 // In place, what this rank gives is among what it gets.
 int MPI_Iallgatherv(const void* in, int n, MPI_Datatype type, void* out, const int counts[], const int offsets[],
                     MPI_Datatype type_out, MPI_Comm comm, MPI_Request* request) {
