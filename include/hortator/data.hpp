@@ -74,12 +74,13 @@ class HORTATOR_API LoaderBase {
   std::int64_t first_step()
       const;               ///< batches of the next pass that an earlier run has had: those before the loaded position
   bool iterating() const;  ///< between a pass's begin and its end, or the break out of it
-  bool end_of_dataloader() const;  ///< already true in the loop's body at the last batch
-  bool begins_step() const;        ///< the batch in the loop's body is the first of this rank's in its step
-  bool ends_step() const;          ///< it is the last of them
-  bool in_last_step() const;       ///< no step comes after its own
-  std::int64_t remainder() const;  ///< samples in the last step of all ranks that repeat none; 0 or -1: all of them
-  std::int64_t position() const;   ///< samples of the epoch's global order handed out so far, to all ranks
+  bool end_of_dataloader() const;    ///< already true in the loop's body at the last batch
+  bool begins_step() const;          ///< the batch in the loop's body is the first of this rank's in its step
+  bool ends_step() const;            ///< it is the last of them
+  bool in_last_step() const;         ///< no step comes after its own
+  std::int64_t remainder() const;    ///< samples in the last step of all ranks that repeat none; 0 or -1: all of them
+  std::int64_t new_samples() const;  ///< of all ranks' batches in the loop's body together, those that repeat none
+  std::int64_t position() const;     ///< samples of the epoch's global order handed out so far, to all ranks
   std::chrono::steady_clock::time_point started() const;  ///< when the latest pass began
 
   /// Seed, epoch and position: enough to go on after the batch last handed out, on any number of ranks.

@@ -103,8 +103,8 @@ void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
 
 std::optional<std::int64_t> Accelerator::samples_of_step() const {
   const auto* loader = training_->active_loader();
-  if (loader == nullptr || !loader->end_of_dataloader() || loader->remainder() <= 0) return {};
-  return loader->remainder();
+  if (loader == nullptr || !loader->in_last_step() || loader->remainder() <= 0) return {};
+  return loader->new_samples();
 }
 
 at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {

@@ -41,8 +41,13 @@ std::int64_t BatchShard::count_batches() const {
   return ceil_div(std::max<std::int64_t>(left - spec_.rank * slice_, 0), total_batch_size_);
 }
 
+std::int64_t BatchShard::begin_of(std::int64_t step, int rank) const {
+  const std::int64_t place = rank * spec_.parts + step % spec_.parts;
+  return spec_.start + step / spec_.parts * total_batch_size_ + place * slice_;
+}
+
 Positions BatchShard::batch(std::int64_t step) const {
-  const std::int64_t begin = spec_.start + step / spec_.parts * total_batch_size_ + place(step) * slice_;
+  const std::int64_t begin = begin_of(step, spec_.rank);
   const std::int64_t count = spec_.even ? slice_ : std::min(slice_, spec_.samples - begin);
   return {begin, count, spec_.samples};
 }
@@ -53,6 +58,14 @@ std::int64_t BatchShard::consumed(std::int64_t steps) const {
 
 std::int64_t BatchShard::remainder() const {
   return spec_.drop_last ? -1 : (spec_.samples - spec_.start) % total_batch_size_;
+}
+
+std::int64_t BatchShard::new_samples(std::int64_t step) const {
+  std::int64_t sum = 0;
+  for (int rank = 0; rank < spec_.world; ++rank) {
+    sum += std::clamp<std::int64_t>(spec_.samples - begin_of(step, rank), 0, slice_);
+  }
+  return sum;
 }
 
 }  // namespace hortator::data

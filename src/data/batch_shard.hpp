@@ -50,9 +50,12 @@ class BatchShard {
   /// Samples in the last batch of all ranks that are no repetition; 0: all of them; -1: the order's end is dropped, so
   /// all are real.
   std::int64_t remainder() const;
+  /// Samples in the ranks' batches number `step` that are no repetition. Joined in rank order, they come first.
+  std::int64_t new_samples(std::int64_t step) const;
 
  private:
   std::int64_t count_batches() const;
+  std::int64_t begin_of(std::int64_t step, int rank) const;
 
   ShardSpec spec_;
   std::int64_t total_batch_size_;

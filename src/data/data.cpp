@@ -22,6 +22,7 @@ bool LoaderBase::begins_step() const { return core_->begins_step(); }
 bool LoaderBase::ends_step() const { return core_->ends_step(); }
 bool LoaderBase::in_last_step() const { return core_->in_last_step(); }
 std::int64_t LoaderBase::remainder() const { return core_->remainder(); }
+std::int64_t LoaderBase::new_samples() const { return core_->new_samples(); }
 std::int64_t LoaderBase::position() const { return core_->position(); }
 std::chrono::steady_clock::time_point LoaderBase::started() const { return core_->started(); }
 

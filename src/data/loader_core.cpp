@@ -194,4 +194,6 @@ void LoaderCore::check_same_samples(const StateDict& state) const {
 
 std::int64_t LoaderCore::remainder() const { return shard(binding_, start_).remainder(); }
 
+std::int64_t LoaderCore::new_samples() const { return shard(binding_, start_).new_samples(handed_out_ - 1); }
+
 }  // namespace hortator::data

@@ -29,6 +29,7 @@ class LoaderCore {
 
   BatchShard shard() const { return shard(binding_, 0); }  ///< of a whole pass
   std::int64_t remainder() const;
+  std::int64_t new_samples() const;
 
   const LoaderOptions& options() const { return options_; }
   std::int64_t dataset_size() const { return source_->size(); }

@@ -126,6 +126,17 @@ TEST_CASE("the losses fall, and depend on the seed and the number of shards") { 
   CHECK(std::accumulate(middle, losses.end(), 0.0F) < std::accumulate(losses.begin(), middle, 0.0F));
 }
 
+TEST_CASE("metrics see each sample once") {
+  for (const std::int64_t samples : {1, 7, 9, 16, 19}) {
+    Accelerator accelerator({.reproducible = true, .virtual_shards = 4});
+    auto loader = accelerator.prepare(data_loader(test::Rows{.count = samples}, {.batch_size = 2}));
+    std::vector<at::Tensor> seen;
+    for (auto& batch : loader) seen.push_back(accelerator.gather_for_metrics(batch.target));
+    const auto sorted = std::get<0>(at::cat(seen).view({-1}).sort());
+    CHECK(at::allclose(sorted, 0.3 * at::arange(1, samples + 1, at::kFloat)));
+  }
+}
+
 TEST_CASE("numbers of shards that would change the sums are refused, and what has no fixed shards") {
   CHECK_THROWS_AS(Accelerator({.reproducible = true, .virtual_shards = 0}), UsageError);
   CHECK_THROWS_AS(Accelerator({.data = {.even_batches = false}, .reproducible = true}), UsageError);
