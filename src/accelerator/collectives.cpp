@@ -30,7 +30,7 @@ comm::ReduceOp operation_of(Reduce reduce) {
 
 // The parts of all ranks, a row each.
 at::Tensor gather_rows(accelerator::Training& training, const at::Tensor& part) {
-  const auto rows = at::empty({training.host().size(), part.numel()}, part.options().requires_grad(false));
+  auto rows = at::empty({training.host().size(), part.numel()}, part.options().requires_grad(false));
   training.communicator_of(part).all_gather(rows.view({-1}), part.detach().reshape({-1})).wait();
   return rows;
 }

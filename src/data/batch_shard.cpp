@@ -42,8 +42,7 @@ std::int64_t BatchShard::count_batches() const {
 }
 
 std::int64_t BatchShard::begin_of(std::int64_t step, int rank) const {
-  const std::int64_t place = rank * spec_.parts + step % spec_.parts;
-  return spec_.start + step / spec_.parts * total_batch_size_ + place * slice_;
+  return spec_.start + step / spec_.parts * total_batch_size_ + place(step, rank) * slice_;
 }
 
 Positions BatchShard::batch(std::int64_t step) const {

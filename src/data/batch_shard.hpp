@@ -44,7 +44,7 @@ class BatchShard {
 
   std::int64_t total_batch_size() const { return total_batch_size_; }  ///< of all ranks together
   /// Which of the ranks whose places are taken that batch is of.
-  std::int64_t place(std::int64_t step) const { return spec_.rank * spec_.parts + step % spec_.parts; }
+  std::int64_t place(std::int64_t step) const { return place(step, spec_.rank); }
   /// The position behind what all ranks together have consumed after `steps` batches each. A part alone is none yet.
   std::int64_t consumed(std::int64_t steps) const;
   /// Samples in the last batch of all ranks that are no repetition; 0: all of them; -1: the order's end is dropped, so
@@ -55,6 +55,9 @@ class BatchShard {
 
  private:
   std::int64_t count_batches() const;
+  std::int64_t place(std::int64_t step, int rank) const {
+    return std::int64_t{rank} * spec_.parts + step % spec_.parts;
+  }
   std::int64_t begin_of(std::int64_t step, int rank) const;
 
   ShardSpec spec_;
