@@ -21,5 +21,6 @@
 #include <hortator/schedules.hpp>
 #include <hortator/state.hpp>
 #include <hortator/state_dict.hpp>
+#include <hortator/state_hook.hpp>
 #include <hortator/sync_batch_norm.hpp>
 #include <hortator/version.hpp>

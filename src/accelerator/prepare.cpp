@@ -46,7 +46,8 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
   const train::DataParallel parallel{.communicator = training_->device_communicator(),
                                      .host = training_->host(),
                                      .options = training_->options.ddp,
-                                     .pass = training_->backward_pass};
+                                     .pass = training_->backward_pass,
+                                     .votes = &training_->stopping.votes()};
   auto model = std::make_shared<train::ModelCore>(module, text::concat("model ", training_->models.size()),
                                                   training_->session, parallel, training_->parameters(),
                                                   !chosen.evaluation_mode && !options().reproducible);

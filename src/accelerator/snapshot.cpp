@@ -158,7 +158,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
     training.loaders[i].load(read_under(reader, numbered("loaders", i)));
   restore_scaler(training, reader.values().under("scaler"), rank);
   for (const auto& object : training.objects) object.load(read_object(reader, own, object.name));
-  training.project.restore_iteration(reader.values().get<std::int64_t>("run/iteration"));
+  training.project.set_iteration(reader.values().get<std::int64_t>("run/iteration"));
   if (same_world) {
     restore_random_state(training.device(), own.under("random"));
   } else if (rank == 0) {

@@ -100,6 +100,11 @@ void Replacement::move_old_aside() const {
 
 void Replacement::move_new_in() const { move(staged(), target_); }
 
+void Replacement::take_new_out() const noexcept {
+  std::error_code unused;
+  fs::rename(target_, staged(), unused);
+}
+
 void Replacement::put_old_back() const noexcept {
   std::error_code unused;
   fs::rename(replaced(), target_, unused);
@@ -122,7 +127,13 @@ void Replacement::publish() const {
     throw;
   }
   // The new name must be on the disk before the older checkpoint goes.
-  sync_folder(target_.parent_path());
+  try {
+    sync_folder(target_.parent_path());
+  } catch (...) {
+    take_new_out();
+    put_old_back();
+    throw;
+  }
   remove_old();
 }
 

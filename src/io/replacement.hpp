@@ -27,6 +27,7 @@ class Replacement {
   /// The steps of publish(), in order.
   void move_old_aside() const;
   void move_new_in() const;
+  void take_new_out() const noexcept;  ///< when its name could not be made durable
   void put_old_back() const noexcept;  ///< when the new one could not be moved in
   void remove_old() const;
   /// From the written staged folder to the new NAME, durably. On failure NAME is what it was.

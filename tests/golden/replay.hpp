@@ -40,6 +40,7 @@ struct Format {
 /// Each in a file of its own: replay_<name>.cpp.
 Format accumulate();
 Format batch_sampler_shard();
+Format checkpoint_naming();
 Format collectives();
 Format environment();
 Format find_batch_size();
