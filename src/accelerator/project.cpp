@@ -1,5 +1,9 @@
 #include "accelerator/project.hpp"
 
+#include <algorithm>
+#include <functional>
+#include <set>
+
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
 #include "runtime/run_folder.hpp"
@@ -26,17 +30,26 @@ fs::path Project::next_checkpoint() const {
   return dir_ / "checkpoints" / text::concat("checkpoint_", iteration_);
 }
 
-std::optional<fs::path> Project::latest_checkpoint() const {
-  if (!automatic_naming_)
-    return checkpoint::exists(dir_ / "checkpoint") ? std::optional(dir_ / "checkpoint") : std::nullopt;
-  std::optional<fs::path> latest;
+std::vector<fs::path> Project::checkpoints() const {
+  if (!automatic_naming_) return checkpoint::candidates(dir_ / "checkpoint");
+  std::set<std::int64_t, std::greater<>> numbers;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(dir_ / "checkpoints", none)) {
-    const auto number = checkpoint_number(entry.path());
-    if (!number || !checkpoint::exists(entry.path())) continue;
-    if (!latest || *number > *checkpoint_number(*latest)) latest = entry.path();
+    // One that was moved aside is still called "checkpoint_<number>.old-<id>".
+    if (const auto number = checkpoint_number(text::split(entry.path().filename().string(), '.').front()))
+      numbers.insert(*number);
   }
-  return latest;
+  std::vector<fs::path> all;
+  for (const auto number : numbers) {
+    for (auto& one : checkpoint::candidates(dir_ / "checkpoints" / text::concat("checkpoint_", number)))
+      all.push_back(std::move(one));
+  }
+  return all;
+}
+
+bool Project::has_checkpoint() const {
+  const auto all = checkpoints();
+  return std::any_of(all.begin(), all.end(), [](const fs::path& folder) { return checkpoint::exists(folder); });
 }
 
 }  // namespace hortator::accelerator

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <hortator/accelerator.hpp>
 #include <optional>
+#include <vector>
 
 namespace hortator::accelerator {
 
@@ -15,8 +16,9 @@ class Project {
   const std::filesystem::path& dir() const { return dir_; }
   /// Where save_state() without a folder goes.
   std::filesystem::path next_checkpoint() const;
-  /// Where load_state() without a folder looks: the newest one there is.
-  std::optional<std::filesystem::path> latest_checkpoint() const;
+  /// Where load_state() without a folder looks, one after the other: the newest first. Some may be damaged.
+  std::vector<std::filesystem::path> checkpoints() const;
+  bool has_checkpoint() const;  ///< is any of them complete?
 
   /// The next one's number, with automatic naming: counts on after a restart.
   std::int64_t iteration() const { return iteration_; }

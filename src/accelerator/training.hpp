@@ -8,6 +8,7 @@
 
 #include "accelerator/project.hpp"
 #include "accelerator/reproducing.hpp"
+#include "checkpoint/background_save.hpp"
 #include "comm/communicator.hpp"
 #include "runtime/world.hpp"
 #include "train/accumulation.hpp"
@@ -84,6 +85,8 @@ class Training {
   AcceleratorOptions options;
   Precision precision;
   Project project;
+  std::vector<std::size_t> file_of;  ///< of a checkpoint, for each rank; empty until the first is saved
+  checkpoint::BackgroundSave background_save;
   std::shared_ptr<train::Session> session = std::make_shared<train::Session>();
   train::BackwardPass backward_pass;
   train::Accumulation accumulation;
