@@ -14,11 +14,11 @@ constexpr int sizes[] = {1, 2, 3, 4, 7};
 
 checkpoint::Snapshot state(at::ScalarType type, int rank) {
   checkpoint::Snapshot made;
-  made.common.put("models/0/weight", at::arange(5'000'000).remainder(1013).to(type).reshape({2000, 2500}));
+  made.common.put("models/0/weight", at::arange(1'300'000).remainder(1013).to(type).reshape({1000, 1300}));
   made.common.put("models/0/bias", at::arange(37).to(type));
   for (const auto* moment : {"exp_avg", "exp_avg_sq"})
     made.common.put(std::string("optimizers/0/state/weight/") + moment,
-                    at::arange(5'000'000).reshape({2000, 2500}).to(at::kFloat));
+                    at::arange(1'300'000).reshape({1000, 1300}).to(at::kFloat));
   made.common.put("loaders/0/position", 123);
   made.own.put("rng", at::full({11}, rank, at::kByte));
   return made;
