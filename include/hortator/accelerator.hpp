@@ -10,6 +10,7 @@
 #include <functional>
 #include <hortator/accumulation.hpp>
 #include <hortator/autocast.hpp>
+#include <hortator/checkpoint.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
 #include <hortator/detail/leaves.hpp>
@@ -83,6 +84,7 @@ struct AcceleratorOptions {
   bool fused_optimizer = true;  ///< AdamW, Adam and SGD step by ATen's multi-tensor kernels: several times faster,
                                 ///< equal to torch::optim's within rounding. false: by their own step()
   ProjectOptions project = {};
+  CheckpointOptions checkpoint = {};
   std::optional<int> communicator =
       {};  ///< ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f)
   std::optional<std::chrono::milliseconds> collective_timeout =
@@ -256,8 +258,12 @@ class HORTATOR_API Accelerator : public State {
   /// default into project.dir/checkpoint (replaced each time), or project.dir/checkpoints/checkpoint_N with automatic
   /// naming. Returns the folder. @collective
   std::filesystem::path save_state(const std::filesystem::path& dir = {});
-  /// Restores what save_state saved: from `dir`, or from the newest checkpoint of the default place. @collective
-  void load_state(const std::filesystem::path& dir = {});
+  /// With CheckpointOptions::asynchronous: returns when the last one saved is there, or throws on all ranks why it is
+  /// not. @collective
+  void wait_for_checkpoint();
+  /// Restores what save_state saved: from `dir`, or from the newest checkpoint of the default place; damaged ones there
+  /// are named and skipped for the newest good one. @collective
+  void load_state(const std::filesystem::path& dir = {}, const LoadOptions& options = {});
   bool has_checkpoint() const;  ///< is there one for load_state() to load? The same answer on all ranks. @collective
   /// Called first by each save_state() or load_state(), on all ranks, in the order of registration. A hook that throws
   /// on one rank ends the save or the load on all.

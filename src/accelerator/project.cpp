@@ -55,40 +55,44 @@ fs::path Project::next_checkpoint() const {
   return automatic_naming_ ? numbered(dir_, iteration_) : dir_ / "checkpoint";
 }
 
-std::vector<std::int64_t> Project::numbers() const {
-  std::vector<std::int64_t> all;
+Project::Numbers Project::numbers() const {
+  Numbers all;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(dir_ / "checkpoints", none)) {
-    const auto number = checkpoint_number(entry.path());
-    if (number && checkpoint::exists(entry.path())) all.push_back(*number);
+    // One that was moved aside is still called "checkpoint_<number>.old-<id>".
+    if (const auto number = checkpoint_number(text::split(entry.path().filename().string(), '.').front()))
+      all.insert(*number);
   }
   return all;
 }
 
-std::optional<fs::path> Project::latest_checkpoint() const {
-  if (!automatic_naming_)
-    return checkpoint::exists(dir_ / "checkpoint") ? std::optional(dir_ / "checkpoint") : std::nullopt;
-  const auto all = numbers();
-  return all.empty() ? std::nullopt : std::optional(numbered(dir_, *std::max_element(all.begin(), all.end())));
-}
-
 std::int64_t Project::first_free_iteration() const {
-  auto first = iteration_;
-  if (automatic_naming_) {
-    for (const auto number : numbers()) first = std::max(first, number + 1);
-  }
-  return first;
-}
-
-void Project::saved_one(bool is_main) {
-  ++iteration_;
-  if (is_main && automatic_naming_) prune();
+  const auto taken = automatic_naming_ ? numbers() : Numbers();
+  return taken.empty() ? iteration_ : std::max(iteration_, *taken.begin() + 1);
 }
 
 void Project::prune() const {
-  if (!retention_.total_limit) return;
+  if (!automatic_naming_ || !retention_.total_limit) return;
   checkpoint::remove_leftovers(dir_ / "checkpoints");
-  for (const auto number : checkpoint::surplus(numbers(), retention_)) checkpoint::remove(numbered(dir_, number));
+  std::vector<std::int64_t> durable;
+  for (const auto number : numbers()) {
+    if (checkpoint::exists(numbered(dir_, number))) durable.push_back(number);
+  }
+  for (const auto number : checkpoint::surplus(durable, retention_)) checkpoint::remove(numbered(dir_, number));
+}
+
+std::vector<fs::path> Project::checkpoints() const {
+  if (!automatic_naming_) return checkpoint::candidates(dir_ / "checkpoint");
+  std::vector<fs::path> all;
+  for (const auto number : numbers()) {
+    for (auto& one : checkpoint::candidates(numbered(dir_, number))) all.push_back(std::move(one));
+  }
+  return all;
+}
+
+bool Project::has_checkpoint() const {
+  const auto all = checkpoints();
+  return std::any_of(all.begin(), all.end(), [](const fs::path& folder) { return checkpoint::exists(folder); });
 }
 
 }  // namespace hortator::accelerator

@@ -14,6 +14,7 @@ bool Accelerator::should_stop() {
   if (!training_->is_between_steps() || !stopping.agree_to_stop()) return false;
   if (stopping.agree_that_save_fits()) {
     const auto folder = save_state();
+    wait_for_checkpoint();
     log::info("the job's time is nearly over: the run is saved in ", folder.string(), " and leaves");
   } else {
     log::info("the job ends within seconds, which is no time to save: the run leaves, and goes on from its last save");

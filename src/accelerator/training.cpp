@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "comm/make_communicator.hpp"
 #include "mpi/collectives.hpp"
 #include "track/progress_bar.hpp"
@@ -12,8 +13,22 @@
 namespace hortator::accelerator {
 namespace {
 
+void check(const CheckpointOptions& options) {
+  if (options.nodes_per_file.value_or(1) < 1) {
+    throw UsageError({.what = text::concat("checkpoint.nodes_per_file = ", *options.nodes_per_file),
+                      .why = "every file of a checkpoint is written by the ranks of at least one node",
+                      .hint = "leave it out for the default"});
+  }
+  if (options.asynchronous && options.writer == CheckpointWriter::mpio) {
+    throw UsageError({.what = "checkpoint.asynchronous with CheckpointWriter::mpio",
+                      .why = "MPI-IO belongs to the program while a checkpoint is written beside it",
+                      .hint = "use CheckpointWriter::direct, which writes the same datasets"});
+  }
+}
+
 AcceleratorOptions checked(AcceleratorOptions options) {
   train::check(options.ddp);
+  check(options.checkpoint);
   if (options.reproducible && !options.data.even_batches) {
     throw UsageError({.what = "reproducible = true with data.even_batches = false",
                       .why = "each step has a fixed number of shards, all of one size",

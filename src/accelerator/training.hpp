@@ -8,7 +8,9 @@
 
 #include "accelerator/project.hpp"
 #include "accelerator/reproducing.hpp"
+#include "accelerator/state_hooks.hpp"
 #include "accelerator/stopping.hpp"
+#include "checkpoint/background_save.hpp"
 #include "comm/communicator.hpp"
 #include "runtime/world.hpp"
 #include "train/accumulation.hpp"
@@ -87,6 +89,8 @@ class Training {
   AcceleratorOptions options;
   Precision precision;
   Project project;
+  std::vector<std::size_t> file_of;  ///< of a checkpoint, for each rank; empty until the first is saved
+  checkpoint::BackgroundSave background_save;
   std::shared_ptr<train::Session> session = std::make_shared<train::Session>();
   train::BackwardPass backward_pass;
   train::Accumulation accumulation;
@@ -97,8 +101,8 @@ class Training {
   std::vector<LoaderBase> loaders;
   std::vector<ScheduleBase> schedules;
   std::vector<RegisteredObject> objects;
-  std::vector<std::shared_ptr<StateHook>> save_hooks;
-  std::vector<std::shared_ptr<StateHook>> load_hooks;
+  StateHooks save_hooks;
+  StateHooks load_hooks;
   Stopping stopping;
   std::unique_ptr<ProgressSink> progress;
   std::unique_ptr<train::GradScaler> scaler;  ///< null unless losses are scaled

@@ -14,12 +14,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view mark = ".gone-";
 
-// Only what a save has written: with anything else in it the folder stays.
 void empty_and_remove(const fs::path& folder) {
-  std::error_code problem;
-  fs::remove(folder / state_file, problem);
-  fs::remove(folder, problem);
-  if (problem) log::warn(folder.string(), " could not be removed: ", problem.message(), "; it is no longer needed");
+  if (io::remove_folder(folder, {is_our_file, manifest_file})) return;
+  log::warn(folder.string(), " could not be removed, or holds files that were not saved; it is no longer needed");
 }
 
 }  // namespace
@@ -41,7 +38,8 @@ void remove_leftovers(const fs::path& parent) {
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(parent, none)) {
     const auto name = entry.path().filename().string();
-    if (name.starts_with("checkpoint") && name.find(mark) != std::string::npos) empty_and_remove(entry.path());
+    if (name.starts_with("checkpoint") && name.find(mark) != std::string::npos)
+      io::remove_folder(entry.path(), {is_our_file, manifest_file});
   }
 }
 

@@ -53,7 +53,7 @@ class Run {
   std::string save() { return accelerator_.save_state().filename(); }
   void load() { accelerator_.load_state(); }
   std::int64_t iteration() const { return accelerator_.training().project.iteration(); }
-  fs::path latest() const { return accelerator_.training().project.latest_checkpoint().value_or(""); }
+  fs::path latest() const { return accelerator_.training().project.checkpoints().front(); }
 
  private:
   Accelerator accelerator_;

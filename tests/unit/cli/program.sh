@@ -36,7 +36,7 @@ run --help; code_is 0; out_has 'launch'; out_has 'env'; out_has 'bench'
 run; code_is 2; err_has 'usage: hortator VERB'
 run lanch; code_is 2; err_has "there is no verb 'lanch'. did you mean 'launch'?"
 run --versoin; code_is 2; err_has "did you mean '--version'?"
-for verb in launch env bench 'bench step'; do
+for verb in launch env bench 'bench step' checkpoint 'checkpoint list'; do
   # shellcheck disable=SC2086
   run $verb --help; code_is 0; out_has 'usage: hortator'; out_has '--help'
 done
