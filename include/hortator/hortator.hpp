@@ -17,6 +17,7 @@
 #include <hortator/recompute.hpp>
 #include <hortator/reduce_on_plateau.hpp>
 #include <hortator/run.hpp>
+#include <hortator/safetensors_file.hpp>
 #include <hortator/schedule.hpp>
 #include <hortator/schedules.hpp>
 #include <hortator/state.hpp>

@@ -23,6 +23,7 @@ class RawFile {
   void write_at(std::int64_t offset, const void* data, std::size_t bytes) const;
   void read_at(std::int64_t offset, void* data, std::size_t bytes) const;
   std::uint64_t bytes() const;
+  int descriptor() const { return descriptor_; }
   void resize(std::uint64_t bytes) const;
   /// Returns when what was written through this node is on the disk.
   void sync() const;
