@@ -3,8 +3,10 @@
 // All of Hortator.
 #include <hortator/accelerator.hpp>
 #include <hortator/autocast.hpp>
+#include <hortator/block_order.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
+#include <hortator/datasets.hpp>
 #include <hortator/error.hpp>
 #include <hortator/find_batch_size.hpp>
 #include <hortator/grad_scaler.hpp>
