@@ -3,9 +3,11 @@
 // All of Hortator.
 #include <hortator/accelerator.hpp>
 #include <hortator/autocast.hpp>
+#include <hortator/block_order.hpp>
 #include <hortator/checkpoint.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
+#include <hortator/datasets.hpp>
 #include <hortator/error.hpp>
 #include <hortator/find_batch_size.hpp>
 #include <hortator/grad_scaler.hpp>
@@ -18,6 +20,7 @@
 #include <hortator/recompute.hpp>
 #include <hortator/reduce_on_plateau.hpp>
 #include <hortator/run.hpp>
+#include <hortator/safetensors_file.hpp>
 #include <hortator/schedule.hpp>
 #include <hortator/schedules.hpp>
 #include <hortator/state.hpp>

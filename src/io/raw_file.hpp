@@ -27,6 +27,7 @@ class RawFile {
   void write_at(std::int64_t offset, const void* data, std::size_t bytes) const;
   void read_at(std::int64_t offset, void* data, std::size_t bytes) const;
   std::uint64_t bytes() const;
+  int descriptor() const { return descriptor_; }
   void resize(std::uint64_t bytes) const;
   /// Asks the system to begin with writing to the disk, or reading from it; returns at once, and never fails.
   void start_writing(std::int64_t offset, std::size_t bytes) const noexcept;

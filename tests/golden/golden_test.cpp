@@ -74,6 +74,19 @@ TEST_CASE("seedable_sampler") {
   CHECK(failures_of("seedable_sampler", 0, "/order", {1}) == 1);
 }
 
+TEST_CASE("safetensors") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("safetensors");
+  CHECK(verdict.passed == 42);
+  CHECK(verdict.rules.empty());
+  CHECK(failures_of("safetensors", 0, "/tensors/w/values/2", 0.25) == 1);
+  CHECK(failures_of("safetensors", 0, "/tensors/w/bytes_hex", "00") == 1);
+  CHECK(failures_of("safetensors", 1, "/file_order/0", "u8") == 1);
+  CHECK(failures_of("safetensors", 5, "/metadata/format", "tf") == 1);
+  CHECK(failures_of("safetensors", 14, "/error", "SafetensorError: Error while deserializing header: wrong") == 1);
+  CHECK(failures_of("safetensors", 14, "/opens", 1) == 1);
+}
+
 TEST_CASE("environment") {
   if (ranks() > 1) return;
   const auto verdict = replayed("environment");
