@@ -17,9 +17,14 @@
 #include <hortator/recompute.hpp>
 #include <hortator/reduce_on_plateau.hpp>
 #include <hortator/run.hpp>
+#include <hortator/sampler.hpp>
 #include <hortator/schedule.hpp>
 #include <hortator/schedules.hpp>
+#include <hortator/split_between_processes.hpp>
+#include <hortator/staging.hpp>
 #include <hortator/state.hpp>
 #include <hortator/state_dict.hpp>
+#include <hortator/subset.hpp>
 #include <hortator/sync_batch_norm.hpp>
+#include <hortator/tensor_dataset.hpp>
 #include <hortator/version.hpp>

@@ -45,6 +45,7 @@ Format environment();
 Format find_batch_size();
 Format grad_scaler();
 Format seedable_sampler();
+Format split_between_processes();
 Format training_trace();
 
 /// All that there are.

@@ -5,6 +5,7 @@ namespace hortator::cli::bench {
 const std::vector<Measurement>& measurements() {
   static const std::vector<Measurement> table = {
       {"collectives", "tensor collectives against a copy of the same bytes, and against MPI", collectives},
+      {"loader", "shuffled batches of samples in memory against bare index_select", loader},
       {"loop", "everything that surrounds a step (accumulation, clipping, schedule, bar) against the bare loop", loop},
       {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},
   };
