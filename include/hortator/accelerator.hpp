@@ -49,6 +49,8 @@ struct DataOptions {
   bool split_batches = false;  ///< batch_size is of all ranks together, not of each
   bool even_batches = true;    ///< the last batches are filled up from the first samples, so that all ranks see as many
   std::optional<std::uint64_t> seed = {};  ///< of the shuffled order; by default set_seed's
+  bool non_blocking = false;  ///< batches in page-locked memory (LoaderOptions::pin_memory) are copied to the device
+                              ///< while the loop's body runs
 };
 
 /// The reference's ProjectConfiguration.

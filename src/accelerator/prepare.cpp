@@ -88,6 +88,7 @@ void Accelerator::attach(const LoaderBase& loader, const PrepareDataLoaderOption
                  .even_batches = options().data.even_batches,
                  .device = device(),
                  .device_placement = chosen.device_placement.value_or(options().device_placement),
+                 .non_blocking = options().data.non_blocking,
                  .seed = seed_of_data(*training_),
                  .check_alive = [session = training_->session] { session->check_alive("loader"); },
                  .before_batch = before_batch_of(*training_, training_->loaders.size())});

@@ -57,9 +57,10 @@ Outcome compare(std::string_view name, const json& ours, const json& theirs) {
 }
 
 const std::vector<Format>& formats() {
-  static const std::vector<Format> all = {accumulate(),       batch_sampler_shard(), checkpoint_naming(), collectives(),
-                                          environment(),      find_batch_size(),     grad_scaler(),       safetensors(),
-                                          seedable_sampler(), training_trace()};
+  static const std::vector<Format> all = {
+      accumulate(),       batch_sampler_shard(),     checkpoint_naming(), collectives(),
+      environment(),      find_batch_size(),         grad_scaler(),       safetensors(),
+      seedable_sampler(), split_between_processes(), training_trace()};
   return all;
 }
 

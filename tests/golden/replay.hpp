@@ -47,6 +47,7 @@ Format find_batch_size();
 Format grad_scaler();
 Format safetensors();
 Format seedable_sampler();
+Format split_between_processes();
 Format training_trace();
 
 /// All that there are.

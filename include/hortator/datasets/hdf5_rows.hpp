@@ -26,7 +26,8 @@ class HORTATOR_API Hdf5Rows {
 
   std::int64_t size() const;
   std::vector<std::string> columns() const;
-  /// Rows that are stored, and unpacked, together: the block for a BlockOrder. 1 where no dataset is stored in chunks.
+  /// Rows that are stored, and unpacked, together: the block for a block_sampler(). 1 where no dataset is stored in
+  /// chunks.
   std::int64_t chunk_length() const;
   std::map<std::string, at::Tensor> get(std::int64_t row) const;
   std::map<std::string, at::Tensor> get_batch(std::span<const std::int64_t> rows) const;
