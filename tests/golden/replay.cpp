@@ -56,9 +56,10 @@ Outcome compare(std::string_view name, const json& ours, const json& theirs) {
 }
 
 const std::vector<Format>& formats() {
-  static const std::vector<Format> all = {accumulate(),       batch_sampler_shard(), collectives(),
-                                          environment(),      find_batch_size(),     grad_scaler(),
-                                          seedable_sampler(), training_trace()};
+  static const std::vector<Format> all = {accumulate(),         batch_sampler_shard(),    collectives(),
+                                          environment(),        find_batch_size(),        gather_for_metrics(),
+                                          grad_scaler(),        iterable_dataset_shard(), seedable_sampler(),
+                                          skip_first_batches(), training_trace()};
   return all;
 }
 
@@ -124,6 +125,7 @@ Verdict replay(const Format& format, const json& file, int ranks) {
     const auto mine = judge(format, one, file);
     count(verdict, one, world ? agree(*world, mine) : mine);
   }
+  format.finish();
   return verdict;
 }
 

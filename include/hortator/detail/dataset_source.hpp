@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <hortator/detail/batch_source.hpp>
 #include <hortator/detail/collate.hpp>
-#include <hortator/detail/place.hpp>
+#include <hortator/detail/typed_source.hpp>
 #include <memory>
 #include <optional>
 #include <span>
@@ -91,7 +91,9 @@ struct DefaultJoin {
 
 /// A data set and a way to read batches from it, with their types hidden.
 template <typename Dataset, typename Read>
-class DatasetSource final : public data::BatchSource {
+class DatasetSource final
+    : public TypedSource<std::decay_t<std::invoke_result_t<Read&, Dataset&, std::span<const std::int64_t>>>,
+                         data::SampleSource> {
  public:
   using Batch = std::decay_t<std::invoke_result_t<Read&, Dataset&, std::span<const std::int64_t>>>;
 
@@ -102,7 +104,6 @@ class DatasetSource final : public data::BatchSource {
   std::shared_ptr<void> read(std::span<const std::int64_t> samples) override {
     return std::make_shared<Batch>(read_(dataset_, samples));
   }
-  void place(void* batch, c10::Device device) const override { detail::place(*static_cast<Batch*>(batch), device); }
 
  private:
   Dataset dataset_;
