@@ -42,6 +42,7 @@ const std::vector<Verb>& verbs() {
   static const std::vector<Verb> table = {
       {"launch", "starts a program on several ranks, with mpirun or srun", launch_verb},
       {"env", "reports versions, machine and environment, fit for a bug report", env_verb},
+      {"checkpoint", "lists, shows and verifies checkpoints", checkpoint_verb},
       {"bench", "measures, always against a reference in the same process", bench_verb},
   };
   return table;
@@ -49,7 +50,7 @@ const std::vector<Verb>& verbs() {
 
 std::string listing(const std::vector<Verb>& verbs) {
   std::ostringstream out;
-  for (const auto& verb : verbs) out << "  " << std::left << std::setw(8) << verb.name << verb.summary << '\n';
+  for (const auto& verb : verbs) out << "  " << std::left << std::setw(12) << verb.name << verb.summary << '\n';
   return std::move(out).str();
 }
 

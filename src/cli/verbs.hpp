@@ -18,6 +18,7 @@ const std::vector<Verb>& verbs();
 
 int launch_verb(const Arguments& arguments);
 int env_verb(const Arguments& arguments);
+int checkpoint_verb(const Arguments& arguments);
 int bench_verb(const Arguments& arguments);
 
 /// "  launch  starts a program on several ranks", a line each

@@ -2,26 +2,16 @@
 
 namespace hortator::data {
 
-const std::vector<std::int64_t>& Listing::batch(std::int64_t position) const {
-  return (*batches_)[static_cast<std::size_t>(order_->sample_at(position))];
-}
-
 std::vector<std::int64_t> Listing::samples(const Positions& positions) const {
+  auto numbers = samples_at(*order_, positions, count_);
+  if (!varies()) return numbers;
   std::vector<std::int64_t> samples;
-  samples.reserve(static_cast<std::size_t>(positions.size()));
-  for (std::int64_t i = 0; i < positions.size(); ++i) {
-    if (!varies()) {
-      samples.push_back(order_->sample_at(positions[i]));
-      continue;
-    }
-    const auto& together = batch(positions[i]);
-    samples.insert(samples.end(), together.begin(), together.end());
-  }
+  for (const auto number : numbers) samples.insert(samples.end(), batch(number).begin(), batch(number).end());
   return samples;
 }
 
 std::int64_t Listing::rows(std::int64_t position) const {
-  return varies() ? static_cast<std::int64_t>(batch(position).size()) : 1;
+  return varies() ? static_cast<std::int64_t>(batch(order_->sample_at(position)).size()) : 1;
 }
 
 }  // namespace hortator::data

@@ -13,7 +13,8 @@ namespace hortator::data {
 struct PassPlan {
   Deal deal;
   std::int64_t first_step = 0;  ///< batches before it are left out
-  int ahead = 1;                ///< batches
+  Ahead ahead = {};
+  bool pins = false;  ///< batches into page-locked memory
   /// Where ranks read parts of their own: what all of them say.
   std::function<std::vector<std::int64_t>(std::int64_t)> tell_all = {};
 };

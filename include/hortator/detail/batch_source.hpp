@@ -16,11 +16,18 @@
 
 namespace hortator::data {
 
+/// Where batches go, and how.
+struct Placement {
+  c10::Device device = c10::Device(c10::kCPU);
+  bool non_blocking = false;
+};
+
 /// What a loader needs to know of its batches, whatever their type.
 class HORTATOR_API BatchSource {
  public:
   virtual ~BatchSource();
-  virtual void place(void* batch, c10::Device device) const = 0;
+  virtual void pin(void* batch) const = 0;  ///< into page-locked memory
+  virtual void place(void* batch, const Placement& placement) const = 0;
 
   /// What one rank reads for another goes there as bytes, if the batches' type can.
   virtual bool can_travel() const = 0;
@@ -32,7 +39,8 @@ class HORTATOR_API BatchSource {
 class HORTATOR_API SampleSource : public BatchSource {
  public:
   virtual std::int64_t size() const = 0;
-  /// Called by one thread at a time, not always the same.
+  /// May several threads read at once? If not: one at a time, not always the same.
+  virtual bool is_shareable() const = 0;
   virtual std::shared_ptr<void> read(std::span<const std::int64_t> samples) = 0;
 };
 
@@ -78,7 +86,8 @@ struct Contents {
 [[noreturn]] HORTATOR_API void throw_cannot_travel();
 
 HORTATOR_API at::Tensor stack(std::span<const at::Tensor> tensors);
-HORTATOR_API at::Tensor to_device(const at::Tensor& tensor, c10::Device device);
+HORTATOR_API at::Tensor pinned(const at::Tensor& tensor);
+HORTATOR_API at::Tensor placed(const at::Tensor& tensor, const Placement& placement);
 
 /// Calls `draw` with LibTorch's default generator of the CPU seeded; afterwards that is as it was.
 HORTATOR_API void with_seed(std::uint64_t seed, const std::function<void()>& draw);

@@ -15,7 +15,10 @@ class TypedSource : public Base {
  public:
   using Batch = Batch_;
 
-  void place(void* batch, c10::Device device) const final { detail::place(*static_cast<Batch*>(batch), device); }
+  void pin(void* batch) const final { detail::pin(*static_cast<Batch*>(batch)); }
+  void place(void* batch, const data::Placement& placement) const final {
+    detail::place(*static_cast<Batch*>(batch), placement);
+  }
 
   bool can_travel() const final { return Serializable<Batch>; }
   std::string encode(const void* batch) const final {
