@@ -2,23 +2,16 @@
 
 namespace hortator::data {
 
-const std::vector<std::int64_t>& Listing::batch(std::int64_t position) const {
-  return (*batches_)[static_cast<std::size_t>(order_->sample_at(position))];
-}
-
 std::vector<std::int64_t> Listing::samples(const Positions& positions) const {
-  auto listed = samples_at(*order_, positions, count_);
-  if (!varies()) return listed;
+  auto numbers = samples_at(*order_, positions, count_);
+  if (!varies()) return numbers;
   std::vector<std::int64_t> samples;
-  for (const auto number : listed) {
-    const auto& together = (*batches_)[static_cast<std::size_t>(number)];
-    samples.insert(samples.end(), together.begin(), together.end());
-  }
+  for (const auto number : numbers) samples.insert(samples.end(), batch(number).begin(), batch(number).end());
   return samples;
 }
 
 std::int64_t Listing::rows(std::int64_t position) const {
-  return varies() ? static_cast<std::int64_t>(batch(position).size()) : 1;
+  return varies() ? static_cast<std::int64_t>(batch(order_->sample_at(position)).size()) : 1;
 }
 
 }  // namespace hortator::data

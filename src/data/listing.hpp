@@ -13,7 +13,7 @@ namespace hortator::data {
 /// in batches of varying size, the samples of a batch. Reading is safe from any thread.
 class Listing {
  public:
-  /// `order` is of `count` samples, or of as many batches, which may be null.
+  /// `order` is one of `count` samples, or of as many `batches`, which otherwise are null.
   Listing(std::unique_ptr<const Order> order, std::int64_t count, std::shared_ptr<const BatchList> batches)
       : order_(std::move(order)), count_(count), batches_(std::move(batches)) {}
 
@@ -23,7 +23,9 @@ class Listing {
   std::int64_t rows(std::int64_t position) const;
 
  private:
-  const std::vector<std::int64_t>& batch(std::int64_t position) const;
+  const std::vector<std::int64_t>& batch(std::int64_t number) const {
+    return (*batches_)[static_cast<std::size_t>(number)];
+  }
 
   std::unique_ptr<const Order> order_;
   std::int64_t count_;

@@ -4,57 +4,12 @@
 #include <hortator/error.hpp>
 
 #include "base/text.hpp"
+#include "data/loader_options.hpp"
 #include "data/sample_reader.hpp"
 #include "data/stream_reader.hpp"
 
 namespace hortator::data {
 namespace {
-
-void validate(const LoaderOptions& options, const Contents& contents) {
-  if (options.prefetch < 0) {
-    throw UsageError({.what = text::concat("prefetch is ", options.prefetch), .hint = "use 0 or more batches"});
-  }
-  if (options.workers < 1 || (options.workers > 1 && options.prefetch == 0)) {
-    throw UsageError({.what = text::concat("workers is ", options.workers, " and prefetch is ", options.prefetch),
-                      .why = "with a prefetch of 0 the loop reads by itself",
-                      .hint = "use 1 or more workers, and a prefetch of 1 or more if there are several"});
-  }
-  if ((options.sampler && options.shuffle) || (options.order != ShuffleOrder::counter && !options.shuffle)) {
-    throw UsageError({.what = options.sampler ? "a loader has a sampler and is to be shuffled, too"
-                                              : "a loader has an order of shuffling, but is not to be shuffled",
-                      .hint = "the order is of `shuffle`, and a sampler is in place of it"});
-  }
-  if (contents.stream && (options.shuffle || options.sampler)) {
-    throw UsageError({.what = "a stream was to be shuffled",
-                      .why = "its samples come one after the other, in its own order",
-                      .hint = "shuffle within the stream: set_epoch(std::int64_t) tells it the epoch"});
-  }
-  if (contents.choose && options.batch_size != 1) {
-    throw UsageError({.what = text::concat("batch_size is ", options.batch_size, ", but batches were given"),
-                      .why = "each of them is one batch, as large as it is",
-                      .hint = "leave batch_size out"});
-  }
-}
-
-void validate_workers(const LoaderOptions& options, const Contents& contents) {
-  if (options.workers == 1) return;
-  if (contents.stream) {
-    throw UsageError({.what = text::concat("a stream was to be read by ", options.workers, " workers at once"),
-                      .why = "its samples come one after the other",
-                      .hint = "use one worker"});
-  }
-  if (contents.samples->is_shareable()) return;
-  throw UsageError({.what = text::concat("a loader was to read a data set by ", options.workers, " workers at once"),
-                    .why = "its get() or get_batch(), or the function that joins samples, is not const: it may change "
-                           "what another thread is using",
-                    .hint = "make it const and safe for several threads, or use one worker"});
-}
-
-std::shared_ptr<const Sampler> sampler_of(const LoaderOptions& options) {
-  if (options.sampler) return options.sampler;
-  if (!options.shuffle) return sequential_sampler();
-  return options.order == ShuffleOrder::randperm ? randperm_sampler() : counter_sampler();
-}
 
 void validate(const LoaderBinding& binding) {
   if (binding.world < 1 || binding.rank < 0 || binding.rank >= binding.world || binding.parts < 1) {
@@ -67,10 +22,9 @@ void validate(const LoaderBinding& binding) {
 LoaderCore::LoaderCore(Contents contents, const LoaderOptions& options)
     : contents_(std::move(contents)),
       options_(options),
-      sampler_(sampler_of(options)),
-      batches_(contents_.choose, contents_.samples ? contents_.samples->size() : 0) {
-  validate(options_, contents_);
-  validate_workers(options_, contents_);
+      batches_(contents_.choose, contents_.samples ? contents_.samples->size() : 0),
+      sampler_(sampler_of(options)) {
+  check(options_, contents_);
   shard(binding_, 0);
 }
 
@@ -90,20 +44,13 @@ std::optional<std::int64_t> LoaderCore::size() const {
   return samples ? std::optional(shard(binding_, 0).of(*samples).size()) : std::nullopt;
 }
 
-// Samples, or the batches that were given.
-std::int64_t LoaderCore::listed(std::uint64_t seed, std::int64_t epoch) const {
-  return batches_ ? static_cast<std::int64_t>(batches_.of(seed, epoch)->size()) : contents_.samples->size();
-}
-
-// Where a stream ends is told by the stream.
-std::int64_t LoaderCore::dealt(std::uint64_t seed, std::int64_t epoch) const {
-  return is_stream() ? endless : sampler_->epoch_size(listed(seed, epoch));
-}
+// Positions of an epoch's order. Where a stream ends is told by the stream.
+std::int64_t LoaderCore::dealt() const { return is_stream() ? endless : sampler_->epoch_size(told(seed(), epoch_)); }
 
 // A single rank's last batch has nobody to be even with: it stays short, as the reference's. Ranks that share a stream
 // learn of its end together: they are always even.
 BatchShard LoaderCore::shard(const LoaderBinding& binding, std::int64_t start) const {
-  return BatchShard({.samples = dealt(seed(), epoch_),
+  return BatchShard({.samples = dealt(),
                      .start = start,
                      .batch_size = options_.batch_size,
                      .rank = binding.rank,
@@ -116,17 +63,16 @@ BatchShard LoaderCore::shard(const LoaderBinding& binding, std::int64_t start) c
 }
 
 std::unique_ptr<const Order> LoaderCore::order() const {
-  return sampler_->order({.dataset_size = listed(seed(), epoch_), .seed = seed(), .epoch = epoch_});
+  return sampler_->order({.dataset_size = told(seed(), epoch_), .seed = seed(), .epoch = epoch_});
 }
 
 std::string LoaderCore::order_name() const {
   if (binding_.tell_all) return text::concat("each of ", binding_.world, " ranks' own");
-  if (is_stream()) return "stream";
-  return sampler_->name();
+  return is_stream() ? "stream" : sampler_->name();
 }
 
 std::shared_ptr<const Listing> LoaderCore::listing() const {
-  return std::make_shared<const Listing>(order(), listed(seed(), epoch_),
+  return std::make_shared<const Listing>(order(), told(seed(), epoch_),
                                          batches_ ? batches_.of(seed(), epoch_) : nullptr);
 }
 
@@ -155,7 +101,7 @@ std::unique_ptr<RunningPass> LoaderCore::start(std::int64_t start, std::int64_t 
   const PassPlan plan{.deal = Deal(shard(binding_, start), listed),
                       .first_step = first_step,
                       .ahead = {.batches = binding_.before_batch ? 0 : options_.prefetch, .workers = options_.workers},
-                      .pin = options_.pin_memory && binding_.device_placement && binding_.device.is_cuda(),
+                      .pins = options_.pin_memory && binding_.device_placement && binding_.device.is_cuda(),
                       .tell_all = binding_.tell_all};
   return std::make_unique<RunningPass>(
       plan, [&] { return reader(plan.deal, listed); }, source(), binding_.dispatcher);
@@ -197,8 +143,7 @@ std::shared_ptr<void> LoaderCore::take() {
   if (binding_.before_batch)
     binding_.before_batch({.epoch = epoch_, .position = position_, .place = latest_->shard().place(handed_out_)});
   auto delivery = running_->next();
-  if (binding_.device_placement)
-    source().place(delivery.batch.get(), {.device = binding_.device, .non_blocking = binding_.non_blocking});
+  if (binding_.device_placement) source().place(delivery.batch.get(), {binding_.device, binding_.non_blocking});
   latest_ = running_->deal();
   const auto& shard = latest_->shard();
   handed_out_ = running_->steps();
@@ -232,9 +177,10 @@ void LoaderCore::bind(const LoaderBinding& binding) {
   refuse_in_loop("a data loader was prepared");
   if (binding.dispatcher && !source().can_travel()) throw_cannot_travel();
   if (binding.dispatcher && options_.workers > 1) {
-    throw UsageError({.what = text::concat("a loader of ", options_.workers, " workers, with dispatch_batches"),
-                      .why = "the rank that reads for its node hands out batches in their order, one after the other",
-                      .hint = "use one worker, or set dispatch_batches to false"});
+    throw UsageError(
+        {.what = text::concat("dispatched batches were to be read by ", options_.workers, " workers at once"),
+         .why = "they are handed out in their order by the one thread that reads them",
+         .hint = "use one worker, or dispatch_batches = false"});
   }
   shard(binding, 0);
   binding_ = binding;

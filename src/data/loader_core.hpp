@@ -52,8 +52,7 @@ class LoaderCore {
   std::chrono::steady_clock::time_point started() const { return started_; }
 
  private:
-  std::int64_t listed(std::uint64_t seed, std::int64_t epoch) const;
-  std::int64_t dealt(std::uint64_t seed, std::int64_t epoch) const;
+  std::int64_t dealt() const;
   std::int64_t told(std::uint64_t seed, std::int64_t epoch) const;
   BatchShard shard(const LoaderBinding& binding, std::int64_t start) const;
   std::unique_ptr<const Order> order() const;
@@ -70,8 +69,8 @@ class LoaderCore {
 
   Contents contents_;
   LoaderOptions options_;
-  std::shared_ptr<const Sampler> sampler_;  ///< of samples, or of the batches that were given
   ChosenBatches batches_;
+  std::shared_ptr<const Sampler> sampler_;
   LoaderBinding binding_;
   bool bound_ = false;
 

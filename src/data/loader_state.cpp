@@ -42,9 +42,10 @@ void LoaderCore::load(const StateDict& state) {
   resuming_ = true;
 }
 
-// How much there is to deal in an epoch, as far as it is known before.
+// Samples of the data set, or the batches that were given, as far as it is known before.
 std::int64_t LoaderCore::told(std::uint64_t seed, std::int64_t epoch) const {
-  return is_stream() ? dataset_size().value_or(unknown) : listed(seed, epoch);
+  if (batches_) return static_cast<std::int64_t>(batches_.of(seed, epoch)->size());
+  return dataset_size().value_or(unknown);
 }
 
 void LoaderCore::check_same_samples(const StateDict& state) const {
@@ -53,7 +54,7 @@ void LoaderCore::check_same_samples(const StateDict& state) const {
   const auto position = state.get<std::int64_t>("position");
   const auto here = told(state.get<std::uint64_t>("seed"), state.get<std::int64_t>("epoch"));
   const auto last = is_stream() ? samples : sampler_->epoch_size(here);
-  const bool is_within = position > 0 && (last == unknown || position <= last);
+  const bool is_within = position > 0 && (samples == unknown || position <= last);
   if (samples == here && order == order_name() && is_within) return;
   throw Error(
       {.what = text::concat("the loader's saved position is ", position, " of ", samples, " samples in ", order,

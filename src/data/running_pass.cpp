@@ -30,13 +30,13 @@ RunningPass::RunningPass(const PassPlan& plan, const std::function<std::shared_p
       number_(dispatcher_ ? dispatcher_->enter() : 0),
       tell_all_(plan.tell_all) {
   // After a stream's end nothing is asked for any more, however far ahead the thread is.
-  auto deliver = [deliver = way(reader, source), first = plan.first_step, pinned_by = plan.pin ? &source : nullptr,
+  auto deliver = [deliver = way(reader, source), &source, pins = plan.pins, first = plan.first_step,
                   shard = deal_.shard()](std::int64_t i) mutable -> std::shared_ptr<void> {
     const at::NoGradGuard no_grad;
     if (first + i >= shard.size() && !shard.is_endless()) return std::make_shared<Delivery>();
     auto delivery = std::make_shared<Delivery>(deliver(first + i));
+    if (pins && delivery->batch) source.pin(delivery->batch.get());
     if (delivery->samples != shard.spec().samples) shard = shard.of(delivery->samples);
-    if (pinned_by != nullptr && delivery->batch) pinned_by->pin(delivery->batch.get());
     return delivery;
   };
   deliveries_ =

@@ -14,7 +14,7 @@ struct PassPlan {
   Deal deal;
   std::int64_t first_step = 0;  ///< batches before it are left out
   Ahead ahead = {};
-  bool pin = false;  ///< batches into page-locked memory
+  bool pins = false;  ///< batches into page-locked memory
   /// Where ranks read parts of their own: what all of them say.
   std::function<std::vector<std::int64_t>(std::int64_t)> tell_all = {};
 };

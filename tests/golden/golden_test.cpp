@@ -57,15 +57,6 @@ TEST_CASE("batch_sampler_shard") {
   CHECK(failures_of("batch_sampler_shard", 1, "/ranks/0", {{5}}) == 1);
 }
 
-TEST_CASE("checkpoint_naming") {
-  if (ranks() > 1) return;
-  const auto verdict = replayed("checkpoint_naming");
-  CHECK(verdict.passed > 5);
-  CHECK(verdict.rules ==
-        std::map<std::string, int>{{"a_new_run_counts_on", 3}, {"files_of_our_own", 1}, {"the_number_is_restored", 4}});
-  CHECK(failures_of("checkpoint_naming", 1, "/after_each/2", {"checkpoint_0", "checkpoint_1", "checkpoint_2"}) == 1);
-}
-
 TEST_CASE("iterable_dataset_shard") {
   if (ranks() > 1) return;
   const auto verdict = replayed("iterable_dataset_shard");
@@ -91,6 +82,15 @@ TEST_CASE("gather_for_metrics") {
   CHECK(failures_of("gather_for_metrics", 0, "/gathered/0/0", 5) == 1);
   CHECK(failures_of("gather_for_metrics", 0, "/ranks/0/0", {5}) == 1);
   CHECK(failures_of("gather_for_metrics", 0, "/remainder", 5) == 1);
+}
+
+TEST_CASE("checkpoint_naming") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("checkpoint_naming");
+  CHECK(verdict.passed > 5);
+  CHECK(verdict.rules ==
+        std::map<std::string, int>{{"a_new_run_counts_on", 3}, {"files_of_our_own", 1}, {"the_number_is_restored", 4}});
+  CHECK(failures_of("checkpoint_naming", 1, "/after_each/2", {"checkpoint_0", "checkpoint_1", "checkpoint_2"}) == 1);
 }
 
 TEST_CASE("seedable_sampler") {
