@@ -45,7 +45,10 @@ std::function<std::vector<std::int64_t>(std::int64_t)> tell_all_by(const LoaderB
   const auto& options = training.options;
   const bool in_parts = loader.has_shards() && !options.data.dispatch_batches.value_or(false) && !options.reproducible;
   if (!in_parts || training.host().size() == 1) return {};
-  return [&host = training.host()](std::int64_t value) { return mpi::all_gather(host, value); };
+  return [&host = training.host(), session = training.session](std::int64_t value) {
+    session->check_alive("loader");
+    return mpi::all_gather(host, value);
+  };
 }
 
 // A copy of the loader within its own state would keep it alive for ever: it is looked up by its place.
