@@ -90,9 +90,9 @@ TEST_CASE("samplers of torch::data order the samples, alike on all ranks, and le
   for (const auto& batch : first) in_order.insert(in_order.end(), batch.begin(), batch.end());
   CHECK(dealt == in_order);
 
-  at::globalContext().defaultGenerator(at::kCPU).set_current_seed(1);
+  at::manual_seed(1);
   const auto expected = at::rand({3});
-  at::globalContext().defaultGenerator(at::kCPU).set_current_seed(1);
+  at::manual_seed(1);
   alone.set_epoch(0);
   CHECK(read(alone) == first);
   CHECK(at::equal(at::rand({3}), expected));
