@@ -71,7 +71,7 @@ struct DataOptions {
 
 /// The reference's ProjectConfiguration.
 struct ProjectOptions {
-  std::filesystem::path dir = {};  ///< where the run's files go; default: runs/<program>
+  std::filesystem::path dir = {};  ///< where the run's files go; default: runs/ and the program's name
   bool automatic_checkpoint_naming =
       false;                   ///< checkpoints/checkpoint_0, _1, ... in place of one checkpoint that is replaced
   std::int64_t iteration = 0;  ///< the first number; those that are there already are never used again

@@ -98,7 +98,8 @@ TEST_CASE("rank 0's clock says when all save") {
   Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true}});
   const auto steps = run_epoch(accelerator, 1ms);
   CHECK(steps.until_stop == 24 / accelerator.num_processes());
-  CHECK(steps.saves >= steps.until_stop / 2);
+  CHECK(steps.saves >= 2);
+  CHECK(steps.saves < steps.until_stop);
   CHECK_FALSE(accelerator.save_state_every(1h).has_value());
   CHECK_THROWS_WITH(accelerator.save_state_every(0ms), ContainsSubstring("not positive"));
   // Ranks that differ in what they ask for: rank 0's counts.
