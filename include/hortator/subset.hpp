@@ -48,9 +48,9 @@ class Subset {
 
 /// The samples with these numbers, in this order, as often as they are named.
 template <typename Dataset>
-Subset<Dataset> subset(Dataset dataset, std::vector<std::int64_t> samples) {
+Subset<Dataset> subset(Dataset dataset, const std::vector<std::int64_t>& samples) {
   const auto size = static_cast<std::int64_t>(samples.size());
-  auto order = data::order_of_subset(std::move(samples), detail::size_of(dataset));
+  auto order = data::order_of_subset(samples, detail::size_of(dataset));
   return Subset<Dataset>(std::move(dataset), std::move(order), size);
 }
 

@@ -42,7 +42,7 @@ std::int64_t values_in(const at::Tensor& tensor) {
 }
 
 at::Tensor share(const at::Tensor& tensor, const Share& mine) {
-  const auto own = tensor.narrow(0, mine.begin, mine.count);
+  auto own = tensor.narrow(0, mine.begin, mine.count);
   if (mine.padding == 0) return own;
   auto sizes = tensor.sizes().vec();
   sizes[0] = mine.padding;

@@ -37,7 +37,7 @@ fs::file_time_type time_of(const fs::path& file) {
 
 // Of this user alone: in a folder that all may write to, another one's file of the expected name must not be taken.
 fs::path own_folder(const fs::path& folder) {
-  const auto own = folder / text::concat("hortator-", ::geteuid());
+  auto own = folder / text::concat("hortator-", ::geteuid());
   if (::mkdir(own.c_str(), S_IRWXU) != 0 && errno != EEXIST)
     io::throw_system_error(text::concat("create the folder ", own), errno);
   struct stat facts {};
