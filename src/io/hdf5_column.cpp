@@ -14,9 +14,8 @@
 namespace hortator::io {
 namespace {
 
-// HDF5 keeps unpacked chunks here: as many as one stretch of rows crosses, or each row would unpack them all again.
-constexpr std::size_t most_cache_bytes = std::size_t{1} << 28;
 constexpr std::size_t least_cache_bytes = std::size_t{1} << 20;
+constexpr std::size_t most_cache_bytes = std::size_t{1} << 28;  // unless the user asks for more
 
 Dataset open(const File& file, const std::string& name, const std::string& what, const PropertyList& access) {
   return Dataset(check(H5Dopen2(file.get(), name.c_str(), access.get()), "open the dataset " + what));
@@ -53,17 +52,11 @@ at::ScalarType element_type(const Dataset& dataset, const std::string& what) {
                    .why = "numbers are read, not texts, records or references"});
 }
 
-/// Room for the chunks of one stretch of rows.
-PropertyList access_for(const std::vector<std::int64_t>& chunk, const TensorSpec& row) {
+PropertyList access_with_cache(std::size_t bytes) {
   constexpr double drop_read_ones_first = 1;
   constexpr std::size_t slots = 12421;  // a prime well above the number of chunks held
   auto list = access_list();
-  auto stretch = row;
-  stretch.shape.insert(stretch.shape.begin(), chunk.front());
-  const auto bytes = byte_count(stretch);
-  const auto room = bytes ? std::min(2 * static_cast<std::size_t>(*bytes), most_cache_bytes) : most_cache_bytes;
-  check(H5Pset_chunk_cache(list.get(), slots, std::max(room, least_cache_bytes), drop_read_ones_first),
-        "choose the size of the chunk cache");
+  check(H5Pset_chunk_cache(list.get(), slots, bytes, drop_read_ones_first), "choose the size of the chunk cache");
   return list;
 }
 
@@ -89,8 +82,9 @@ bool ascends(std::span<const std::int64_t> rows) {
 
 }  // namespace
 
-Hdf5Column::Hdf5Column(const File& file, const std::filesystem::path& path, const std::string& name)
-    : what_(text::concat(text::quote(name), " of ", path)),
+Hdf5Column::Hdf5Column(const File& file, const FixedFile& bytes, const std::string& name, std::size_t cache_bytes)
+    : what_(text::concat(text::quote(name), " of ", bytes.path())),
+      bytes_(&bytes),
       dataset_(H5I_INVALID_HID),
       space_(H5I_INVALID_HID),
       memory_type_(H5I_INVALID_HID) {
@@ -103,14 +97,43 @@ Hdf5Column::Hdf5Column(const File& file, const std::filesystem::path& path, cons
   row_.shape.assign(shape.begin() + 1, shape.end());
   if (!byte_count({.type = row_.type, .shape = std::move(shape)}))
     throw FileError({.what = text::concat("the dataset ", what_, " is larger than any memory")});
-  if (!chunk.empty()) {
-    chunk_rows_ = chunk.front();
-    dataset_ = open(file, name, what_, access_for(chunk, row_));
-  }
-  space_ = Space(check(H5Dget_space(dataset_.get()), "read the shape of " + what_));
   memory_type_ = file_type(row_.type);
+  if (!chunk.empty()) choose_cache(file, name, chunk.front(), cache_bytes);
+  space_ = Space(check(H5Dget_space(dataset_.get()), "read the shape of " + what_));
+  find_in_file();
   constexpr std::int64_t first = 0;
   if (rows_ > 0) read({&first, 1});
+}
+
+// Too small a cache, and each row unpacks its chunk anew. A stretch of rows crosses all chunks beside each other.
+void Hdf5Column::choose_cache(const File& file, const std::string& name, std::int64_t chunk_rows,
+                              std::size_t cache_bytes) {
+  chunk_rows_ = chunk_rows;
+  if (cache_bytes == 0) {
+    auto stretch = row_;
+    stretch.shape.insert(stretch.shape.begin(), {most_mixed_chunks + 1, chunk_rows});
+    const auto bytes = byte_count(stretch);
+    cache_bytes =
+        bytes ? std::clamp(static_cast<std::size_t>(*bytes), least_cache_bytes, most_cache_bytes) : most_cache_bytes;
+  }
+  dataset_ = Dataset(H5I_INVALID_HID);  // closed: of several openings at once the first one's cache counts
+  dataset_ = open(file, name, what_, access_with_cache(cache_bytes));
+}
+
+// Only where HDF5 would neither unpack, convert nor fill in anything.
+void Hdf5Column::find_in_file() {
+  if (rows_ == 0) return;
+  const auto list = PropertyList(check(H5Dget_create_plist(dataset_.get()), "read a dataset's layout"));
+  const auto stored = Type(check(H5Dget_type(dataset_.get()), "read the type of " + what_));
+  if (H5Pget_layout(list.get()) != H5D_CONTIGUOUS || H5Pget_external_count(list.get()) != 0) return;
+  if (check(H5Tequal(stored.get(), memory_type_.get()), "compare HDF5 types") <= 0) return;
+  const auto bytes = static_cast<std::uint64_t>(rows_ * row_.bytes());
+  const std::uint64_t offset = H5Dget_offset(dataset_.get());
+  if (bytes == 0 || offset == HADDR_UNDEF || H5Dget_storage_size(dataset_.get()) != bytes) return;
+  if (offset > bytes_->bytes() || bytes > bytes_->bytes() - offset)
+    throw FileError({.what = text::concat("the dataset ", what_, " reaches beyond the end of the file"),
+                     .hint = "it was cut short: copy it again"});
+  in_file_ = StoredRows{.row = row_, .rows = rows_, .offset = offset};
 }
 
 void Hdf5Column::read_run(std::int64_t first, std::int64_t count, void* to) const {
@@ -124,31 +147,32 @@ void Hdf5Column::read_run(std::int64_t first, std::int64_t count, void* to) cons
   check(H5Dread(dataset_.get(), memory_type_.get(), memory.get(), space_.get(), H5P_DEFAULT, to), task);
 }
 
-at::Tensor Hdf5Column::read(std::span<const std::int64_t> rows) const {
+at::Tensor Hdf5Column::read_sorted(std::span<const std::int64_t> rows) const {
+  auto shape = row_.shape;
+  shape.insert(shape.begin(), static_cast<std::int64_t>(rows.size()));
+  auto tensor = at::empty(shape, row_.type);
   const auto row_bytes = static_cast<std::size_t>(row_.bytes());
-  const auto make = [&](std::size_t count) {
-    auto shape = row_.shape;
-    shape.insert(shape.begin(), static_cast<std::int64_t>(count));
-    return at::empty(shape, row_.type);
-  };
-  const auto fill = [&](const at::Tensor& tensor, std::span<const std::int64_t> wanted) {
-    auto* to = static_cast<std::byte*>(tensor.mutable_data_ptr());
-    const Hdf5Lock lock;
-    for_each_run(wanted, [&](std::size_t at, std::int64_t first, std::int64_t count) {
-      if (row_bytes > 0) read_run(first, count, to + at * row_bytes);
-    });
-  };
-  auto tensor = make(rows.size());
-  if (ascends(rows)) {
-    fill(tensor, rows);
-    return tensor;
-  }
+  if (row_bytes == 0) return tensor;
+  auto* to = static_cast<std::byte*>(tensor.mutable_data_ptr());
+  const Hdf5Lock lock;
+  for_each_run(rows, [&](std::size_t at, std::int64_t first, std::int64_t count) {
+    read_run(first, count, to + at * row_bytes);
+  });
+  return tensor;
+}
+
+at::Tensor Hdf5Column::read(std::span<const std::int64_t> rows) const {
+  if (in_file_) return read_rows(*bytes_, *in_file_, rows);
+  if (ascends(rows)) return read_sorted(rows);
   const auto order = sorted(rows);
-  const auto fetched = make(order.rows.size());
-  fill(fetched, order.rows);
+  const auto fetched = read_sorted(order.rows);
+  auto shape = row_.shape;
+  shape.insert(shape.begin(), static_cast<std::int64_t>(rows.size()));
+  auto tensor = at::empty(shape, row_.type);
+  const auto row_bytes = static_cast<std::size_t>(row_.bytes());
   const auto* from = static_cast<const std::byte*>(fetched.const_data_ptr());
   auto* to = static_cast<std::byte*>(tensor.mutable_data_ptr());
-  for (std::size_t i = 0; i < rows.size(); ++i)
+  for (std::size_t i = 0; i < rows.size() && row_bytes > 0; ++i)
     std::memcpy(to + i * row_bytes, from + order.positions[i] * row_bytes, row_bytes);
   return tensor;
 }

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <hortator/export.hpp>
@@ -17,12 +18,19 @@ namespace data {
 struct Hdf5TableFile;
 }
 
+struct Hdf5RowsOptions {
+  /// Memory for unpacked chunks of each dataset. 0: room for the 17 chunks in a row that the default BlockOrder comes
+  /// back to, at most 256 MiB; a wider window, or larger chunks, need more, or rows are unpacked again and again.
+  std::size_t cache_bytes = 0;
+};
+
 /// Datasets of an HDF5 file whose first dimension counts samples: a sample is one row of each, by their names. Every
 /// rank opens the file by itself and reads only the rows of its batches; neighbours are read together.
 class HORTATOR_API Hdf5Rows {
  public:
   /// Names may have groups: "train/images".
-  Hdf5Rows(const std::filesystem::path& path, const std::vector<std::string>& datasets);
+  Hdf5Rows(const std::filesystem::path& path, const std::vector<std::string>& datasets,
+           const Hdf5RowsOptions& options = {});
 
   std::int64_t size() const;
   std::vector<std::string> columns() const;

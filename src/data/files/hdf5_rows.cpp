@@ -12,11 +12,12 @@ namespace hortator {
 namespace data {
 
 struct Hdf5TableFile {
-  Hdf5TableFile(const std::filesystem::path& path, const std::vector<std::string>& datasets)
+  Hdf5TableFile(const std::filesystem::path& path, const std::vector<std::string>& datasets,
+                const Hdf5RowsOptions& options)
       : watched(path), file(io::open_file(path)), names(datasets) {
     std::vector<ColumnLength> lengths;
     for (const auto& name : names) {
-      columns.emplace_back(file, path, name);
+      columns.emplace_back(file, watched, name, options.cache_bytes);
       lengths.push_back({.name = name, .rows = columns.back().rows()});
       chunk_length = std::max(chunk_length, columns.back().chunk_rows());
     }
@@ -33,8 +34,9 @@ struct Hdf5TableFile {
 
 }  // namespace data
 
-Hdf5Rows::Hdf5Rows(const std::filesystem::path& path, const std::vector<std::string>& datasets)
-    : table_(std::make_shared<const data::Hdf5TableFile>(path, datasets)) {}
+Hdf5Rows::Hdf5Rows(const std::filesystem::path& path, const std::vector<std::string>& datasets,
+                   const Hdf5RowsOptions& options)
+    : table_(std::make_shared<const data::Hdf5TableFile>(path, datasets, options)) {}
 
 std::int64_t Hdf5Rows::size() const { return table_->rows; }
 std::vector<std::string> Hdf5Rows::columns() const { return table_->names; }

@@ -63,7 +63,7 @@ std::vector<fs::path> images_below(const fs::path& folder) {
 }  // namespace
 
 struct ImageFiles {
-  ImageFiles(const fs::path& folder, const ImageFolderOptions& asked) : root(folder), options(asked) {
+  ImageFiles(const fs::path& folder, ImageFolderOptions asked) : root(folder), options(std::move(asked)) {
     if (options.channels != 1 && options.channels != 3)
       throw UsageError({.what = text::concat("images have 1 or 3 channels, not ", options.channels)});
     for (const auto& inner : folders_in(folder)) {

@@ -44,6 +44,7 @@ Steps run_epoch(Accelerator& accelerator, std::optional<std::chrono::millisecond
     if (accelerator.should_stop()) break;
   }
   steps.position = loader.position();
+  accelerator.free_memory();  // the model goes with this function
   return steps;
 }
 

@@ -27,11 +27,11 @@ TEST_CASE("windows side by side have each token once, and its next one as target
 }
 
 TEST_CASE("windows lie evenly from the first token to the last one") {
-  const TokenWindows windows(at::arange(101), {.context = 10, .count = 7});
+  const TokenWindows windows(at::arange(104), {.context = 10, .count = 7});
   CHECK(windows.size() == 7);
   CHECK(windows.get(0).data[0].item<int>() == 0);
-  CHECK(windows.get(6).target[9].item<int>() == 100);
-  for (std::int64_t i = 0; i < 7; ++i) CHECK(windows.get(i).data[0].item<int>() == i * 90 / 6);
+  CHECK(windows.get(6).target[9].item<int>() == 103);
+  for (std::int64_t i = 0; i < 7; ++i) CHECK(windows.get(i).data[0].item<int>() == i * 93 / 6);
   CHECK(TokenWindows(at::arange(101), {.context = 10, .count = 1}).get(0).data[0].item<int>() == 0);
 }
 
