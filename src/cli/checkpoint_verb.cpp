@@ -25,7 +25,8 @@ Options known_options() {
 
 std::vector<fs::path> folders_in(const Arguments& arguments) {
   std::vector<fs::path> found;
-  for (const auto& name : parse(arguments, known_options())["folder"].as<std::vector<std::string>>()) {
+  const auto values = parse(arguments, known_options());
+  for (const auto& name : values["folder"].as<std::vector<std::string>>()) {
     const auto here = checkpoints::find_all(name);
     if (here.empty()) {
       throw UsageError({.what = text::concat("there is no checkpoint in ", text::quote(name)),
