@@ -21,10 +21,6 @@ std::int64_t element_bytes(const Manifest::Dataset& dataset) {
   return static_cast<std::int64_t>(c10::elementSize(dataset.spec.type));
 }
 
-bool lies_flat(const at::Tensor& tensor) {
-  return tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
-}
-
 /// Elements that lie one after the other into those of `tensor` from `begin` on.
 void scatter(const at::Tensor& flat, const at::Tensor& tensor, std::int64_t begin) {
   std::int64_t done = 0;
@@ -104,7 +100,7 @@ void BlockReader::read(const std::string& name, const at::Tensor& tensor) {
   const auto& dataset = manifest_.datasets.at(name);
   const auto blocks = static_cast<std::int64_t>(dataset.blocks.size());
   const auto target = tensor.detach();
-  if (lies_flat(target)) {
+  if (io::lies_flat(target)) {
     auto* to = static_cast<std::byte*>(target.mutable_data_ptr());
     for (std::int64_t block = 0; block < blocks; ++block) to += read_block(name, dataset, block, to);
     return;

@@ -24,7 +24,7 @@ bool is_data_file(std::string_view name) { return name == "state.h5" || is_numbe
 std::string record_file(int rank) { return text::concat("written-", rank); }
 
 bool is_our_file(const std::string& name) {
-  return name == manifest_file || is_data_file(name) || is_numbered(name, "written-", "") ||
+  return name == manifest_file || name == view_file || is_data_file(name) || is_numbered(name, "written-", "") ||
          is_numbered(name, "written-", ".part");
 }
 

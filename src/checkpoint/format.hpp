@@ -9,6 +9,7 @@ namespace hortator::checkpoint {
 
 constexpr std::int64_t format_version = 2;
 constexpr auto manifest_file = "manifest.json";
+constexpr auto view_file = "view.h5";  ///< beside several files: all of them as one, for other programs
 constexpr auto format_attribute = "hortator_format";
 constexpr auto world_size_attribute = "hortator_world_size";
 constexpr auto begin_attribute = "hortator_begin";  ///< of a dataset that is a part of a tensor: its first element

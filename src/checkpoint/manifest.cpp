@@ -157,6 +157,17 @@ Manifest parse(std::string_view text) {
   return manifest;
 }
 
+/// Errors of the work say whose manifest it is.
+template <typename Work>
+auto naming(const std::filesystem::path& folder, const Work& work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    throw io::FileError({.what = text::concat("the checkpoint ", (folder / manifest_file).string(),
+                                              " cannot be read: ", error.what())});
+  }
+}
+
 }  // namespace
 
 std::int64_t Manifest::tensor_bytes() const {
@@ -191,13 +202,14 @@ Manifest parse_manifest(std::string_view text) {
   }
 }
 
-Manifest read_manifest(const std::filesystem::path& folder) {
-  const auto path = folder / manifest_file;
-  try {
-    return parse_manifest(io::read_text(path, most_manifest_bytes));
-  } catch (const std::exception& error) {
-    throw io::FileError({.what = text::concat("the checkpoint ", path.string(), " cannot be read: ", error.what())});
-  }
+std::string manifest_text(const std::filesystem::path& folder) {
+  return naming(folder, [&] { return io::read_text(folder / manifest_file, most_manifest_bytes); });
 }
+
+Manifest parse_manifest(const std::filesystem::path& folder, std::string_view json) {
+  return naming(folder, [&] { return parse_manifest(json); });
+}
+
+Manifest read_manifest(const std::filesystem::path& folder) { return parse_manifest(folder, manifest_text(folder)); }
 
 }  // namespace hortator::checkpoint

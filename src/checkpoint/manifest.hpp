@@ -43,6 +43,10 @@ std::string to_json(const Manifest& manifest);
 /// Throws FileError with the reason for what is no whole manifest, or speaks of files that could not be ours.
 Manifest parse_manifest(std::string_view json);
 
+/// The bytes of the manifest in `folder`.
+std::string manifest_text(const std::filesystem::path& folder);
+/// The same, parsed. Errors name the file.
+Manifest parse_manifest(const std::filesystem::path& folder, std::string_view json);
 /// Of the checkpoint in `folder`.
 Manifest read_manifest(const std::filesystem::path& folder);
 

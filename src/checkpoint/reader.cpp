@@ -45,9 +45,9 @@ std::vector<std::string> names_of(const TensorSpecs& specs) {
 Manifest read_for_all(const mpi::Communicator& comm, const fs::path& folder) {
   std::string words;
   mpi::all_or_none(comm, [&] {
-    if (comm.rank() == 0) words = to_json(read_manifest(folder));
+    if (comm.rank() == 0) words = manifest_text(folder);
   });
-  return parse_manifest(mpi::broadcast(comm, std::string_view(words)));
+  return parse_manifest(folder, mpi::broadcast(comm, std::string_view(words)));
 }
 
 }  // namespace

@@ -17,23 +17,31 @@ constexpr std::int64_t ahead_bytes = std::int64_t{16} << 20;  // written between
 }  // namespace
 
 at::Tensor ready_to_store(const at::Tensor& piece) {
-  const bool is_ready = piece.is_cpu() && piece.is_contiguous() && !piece.is_conj() && !piece.is_neg();
-  return is_ready ? piece : piece.resolve_conj().resolve_neg().to(at::kCPU).contiguous();
+  return io::lies_flat(piece) ? piece : piece.resolve_conj().resolve_neg().to(at::kCPU).contiguous();
 }
 
 void SlabWriter::add(const Source& source, std::int64_t offset) {
-  const auto most = block_bytes / static_cast<std::int64_t>(source.tensor.element_size());
+  const auto element = static_cast<std::int64_t>(source.tensor.element_size());
+  const auto elements = source.in_tensor();
   checksums_.begin_slab();
-  io::for_each_piece(source.tensor, source.in_tensor(), most, [&](const at::Tensor& piece) {
+  // Mostly so, and then there is no need for views, which cost more than a small tensor's bytes.
+  if (io::lies_flat(source.tensor)) {
+    const auto* data = static_cast<const std::byte*>(source.tensor.const_data_ptr());
+    return add_bytes(offset, data + elements.begin * element, static_cast<std::size_t>(elements.size() * element));
+  }
+  io::for_each_piece(source.tensor, elements, block_bytes / element, [&](const at::Tensor& piece) {
     const auto host = ready_to_store(piece);
-    const auto* data = static_cast<const std::byte*>(host.const_data_ptr());
-    for (std::size_t done = 0; done < host.nbytes(); done += hot_bytes) {
-      const auto bytes = std::min(hot_bytes, host.nbytes() - done);
-      checksums_.add(data + done, bytes);
-      put(offset, data + done, bytes);
-      offset += static_cast<std::int64_t>(bytes);
-    }
+    add_bytes(offset, static_cast<const std::byte*>(host.const_data_ptr()), host.nbytes());
+    offset += static_cast<std::int64_t>(host.nbytes());
   });
+}
+
+void SlabWriter::add_bytes(std::int64_t offset, const std::byte* data, std::size_t bytes) {
+  for (std::size_t done = 0; done < bytes; done += hot_bytes) {
+    const auto count = std::min(hot_bytes, bytes - done);
+    checksums_.add(data + done, count);
+    put(offset + static_cast<std::int64_t>(done), data + done, count);
+  }
 }
 
 void SlabWriter::put(std::int64_t offset, const std::byte* data, std::size_t bytes) {

@@ -21,6 +21,7 @@ class SlabWriter {
   std::vector<std::uint32_t> finish();
 
  private:
+  void add_bytes(std::int64_t offset, const std::byte* data, std::size_t bytes);
   void put(std::int64_t offset, const std::byte* data, std::size_t bytes);
   void flush();
   void written(std::int64_t end);
@@ -32,7 +33,7 @@ class SlabWriter {
   BlockChecksums checksums_;
 };
 
-/// `piece` in host memory, flat and as it is stored: itself where it is so.
+/// Itself, or a copy, such that io::lies_flat().
 at::Tensor ready_to_store(const at::Tensor& piece);
 
 }  // namespace hortator::checkpoint

@@ -3,8 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
-#include <cstring>
-
+#include "base/stream_copy.hpp"
 #include "io/tensor_slab.hpp"
 
 namespace hortator::checkpoint {
@@ -17,13 +16,13 @@ std::size_t bytes_of(const Source& source) {
   return (bytes + grain_bytes - 1) / grain_bytes * grain_bytes;
 }
 
-/// One pass over memory where both sides lie flat, which ATen's copy would not promise.
+/// One pass over memory where both sides lie flat.
 void copy_elements(const Source& from, const at::Tensor& to) {
   std::int64_t done = 0;
   io::for_each_piece(from.tensor, from.in_tensor(), to.numel(), [&](const at::Tensor& piece) {
     const auto part = to.narrow(0, done, piece.numel());
-    if (piece.is_cpu() && piece.is_contiguous() && !piece.is_conj() && !piece.is_neg()) {
-      std::memcpy(part.mutable_data_ptr(), piece.const_data_ptr(), piece.nbytes());
+    if (io::lies_flat(piece)) {
+      base::stream_copy(part.mutable_data_ptr(), piece.const_data_ptr(), piece.nbytes());
     } else {
       part.view(piece.sizes()).copy_(piece);
     }

@@ -10,6 +10,7 @@
 #include "checkpoint/slab_writer.hpp"
 #include "io/file_error.hpp"
 #include "io/hdf5_file.hpp"
+#include "io/hdf5_view.hpp"
 #include "io/memory_file.hpp"
 
 namespace hortator::checkpoint {
@@ -93,6 +94,18 @@ void put_checksums(std::vector<Manifest::Dataset>& datasets, const Layout& layou
   }
 }
 
+std::vector<io::ViewedTensor> viewed(const Manifest& manifest) {
+  std::vector<io::ViewedTensor> tensors;
+  for (const auto& [name, dataset] : manifest.datasets) {
+    auto& tensor = tensors.emplace_back(io::ViewedTensor{.name = name, .spec = dataset.spec});
+    for (const auto& piece : dataset.pieces) {
+      tensor.parts.push_back(
+          {.file = manifest.files[piece.file].name, .spec = part_of(dataset.spec, piece), .elements = piece.elements});
+    }
+  }
+  return tensors;
+}
+
 Manifest manifest_of(const Task& task, const std::vector<Record>& records) {
   const auto layout = placed(task.layout, records);
   std::vector<Manifest::Dataset> datasets;
@@ -145,7 +158,9 @@ Record write_part(const Task& task) {
 }
 
 void commit(const Task& task, const std::vector<Record>& records) {
-  const auto json = to_json(manifest_of(task, records));
+  const auto manifest = manifest_of(task, records);
+  if (manifest.files.size() > 1) io::write_view(task.replacement.staged() / view_file, viewed(manifest));
+  const auto json = to_json(manifest);
   auto file = io::RawFile::create(task.replacement.staged() / manifest_file);
   file.write_at(0, json.data(), json.size());
   file.sync();

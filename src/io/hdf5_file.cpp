@@ -1,5 +1,7 @@
 #include "io/hdf5_file.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 
 namespace hortator::io {
@@ -16,12 +18,30 @@ PropertyList access_list() {
   return list;
 }
 
+/// What is made once is written once, at the end.
+void keep_structure_in_cache(const PropertyList& access) {
+  constexpr auto task = "choose the size of the cache";
+  constexpr std::size_t bytes = std::size_t{1} << 25;
+  H5AC_cache_config_t cache{};
+  cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
+  check(H5Pget_mdc_config(access.get(), &cache), task);
+  cache.set_initial_size = true;
+  cache.initial_size = bytes;
+  cache.min_size = bytes;
+  cache.max_size = std::max(cache.max_size, bytes);
+  cache.incr_mode = H5C_incr__off;
+  cache.flash_incr_mode = H5C_flash_incr__off;
+  cache.decr_mode = H5C_decr__off;
+  check(H5Pset_mdc_config(access.get(), &cache), task);
+}
+
 }  // namespace
 
 PropertyList access_list_for_writing() {
   const Hdf5Lock lock;
   auto list = access_list();
-  check(H5Pset_libver_bounds(list.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "choose the format of HDF5 1.8");
+  // Virtual datasets alone take what came with 1.10.
+  check(H5Pset_libver_bounds(list.get(), H5F_LIBVER_V18, H5F_LIBVER_V110), "choose the format of HDF5 1.8");
   check(H5Pset_meta_block_size(list.get(), structure_block_bytes), "choose the size of structure blocks");
   return list;
 }
@@ -36,6 +56,7 @@ PropertyList creation_list() {
 File create_file(MemoryFile& memory) {
   const Hdf5Lock lock;
   const auto access = access_list_for_writing();
+  keep_structure_in_cache(access);
   const auto creation = creation_list();
   memory.use_in(access);
   return File(check(H5Fcreate("in memory", H5F_ACC_TRUNC, creation.get(), access.get()), "create a file in memory"));

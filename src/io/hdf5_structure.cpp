@@ -33,17 +33,17 @@ PropertyList layout_list() {
   return list;
 }
 
-Space space_of(const TensorSpec& spec) {
-  if (spec.shape.empty()) return Space(check(H5Screate(H5S_SCALAR), "make a scalar space"));
-  const std::vector<hsize_t> sizes(spec.shape.begin(), spec.shape.end());
-  return Space(check(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), "make a space"));
-}
-
 bool speaks_for_itself(at::ScalarType type) {
   return type == at::kFloat || type == at::kDouble || at::isIntegralType(type, /*includeBool=*/false);
 }
 
 }  // namespace
+
+Space space_of(const TensorSpec& spec) {
+  if (spec.shape.empty()) return Space(check(H5Screate(H5S_SCALAR), "make a scalar space"));
+  const std::vector<hsize_t> sizes(spec.shape.begin(), spec.shape.end());
+  return Space(check(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), "make a space"));
+}
 
 StructureWriter::StructureWriter(const File& file)
     : file_(file), groups_(group_list()), links_(link_list()), layout_(layout_list()) {}
@@ -73,20 +73,29 @@ const Group& StructureWriter::group(const std::string& folder) {
   return open_.back().second;
 }
 
-StoredTensor StructureWriter::add(const std::string& name, const TensorSpec& spec) {
-  const Hdf5Lock lock;
-  const auto task = "create the dataset " + text::quote(name);
+void StructureWriter::create(const std::string& name, const TensorSpec& spec, const PropertyList& layout) {
   const auto place = place_of(name);
   const auto space = space_of(spec);
   last_.clear();
   last_.emplace_back(check(H5Dcreate2(group(place.folder).get(), place.name.c_str(), type(spec.type).get(), space.get(),
-                                      links_.get(), layout_.get(), H5P_DEFAULT),
-                           task));
+                                      links_.get(), layout.get(), H5P_DEFAULT),
+                           "create the dataset " + text::quote(name)));
   if (!speaks_for_itself(spec.type)) add_to_last("torch_dtype", std::string(type_name(spec.type)));
+}
+
+StoredTensor StructureWriter::add(const std::string& name, const TensorSpec& spec) {
+  const Hdf5Lock lock;
+  create(name, spec, layout_);
   if (spec.elements() == 0) return {.spec = spec};
   const auto offset = H5Dget_offset(last_.back().get());
-  if (offset == HADDR_UNDEF) throw_hdf5_error(task, std::source_location::current());
+  if (offset == HADDR_UNDEF)
+    throw_hdf5_error("place the dataset " + text::quote(name), std::source_location::current());
   return {.spec = spec, .offset = static_cast<std::int64_t>(offset)};
+}
+
+void StructureWriter::add_virtual(const std::string& name, const TensorSpec& spec, const PropertyList& mapping) {
+  const Hdf5Lock lock;
+  create(name, spec, mapping);
 }
 
 void StructureWriter::add(const std::string& name, const SmallValue& value) {

@@ -25,6 +25,10 @@ void cut_rows(const at::Tensor& tensor, shard::Range rows, std::int64_t row, std
 
 }  // namespace
 
+bool lies_flat(const at::Tensor& tensor) {
+  return tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
+}
+
 void for_each_piece(const at::Tensor& tensor, shard::Range elements, std::int64_t most, const Work& work) {
   if (elements.size() <= 0) return;
   if (tensor.is_contiguous()) return cut_flat(tensor.view({-1}), elements, most, work);

@@ -12,7 +12,7 @@ using namespace hortator::testing;
 TEST_CASE("2.2 GiB a rank make the round trip") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "large");
-  const auto elements = static_cast<std::int64_t>(2.2 * (1 << 29)) / 1000 * 1000 * comm.size();
+  const auto elements = static_cast<std::int64_t>(2.2 * (1 << 28)) / 1000 * 1000 * comm.size();
   for (const auto writer : {CheckpointWriter::direct, CheckpointWriter::mpio}) {
     // Generated on each rank from its place, so that no rank needs more than the tensor itself.
     const auto tensor = at::arange(elements, at::kInt).view({-1, 1000});

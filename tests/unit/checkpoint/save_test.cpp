@@ -3,6 +3,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/text.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/verify.hpp"
 #include "scratch.hpp"
@@ -171,7 +172,8 @@ TEST_CASE("many names with many folders come back, and HDF5 finds them where the
   const auto root = scratch(comm, "many");
   checkpoint::Snapshot saved;
   for (int i = 0; i < 300; ++i) {
-    const auto name = "state/" + std::string(static_cast<std::size_t>(1 + i % 50), 'n') + "/" + std::to_string(i);
+    const auto folder = std::string(static_cast<std::size_t>(1 + i % 50), 'n');
+    const auto name = text::concat("state/", folder, '/', i);
     saved.common.put(name + "/exp_avg", at::full({i}, i));
     saved.common.put(name + "/step", i);
     saved.own.put("x" + std::to_string(i), at::full({3}, comm.rank(), at::kByte));
