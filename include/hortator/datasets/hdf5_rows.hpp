@@ -19,8 +19,8 @@ struct Hdf5TableFile;
 }
 
 struct Hdf5RowsOptions {
-  /// Memory for unpacked chunks of each dataset. 0: room for the 17 chunks in a row that the default block_sampler() comes
-  /// back to, at most 256 MiB; a wider window, or larger chunks, need more, or rows are unpacked again and again.
+  /// Memory for unpacked chunks of each dataset. 0: room for the 17 chunks in a row that the default block_sampler()
+  /// comes back to, at most 256 MiB; a wider window, or larger chunks, need more, or rows are unpacked again and again.
   std::size_t cache_bytes = 0;
 };
 
