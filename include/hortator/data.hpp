@@ -199,10 +199,9 @@ class DataLoader : public LoaderBase {
 namespace detail {
 
 template <typename Dataset, typename Read>
-auto make_loader(Dataset dataset, Read read, const LoaderOptions& options, data::ChooseBatches choose = {}) {
+auto make_loader(Dataset dataset, Read read, const LoaderOptions& options, const data::ChooseBatches& choose = {}) {
   using Source = DatasetSource<Dataset, Read>;
-  data::Contents contents{.samples = std::make_unique<Source>(std::move(dataset), std::move(read)),
-                          .choose = std::move(choose)};
+  data::Contents contents{.samples = std::make_unique<Source>(std::move(dataset), std::move(read)), .choose = choose};
   return DataLoader<typename Source::Batch>(std::move(contents), options);
 }
 
