@@ -33,6 +33,9 @@ catch2
 #if __has_include(<nlohmann/json.hpp>)
 json
 #endif
+#if __has_include(<yaml-cpp/yaml.h>)
+yaml
+#endif
 CPP
   ) || headers=''
   # Boost's headers come in one package, each of its libraries in another.
@@ -47,6 +50,7 @@ have_compiler() { have_header compiler; }
 have_boost() { have_header boost; }
 have_catch2() { have_header catch2; }
 have_json() { have_header json; }
+have_yaml() { have_header yaml; }
 have_cmake() { command -v cmake >/dev/null && version_at_least 3.25 "$(cmake --version | awk 'NR == 1 { print $3 }')"; }
 have_ninja() { command -v ninja >/dev/null || command -v ninja-build >/dev/null; }
 have_mpi() {

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launch/command.hpp"
+#include "launch/settings.hpp"
+
+namespace hortator::cli {
+
+/// What the machine and the scheduler say of where we are. Error when nothing is here that could start ranks.
+launch::Facts look_around(const launch::Settings& settings);
+
+/// The MPI whose mpirun is on PATH, and its major release; for jobs that will run elsewhere.
+void look_at_mpi(launch::Facts& facts);
+
+/// Which of the allocation's nodes Slurm no longer trusts.
+std::vector<std::string> lost_nodes();
+
+/// UsageError when there is no such executable, with what was most likely meant.
+void check_program(const std::string& program);
+
+}  // namespace hortator::cli
