@@ -10,6 +10,7 @@
 #include <functional>
 #include <hortator/accumulation.hpp>
 #include <hortator/autocast.hpp>
+#include <hortator/checkpoint.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
 #include <hortator/detail/leaves.hpp>
@@ -24,6 +25,7 @@
 #include <hortator/schedule.hpp>
 #include <hortator/state.hpp>
 #include <hortator/state_dict.hpp>
+#include <hortator/state_hook.hpp>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -47,12 +49,18 @@ struct DataOptions {
   bool split_batches = false;  ///< batch_size is of all ranks together, not of each
   bool even_batches = true;    ///< the last batches are filled up from the first samples, so that all ranks see as many
   std::optional<std::uint64_t> seed = {};  ///< of the shuffled order; by default set_seed's
+  bool non_blocking = false;  ///< batches in page-locked memory (LoaderOptions::pin_memory) are copied to the device
+                              ///< while the loop's body runs
 };
 
+/// The reference's ProjectConfiguration.
 struct ProjectOptions {
   std::filesystem::path dir = {};  ///< where the run's files go; default: runs/<program>
   bool automatic_checkpoint_naming =
-      false;  ///< checkpoints/checkpoint_0, _1, ... in place of one checkpoint that is replaced
+      false;                   ///< checkpoints/checkpoint_0, _1, ... in place of one checkpoint that is replaced
+  std::int64_t iteration = 0;  ///< the first number; those that are there already are never used again
+  std::optional<std::int64_t> total_limit = {};  ///< so many of the newest stay; older ones go once a newer is durable
+  std::optional<std::int64_t> keep_every = {};   ///< numbers that it divides stay beside them
 };
 
 struct AcceleratorOptions {
@@ -78,6 +86,7 @@ struct AcceleratorOptions {
   bool fused_optimizer = true;  ///< AdamW, Adam and SGD step by ATen's multi-tensor kernels: several times faster,
                                 ///< equal to torch::optim's within rounding. false: by their own step()
   ProjectOptions project = {};
+  CheckpointOptions checkpoint = {};
   std::optional<int> communicator =
       {};  ///< ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f)
   std::optional<std::chrono::milliseconds> collective_timeout =
@@ -251,9 +260,35 @@ class HORTATOR_API Accelerator : public State {
   /// default into project.dir/checkpoint (replaced each time), or project.dir/checkpoints/checkpoint_N with automatic
   /// naming. Returns the folder. @collective
   std::filesystem::path save_state(const std::filesystem::path& dir = {});
-  /// Restores what save_state saved: from `dir`, or from the newest checkpoint of the default place. @collective
-  void load_state(const std::filesystem::path& dir = {});
+  /// With CheckpointOptions::asynchronous: returns when the last one saved is there, or throws on all ranks why it is
+  /// not. @collective
+  void wait_for_checkpoint();
+  /// Restores what save_state saved: from `dir`, or from the newest checkpoint of the default place; damaged ones there
+  /// are named and skipped for the newest good one. @collective
+  void load_state(const std::filesystem::path& dir = {}, const LoadOptions& options = {});
   bool has_checkpoint() const;  ///< is there one for load_state() to load? The same answer on all ranks. @collective
+  /// Called first by each save_state() or load_state(), on all ranks, in the order of registration. A hook that throws
+  /// on one rank ends the save or the load on all.
+  StateHookHandle register_save_state_pre_hook(StateHook hook);
+  StateHookHandle register_load_state_pre_hook(StateHook hook);
+
+  /// At a step's end, after optimizer and schedule have stepped: whether all ranks are to leave, since the job's time
+  /// is nearly over (SIGUSR1 to any rank, SIGTERM, or a deadline: see time_left()). True on all ranks at the same step.
+  /// Before that the run is saved by save_state(), unless SIGKILL would come first. A program that then returns from
+  /// hortator::run's body ends with code 75. Rests within gradient accumulation and join_uneven_inputs.
+  ///
+  /// The ranks' agreement rides on the gradients; a step without averaged gradients pays for a reduction of three
+  /// bytes. @collective
+  bool should_stop();
+  /// At a step's end, as should_stop(): save_state() when so long has passed since the last one, or since the start, by
+  /// rank 0's clock. Returns the folder when it has saved. @collective
+  std::optional<std::filesystem::path> save_state_every(std::chrono::milliseconds every);
+  /// What is left of the job's time: until HORTATOR_DEADLINE (seconds since 1970), or by Slurm's or PBS's word, which
+  /// rank 0 asks for at most every ten minutes. Nothing where there is no limit. @collective
+  std::optional<std::chrono::seconds> time_left();
+  /// How often to save so that saving and what is lost by failures cost least together, by the longest save so far.
+  /// @collective
+  std::chrono::seconds suggested_save_interval(std::chrono::seconds between_failures);
 
   /// Saves and restores an object of the user's with the rest. It is borrowed. Its tensors must be the same on all
   /// ranks and are kept once; numbers and texts are each rank's own (loaded by another number of ranks, all get rank

@@ -10,6 +10,7 @@
 #include <functional>
 #include <hortator/detail/dataset_source.hpp>
 #include <hortator/export.hpp>
+#include <hortator/sampler.hpp>
 #include <hortator/state_dict.hpp>
 #include <iterator>
 #include <memory>
@@ -26,11 +27,21 @@ class LoaderCore;
 template <typename Data = at::Tensor, typename Target = at::Tensor>
 using Example = torch::data::Example<Data, Target>;
 
+/// How samples are shuffled, as a function of (seed, epoch) alone: each computed by itself, in no memory; or as the
+/// reference's seedable sampler does, number for number, in 8 bytes a sample.
+enum class ShuffleOrder { counter, randperm };
+
 struct LoaderOptions {
   std::int64_t batch_size = 1;  ///< samples a rank and step; with DataOptions::split_batches, of all ranks together
   bool shuffle = false;         ///< another order in each epoch, the same on any number of ranks
-  bool drop_last = false;       ///< leave out the last samples that fill no batch on every rank
-  int prefetch = 1;             ///< batches read ahead by a thread; 0: the loop reads them itself
+  ShuffleOrder order = ShuffleOrder::counter;   ///< of `shuffle`
+  std::shared_ptr<const Sampler> sampler = {};  ///< an order of its own, in place of `shuffle`
+  bool drop_last = false;                       ///< leave out the last samples that fill no batch on every rank
+  int prefetch = 2;  ///< batches read ahead, by all workers together; 0: the loop reads them itself
+  /// Threads that read ahead, each a batch at a time; at least one batch is read ahead for each. With several, the data
+  /// set and the joining function are called by several threads at once: they must be const, and safe for that.
+  int workers = 1;
+  bool pin_memory = false;  ///< for a GPU: workers leave batches in page-locked memory, from where they are copied fast
   std::optional<std::uint64_t> seed = {};  ///< of the shuffled order; by default the Accelerator's
 };
 
@@ -50,6 +61,7 @@ struct LoaderBinding {
   bool even_batches = true;
   c10::Device device = c10::Device(c10::kCPU);
   bool device_placement = true;
+  bool non_blocking = false;  ///< copies from page-locked memory go on while the loop's body runs
   std::uint64_t seed = 0;
   std::function<void()> check_alive = {};  ///< called when a pass begins: throws when the Accelerator is gone
   /// Called before each batch. There is no reading ahead then: what the data set draws at random belongs to the turn.
@@ -124,8 +136,8 @@ class HORTATOR_API LoaderBase {
 ///
 /// Each loop is one pass over the data set. After a break the next loop repeats the epoch from its first batch; a loop
 /// over a loader that is in a loop already takes the pass over, and the outer one throws. An exception of the data set
-/// comes out of the loop with the sample named and itself nested. Samples are read without gradients, on another thread
-/// than the loop's unless prefetch is 0.
+/// comes out of the loop, at its batch, with the sample named and itself nested. Samples are read without gradients, on
+/// other threads than the loop's unless prefetch is 0.
 template <typename Batch>
 class DataLoader : public LoaderBase {
  public:

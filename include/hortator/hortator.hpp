@@ -3,8 +3,10 @@
 // All of Hortator.
 #include <hortator/accelerator.hpp>
 #include <hortator/autocast.hpp>
+#include <hortator/checkpoint.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
+#include <hortator/datasets.hpp>
 #include <hortator/error.hpp>
 #include <hortator/find_batch_size.hpp>
 #include <hortator/grad_scaler.hpp>
@@ -17,9 +19,16 @@
 #include <hortator/recompute.hpp>
 #include <hortator/reduce_on_plateau.hpp>
 #include <hortator/run.hpp>
+#include <hortator/safetensors_file.hpp>
+#include <hortator/sampler.hpp>
 #include <hortator/schedule.hpp>
 #include <hortator/schedules.hpp>
+#include <hortator/split_between_processes.hpp>
+#include <hortator/staging.hpp>
 #include <hortator/state.hpp>
 #include <hortator/state_dict.hpp>
+#include <hortator/state_hook.hpp>
+#include <hortator/subset.hpp>
 #include <hortator/sync_batch_norm.hpp>
+#include <hortator/tensor_dataset.hpp>
 #include <hortator/version.hpp>

@@ -9,8 +9,10 @@ namespace hortator {
 /// hortator::run(argc, argv, [] {...}); }`
 ///
 /// An exception on any rank ends the whole job within two seconds, with one line that names the rank, its host and the
-/// problem; the same facts stand in failure.json in the run folder. The exit code is 2 for a UsageError, else 1. Starts
-/// MPI unless the application has, and finalises it if it was started here.
+/// problem; the same facts stand in failure.json in the run folder. The exit code is 2 for a UsageError, else 1. A body
+/// that returns gives 0, or 75 when Accelerator::should_stop() was true in it: "stopped, to be continued", which
+/// outcome.json in the run folder says as well. Starts MPI unless the application has, and finalises it if it was
+/// started here.
 /// @collective over the world.
 int HORTATOR_API run(int argc, char** argv, const std::function<void()>& body);
 

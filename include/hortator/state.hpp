@@ -20,6 +20,8 @@ namespace runtime {
 class World;
 }
 
+struct SplitOptions;
+
 enum class DistributedType { no, multi_cpu, multi_gpu };
 HORTATOR_API std::string_view to_string(DistributedType type);
 
@@ -94,6 +96,14 @@ class HORTATOR_API State {
   auto local_main_process_first(Work&& work) const {
     return one_side_first(is_local_main_process(), std::forward<Work>(work));
   }
+
+  /// This rank's part of what every rank has: of a vector, a tensor (along dimension 0), a map, tuple or struct of
+  /// them, or a data set (then a Subset). The first ranks get one value more where they cannot all get as many; some
+  /// may get none. Nothing is sent. Needs <hortator/split_between_processes.hpp>.
+  template <typename T>
+  auto split_between_processes(T&& values, const SplitOptions& options) const;
+  template <typename T>
+  auto split_between_processes(T&& values) const;
 
   runtime::World& world() const { return *world_; }
 

@@ -45,4 +45,5 @@ if(NOT nlohmann_json_FOUND)
                       "Ubuntu) or json-devel (Rocky), or set nlohmann_json_DIR.")
 endif()
 
+include(HortatorImages)
 include(HortatorCuda)

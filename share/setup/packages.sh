@@ -36,6 +36,9 @@ json
 #if __has_include(<yaml-cpp/yaml.h>)
 yaml
 #endif
+#if __has_include(<png.h>) && __has_include(<jpeglib.h>)
+images
+#endif
 CPP
   ) || headers=''
   # Boost's headers come in one package, each of its libraries in another.
@@ -51,6 +54,7 @@ have_boost() { have_header boost; }
 have_catch2() { have_header catch2; }
 have_json() { have_header json; }
 have_yaml() { have_header yaml; }
+have_images() { have_header images; }
 have_cmake() { command -v cmake >/dev/null && version_at_least 3.25 "$(cmake --version | awk 'NR == 1 { print $3 }')"; }
 have_ninja() { command -v ninja >/dev/null || command -v ninja-build >/dev/null; }
 have_mpi() {
@@ -155,7 +159,7 @@ ensure_packages() {
   probe_headers
   mapfile -t lacking < <(missing "$@")
   [ ${#lacking[@]} -gt 0 ] || return 0
-  mapfile -t wanted < <(missing extra)  # comforts: they come along, but are no reason to install or to stop
+  mapfile -t wanted < <(missing extra images)  # comforts: they come along, but are no reason to install or to stop
   packages=$(packages_of "$list" "${lacking[@]}" "${wanted[@]}")
   if [ -z "$packages" ] || ! sudo=$(as_root); then stop_for "$list" "${lacking[@]}"; fi
   say "installing from $(distribution): $packages"
@@ -171,7 +175,7 @@ ensure_packages() {
 ensure_test_packages() {
   local list lacking=() sudo packages
   list=$lists/tests/$(distribution).txt
-  mapfile -t lacking < <(missing shellcheck clang_format clang_tidy slurm hdf5_tools python aarch64 doxygen)
+  mapfile -t lacking < <(missing shellcheck clang_format clang_tidy slurm hdf5_tools python aarch64 doxygen images)
   [ ${#lacking[@]} -gt 0 ] || return 0
   packages=$(packages_of "$list" "${lacking[@]}")
   if [ -n "$packages" ] && sudo=$(as_root); then
@@ -179,6 +183,7 @@ ensure_test_packages() {
     # shellcheck disable=SC2086
     install_packages "$sudo" $packages || fail "installing packages failed (see above). correct the cause, then run the same command again"
     hash -r
+    probe_headers
     mapfile -t lacking < <(missing "${lacking[@]}")
   fi
   [ ${#lacking[@]} -eq 0 ] || say "not here, so the tests that need it are skipped: ${lacking[*]}"

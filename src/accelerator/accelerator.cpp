@@ -14,9 +14,6 @@ Accelerator::Accelerator(const AcceleratorOptions& options)
   runtime::set_run_folder(training_->project.dir());
 }
 
-// Handles share the session and throw once it has ended; the user's own objects are left as they are.
-Accelerator::~Accelerator() = default;
-
 const AcceleratorOptions& Accelerator::options() const { return training_->options; }
 
 const std::filesystem::path& Accelerator::project_dir() const { return training_->project.dir(); }
@@ -55,6 +52,7 @@ void Accelerator::free_memory() {
 }
 
 void Accelerator::end_training() {
+  wait_for_checkpoint();
   training_->progress->finish();
   wait_for_everyone();
 }

@@ -1,52 +1,143 @@
+#include <exception>
+
 #include "accelerator/snapshot.hpp"
 #include "base/activity.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "io/file_error.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator {
+namespace {
 
 namespace fs = std::filesystem;
+using accelerator::Training;
+
+constexpr int most_nodes_of_one_file = 4;
+
+/// Into which file each rank writes. @collective the first time
+const std::vector<std::size_t>& files_of(Training& training, const runtime::World& world) {
+  if (!training.file_of.empty()) return training.file_of;
+  const int nodes = world.topology().nodes;
+  const int together = training.options.checkpoint.nodes_per_file.value_or(nodes <= most_nodes_of_one_file ? nodes : 1);
+  for (const int node : mpi::all_gather(world.comm(), world.topology().node))
+    training.file_of.push_back(static_cast<std::size_t>(node / together));
+  return training.file_of;
+}
+
+/// What `dir` may mean, the best first; the same on all ranks. Rank 0 looks, so that a slow file system cannot make
+/// ranks load different ones. @collective
+std::vector<fs::path> choices(const Training& training, const fs::path& dir) {
+  const auto& host = training.host();
+  std::vector<std::string> found;
+  mpi::all_or_none(host, [&] {
+    if (host.rank() != 0) return;
+    if (!dir.empty()) return found.push_back(checkpoint::find(dir).string());
+    for (const auto& folder : training.project.checkpoints()) found.push_back(folder.string());
+  });
+  std::vector<fs::path> folders;
+  const auto lines = mpi::broadcast(host, std::string_view(text::join(found, std::string(1, '\0'))));
+  if (lines.empty()) return folders;
+  for (const auto& line : text::split(lines, '\0')) folders.emplace_back(line);
+  return folders;
+}
+
+/// Why it cannot be read, the same on all ranks; nothing when it is loaded. Throws what does not fit. @collective
+std::string load_from(Training& training, const fs::path& folder, const LoadOptions& options) {
+  const auto& host = training.host();
+  std::optional<checkpoint::Reader> reader;
+  try {
+    reader.emplace(host, folder, options.verify);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  mpi::Verdict damage;
+  mpi::all_or_none(host, [&] {
+    try {
+      accelerator::call(training.load_hooks, folder);
+      accelerator::restore_snapshot(training, *reader, host.rank(), host.size(), options.strict);
+    } catch (const io::FileError& error) {
+      damage = {.failed = true, .problem = error.what()};
+    }
+  });
+  try {
+    mpi::agree(host, damage);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
 
 fs::path Accelerator::save_state(const fs::path& dir) {
   const activity::PhaseScope phase(activity::Phase::checkpoint);
+  const auto begin = accelerator::SavePace::Clock::now();
+  const auto& host = training_->host();
   auto& project = training_->project;
   const bool by_default = dir.empty();
+  if (by_default) project.set_iteration(mpi::broadcast(host, is_main_process() ? project.first_free_iteration() : 0));
+  const auto target = by_default ? project.next_checkpoint() : dir;
+  mpi::all_or_none(host, [&] { accelerator::call(training_->save_hooks, target); });
   // Each rank writes a part of every tensor: what forward has changed on its own must be one rank's again.
   for (const auto& model : training_->models) model->share_buffers();
   checkpoint::Snapshot snapshot;
-  mpi::all_or_none(training_->host(), [&] {
-    snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0));
-  });
-  auto folder = checkpoint::save(training_->host(), by_default ? project.next_checkpoint() : dir, snapshot);
+  mpi::all_or_none(
+      host, [&] { snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0)); });
+  const checkpoint::SaveOptions options = {.writer = training_->options.checkpoint.writer,
+                                           .file_of = files_of(*training_, world()),
+                                           .step = project.iteration(),
+                                           .mesh = {{"data", num_processes()}}};
+  auto folder = training_->options.checkpoint.asynchronous
+                    ? training_->background_save.start(host, target, snapshot, options)
+                    : checkpoint::save(host, target, snapshot, options);
   if (by_default) project.saved_one();
+  if (is_main_process()) project.prune();
+  training_->stopping.pace().saved(accelerator::SavePace::Clock::now() - begin);
   return folder;
 }
 
+void Accelerator::wait_for_checkpoint() {
+  const activity::PhaseScope phase(activity::Phase::checkpoint);
+  training_->background_save.wait(training_->host());
+  if (is_main_process()) training_->project.prune();
+}
+
 bool Accelerator::has_checkpoint() const {
-  const bool found = is_main_process() && training_->project.latest_checkpoint().has_value();
+  const bool found = is_main_process() && training_->project.has_checkpoint();
   return mpi::broadcast(training_->host(), found);
 }
 
-void Accelerator::load_state(const fs::path& dir) {
+void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
   const activity::PhaseScope phase(activity::Phase::checkpoint);
-  const auto& host = training_->host();
-  std::string found = dir.string();
-  if (dir.empty()) {
-    // Rank 0 chooses, so that a slow file system cannot make ranks load different ones.
-    if (is_main_process()) found = training_->project.latest_checkpoint().value_or("").string();
-    found = mpi::broadcast(host, std::string_view(found));
+  training_->background_save.wait(training_->host());
+  const auto folders = choices(*training_, dir);
+  std::vector<std::string> problems;
+  for (const auto& folder : folders) {
+    auto problem = load_from(*training_, folder, options);
+    if (problem.empty()) return log::info("loaded ", folder.string());
+    if (dir.empty() && is_main_process()) log::warn("a checkpoint is skipped: ", problem);
+    problems.push_back(std::move(problem));
   }
-  mpi::all_or_none(host, [&] {
-    if (found.empty()) {
-      throw UsageError({.what = text::concat("there is no checkpoint in ", training_->project.dir().string()),
-                        .why = "load_state() without a folder loads the newest one of the project",
-                        .hint = "ask has_checkpoint() first, or name the folder"});
-    }
-    accelerator::restore_snapshot(*training_, checkpoint::Reader(found), process_index(), num_processes());
-  });
-  log::info("loaded ", found);
+  if (problems.empty()) {
+    throw UsageError({.what = text::concat("there is no checkpoint in ", training_->project.dir().string()),
+                      .why = "load_state() without a folder loads the newest one of the project",
+                      .hint = "ask has_checkpoint() first, or name the folder"});
+  }
+  throw Error({.what = text::concat("no checkpoint could be loaded: ", text::join(problems, "; ")),
+               .why = "what was read before may stand in the models and optimizers",
+               .hint = "load an older one, or build them anew"});
+}
+
+// Ranks that end together wait for what they still save; a rank that leaves by an exception cannot count on the others.
+Accelerator::~Accelerator() {
+  if (std::uncaught_exceptions() > 0) return;
+  try {
+    wait_for_checkpoint();
+  } catch (const std::exception& error) {
+    if (is_main_process()) log::warn("the last checkpoint was not saved: ", error.what());
+  }
 }
 
 }  // namespace hortator

@@ -46,7 +46,8 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
   const train::DataParallel parallel{.communicator = training_->device_communicator(),
                                      .host = training_->host(),
                                      .options = training_->options.ddp,
-                                     .pass = training_->backward_pass};
+                                     .pass = training_->backward_pass,
+                                     .votes = &training_->stopping.votes()};
   auto model = std::make_shared<train::ModelCore>(module, text::concat("model ", training_->models.size()),
                                                   training_->session, parallel, training_->parameters(),
                                                   !chosen.evaluation_mode && !options().reproducible);
@@ -87,6 +88,7 @@ void Accelerator::attach(const LoaderBase& loader, const PrepareDataLoaderOption
                  .even_batches = options().data.even_batches,
                  .device = device(),
                  .device_placement = chosen.device_placement.value_or(options().device_placement),
+                 .non_blocking = options().data.non_blocking,
                  .seed = seed_of_data(*training_),
                  .check_alive = [session = training_->session] { session->check_alive("loader"); },
                  .before_batch = before_batch_of(*training_, training_->loaders.size())});

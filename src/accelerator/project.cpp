@@ -1,12 +1,40 @@
 #include "accelerator/project.hpp"
 
+#include <algorithm>
+#include <hortator/error.hpp>
+
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
+#include "checkpoint/removal.hpp"
 #include "runtime/run_folder.hpp"
 
 namespace hortator::accelerator {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+fs::path numbered(const fs::path& dir, std::int64_t number) {
+  return dir / "checkpoints" / text::concat("checkpoint_", number);
+}
+
+checkpoint::Retention checked_retention(const ProjectOptions& options) {
+  const checkpoint::Retention retention{.total_limit = options.total_limit, .keep_every = options.keep_every};
+  checkpoint::check(retention);
+  if (options.iteration < 0) {
+    throw UsageError({.what = text::concat("project.iteration is ", options.iteration),
+                      .why = "it is the number of the first checkpoint",
+                      .hint = "use 0 or more"});
+  }
+  if (!options.automatic_checkpoint_naming && (options.total_limit || options.keep_every || options.iteration != 0)) {
+    throw UsageError({.what = "project.total_limit, keep_every or iteration without automatic_checkpoint_naming",
+                      .why = "without numbers there is one checkpoint, which each save replaces",
+                      .hint = "set project.automatic_checkpoint_naming"});
+  }
+  return retention;
+}
+
+}  // namespace
 
 std::optional<std::int64_t> checkpoint_number(const fs::path& folder) {
   constexpr std::string_view stem = "checkpoint_";
@@ -19,24 +47,52 @@ std::optional<std::int64_t> checkpoint_number(const fs::path& folder) {
 
 Project::Project(const ProjectOptions& options)
     : dir_(options.dir.empty() ? runtime::current_run().folder : options.dir),
-      automatic_naming_(options.automatic_checkpoint_naming) {}
+      automatic_naming_(options.automatic_checkpoint_naming),
+      retention_(checked_retention(options)),
+      iteration_(options.iteration) {}
 
 fs::path Project::next_checkpoint() const {
-  if (!automatic_naming_) return dir_ / "checkpoint";
-  return dir_ / "checkpoints" / text::concat("checkpoint_", iteration_);
+  return automatic_naming_ ? numbered(dir_, iteration_) : dir_ / "checkpoint";
 }
 
-std::optional<fs::path> Project::latest_checkpoint() const {
-  if (!automatic_naming_)
-    return checkpoint::exists(dir_ / "checkpoint") ? std::optional(dir_ / "checkpoint") : std::nullopt;
-  std::optional<fs::path> latest;
+Project::Numbers Project::numbers() const {
+  Numbers all;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(dir_ / "checkpoints", none)) {
-    const auto number = checkpoint_number(entry.path());
-    if (!number || !checkpoint::exists(entry.path())) continue;
-    if (!latest || *number > *checkpoint_number(*latest)) latest = entry.path();
+    // One that was moved aside is still called "checkpoint_<number>.old-<id>".
+    if (const auto number = checkpoint_number(text::split(entry.path().filename().string(), '.').front()))
+      all.insert(*number);
   }
-  return latest;
+  return all;
+}
+
+std::int64_t Project::first_free_iteration() const {
+  const auto taken = automatic_naming_ ? numbers() : Numbers();
+  return taken.empty() ? iteration_ : std::max(iteration_, *taken.begin() + 1);
+}
+
+void Project::prune() const {
+  if (!automatic_naming_ || !retention_.total_limit) return;
+  checkpoint::remove_leftovers(dir_ / "checkpoints");
+  std::vector<std::int64_t> durable;
+  for (const auto number : numbers()) {
+    if (checkpoint::exists(numbered(dir_, number))) durable.push_back(number);
+  }
+  for (const auto number : checkpoint::surplus(durable, retention_)) checkpoint::remove(numbered(dir_, number));
+}
+
+std::vector<fs::path> Project::checkpoints() const {
+  if (!automatic_naming_) return checkpoint::candidates(dir_ / "checkpoint");
+  std::vector<fs::path> all;
+  for (const auto number : numbers()) {
+    for (auto& one : checkpoint::candidates(numbered(dir_, number))) all.push_back(std::move(one));
+  }
+  return all;
+}
+
+bool Project::has_checkpoint() const {
+  const auto all = checkpoints();
+  return std::any_of(all.begin(), all.end(), [](const fs::path& folder) { return checkpoint::exists(folder); });
 }
 
 }  // namespace hortator::accelerator

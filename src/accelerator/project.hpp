@@ -2,8 +2,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <hortator/accelerator.hpp>
 #include <optional>
+#include <set>
+#include <vector>
+
+#include "checkpoint/retention.hpp"
 
 namespace hortator::accelerator {
 
@@ -13,20 +18,30 @@ class Project {
   explicit Project(const ProjectOptions& options);
 
   const std::filesystem::path& dir() const { return dir_; }
-  /// Where save_state() without a folder goes.
+  /// Where save_state() without a folder goes, with automatic naming under the iteration's number.
   std::filesystem::path next_checkpoint() const;
-  /// Where load_state() without a folder looks: the newest one there is.
-  std::optional<std::filesystem::path> latest_checkpoint() const;
+  /// Where load_state() without a folder looks, one after the other: the newest first. Some may be damaged.
+  std::vector<std::filesystem::path> checkpoints() const;
+  bool has_checkpoint() const;  ///< is any of them complete?
 
   /// The next one's number, with automatic naming: counts on after a restart.
   std::int64_t iteration() const { return iteration_; }
+  /// The first number from the iteration on after which none is taken: a run that goes on from an older checkpoint, or
+  /// from none, takes no other's place. One rank looks, and all set_iteration() to it.
+  std::int64_t first_free_iteration() const;
+  void set_iteration(std::int64_t iteration) { iteration_ = iteration; }
   void saved_one() { ++iteration_; }
-  void restore_iteration(std::int64_t iteration) { iteration_ = iteration; }
+  /// Removes those that are too many, of those that are durable. One rank calls it.
+  void prune() const;
 
  private:
+  using Numbers = std::set<std::int64_t, std::greater<>>;
+  Numbers numbers() const;  ///< from the newest on, also of damaged ones and of those that were moved aside
+
   std::filesystem::path dir_;
   bool automatic_naming_;
-  std::int64_t iteration_ = 0;
+  checkpoint::Retention retention_;
+  std::int64_t iteration_;
 };
 
 /// The number in "checkpoint_12"; nothing for any other name.

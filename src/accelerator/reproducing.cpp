@@ -6,15 +6,13 @@
 #include <hortator/error.hpp>
 #include <mutex>
 
+#include "base/hash.hpp"
+
 namespace hortator::accelerator {
 namespace {
 
-// Well mixed: neighbouring numbers give unlike streams (the finaliser of splitmix64).
 std::uint64_t mix(std::uint64_t state, std::int64_t number) {
-  std::uint64_t bits = (state ^ static_cast<std::uint64_t>(number)) + 0x9e3779b97f4a7c15u;
-  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
-  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
-  return bits ^ (bits >> 31);
+  return base::mix(state, static_cast<std::uint64_t>(number));
 }
 
 void seed_generator(at::Generator generator, std::uint64_t seed) {

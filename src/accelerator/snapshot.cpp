@@ -3,6 +3,7 @@
 #include "accelerator/random_state.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "io/file_error.hpp"
 #include "train/optimizer_state.hpp"
 
 namespace hortator::accelerator {
@@ -97,6 +98,28 @@ void check_fits(const Training& training, const checkpoint::Reader& reader, cons
   }
 }
 
+/// What becomes of things that do not fit.
+class Leniency {
+ public:
+  Leniency(bool strict, bool speaks) : strict_(strict), speaks_(speaks) {}
+
+  template <typename Work>
+  void attempt(const Work& work) const {
+    if (strict_) return work();
+    try {
+      work();
+    } catch (const io::FileError&) {
+      throw;
+    } catch (const Error& error) {
+      if (speaks_) log::warn("not loaded, as strict = false allows: ", error.what());
+    }
+  }
+
+ private:
+  bool strict_;
+  bool speaks_;
+};
+
 void warn_of_other_world(const checkpoint::Reader& reader, int world) {
   log::warn("the checkpoint was written by ", text::count(reader.world_size(), "rank"), " and is loaded by ", world,
             ": random numbers (dropout, ...) go on with new ones, everything else where it stopped");
@@ -141,24 +164,33 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
   return snapshot;
 }
 
-void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world) {
+void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict) {
   const bool same_world = reader.world_size() == world;
   const auto own = reader.own(same_world ? rank : 0);
-  check_fits(training, reader, own);
+  const Leniency leniency(strict, rank == 0);
+  leniency.attempt([&] { check_fits(training, reader, own); });
   const auto names = training.parameter_names();
   for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
-    train::load_optimizer(training.optimizers[i]->optimizer(), names, read_under(reader, numbered("optimizers", i)));
+    leniency.attempt([&] {
+      train::load_optimizer(training.optimizers[i]->optimizer(), names, read_under(reader, numbered("optimizers", i)));
+    });
   }
   const at::NoGradGuard no_grad;
   const auto tensors = model_tensors(training);
-  for (const auto& [name, value] : tensors.values()) reader.read_into(name, std::get<at::Tensor>(value));
+  for (const auto& [name, value] : tensors.values()) {
+    const auto& tensor = std::get<at::Tensor>(value);
+    const auto found = reader.tensors().find(name);
+    const bool fits = found != reader.tensors().end() && found->second == io::spec_of(tensor);
+    if (strict || fits) reader.read_into(name, tensor);
+  }
   for (std::size_t i = 0; i < training.schedules.size(); ++i)
-    training.schedules[i].load(read_under(reader, numbered("schedules", i)));
+    leniency.attempt([&] { training.schedules[i].load(read_under(reader, numbered("schedules", i))); });
   for (std::size_t i = 0; i < training.loaders.size(); ++i)
-    training.loaders[i].load(read_under(reader, numbered("loaders", i)));
+    leniency.attempt([&] { training.loaders[i].load(read_under(reader, numbered("loaders", i))); });
   restore_scaler(training, reader.values().under("scaler"), rank);
-  for (const auto& object : training.objects) object.load(read_object(reader, own, object.name));
-  training.project.restore_iteration(reader.values().get<std::int64_t>("run/iteration"));
+  for (const auto& object : training.objects)
+    leniency.attempt([&] { object.load(read_object(reader, own, object.name)); });
+  training.project.set_iteration(reader.values().get<std::int64_t>("run/iteration"));
   if (same_world) {
     restore_random_state(training.device(), own.under("random"));
   } else if (rank == 0) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "comm/make_communicator.hpp"
 #include "mpi/collectives.hpp"
 #include "track/progress_bar.hpp"
@@ -12,8 +13,22 @@
 namespace hortator::accelerator {
 namespace {
 
+void check(const CheckpointOptions& options) {
+  if (options.nodes_per_file.value_or(1) < 1) {
+    throw UsageError({.what = text::concat("checkpoint.nodes_per_file = ", *options.nodes_per_file),
+                      .why = "every file of a checkpoint is written by the ranks of at least one node",
+                      .hint = "leave it out for the default"});
+  }
+  if (options.asynchronous && options.writer == CheckpointWriter::mpio) {
+    throw UsageError({.what = "checkpoint.asynchronous with CheckpointWriter::mpio",
+                      .why = "MPI-IO belongs to the program while a checkpoint is written beside it",
+                      .hint = "use CheckpointWriter::direct, which writes the same datasets"});
+  }
+}
+
 AcceleratorOptions checked(AcceleratorOptions options) {
   train::check(options.ddp);
+  check(options.checkpoint);
   if (options.reproducible && !options.data.even_batches) {
     throw UsageError({.what = "reproducible = true with data.even_batches = false",
                       .why = "each step has a fixed number of shards, all of one size",
@@ -34,6 +49,7 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
       project(options.project),
       accumulation(options.gradient_accumulation_steps, options.gradient_accumulation),
       loss_weights(models, options.reproducible ? options.virtual_shards : world.comm().size(), options.reproducible),
+      stopping(world.comm()),
       progress(track::make_progress(audience_of(world))),
       world_(world),
       seed_(mpi::broadcast(world.comm(), at::globalContext().defaultGenerator(at::kCPU).current_seed())) {
@@ -68,6 +84,11 @@ bool Training::was_skipped(const torch::optim::Optimizer& optimizer) const {
 
 bool Training::is_partial() const { return reproducing && !sync_gradients(); }
 
+bool Training::is_between_steps() const {
+  const auto lacks_ranks = [](const auto& model) { return model->may_lack_ranks(); };
+  return sync_gradients() && std::none_of(models.begin(), models.end(), lacks_ranks);
+}
+
 std::shared_ptr<train::SharedStatistics> Training::shared_statistics() {
   if (!shared_statistics_) {
     auto& device = device_communicator();
@@ -92,8 +113,9 @@ void Training::start_afresh() {
 
 void Training::connect() {
   const auto checks = comm::checks_from_environment();
-  on_cpu_ = comm::make_communicator(world_.comm(), at::kCPU, checks);
-  if (!device().is_cpu()) on_device_ = comm::make_communicator(world_.comm(), device(), checks);
+  on_cpu_ = comm::make_communicator(world_.comm(), at::kCPU, checks, world_.collective_timeout());
+  if (!device().is_cpu())
+    on_device_ = comm::make_communicator(world_.comm(), device(), checks, world_.collective_timeout());
   if (precision == Precision::fp16 && options.grad_scaler.enabled)
     scaler = std::make_unique<train::GradScaler>(options.grad_scaler, device_communicator(), device());
   if (options.reproducible)

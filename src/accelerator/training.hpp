@@ -8,6 +8,9 @@
 
 #include "accelerator/project.hpp"
 #include "accelerator/reproducing.hpp"
+#include "accelerator/state_hooks.hpp"
+#include "accelerator/stopping.hpp"
+#include "checkpoint/background_save.hpp"
 #include "comm/communicator.hpp"
 #include "runtime/world.hpp"
 #include "train/accumulation.hpp"
@@ -55,6 +58,8 @@ class Training {
   bool was_skipped(const torch::optim::Optimizer& optimizer) const;
   /// Gradients are those of one shard of several: not to be clipped or unscaled yet.
   bool is_partial() const;
+  /// All ranks are here, and no gradients wait for an update: the time to save, and to leave.
+  bool is_between_steps() const;
   /// What normalisation layers share, over a communicator of their own. @collective the first time
   std::shared_ptr<train::SharedStatistics> shared_statistics();
   /// This rank leaves the collectives of the prepared objects: comm::Communicator::abandon.
@@ -84,6 +89,8 @@ class Training {
   AcceleratorOptions options;
   Precision precision;
   Project project;
+  std::vector<std::size_t> file_of;  ///< of a checkpoint, for each rank; empty until the first is saved
+  checkpoint::BackgroundSave background_save;
   std::shared_ptr<train::Session> session = std::make_shared<train::Session>();
   train::BackwardPass backward_pass;
   train::Accumulation accumulation;
@@ -94,6 +101,9 @@ class Training {
   std::vector<LoaderBase> loaders;
   std::vector<ScheduleBase> schedules;
   std::vector<RegisteredObject> objects;
+  StateHooks save_hooks;
+  StateHooks load_hooks;
+  Stopping stopping;
   std::unique_ptr<ProgressSink> progress;
   std::unique_ptr<train::GradScaler> scaler;  ///< null unless losses are scaled
   bool announced = false;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/shard.hpp"
+#include "checkpoint/format.hpp"
 
 /// Which rank writes what. Pure.
 namespace hortator::checkpoint {
@@ -23,13 +24,11 @@ struct Slab {
   friend bool operator==(const Slab&, const Slab&) = default;
 };
 
-/// Tensors are cut only at multiples of this, and those that are not larger never.
-constexpr std::int64_t default_grain_bytes = std::int64_t{1} << 20;
-
 /// What `rank` of `ranks` writes. All tensors, one after the other, are a line of bytes that is dealt out in equal
 /// contiguous parts, so each rank writes one stretch of the file; the borders then move to a multiple of the grain
-/// within a large tensor, or to the nearest edge of a small one, so that small ones stay whole.
+/// within a large tensor, or to the nearest edge of a small one (that is not larger), so that small ones stay whole. No
+/// two ranks write a part of the same block.
 std::vector<Slab> slabs_of(std::span<const Extent> tensors, int ranks, int rank,
-                           std::int64_t grain_bytes = default_grain_bytes);
+                           std::int64_t grain_bytes = block_bytes);
 
 }  // namespace hortator::checkpoint

@@ -2,11 +2,14 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "checkpoint/format.hpp"
 #include "io/file_error.hpp"
 #include "io/replacement.hpp"
-#include "io/tensor_slab.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
 
 namespace hortator::checkpoint {
 namespace {
@@ -16,36 +19,21 @@ namespace fs = std::filesystem;
 /// Full, and without a trailing slash, so that its last part is its name.
 fs::path plain(const fs::path& folder) { return (fs::absolute(folder) / "").lexically_normal().parent_path(); }
 
-fs::path find_folder(const fs::path& asked) {
-  auto folder = io::find_published(plain(asked));
-  if (!fs::is_directory(folder)) {
-    throw io::FileError({.what = text::concat("there is no checkpoint ", folder, ": no such folder"),
-                         .hint = "name the folder that was given to save_state"});
+[[noreturn]] void throw_absent(const fs::path& folder) {
+  throw io::FileError({.what = text::concat("there is no checkpoint ", folder, ": no such folder"),
+                       .hint = "name the folder that was given to save_state"});
+}
+
+bool is_complete(const fs::path& folder) {
+  try {
+    read_manifest(folder);
+    return true;
+  } catch (const io::FileError&) {
+    return false;
   }
-  if (!fs::exists(folder / state_file)) {
-    throw io::FileError({.what = text::concat("there is no checkpoint in ", folder, ": it holds no ", state_file),
-                         .hint = "name the folder that was given to save_state"});
-  }
-  return folder;
 }
 
 bool is_own(const std::string& name) { return name.starts_with(std::string(ranks_folder) + "/"); }
-
-TensorSpecs common_specs(const Contents& contents) {
-  TensorSpecs specs;
-  for (const auto& [name, stored] : contents.tensors) {
-    if (!is_own(name)) specs.emplace(name, stored.spec);
-  }
-  return specs;
-}
-
-StateDict common_values(const Contents& contents) {
-  StateDict values;
-  for (const auto& [name, value] : contents.values.values()) {
-    if (!is_own(name)) std::visit([&](const auto& plain) { values.put(name, plain); }, value);
-  }
-  return values;
-}
 
 std::vector<std::string> names_of(const TensorSpecs& specs) {
   std::vector<std::string> names;
@@ -53,51 +41,79 @@ std::vector<std::string> names_of(const TensorSpecs& specs) {
   return names;
 }
 
+/// @collective
+Manifest read_for_all(const mpi::Communicator& comm, const fs::path& folder) {
+  std::string words;
+  mpi::all_or_none(comm, [&] {
+    if (comm.rank() == 0) words = to_json(read_manifest(folder));
+  });
+  return parse_manifest(mpi::broadcast(comm, std::string_view(words)));
+}
+
 }  // namespace
 
+std::vector<fs::path> candidates(const fs::path& folder) {
+  auto found = io::generations(plain(folder));
+  std::erase_if(found, [](const fs::path& one) { return !fs::is_directory(one); });
+  return found;
+}
+
+fs::path find(const fs::path& folder) {
+  const auto found = candidates(folder);
+  if (found.empty()) throw_absent(plain(folder));
+  if (found.front() == plain(folder)) return found.front();
+  const auto complete = std::find_if(found.begin(), found.end(), is_complete);
+  return complete == found.end() ? found.front() : *complete;
+}
+
 bool exists(const fs::path& folder) {
-  std::error_code unreadable;
-  return fs::exists(io::find_published(plain(folder)) / state_file, unreadable);
+  const auto found = candidates(folder);
+  return std::any_of(found.begin(), found.end(), is_complete);
 }
 
-Reader::Reader(const fs::path& folder)
-    : folder_(find_folder(folder)),
-      contents_(read_contents(folder_ / state_file)),
-      file_(io::RawFile::open_for_reading(folder_ / state_file)),
-      specs_(common_specs(contents_)),
-      values_(common_values(contents_)) {}
-
-const io::StoredTensor& Reader::find(const std::string& name) const {
-  if (specs_.contains(name)) return contents_.tensors.at(name);
-  throw io::FileError({.what = text::concat("the checkpoint ", folder_, " has no tensor ", text::quote(name)),
-                       .hint = specs_.empty() ? "it has none at all" : text::suggestion(name, names_of(specs_))});
-}
-
-void Reader::read_bytes(const std::string& name, const io::StoredTensor& stored, const at::Tensor& tensor) const {
-  try {
-    io::read_slab(file_, stored.offset, tensor, {0, tensor.numel()});
-  } catch (const std::exception& error) {
-    throw io::FileError({.what = text::concat("the tensor ", text::quote(name), " cannot be read: ", error.what())});
+Reader::Reader(fs::path folder, Manifest manifest, bool verify)
+    : folder_(std::move(folder)),
+      manifest_(std::make_unique<Manifest>(std::move(manifest))),
+      blocks_(std::make_unique<BlockReader>(folder_, *manifest_, verify)) {
+  for (const auto& [name, dataset] : manifest_->datasets) {
+    if (!is_own(name)) specs_.emplace(name, dataset.spec);
+  }
+  for (const auto& [name, value] : manifest_->values.values()) {
+    if (!is_own(name)) std::visit([&](const auto& plain) { values_.put(name, plain); }, value);
   }
 }
 
-at::Tensor Reader::read_stored(const std::string& name, const io::StoredTensor& stored) const {
-  auto tensor = at::empty(stored.spec.shape, at::TensorOptions().dtype(stored.spec.type));
-  read_bytes(name, stored, tensor);
+Reader::Reader(const fs::path& folder, bool verify) : Reader(find(folder), verify, Exact{}) {}
+
+Reader::Reader(const mpi::Communicator& comm, const fs::path& folder, bool verify)
+    : Reader(plain(folder), read_for_all(comm, plain(folder)), verify) {}
+
+Reader::Reader(const fs::path& folder, bool verify, Exact) : Reader(folder, read_manifest(folder), verify) {}
+
+void Reader::require(const std::string& name) const {
+  if (specs_.contains(name)) return;
+  throw Error({.what = text::concat("the checkpoint ", folder_, " has no tensor ", text::quote(name)),
+               .hint = specs_.empty() ? "it has none at all" : text::suggestion(name, names_of(specs_))});
+}
+
+at::Tensor Reader::read(const std::string& name) const {
+  require(name);
+  const auto& spec = specs_.at(name);
+  auto tensor = at::empty(spec.shape, at::TensorOptions().dtype(spec.type));
+  blocks_->read(name, tensor);
   return tensor;
 }
 
-at::Tensor Reader::read(const std::string& name) const { return read_stored(name, find(name)); }
-
 void Reader::read_into(const std::string& name, const at::Tensor& tensor) const {
-  const auto& stored = find(name);
-  if (io::spec_of(tensor) != stored.spec) {
-    throw io::FileError(
-        {.what = text::concat("the tensor ", text::quote(name), " is ", io::to_string(stored.spec),
-                              " in the checkpoint ", folder_, " and ", io::to_string(io::spec_of(tensor)), " here"),
+  require(name);
+  const auto& spec = specs_.at(name);
+  if (io::spec_of(tensor) != spec) {
+    throw Error(
+        {.what = text::concat("the tensor ", text::quote(name), " is ", io::to_string(spec), " in the checkpoint ",
+                              folder_, " and ", io::to_string(io::spec_of(tensor)), " here"),
          .hint = "build the model that was saved"});
   }
-  read_bytes(name, stored, tensor);
+  blocks_->read(name, tensor);
 }
 
 StateDict Reader::own(int rank) const {
@@ -105,10 +121,13 @@ StateDict Reader::own(int rank) const {
     throw UsageError({.what = text::concat("the checkpoint ", folder_, " has nothing of rank ", rank),
                       .why = text::concat("it was written by ", text::count(world_size(), "rank"))});
   }
-  const auto folder = rank_folder(rank);
-  auto state = contents_.values.under(folder);
-  for (const auto& [name, stored] : contents_.tensors) {
-    if (name.starts_with(folder + "/")) state.put(name.substr(folder.size() + 1), read_stored(name, stored));
+  const auto prefix = rank_folder(rank) + "/";
+  auto state = manifest_->values.under(rank_folder(rank));
+  for (auto one = manifest_->datasets.lower_bound(prefix);
+       one != manifest_->datasets.end() && one->first.starts_with(prefix); ++one) {
+    auto tensor = at::empty(one->second.spec.shape, at::TensorOptions().dtype(one->second.spec.type));
+    blocks_->read(one->first, tensor);
+    state.put(one->first.substr(prefix.size()), tensor);
   }
   return state;
 }
@@ -116,9 +135,10 @@ StateDict Reader::own(int rank) const {
 void Reader::check(const TensorSpecs& expected) const {
   const auto lines = mismatches(expected, specs_);
   if (lines.empty()) return;
-  throw io::FileError({.what = text::concat("the checkpoint ", folder_, " does not fit: ", text::join(lines, "; ")),
-                       .why = "nothing was changed",
-                       .hint = "build the same models and optimizers as when it was saved"});
+  throw Error({.what = text::concat("the checkpoint ", folder_, " does not fit: ", text::join(lines, "; ")),
+               .why = "nothing was changed",
+               .hint = "build the same models and optimizers as when it was saved, or load what fits with "
+                       "{.strict = false}"});
 }
 
 }  // namespace hortator::checkpoint

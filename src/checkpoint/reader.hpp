@@ -2,27 +2,40 @@
 
 #include <filesystem>
 #include <hortator/state_dict.hpp>
+#include <memory>
 #include <string>
+#include <vector>
 
-#include "checkpoint/contents.hpp"
+#include "checkpoint/block_reader.hpp"
+#include "checkpoint/manifest.hpp"
 #include "checkpoint/mismatch.hpp"
-#include "io/raw_file.hpp"
+#include "mpi/communicator.hpp"
 
 namespace hortator::checkpoint {
 
-/// Is there something for a Reader to open?
+/// Is there a completed checkpoint for a Reader to open?
 bool exists(const std::filesystem::path& folder);
 
-/// An opened checkpoint. Each rank opens it for itself, whatever the number of ranks that wrote it; nothing here is
-/// collective. Errors name the file and the entry.
+/// What there may be to open when `folder` is asked for, newest first: the folder, and what saves that were killed
+/// while they replaced it had moved aside.
+std::vector<std::filesystem::path> candidates(const std::filesystem::path& folder);
+
+/// The one that is meant by `folder`: itself, or where it is missing the newest that was moved aside and is complete.
+/// Throws FileError when there is none.
+std::filesystem::path find(const std::filesystem::path& folder);
+
+/// An opened checkpoint, whatever the number of ranks that wrote it. Errors name the file and the entry; what cannot be
+/// read, or is damaged, is a FileError.
 class Reader {
  public:
-  /// Reads the names and values. When a save was killed while it replaced `folder`, the older checkpoint that it had
-  /// moved aside is opened.
-  explicit Reader(const std::filesystem::path& folder);
+  /// By this rank alone: what find() finds.
+  explicit Reader(const std::filesystem::path& folder, bool verify = true);
+  /// Exactly `folder`, by all ranks: one reads the manifest for all. @collective
+  Reader(const mpi::Communicator& comm, const std::filesystem::path& folder, bool verify = true);
 
   const std::filesystem::path& folder() const { return folder_; }  ///< the one that was opened
-  int world_size() const { return static_cast<int>(contents_.world_size); }
+  const Manifest& manifest() const { return *manifest_; }
+  int world_size() const { return static_cast<int>(manifest_->world_size); }
 
   /// What all ranks had.
   const TensorSpecs& tensors() const { return specs_; }
@@ -39,13 +52,15 @@ class Reader {
   void check(const TensorSpecs& expected) const;
 
  private:
-  const io::StoredTensor& find(const std::string& name) const;
-  at::Tensor read_stored(const std::string& name, const io::StoredTensor& stored) const;
-  void read_bytes(const std::string& name, const io::StoredTensor& stored, const at::Tensor& tensor) const;
+  struct Exact {};
+  Reader(const std::filesystem::path& folder, bool verify, Exact);
+  Reader(std::filesystem::path folder, Manifest manifest, bool verify);
+
+  void require(const std::string& name) const;
 
   std::filesystem::path folder_;
-  Contents contents_;
-  io::RawFile file_;
+  std::unique_ptr<Manifest> manifest_;
+  std::unique_ptr<BlockReader> blocks_;
   TensorSpecs specs_;
   StateDict values_;
 };

@@ -1,17 +1,15 @@
 #include "checkpoint/save.hpp"
 
-#include <array>
+#include <algorithm>
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "checkpoint/agreement.hpp"
 #include "checkpoint/format.hpp"
-#include "checkpoint/outline.hpp"
 #include "checkpoint/pack.hpp"
-#include "checkpoint/share.hpp"
 #include "checkpoint/storable.hpp"
-#include "checkpoint/structure.hpp"
-#include "io/replacement.hpp"
+#include "checkpoint/together.hpp"
+#include "io/raw_file.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 
@@ -30,57 +28,103 @@ void require_free_names(const StateDict& common) {
   }
 }
 
-/// Every rank's outline, on rank 0. Mostly all have the same, and nothing is sent. @collective
-std::vector<Outline> gather_outlines(const mpi::Communicator& comm, const Outline& mine) {
+/// Every rank's outline, on every rank. Mostly all have the same, and nothing is sent. @collective
+std::vector<Outline> all_outlines(const mpi::Communicator& comm, const Outline& mine) {
   const auto packed = pack(mine);
-  const bool at_root = comm.rank() == 0;
-  if (mpi::equal_on_all(comm, base::hash(packed))) {
-    return std::vector<Outline>(at_root ? static_cast<std::size_t>(comm.size()) : 0, mine);
-  }
+  if (mpi::equal_on_all(comm, base::hash(packed)))
+    return std::vector<Outline>(static_cast<std::size_t>(comm.size()), mine);
   std::vector<Outline> all;
-  for (const auto& one : mpi::gather(comm, packed)) all.push_back(unpack(one));
+  for (const auto& one : mpi::all_gather(comm, std::string_view(packed))) all.push_back(unpack(one));
   return all;
 }
 
-/// Fills the staged folder and puts it in place. @collective
-void write(const mpi::Communicator& comm, const io::Replacement& replacement, const Snapshot& snapshot,
-           const Outline& common) {
-  const auto owns = gather_outlines(comm, outline_of(snapshot.own));
-  const auto file = replacement.staged() / state_file;
-  Structure structure;
+/// In the order of the layout, where others' own ones stay undefined.
+std::vector<at::Tensor> tensors_of(const Snapshot& snapshot, const Layout& layout, int rank) {
+  std::vector<at::Tensor> tensors(layout.tensors.size());
+  const auto put = [&](const StateDict& state, std::size_t next) {
+    for (const auto& [name, value] : state.values()) {
+      if (const auto* tensor = std::get_if<at::Tensor>(&value)) tensors[next++] = *tensor;
+    }
+  };
+  put(snapshot.common, 0);
+  put(snapshot.own, layout.first_own[static_cast<std::size_t>(rank)]);
+  return tensors;
+}
+
+std::vector<std::size_t> files_of(const SaveOptions& options, int ranks) {
+  if (options.file_of.empty()) return std::vector<std::size_t>(static_cast<std::size_t>(ranks), 0);
+  return options.file_of;
+}
+
+/// Rank 0 removes what there is of it. All ranks are here, and none has a file open.
+void abandon(const Task& task) {
+  if (task.rank == 0) task.replacement.abandon();
+}
+
+void make_files(const mpi::Communicator& comm, const Task& task, CheckpointWriter writer) {
   mpi::all_or_none(comm, [&] {
-    if (comm.rank() != 0) return;
-    replacement.begin();
-    structure = write_structure(file, common, owns);
+    if (task.rank == 0) task.replacement.begin();
   });
-  const std::array shares = {share_of_common(comm, snapshot.common, structure.common),
-                             share_of_own(comm, snapshot.own, structure.own)};
-  mpi::all_or_none(comm, [&] { write_shares(file, shares); });
+  if (writer != CheckpointWriter::direct) return;
   mpi::all_or_none(comm, [&] {
-    if (comm.rank() == 0) replacement.publish();
+    if (task.makes_file()) io::RawFile::create(task.path(), io::visible_within).close();
   });
+}
+
+std::vector<Record> gather(const mpi::Communicator& comm, const Record& mine) {
+  std::vector<Record> records;
+  for (const auto& one : mpi::gather(comm, pack(mine))) records.push_back(*unpack_record(one));
+  return records;
 }
 
 }  // namespace
 
-fs::path save(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot) {
+Task prepare(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot,
+             const SaveOptions& options) {
   mpi::all_or_none(comm, [&] {
     require_storable(snapshot.common);
     require_storable(snapshot.own);
     require_free_names(snapshot.common);
   });
-  auto target = agreed_target(comm, folder);
-  const auto common = outline_of(snapshot.common);
-  require_same(comm, common);
-  const io::Replacement replacement(target, mpi::broadcast(comm, io::replacement_id()), {state_file});
+  const auto target = agreed_target(comm, folder);
+  Description description = {.common = outline_of(snapshot.common)};
+  require_same(comm, description.common);
+  description.own = all_outlines(comm, outline_of(snapshot.own));
+  auto layout = make_layout(description.common, description.own, files_of(options, comm.size()));
+  mpi::same_on_all(comm, std::to_string(hash(layout)), "the plan of the checkpoint");
+  auto sources = sources_of(work_of(layout, comm.rank()), tensors_of(snapshot, layout, comm.rank()));
+  Task task = {.replacement = {target, mpi::broadcast(comm, io::replacement_id()), {is_our_file, manifest_file}},
+               .description = std::move(description),
+               .layout = std::move(layout),
+               .rank = comm.rank(),
+               .sources = std::move(sources),
+               .facts = {.step = options.step, .mesh = options.mesh}};
   try {
-    write(comm, replacement, snapshot, common);
+    make_files(comm, task, options.writer);
   } catch (...) {
-    // All ranks are here, and none has the file open.
-    if (comm.rank() == 0) replacement.abandon();
+    abandon(task);
     throw;
   }
-  return target;
+  return task;
+}
+
+fs::path save(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot,
+              const SaveOptions& options) {
+  const auto task = prepare(comm, folder, snapshot, options);
+  try {
+    Record mine;
+    mpi::all_or_none(comm, [&] {
+      mine = options.writer == CheckpointWriter::direct ? write_part(task) : write_part_together(comm, task);
+    });
+    const auto records = gather(comm, mine);
+    mpi::all_or_none(comm, [&] {
+      if (task.rank == 0) commit(task, records);
+    });
+  } catch (...) {
+    abandon(task);
+    throw;
+  }
+  return task.replacement.target();
 }
 
 }  // namespace hortator::checkpoint

@@ -1,8 +1,13 @@
 #pragma once
 
 #include <filesystem>
+#include <hortator/checkpoint.hpp>
 #include <hortator/state_dict.hpp>
+#include <map>
+#include <string>
+#include <vector>
 
+#include "checkpoint/task.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::checkpoint {
@@ -12,10 +17,22 @@ struct Snapshot {
   StateDict own = {};     ///< this rank's alone, such as the states of its random number generators
 };
 
-/// Writes `snapshot` into `folder`, all ranks together into one file, and returns the folder's full path. What was
-/// saved there before is replaced at the very end, by a rename. When anything fails on any rank, all throw the same
-/// error, the older checkpoint is what it was and nothing else is left. @collective
-std::filesystem::path save(const mpi::Communicator& comm, const std::filesystem::path& folder,
-                           const Snapshot& snapshot);
+struct SaveOptions {
+  CheckpointWriter writer = CheckpointWriter::direct;
+  std::vector<std::size_t> file_of = {};  ///< into which file each rank writes, 0, 1, ...; empty: all into one
+  std::int64_t step = 0;
+  std::map<std::string, std::int64_t> mesh = {};
+};
+
+/// Agrees with all ranks on what is saved, where and by whom; then makes the folder aside and the empty files in it.
+/// When anything fails on any rank, all throw the same error and nothing is left. @collective
+Task prepare(const mpi::Communicator& comm, const std::filesystem::path& folder, const Snapshot& snapshot,
+             const SaveOptions& options);
+
+/// Writes `snapshot` into `folder`, all ranks together, and returns the folder's full path. What was saved there before
+/// is replaced at the very end, by a rename. When anything fails on any rank, all throw the same error, the older
+/// checkpoint is what it was and nothing else is left. @collective
+std::filesystem::path save(const mpi::Communicator& comm, const std::filesystem::path& folder, const Snapshot& snapshot,
+                           const SaveOptions& options = {});
 
 }  // namespace hortator::checkpoint

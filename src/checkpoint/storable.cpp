@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "checkpoint/manifest_value.hpp"
 #include "io/tensor_spec.hpp"
 
 namespace hortator::checkpoint {
@@ -13,12 +14,12 @@ constexpr std::size_t most_dimensions = 32;  // of HDF5
 void require_path(const std::string& name) {
   const auto parts = text::split(name, '/');
   const bool good =
-      name.find('\0') == std::string::npos &&
+      name.find('\0') == std::string::npos && is_utf8(name) &&
       std::none_of(parts.begin(), parts.end(), [](const auto& part) { return part.empty() || part == "."; });
   if (good) return;
   throw UsageError({.what = "the name " + text::quote(name) + " cannot be saved",
                     .why = "it becomes a path in the file",
-                    .hint = "name it 'part/part', without empty parts"});
+                    .hint = "name it 'part/part' in UTF-8, without empty parts"});
 }
 
 void require_tensor(const std::string& name, const at::Tensor& tensor) {

@@ -1,51 +1,68 @@
 #include "checkpoint/structure.hpp"
 
+#include <algorithm>
+
 #include "checkpoint/format.hpp"
-#include "io/hdf5_attribute.hpp"
-#include "io/hdf5_dataset.hpp"
-#include "io/hdf5_file.hpp"
-#include "io/hdf5_group.hpp"
-#include "io/memory_file.hpp"
+#include "io/hdf5_structure.hpp"
 
 namespace hortator::checkpoint {
 namespace {
 
-void write_value(const io::File& file, const std::string& entry, const io::SmallValue& value) {
-  const auto [folder, name] = io::place_of(entry);
-  io::write_attribute(io::make_group(file, folder).get(), name, value);
-}
+class Builder {
+ public:
+  Builder(const io::File& file, std::size_t index, const Layout& layout) : out_(file), index_(index), layout_(layout) {}
 
-Offsets write_entries(const io::File& file, const std::string& prefix, const Outline& outline) {
-  Offsets offsets;
-  for (const auto& [name, content] : outline) {
-    const auto path = prefix.empty() ? name : prefix + "/" + name;
-    if (const auto* spec = std::get_if<io::TensorSpec>(&content)) {
-      offsets.push_back(io::create_dataset(file, path, *spec).offset);
-    } else if (const auto* words = std::get_if<std::string>(&content)) {
-      write_value(file, path, *words);
-    } else if (const auto* number = std::get_if<double>(&content)) {
-      write_value(file, path, *number);
-    } else {
-      write_value(file, path, std::get<std::int64_t>(content));
+  /// The entries of one outline, whose tensors are those from number `tensor` on.
+  void add(const Outline& outline, const std::string& prefix, std::size_t tensor, bool with_values) {
+    for (const auto& [name, content] : outline) {
+      if (std::holds_alternative<io::TensorSpec>(content)) {
+        add_tensor(layout_.tensors[tensor++]);
+      } else if (with_values) {
+        add_value(prefix + name, content);
+      }
     }
   }
-  return offsets;
-}
+
+  void add_value(const std::string& name, const decltype(Entry::content)& content) {
+    std::visit(
+        [&]<typename T>(const T& value) {
+          if constexpr (!std::is_same_v<T, io::TensorSpec>) out_.add(name, io::SmallValue(value));
+        },
+        content);
+  }
+
+  std::vector<std::int64_t> offsets() && { return std::move(offsets_); }
+
+ private:
+  void add_tensor(const Placement& tensor) {
+    if (tensor.pieces.empty() && index_ == 0) out_.add(tensor.name, tensor.spec);
+    const auto here = std::find_if(tensor.pieces.begin(), tensor.pieces.end(),
+                                   [&](const Piece& piece) { return piece.file == index_; });
+    if (here == tensor.pieces.end()) return;
+    const auto part = part_of(tensor.spec, *here);
+    offsets_.push_back(out_.add(tensor.name, part).offset);
+    if (tensor.pieces.size() > 1) out_.add_to_last(begin_attribute, here->elements.begin);
+  }
+
+  io::StructureWriter out_;
+  std::size_t index_;
+  const Layout& layout_;
+  std::vector<std::int64_t> offsets_;
+};
 
 }  // namespace
 
-Structure write_structure(const std::filesystem::path& path, const Outline& common, const std::vector<Outline>& own) {
-  io::MemoryFile memory;
-  auto file = io::create_file(memory);
-  write_value(file, format_attribute, format_version);
-  write_value(file, world_size_attribute, static_cast<std::int64_t>(own.size()));
-  Structure structure = {.common = write_entries(file, "", common)};
-  for (std::size_t rank = 0; rank < own.size(); ++rank) {
-    structure.own.push_back(write_entries(file, rank_folder(static_cast<int>(rank)), own[rank]));
+std::vector<std::int64_t> write_structure(const io::File& file, std::size_t index, const Layout& layout,
+                                          const Description& description) {
+  Builder builder(file, index, layout);
+  builder.add_value(format_attribute, format_version);
+  builder.add_value(world_size_attribute, static_cast<std::int64_t>(description.own.size()));
+  builder.add(description.common, "", 0, index == 0);
+  for (std::size_t rank = 0; rank < description.own.size(); ++rank) {
+    if (layout.file_of[rank] != index) continue;
+    builder.add(description.own[rank], rank_folder(static_cast<int>(rank)) + "/", layout.first_own[rank], true);
   }
-  file.close("write a checkpoint's structure");
-  memory.copy_to(path);
-  return structure;
+  return std::move(builder).offsets();
 }
 
 }  // namespace hortator::checkpoint

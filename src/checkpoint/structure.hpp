@@ -1,24 +1,24 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <vector>
 
+#include "checkpoint/layout.hpp"
 #include "checkpoint/outline.hpp"
+#include "io/hdf5_handle.hpp"
 
 namespace hortator::checkpoint {
 
-/// Where the bytes of each tensor begin in the file, in the order of the outline.
-using Offsets = std::vector<std::int64_t>;
-
-struct Structure {
-  Offsets common = {};
-  std::vector<Offsets> own = {};  ///< a rank each
+/// What a checkpoint holds, without the tensors' values: what all ranks have, and what each alone has.
+struct Description {
+  Outline common = {};
+  std::vector<Outline> own = {};
 };
 
-/// Makes the file with everything but the tensors' bytes: one dataset a tensor, with its space, and the values. One
-/// rank does it alone, through HDF5's serial driver: a full disk is then that rank's error, where it would hang the
-/// others inside a collective call.
-Structure write_structure(const std::filesystem::path& file, const Outline& common, const std::vector<Outline>& own);
+/// Puts everything but the tensors' bytes into file number `index`: a dataset for each tensor or part of one, values as
+/// attributes of groups (those that all ranks have in the first file only). Returns the place of each dataset that has
+/// elements, in the order of Layout::tensors. @collective on a file that several ranks have open
+std::vector<std::int64_t> write_structure(const io::File& file, std::size_t index, const Layout& layout,
+                                          const Description& description);
 
 }  // namespace hortator::checkpoint

@@ -20,9 +20,9 @@ Options known_options() {
       "blocks", po::value<int>()->default_value(plan.blocks)->value_name("N"), "timed blocks of each side")(
       "steps", po::value<int>()->default_value(plan.steps)->value_name("N"), "steps in a block, at most")(
       "case", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
-      "only this operation or workload (repeatable)")(
+      "only this operation, workload or way to read (repeatable)")(
       "size", po::value<std::vector<std::string>>()->composing()->value_name("BYTES"),
-      "collectives: bytes of the buffer, as 64MiB (repeatable)")(
+      "bytes: of collectives the buffer, as 64MiB; of checkpoints the state (repeatable)")(
       "type", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
       "collectives: float32, bfloat16, ... (repeatable)")(
       "backend", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),

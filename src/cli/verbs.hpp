@@ -23,6 +23,7 @@ int launch_verb(const Arguments& arguments);
 int job_verb(const Arguments& arguments);
 int completion_verb(const Arguments& arguments);
 int env_verb(const Arguments& arguments);
+int checkpoint_verb(const Arguments& arguments);
 int bench_verb(const Arguments& arguments);
 
 /// "  launch  starts a program on several ranks", a line each

@@ -35,7 +35,8 @@ Backend choose(const mpi::Communicator& world, c10::Device device) {
   return backend;
 }
 
-std::unique_ptr<Communicator> make_unchecked(const mpi::Communicator& world, c10::Device device) {
+std::unique_ptr<Communicator> make_unchecked(const mpi::Communicator& world, c10::Device device,
+                                             std::chrono::milliseconds patience) {
   switch (choose(world, device)) {
     case Backend::self:
       return std::make_unique<SelfCommunicator>(device);
@@ -44,17 +45,18 @@ std::unique_ptr<Communicator> make_unchecked(const mpi::Communicator& world, c10
     case Backend::node:
       return std::make_unique<NodeCommunicator>(mpi::Communicator::duplicate(world.get()));
     case Backend::nccl:
-      return make_nccl_communicator(world, device, {});
+      return make_nccl_communicator(world, device, patience);
   }
   throw std::logic_error("a back end without a case");
 }
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_communicator(const mpi::Communicator& world, c10::Device device, Checks checks) {
+std::unique_ptr<Communicator> make_communicator(const mpi::Communicator& world, c10::Device device, Checks checks,
+                                                std::chrono::milliseconds patience) {
   // mpirun hands variables to other hosts only when told to (-x HORTATOR_DEBUG).
   mpi::same_on_all(world, checks == Checks::on ? "on" : "off", "the debug mode (HORTATOR_DEBUG)");
-  auto made = make_unchecked(world, device);
+  auto made = make_unchecked(world, device, patience);
   if (checks == Checks::on) {
     made = std::make_unique<CheckedCommunicator>(std::move(made), mpi::Communicator::duplicate(world.get()));
   }

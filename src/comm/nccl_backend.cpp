@@ -61,13 +61,12 @@ void check_devices(const mpi::Communicator& world, c10::Device device) {
 }  // namespace
 
 std::unique_ptr<Communicator> make_nccl_communicator(const mpi::Communicator& world, c10::Device device,
-                                                     const NcclOptions& options) {
+                                                     std::chrono::milliseconds patience) {
   check_library(world);
   check_devices(world, device);
   device::set_current(device.index());
   auto ids = share_ids(world, ranks_an_id);
-  auto handle =
-      std::make_shared<NcclHandle>(NcclOrder::of(device.index()), ids, world.size(), world.rank(), options.patience);
+  auto handle = std::make_shared<NcclHandle>(NcclOrder::of(device.index()), ids, world.size(), world.rank(), patience);
   return std::make_unique<NcclCommunicator>(mpi::Communicator::duplicate(world.get()), device, std::move(handle));
 }
 

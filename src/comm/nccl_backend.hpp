@@ -10,16 +10,11 @@
 
 namespace hortator::comm {
 
-struct NcclOptions {
-  /// How long ranks wait for each other to connect: at the start, in a split, at the first operation of a kind. Large
-  /// jobs have been seen to take minutes.
-  std::chrono::milliseconds patience = std::chrono::minutes(10);
-};
-
 /// Tensors on `device`, one device a rank, over NCCL. MPI carries the ids by which the ranks find each other, never a
 /// tensor. Throws where NCCL cannot work: not in this build, too old, ranks that share a device or have slices of one.
-/// @collective
+/// `patience` is how long ranks wait for each other to connect: at the start, in a split, at the first operation of a
+/// kind. Large jobs have been seen to take minutes. @collective
 std::unique_ptr<Communicator> make_nccl_communicator(const mpi::Communicator& world, c10::Device device,
-                                                     const NcclOptions& options);
+                                                     std::chrono::milliseconds patience);
 
 }  // namespace hortator::comm

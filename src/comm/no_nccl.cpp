@@ -6,7 +6,7 @@
 namespace hortator::comm {
 
 std::unique_ptr<Communicator> make_nccl_communicator(const mpi::Communicator& world, c10::Device device,
-                                                     const NcclOptions&) {
+                                                     std::chrono::milliseconds) {
   throw UsageError({.what = text::concat("asked for nccl in a build without it, for tensors on ", device, " of ",
                                          text::count(world.size(), "rank")),
                     .why = "MPI never touches device memory, so only NCCL carries it between ranks",

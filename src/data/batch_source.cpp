@@ -56,8 +56,14 @@ at::Tensor stack(std::span<const at::Tensor> tensors) {
   return at::stack(at::TensorList(tensors.data(), tensors.size()));
 }
 
-at::Tensor to_device(const at::Tensor& tensor, c10::Device device) {
-  return tensor.defined() ? tensor.to(device) : tensor;
+at::Tensor pinned(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_cpu() ? tensor.pin_memory() : tensor;
+}
+
+// A copy that does not block is queued on the device's current stream, which is the one that will read it. LibTorch's
+// allocator of page-locked memory gives a block out again only after the copies from it are done.
+at::Tensor placed(const at::Tensor& tensor, const Placement& placement) {
+  return tensor.defined() ? tensor.to(placement.device, placement.non_blocking) : tensor;
 }
 
 }  // namespace hortator::data

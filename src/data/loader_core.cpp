@@ -14,6 +14,30 @@ void validate(const LoaderOptions& options) {
   if (options.prefetch < 0) {
     throw UsageError({.what = text::concat("prefetch is ", options.prefetch), .hint = "use 0 or more batches"});
   }
+  if (options.workers < 1 || (options.workers > 1 && options.prefetch == 0)) {
+    throw UsageError({.what = text::concat("workers is ", options.workers, " and prefetch is ", options.prefetch),
+                      .why = "with a prefetch of 0 the loop reads by itself",
+                      .hint = "use 1 or more workers, and a prefetch of 1 or more if there are several"});
+  }
+  if ((options.sampler && options.shuffle) || (options.order != ShuffleOrder::counter && !options.shuffle)) {
+    throw UsageError({.what = options.sampler ? "a loader has a sampler and is to be shuffled, too"
+                                              : "a loader has an order of shuffling, but is not to be shuffled",
+                      .hint = "the order is of `shuffle`, and a sampler is in place of it"});
+  }
+}
+
+void validate(const LoaderOptions& options, const BatchSource& source) {
+  if (options.workers == 1 || source.is_shareable()) return;
+  throw UsageError({.what = text::concat("a loader was to read a data set by ", options.workers, " workers at once"),
+                    .why = "its get() or get_batch(), or the function that joins samples, is not const: it may change "
+                           "what another thread is using",
+                    .hint = "make it const and safe for several threads, or use one worker"});
+}
+
+std::shared_ptr<const Sampler> sampler_of(const LoaderOptions& options) {
+  if (options.sampler) return options.sampler;
+  if (!options.shuffle) return sequential_sampler();
+  return options.order == ShuffleOrder::randperm ? randperm_sampler() : counter_sampler();
 }
 
 void validate(const LoaderBinding& binding) {
@@ -33,8 +57,9 @@ struct LoaderCore::Running {
 };
 
 LoaderCore::LoaderCore(std::unique_ptr<BatchSource> source, const LoaderOptions& options)
-    : source_(std::move(source)), options_(options) {
+    : source_(std::move(source)), options_(options), sampler_(sampler_of(options)) {
   validate(options_);
+  validate(options_, *source_);
   shard();
 }
 
@@ -42,7 +67,7 @@ LoaderCore::~LoaderCore() = default;
 
 // A single rank's last batch has nobody to be even with: it stays short, as the reference's.
 BatchShard LoaderCore::shard(const LoaderBinding& binding, std::int64_t start) const {
-  return BatchShard({.samples = dataset_size(),
+  return BatchShard({.samples = sampler_->epoch_size(dataset_size()),
                      .start = start,
                      .batch_size = options_.batch_size,
                      .rank = binding.rank,
@@ -54,10 +79,8 @@ BatchShard LoaderCore::shard(const LoaderBinding& binding, std::int64_t start) c
 }
 
 std::unique_ptr<const Order> LoaderCore::order() const {
-  return options_.shuffle ? shuffled_order(dataset_size(), seed(), epoch_) : sequential_order();
+  return sampler_->order({.dataset_size = dataset_size(), .seed = seed(), .epoch = epoch_});
 }
-
-std::string_view LoaderCore::order_name() const { return options_.shuffle ? "randperm" : "sequential"; }
 
 std::uint64_t LoaderCore::seed() const { return loaded_seed_.value_or(options_.seed.value_or(binding_.seed)); }
 
@@ -77,19 +100,16 @@ std::unique_ptr<LoaderCore::Running> LoaderCore::start_running(std::int64_t star
   auto running =
       std::make_unique<Running>(Running{.shard = shard(binding_, start), .order = order(), .reader = nullptr});
   auto read_step = [this, &plan = *running](std::int64_t step) { return read(plan, step); };
-  const int ahead = binding_.before_batch ? 0 : options_.prefetch;
+  const Ahead ahead{.batches = binding_.before_batch ? 0 : options_.prefetch, .workers = options_.workers};
   running->reader = std::make_unique<Prefetcher>(read_step, running->shard.size(), ahead);
   return running;
 }
 
 std::shared_ptr<void> LoaderCore::read(const Running& running, std::int64_t step) {
   const at::NoGradGuard no_grad;
-  const auto positions = running.shard.batch(step);
-  std::vector<std::int64_t> samples(static_cast<std::size_t>(positions.size()));
-  for (std::int64_t i = 0; i < positions.size(); ++i) {
-    samples[static_cast<std::size_t>(i)] = running.order->sample_at(positions[i]);
-  }
-  return source_->read(samples);
+  auto batch = source_->read(samples_at(*running.order, running.shard.batch(step), dataset_size()));
+  if (options_.pin_memory && binding_.device_placement && binding_.device.is_cuda()) source_->pin(batch.get());
+  return batch;
 }
 
 std::shared_ptr<void> LoaderCore::next(std::uint64_t pass) {
@@ -115,7 +135,7 @@ std::shared_ptr<void> LoaderCore::take() {
   if (binding_.before_batch)
     binding_.before_batch({.epoch = epoch_, .position = position_, .place = shard.place(running_->step)});
   auto batch = running_->reader->next();
-  if (binding_.device_placement) source_->place(batch.get(), binding_.device);
+  if (binding_.device_placement) source_->place(batch.get(), {binding_.device, binding_.non_blocking});
   handed_out_ = ++running_->step;
   position_ = shard.consumed(handed_out_);
   at_end_ = handed_out_ == shard.size();
@@ -166,7 +186,7 @@ StateDict LoaderCore::state() const {
   state.put("seed", seed());
   state.put("epoch", epoch_);
   state.put("position", position_);
-  state.put("order", order_name());
+  state.put("order", sampler_->name());
   state.put("dataset_size", dataset_size());
   return state;
 }
@@ -185,11 +205,13 @@ void LoaderCore::check_same_samples(const StateDict& state) const {
   const auto samples = state.get<std::int64_t>("dataset_size");
   const auto order = state.get<std::string>("order");
   const auto position = state.get<std::int64_t>("position");
-  if (samples == dataset_size() && order == order_name() && position > 0 && position <= samples) return;
-  throw Error({.what = text::concat("the loader's saved position is ", position, " of ", samples, " samples in ", order,
-                                    " order, but the data set has ", dataset_size(), " in ", order_name(), " order"),
-               .why = "the rest of the epoch would be other samples than were left",
-               .hint = "resume with the data set and the shuffle option that the checkpoint was made with"});
+  const auto last = sampler_->epoch_size(dataset_size());
+  if (samples == dataset_size() && order == sampler_->name() && position > 0 && position <= last) return;
+  throw Error(
+      {.what = text::concat("the loader's saved position is ", position, " of ", samples, " samples in ", order,
+                            " order, but the data set has ", dataset_size(), " in ", sampler_->name(), " order"),
+       .why = "the rest of the epoch would be other samples than were left",
+       .hint = "resume with the data set, the shuffle option and the sampler that the checkpoint was made with"});
 }
 
 std::int64_t LoaderCore::remainder() const { return shard(binding_, start_).remainder(); }

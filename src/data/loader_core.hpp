@@ -49,7 +49,6 @@ class LoaderCore {
 
   BatchShard shard(const LoaderBinding& binding, std::int64_t start) const;
   std::unique_ptr<const Order> order() const;
-  std::string_view order_name() const;
   std::unique_ptr<Running> start_running(std::int64_t start);
   std::shared_ptr<void> read(const Running& running, std::int64_t step);
   std::shared_ptr<void> take();
@@ -60,6 +59,7 @@ class LoaderCore {
 
   std::unique_ptr<BatchSource> source_;
   LoaderOptions options_;
+  std::shared_ptr<const Sampler> sampler_;
   LoaderBinding binding_;
   bool bound_ = false;
 

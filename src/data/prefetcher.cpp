@@ -1,53 +1,81 @@
 #include "data/prefetcher.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace hortator::data {
 
-Prefetcher::Prefetcher(Produce produce, std::int64_t steps, int depth)
-    : produce_(std::move(produce)), steps_(steps), depth_(static_cast<std::size_t>(depth)) {
-  if (depth_ > 0 && steps_ > 0) thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+Prefetcher::Prefetcher(Produce produce, std::int64_t steps, const Ahead& ahead)
+    : produce_(std::move(produce)), steps_(steps) {
+  if (ahead.batches == 0) return;
+  const auto places = std::min<std::int64_t>(std::max(ahead.batches, ahead.workers), steps);
+  outcomes_.resize(static_cast<std::size_t>(places));
+  const auto workers = std::min<std::int64_t>(ahead.workers, steps);
+  try {
+    for (std::int64_t i = 0; i < workers; ++i) workers_.emplace_back([this] { run(); });
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+Prefetcher::~Prefetcher() { stop(); }
+
+void Prefetcher::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  room_.notify_all();
+}
+
+std::optional<Prefetcher::Outcome>& Prefetcher::place_of(std::int64_t step) {
+  return outcomes_[static_cast<std::size_t>(step) % outcomes_.size()];
 }
 
 Prefetcher::Batch Prefetcher::next() {
-  if (depth_ == 0) return produce_(taken_++);
-  Outcome outcome;
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !ready_.empty(); });
-    outcome = std::move(ready_.front());
-    ready_.pop_front();
-  }
-  changed_.notify_all();
+  if (workers_.empty()) return produce_(taken_++);
+  std::unique_lock lock(mutex_);
+  auto& place = place_of(taken_);
+  ready_.wait(lock, [&] { return place.has_value(); });
+  auto outcome = *std::exchange(place, std::nullopt);
+  ++taken_;
+  lock.unlock();
+  room_.notify_one();
   if (outcome.problem) std::rethrow_exception(outcome.problem);
   return std::move(outcome.batch);
 }
 
-void Prefetcher::run(const std::stop_token& stop) {
-  for (std::int64_t step = 0; step < steps_ && wait_for_room(stop); ++step) {
-    Outcome outcome = make(step);
-    const bool failed = outcome.problem != nullptr;
-    {
-      std::lock_guard lock(mutex_);
-      ready_.push_back(std::move(outcome));
-    }
-    changed_.notify_all();
-    if (failed) return;
-  }
+void Prefetcher::run() {
+  while (const auto step = claim()) put(*step, make(*step));
 }
 
-bool Prefetcher::wait_for_room(const std::stop_token& stop) {
+// Steps are claimed in order: when one fails, all before it are done or under way.
+std::optional<std::int64_t> Prefetcher::claim() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, stop, [this] { return ready_.size() < depth_; });
-  return !stop.stop_requested();
+  const auto ahead = static_cast<std::int64_t>(outcomes_.size());
+  room_.wait(lock, [&] { return is_over_ || claimed_ == steps_ || claimed_ < taken_ + ahead; });
+  if (is_over_ || claimed_ == steps_) return {};
+  return claimed_++;
 }
 
-Prefetcher::Outcome Prefetcher::make(std::int64_t step) {
+Prefetcher::Outcome Prefetcher::make(std::int64_t step) const {
   try {
     return {produce_(step), nullptr};
   } catch (...) {
     return {nullptr, std::current_exception()};
   }
+}
+
+void Prefetcher::put(std::int64_t step, Outcome outcome) {
+  std::unique_lock lock(mutex_);
+  is_over_ |= outcome.problem != nullptr;
+  const bool has_ended = is_over_;
+  const bool is_next = step == taken_;
+  place_of(step) = std::move(outcome);
+  lock.unlock();
+  if (is_next) ready_.notify_one();
+  if (has_ended) room_.notify_all();
 }
 
 }  // namespace hortator::data

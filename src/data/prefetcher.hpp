@@ -2,24 +2,32 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <vector>
 
 namespace hortator::data {
 
-/// Produces batches 0, 1, ... in order, up to `depth` of them ahead of their use, on one thread of its own; with depth
-/// 0 in the caller's. What the producer throws comes out of the next() of that batch. Destruction waits for the batch
-/// that is being made.
+/// How far production runs ahead of use.
+struct Ahead {
+  int batches = 1;  ///< made or in the making, of all workers together; 0: made when they are asked for
+  int workers = 1;  ///< threads, each of which may be making one batch: with more of them more batches are ahead
+};
+
+/// Produces batches 0, 1, ... in order of their use, on threads of its own; with 0 batches ahead in the caller's. What
+/// the producer throws comes out of the next() of that batch; no later one is begun then. Destruction waits for the
+/// batches that are being made.
 class Prefetcher {
  public:
   using Batch = std::shared_ptr<void>;
   using Produce = std::function<Batch(std::int64_t step)>;
 
-  Prefetcher(Produce produce, std::int64_t steps, int depth);
+  Prefetcher(Produce produce, std::int64_t steps, const Ahead& ahead);
+  ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
@@ -31,19 +39,24 @@ class Prefetcher {
     Batch batch;
     std::exception_ptr problem;
   };
-  void run(const std::stop_token& stop);
-  bool wait_for_room(const std::stop_token& stop);
-  Outcome make(std::int64_t step);
+  void run();
+  void stop();
+  std::optional<std::int64_t> claim();
+  Outcome make(std::int64_t step) const;
+  void put(std::int64_t step, Outcome outcome);
+  std::optional<Outcome>& place_of(std::int64_t step);
 
   Produce produce_;
   std::int64_t steps_;
-  std::size_t depth_;
-  std::int64_t taken_ = 0;
 
   std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::deque<Outcome> ready_;
-  std::jthread thread_;  // last: joined before what it uses goes
+  std::condition_variable room_;                  ///< for one batch more, or none is wanted any more
+  std::condition_variable ready_;                 ///< the batch that is next
+  std::vector<std::optional<Outcome>> outcomes_;  ///< round and round, a place for each batch ahead
+  std::int64_t claimed_ = 0;
+  std::int64_t taken_ = 0;
+  bool is_over_ = false;               ///< no batch is to be begun
+  std::vector<std::jthread> workers_;  // last: joined before what they use goes
 };
 
 }  // namespace hortator::data

@@ -3,35 +3,10 @@
 #include <limits>
 
 #include "base/text.hpp"
-#include "io/hdf5_attribute.hpp"
-#include "io/hdf5_group.hpp"
 #include "io/hdf5_type.hpp"
 
 namespace hortator::io {
 namespace {
-
-Space space_of(const TensorSpec& spec) {
-  if (spec.shape.empty()) return Space(check(H5Screate(H5S_SCALAR), "make a scalar space"));
-  const std::vector<hsize_t> sizes(spec.shape.begin(), spec.shape.end());
-  return Space(check(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), "make a space"));
-}
-
-PropertyList creation_list() {
-  constexpr auto task = "make a dataset creation list";
-  auto list = PropertyList(check(H5Pcreate(H5P_DATASET_CREATE), task));
-  check(H5Pset_layout(list.get(), H5D_CONTIGUOUS), task);
-  check(H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY), task);
-  check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), task);
-  check(H5Pset_obj_track_times(list.get(), false), task);  // the same state gives the same file
-  return list;
-}
-
-PropertyList link_list() {
-  constexpr auto task = "make a link creation list";
-  auto list = PropertyList(check(H5Pcreate(H5P_LINK_CREATE), task));
-  check(H5Pset_char_encoding(list.get(), H5T_CSET_UTF8), task);
-  return list;
-}
 
 [[noreturn]] void refuse(const std::string& name, const std::string& problem) {
   throw FileError({.what = text::concat("the dataset ", text::quote(name), " ", problem),
@@ -71,23 +46,9 @@ bool is_contiguous(const Dataset& dataset) {
 
 }  // namespace
 
-StoredTensor create_dataset(const File& file, const std::string& name, const TensorSpec& spec) {
+Dataset open_dataset(const File& file, const std::string& name) {
   const Hdf5Lock lock;
-  const auto type = file_type(spec.type);
-  const auto space = space_of(spec);
-  const auto links = link_list();
-  const auto layout = creation_list();
-  const auto task = "create the dataset " + text::quote(name);
-  const auto place = place_of(name);
-  const auto group = make_group(file, place.folder);
-  const auto dataset = Dataset(check(
-      H5Dcreate2(group.get(), place.name.c_str(), type.get(), space.get(), links.get(), layout.get(), H5P_DEFAULT),
-      task));
-  write_attribute(dataset.get(), "torch_dtype", std::string(type_name(spec.type)));
-  if (spec.elements() == 0) return {.spec = spec};
-  const auto offset = H5Dget_offset(dataset.get());
-  if (offset == HADDR_UNDEF) throw_hdf5_error(task, std::source_location::current());
-  return {.spec = spec, .offset = static_cast<std::int64_t>(offset)};
+  return Dataset(check(H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT), "open the dataset " + text::quote(name)));
 }
 
 StoredTensor inspect_dataset(const Dataset& dataset, const std::string& name, std::uint64_t file_bytes) {

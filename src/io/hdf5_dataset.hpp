@@ -14,10 +14,9 @@ struct StoredTensor {
   std::int64_t offset = 0;  ///< in the file; of no meaning when there are no elements
 };
 
-/// A contiguous dataset with its space taken at once and nothing written into it. Groups in `name` are made.
-StoredTensor create_dataset(const File& file, const std::string& name, const TensorSpec& spec);
+Dataset open_dataset(const File& file, const std::string& name);
 
-/// What lies there; throws when it is not a tensor as create_dataset() makes them, inside the file's `file_bytes`.
+/// What lies there; throws when it is not a tensor as StructureWriter makes them, inside the file's `file_bytes`.
 StoredTensor inspect_dataset(const Dataset& dataset, const std::string& name, std::uint64_t file_bytes);
 
 }  // namespace hortator::io

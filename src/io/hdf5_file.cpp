@@ -5,9 +5,6 @@
 namespace hortator::io {
 namespace {
 
-// Tensors of this size and more begin on a page, so that slabs of two ranks share none.
-constexpr hsize_t aligned_from_bytes = hsize_t{1} << 20;
-constexpr hsize_t page_bytes = 4096;
 // Structure lies together in blocks of this size and is read in few requests.
 constexpr hsize_t structure_block_bytes = hsize_t{1} << 14;
 
@@ -19,21 +16,22 @@ PropertyList access_list() {
   return list;
 }
 
+}  // namespace
+
 PropertyList access_list_for_writing() {
+  const Hdf5Lock lock;
   auto list = access_list();
   check(H5Pset_libver_bounds(list.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "choose the format of HDF5 1.8");
-  check(H5Pset_alignment(list.get(), aligned_from_bytes, page_bytes), "align datasets");
   check(H5Pset_meta_block_size(list.get(), structure_block_bytes), "choose the size of structure blocks");
   return list;
 }
 
 PropertyList creation_list() {
+  const Hdf5Lock lock;
   auto list = PropertyList(check(H5Pcreate(H5P_FILE_CREATE), "make a file creation list"));
   check(H5Pset_obj_track_times(list.get(), false), "leave times out");  // the same state gives the same file
   return list;
 }
-
-}  // namespace
 
 File create_file(MemoryFile& memory) {
   const Hdf5Lock lock;

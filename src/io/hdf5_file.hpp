@@ -11,6 +11,10 @@ namespace hortator::io {
 /// has it, and each piece of it carries a checksum, so that damage is found and not interpreted.
 File create_file(MemoryFile& memory);
 
+/// Of new files: how they are made, and by what. Shared with those that several ranks make together.
+PropertyList creation_list();
+PropertyList access_list_for_writing();
+
 /// For reading. Files are never locked: some parallel file systems hang or fail when asked to.
 File open_file(const std::filesystem::path& path);
 

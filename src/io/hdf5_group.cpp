@@ -5,23 +5,6 @@
 namespace hortator::io {
 namespace {
 
-PropertyList creation_list() {
-  auto list = PropertyList(check(H5Pcreate(H5P_GROUP_CREATE), "make a group creation list"));
-  check(H5Pset_obj_track_times(list.get(), false), "leave times out");  // the same state gives the same file
-  return list;
-}
-
-Group make_child(hid_t parent, const std::string& name, const std::string& task) {
-  const auto list = creation_list();
-  return Group(check(H5Gcreate2(parent, name.c_str(), H5P_DEFAULT, list.get(), H5P_DEFAULT), task));
-}
-
-Group step_into(hid_t parent, const std::string& name) {
-  const auto task = "enter the group " + text::quote(name);
-  const bool exists = check(H5Lexists(parent, name.c_str(), H5P_DEFAULT), task) > 0;
-  return exists ? Group(check(H5Gopen2(parent, name.c_str(), H5P_DEFAULT), task)) : make_child(parent, name, task);
-}
-
 std::string name_of_child(hid_t group, hsize_t index) {
   constexpr auto task = "list a group";
   const auto name = [&](char* buffer, std::size_t size) {
@@ -44,14 +27,6 @@ void require_hard_link(hid_t group, const std::string& name) {
 Group root_group(const File& file) {
   const Hdf5Lock lock;
   return Group(check(H5Gopen2(file.get(), "/", H5P_DEFAULT), "open the root group"));
-}
-
-Group make_group(const File& file, std::string_view path) {
-  const Hdf5Lock lock;
-  auto group = root_group(file);
-  if (path.empty()) return group;
-  for (const auto& name : text::split(path, '/')) group = step_into(group.get(), name);
-  return group;
 }
 
 std::variant<Group, Dataset> open_object(const Group& group, const std::string& name) {

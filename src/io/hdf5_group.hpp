@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -20,9 +19,6 @@ inline Place place_of(const std::string& entry) {
   if (slash == std::string::npos) return {.folder = "", .name = entry};
   return {.folder = entry.substr(0, slash), .name = entry.substr(slash + 1)};
 }
-
-/// The group with this path in the file, made with its parents where it does not exist. "" is the root.
-Group make_group(const File& file, std::string_view path);
 
 Group root_group(const File& file);
 

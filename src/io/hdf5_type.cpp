@@ -87,6 +87,13 @@ std::string_view type_name(at::ScalarType type) {
   return known != nullptr ? known->name : "";
 }
 
+std::optional<at::ScalarType> type_named(std::string_view name) {
+  for (const auto& known : known_types) {
+    if (known.name == name) return known.type;
+  }
+  return std::nullopt;
+}
+
 Type file_type(at::ScalarType type) {
   const Hdf5Lock lock;
   if (const auto* known = find(type)) return known->make();

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <vector>
 
 #include "io/raw_file.hpp"
 
@@ -17,7 +18,6 @@ namespace {
 struct DriverFile {
   H5FD_t hdf5;
   MemoryFile* memory;
-  haddr_t end_of_allocation;
 };
 
 DriverFile* ours(H5FD_t* file) { return reinterpret_cast<DriverFile*>(file); }
@@ -48,15 +48,21 @@ herr_t close(H5FD_t* file) noexcept {
 }
 
 herr_t query(const H5FD_t*, unsigned long* features) noexcept {
-  *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA;
+  // Not of small data: each dataset is asked for by itself, in the order in which they are created.
+  *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA;
   return 0;
 }
 
-haddr_t end_of_allocation(const H5FD_t* file, H5FD_mem_t) noexcept { return ours(file)->end_of_allocation; }
+haddr_t allocate(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t bytes) noexcept {
+  using Content = MemoryFile::Content;
+  return ours(file)->memory->allocate(type == H5FD_MEM_DRAW ? Content::tensor : Content::structure, bytes);
+}
+
+haddr_t end_of_allocation(const H5FD_t* file, H5FD_mem_t) noexcept { return ours(file)->memory->end_of_allocation(); }
 haddr_t end_of_file(const H5FD_t* file, H5FD_mem_t) noexcept { return ours(file)->memory->bytes(); }
 
 herr_t set_end_of_allocation(H5FD_t* file, H5FD_mem_t, haddr_t address) noexcept {
-  ours(file)->end_of_allocation = address;
+  ours(file)->memory->set_end_of_allocation(address);
   return 0;
 }
 
@@ -69,7 +75,7 @@ herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t bytes
 }
 
 herr_t truncate(H5FD_t* file, hid_t, hbool_t) noexcept {
-  ours(file)->memory->resize(ours(file)->end_of_allocation);
+  ours(file)->memory->resize(ours(file)->memory->end_of_allocation());
   return 0;
 }
 
@@ -87,6 +93,7 @@ hid_t register_driver() {
   driver.open = open;
   driver.close = close;
   driver.query = query;
+  driver.alloc = allocate;
   driver.get_eoa = end_of_allocation;
   driver.set_eoa = set_end_of_allocation;
   driver.get_eof = end_of_file;
@@ -109,7 +116,8 @@ void for_each_page(std::uint64_t offset, std::size_t bytes, std::uint64_t page_b
 
 }  // namespace
 
-MemoryFile::MemoryFile() : driver_(register_driver()) {}
+MemoryFile::MemoryFile(const Parting& parting)
+    : parting_(parting), next_tensor_(parting.data_begin), end_(parting.end), driver_(register_driver()) {}
 
 void MemoryFile::use_in(const PropertyList& access) {
   const Hdf5Lock lock;
@@ -132,15 +140,49 @@ void MemoryFile::read_at(std::uint64_t offset, void* data, std::size_t bytes) co
   });
 }
 
-void MemoryFile::copy_to(const std::filesystem::path& path) const {
-  auto file = RawFile::create(path);
+std::uint64_t MemoryFile::allocate(Content content, std::uint64_t bytes) {
+  const auto count = static_cast<std::int64_t>(bytes);
+  auto& next = content == Content::tensor ? next_tensor_ : next_structure_;
+  const auto room_end = content == Content::tensor ? parting_.end : parting_.data_begin;
+  const auto place = [&](std::int64_t after) {
+    return content == Content::tensor ? place_dataset(after, count) : after;
+  };
+  const bool has_room = place(next) + count <= room_end;
+  const auto begin = place(has_room ? next : end_);
+  if (has_room) next = begin + count;
+  end_ = std::max(end_, begin + count);
+  return static_cast<std::uint64_t>(begin);
+}
+
+// HDF5 gives back what it has not used at the end; the parts that were planned stay.
+void MemoryFile::set_end_of_allocation(std::uint64_t end) {
+  end_ = std::max(static_cast<std::int64_t>(end), parting_.end);
+}
+
+void MemoryFile::copy_to(const RawFile& file) const {
+  constexpr std::size_t most = 64;  // pages a write
+  const auto data_begin = static_cast<std::uint64_t>(parting_.data_begin);
+  const auto data_end = static_cast<std::uint64_t>(parting_.end);
   file.resize(bytes_);
+  std::vector<std::byte> run;
+  std::uint64_t begin = 0;
+  const auto write = [&](std::uint64_t from, std::uint64_t to) {
+    from = std::max(from, begin);
+    to = std::min({to, begin + run.size(), bytes_});
+    if (from < to) file.write_at(static_cast<std::int64_t>(from), run.data() + (from - begin), to - from);
+  };
+  const auto flush = [&] {
+    // Pages reach into the tensors' part, where others write meanwhile.
+    write(0, data_begin);
+    write(std::max(data_begin, data_end), bytes_);
+    run.clear();
+  };
   for (const auto& [offset, page] : pages_) {
-    if (offset >= bytes_) break;
-    file.write_at(static_cast<std::int64_t>(offset), page.data(), std::min(page_bytes, bytes_ - offset));
+    if (offset != begin + run.size() || run.size() == most * page_bytes) flush();
+    if (run.empty()) begin = offset;
+    run.insert(run.end(), page.begin(), page.end());
   }
-  file.sync();
-  file.close();
+  flush();
 }
 
 }  // namespace hortator::io

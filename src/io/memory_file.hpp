@@ -8,12 +8,27 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 
 #include "io/hdf5_handle.hpp"
+#include "io/raw_file.hpp"
 
 namespace hortator::io {
+
+/// How a file is parted, so that each tensor's place is known before HDF5 has made anything: structure in the first
+/// bytes, then the tensors' bytes up to `end`, each placed by place_dataset() in the order in which they are created.
+/// Structure that finds no room in front goes behind.
+struct Parting {
+  std::int64_t data_begin = std::int64_t{1} << 16;
+  std::int64_t end = data_begin;
+};
+
+/// Where a dataset begins that follows what ends at `after`: large ones on a page, so that slabs of two ranks share
+/// none.
+constexpr std::int64_t place_dataset(std::int64_t after, std::int64_t bytes) {
+  const std::int64_t grain = bytes >= (std::int64_t{1} << 20) ? 4096 : 8;
+  return (after + grain - 1) / grain * grain;
+}
 
 /// Bytes at offsets, in memory, for HDF5 to write into as into a file. What is not written takes no memory, however
 /// long the file is.
@@ -23,7 +38,7 @@ namespace hortator::io {
 /// handle.
 class MemoryFile {
  public:
-  MemoryFile();
+  explicit MemoryFile(const Parting& parting = {});
 
   /// Makes HDF5 use this in place of a file, for what is opened with `access`; that must be closed before this goes.
   void use_in(const PropertyList& access);
@@ -33,8 +48,14 @@ class MemoryFile {
   void read_at(std::uint64_t offset, void* data, std::size_t bytes) const;  ///< zero where nothing was written
   void resize(std::uint64_t bytes) { bytes_ = bytes; }
 
-  /// Makes the new file `path` with the same length, bytes and holes.
-  void copy_to(const std::filesystem::path& path) const;
+  /// Makes `file` as long and writes what was written here, but for the tensors' part, which others may be writing.
+  void copy_to(const RawFile& file) const;
+
+  enum class Content { structure, tensor };
+  std::uint64_t allocate(Content content, std::uint64_t bytes);
+  /// 0 before the first: HDF5 would look for a file in what has a length.
+  std::uint64_t end_of_allocation() const { return next_structure_ == 0 ? 0 : static_cast<std::uint64_t>(end_); }
+  void set_end_of_allocation(std::uint64_t end);
 
  private:
   static constexpr std::uint64_t page_bytes = std::uint64_t{1} << 14;
@@ -42,6 +63,10 @@ class MemoryFile {
 
   std::map<std::uint64_t, Page> pages_;  // by offset
   std::uint64_t bytes_ = 0;
+  Parting parting_;
+  std::int64_t next_structure_ = 0;
+  std::int64_t next_tensor_;
+  std::int64_t end_;  ///< of all that is allocated
   Handle<H5FDunregister> driver_;
 };
 

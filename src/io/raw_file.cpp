@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <thread>
 #include <utility>
 
 #include "base/text.hpp"
@@ -18,9 +20,16 @@ namespace {
 // Systems move at most 2 GiB a call, and less now and then.
 constexpr std::size_t most_bytes_a_call = std::size_t{1} << 30;
 
-int open(const std::filesystem::path& path, int flags) {
+int open(const std::filesystem::path& path, int flags, std::chrono::milliseconds patience = {}) {
+  using namespace std::chrono_literals;
   constexpr mode_t everybody = 0666;  // less the user's umask
-  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, everybody);
+  const auto begin = std::chrono::steady_clock::now();
+  int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, everybody);
+  while (descriptor < 0 && (errno == ENOENT || errno == ESTALE) &&
+         std::chrono::steady_clock::now() - begin < patience) {
+    std::this_thread::sleep_for(20ms);
+    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, everybody);
+  }
   if (descriptor < 0) throw_system_error(text::concat((flags & O_CREAT) != 0 ? "create " : "open ", path), errno);
   return descriptor;
 }
@@ -39,9 +48,15 @@ bool move_all(std::size_t bytes, const std::string& task, const Move& move) {
 
 }  // namespace
 
-RawFile RawFile::create(const std::filesystem::path& path) { return {path, open(path, O_WRONLY | O_CREAT | O_EXCL)}; }
-RawFile RawFile::open_for_writing(const std::filesystem::path& path) { return {path, open(path, O_WRONLY)}; }
-RawFile RawFile::open_for_reading(const std::filesystem::path& path) { return {path, open(path, O_RDONLY)}; }
+RawFile RawFile::create(const std::filesystem::path& path, std::chrono::milliseconds patience) {
+  return {path, open(path, O_WRONLY | O_CREAT | O_EXCL, patience)};
+}
+RawFile RawFile::open_for_writing(const std::filesystem::path& path, std::chrono::milliseconds patience) {
+  return {path, open(path, O_WRONLY, patience)};
+}
+RawFile RawFile::open_for_reading(const std::filesystem::path& path, std::chrono::milliseconds patience) {
+  return {path, open(path, O_RDONLY, patience)};
+}
 
 RawFile::RawFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
 
@@ -86,12 +101,40 @@ void RawFile::resize(std::uint64_t bytes) const {
     throw_system_error(text::concat("resize ", path_), errno);
 }
 
+void RawFile::start_writing(std::int64_t offset, std::size_t bytes) const noexcept {
+#ifdef SYNC_FILE_RANGE_WRITE
+  ::sync_file_range(descriptor_, offset, static_cast<off_t>(bytes), SYNC_FILE_RANGE_WRITE);
+#endif
+}
+
+void RawFile::start_reading(std::int64_t offset, std::size_t bytes) const noexcept {
+  ::posix_fadvise(descriptor_, offset, static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
+}
+
+void RawFile::forget_cached() const noexcept { ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED); }
+
 void RawFile::sync() const {
   if (::fsync(descriptor_) != 0) throw_system_error(text::concat("flush ", path_), errno);
 }
 
 void RawFile::close() {
   if (::close(std::exchange(descriptor_, -1)) != 0) throw_system_error(text::concat("close ", path_), errno);
+}
+
+std::string read_text(const std::filesystem::path& path, std::uint64_t most) {
+  const auto file = RawFile::open_for_reading(path);
+  const auto bytes = file.bytes();
+  if (bytes > most) {
+    throw FileError({.what = text::concat("cannot read ", path, ": it has ", bytes, " bytes"),
+                     .why = text::concat("such files have at most ", most)});
+  }
+  std::string words(bytes, '\0');
+  file.read_at(0, words.data(), words.size());
+  return words;
+}
+
+void rename(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (std::rename(from.c_str(), to.c_str()) != 0) throw_system_error(text::concat("rename ", from, " to ", to), errno);
 }
 
 void sync_folder(const std::filesystem::path& folder) {

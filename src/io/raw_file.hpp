@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 namespace hortator::io {
 
@@ -10,9 +12,11 @@ namespace hortator::io {
 /// throws, so a failure here can be survived by all ranks together. Move-only.
 class RawFile {
  public:
-  static RawFile create(const std::filesystem::path& path);            ///< where there is none
-  static RawFile open_for_writing(const std::filesystem::path& path);  ///< an existing file
-  static RawFile open_for_reading(const std::filesystem::path& path);
+  /// Other nodes see a new name only after a while: files, and the folders of new ones, are looked for as long as
+  /// `patience`.
+  static RawFile create(const std::filesystem::path& path, std::chrono::milliseconds patience = {});  ///< a new one
+  static RawFile open_for_writing(const std::filesystem::path& path, std::chrono::milliseconds patience = {});
+  static RawFile open_for_reading(const std::filesystem::path& path, std::chrono::milliseconds patience = {});
 
   ~RawFile();
   RawFile(const RawFile&) = delete;
@@ -23,7 +27,13 @@ class RawFile {
   void write_at(std::int64_t offset, const void* data, std::size_t bytes) const;
   void read_at(std::int64_t offset, void* data, std::size_t bytes) const;
   std::uint64_t bytes() const;
+  int descriptor() const { return descriptor_; }
   void resize(std::uint64_t bytes) const;
+  /// Asks the system to begin with writing to the disk, or reading from it; returns at once, and never fails.
+  void start_writing(std::int64_t offset, std::size_t bytes) const noexcept;
+  void start_reading(std::int64_t offset, std::size_t bytes) const noexcept;
+  /// Asks the system to forget what it holds of the file in memory, as far as that is on the disk.
+  void forget_cached() const noexcept;
   /// Returns when what was written through this node is on the disk.
   void sync() const;
   /// Network file systems report late failures here.
@@ -35,6 +45,15 @@ class RawFile {
   std::filesystem::path path_;
   int descriptor_ = -1;
 };
+
+/// How long another node may take to see a file that is there.
+constexpr std::chrono::seconds visible_within{10};
+
+/// The whole of a file that has at most `most` bytes.
+std::string read_text(const std::filesystem::path& path, std::uint64_t most);
+
+/// In place of what may have that name.
+void rename(const std::filesystem::path& from, const std::filesystem::path& to);
 
 /// Makes the names in a folder durable: what was created, renamed or removed there.
 void sync_folder(const std::filesystem::path& folder);

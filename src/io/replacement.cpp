@@ -17,18 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void move(const fs::path& from, const fs::path& to) {
+// Nothing for what cannot be listed: it is then not removed either.
+std::vector<std::string> names_in(const fs::path& folder) {
   std::error_code error;
-  fs::rename(from, to, error);
-  if (error) throw_system_error(text::concat("rename ", from, " to ", to), error.value());
-}
-
-// Removes known files, then the folder, which must be empty by then: a stranger's file is never lost.
-bool remove_folder(const fs::path& folder, std::span<const std::string> files) noexcept {
-  std::error_code error;
-  for (const auto& file : files) fs::remove(folder / file, error);
-  fs::remove(folder, error);
-  return !error;
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  return names;
 }
 
 std::string time_stamp() {
@@ -52,14 +47,24 @@ bool is_id(std::string_view word) {
 
 }  // namespace
 
+bool remove_folder(const fs::path& folder, const Ownership& ownership) noexcept {
+  std::error_code error;
+  fs::remove(folder / ownership.seal, error);
+  for (const auto& name : names_in(folder)) {
+    if (ownership.is_ours(name)) fs::remove(folder / name, error);
+  }
+  fs::remove(folder, error);
+  return !error;
+}
+
 std::string replacement_id() {
   std::array<char, 16> salt{};
   std::snprintf(salt.data(), salt.size(), "-%08x", static_cast<unsigned>(std::random_device()()));
   return time_stamp() + salt.data();
 }
 
-Replacement::Replacement(fs::path target, std::string id, std::vector<std::string> files)
-    : target_(std::move(target)), id_(std::move(id)), files_(std::move(files)) {}
+Replacement::Replacement(fs::path target, std::string id, Ownership ownership)
+    : target_(std::move(target)), id_(std::move(id)), ownership_(std::move(ownership)) {}
 
 fs::path Replacement::beside(const std::string& word) const {
   auto path = target_;
@@ -78,7 +83,7 @@ void Replacement::require_replaceable() const {
   }
   for (const auto& entry : fs::directory_iterator(target_)) {
     const auto name = entry.path().filename().string();
-    if (std::find(files_.begin(), files_.end(), name) != files_.end()) continue;
+    if (ownership_.is_ours(name)) continue;
     throw FileError(
         {.what = text::concat("the folder ", target_, " holds ", text::quote(name), ", which was not saved here"),
          .why = "saving replaces the folder as a whole, and that would be lost",
@@ -95,10 +100,15 @@ void Replacement::begin() const {
 }
 
 void Replacement::move_old_aside() const {
-  if (fs::exists(target_)) move(target_, replaced());
+  if (fs::exists(target_)) io::rename(target_, replaced());
 }
 
-void Replacement::move_new_in() const { move(staged(), target_); }
+void Replacement::move_new_in() const { io::rename(staged(), target_); }
+
+void Replacement::take_new_out() const noexcept {
+  std::error_code unused;
+  fs::rename(target_, staged(), unused);
+}
 
 void Replacement::put_old_back() const noexcept {
   std::error_code unused;
@@ -106,8 +116,9 @@ void Replacement::put_old_back() const noexcept {
 }
 
 void Replacement::remove_old() const {
-  if (fs::exists(replaced()) && !remove_folder(replaced(), files_)) {
-    log::warn("the older ", replaced(), " could not be removed; it is no longer needed");
+  for (const auto& old : generations(target_)) {
+    if (old == target_ || remove_folder(old, ownership_)) continue;
+    log::warn("the older ", old, " could not be removed; it is no longer needed");
   }
 }
 
@@ -122,24 +133,35 @@ void Replacement::publish() const {
     throw;
   }
   // The new name must be on the disk before the older checkpoint goes.
-  sync_folder(target_.parent_path());
+  try {
+    sync_folder(target_.parent_path());
+  } catch (...) {
+    take_new_out();
+    put_old_back();
+    throw;
+  }
   remove_old();
 }
 
-void Replacement::abandon() const noexcept { remove_folder(staged(), files_); }
-
-fs::path find_published(const fs::path& target) {
-  if (fs::exists(target)) return target;
-  const auto prefix = target.filename().string() + ".old-";
-  fs::path newest;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(target.parent_path(), error)) {
-    const auto name = entry.path().filename().string();
-    const bool is_old = name.starts_with(prefix) && is_id(std::string_view(name).substr(prefix.size()));
-    // An empty one was being removed: its successor had been published.
-    if (is_old && !fs::is_empty(entry.path()) && name > newest.filename().string()) newest = entry.path();
+void Replacement::abandon() const noexcept {
+  try {
+    remove_folder(staged(), ownership_);
+  } catch (const std::exception& error) {
+    log::warn(staged(), " is left: ", error.what());
   }
-  return newest.empty() ? target : newest;
+}
+
+std::vector<fs::path> generations(const fs::path& target) {
+  const auto prefix = target.filename().string() + ".old-";
+  std::vector<std::string> old;
+  for (const auto& name : names_in(target.parent_path())) {
+    if (name.starts_with(prefix) && is_id(std::string_view(name).substr(prefix.size()))) old.push_back(name);
+  }
+  std::sort(old.rbegin(), old.rend());  // the ids' order is that of time
+  std::vector<fs::path> found;
+  if (fs::exists(target)) found.push_back(target);
+  for (const auto& name : old) found.push_back(target.parent_path() / name);
+  return found;
 }
 
 }  // namespace hortator::io

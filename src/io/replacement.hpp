@@ -1,7 +1,7 @@
 #pragma once
 
 #include <filesystem>
-#include <span>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,13 +10,23 @@ namespace hortator::io {
 /// A name for one replacement that no other has, and whose order is that of time: "20261121T075530.123456-9f3a51c2".
 std::string replacement_id();
 
+/// Which files of a folder are ours. A folder that holds others is not ours to replace or to remove.
+struct Ownership {
+  std::function<bool(const std::string&)> is_ours;
+  std::string seal;  ///< the file without which the others are worth nothing: it goes first
+};
+
+/// Removes our files, then the folder if it is empty by then: a stranger's file is never lost. False when the folder
+/// stays.
+bool remove_folder(const std::filesystem::path& folder, const Ownership& ownership) noexcept;
+
 /// Puts a folder in the place of another such that at every instant, whatever is killed, a complete one can be found:
 /// NAME.new-<id> is filled aside; NAME becomes NAME.old-<id>; NAME.new-<id> becomes NAME; NAME.old-<id> goes.
-/// One rank calls these; all ranks write into staged(). Nothing is ever removed but `files` in folders with this id.
+/// One rank calls these; all ranks write into staged(). Nothing is ever removed but our files in NAME.new-<id> and,
+/// once the new NAME is durable, in every NAME.old-<any id>.
 class Replacement {
  public:
-  /// `files` are the names that the folder will hold: an existing NAME with others in it is not ours to remove.
-  Replacement(std::filesystem::path target, std::string id, std::vector<std::string> files);
+  Replacement(std::filesystem::path target, std::string id, Ownership ownership);
 
   const std::filesystem::path& target() const { return target_; }
   std::filesystem::path staged() const;
@@ -27,6 +37,7 @@ class Replacement {
   /// The steps of publish(), in order.
   void move_old_aside() const;
   void move_new_in() const;
+  void take_new_out() const noexcept;  ///< when its name could not be made durable
   void put_old_back() const noexcept;  ///< when the new one could not be moved in
   void remove_old() const;
   /// From the written staged folder to the new NAME, durably. On failure NAME is what it was.
@@ -40,11 +51,11 @@ class Replacement {
 
   std::filesystem::path target_;
   std::string id_;
-  std::vector<std::string> files_;
+  Ownership ownership_;
 };
 
-/// The folder to read when NAME is asked for: NAME, or when a replacement was killed between its two renames, what it
-/// had moved aside.
-std::filesystem::path find_published(const std::filesystem::path& target);
+/// What there may be to read when NAME is asked for, newest first: NAME, then what replacements that were killed had
+/// moved aside.
+std::vector<std::filesystem::path> generations(const std::filesystem::path& target);
 
 }  // namespace hortator::io

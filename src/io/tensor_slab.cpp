@@ -1,19 +1,11 @@
 #include "io/tensor_slab.hpp"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 
 namespace hortator::io {
 namespace {
 
 using Work = std::function<void(const at::Tensor&)>;
-
-constexpr std::int64_t piece_bytes = std::int64_t{1} << 26;
-
-std::int64_t most_elements(const at::Tensor& tensor) {
-  return std::max<std::int64_t>(1, piece_bytes / static_cast<std::int64_t>(tensor.element_size()));
-}
 
 void cut_flat(const at::Tensor& flat, shard::Range elements, std::int64_t most, const Work& work) {
   for (auto begin = elements.begin; begin < elements.end; begin += most) {
@@ -47,24 +39,6 @@ void for_each_piece(const at::Tensor& tensor, shard::Range elements, std::int64_
   if (elements.begin % row != 0) within(elements.begin / row);
   cut_rows(tensor, {first_whole, end_whole}, row, most, work);
   if (elements.end % row != 0 && end_whole >= first_whole) within(end_whole);
-}
-
-void write_slab(const RawFile& file, std::int64_t offset, const at::Tensor& tensor, shard::Range elements) {
-  for_each_piece(tensor.detach(), elements, most_elements(tensor), [&](const at::Tensor& piece) {
-    const auto host = piece.resolve_conj().resolve_neg().to(at::kCPU).contiguous();
-    file.write_at(offset, host.const_data_ptr(), host.nbytes());
-    offset += static_cast<std::int64_t>(host.nbytes());
-  });
-}
-
-void read_slab(const RawFile& file, std::int64_t offset, const at::Tensor& tensor, shard::Range elements) {
-  for_each_piece(tensor.detach(), elements, most_elements(tensor), [&](const at::Tensor& piece) {
-    const bool in_place = piece.is_cpu() && piece.is_contiguous() && !piece.is_conj() && !piece.is_neg();
-    const auto host = in_place ? piece : at::empty(piece.sizes(), piece.options().device(at::kCPU));
-    file.read_at(offset, host.mutable_data_ptr(), host.nbytes());
-    offset += static_cast<std::int64_t>(host.nbytes());
-    if (!in_place) piece.copy_(host);
-  });
 }
 
 }  // namespace hortator::io

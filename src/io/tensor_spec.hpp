@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,5 +27,7 @@ std::string to_string(const TensorSpec& spec);
 
 /// The name that Python gives to the type; empty for types that cannot be stored.
 std::string_view type_name(at::ScalarType type);
+/// The other way round.
+std::optional<at::ScalarType> type_named(std::string_view name);
 
 }  // namespace hortator::io

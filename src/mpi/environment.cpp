@@ -63,6 +63,11 @@ void ensure_initialized() {
   }
 }
 
+// Not by mpi::barrier, which has a time limit: a rank may write its results for hours after the others are done.
+void arrive_at_end() {
+  if (is_usable()) check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+}
+
 void finalize_if_ours() {
   if (!is_ours() || !is_usable()) return;
   is_ours() = false;

@@ -11,6 +11,10 @@ void ensure_initialized();
 
 bool is_usable();  ///< initialised and not finalised
 
+/// All ranks have come to the program's end, however long some take. @collective over the world; nothing where MPI has
+/// been finalised.
+void arrive_at_end();
+
 /// Finalises MPI if it is ours. @collective over the world. Never called while an exception is on its way out:
 /// the other ranks sit in other collectives, and MPI_Finalize would wait for them for ever.
 void finalize_if_ours();

@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
 #include <vector>
+
+#include "runtime/whole_file.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -45,16 +46,7 @@ bool is_failure_claimed(const std::filesystem::path& folder, std::string_view ru
 }
 
 bool write_failure(const std::filesystem::path& folder, std::string_view run_id, const std::string& content) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  const auto aside = failure_claim(folder, run_id).concat(".json");
-  {
-    std::ofstream file(aside);
-    file << content << '\n';
-    if (!file.flush()) return false;
-  }
-  std::filesystem::rename(aside, folder / "failure.json", error);
-  return !error;
+  return write_whole(folder / "failure.json", failure_claim(folder, run_id).concat(".json"), content);
 }
 
 void remove_stale_failure(const std::filesystem::path& folder, std::string_view run_id) {

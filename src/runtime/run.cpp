@@ -5,6 +5,7 @@
 
 #include "mpi/environment.hpp"
 #include "runtime/failure.hpp"
+#include "runtime/outcome.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/stop_signal.hpp"
 
@@ -41,13 +42,16 @@ int end_job(const std::exception_ptr& thrown) {
 }  // namespace
 
 int run(int argc, char** argv, const std::function<void()>& body) {
-  runtime::survive_stop_signal();
+  runtime::survive_minutes_signal();
   std::set_terminate(on_terminate);
   try {
     runtime::begin_run(argc > 0 ? argv[0] : "program");
     body();
+    // Behind this point no rank fails any more; and a launcher ends all ranks once the first has left with a code.
+    mpi::arrive_at_end();
+    runtime::write_outcome();
     mpi::finalize_if_ours();
-    return EXIT_SUCCESS;
+    return runtime::was_stopped() ? runtime::stopped_exit_code : EXIT_SUCCESS;
   } catch (...) {
     return end_job(std::current_exception());
   }

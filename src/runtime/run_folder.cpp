@@ -15,6 +15,7 @@
 #include "runtime/claim.hpp"
 #include "runtime/launcher.hpp"
 #include "runtime/mpi_use.hpp"
+#include "runtime/outcome.hpp"
 #include "runtime/variables.hpp"
 
 namespace hortator::runtime {
@@ -41,6 +42,12 @@ std::filesystem::path default_folder(std::string_view program) {
                                   : std::filesystem::path("runs") / text::file_name(program);
 }
 
+// What earlier runs have left of their ends.
+void remove_stale(const std::filesystem::path& folder, std::string_view run_id) {
+  remove_stale_failure(folder, run_id);
+  remove_stale_outcome(folder);
+}
+
 // The ranks find each other and agree on the run's name.
 void join(Run run) {
   start_mpi();
@@ -52,7 +59,7 @@ void join(Run run) {
   log::set_identity(run.rank, run.host);
 
   // Away with it before the broadcast: nobody can fail in this run before knowing its name.
-  if (run.rank == 0) remove_stale_failure(run.folder, "");
+  if (run.rank == 0) remove_stale(run.folder, "");
   run.id = mpi::broadcast(comm, std::string_view(new_run_id()));
   replace(run);
 }
@@ -98,7 +105,7 @@ void set_run_folder(const std::filesystem::path& folder) {
   const std::scoped_lock lock(shared().mutex);
   auto& run = shared().run;
   run.folder = std::filesystem::absolute(folder);
-  if (run.rank == 0) remove_stale_failure(run.folder, run.id);
+  if (run.rank == 0) remove_stale(run.folder, run.id);
 }
 
 void set_run_rank(int rank) {

@@ -1,26 +1,51 @@
 #include "runtime/stop_signal.hpp"
 
+#include <atomic>
 #include <csignal>
+#include <ctime>
 
 namespace hortator::runtime {
 namespace {
 
-// A signal comes to the process, and its handler may touch nothing else.
-volatile std::sig_atomic_t received = 0;
+// Signals come to the process, and a handler may touch nothing but these.
+std::atomic<bool> minutes_are_left = false;
+std::atomic<std::int64_t> seconds_signal_at = 0;  ///< milliseconds of the monotonic clock
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-void remember(int) { received = 1; }
+std::int64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
+}
+
+void remember_minutes(int) { minutes_are_left = true; }
+
+void remember_seconds(int signal) {
+  seconds_signal_at = now();
+  std::signal(signal, SIG_DFL);
+}
+
+void remember(int signal, void (*handler)(int)) {
+  struct sigaction current {};
+  if (sigaction(signal, nullptr, &current) != 0 || current.sa_handler != SIG_DFL) return;
+  struct sigaction ours {};
+  ours.sa_handler = handler;
+  ours.sa_flags = SA_RESTART;
+  sigaction(signal, &ours, nullptr);
+}
 
 }  // namespace
 
-void survive_stop_signal() {
-  struct sigaction current {};
-  if (sigaction(SIGUSR1, nullptr, &current) != 0 || current.sa_handler != SIG_DFL) return;
-  struct sigaction ours {};
-  ours.sa_handler = remember;
-  ours.sa_flags = SA_RESTART;
-  sigaction(SIGUSR1, &ours, nullptr);
-}
+void survive_minutes_signal() { remember(SIGUSR1, remember_minutes); }
 
-bool stop_signal_received() { return received != 0; }
+void survive_seconds_signal() { [[maybe_unused]] static const bool once = (remember(SIGTERM, remember_seconds), true); }
+
+bool minutes_signal_received() { return minutes_are_left; }
+
+std::optional<std::chrono::milliseconds> since_seconds_signal() {
+  const auto at = seconds_signal_at.load();
+  if (at == 0) return {};
+  return std::chrono::milliseconds(now() - at);
+}
 
 }  // namespace hortator::runtime

@@ -85,13 +85,17 @@ c10::Device take_cuda_device(const mpi::Communicator& comm, const mpi::Communica
   return {c10::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
 
-std::unique_ptr<Watchdog> make_watchdog(const World& world, const StateOptions& options) {
-  const auto& comm = world.comm();
+std::chrono::milliseconds agreed_limit(const mpi::Communicator& comm, const StateOptions& options) {
   std::chrono::milliseconds limit{};
   mpi::all_or_none(comm, [&] { limit = collective_timeout(options.collective_timeout, process_variables()); });
+  return limit;
+}
+
+std::unique_ptr<Watchdog> make_watchdog(const World& world) {
+  const auto& comm = world.comm();
   if (comm.size() == 1) return nullptr;
   auto run = mpi::broadcast(comm, std::string_view(comm.rank() == 0 ? new_run_id() : ""));
-  return std::make_unique<Watchdog>(comm, world.node(), world.topology(), limit, std::move(run));
+  return std::make_unique<Watchdog>(comm, world.node(), world.topology(), world.collective_timeout(), std::move(run));
 }
 
 }  // namespace
@@ -109,7 +113,8 @@ World::World(const StateOptions& options)
   warn_if_crowded(*this);
 
   if (choose_cuda(comm_, options.cpu)) device_ = take_cuda_device(comm_, node_);
-  watchdog_ = make_watchdog(*this, options);
+  collective_timeout_ = agreed_limit(comm_, options);
+  watchdog_ = make_watchdog(*this);
 }
 
 DistributedType World::distributed_type() const { return runtime::distributed_type(device_.is_cuda(), comm_.size()); }

@@ -33,6 +33,8 @@ class World {
   const ThreadPlan& threads() const { return threads_; }
   c10::Device device() const { return device_; }
   DistributedType distributed_type() const;
+  /// How long a collective may last before the job is ended.
+  std::chrono::milliseconds collective_timeout() const { return collective_timeout_; }
 
  private:
   MpiUse mpi_;
@@ -43,6 +45,7 @@ class World {
   CpuSet cpus_;
   ThreadPlan threads_;
   c10::Device device_ = c10::kCPU;
+  std::chrono::milliseconds collective_timeout_{};
   std::unique_ptr<Watchdog> watchdog_;  ///< one rank has none: it waits for nobody
 };
 

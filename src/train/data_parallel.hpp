@@ -9,6 +9,7 @@
 #include "mpi/communicator.hpp"
 #include "train/backward_pass.hpp"
 #include "train/bucket_plan.hpp"
+#include "train/step_votes.hpp"
 
 namespace hortator::train {
 
@@ -18,6 +19,7 @@ struct DataParallel {
   const mpi::Communicator& host;     ///< the same ranks
   const DistributedDataParallelOptions& options;
   const BackwardPass& pass;
+  StepVotes* votes = nullptr;  ///< that ride on the gradients; null: none
 };
 
 /// Throws unless the options have a meaning.

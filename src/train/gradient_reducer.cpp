@@ -125,7 +125,6 @@ void GradientReducer::plan() {
     if (parameter.task != no_graph_task && parameter.task != outermost_) parameter.late = true;
   }
   const auto plans = plan_buckets(items, order, bucket_limits(parallel_.options));
-  const auto one_a_parameter = static_cast<std::int64_t>(parameters_.size());
   for (const auto& indices : plans) {
     std::vector<at::Tensor> members;
     for (const int index : indices) {
@@ -137,9 +136,7 @@ void GradientReducer::plan() {
     const bool is_last = buckets_.size() + 1 == plans.size();
     const BucketFormat format{.travel_type = travel_type(parallel_.options, members.front().scalar_type()),
                               .error_feedback = parallel_.options.error_feedback,
-                              .marks = !is_last                                   ? 0
-                                       : parallel_.options.find_unused_parameters ? one_a_parameter
-                                                                                  : 1};
+                              .marks = is_last ? count_marks() : 0};
     buckets_.emplace_back(parallel_.communicator, std::move(members), format);
   }
 }
@@ -196,6 +193,12 @@ std::vector<std::string> GradientReducer::fill_rest() {
   return missing;
 }
 
+// First of the parameters, or of all of them together; then the votes.
+std::int64_t GradientReducer::count_marks() const {
+  const auto of_parameters = parallel_.options.find_unused_parameters ? parameters_.size() : 1;
+  return static_cast<std::int64_t>(of_parameters + (parallel_.votes != nullptr ? StepVotes::marks : 0));
+}
+
 void GradientReducer::set_marks(bool misses_some) {
   std::vector<float> marks;
   if (parallel_.options.find_unused_parameters) {
@@ -203,13 +206,16 @@ void GradientReducer::set_marks(bool misses_some) {
   } else {
     marks.push_back(misses_some ? 1 : 0);
   }
+  if (parallel_.votes != nullptr) parallel_.votes->append_to(marks);
   buckets_.back().set_marks(marks);
 }
 
 std::vector<float> GradientReducer::wait_for_all() {
   const Stopwatch waiting(times_.waiting);
   for (auto& bucket : buckets_) bucket.wait();
-  return buckets_.back().marks();
+  auto marks = buckets_.back().marks();
+  if (parallel_.votes != nullptr) parallel_.votes->hear(std::span(marks).last<StepVotes::marks>());
+  return marks;
 }
 
 void GradientReducer::publish(const std::vector<float>& marks) {

@@ -75,6 +75,7 @@ class GradientReducer {
   void start_next_bucket();
   void reduce_zeros();
   std::vector<std::string> fill_rest();
+  std::int64_t count_marks() const;
   void set_marks(bool misses_some);
   std::vector<float> wait_for_all();
   void publish(const std::vector<float>& marks);

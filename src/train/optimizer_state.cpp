@@ -52,8 +52,11 @@ class Reader final : public FieldVisitor {
 
  private:
   std::string path(std::string_view name) const { return text::concat(prefix_, "/", name); }
+  // What nobody but the state has is taken as it is: a checkpoint's moments were read for this.
   at::Tensor own_copy(const std::string& path) const {
-    return in_.get<at::Tensor>(path).to(device_, /*non_blocking=*/false, /*copy=*/true);
+    const auto value = in_.get<at::Tensor>(path);
+    const bool is_shared = value.use_count() > 2 || value.storage().use_count() > 1;
+    return value.to(device_, /*non_blocking=*/false, /*copy=*/is_shared);
   }
 
   const StateDict& in_;

@@ -57,12 +57,43 @@ TEST_CASE("batch_sampler_shard") {
   CHECK(failures_of("batch_sampler_shard", 1, "/ranks/0", {{5}}) == 1);
 }
 
+TEST_CASE("checkpoint_naming") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("checkpoint_naming");
+  CHECK(verdict.passed > 5);
+  CHECK(verdict.rules ==
+        std::map<std::string, int>{{"a_new_run_counts_on", 3}, {"files_of_our_own", 1}, {"the_number_is_restored", 4}});
+  CHECK(failures_of("checkpoint_naming", 1, "/after_each/2", {"checkpoint_0", "checkpoint_1", "checkpoint_2"}) == 1);
+}
+
 TEST_CASE("seedable_sampler") {
   if (ranks() > 1) return;
   const auto verdict = replayed("seedable_sampler");
   CHECK(verdict.passed == 46);
   CHECK(verdict.rules == std::map<std::string, int>{{"an_epoch_has_each_sample_once", 2}});
   CHECK(failures_of("seedable_sampler", 0, "/order", {1}) == 1);
+}
+
+TEST_CASE("safetensors") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("safetensors");
+  CHECK(verdict.passed == 42);
+  CHECK(verdict.rules.empty());
+  CHECK(failures_of("safetensors", 0, "/tensors/w/values/2", 0.25) == 1);
+  CHECK(failures_of("safetensors", 0, "/tensors/w/bytes_hex", "00") == 1);
+  CHECK(failures_of("safetensors", 1, "/file_order/0", "u8") == 1);
+  CHECK(failures_of("safetensors", 5, "/metadata/format", "tf") == 1);
+  CHECK(failures_of("safetensors", 14, "/error", "SafetensorError: Error while deserializing header: wrong") == 1);
+  CHECK(failures_of("safetensors", 14, "/opens", 1) == 1);
+}
+
+TEST_CASE("split_between_processes") {
+  const auto verdict = replayed("split_between_processes");
+  // One rank judges those of five, too.
+  CHECK(verdict.passed == std::map<int, int>{{1, 73 + 71}, {2, 75}, {3, 74}, {4, 76}}.at(ranks()));
+  CHECK(verdict.rules == std::map<std::string, int>{{"lists_of_every_kind_are_padded",
+                                                     std::map<int, int>{{1, 5}, {2, 5}, {3, 3}, {4, 4}}.at(ranks())}});
+  if (ranks() == 2) CHECK(failures_of("split_between_processes", 46, "/ranks/1", {3}) == 1);
 }
 
 TEST_CASE("environment") {

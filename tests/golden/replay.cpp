@@ -1,6 +1,7 @@
 #include "replay.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <hortator/error.hpp>
 #include <numeric>
@@ -56,9 +57,10 @@ Outcome compare(std::string_view name, const json& ours, const json& theirs) {
 }
 
 const std::vector<Format>& formats() {
-  static const std::vector<Format> all = {accumulate(),       batch_sampler_shard(), collectives(),
-                                          environment(),      find_batch_size(),     grad_scaler(),
-                                          seedable_sampler(), training_trace()};
+  static const std::vector<Format> all = {
+      accumulate(),       batch_sampler_shard(),     checkpoint_naming(), collectives(),
+      environment(),      find_batch_size(),         grad_scaler(),       safetensors(),
+      seedable_sampler(), split_between_processes(), training_trace()};
   return all;
 }
 
@@ -107,7 +109,9 @@ json read_file(const std::string& path) {
   std::ifstream file(path);
   if (!file.good()) throw UsageError({.what = text::concat("there is no file ", path, " that can be read")});
   try {
-    return json::parse(file);
+    auto content = json::parse(file);
+    if (content.is_object()) content["folder"] = std::filesystem::absolute(path).parent_path().string();
+    return content;
   } catch (const json::exception& error) {
     throw UsageError({.what = path + " is not JSON", .why = error.what()});
   }

@@ -40,11 +40,14 @@ struct Format {
 /// Each in a file of its own: replay_<name>.cpp.
 Format accumulate();
 Format batch_sampler_shard();
+Format checkpoint_naming();
 Format collectives();
 Format environment();
 Format find_batch_size();
 Format grad_scaler();
+Format safetensors();
 Format seedable_sampler();
+Format split_between_processes();
 Format training_trace();
 
 /// All that there are.
@@ -66,7 +69,8 @@ struct Verdict {
 void to_json(json& out, const Verdict& verdict);
 void from_json(const json& in, Verdict& verdict);
 
-/// The file's content. Throws an error that says what is wrong with it.
+/// The file's content, with its "folder": the files that cases name lie there. Throws an error that says what is wrong
+/// with it.
 json read_file(const std::string& path);
 
 /// Whether a case of this format can be judged by `ranks` ranks; by 0: without MPI.

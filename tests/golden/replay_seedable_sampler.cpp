@@ -16,7 +16,8 @@ bool recognises(const json& file) {
 
 std::vector<std::int64_t> drawn(const json& one, std::int64_t epoch) {
   const auto samples = one.at("n").get<std::int64_t>();
-  const auto order = data::shuffled_order(samples, one.at("data_seed").get<std::uint64_t>(), epoch);
+  const auto order = data::randperm_sampler()->order(
+      {.dataset_size = samples, .seed = one.at("data_seed").get<std::uint64_t>(), .epoch = epoch});
   std::vector<std::int64_t> all;
   for (std::int64_t i = 0; i < samples; ++i) all.push_back(order->sample_at(i));
   return all;

@@ -61,6 +61,16 @@ struct ReadSamples {
 
   template <SampleDataset D>
   auto operator()(D& dataset, std::span<const std::int64_t> samples) {
+    return read(dataset, samples, join);
+  }
+  /// For several threads at once.
+  template <SampleDataset D>
+  requires std::invocable<const Join&, std::vector<SampleOf<D>>>
+  auto operator()(D& dataset, std::span<const std::int64_t> samples) const { return read(dataset, samples, join); }
+
+ private:
+  template <SampleDataset D>
+  static auto read(D& dataset, std::span<const std::int64_t> samples, auto& join) {
     std::vector<SampleOf<D>> parts;
     parts.reserve(samples.size());
     for (const auto& sample : samples) parts.push_back(read_one(dataset, sample));
@@ -71,7 +81,6 @@ struct ReadSamples {
     }
   }
 
- private:
   template <SampleDataset D>
   static SampleOf<D> read_one(D& dataset, const std::int64_t& sample) {
     try {
@@ -99,10 +108,16 @@ class DatasetSource final : public data::BatchSource {
       : dataset_(std::move(dataset)), read_(std::move(read)), size_(size_of(dataset_)) {}
 
   std::int64_t size() const override { return size_; }
+  bool is_shareable() const override {
+    return std::invocable<const Read&, const Dataset&, std::span<const std::int64_t>>;
+  }
   std::shared_ptr<void> read(std::span<const std::int64_t> samples) override {
     return std::make_shared<Batch>(read_(dataset_, samples));
   }
-  void place(void* batch, c10::Device device) const override { detail::place(*static_cast<Batch*>(batch), device); }
+  void pin(void* batch) const override { detail::pin(*static_cast<Batch*>(batch)); }
+  void place(void* batch, const data::Placement& placement) const override {
+    detail::place(*static_cast<Batch*>(batch), placement);
+  }
 
  private:
   Dataset dataset_;

@@ -45,8 +45,10 @@ struct PartLabel {
   long long number = -1;
 
   std::string text() const {
-    if (!name.empty()) return "." + std::string(name);
-    return number >= 0 || key.data() == nullptr ? "[" + std::to_string(number) + "]" : "['" + std::string(key) + "']";
+    if (!name.empty()) return std::string(".").append(name);
+    const bool is_number = number >= 0 || key.data() == nullptr;
+    return is_number ? std::string("[").append(std::to_string(number)).append("]")
+                     : std::string("['").append(key).append("']");
   }
 };
 

@@ -1,21 +1,29 @@
 #pragma once
 
-#include <c10/core/Device.h>
-
 #include <concepts>
 #include <hortator/detail/batch_source.hpp>
 #include <hortator/detail/parts.hpp>
 
 namespace hortator::detail {
 
-/// Moves a batch to a device: its tensors, however deep they lie. What is no tensor stays as it is.
-template <typename T>
-void place(T& batch, c10::Device device) {
+/// Replaces the tensors of a batch, however deep they lie. What is no tensor stays as it is.
+template <typename T, typename Change>
+void change_tensors(T& batch, const Change& change) {
   if constexpr (std::same_as<T, at::Tensor>) {
-    batch = data::to_device(batch, device);
+    batch = change(batch);
   } else if constexpr (Structure<T>) {
-    Parts<T>::visit(batch, [&](const PartLabel&, auto& part) { place(part, device); });
+    Parts<T>::visit(batch, [&](const PartLabel&, auto& part) { change_tensors(part, change); });
   }
+}
+
+template <typename T>
+void place(T& batch, const data::Placement& placement) {
+  change_tensors(batch, [&](const at::Tensor& tensor) { return data::placed(tensor, placement); });
+}
+
+template <typename T>
+void pin(T& batch) {
+  change_tensors(batch, data::pinned);
 }
 
 }  // namespace hortator::detail

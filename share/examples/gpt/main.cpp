@@ -49,9 +49,11 @@ void train(const gpt::Options& options) {
 
   auto [model, optimizer, training, held_out, schedule] = accelerator.prepare(
       net, adamw,
-      hortator::data_loader(gpt::Windows(text.training, context, options.steps * options.batch_size),
-                            {.batch_size = options.batch_size, .shuffle = true}),
-      hortator::data_loader(gpt::Windows(text.held_out, context), {.batch_size = options.batch_size}),
+      hortator::data_loader(
+          hortator::TokenWindows(text.training, {.context = context, .count = options.steps * options.batch_size}),
+          {.batch_size = options.batch_size, .shuffle = true}),
+      hortator::data_loader(hortator::TokenWindows(text.held_out, {.context = context}),
+                            {.batch_size = options.batch_size}),
       hortator::cosine_warmup(adamw,
                               {.warmup_steps = options.steps / 20, .total_steps = options.steps, .floor = 0.05}));
 

@@ -82,25 +82,4 @@ std::vector<fs::path> own_sources() {
   return sources;
 }
 
-Windows::Windows(at::Tensor text, std::int64_t context, std::int64_t count)
-    : text_(std::move(text)), context_(context), count_(count) {
-  if (text_.numel() > context) return;
-  throw hortator::UsageError({.what = "a text of " + std::to_string(text_.numel()) +
-                                      " bytes is too short for a context of " + std::to_string(context),
-                              .hint = "name more text with --text, or choose a smaller --context"});
-}
-
-Windows::Windows(const at::Tensor& text, std::int64_t context) : Windows(text, context, (text.numel() - 1) / context) {}
-
-std::int64_t Windows::start(std::int64_t index) const {
-  return index * (text_.numel() - context_ - 1) / std::max<std::int64_t>(count_ - 1, 1);
-}
-
-Windows::Example Windows::get_batch(std::span<const std::int64_t> indices) const {
-  std::vector<at::Tensor> windows;
-  for (auto index : indices) windows.push_back(text_.narrow(0, start(index), context_ + 1));
-  auto tokens = at::stack(windows).to(at::kLong);
-  return {tokens.slice(1, 0, -1).contiguous(), tokens.slice(1, 1).contiguous()};
-}
-
 }  // namespace gpt

@@ -4,7 +4,9 @@ namespace hortator::cli::bench {
 
 const std::vector<Measurement>& measurements() {
   static const std::vector<Measurement> table = {
+      {"checkpoint", "saving and loading against raw writing, reading and copying of the same bytes", checkpoint},
       {"collectives", "tensor collectives against a copy of the same bytes, and against MPI", collectives},
+      {"loader", "shuffled batches of samples in memory against bare index_select", loader},
       {"loop", "everything that surrounds a step (accumulation, clipping, schedule, bar) against the bare loop", loop},
       {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},
   };

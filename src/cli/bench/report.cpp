@@ -83,6 +83,7 @@ std::string json_line(const Result& result) {
     line["bus_gb_per_s"] = result.bus_bytes_per_s / 1e9;
   }
   if (result.communication_s > 0) line["communication_s"] = result.communication_s;
+  if (result.samples_per_s > 0) line["samples_per_s"] = result.samples_per_s;
   return line.dump();
 }
 

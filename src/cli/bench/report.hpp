@@ -17,12 +17,12 @@ struct Result {
   double communication_s = 0;        ///< of training steps: what a step spends on keeping the ranks together
   double algorithm_bytes_per_s = 0;  ///< of what moves data: size of the buffer by time
   double bus_bytes_per_s = 0;        ///< what crosses the slowest link, whatever the number of ranks
+  double samples_per_s = 0;          ///< of loaders: of all ranks together
 };
 
 /// {"name", "params", "reference", "reference_median_s", "median_s", "min_s", "ratio", "runs"} and,
 /// of what moves data, "algorithm_gb_per_s" and "bus_gb_per_s", of training steps
-/// on several ranks "communication_s"; ratio = ours /
-/// reference in time.
+/// on several ranks "communication_s", of loaders "samples_per_s"; ratio = ours / reference in time.
 std::string json_line(const Result& result);
 
 /// The results as a table with a line of headings.

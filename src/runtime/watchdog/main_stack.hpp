@@ -6,6 +6,9 @@
 
 namespace hortator::runtime {
 
+/// How long a rank may take to show it.
+constexpr auto time_for_a_stack = std::chrono::milliseconds(200);
+
 /// Where the main thread is, innermost call first: names as far as symbols are there, else file+offset for addr2line.
 /// Called by another thread. The main thread is interrupted by a real-time signal that nobody uses, whose handler is
 /// there only meanwhile; it only takes addresses. Empty when there is no such signal, or no answer within `patience`.

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <csignal>
 #include <functional>
-#include <set>
 #include <utility>
 
 #include "base/text.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/failure.hpp"
 #include "runtime/run_folder.hpp"
+#include "runtime/watchdog/living.hpp"
 #include "runtime/watchdog/main_stack.hpp"
 #include "runtime/watchdog/process.hpp"
 
@@ -23,41 +23,13 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr auto time_for_a_stack = 200ms;
 constexpr int looks_until_quiet = 4;
 
 milliseconds step_of(milliseconds limit) { return std::clamp(limit / 20, milliseconds(20), milliseconds(5000)); }
 // File systems of clusters show a new file late, the slower the larger the job that one had better not disturb.
 milliseconds files_step_of(milliseconds step) { return 2 * step; }
-milliseconds time_for_answers(milliseconds step) { return 12 * step + 1000ms; }
 
 double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
-
-// Watchdogs whose worlds are there when the process exits.
-class Living {
- public:
-  static Living& instance() {
-    static Living living;
-    return living;
-  }
-  void add(Watchdog* watchdog) {
-    const std::scoped_lock lock(mutex_);
-    all_.insert(watchdog);
-  }
-  bool remove(Watchdog* watchdog) {
-    const std::scoped_lock lock(mutex_);
-    return all_.erase(watchdog) == 1;
-  }
-  ~Living() {
-    const std::scoped_lock lock(mutex_);
-    for (auto* watchdog : all_) watchdog->leave_early();
-    all_.clear();
-  }
-
- private:
-  std::mutex mutex_;
-  std::set<Watchdog*> all_;
-};
 
 std::thread start_without_signals(const std::function<void()>& work) {
   sigset_t all;
@@ -94,12 +66,12 @@ Watchdog::Watchdog(const mpi::Communicator& world, const mpi::Communicator& node
   next_files_look_ = last_look_;
   look();
   publish({});
-  Living::instance().add(this);
+  add_living(this);
   thread_ = start_without_signals([this] { watch(); });
 }
 
 Watchdog::~Watchdog() {
-  if (Living::instance().remove(this)) leave();
+  if (remove_living(this)) leave();
 }
 
 void Watchdog::leave() {
@@ -222,83 +194,6 @@ void Watchdog::consider() {
   if (stall && still_waits(waiting->visit) && rest(0ms)) report(*stall, view);
   if (view.is_announced) files().remove(topology_.nodes);
   next_attempt_ = waited + patience_.for_the_gone;
-}
-
-// Each rank shows what it does, and where.
-std::vector<Slot> Watchdog::ask_node() {
-  board_.ask();
-  board_.is_asked();
-  publish(stack_of_main_thread(time_for_a_stack));
-  std::vector<std::uint64_t> before;
-  for (int rank = 0; rank < board_.size(); ++rank) before.push_back(board_.beats(rank));
-  const auto fresh = [&](const Slot& slot) {
-    // Twice: the first may have been under way when we asked.
-    return slot.life >= Life::traced ||
-           board_.beats(slot.local_rank) >= before[static_cast<std::size_t>(slot.local_rank)] + 2;
-  };
-  const auto end = steady_clock::now() + 3 * step_ + 2 * time_for_a_stack;
-  while (true) {
-    auto slots = board_.read();
-    const bool all = std::ranges::all_of(slots, fresh);
-    if (all || steady_clock::now() > end || !rest(std::min(step_, milliseconds(50)))) return slots;
-    look();
-    board_.publish(slot_);
-  }
-}
-
-Watchdog::View Watchdog::ask_everybody() {
-  View view{.slots = {}, .note = board_.blindness()};
-  if (topology_.nodes == 1) {
-    view.slots = ask_node();
-    return view;
-  }
-  const auto channel = files();
-  // Whoever speaks for the run has taken the files back already, and ends it now.
-  const auto is_over = [] { return is_failure_claimed(current_run().folder, current_run().id); };
-  if (is_over()) return {};
-  const auto claim = channel.announce(topology_.node);
-  if (claim == Claim::won && is_over()) {
-    channel.remove(topology_.nodes);
-    return {};
-  }
-  view.slots = ask_node();
-  if (claim == Claim::won) {
-    view.is_announced = true;
-    collect_answers(channel, view);
-  } else if (claim == Claim::lost) {
-    // Somebody else collects, and then ends the job unless all is well.
-    if (channel.announcer() != topology_.node) channel.answer(topology_.node, to_json(view.slots));
-    const auto end = steady_clock::now() + 2 * time_for_answers(step_);
-    while (channel.announcer() && steady_clock::now() < end) {
-      if (!rest(step_)) return {};
-      look();
-      board_.publish(slot_);
-    }
-    if (!channel.announcer()) return {};
-    channel.remove(topology_.nodes);
-    view.note = "the node that asked the others has gone";
-  } else {
-    view.note = text::concat("the other nodes cannot be asked: ", current_run().folder.string(), " cannot be written");
-  }
-  return view;
-}
-
-void Watchdog::collect_answers(const StallFiles& files, View& view) {
-  std::set<int> open;
-  for (int node = 0; node < topology_.nodes; ++node) {
-    if (node != topology_.node) open.insert(node);
-  }
-  const auto end = steady_clock::now() + time_for_answers(step_);
-  while (true) {
-    for (auto node = open.begin(); node != open.end();) {
-      const auto answer = files.answer_of(*node);
-      const auto slots = answer ? slots_from_json(*answer) : std::vector<Slot>();
-      view.slots.insert(view.slots.end(), slots.begin(), slots.end());
-      node = slots.empty() ? std::next(node) : open.erase(node);
-    }
-    if (open.empty() || steady_clock::now() > end || !rest(std::min(step_, milliseconds(200)))) break;
-  }
-  view.silent_nodes.assign(open.begin(), open.end());
 }
 
 void Watchdog::report(const Stall& stall, const View& view) {

@@ -145,7 +145,7 @@ void in_project_folder() {
 
 void stopped() {
   std::raise(SIGUSR1);
-  if (!hortator::runtime::stop_signal_received()) throw std::runtime_error("the signal was lost");
+  if (!hortator::runtime::minutes_signal_received()) throw std::runtime_error("the signal was lost");
   std::cout << "alive\n";
 }
 

@@ -19,7 +19,8 @@ if [ -n "${SUSPEND:-}" ]; then
 fi
 wait $job
 code=$?
-if [ $code -ne 0 ] || grep -q '^hortator: ' output || [ -e runs ]; then
+left=$(find . -type f ! -name output | grep -v '^./runs/[a-z_]*/outcome.json$')
+if [ $code -ne 0 ] || grep -q '^hortator: ' output || [ -n "$left" ]; then
   echo "failed: it ended with $code" >&2
   cat output >&2
   exit 1

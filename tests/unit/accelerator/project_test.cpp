@@ -1,5 +1,8 @@
 #include "accelerator/project.hpp"
 
+#include <algorithm>
+#include <fstream>
+
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 
@@ -51,4 +54,87 @@ TEST_CASE("without names there is one checkpoint, replaced each time; a folder t
   CHECK(accelerator.save_state(folder.path() / "mine") == folder.path() / "mine");
   accelerator.load_state(folder.path() / "mine");
   CHECK_THROWS_AS(accelerator.load_state(folder.path() / "nowhere"), Error);
+}
+
+namespace {
+
+std::vector<std::int64_t> numbers_in(const std::filesystem::path& project) {
+  std::vector<std::int64_t> numbers;
+  for (const auto& entry : std::filesystem::directory_iterator(project / "checkpoints")) {
+    numbers.push_back(checkpoint_number(entry.path()).value_or(-1));
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("older checkpoints go once newer ones are durable; those that are kept and what is not ours stay") {
+  test::Folder folder(State(), "limit");
+  Accelerator accelerator(
+      {.project = {.dir = folder.path(), .automatic_checkpoint_naming = true, .total_limit = 2, .keep_every = 4}});
+  torch::nn::Linear net(2, 1);
+  auto model = accelerator.prepare(net);
+  for (int i = 0; i < 3; ++i) accelerator.save_state();
+  CHECK(numbers_in(folder.path()) == std::vector<std::int64_t>{0, 1, 2});
+  const auto foreign = folder.path() / "checkpoints" / "checkpoint_1" / "notes.txt";
+  if (accelerator.is_main_process()) std::ofstream(foreign) << "mine";
+  accelerator.wait_for_everyone();
+  for (int i = 3; i < 8; ++i) accelerator.save_state();
+  accelerator.wait_for_everyone();
+  // 1 was moved aside, and is still there with the file that is not ours.
+  CHECK(numbers_in(folder.path()) == std::vector<std::int64_t>{-1, 0, 4, 6, 7});
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("a run takes no other run's number: not when it begins anew, and not when it goes on from an older one") {
+  test::Folder folder(State(), "numbers");
+  const AcceleratorOptions options{.project = {.dir = folder.path(), .automatic_checkpoint_naming = true}};
+  torch::nn::Linear net(2, 1);
+  {
+    Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true, .iteration = 8}});
+    auto model = accelerator.prepare(net);
+    CHECK(accelerator.save_state().filename() == "checkpoint_8");
+    CHECK(accelerator.save_state().filename() == "checkpoint_9");
+  }
+  {
+    Accelerator accelerator(options);
+    auto model = accelerator.prepare(net);
+    CHECK(accelerator.save_state().filename() == "checkpoint_10");
+  }
+  Accelerator accelerator(options);
+  auto model = accelerator.prepare(net);
+  accelerator.load_state(folder.path() / "checkpoints" / "checkpoint_8");
+  CHECK(accelerator.save_state().filename() == "checkpoint_11");
+}
+
+TEST_CASE("limits that mean nothing are refused") {
+  const auto with = [](ProjectOptions project) { return [project] { Accelerator({.project = project}); }; };
+  CHECK_THROWS_WITH(with({.total_limit = 2})(), ContainsSubstring("without automatic_checkpoint_naming"));
+  CHECK_THROWS_WITH(with({.automatic_checkpoint_naming = true, .total_limit = 0})(),
+                    ContainsSubstring("total_limit is 0"));
+  CHECK_THROWS_WITH(with({.automatic_checkpoint_naming = true, .iteration = -1})(),
+                    ContainsSubstring("iteration is -1"));
+}
+
+TEST_CASE("hooks run first, in their order, until they are taken away; one that throws ends it on all ranks") {
+  test::Folder folder(State(), "hooks");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  torch::nn::Linear net(2, 1);
+  auto model = accelerator.prepare(net);
+  std::string calls;
+  accelerator.register_save_state_pre_hook(
+      [&](const auto& folder) { calls += "a:" + folder.filename().string() + " "; });
+  auto second = accelerator.register_save_state_pre_hook([&](const auto&) { calls += "b "; });
+  accelerator.register_load_state_pre_hook([&](const auto& folder) { calls += "l:" + folder.filename().string(); });
+  accelerator.save_state();
+  second.remove();
+  accelerator.save_state(folder.path() / "mine");
+  accelerator.load_state();
+  CHECK(calls == "a:checkpoint b a:mine l:checkpoint");
+  accelerator.register_save_state_pre_hook([&](const auto&) {
+    if (accelerator.is_last_process()) throw std::runtime_error("not now");
+  });
+  CHECK_THROWS_WITH(accelerator.save_state(folder.path() / "never"), ContainsSubstring("not now"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "never"));
 }

@@ -1,13 +1,12 @@
 // What goes wrong on one rank while saving: all ranks throw the same, soon, and the older checkpoint is what it was.
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <fstream>
 
 #include "checkpoint/reader.hpp"
 #include "checkpoint/save.hpp"
+#include "file_limit.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 
@@ -16,26 +15,6 @@ using namespace hortator::testing;
 using checkpoint::Reader;
 
 namespace {
-
-/// While it lives this rank cannot write files beyond `bytes`, as on a full disk.
-class FileLimit {
- public:
-  explicit FileLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit = {.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FileLimit(const FileLimit&) = delete;
-  FileLimit& operator=(const FileLimit&) = delete;
-
- private:
-  void (*handler_)(int);
-  rlimit before_{};
-};
 
 /// While it lives this rank may not write into `folder`: root acts as nobody, others take the right from themselves
 /// (and so from all ranks).
@@ -200,6 +179,7 @@ TEST_CASE("states that differ between ranks are refused before any file exists, 
   check_all_threw(comm, save([](auto& made) { made.own.put("a//b", 1); }), "'a//b'");
   check_all_threw(comm, save([](auto& made) { made.common.put("ranks/0/x", 1); }), "'ranks/0/x'");
   check_all_threw(comm, save([](auto& made) { made.common.put("hortator_format", 1); }), "'hortator_format'");
+  check_all_threw(comm, save([](auto& made) { made.own.put(std::string("\xff"), 1); }), "UTF-8");
   const auto mine = root / (last ? "other" : "checkpoint");
   check_all_threw(comm, error_of([&] { checkpoint::save(comm, mine, snapshot(comm.rank(), 1)); }),
                   "the folder to save into differs");

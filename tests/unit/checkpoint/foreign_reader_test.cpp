@@ -38,6 +38,31 @@ TEST_CASE("h5dump shows each tensor as one dataset with its name, shape and type
   CHECK_THAT(output_of("h5dump -a /name " + file, root / "name"), ContainsSubstring("variant 2"));
 }
 
+TEST_CASE("h5py reads every dataset and finds the same elements") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "read_by_python");
+  const auto saved = snapshot(comm.rank(), 2);
+  checkpoint::save(comm, root / "checkpoint", saved);
+  const auto python = std::string("python3 -c 'import h5py; h5py.File' 2>/dev/null");
+  if (comm.rank() != 0 || std::system(python.c_str()) != 0) return;
+  std::ofstream(root / "read.py") << R"(
+import sys, h5py, numpy
+with h5py.File(sys.argv[1]) as file:
+    names = []
+    file.visititems(lambda name, thing: names.append(name) if isinstance(thing, h5py.Dataset) else None)
+    for name in names:
+        values = file[name][()]
+        print(name, values.shape, numpy.asarray(values, dtype=numpy.float64).sum())
+)";
+  const auto words = output_of("python3 " + (root / "read.py").string() + " " + (root / "checkpoint/state.h5").string(),
+                               root / "words");
+  CHECK_THAT(words, ContainsSubstring("models/0/fc1.weight (900, 1000)"));
+  const auto bias = saved.common.get<at::Tensor>("models/0/fc1.bias").to(at::kDouble).sum().item<double>();
+  CHECK_THAT(words, ContainsSubstring("models/0/fc1.bias (7,) " + std::to_string(static_cast<int>(bias)) + ".0"));
+  CHECK_THAT(words, ContainsSubstring("models/0/empty (0, 3) 0.0"));
+  CHECK_THAT(words, ContainsSubstring("ranks/0/rng/cpu (3,) 0.0"));
+}
+
 TEST_CASE("all ranks read it together through HDF5's MPI driver") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "mpi_driver");

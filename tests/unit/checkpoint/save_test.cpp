@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "checkpoint/reader.hpp"
+#include "checkpoint/verify.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 
@@ -80,7 +81,8 @@ TEST_CASE("what all ranks saved comes back on every rank, and what each rank had
   for (int rank = 0; rank < comm.size(); ++rank) check_same_own(reader.own(rank), snapshot(rank, 5).own);
   CHECK_THROWS_WITH(reader.own(comm.size()), ContainsSubstring("nothing of rank"));
   CHECK(entries(root / "new/folders") == 1);
-  CHECK(entries(reader.folder()) == 1);
+  CHECK(entries(reader.folder()) == 2);
+  CHECK(checkpoint::verify(reader.folder(), reader.manifest(), [](std::int64_t) {}).empty());
 }
 
 TEST_CASE("every type comes back bit for bit, cut between ranks or not") {
@@ -118,6 +120,35 @@ TEST_CASE("tensors are read into others of any layout, and only of the same shap
   CHECK_THROWS_WITH(reader.read("ranks/0/rng/cpu"), ContainsSubstring("no tensor"));
 }
 
+TEST_CASE("tensors of any layout are saved as they read, and read into any layout") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "layouts");
+  const auto cube = at::arange(2 * 3 * 4).reshape({2, 3, 4});
+  const auto conjugate = at::complex(at::arange(3).to(at::kFloat), at::ones({3})).conj();
+  const std::vector<at::Tensor> layouts = {cube.permute({2, 0, 1}),
+                                           cube.slice(2, 1, 4, 2),
+                                           cube.flip(0).slice(1, 0, 2),
+                                           at::arange(14).slice(0, 0, 14, 2),
+                                           at::arange(1).expand({5, 2}),
+                                           at::arange(3 << 20).reshape({1024, 3072}).t(),
+                                           conjugate,
+                                           at::imag(conjugate),
+                                           at::ones({3}).set_requires_grad(true)};
+  checkpoint::Snapshot saved;
+  for (std::size_t i = 0; i < layouts.size(); ++i) saved.common.put("t" + std::to_string(i), layouts[i]);
+  checkpoint::save(comm, root / "checkpoint", saved);
+  const Reader reader(root / "checkpoint");
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    INFO("layout " << i);
+    const auto plain = layouts[i].detach().resolve_conj().resolve_neg().contiguous();
+    CHECK(bitwise_equal(reader.read("t" + std::to_string(i)), plain));
+    if (plain.dim() < 2) continue;
+    const auto turned = at::empty_like(plain).transpose(0, 1).contiguous().transpose(0, 1);
+    reader.read_into("t" + std::to_string(i), turned);
+    CHECK(bitwise_equal(turned, plain));
+  }
+}
+
 TEST_CASE("everything that does not fit is listed before anything is read") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "check");
@@ -135,12 +166,33 @@ TEST_CASE("everything that does not fit is listed before anything is read") {
   CHECK_THAT(problem, ContainsSubstring((root / "checkpoint").string()));
 }
 
+TEST_CASE("many names with many folders come back, and HDF5 finds them where the manifest says") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "many");
+  checkpoint::Snapshot saved;
+  for (int i = 0; i < 300; ++i) {
+    const auto name = "state/" + std::string(static_cast<std::size_t>(1 + i % 50), 'n') + "/" + std::to_string(i);
+    saved.common.put(name + "/exp_avg", at::full({i}, i));
+    saved.common.put(name + "/step", i);
+    saved.own.put("x" + std::to_string(i), at::full({3}, comm.rank(), at::kByte));
+  }
+  // More than the room that is kept for structure.
+  saved.common.put("text", std::string(3'000'000, 'x'));
+  checkpoint::save(comm, root / "checkpoint", saved);
+  const Reader reader(root / "checkpoint");
+  check_same(reader, saved.common);
+  const auto own = reader.own(comm.rank());
+  CHECK(own.values().size() == 300);
+  CHECK(checkpoint::verify(reader.folder(), reader.manifest(), [](std::int64_t) {}).empty());
+}
+
 TEST_CASE("a checkpoint replaces the one before it, and only that") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "replace");
   for (const int variant : {1, 2, 3}) checkpoint::save(comm, root / "checkpoint", snapshot(comm.rank(), variant));
   check_same(Reader(root / "checkpoint"), snapshot(comm.rank(), 3).common);
   CHECK(entries(root) == 1);
+  CHECK(entries(root / "checkpoint") == 2);
   // Nobody may still look while the next case removes the folder.
   mpi::barrier(comm);
 }

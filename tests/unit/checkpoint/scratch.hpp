@@ -4,11 +4,13 @@
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <hortator/error.hpp>
 #include <string>
 
 #include "checkpoint/save.hpp"
+#include "io/raw_file.hpp"
 #include "mpi/collectives.hpp"
 
 /// What the tests of this room share.
@@ -39,6 +41,12 @@ inline std::string error_of(const std::function<void()>& work) {
     return error.what();
   }
   return "";
+}
+
+inline std::string read_file(const std::filesystem::path& file) { return io::read_text(file, std::uint64_t{1} << 40); }
+
+inline void write_file(const std::filesystem::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 /// The same bytes, type and shape: NaN equals itself.

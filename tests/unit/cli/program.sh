@@ -36,7 +36,7 @@ run --help; code_is 0; out_has 'launch'; out_has 'env'; out_has 'bench'
 run; code_is 2; err_has 'usage: hortator VERB'
 run lanch; code_is 2; err_has "there is no verb 'lanch'. did you mean 'launch'?"
 run --versoin; code_is 2; err_has "did you mean '--version'?"
-for verb in launch env bench 'bench step'; do
+for verb in launch env bench 'bench step' checkpoint 'checkpoint list'; do
   # shellcheck disable=SC2086
   run $verb --help; code_is 0; out_has 'usage: hortator'; out_has '--help'
 done
@@ -84,6 +84,15 @@ run bench; code_is 2; err_has 'the bench verb is missing'
 run bench setp; code_is 2; err_has "there is no bench verb 'setp'. did you mean 'step'?"
 run bench step --blocks 0; code_is 2; err_has '--blocks 0 measures nothing'
 run bench step --blocks 2 --steps 3; code_is 0; out_has 'ratio'
+run bench loader --case row --blocks 1 --steps 1; code_is 2; err_has "did you mean 'rows'?"
+for launcher in '' "$hortator launch -n 2"; do
+  code=0
+  # shellcheck disable=SC2086
+  $launcher "$hortator" bench loader --json --case rows --case samples --blocks 1 --steps 1 >out 2>err || code=$?
+  out=$(<out) err=$(<err) call="$launcher hortator bench loader --json"
+  code_is 0; out_has '"samples_per_s"'; out_has '"case":"rows"'; out_has '"case":"samples"'
+  [ "$(wc -l <out)" = 2 ] || wrong 'two lines were expected'
+done
 for launcher in '' "$hortator launch -n 2"; do
   code=0
   # shellcheck disable=SC2086

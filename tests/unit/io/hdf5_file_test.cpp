@@ -7,6 +7,7 @@
 #include "io/hdf5_attribute.hpp"
 #include "io/hdf5_dataset.hpp"
 #include "io/hdf5_group.hpp"
+#include "io/hdf5_structure.hpp"
 #include "io/raw_file.hpp"
 #include "support/catch.hpp"
 
@@ -21,33 +22,32 @@ fs::path make(const std::string& name, const std::function<void(const io::File&)
   fill(file);
   file.close("write");
   fs::remove(name);
-  memory.copy_to(name);
+  memory.copy_to(io::RawFile::create(name));
   return name;
 }
 
-io::Dataset open_dataset(const io::File& file, const std::string& name) {
-  return io::Dataset(io::check(H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT), "open " + name));
-}
 }  // namespace
 
 TEST_CASE("datasets have their place in the file at once, and say where") {
   io::StoredTensor made;
   const auto path = make("places.h5", [&](const io::File& file) {
-    made = io::create_dataset(file, "a/b/weight", {.type = at::kBFloat16, .shape = {3, 5}});
-    CHECK(io::create_dataset(file, "a/empty", {.type = at::kFloat, .shape = {0, 5}}).offset == 0);
-    CHECK(io::create_dataset(file, "a/scalar", {.type = at::kLong, .shape = {}}).offset > 0);
-    CHECK(io::create_dataset(file, "large", {.type = at::kByte, .shape = {1 << 20}}).offset % 4096 == 0);
+    io::StructureWriter out(file);
+    made = out.add("a/b/weight", io::TensorSpec{.type = at::kBFloat16, .shape = {3, 5}});
+    CHECK(out.add("a/empty", io::TensorSpec{.type = at::kFloat, .shape = {0, 5}}).offset == 0);
+    CHECK(out.add("a/scalar", io::TensorSpec{.type = at::kLong, .shape = {}}).offset > 0);
+    CHECK(out.add("large", io::TensorSpec{.type = at::kByte, .shape = {1 << 20}}).offset % 4096 == 0);
+    out.add("a/b/late", io::SmallValue(std::int64_t{3}));
   });
   const auto bytes = fs::file_size(path);
   CHECK(static_cast<std::uint64_t>(made.offset) + 30 <= bytes);
   const auto file = io::open_file(path);
   CHECK(io::children(io::root_group(file)) == std::vector<std::string>{"a", "large"});
-  const auto found = io::inspect_dataset(open_dataset(file, "a/b/weight"), "a/b/weight", bytes);
+  const auto found = io::inspect_dataset(io::open_dataset(file, "a/b/weight"), "a/b/weight", bytes);
   CHECK(found.spec == io::TensorSpec{.type = at::kBFloat16, .shape = {3, 5}});
   CHECK(found.offset == made.offset);
-  CHECK(io::inspect_dataset(open_dataset(file, "a/scalar"), "a/scalar", bytes).spec.shape.empty());
-  CHECK(io::inspect_dataset(open_dataset(file, "a/empty"), "a/empty", bytes).spec.elements() == 0);
-  CHECK_THROWS_WITH(io::inspect_dataset(open_dataset(file, "large"), "large", 1000),
+  CHECK(io::inspect_dataset(io::open_dataset(file, "a/scalar"), "a/scalar", bytes).spec.shape.empty());
+  CHECK(io::inspect_dataset(io::open_dataset(file, "a/empty"), "a/empty", bytes).spec.elements() == 0);
+  CHECK_THROWS_WITH(io::inspect_dataset(io::open_dataset(file, "large"), "large", 1000),
                     ContainsSubstring("beyond the end"));
 }
 
@@ -55,13 +55,14 @@ TEST_CASE("numbers and texts are attributes, of any length") {
   const std::string long_text(300'000, 'x');
   const std::string odd_text("two\0parts", 9);
   const auto path = make("values.h5", [&](const io::File& file) {
-    const auto group = io::make_group(file, "models/0");
-    io::write_attribute(group.get(), "least", std::numeric_limits<std::int64_t>::min());
-    io::write_attribute(group.get(), "nan", std::numeric_limits<double>::quiet_NaN());
-    io::write_attribute(group.get(), "empty", std::string());
-    io::write_attribute(group.get(), "long", long_text);
-    io::write_attribute(group.get(), "odd", odd_text);
-    for (int i = 0; i < 40; ++i) io::write_attribute(group.get(), "many" + std::to_string(i), std::int64_t{i});
+    io::StructureWriter out(file);
+    const auto put = [&](const std::string& name, const io::SmallValue& value) { out.add("models/0/" + name, value); };
+    put("least", std::numeric_limits<std::int64_t>::min());
+    put("nan", std::numeric_limits<double>::quiet_NaN());
+    put("empty", std::string());
+    put("long", long_text);
+    put("odd", odd_text);
+    for (int i = 0; i < 40; ++i) put("many" + std::to_string(i), std::int64_t{i});
   });
   const auto file = io::open_file(path);
   const io::Group group(H5Gopen2(file.get(), "models/0", H5P_DEFAULT));

@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include "io/file_error.hpp"
 #include "io/raw_file.hpp"
 #include "support/catch.hpp"
 
@@ -17,7 +16,7 @@ TEST_CASE("a file in memory is copied with its bytes, its length and its holes")
   memory.resize(far + 150'000);
 
   std::filesystem::remove("copied");
-  memory.copy_to("copied");
+  memory.copy_to(io::RawFile::create("copied"));
   const auto copied = io::RawFile::open_for_reading("copied");
   CHECK(copied.bytes() == far + 150'000);
   std::string words(long_words.size(), ' ');
@@ -28,7 +27,6 @@ TEST_CASE("a file in memory is copied with its bytes, its length and its holes")
   struct stat facts {};
   CHECK(::stat("copied", &facts) == 0);
   CHECK(facts.st_blocks * 512 < (1 << 20));
-  CHECK_THROWS_AS(memory.copy_to("copied"), io::FileError);
   std::filesystem::remove("copied");
 }
 
@@ -40,4 +38,34 @@ TEST_CASE("bytes in memory are read over the borders of pages, and are zero wher
   std::string back(50'000, ' ');
   memory.read_at(1'000, back.data(), back.size());
   CHECK(back == std::string(4'000, '\0') + words + std::string(6'000, '\0'));
+}
+
+TEST_CASE("what others write into the tensors' part stays when the structure is copied") {
+  io::MemoryFile memory({.data_begin = 20'000, .end = 60'000});
+  const std::string words(100'000, 's');
+  memory.write_at(0, words.data(), words.size());
+  std::filesystem::remove("shared");
+  const auto file = io::RawFile::create("shared");
+  const std::string data(40'000, 'd');
+  file.write_at(20'000, data.data(), data.size());
+  memory.copy_to(file);
+  std::string back(100'000, ' ');
+  io::RawFile::open_for_reading("shared").read_at(0, back.data(), back.size());
+  CHECK(back == std::string(20'000, 's') + data + std::string(40'000, 's'));
+  std::filesystem::remove("shared");
+}
+
+TEST_CASE("tensors are placed one after the other, large ones on a page; structure goes in front, then behind") {
+  using Content = io::MemoryFile::Content;
+  io::MemoryFile memory({.data_begin = 1000, .end = 4096 + (1 << 20)});
+  CHECK(memory.allocate(Content::structure, 100) == 0);
+  CHECK(memory.allocate(Content::tensor, 5) == 1000);
+  CHECK(memory.allocate(Content::tensor, 8) == 1008);
+  CHECK(memory.allocate(Content::structure, 900) == 100);
+  CHECK(memory.allocate(Content::tensor, 1 << 20) == 4096);
+  CHECK(memory.end_of_allocation() == 4096 + (1 << 20));
+  CHECK(memory.allocate(Content::structure, 10) == 4096 + (1 << 20));
+  CHECK(memory.allocate(Content::tensor, 8) == 4096 + (1 << 20) + 16);
+  memory.set_end_of_allocation(0);
+  CHECK(memory.end_of_allocation() == 4096 + (1 << 20));
 }

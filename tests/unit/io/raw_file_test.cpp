@@ -1,7 +1,9 @@
 #include "io/raw_file.hpp"
 
 #include <array>
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "io/file_error.hpp"
 #include "support/catch.hpp"
@@ -44,4 +46,25 @@ TEST_CASE("failures name the file and the system's reason") {
   CHECK_THROWS_WITH(io::RawFile::open_for_writing("."), ContainsSubstring("Is a directory"));
   const auto full = io::RawFile::open_for_writing("/dev/full");
   CHECK_THROWS_WITH(full.write_at(0, "x", 1), ContainsSubstring("No space left") && ContainsSubstring("free space"));
+}
+
+TEST_CASE("a name that comes later is waited for, and hints harm nothing") {
+  using namespace std::chrono_literals;
+  std::filesystem::remove("later");
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK_THROWS_AS(io::RawFile::open_for_reading("later", 60ms), io::FileError);
+  CHECK(std::chrono::steady_clock::now() - begin >= 60ms);
+  std::thread other([] {
+    std::this_thread::sleep_for(50ms);
+    std::ofstream("later.part") << "words";
+    io::rename("later.part", "later");
+  });
+  const auto file = io::RawFile::open_for_reading("later", 10s);
+  other.join();
+  file.start_reading(0, 5);
+  file.start_writing(0, 5);
+  file.forget_cached();
+  CHECK(io::read_text("later", 5) == "words");
+  CHECK_THROWS_WITH(io::read_text("later", 4), ContainsSubstring("it has 5 bytes"));
+  CHECK_THROWS_WITH(io::rename("none", "later"), ContainsSubstring("none"));
 }

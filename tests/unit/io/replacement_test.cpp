@@ -19,7 +19,10 @@ fs::path place() {
   return folder;
 }
 
-io::Replacement replacement(const fs::path& target) { return {target, io::replacement_id(), {"state.h5"}}; }
+io::Replacement replacement(const fs::path& target) {
+  const auto is_ours = [](const std::string& name) { return name == "state.h5" || name == "seal"; };
+  return {target, io::replacement_id(), {.is_ours = is_ours, .seal = "seal"}};
+}
 
 void fill(const io::Replacement& next, const std::string& words) {
   next.begin();
@@ -28,7 +31,8 @@ void fill(const io::Replacement& next, const std::string& words) {
 
 std::string words_at(const fs::path& target) {
   std::string words;
-  std::ifstream(io::find_published(target) / "state.h5") >> words;
+  const auto found = io::generations(target);
+  if (!found.empty()) std::ifstream(found.front() / "state.h5") >> words;
   return words;
 }
 
@@ -75,10 +79,16 @@ TEST_CASE("what was moved aside is found, newest first, and strangers are not") 
     fs::create_directory(root / name);
     std::ofstream(root / name / "state.h5") << "stranger";
   }
-  fs::create_directory(root / "checkpoint.old-29991231T235959.000000-00000000");
   CHECK(words_at(target) == "newer");
-  CHECK(io::find_published(root / "other") == root / "other");
-  CHECK(io::find_published(root / "none" / "other") == root / "none" / "other");
+  CHECK(io::generations(target).size() == 2);
+  CHECK(io::generations(root / "other").empty());
+  CHECK(io::generations(root / "none" / "other").empty());
+  // The next one that is published has no use for them.
+  const auto next = replacement(target);
+  fill(next, "newest");
+  next.publish();
+  CHECK(io::generations(target) == std::vector<fs::path>{target});
+  CHECK(fs::exists(root / "checkpoint.old-mine" / "state.h5"));
 }
 
 TEST_CASE("an abandoned replacement leaves nothing and changes nothing") {

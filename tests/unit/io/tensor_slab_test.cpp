@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <fstream>
-
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -54,43 +52,4 @@ TEST_CASE("pieces are every range of every layout in row-major order, bounded") 
     }
   }
   CHECK(pieces(at::empty({0, 3}, at::kLong), {0, 0}, 4).empty());
-}
-
-TEST_CASE("slabs go to a file and come back into any layout") {
-  for (const auto& tensor : layouts()) {
-    std::ofstream("slab") << "";
-    const auto out = io::RawFile::open_for_writing("slab");
-    const std::int64_t middle = tensor.numel() / 2;
-    io::write_slab(out, 8, tensor, {0, middle});
-    io::write_slab(out, 8 + middle * 8, tensor, {middle, tensor.numel()});
-    const auto in = io::RawFile::open_for_reading("slab");
-    const auto plain = at::empty(tensor.sizes(), at::kLong);
-    io::read_slab(in, 8, plain, {0, plain.numel()});
-    CHECK(plain.equal(tensor));
-    if (tensor.dim() < 2) continue;
-    const auto other = at::empty(tensor.sizes(), at::kLong).transpose(0, 1).contiguous().transpose(0, 1);
-    io::read_slab(in, 8, other, {0, other.numel()});
-    CHECK(other.equal(tensor));
-  }
-}
-
-TEST_CASE("lazily conjugated and negated tensors are written as they read, and parameters need no care") {
-  std::ofstream("lazy") << "";
-  const auto numbers = at::complex(at::arange(3).to(at::kFloat), at::ones({3})).conj();
-  const auto negative = at::imag(numbers);
-  auto parameter = at::ones({3});
-  parameter.set_requires_grad(true);
-  const auto out = io::RawFile::open_for_writing("lazy");
-  io::write_slab(out, 0, numbers, {0, 3});
-  io::write_slab(out, 24, negative, {0, 3});
-  io::write_slab(out, 36, parameter, {0, 3});
-  const auto in = io::RawFile::open_for_reading("lazy");
-  const auto numbers_back = at::empty({3}, at::kComplexFloat);
-  const auto negative_back = at::empty({3});
-  io::read_slab(in, 0, numbers_back, {0, 3});
-  io::read_slab(in, 24, negative_back, {0, 3});
-  CHECK(numbers_back.equal(numbers.resolve_conj()));
-  CHECK(negative_back.equal(negative.resolve_neg()));
-  io::read_slab(in, 24, parameter, {0, 3});
-  CHECK(parameter.detach().equal(negative.resolve_neg()));
 }

@@ -19,7 +19,7 @@ inline const std::vector<std::string>& backends() {
 }
 
 inline std::unique_ptr<comm::Communicator> make_nccl(std::chrono::milliseconds patience = std::chrono::seconds(30)) {
-  return comm::make_nccl_communicator(mpi::Communicator::world(), c10::kCPU, {.patience = patience});
+  return comm::make_nccl_communicator(mpi::Communicator::world(), c10::kCPU, patience);
 }
 
 inline std::unique_ptr<comm::Communicator> make_backend(const std::string& name) {

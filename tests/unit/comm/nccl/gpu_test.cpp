@@ -14,7 +14,7 @@ TEST_CASE("one rank: every verb gives back what it got") {
   if (device::visible_device_count() == 0) return;
   const c10::Device cuda(c10::kCUDA, 0);
   const auto on_device = at::TensorOptions().device(cuda);
-  const auto whole = comm::make_nccl_communicator(mpi::Communicator::world(), cuda, {});
+  const auto whole = comm::make_nccl_communicator(mpi::Communicator::world(), cuda, std::chrono::minutes(1));
   const auto part = whole->split(0, 0);
   for (auto* communicator : {whole.get(), part.get()}) {
     for (const auto type : {at::kFloat, at::kBFloat16, at::kShort, at::kBool, at::kLong}) {
@@ -43,7 +43,7 @@ TEST_CASE("one rank: every verb gives back what it got") {
 TEST_CASE("a slow device: results are there for whoever waits by wait() alone") {
   if (device::visible_device_count() == 0) return;
   const c10::Device cuda(c10::kCUDA, 0);
-  const auto communicator = comm::make_nccl_communicator(mpi::Communicator::world(), cuda, {});
+  const auto communicator = comm::make_nccl_communicator(mpi::Communicator::world(), cuda, std::chrono::minutes(1));
   auto data = at::ones({512, 512}, at::TensorOptions().device(cuda));
   for (int i = 0; i < 20; ++i) {
     for (int k = 0; k < 20; ++k) data = at::mm(data, data).mul_(1.0 / 512);

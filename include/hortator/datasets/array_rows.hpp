@@ -1,0 +1,41 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <hortator/export.hpp>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace hortator {
+
+namespace data {
+struct ArrayFile;
+}
+
+/// Numbers that lie in a file as they do in memory, little-endian, without a header that says what they are.
+struct RawArray {
+  at::ScalarType type = at::kFloat;
+  std::vector<std::int64_t> row_shape = {};  ///< of one sample; empty: a number
+  std::int64_t offset = 0;                   ///< bytes of the file before the first row
+};
+
+/// The rows of one large array in a file: NumPy's .npy, or bare numbers. Memory holds none of it: rows come from the
+/// system's cache of the file, which all ranks of a node share.
+class HORTATOR_API ArrayRows {
+ public:
+  /// An .npy file; its samples are the array's rows along the first dimension.
+  explicit ArrayRows(const std::filesystem::path& npy);
+  ArrayRows(const std::filesystem::path& path, const RawArray& array);
+
+  std::int64_t size() const;
+  at::Tensor get(std::int64_t row) const;
+  at::Tensor get_batch(std::span<const std::int64_t> rows) const;
+
+ private:
+  std::shared_ptr<const data::ArrayFile> array_;
+};
+
+}  // namespace hortator

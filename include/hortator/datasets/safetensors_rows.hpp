@@ -1,0 +1,31 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <hortator/safetensors_file.hpp>
+#include <map>
+#include <span>
+
+namespace hortator {
+
+namespace data {
+struct SafetensorsTable;
+}
+
+/// Tensors of a file of safetensors whose first dimension counts samples: a sample is one row of each, by their names.
+class HORTATOR_API SafetensorsRows {
+ public:
+  /// Without names: all tensors of the file.
+  explicit SafetensorsRows(const std::filesystem::path& path, const std::vector<std::string>& names = {});
+
+  std::int64_t size() const;
+  std::vector<std::string> columns() const;
+  std::map<std::string, at::Tensor> get(std::int64_t row) const;
+  std::map<std::string, at::Tensor> get_batch(std::span<const std::int64_t> rows) const;
+
+ private:
+  std::shared_ptr<const data::SafetensorsTable> table_;
+};
+
+}  // namespace hortator

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <hortator/detail/dataset_source.hpp>
+#include <hortator/export.hpp>
+#include <hortator/sampler.hpp>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace hortator {
+
+namespace data {
+/// The samples of a subset, of a data set of this size. Throws UsageError for one that it does not have.
+HORTATOR_API std::shared_ptr<const Order> order_of_subset(std::vector<std::int64_t> samples, std::int64_t dataset_size);
+HORTATOR_API std::vector<std::int64_t> samples_at(const Order& order, std::span<const std::int64_t> positions);
+}  // namespace data
+
+/// Some samples of a data set, in an order of their own: a data set like any other.
+template <detail::SizedDataset Dataset>
+class Subset {
+ public:
+  Subset(Dataset dataset, std::shared_ptr<const Order> order, std::int64_t size)
+      : dataset_(std::move(dataset)), order_(std::move(order)), size_(size) {}
+
+  std::int64_t size() const { return size_; }
+
+  auto get(std::int64_t i) const requires detail::SampleDataset<const Dataset> {
+    return dataset_.get(order_->sample_at(i));
+  }
+  auto get(std::int64_t i) requires(detail::SampleDataset<Dataset> && !detail::SampleDataset<const Dataset>) {
+    return dataset_.get(order_->sample_at(i));
+  }
+  auto get_batch(std::span<const std::int64_t> places) const requires detail::BatchDataset<const Dataset> {
+    return dataset_.get_batch(std::span<const std::int64_t>(data::samples_at(*order_, places)));
+  }
+  auto get_batch(std::span<const std::int64_t> places) requires(detail::BatchDataset<Dataset> &&
+                                                                !detail::BatchDataset<const Dataset>) {
+    return dataset_.get_batch(std::span<const std::int64_t>(data::samples_at(*order_, places)));
+  }
+
+ private:
+  Dataset dataset_;
+  std::shared_ptr<const Order> order_;
+  std::int64_t size_;
+};
+
+/// The samples with these numbers, in this order, as often as they are named.
+template <typename Dataset>
+Subset<Dataset> subset(Dataset dataset, std::vector<std::int64_t> samples) {
+  const auto size = static_cast<std::int64_t>(samples.size());
+  auto order = data::order_of_subset(std::move(samples), detail::size_of(dataset));
+  return Subset<Dataset>(std::move(dataset), std::move(order), size);
+}
+
+}  // namespace hortator

@@ -1,0 +1,45 @@
+#include "accelerator/stopping.hpp"
+
+#include "base/log.hpp"
+#include "mpi/collectives.hpp"
+#include "runtime/outcome.hpp"
+#include "runtime/stop_signal.hpp"
+
+namespace hortator::accelerator {
+
+using namespace std::chrono_literals;
+
+Stopping::Stopping(const mpi::Communicator& host) : host_(host), votes_([this] { return ballot(); }) {}
+
+train::Ballot Stopping::ballot() const {
+  const bool is_main = host_.rank() == 0;
+  return {.stop_in_minutes = runtime::minutes_signal_received() || (is_main && time_is_nearly_over()),
+          .stop_in_seconds = runtime::since_seconds_signal().has_value(),
+          .save = is_main && pace_.is_due()};
+}
+
+// Where the scheduler sends no signal, the last save must still be over in time.
+bool Stopping::time_is_nearly_over() const {
+  const auto left = job_time_.known_left();
+  return left && *left < 60s + 2 * pace_.cost().value_or(0s);
+}
+
+bool Stopping::agree_to_stop() {
+  const auto asked = votes_.count_stop(host_);
+  in_seconds_ = asked.stop_in_seconds;
+  return asked.stop_in_minutes || asked.stop_in_seconds;
+}
+
+bool Stopping::agree_that_save_fits() {
+  if (!in_seconds_) return true;
+  const auto mine = runtime::since_seconds_signal().value_or(0ms).count();
+  const std::chrono::milliseconds since(mpi::all_reduce(host_, static_cast<std::int64_t>(mine), MPI_MAX));
+  return mpi::broadcast(host_, save_fits(pace_.cost(), job_time_.until_killed(since)));
+}
+
+void Stopping::leave() {
+  leaving_ = true;
+  runtime::note_stopped();
+}
+
+}  // namespace hortator::accelerator

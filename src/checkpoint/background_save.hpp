@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "checkpoint/save.hpp"
+#include "checkpoint/source.hpp"
+
+namespace hortator::checkpoint {
+
+/// Saves while the program goes on. A thread on each rank writes its part of the copy; the threads never use MPI, which
+/// belongs to the program meanwhile: they tell rank 0's by small files beside the checkpoint's, and that one commits.
+class BackgroundSave {
+ public:
+  BackgroundSave();
+  /// Waits for this rank's part of what is under way, and on rank 0 for a while for the others: they may be gone.
+  ~BackgroundSave();
+  BackgroundSave(const BackgroundSave&) = delete;
+  BackgroundSave& operator=(const BackgroundSave&) = delete;
+
+  /// Waits for the save before, copies this rank's part of the state and returns: the folder that will be there.
+  /// @collective
+  std::filesystem::path start(const mpi::Communicator& comm, const std::filesystem::path& folder,
+                              const Snapshot& snapshot, const SaveOptions& options);
+  /// Returns when what is under way is there. When that failed on any rank, all throw the same, nothing of it is left
+  /// and the older checkpoint is what it was. @collective
+  void wait(const mpi::Communicator& comm);
+
+ private:
+  class Running;
+
+  Staging staging_;
+  std::unique_ptr<Running> running_;
+};
+
+}  // namespace hortator::checkpoint

@@ -1,0 +1,128 @@
+#include "checkpoint/block_reader.hpp"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/crc32c.hpp"
+#include "base/text.hpp"
+#include "checkpoint/format.hpp"
+#include "io/file_error.hpp"
+#include "io/tensor_slab.hpp"
+
+namespace hortator::checkpoint {
+namespace {
+
+constexpr std::int64_t hot_bytes = std::int64_t{1} << 19;     // so much stays in the cache between two looks at it
+constexpr std::int64_t ahead_bytes = std::int64_t{16} << 20;  // the disk works while the checksums are taken
+
+std::int64_t element_bytes(const Manifest::Dataset& dataset) {
+  return static_cast<std::int64_t>(c10::elementSize(dataset.spec.type));
+}
+
+bool lies_flat(const at::Tensor& tensor) {
+  return tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
+}
+
+/// Elements that lie one after the other into those of `tensor` from `begin` on.
+void scatter(const at::Tensor& flat, const at::Tensor& tensor, std::int64_t begin) {
+  std::int64_t done = 0;
+  io::for_each_piece(tensor, {begin, begin + flat.numel()}, flat.numel(), [&](const at::Tensor& piece) {
+    piece.copy_(flat.narrow(0, done, piece.numel()).view(piece.sizes()));
+    done += piece.numel();
+  });
+}
+
+}  // namespace
+
+BlockReader::BlockReader(std::filesystem::path folder, const Manifest& manifest, bool verify)
+    : folder_(std::move(folder)),
+      manifest_(manifest),
+      verify_(verify),
+      files_(manifest.files.size()),
+      asked_(manifest.files.size(), 0) {}
+
+const io::RawFile& BlockReader::file(std::size_t index) {
+  auto& file = files_[index];
+  if (file) return *file;
+  const auto& facts = manifest_.files[index];
+  const auto path = folder_ / facts.name;
+  auto opened = io::RawFile::open_for_reading(path, io::visible_within);
+  const auto bytes = static_cast<std::int64_t>(opened.bytes());
+  if (bytes != facts.bytes) {
+    throw io::FileError({.what = text::concat("the file ", path.string(), " is damaged: it has ", bytes, " bytes, not ",
+                                              facts.bytes, " as when it was saved")});
+  }
+  return file.emplace(std::move(opened));
+}
+
+std::uint32_t BlockReader::read_piece(std::size_t index, shard::Range bytes, std::byte* to, std::uint32_t checksum) {
+  const auto& from = file(index);
+  auto& asked = asked_[index];
+  const bool is_elsewhere = bytes.begin > asked || bytes.end < asked - 2 * ahead_bytes;
+  if (is_elsewhere) asked = bytes.begin;
+  if (bytes.end > asked - ahead_bytes / 2) {
+    from.start_reading(asked, static_cast<std::size_t>(ahead_bytes));
+    asked += ahead_bytes;
+  }
+  for (auto begin = bytes.begin; begin < bytes.end; begin += hot_bytes) {
+    const auto count = static_cast<std::size_t>(std::min(hot_bytes, bytes.end - begin));
+    from.read_at(begin, to, count);
+    if (verify_) checksum = base::crc32c(to, count, checksum);
+    to += count;
+  }
+  return checksum;
+}
+
+std::int64_t BlockReader::read_block(const std::string& name, const Manifest::Dataset& dataset, std::int64_t block,
+                                     std::byte* to) {
+  const auto element = element_bytes(dataset);
+  const auto begin = block * (block_bytes / element);
+  const auto end = std::min(begin + block_bytes / element, dataset.spec.elements());
+  std::uint32_t checksum = 0;
+  std::size_t last_file = 0;
+  for (const auto& piece : dataset.pieces) {
+    const shard::Range elements = {std::max(begin, piece.elements.begin), std::min(end, piece.elements.end)};
+    if (elements.size() <= 0) continue;
+    const auto offset = piece.offset + (elements.begin - piece.elements.begin) * element;
+    checksum = read_piece(piece.file, {offset, offset + elements.size() * element},
+                          to + (elements.begin - begin) * element, checksum);
+    last_file = piece.file;
+  }
+  if (verify_ && checksum != dataset.blocks[static_cast<std::size_t>(block)]) {
+    throw io::FileError(
+        {.what = text::concat("the file ", (folder_ / manifest_.files[last_file].name).string(),
+                              " is damaged: the dataset ", text::quote(name), " has another checksum in its bytes ",
+                              begin * element, " to ", end * element - 1),
+         .why = "they are not the bytes that were saved"});
+  }
+  return (end - begin) * element;
+}
+
+void BlockReader::read(const std::string& name, const at::Tensor& tensor) {
+  const auto& dataset = manifest_.datasets.at(name);
+  const auto blocks = static_cast<std::int64_t>(dataset.blocks.size());
+  const auto target = tensor.detach();
+  if (lies_flat(target)) {
+    auto* to = static_cast<std::byte*>(target.mutable_data_ptr());
+    for (std::int64_t block = 0; block < blocks; ++block) to += read_block(name, dataset, block, to);
+    return;
+  }
+  const auto element = element_bytes(dataset);
+  const auto buffer = at::empty({std::min(block_bytes / element, dataset.spec.elements())},
+                                target.options().device(at::kCPU).memory_format(at::MemoryFormat::Contiguous));
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    const auto bytes = read_block(name, dataset, block, static_cast<std::byte*>(buffer.mutable_data_ptr()));
+    scatter(buffer.narrow(0, 0, bytes / element), target, block * (block_bytes / element));
+  }
+}
+
+void BlockReader::check(const std::string& name, const std::function<void(std::int64_t)>& advance) {
+  const auto& dataset = manifest_.datasets.at(name);
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(block_bytes, dataset.spec.bytes())));
+  for (std::int64_t block = 0; block < static_cast<std::int64_t>(dataset.blocks.size()); ++block)
+    advance(read_block(name, dataset, block, buffer.data()));
+}
+
+}  // namespace hortator::checkpoint

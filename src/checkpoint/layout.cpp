@@ -1,0 +1,178 @@
+#include "checkpoint/layout.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/hash.hpp"
+#include "base/text.hpp"
+
+namespace hortator::checkpoint {
+namespace {
+
+/// More than HDF5 takes for an entry, mostly. What is too much costs nothing: it is a hole in the file.
+std::int64_t structure_bytes(const std::string& name, const Entry& entry) {
+  const auto* words = std::get_if<std::string>(&entry.content);
+  return 1000 + 4 * static_cast<std::int64_t>(name.size()) +
+         (words != nullptr ? 3 * static_cast<std::int64_t>(words->size()) : 0);
+}
+
+constexpr std::int64_t least_structure_bytes = std::int64_t{1} << 16;
+constexpr std::int64_t page_bytes = 4096;
+
+Extent extent_of(const Placement& tensor) {
+  return {.elements = tensor.spec.elements(),
+          .element_bytes = static_cast<std::int64_t>(c10::elementSize(tensor.spec.type))};
+}
+
+std::vector<Extent> common_extents(const Layout& layout) {
+  std::vector<Extent> extents;
+  for (std::size_t i = 0; i < layout.common_tensors; ++i) extents.push_back(extent_of(layout.tensors[i]));
+  return extents;
+}
+
+/// The ranks in the order in which they share out what all have: those of a file are neighbours.
+std::vector<int> ranks_by_file(const std::vector<std::size_t>& file_of) {
+  std::vector<int> ranks(file_of.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
+    return file_of[static_cast<std::size_t>(a)] < file_of[static_cast<std::size_t>(b)];
+  });
+  return ranks;
+}
+
+class Layouter {
+ public:
+  explicit Layouter(const std::vector<std::size_t>& file_of)
+      : files_(1 + *std::max_element(file_of.begin(), file_of.end())), structure_(files_, least_structure_bytes) {
+    layout_.file_of = file_of;
+  }
+
+  void add(const Outline& outline, const std::string& prefix, const std::vector<std::size_t>& files) {
+    for (const auto& entry : outline) {
+      const auto name = prefix + entry.name;
+      for (const auto file : files) structure_[file] += structure_bytes(name, entry);
+      if (const auto* spec = std::get_if<io::TensorSpec>(&entry.content))
+        layout_.tensors.push_back({.name = name, .spec = *spec});
+    }
+  }
+
+  void add_common(const Outline& common) {
+    std::vector<std::size_t> files(files_);
+    std::iota(files.begin(), files.end(), 0);
+    add(common, "", files);
+    layout_.common_tensors = layout_.tensors.size();
+    const auto extents = common_extents(layout_);
+    const auto order = ranks_by_file(layout_.file_of);
+    const auto ranks = static_cast<int>(order.size());
+    for (int i = 0; i < ranks; ++i) {
+      const auto file = layout_.file_of[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])];
+      for (const auto& [tensor, elements] : slabs_of(extents, ranks, i)) add_to_pieces(tensor, elements, file);
+    }
+  }
+
+  void add_own(const Outline& own, int rank) {
+    const auto file = layout_.file_of[static_cast<std::size_t>(rank)];
+    layout_.first_own.push_back(layout_.tensors.size());
+    add(own, rank_folder(rank) + "/", {file});
+    for (auto i = layout_.first_own.back(); i < layout_.tensors.size(); ++i) {
+      const auto elements = layout_.tensors[i].spec.elements();
+      if (elements > 0) add_to_pieces(i, {0, elements}, file);
+    }
+  }
+
+  Layout place() && {
+    for (const auto bytes : structure_) {
+      const auto begin = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+      layout_.files.push_back({.data_begin = begin, .end = begin});
+    }
+    for (auto& tensor : layout_.tensors) {
+      for (auto& piece : tensor.pieces) {
+        auto& end = layout_.files[piece.file].end;
+        const auto bytes = piece.elements.size() * extent_of(tensor).element_bytes;
+        piece.offset = io::place_dataset(end, bytes);
+        end = piece.offset + bytes;
+      }
+    }
+    return std::move(layout_);
+  }
+
+ private:
+  void add_to_pieces(std::size_t tensor, shard::Range elements, std::size_t file) {
+    auto& pieces = layout_.tensors[tensor].pieces;
+    if (!pieces.empty() && pieces.back().file == file) {
+      pieces.back().elements.end = elements.end;
+    } else {
+      pieces.push_back({.file = file, .elements = elements});
+    }
+  }
+
+  std::size_t files_;
+  std::vector<std::int64_t> structure_;
+  Layout layout_;
+};
+
+}  // namespace
+
+io::TensorSpec part_of(const io::TensorSpec& whole, const Piece& piece) {
+  const auto elements = piece.elements.size();
+  if (elements == whole.elements()) return whole;
+  const auto row = whole.elements() / whole.shape.front();
+  if (piece.elements.begin % row != 0 || elements % row != 0) return {.type = whole.type, .shape = {elements}};
+  auto rows = whole;
+  rows.shape.front() = elements / row;
+  return rows;
+}
+
+Layout make_layout(const Outline& common, const std::vector<Outline>& own, const std::vector<std::size_t>& file_of) {
+  Layouter layouter(file_of);
+  layouter.add_common(common);
+  for (std::size_t rank = 0; rank < own.size(); ++rank) layouter.add_own(own[rank], static_cast<int>(rank));
+  return std::move(layouter).place();
+}
+
+std::vector<Slab> work_of(const Layout& layout, int rank) {
+  const auto order = ranks_by_file(layout.file_of);
+  const auto turn = std::find(order.begin(), order.end(), rank) - order.begin();
+  auto slabs = slabs_of(common_extents(layout), static_cast<int>(order.size()), static_cast<int>(turn));
+  const auto self = static_cast<std::size_t>(rank);
+  const auto end = self + 1 < layout.first_own.size() ? layout.first_own[self + 1] : layout.tensors.size();
+  for (auto i = layout.first_own[self]; i < end; ++i) {
+    const auto elements = layout.tensors[i].spec.elements();
+    if (elements > 0) slabs.push_back({i, {0, elements}});
+  }
+  return slabs;
+}
+
+std::int64_t offset_of(const Layout& layout, const Slab& slab) {
+  const auto& tensor = layout.tensors[slab.tensor];
+  const auto piece = std::find_if(tensor.pieces.begin(), tensor.pieces.end(),
+                                  [&](const Piece& one) { return slab.elements.begin < one.elements.end; });
+  return piece->offset + (slab.elements.begin - piece->elements.begin) * extent_of(tensor).element_bytes;
+}
+
+int creator_of(const Layout& layout, std::size_t file) {
+  return static_cast<int>(std::find(layout.file_of.begin(), layout.file_of.end(), file) - layout.file_of.begin());
+}
+
+std::uint64_t hash(const Layout& layout) {
+  auto value = base::hash("");
+  const auto add = [&](std::int64_t number) {
+    value = base::hash({reinterpret_cast<const char*>(&number), sizeof number}, value);
+  };
+  for (const auto& file : layout.files) {
+    add(file.data_begin);
+    add(file.end);
+  }
+  for (const auto& tensor : layout.tensors) {
+    value = base::hash(tensor.name, value);
+    for (const auto& piece : tensor.pieces) {
+      add(static_cast<std::int64_t>(piece.file));
+      add(piece.elements.begin);
+      add(piece.elements.end);
+      add(piece.offset);
+    }
+  }
+  return value;
+}
+
+}  // namespace hortator::checkpoint

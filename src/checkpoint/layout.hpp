@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/outline.hpp"
+#include "checkpoint/plan.hpp"
+#include "io/memory_file.hpp"
+
+/// Which tensor lies where in which file, and who writes it. Pure: every rank finds the same, before any file exists.
+namespace hortator::checkpoint {
+
+/// A run of a tensor's elements that lies in one file.
+struct Piece {
+  std::size_t file = 0;
+  shard::Range elements = {};
+  std::int64_t offset = 0;  ///< of the first of them, in the file
+
+  friend bool operator==(const Piece&, const Piece&) = default;
+};
+
+struct Placement {
+  std::string name;
+  io::TensorSpec spec;
+  std::vector<Piece> pieces = {};  ///< in order, together all elements; none where there are no elements
+};
+
+struct Layout {
+  std::vector<Placement> tensors = {};  ///< those that all ranks have, by name, then those of rank 0 alone, and so on
+  std::size_t common_tensors = 0;
+  std::vector<std::size_t> first_own = {};  ///< for each rank, in `tensors`
+  std::vector<io::Parting> files = {};
+  std::vector<std::size_t> file_of = {};  ///< into which each rank writes; its lowest rank makes it
+};
+
+/// What a dataset holds that is `piece` of a tensor like `whole`: whole rows where it can, else one row of elements.
+io::TensorSpec part_of(const io::TensorSpec& whole, const Piece& piece);
+
+/// Ranks of one file write a contiguous stretch of what all have, so that each file has as few cut tensors as it can.
+Layout make_layout(const Outline& common, const std::vector<Outline>& own, const std::vector<std::size_t>& file_of);
+
+/// What `rank` writes: its share of what all have, and what it alone has. `tensor` counts in Layout::tensors.
+std::vector<Slab> work_of(const Layout& layout, int rank);
+
+/// The place in its file of the first element of `slab`, which lies in one piece.
+std::int64_t offset_of(const Layout& layout, const Slab& slab);
+
+/// The lowest rank that writes into `file`.
+int creator_of(const Layout& layout, std::size_t file);
+
+std::uint64_t hash(const Layout& layout);
+
+}  // namespace hortator::checkpoint

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <hortator/state_dict.hpp>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/layout.hpp"
+#include "io/tensor_spec.hpp"
+
+namespace hortator::checkpoint {
+
+/// All that a checkpoint says of itself. It is written last, and its checksum is its own: a folder with a manifest that
+/// reads well was completed. Names are full paths, those of rank r's own under "ranks/<r>/".
+struct Manifest {
+  struct File {
+    std::string name = "";
+    std::int64_t bytes = 0;
+    std::uint32_t structure = 0;  ///< checksum of all that lies between the tensors' bytes, in the file's order
+  };
+  struct Dataset {
+    io::TensorSpec spec = {};
+    std::vector<Piece> pieces = {};
+    std::vector<std::uint32_t> blocks = {};  ///< checksums, one for each block_bytes of the whole tensor
+  };
+
+  std::int64_t step = 0;
+  std::int64_t world_size = 0;
+  std::map<std::string, std::int64_t> mesh = {};  ///< how the ranks were arranged: {"data": 4}
+  std::string created = "";                       ///< when, in UTC
+  std::vector<File> files = {};
+  std::map<std::string, Dataset> datasets = {};
+  StateDict values = {};  ///< numbers and texts
+
+  std::int64_t tensor_bytes() const;
+};
+
+std::string to_json(const Manifest& manifest);
+
+/// Throws FileError with the reason for what is no whole manifest, or speaks of files that could not be ours.
+Manifest parse_manifest(std::string_view json);
+
+/// Of the checkpoint in `folder`.
+Manifest read_manifest(const std::filesystem::path& folder);
+
+}  // namespace hortator::checkpoint

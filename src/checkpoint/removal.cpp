@@ -1,0 +1,46 @@
+#include "checkpoint/removal.hpp"
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "checkpoint/format.hpp"
+#include "checkpoint/reader.hpp"
+#include "io/file_error.hpp"
+#include "io/replacement.hpp"
+
+namespace hortator::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view mark = ".gone-";
+
+void empty_and_remove(const fs::path& folder) {
+  if (io::remove_folder(folder, {is_our_file, manifest_file})) return;
+  log::warn(folder.string(), " could not be removed, or holds files that were not saved; it is no longer needed");
+}
+
+}  // namespace
+
+void remove(const fs::path& folder) {
+  if (!checkpoint::exists(folder)) {
+    throw io::FileError({.what = text::concat(folder, " is not a checkpoint"),
+                         .why = "only what was saved here is removed",
+                         .hint = "remove it by hand if it is not needed"});
+  }
+  const auto aside = fs::path(folder) += text::concat(mark, io::replacement_id());
+  std::error_code problem;
+  fs::rename(folder, aside, problem);
+  if (problem) return log::warn(folder.string(), " could not be removed: ", problem.message());
+  empty_and_remove(aside);
+}
+
+void remove_leftovers(const fs::path& parent) {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(parent, none)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with("checkpoint") && name.find(mark) != std::string::npos)
+      io::remove_folder(entry.path(), {is_our_file, manifest_file});
+  }
+}
+
+}  // namespace hortator::checkpoint

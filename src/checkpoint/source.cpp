@@ -1,0 +1,61 @@
+#include "checkpoint/source.hpp"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#include <cstring>
+
+#include "io/tensor_slab.hpp"
+
+namespace hortator::checkpoint {
+namespace {
+
+constexpr std::size_t grain_bytes = 64;
+
+std::size_t bytes_of(const Source& source) {
+  const auto bytes = static_cast<std::size_t>(source.slab.elements.size()) * source.tensor.element_size();
+  return (bytes + grain_bytes - 1) / grain_bytes * grain_bytes;
+}
+
+/// One pass over memory where both sides lie flat, which ATen's copy would not promise.
+void copy_elements(const Source& from, const at::Tensor& to) {
+  std::int64_t done = 0;
+  io::for_each_piece(from.tensor, from.in_tensor(), to.numel(), [&](const at::Tensor& piece) {
+    const auto part = to.narrow(0, done, piece.numel());
+    if (piece.is_cpu() && piece.is_contiguous() && !piece.is_conj() && !piece.is_neg()) {
+      std::memcpy(part.mutable_data_ptr(), piece.const_data_ptr(), piece.nbytes());
+    } else {
+      part.view(piece.sizes()).copy_(piece);
+    }
+    done += piece.numel();
+  });
+}
+
+}  // namespace
+
+std::vector<Source> sources_of(const std::vector<Slab>& work, const std::vector<at::Tensor>& tensors) {
+  std::vector<Source> sources;
+  for (const auto& slab : work) sources.push_back({.tensor = tensors[slab.tensor].detach(), .slab = slab});
+  return sources;
+}
+
+std::vector<Source> Staging::copy(const std::vector<Source>& sources) {
+  std::size_t total = 0;
+  for (const auto& source : sources) total += bytes_of(source);
+  if (!memory_.defined() || memory_.nbytes() < total) {
+    memory_ = at::Tensor();  // the old goes before the new comes: never two of them
+    memory_ = at::empty({static_cast<std::int64_t>(total)}, at::kByte);
+  }
+  std::vector<Source> copies;
+  std::size_t offset = 0;
+  for (const auto& source : sources) {
+    const auto place = at::from_blob(static_cast<std::byte*>(memory_.mutable_data_ptr()) + offset,
+                                     {source.slab.elements.size()}, source.tensor.options().device(at::kCPU));
+    copy_elements(source, place);
+    copies.push_back({.tensor = place, .first = source.slab.elements.begin, .slab = source.slab});
+    offset += bytes_of(source);
+  }
+  return copies;
+}
+
+}  // namespace hortator::checkpoint

@@ -1,0 +1,107 @@
+#include <ATen/Parallel.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/randperm.h>
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <hortator/random.hpp>
+#include <hortator/tensor_dataset.hpp>
+
+#include "base/shard.hpp"
+#include "base/text.hpp"
+#include "cli/bench/measurements.hpp"
+
+namespace hortator::cli::bench {
+namespace {
+
+// The work that other frameworks' loaders are timed with.
+constexpr std::int64_t samples = 8192;
+constexpr std::int64_t batch_size = 64;
+
+/// The same rows, read one by one and stacked: what a data set without get_batch() costs.
+struct RowByRow {
+  TensorDataset<2> rows;
+  std::int64_t size() const { return rows.size(); }
+  Example<> get(std::int64_t i) const { return rows.get(i); }
+};
+
+/// A way to read the samples: one pass of this rank over its share, shuffled anew.
+struct Reader {
+  std::string name;
+  std::string what;
+  std::function<void()> pass;
+};
+
+template <typename Dataset>
+std::function<void()> pass_of(Accelerator& accelerator, const Dataset& dataset, int prefetch, int workers) {
+  const auto loader = accelerator.prepare(data_loader(
+      dataset,
+      {.batch_size = batch_size, .shuffle = true, .drop_last = true, .prefetch = prefetch, .workers = workers}));
+  return [loader] {
+    std::int64_t seen = 0;
+    for (const auto& batch : loader) seen += batch.data.size(0);
+    if (seen != loader.size() * batch_size) throw Error({.what = text::concat("a pass has had ", seen, " samples")});
+  };
+}
+
+std::vector<Reader> readers_of(Accelerator& accelerator, const TensorDataset<2>& rows) {
+  const LoaderOptions usual;
+  return {
+      {"rows", "rows copied by get_batch()", pass_of(accelerator, rows, usual.prefetch, usual.workers)},
+      {"in_loop", "the same, nothing read ahead", pass_of(accelerator, rows, 0, 1)},
+      {"workers", "the same by two workers", pass_of(accelerator, rows, 4, 2)},
+      {"samples", "rows one by one, stacked", pass_of(accelerator, RowByRow{rows}, usual.prefetch, usual.workers)},
+  };
+}
+
+std::vector<Reader> selected(std::vector<Reader> readers, const Selection& selection) {
+  if (selection.cases.empty()) return readers;
+  std::vector<std::string> names;
+  for (const auto& reader : readers) names.push_back(reader.name);
+  for (const auto& name : selection.cases) {
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      throw UsageError(
+          {.what = text::concat("--case ", name, " is no way to read"), .hint = text::suggestion(name, names)});
+  }
+  std::erase_if(readers, [&](const Reader& reader) {
+    return std::find(selection.cases.begin(), selection.cases.end(), reader.name) == selection.cases.end();
+  });
+  return readers;
+}
+
+}  // namespace
+
+std::vector<Result> loader(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
+  set_seed(1);
+  const auto x = at::randn({samples, 3, 32, 32});
+  const auto y = at::randint(10, {samples}, at::kLong);
+  const auto share = shard::balanced(samples, accelerator.num_processes(), accelerator.process_index());
+  const auto bare = [&] {
+    const auto mine = at::randperm(samples, at::TensorOptions(at::kLong)).narrow(0, share.begin, share.size());
+    for (const auto& rows : mine.split(batch_size)) {
+      const auto data = x.index_select(0, rows);
+      const auto target = y.index_select(0, rows);
+    }
+  };
+  std::vector<Result> results;
+  for (const auto& reader : selected(readers_of(accelerator, tensor_dataset(x, y)), selection)) {
+    const Sides sides = {.ours = reader.pass, .reference = bare, .line_up = [&] { accelerator.wait_for_everyone(); }};
+    Result result{.name = "loader",
+                  .params = {{"case", reader.name},
+                             {"reads", reader.what},
+                             {"samples", samples},
+                             {"batch_size", batch_size},
+                             {"ranks", accelerator.num_processes()},
+                             {"threads", at::get_num_threads()},
+                             {"steps", plan.steps}},
+                  .reference = "bare index_select on each rank, a pass over its share",
+                  .timing = time_in_pairs(sides, plan)};
+    result.samples_per_s = static_cast<double>(samples) / result.timing.ours.median_s;
+    results.push_back(std::move(result));
+  }
+  accelerator.free_memory();
+  return results;
+}
+
+}  // namespace hortator::cli::bench

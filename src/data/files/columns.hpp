@@ -1,0 +1,26 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace hortator::data {
+
+/// A column's name and how many rows it has.
+struct ColumnLength {
+  std::string name;
+  std::int64_t rows;
+};
+
+/// The rows that all columns have; throws FileError, naming two, where they differ, UsageError where there are none.
+std::int64_t common_rows(const std::vector<ColumnLength>& columns, const std::filesystem::path& path);
+
+/// Row 0 of each.
+std::map<std::string, at::Tensor> first_row(const std::map<std::string, at::Tensor>& batch);
+
+}  // namespace hortator::data

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <hortator/datasets/csv_rows.hpp>
+
+#include "data/files/record_file.hpp"
+
+namespace hortator::data {
+
+/// A file of separated values and the columns that are read of it.
+class CsvTable {
+ public:
+  CsvTable(const std::filesystem::path& path, const CsvOptions& options);
+
+  std::int64_t size() const { return records_.size(); }
+  std::vector<std::string> columns() const;
+  TableBatch read(std::span<const std::int64_t> rows) const;
+
+ private:
+  struct Chosen {
+    TableColumn column;
+    std::size_t index;  ///< among the file's
+  };
+
+  std::vector<std::string> scan();
+  void choose(const std::vector<TableColumn>& columns, const std::vector<std::string>& header);
+  [[noreturn]] void refuse_cell(std::int64_t row, const Chosen& chosen, const std::string& cell) const;
+
+  RecordFile records_;
+  char separator_;
+  std::vector<Chosen> chosen_;
+};
+
+}  // namespace hortator::data

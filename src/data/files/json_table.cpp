@@ -1,0 +1,110 @@
+#include "data/files/json_table.hpp"
+
+#include <ATen/ops/stack.h>
+
+#include <set>
+
+#include "base/text.hpp"
+#include "data/files/json_record.hpp"
+#include "io/file_error.hpp"
+
+namespace hortator::data {
+namespace {
+
+void require_members(const std::vector<TableColumn>& members) {
+  std::set<std::string> names;
+  for (const auto& member : members) names.insert(member.name);
+  if (!members.empty() && names.size() == members.size()) return;
+  throw UsageError(
+      {.what = members.empty() ? "no members of JSON lines are named" : "a member of JSON lines is named twice",
+       .hint = R"(name those to read: {{"image", ColumnType::float32}, {"label", ColumnType::int64}})"});
+}
+
+}  // namespace
+
+JsonTable::JsonTable(const std::filesystem::path& path, const std::vector<TableColumn>& members)
+    : records_(path), members_(members) {
+  require_members(members);
+  scan();
+  if (size() == 0) throw io::FileError({.what = text::concat(path, " has no lines")});
+  // A file that was cut short shows in its last line.
+  for (const auto line : {std::int64_t{0}, size() - 1}) read({&line, 1});
+}
+
+void JsonTable::scan() {
+  std::vector<std::uint64_t> begins;
+  bool blank = true;
+  std::uint64_t line_begin = 0;
+  records_.scan([&](std::uint64_t offset, std::string_view piece) {
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      const char letter = piece[i];
+      if (letter == '\n') {
+        blank = true;
+        line_begin = offset + i + 1;
+      } else if (blank && letter != ' ' && letter != '\t' && letter != '\r') {
+        begins.push_back(line_begin);
+        blank = false;
+      }
+    }
+  });
+  records_.set_records(std::move(begins));
+}
+
+std::vector<TableRow> JsonTable::read(std::span<const std::int64_t> lines) const {
+  const auto texts = records_.read(lines);
+  std::vector<TableRow> rows;
+  rows.reserve(lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    try {
+      rows.push_back(parse_json_record(texts[i], members_));
+    } catch (const JsonLineFault& fault) {
+      throw io::FileError({.what = text::concat(records_.place(lines[i]), ": ", fault.what())});
+    }
+  }
+  return rows;
+}
+
+TableBatch JsonTable::join(std::span<const std::int64_t> lines, std::vector<TableRow> rows) const {
+  TableBatch batch;
+  for (const auto& member : members_) {
+    if (member.type == ColumnType::text) {
+      for (auto& row : rows) batch.texts[member.name].push_back(std::move(row.texts[member.name]));
+      continue;
+    }
+    std::vector<at::Tensor> tensors;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      tensors.push_back(rows[i].tensors[member.name]);
+      if (tensors.back().sizes() == tensors.front().sizes()) continue;
+      throw io::FileError({.what = text::concat(records_.place(lines[i]), ": the member ", text::quote(member.name),
+                                                " has shape ", tensors.back().sizes(), ", and ",
+                                                tensors.front().sizes(), " in ", records_.place(lines[0])),
+                           .why = "they are to become one tensor",
+                           .hint = "give data_loader() a function that pads the rows"});
+    }
+    batch.tensors[member.name] = at::stack(tensors);
+  }
+  return batch;
+}
+
+}  // namespace hortator::data
+
+namespace hortator {
+
+JsonLines::JsonLines(const std::filesystem::path& path, const std::vector<TableColumn>& members)
+    : table_(std::make_shared<const data::JsonTable>(path, members)) {}
+
+std::int64_t JsonLines::size() const { return table_->size(); }
+
+std::vector<std::string> JsonLines::columns() const {
+  std::vector<std::string> names;
+  for (const auto& member : table_->members()) names.push_back(member.name);
+  return names;
+}
+
+TableRow JsonLines::get(std::int64_t line) const { return std::move(table_->read({&line, 1}).front()); }
+
+TableBatch JsonLines::get_batch(std::span<const std::int64_t> lines) const {
+  return table_->join(lines, table_->read(lines));
+}
+
+}  // namespace hortator

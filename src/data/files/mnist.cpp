@@ -1,0 +1,93 @@
+#include <array>
+#include <hortator/datasets/mnist.hpp>
+
+#include "base/text.hpp"
+#include "data/files/samples.hpp"
+#include "io/file_error.hpp"
+#include "io/stored_rows.hpp"
+
+namespace hortator {
+
+namespace data {
+
+namespace {
+
+using io::FileError;
+
+constexpr std::size_t word_bytes = 4;
+
+std::uint32_t big_endian(const std::uint8_t* bytes) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < word_bytes; ++i) value = (value << 8) | bytes[i];
+  return value;
+}
+
+bool is_packed(std::span<const std::uint8_t> beginning) {
+  return beginning.size() > 1 && beginning[0] == 0x1f && beginning[1] == 0x8b;
+}
+
+/// The rows of an IDX file of bytes: two zeros, the type, how many dimensions; their sizes; the bytes.
+io::StoredRows find_rows(const io::FixedFile& file, std::size_t dimensions) {
+  constexpr std::uint32_t unsigned_bytes = 0x0800;
+  std::array<std::uint8_t, 4 * word_bytes> head{};
+  const auto head_bytes = (dimensions + 1) * word_bytes;
+  const auto begun = std::min<std::uint64_t>(head_bytes, file.bytes());
+  file.read_at(0, head.data(), begun);
+  if (is_packed({head.data(), begun}))
+    throw FileError({.what = text::concat(file.path(), " is packed"), .hint = "unpack it with gunzip"});
+  if (begun < head_bytes || big_endian(head.data()) != (unsigned_bytes | dimensions)) {
+    throw FileError({.what = text::concat(file.path(), " is no IDX file of bytes in ", dimensions, " dimensions"),
+                     .hint = "images have three dimensions, labels have one: are the two files in their places?"});
+  }
+  io::TensorSpec spec{.type = at::kByte};
+  for (std::size_t i = 1; i <= dimensions; ++i) spec.shape.push_back(big_endian(head.data() + i * word_bytes));
+  const auto bytes = io::byte_count(spec);
+  if (!bytes || static_cast<std::uint64_t>(*bytes) != file.bytes() - head_bytes) {
+    throw FileError({.what = text::concat(file.path(), " has ", file.bytes() - head_bytes,
+                                          " bytes behind its header, not [", text::join(spec.shape), "]"),
+                     .hint = "it was cut short or is damaged: copy it again"});
+  }
+  const auto rows = spec.shape.front();
+  spec.shape.erase(spec.shape.begin());
+  return {.row = std::move(spec), .rows = rows, .offset = head_bytes};
+}
+
+}  // namespace
+
+struct MnistFiles {
+  MnistFiles(const std::filesystem::path& images_path, const std::filesystem::path& labels_path)
+      : images(images_path), labels(labels_path), image_rows(find_rows(images, 3)), label_rows(find_rows(labels, 1)) {
+    if (image_rows.rows == label_rows.rows) return;
+    throw FileError({.what = text::concat(images_path, " has ", image_rows.rows, " images, ", labels_path, " has ",
+                                          label_rows.rows, " labels")});
+  }
+
+  io::FixedFile images;
+  io::FixedFile labels;
+  io::StoredRows image_rows;
+  io::StoredRows label_rows;
+};
+
+}  // namespace data
+
+Mnist::Mnist(const std::filesystem::path& images, const std::filesystem::path& labels)
+    : files_(std::make_shared<const data::MnistFiles>(images, labels)) {}
+
+std::int64_t Mnist::size() const { return files_->image_rows.rows; }
+
+torch::data::Example<> Mnist::get(std::int64_t sample) const {
+  const auto batch = get_batch({&sample, 1});
+  return {batch.data[0], batch.target[0]};
+}
+
+torch::data::Example<> Mnist::get_batch(std::span<const std::int64_t> samples) const {
+  constexpr double brightest = 255;
+  data::require_samples(samples, size(), files_->images.path());
+  const auto images = io::read_rows(files_->images, files_->image_rows, samples);
+  const auto labels = io::read_rows(files_->labels, files_->label_rows, samples);
+  files_->images.require_unchanged();
+  files_->labels.require_unchanged();
+  return {images.unsqueeze(1).to(at::kFloat).div_(brightest), labels.to(at::kLong)};
+}
+
+}  // namespace hortator

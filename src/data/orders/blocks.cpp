@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <hortator/error.hpp>
+
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "data/order.hpp"
+#include "data/orders/permutation.hpp"
+
+namespace hortator::data {
+namespace {
+
+constexpr std::uint64_t purpose_of_blocks = 2;
+constexpr std::uint64_t purpose_of_windows = 3;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Where the blocks of one epoch stand. Blocks are numbered by where they lie in the data set, slots by where they come
+/// in the order. One block, the data set's last, may be short.
+class BlockPlan {
+ public:
+  BlockPlan(std::int64_t samples, std::int64_t block, std::uint64_t key)
+      : block_(block),
+        blocks_(ceil_div(samples, block), key),
+        missing_(blocks_.size() * block - samples),
+        short_slot_(blocks_.place_of(blocks_.size() - 1)) {}
+
+  std::int64_t slots() const { return blocks_.size(); }
+  std::int64_t short_slot() const { return short_slot_; }
+  std::int64_t begin_of(std::int64_t slot) const { return slot * block_ - (slot > short_slot_ ? missing_ : 0); }
+  std::int64_t slot_of(std::int64_t position) const {
+    return (position + (position < begin_of(short_slot_ + 1) ? 0 : missing_)) / block_;
+  }
+  std::int64_t sample_at(std::int64_t position) const {
+    const auto slot = slot_of(position);
+    return blocks_(slot) * block_ + position - begin_of(slot);
+  }
+
+ private:
+  std::int64_t block_;
+  Permutation blocks_;
+  std::int64_t missing_;  ///< of the short block
+  std::int64_t short_slot_;
+};
+
+class BlockOrder final : public Order {
+ public:
+  BlockOrder(const EpochKey& epoch, const BlockOptions& options)
+      : plan_(epoch.dataset_size, options.block, draws_of(epoch, purpose_of_blocks)),
+        window_(std::min(options.window, plan_.slots())),
+        key_(draws_of(epoch, purpose_of_windows)),
+        short_window_(plan_.short_slot() / window_),
+        last_window_((plan_.slots() - 1) / window_),
+        within_(window_ * options.block, key_),
+        within_short_(size_of(short_window_), key_),
+        within_last_(size_of(last_window_), key_) {}
+
+  std::int64_t sample_at(std::int64_t position) const override {
+    const auto window = plan_.slot_of(position) / window_;
+    const auto begin = plan_.begin_of(window * window_);
+    const auto tweak = base::mix(key_, static_cast<std::uint64_t>(window));
+    return plan_.sample_at(begin + permutation_of(window)(position - begin, tweak));
+  }
+
+ private:
+  std::int64_t size_of(std::int64_t window) const {
+    return plan_.begin_of(std::min((window + 1) * window_, plan_.slots())) - plan_.begin_of(window * window_);
+  }
+  const Permutation& permutation_of(std::int64_t window) const {
+    if (window == short_window_) return within_short_;
+    return window == last_window_ ? within_last_ : within_;
+  }
+
+  BlockPlan plan_;
+  std::int64_t window_;
+  std::uint64_t key_;
+  std::int64_t short_window_;  ///< the one with the short block
+  std::int64_t last_window_;   ///< it may have fewer blocks
+  Permutation within_;
+  Permutation within_short_;
+  Permutation within_last_;
+};
+
+class BlockSampler final : public Sampler {
+ public:
+  explicit BlockSampler(const BlockOptions& options) : options_(options) {}
+
+  std::string name() const override { return text::concat("block ", options_.block, " window ", options_.window); }
+  std::int64_t epoch_size(std::int64_t dataset_size) const override { return dataset_size; }
+  std::unique_ptr<const Order> order(const EpochKey& epoch) const override {
+    if (epoch.dataset_size == 0) return listed_order({});
+    return std::make_unique<BlockOrder>(epoch, options_);
+  }
+
+ private:
+  BlockOptions options_;
+};
+
+}  // namespace
+}  // namespace hortator::data
+
+namespace hortator {
+
+std::shared_ptr<const Sampler> block_sampler(const BlockOptions& options) {
+  if (options.block < 1 || options.window < 1) {
+    throw UsageError(
+        {.what = text::concat("block_sampler with a block of ", options.block, " and a window of ", options.window),
+         .hint = "use 1 or more of both"});
+  }
+  return std::make_shared<data::BlockSampler>(options);
+}
+
+}  // namespace hortator

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/wide.hpp"
+
+namespace hortator::data {
+
+/// A bijection of [0, size), another one for each key, that is computed place by place: a Feistel network. A place is
+/// taken apart into (high, low), two digits of about sqrt(size) values each; each round shifts one of them by a number
+/// that hashes the other. The digits cover a few places too many: whoever lands there goes on until he is back inside
+/// (cycle walking).
+///
+/// What a round does badly is a pair of places that agree in one digit, which are as many as a digit has values: small
+/// sizes take more rounds.
+class Permutation {
+ public:
+  Permutation(std::int64_t size, std::uint64_t key);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(size_); }
+  /// Where `place` goes. Each `tweak` makes another bijection.
+  std::int64_t operator()(std::int64_t place, std::uint64_t tweak = 0) const {
+    auto at = static_cast<std::uint64_t>(place);
+    do at = forward(at, tweak);
+    while (at >= size_);
+    return static_cast<std::int64_t>(at);
+  }
+  /// Who goes to `image`.
+  std::int64_t place_of(std::int64_t image) const;
+
+ private:
+  struct Digits {
+    std::uint64_t high;
+    std::uint64_t low;
+  };
+  static constexpr int most_pairs = 21;
+
+  Digits digits(std::uint64_t place) const {
+    // A multiplication in place of the division; the quotient may be one too small.
+    auto high = base::high_product(place, reciprocal_);
+    auto low = place - high * lows_;
+    const bool is_short = low >= lows_;
+    return {high + (is_short ? 1 : 0), low - (is_short ? lows_ : 0)};
+  }
+  /// How far the other digit moves: a number below `range`.
+  static std::uint64_t shift(std::uint64_t digit, std::uint64_t key, std::uint64_t range) {
+    const auto spread = digit * 0xa0761d6478bd642fU + key;
+    return base::high_product(base::folded_product(spread, spread ^ 0xe7037ed1a0b428dbU), range);
+  }
+  std::uint64_t forward(std::uint64_t place, std::uint64_t tweak) const {
+    auto [high, low] = digits(place);
+    for (int i = 0; i < 2 * pairs_; i += 2) {
+      high += shift(low, keys_[i] + tweak, highs_);
+      high -= high >= highs_ ? highs_ : 0;
+      low += shift(high, keys_[i + 1] + tweak, lows_);
+      low -= low >= lows_ ? lows_ : 0;
+    }
+    return high * lows_ + low;
+  }
+  std::uint64_t backward(std::uint64_t image) const;
+
+  std::uint64_t size_;
+  std::uint64_t highs_;  ///< values of the high digit
+  std::uint64_t lows_;
+  std::uint64_t reciprocal_;  ///< of lows_, in units of 2^-64
+  int pairs_;                 ///< of rounds
+  std::array<std::uint64_t, 2 * most_pairs> keys_{};
+};
+
+}  // namespace hortator::data

@@ -1,0 +1,58 @@
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#include <hortator/error.hpp>
+#include <hortator/safetensors_file.hpp>
+
+#include "base/text.hpp"
+#include "io/safetensors_source.hpp"
+
+namespace hortator {
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
+    : source_(std::make_shared<const io::SafetensorsSource>(path)) {}
+
+const std::filesystem::path& SafetensorsFile::path() const { return source_->file().path(); }
+const std::vector<std::string>& SafetensorsFile::names() const { return source_->names(); }
+const std::map<std::string, std::string>& SafetensorsFile::metadata() const { return source_->header().metadata; }
+bool SafetensorsFile::contains(const std::string& name) const { return source_->contains(name); }
+
+SafetensorsInfo SafetensorsFile::info(const std::string& name) const {
+  const auto& entry = source_->entry(name);
+  return {.dtype = std::string(entry.type->name), .shape = {entry.shape.begin(), entry.shape.end()}};
+}
+
+at::Tensor SafetensorsFile::get(const std::string& name) const {
+  const auto spec = source_->spec(name);
+  auto tensor = at::empty(spec.shape, spec.type);
+  source_->file().read_at(source_->offset(name), tensor.mutable_data_ptr(), tensor.nbytes());
+  source_->file().require_unchanged();
+  return tensor;
+}
+
+at::Tensor SafetensorsFile::get_rows(const std::string& name, std::int64_t first, std::int64_t count) const {
+  const auto stored = source_->rows(name);
+  if (first < 0 || count < 0 || first > stored.rows - count) {
+    throw UsageError({.what = text::concat("the tensor ", text::quote(name), " of ", path(), " has no ", count,
+                                           " rows from row ", first, " on: it has ", stored.rows)});
+  }
+  auto shape = stored.row.shape;
+  shape.insert(shape.begin(), count);
+  auto tensor = at::empty(shape, stored.row.type);
+  const auto row_bytes = static_cast<std::uint64_t>(stored.row.bytes());
+  source_->file().read_at(stored.offset + static_cast<std::uint64_t>(first) * row_bytes, tensor.mutable_data_ptr(),
+                          tensor.nbytes());
+  source_->file().require_unchanged();
+  return tensor;
+}
+
+at::Tensor SafetensorsFile::view(const std::string& name) const {
+  const auto spec = source_->spec(name);
+  const auto offset = source_->offset(name);
+  if (spec.elements() == 0 || offset % c10::elementSize(spec.type) != 0) return get(name);
+  auto map = source_->map();
+  return at::from_blob(
+      map->data() + offset, spec.shape, [map](void*) {}, at::TensorOptions(spec.type));
+}
+
+}  // namespace hortator

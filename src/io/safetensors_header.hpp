@@ -1,0 +1,50 @@
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hortator::io {
+
+/// What a file of safetensors calls the type of a tensor's elements.
+struct SafetensorsType {
+  std::string_view name;
+  std::uint64_t bits;   ///< of an element
+  at::ScalarType type;  ///< undefined: no tensor has it
+};
+
+struct SafetensorsEntry {
+  std::string name = {};
+  const SafetensorsType* type = nullptr;
+  std::vector<std::uint64_t> shape = {};
+  std::uint64_t begin = 0;  ///< of its bytes, counted from the header's end
+  std::uint64_t end = 0;
+};
+
+/// What a file says of itself before its data.
+struct SafetensorsHeader {
+  std::map<std::string, std::string> metadata = {};
+  std::vector<SafetensorsEntry> entries = {};  ///< in the order of their bytes
+  std::uint64_t data_offset = 0;               ///< in the file
+};
+
+/// Why a file is none of safetensors. The words are the reference's; where it names no tensor, the name follows.
+class SafetensorsFault : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// How long the header is, by the file's first eight bytes (`beginning` has fewer where the file has).
+std::uint64_t safetensors_header_bytes(std::span<const std::byte> beginning, std::uint64_t file_bytes);
+
+/// Checks all of it: the tensors' bytes fill the file, without holes and without overlap, and fit their shapes.
+SafetensorsHeader parse_safetensors_header(std::string_view header, std::uint64_t file_bytes);
+
+}  // namespace hortator::io

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# random_kills.sh TIMES COMMAND...: kills a rank of a run that saves again and again, at any moment, TIMES times; each next
+# run finds the newest version that a run has said was saved, or the one after it, whole.
+set -uo pipefail
+times=$1
+shift
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+fail() {
+  echo "failed: $1" >&2
+  tail -n 20 output* >&2
+  exit 1
+}
+
+newest=0
+in_the_middle=0
+for ((i = 1; i <= times; ++i)); do
+  rm -f output
+  "$@" 100000 >output 2>&1 &
+  job=$!
+  until grep -q '^saved' output 2>/dev/null; do
+    kill -0 $job 2>/dev/null || fail "run $i ended by itself"
+    sleep 0.01
+  done
+  sleep "0.$(printf %03d $((RANDOM % 150)))"
+  mapfile -t ranks < <(pgrep -P $job)
+  [ ${#ranks[@]} -gt 0 ] || ranks=("$job")
+  kill -KILL "${ranks[RANDOM % ${#ranks[@]}]}"
+  wait $job 2>/dev/null
+  found=$(sed -n 's/^loaded //p' output)
+  [ "$i" -eq 1 ] || [ -n "$found" ] || fail "run $i found no checkpoint"
+  [ "$i" -eq 1 ] || [ "$found" -eq "$newest" ] || [ "$found" -eq $((newest + 1)) ] || fail "run $i found version $found, saved was $newest"
+  newest=$(sed -n 's/^saved //p' output | tail -n 1)
+  compgen -G 'run/checkpoint.new-*' >/dev/null && in_the_middle=$((in_the_middle + 1)) && rm -r run/checkpoint.new-*
+done
+echo "$times kills, $in_the_middle of them within a save; version $newest"
+[ "$in_the_middle" -gt 0 ] || fail 'no kill came within a save'

@@ -1,0 +1,70 @@
+// saving SAVES: saves that many versions of one state, one after the other, each in the place of the one before; checks
+// first that what an earlier run has left is one version, whole. Prints what it finds and does.
+#include <torch/nn/modules/linear.h>
+
+#include <chrono>
+#include <hortator/hortator.hpp>
+#include <iostream>
+
+using namespace hortator;
+
+namespace {
+
+struct Version {
+  std::int64_t number = 0;
+  void save(StateWriter& out) const { out.put("number", number); }
+  void load(const StateReader& in) { number = in.get<std::int64_t>("number"); }
+};
+
+void fill(torch::nn::Module& net, std::int64_t number) {
+  const at::NoGradGuard no_grad;
+  for (auto& parameter : net.parameters()) parameter.fill_(static_cast<double>(number));
+}
+
+void check(const torch::nn::Module& net, std::int64_t number) {
+  for (const auto& parameter : net.parameters()) {
+    if (parameter.eq(static_cast<double>(number)).all().item<bool>()) continue;
+    throw std::runtime_error("what was loaded is not version " + std::to_string(number) + " throughout");
+  }
+}
+
+void say(const Accelerator& accelerator, const std::string& what) {
+  accelerator.on_main_process([&] { std::cout << what << std::endl; });
+}
+
+// A save that fails is told, with the time that it took; the run goes on.
+void save(Accelerator& accelerator, std::int64_t number) {
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    accelerator.save_state();
+    say(accelerator, "saved " + std::to_string(number));
+  } catch (const Error& problem) {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    std::cout << "rank " + std::to_string(accelerator.process_index()) + " after " + std::to_string(took.count()) +
+                     " s: " + problem.what() + "\n"
+              << std::flush;
+  }
+}
+
+void run_saves(std::int64_t saves) {
+  Accelerator accelerator({.project = {.dir = "run"}});
+  torch::nn::Linear net(300, 1000);
+  Version version;
+  auto model = accelerator.prepare(net);
+  accelerator.register_for_checkpointing("version", version);
+  if (accelerator.has_checkpoint()) {
+    accelerator.load_state();
+    check(*net, version.number);
+    say(accelerator, "loaded " + std::to_string(version.number));
+  }
+  for (std::int64_t i = 0; i < saves; ++i) {
+    fill(*net, ++version.number);
+    save(accelerator, version.number);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [&] { run_saves(argc > 1 ? std::stoll(argv[1]) : 1); });
+}

@@ -1,0 +1,186 @@
+#include "support/faults/faults.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+// The system is called by number: the C library's own functions are the ones that this file replaces.
+namespace hortator::faults {
+namespace {
+
+struct State {
+  std::atomic<bool> armed = false;
+  std::array<char, 512> part = {};
+  Fault fault;
+  std::atomic<long> calls = 0;
+};
+State state;
+
+enum class Verdict { go_on, fail, shorten };
+
+bool concerns(const char* path) { return path != nullptr && std::strstr(path, state.part.data()) != nullptr; }
+
+bool concerns(int descriptor) {
+  std::array<char, 64> link{};
+  std::array<char, PATH_MAX> path{};
+  std::snprintf(link.data(), link.size(), "/proc/self/fd/%d", descriptor);
+  return syscall(SYS_readlink, link.data(), path.data(), path.size() - 1) > 0 && concerns(path.data());
+}
+
+template <typename File>
+Verdict judge(File file) {
+  if (!state.armed || !concerns(file)) return Verdict::go_on;
+  const long call = ++state.calls;
+  const auto& fault = state.fault;
+  if (fault.kind == Kind::count || call < fault.at || (call > fault.at && !fault.on)) return Verdict::go_on;
+  if (fault.kind == Kind::kill) syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
+  if (fault.kind == Kind::shorter) return Verdict::shorten;
+  errno = fault.error;
+  return Verdict::fail;
+}
+
+std::size_t shortened(Verdict verdict, std::size_t bytes) {
+  return verdict == Verdict::shorten && bytes > 1 ? bytes / 2 : bytes;
+}
+
+bool changes_files(int flags) { return (flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) != 0; }
+
+int open_at(int folder, const char* path, int flags, mode_t mode) {
+  if (changes_files(flags) && judge(path) == Verdict::fail) return -1;
+  return static_cast<int>(syscall(SYS_openat, folder, path, flags, mode));
+}
+
+mode_t mode_of(int flags, va_list& arguments) {
+  return (flags & (O_CREAT | O_TMPFILE)) != 0 ? static_cast<mode_t>(va_arg(arguments, unsigned)) : 0;
+}
+
+int error_named(std::string_view name) {
+  if (name == "ENOSPC") return ENOSPC;
+  if (name == "EDQUOT") return EDQUOT;
+  return EIO;
+}
+
+// As a preloaded library: by the environment, once the program starts.
+struct FromEnvironment {
+  FromEnvironment() {
+    const auto* path = std::getenv("FAULT_PATH");
+    const auto* kind = std::getenv("FAULT_KIND");
+    const auto* at = std::getenv("FAULT_AT");
+    const auto* wanted = std::getenv("FAULT_RANK");
+    const auto* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    if (path == nullptr || kind == nullptr || at == nullptr) return;
+    if (wanted != nullptr && rank != nullptr && std::strcmp(wanted, rank) != 0) return;
+    const std::string_view word = kind;
+    const auto which = word == "kill" ? Kind::kill : word == "shorter" ? Kind::shorter : Kind::error;
+    arm(path,
+        {.kind = which, .at = std::atol(at), .error = error_named(word), .on = std::getenv("FAULT_ON") != nullptr});
+  }
+} from_environment;
+
+}  // namespace
+
+void arm(std::string_view part, const Fault& fault) {
+  state.armed = false;
+  state.part.fill('\0');
+  part.copy(state.part.data(), state.part.size() - 1);
+  state.fault = fault;
+  state.calls = 0;
+  state.armed = true;
+}
+
+long disarm() {
+  state.armed = false;
+  return state.calls;
+}
+
+}  // namespace hortator::faults
+
+using hortator::faults::judge;
+using hortator::faults::Verdict;
+
+// NOLINTBEGIN(readability-identifier-naming, cert-dcl50-cpp): names and forms are the C library's.
+#pragma GCC visibility push(default)
+extern "C" {
+
+int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const auto mode = hortator::faults::mode_of(flags, arguments);
+  va_end(arguments);
+  return hortator::faults::open_at(AT_FDCWD, path, flags, mode);
+}
+
+int open64(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const auto mode = hortator::faults::mode_of(flags, arguments);
+  va_end(arguments);
+  return hortator::faults::open_at(AT_FDCWD, path, flags, mode);
+}
+
+ssize_t write(int file, const void* data, size_t bytes) {
+  const auto verdict = judge(file);
+  if (verdict == Verdict::fail) return -1;
+  return syscall(SYS_write, file, data, hortator::faults::shortened(verdict, bytes));
+}
+
+ssize_t writev(int file, const iovec* parts, int count) {
+  if (judge(file) == Verdict::fail) return -1;
+  return syscall(SYS_writev, file, parts, count);
+}
+
+ssize_t pwrite(int file, const void* data, size_t bytes, off_t offset) {
+  const auto verdict = judge(file);
+  if (verdict == Verdict::fail) return -1;
+  return syscall(SYS_pwrite64, file, data, hortator::faults::shortened(verdict, bytes), offset);
+}
+
+ssize_t pwrite64(int file, const void* data, size_t bytes, off64_t offset) { return pwrite(file, data, bytes, offset); }
+
+int fsync(int file) { return judge(file) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_fsync, file)); }
+
+int fdatasync(int file) { return judge(file) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_fdatasync, file)); }
+
+int ftruncate(int file, off_t length) noexcept {
+  return judge(file) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_ftruncate, file, length));
+}
+
+int ftruncate64(int file, off64_t length) noexcept { return ftruncate(file, length); }
+
+int rename(const char* from, const char* to) noexcept {
+  return judge(from) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  return judge(path) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+}
+
+int unlink(const char* path) noexcept {
+  return judge(path) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
+}
+
+int rmdir(const char* path) noexcept {
+  return judge(path) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR));
+}
+
+int remove(const char* path) noexcept {
+  struct stat facts {};
+  if (lstat(path, &facts) != 0) return -1;
+  return S_ISDIR(facts.st_mode) ? rmdir(path) : unlink(path);
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
+// NOLINTEND(readability-identifier-naming, cert-dcl50-cpp)

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+/// A disk that fails where a test wants it to. Linked into a program, or preloaded, this takes the place of the C
+/// library's calls that change files; those below a chosen folder are counted, and one of them goes wrong.
+namespace hortator::faults {
+
+enum class Kind {
+  count,   ///< nothing goes wrong
+  kill,    ///< the process is killed in place of the call
+  error,   ///< the call fails with Fault::error
+  shorter  ///< a write writes half of its bytes; all other calls work
+};
+
+struct Fault {
+  Kind kind = Kind::count;
+  long at = 0;      ///< the number of the call, from 1 on
+  int error = 0;    ///< an errno
+  bool on = false;  ///< also at every later call: a disk that is full stays full
+};
+
+/// From now on calls on files whose paths contain `part` are counted, and `fault` happens. In a preloaded program by
+/// FAULT_PATH, FAULT_KIND (kill, shorter, or an errno's name), FAULT_AT, FAULT_ON, and on FAULT_RANK alone.
+void arm(std::string_view part, const Fault& fault);
+/// No more; returns how many calls there were.
+long disarm();
+
+}  // namespace hortator::faults

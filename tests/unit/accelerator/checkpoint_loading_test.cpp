@@ -1,0 +1,187 @@
+// What load_state() makes of checkpoints that are damaged, that fit only in part, or that are still being written.
+#include <mpi.h>
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using test::Net;
+using test::Rows;
+
+namespace {
+
+/// Spoils a byte in the last quarter of the file with tensors, on rank 0. @collective
+void spoil(const State& state, const std::filesystem::path& checkpoint) {
+  if (state.is_main_process()) {
+    std::fstream file(checkpoint / "state.h5", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(0, std::ios::end);
+    const auto place = static_cast<std::streamoff>(file.tellg()) - 6000;
+    file.seekg(place);
+    const int byte = file.get();
+    file.seekp(place);
+    file.put(static_cast<char>(byte ^ 1));
+  }
+  state.wait_for_everyone();
+}
+
+void fill(torch::nn::Module& net, double value) {
+  const at::NoGradGuard no_grad;
+  for (auto& parameter : net.parameters()) parameter.fill_(value);
+}
+
+double first_of(const torch::nn::Module& net) { return net.parameters()[0].flatten()[0].item<double>(); }
+
+}  // namespace
+
+TEST_CASE("damaged and incomplete checkpoints are skipped for the newest good one, or are an error when named") {
+  test::Folder folder(State(), "fall_back");
+  Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true}});
+  Net net;
+  torch::optim::AdamW adamw(net->parameters());
+  auto [model, optimizer] = accelerator.prepare(net, adamw);
+  std::vector<std::filesystem::path> saved;
+  for (int i = 0; i < 4; ++i) {
+    fill(*net, i);
+    saved.push_back(accelerator.save_state());
+  }
+  spoil(accelerator, saved[3]);
+  if (accelerator.is_main_process()) std::filesystem::remove(saved[2] / "manifest.json");
+  accelerator.wait_for_everyone();
+  fill(*net, 99);
+  accelerator.load_state();
+  CHECK(first_of(*net) == 1);
+  CHECK_THROWS_WITH(accelerator.load_state(saved[3]), ContainsSubstring("is damaged") && ContainsSubstring("'ranks/"));
+  CHECK_THROWS_WITH(accelerator.load_state(saved[2]), ContainsSubstring("manifest.json"));
+  CHECK_NOTHROW(accelerator.load_state(saved[0]));
+  CHECK(first_of(*net) == 0);
+  accelerator.load_state(saved[3], {.verify = false});
+  CHECK(first_of(*net) == 3);
+  spoil(accelerator, saved[0]);
+  spoil(accelerator, saved[1]);
+  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("no checkpoint could be loaded") &&
+                                                  ContainsSubstring("checkpoint_0") &&
+                                                  ContainsSubstring("checkpoint_3"));
+}
+
+TEST_CASE("with strict = false what fits is loaded") {
+  test::Folder folder(State(), "not_strict");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  {
+    Net net;
+    fill(*net, 5);
+    torch::optim::AdamW adamw(net->parameters());
+    auto [model, optimizer] = accelerator.prepare(net, adamw);
+    accelerator.save_state();
+    accelerator.free_memory();
+  }
+  struct OtherImpl : torch::nn::Module {
+    OtherImpl() {
+      hidden = register_module("hidden", torch::nn::Linear(3, 4));
+      out = register_module("out", torch::nn::Linear(4, 2));
+      extra = register_module("extra", torch::nn::Linear(2, 2));
+    }
+    torch::nn::Linear hidden{nullptr};
+    torch::nn::Linear out{nullptr};
+    torch::nn::Linear extra{nullptr};
+  };
+  auto other = std::make_shared<OtherImpl>();
+  fill(*other, 1);
+  auto model = accelerator.prepare(other);
+  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("holds 1 optimizers, prepared are 0"));
+  CHECK(first_of(*other) == 1);
+  accelerator.load_state({}, {.strict = false});
+  CHECK(other->hidden->weight[0][0].item<double>() == 5);
+  CHECK(other->out->weight[0][0].item<double>() == 1);
+  CHECK(other->extra->weight[0][0].item<double>() == 1);
+}
+
+TEST_CASE("asynchronous saving keeps the state of the call, and nothing is lost when the run ends") {
+  const State state;
+  test::Folder folder(state, "asynchronous");
+  const AcceleratorOptions options{.project = {.dir = folder.path(), .automatic_checkpoint_naming = true},
+                                   .checkpoint = {.asynchronous = true}};
+  Net net;
+  {
+    Accelerator accelerator(options);
+    auto model = accelerator.prepare(net);
+    for (int i = 0; i < 3; ++i) {
+      fill(*net, i);
+      accelerator.save_state();
+      fill(*net, 50);
+    }
+    accelerator.wait_for_checkpoint();
+    CHECK(accelerator.has_checkpoint());
+    accelerator.load_state();
+    CHECK(first_of(*net) == 2);
+    fill(*net, 7);
+    accelerator.save_state();
+  }
+  fill(*net, 0);
+  Accelerator accelerator(options);
+  auto model = accelerator.prepare(net);
+  accelerator.load_state();
+  CHECK(first_of(*net) == 7);
+}
+
+TEST_CASE("options of checkpoints that cannot be are refused") {
+  CHECK_THROWS_WITH(Accelerator({.checkpoint = {.nodes_per_file = 0}}), ContainsSubstring("nodes_per_file = 0"));
+  CHECK_THROWS_WITH(Accelerator({.checkpoint = {.writer = CheckpointWriter::mpio, .asynchronous = true}}),
+                    ContainsSubstring("MPI-IO belongs to the program"));
+}
+
+namespace {
+
+/// Trains for `steps` batches on the first `ranks` ranks, from the checkpoint if there is one, and saves. Returns what
+/// every rank saw. @collective
+std::vector<std::int64_t> train_some(const std::filesystem::path& folder, int ranks, int steps, Net& net) {
+  int world_rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  MPI_Comm part = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, world_rank < ranks ? 0 : 1, world_rank, &part);
+  std::vector<std::int64_t> seen;
+  if (world_rank < ranks) {
+    Accelerator accelerator(
+        {.data = {.split_batches = true}, .project = {.dir = folder}, .communicator = MPI_Comm_c2f(part)});
+    torch::optim::AdamW adamw(net->parameters(), 1e-2);
+    auto [model, optimizer, loader] =
+        accelerator.prepare(net, adamw, data_loader(Rows{240}, {.batch_size = 12, .shuffle = true}));
+    if (accelerator.has_checkpoint()) accelerator.load_state();
+    for (auto& batch : loader) {
+      auto loss = at::mse_loss(model(batch.data), batch.target);
+      accelerator.backward(loss);
+      optimizer.step();
+      optimizer.zero_grad();
+      const auto rows = accelerator.gather(batch.data.select(1, 0).mul(10).round().to(at::kLong).contiguous());
+      for (std::int64_t i = 0; i < rows.numel(); ++i) seen.push_back(rows[i].template item<std::int64_t>());
+      if (--steps == 0) break;
+    }
+    accelerator.save_state();
+    accelerator.wait_for_everyone();
+  }
+  MPI_Comm_free(&part);
+  MPI_Barrier(MPI_COMM_WORLD);
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("a run goes on with other numbers of ranks: parameters and moments as saved, each sample once an epoch") {
+  const State world;
+  test::Folder folder(world, "elastic_run");
+  set_seed(5);
+  Net net;
+  std::vector<std::int64_t> seen;
+  for (const int ranks : {world.num_processes(), 1, std::max(world.num_processes() - 1, 1), world.num_processes()}) {
+    const auto some = train_some(folder.path(), ranks, 5, net);
+    seen.insert(seen.end(), some.begin(), some.end());
+  }
+  if (!world.is_main_process()) return;
+  std::sort(seen.begin(), seen.end());
+  std::vector<std::int64_t> all(240);
+  std::iota(all.begin(), all.end(), 1);
+  CHECK(seen == all);
+}

@@ -1,0 +1,118 @@
+#include <cstdlib>
+#include <thread>
+
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using namespace std::chrono_literals;
+using test::Net;
+using test::Rows;
+
+namespace {
+
+/// The job's end, so many seconds from now, as long as it lives.
+class Deadline {
+ public:
+  explicit Deadline(int seconds) {
+    setenv("HORTATOR_DEADLINE", std::to_string(std::time(nullptr) + seconds).c_str(), 1);
+  }
+  ~Deadline() { unsetenv("HORTATOR_DEADLINE"); }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+};
+
+struct Steps {
+  std::int64_t until_stop = 0;
+  std::int64_t saves = 0;
+  std::int64_t position = 0;
+};
+
+// Trains until it is told to stop, at most an epoch.
+Steps train(Accelerator& accelerator, std::optional<std::chrono::milliseconds> every = {}) {
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  auto [model, optimizer, loader] = accelerator.prepare(net, sgd, data_loader(Rows{24}, {.batch_size = 1}));
+  Steps steps;
+  for (auto& batch : loader) {
+    auto micro_step = accelerator.accumulate(model);
+    accelerator.backward(at::mse_loss(model(batch.data), batch.target));
+    optimizer.step();
+    optimizer.zero_grad();
+    ++steps.until_stop;
+    if (every && accelerator.save_state_every(*every)) ++steps.saves;
+    if (accelerator.should_stop()) break;
+  }
+  steps.position = loader.position();
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("a run whose time is nearly over is saved and leaves, on all ranks at the same step") {
+  const Deadline soon(30);
+  test::Folder folder(State(), "stop");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  const auto steps = train(accelerator);
+  CHECK(steps.until_stop == 1);
+  CHECK(accelerator.has_checkpoint());
+  CHECK(accelerator.should_stop());  // and stays true
+  REQUIRE(accelerator.time_left().has_value());
+  CHECK(*accelerator.time_left() <= 30s);
+  CHECK(*accelerator.time_left() > 10s);
+}
+
+TEST_CASE("within gradient accumulation nothing stops and nothing is saved") {
+  const Deadline soon(30);
+  test::Folder folder(State(), "stop_between");
+  Accelerator accelerator({.gradient_accumulation_steps = 3, .project = {.dir = folder.path()}});
+  const auto steps = train(accelerator, 1ms);
+  CHECK(steps.until_stop == 3);
+  CHECK(steps.position == 3 * accelerator.num_processes());
+}
+
+TEST_CASE("time that is long enough stops nobody; without a limit there is nothing to say") {
+  test::Folder folder(State(), "no_stop");
+  {
+    const Deadline late(7200);
+    Accelerator accelerator({.project = {.dir = folder.path()}});
+    CHECK(train(accelerator).until_stop == 24 / accelerator.num_processes());
+    CHECK_FALSE(accelerator.has_checkpoint());
+    CHECK(*accelerator.time_left() > 7000s);
+  }
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  CHECK_FALSE(accelerator.time_left().has_value());
+  CHECK_FALSE(accelerator.should_stop());
+}
+
+TEST_CASE("a loop without gradients is stopped as well") {
+  const Deadline soon(30);
+  test::Folder folder(State(), "stop_plain");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  CHECK(accelerator.should_stop());
+  CHECK(accelerator.has_checkpoint());
+}
+
+TEST_CASE("rank 0's clock says when all save") {
+  test::Folder folder(State(), "save_every");
+  Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true}});
+  const auto steps = train(accelerator, 1ms);
+  CHECK(steps.until_stop == 24 / accelerator.num_processes());
+  CHECK(steps.saves >= steps.until_stop / 2);
+  CHECK_FALSE(accelerator.save_state_every(1h).has_value());
+  CHECK_THROWS_WITH(accelerator.save_state_every(0ms), ContainsSubstring("not positive"));
+  // Ranks that differ in what they ask for: rank 0's counts.
+  std::this_thread::sleep_for(5ms);
+  CHECK(accelerator.save_state_every(accelerator.is_main_process() ? 1ms : 3'600'000ms).has_value());
+}
+
+TEST_CASE("how often to save follows from what a save costs") {
+  test::Folder folder(State(), "interval");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  CHECK_THROWS_WITH(accelerator.suggested_save_interval(24h), ContainsSubstring("before the first save_state()"));
+  accelerator.save_state();
+  const auto suggested = accelerator.suggested_save_interval(24h);
+  CHECK(suggested >= 1s);
+  CHECK(accelerator.reduce(at::tensor(static_cast<double>(suggested.count())), Reduce::max).item<double>() ==
+        static_cast<double>(suggested.count()));
+}

@@ -1,0 +1,64 @@
+// What a save costs in memory. A program of its own: others leave memory behind that hides it.
+#include <ATen/ops/full.h>
+#include <malloc.h>
+
+#include "checkpoint/background_save.hpp"
+#include "checkpoint/reader.hpp"
+#include "scratch.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using namespace hortator::testing;
+
+namespace {
+
+constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+
+std::int64_t status(const std::string& key) {
+  std::ifstream file("/proc/self/status");
+  for (std::string word; file >> word;) {
+    std::int64_t kib = 0;
+    if (word == key && file >> kib) return kib * 1024;
+  }
+  return 0;
+}
+
+/// How much more memory than before `work` held at its worst.
+template <typename Work>
+std::int64_t extra_memory(const Work& work) {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
+  const auto before = status("VmRSS:");
+  work();
+  return status("VmHWM:") - before;
+}
+
+checkpoint::Snapshot state(std::int64_t bytes) {
+  checkpoint::Snapshot made;
+  for (int i = 0; i < 8; ++i) made.common.put("layer" + std::to_string(i), at::full({bytes / 32}, i + 0.5));
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a save takes 64 MiB beside the state, an asynchronous one a copy of the rank's part, a load almost nothing") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "cost");
+  const auto total = 512 * mebibyte;
+  const auto share = total / comm.size();
+  const auto saved = state(total);
+  checkpoint::save(comm, root / "warm", saved);
+  CHECK(extra_memory([&] { checkpoint::save(comm, root / "sync", saved); }) < 64 * mebibyte);
+  CHECK(extra_memory([&] {
+          const checkpoint::Reader reader(root / "sync");
+          for (const auto& [name, value] : saved.common.values()) reader.read_into(name, std::get<at::Tensor>(value));
+        }) < 32 * mebibyte);
+  checkpoint::BackgroundSave saves;
+  CHECK(extra_memory([&] {
+          for (int i = 0; i < 3; ++i) saves.start(comm, root / "async", saved, {});
+          saves.wait(comm);
+        }) < share + 64 * mebibyte);
+  mpi::barrier(comm);
+  if (comm.rank() == 0) std::filesystem::remove_all(root);
+}

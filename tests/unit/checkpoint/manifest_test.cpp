@@ -1,0 +1,82 @@
+#include "checkpoint/manifest.hpp"
+
+#include <bit>
+#include <limits>
+
+#include "checkpoint/manifest_value.hpp"
+#include "checkpoint/record.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using checkpoint::Manifest;
+
+namespace {
+Manifest made() {
+  Manifest manifest = {.step = 12, .world_size = 3, .mesh = {{"data", 3}}, .created = "2026-11-21T00:00:00Z"};
+  manifest.files = {{.name = "state-0.h5", .bytes = 10'000'000, .structure = 7},
+                    {.name = "state-1.h5", .bytes = 20'000'000, .structure = 4'000'000'000}};
+  auto& cut = manifest.datasets["a/\"b\"/\u00e4"];
+  cut.spec = {.type = at::kBFloat16, .shape = {3'000'000}};
+  cut.pieces = {{.file = 0, .elements = {0, 2'097'152}, .offset = 4096},
+                {.file = 1, .elements = {2'097'152, 3'000'000}}};
+  cut.blocks = {1, 4'294'967'295};
+  manifest.datasets["empty"] = {.spec = {.type = at::kFloat, .shape = {0, 3}}};
+  return manifest;
+}
+}  // namespace
+
+TEST_CASE("a manifest comes back as it was") {
+  auto manifest = made();
+  manifest.values.put("whole", std::numeric_limits<std::int64_t>::min());
+  manifest.values.put("text", "line\nbreak");
+  const auto json = to_json(manifest);
+  const auto back = checkpoint::parse_manifest(json);
+  CHECK(to_json(back) == json);
+  CHECK(back.step == 12);
+  CHECK(back.mesh.at("data") == 3);
+  CHECK(back.files[1].structure == 4'000'000'000);
+  CHECK((back.datasets.at("a/\"b\"/\u00e4").pieces == made().datasets.at("a/\"b\"/\u00e4").pieces));
+  CHECK(back.tensor_bytes() == 6'000'000);
+  CHECK(back.values.get<std::int64_t>("whole") == std::numeric_limits<std::int64_t>::min());
+  CHECK(checkpoint::parse_manifest(to_json(Manifest{})).datasets.empty());
+}
+
+TEST_CASE("every number and text comes back bit for bit") {
+  Manifest manifest;
+  const auto nan_with_payload = std::bit_cast<double>(0x7ff8000000000123ULL);
+  const std::vector<double> reals = {0.0,
+                                     -0.0,
+                                     0.1,
+                                     1.0,
+                                     1e300,
+                                     5e-324,
+                                     -std::numeric_limits<double>::infinity(),
+                                     nan_with_payload,
+                                     9007199254740993.0};
+  for (std::size_t i = 0; i < reals.size(); ++i) manifest.values.put("real" + std::to_string(i), reals[i]);
+  const std::vector<std::string> texts = {"",    std::string("two\0parts", 9), "\xff\xfe", "\xc3\xa4", "\xed\xa0\x80",
+                                          "\xc3"};
+  for (std::size_t i = 0; i < texts.size(); ++i) manifest.values.put("text" + std::to_string(i), texts[i]);
+  const auto back = checkpoint::parse_manifest(to_json(manifest)).values;
+  for (std::size_t i = 0; i < reals.size(); ++i) {
+    CHECK(std::bit_cast<std::uint64_t>(back.get<double>("real" + std::to_string(i))) ==
+          std::bit_cast<std::uint64_t>(reals[i]));
+  }
+  for (std::size_t i = 0; i < texts.size(); ++i) CHECK(back.get<std::string>("text" + std::to_string(i)) == texts[i]);
+  CHECK(checkpoint::is_utf8("\xe2\x82\xac \xf0\x9f\x9a\x80"));
+  for (const auto* words : {"\xc0\x80", "\xe0\x80\x80", "\xed\xbf\xbf", "\xf4\x90\x80\x80", "\x80", "\xe2\x82", "\xf8"})
+    CHECK_FALSE(checkpoint::is_utf8(words));
+}
+
+TEST_CASE("a rank's record is whole or nothing") {
+  const checkpoint::Record record = {.blocks = {1, 2, 3},
+                                     .file = checkpoint::Record::File{.bytes = 5, .structure = 6, .offsets = {7, 8}}};
+  const auto bytes = pack(record);
+  const auto back = checkpoint::unpack_record(bytes);
+  REQUIRE(back);
+  CHECK(back->blocks == record.blocks);
+  CHECK(back->file->offsets == record.file->offsets);
+  CHECK(checkpoint::unpack_record(pack(checkpoint::Record{}))->blocks.empty());
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    CHECK_FALSE(checkpoint::unpack_record(bytes.substr(0, length)).has_value());
+}

@@ -1,0 +1,189 @@
+// One rank saves a small model, and every call that changes a file goes wrong in turn. Each save is made by a fork of
+// this process, so that it can be killed; Linux gives it a disk of its own making (support/faults).
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+
+#include "checkpoint/reader.hpp"
+#include "checkpoint/save.hpp"
+#include "support/catch.hpp"
+#include "support/faults/faults.hpp"
+
+using namespace hortator;
+using faults::Fault;
+using faults::Kind;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Numbers that tell the versions apart, in several types; a 0-dim tensor, an empty one, and values.
+checkpoint::Snapshot version(int number) {
+  checkpoint::Snapshot made;
+  made.common.put("net/weight", at::full({33, 7}, number + 0.25));
+  made.common.put("net/bias", at::full({7}, number, at::kBFloat16));
+  made.common.put("steps", at::full({}, number, at::kLong));
+  made.common.put("none", at::empty({0, 3}));
+  made.common.put("number", number);
+  made.own.put("random", at::full({16}, number, at::kByte));
+  return made;
+}
+
+constexpr int neither = -1;
+
+// Which version `folder` holds, every byte of it; `neither` if it is none of them.
+int version_in(const fs::path& folder) {
+  const checkpoint::Reader reader(folder);
+  const auto number = reader.values().get<int>("number");
+  const auto expected = version(number);
+  for (const auto& [name, value] : expected.common.values()) {
+    if (const auto* tensor = std::get_if<at::Tensor>(&value)) {
+      if (!at::equal(reader.read(name), *tensor)) return neither;
+    }
+  }
+  return at::equal(reader.own(0).get<at::Tensor>("random"), expected.own.get<at::Tensor>("random")) ? number : neither;
+}
+
+void save(const fs::path& folder, int number) { checkpoint::save(mpi::Communicator::world(), folder, version(number)); }
+
+/// A folder whose name no other path contains.
+fs::path fresh_folder() {
+  const auto root = fs::absolute("faulty_disk");
+  fs::remove_all(root);
+  fs::create_directories(root);
+  return root;
+}
+
+constexpr int killed = 256;
+
+// What `work` returns in a fork of this process; `killed` if that did not come to its end.
+int in_fork(const std::function<int()>& work) {
+  const auto child = fork();
+  if (child == 0) {
+    int code = 255;
+    try {
+      code = work();
+    } catch (...) {
+      code = 254;
+    }
+    _exit(code);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : killed;
+}
+
+long count_calls(const fs::path& root, const std::function<void()>& work) {
+  return in_fork([&] {
+    faults::arm(root.string(), {});
+    work();
+    return static_cast<int>(faults::disarm());
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a kill at any point of a first save leaves nothing that passes for a checkpoint, or the whole of it") {
+  const auto root = fresh_folder();
+  const auto folder = root / "checkpoint";
+  const auto calls = count_calls(root, [&] { save(folder, 1); });
+  REQUIRE(calls > 8);
+  REQUIRE(calls < 250);
+  int whole = 0;
+  for (long at = 1; at <= calls + 1; ++at) {
+    INFO("killed at call " << at << " of " << calls);
+    fresh_folder();
+    const auto end = in_fork([&] {
+      faults::arm(root.string(), {.kind = Kind::kill, .at = at});
+      save(folder, 1);
+      return 0;
+    });
+    CHECK(end == (at <= calls ? killed : 0));
+    if (checkpoint::exists(folder)) {
+      ++whole;
+      CHECK(version_in(folder) == 1);
+    }
+    save(folder, 2);  // what is left lies in nobody's way
+    CHECK(version_in(folder) == 2);
+  }
+  CHECK(whole >= 1);
+  CHECK(whole < calls);
+}
+
+TEST_CASE("a kill at any point of an overwrite leaves the older checkpoint or the newer one") {
+  const auto root = fresh_folder();
+  const auto folder = root / "checkpoint";
+  save(folder, 1);
+  const auto calls = count_calls(root, [&] { save(folder, 2); });
+  REQUIRE(calls < 250);
+  bool older = false;
+  bool newer = false;
+  for (long at = 1; at <= calls; ++at) {
+    INFO("killed at call " << at << " of " << calls);
+    fresh_folder();
+    save(folder, 1);
+    CHECK(in_fork([&] {
+            faults::arm(root.string(), {.kind = Kind::kill, .at = at});
+            save(folder, 2);
+            return 0;
+          }) == killed);
+    const auto found = version_in(folder);
+    CHECK((found == 1 || found == 2));
+    CHECK_FALSE((newer && found == 1));  // once it is there it stays
+    older = older || found == 1;
+    newer = newer || found == 2;
+    save(folder, 3);
+    CHECK(version_in(folder) == 3);
+  }
+  CHECK(older);
+  CHECK(newer);
+}
+
+TEST_CASE("a call that fails is an error that leaves the older checkpoint, or harms nothing; the next save works") {
+  const auto root = fresh_folder();
+  const auto folder = root / "checkpoint";
+  save(folder, 1);
+  const auto calls = count_calls(root, [&] { save(folder, 2); });
+  for (const int error : {ENOSPC, EIO, EDQUOT}) {
+    for (const bool on : {false, true}) {
+      int thrown = 0;
+      for (long at = 1; at <= calls; ++at) {
+        INFO("errno " << error << " at call " << at << " of " << calls << (on ? " and all after it" : ""));
+        fresh_folder();
+        save(folder, 1);
+        const auto end = in_fork([&] {
+          faults::arm(root.string(), {.kind = Kind::error, .at = at, .error = error, .on = on});
+          try {
+            save(folder, 2);
+          } catch (const Error& problem) {
+            faults::disarm();
+            // On a disk that stays broken the newer one cannot be taken back once it is in place.
+            const auto left = version_in(folder);
+            if (left != 1 && !(on && left == 2)) return 3;
+            save(folder, 2);
+            return version_in(folder) == 2 ? 1 : 4;
+          }
+          faults::disarm();
+          return version_in(folder) == 2 ? 0 : 5;
+        });
+        CHECK((end == 0 || end == 1));
+        thrown += end;
+        CHECK(version_in(folder) == 2);
+      }
+      CHECK(thrown > calls / 2);
+    }
+  }
+}
+
+TEST_CASE("writes that write less than they were given go on with the rest") {
+  const auto root = fresh_folder();
+  const auto folder = root / "checkpoint";
+  CHECK(in_fork([&] {
+          faults::arm(root.string(), {.kind = Kind::shorter, .at = 1, .on = true});
+          save(folder, 1);
+          return 0;
+        }) == 0);
+  CHECK(version_in(folder) == 1);
+}

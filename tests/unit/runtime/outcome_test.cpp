@@ -1,0 +1,19 @@
+#include "runtime/outcome.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+TEST_CASE("the record says whether the run is to go on, with the code that its program gives") {
+  const runtime::Run run{.id = "one", .world_size = 4};
+  const auto finished = nlohmann::json::parse(runtime::outcome_record(run, false));
+  CHECK(finished["outcome"] == "finished");
+  CHECK(finished["exit_code"] == 0);
+  CHECK(finished["run_id"] == "one");
+  CHECK(finished["world_size"] == 4);
+  const auto stopped = nlohmann::json::parse(runtime::outcome_record(run, true));
+  CHECK(stopped["outcome"] == "stopped");
+  CHECK(stopped["exit_code"] == 75);
+}
