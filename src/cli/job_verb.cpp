@@ -48,7 +48,7 @@ int print_help() {
                "goes back\n"
                "into the queue and resumes. The script is complete in itself.\n\n"
                "  hortator job --nodes 4 --ranks-per-node 4 --gpus-per-node 4 --time 02:00:00 --submit -- ./train\n"
-               "  hortator job --site jureca --account abc --nodes 2 --ranks-per-node 4 -- ./train > job.sh\n"
+               "  hortator job --site alps --account abc --nodes 2 --ranks-per-node 4 -- ./train > job.sh\n"
                "  hortator job --scheduler pbs --chain 5 --nodes 2 --ranks-per-node 4 --submit -- ./train\n\n"
                "exit code: 0 done; 2 wrong usage; 1 the scheduler refused, or a file could not be written\n\n"
             << known_options().named;

@@ -1,6 +1,8 @@
+#include <unistd.h>
+
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <hortator/error.hpp>
 #include <iostream>
 
@@ -61,15 +63,35 @@ launch::Request read_request(const po::variables_map& values, const launch::Sett
   return request;
 }
 
-std::filesystem::path run_folder(const launch::Request& request) {
-  const char* asked = std::getenv("HORTATOR_RUN_DIR");
-  if (asked != nullptr && *asked != '\0') return asked;
-  return std::filesystem::path("runs") / text::file_name(request.program);
-}
+// Where the program says which folder is its run's: it alone knows. Gone when the launcher is.
+class RunNote {
+ public:
+  RunNote() : file_(std::filesystem::absolute(text::concat(".hortator-run-", getpid()))) {}
+  ~RunNote() {
+    std::error_code ignored;
+    std::filesystem::remove(file_, ignored);
+  }
+  RunNote(const RunNote&) = delete;
+  RunNote& operator=(const RunNote&) = delete;
 
-int run_once(const launch::Request& request, const launch::Facts& facts) {
+  std::string variable() const { return "HORTATOR_RUN_NOTE=" + file_.string(); }
+  std::filesystem::path folder() const {
+    std::string line;
+    std::getline(std::ifstream(file_), line);
+    return line;
+  }
+
+ private:
+  std::filesystem::path file_;
+};
+
+int run_once(launch::Request request, const launch::Facts& facts) {
+  const RunNote note;
+  request.variables.push_back(note.variable());
   const auto began = std::filesystem::file_time_type::clock::now();
-  return recorded_code(run_folder(request), began, supervise(launch::command_line(request, facts)));
+  const int code = supervise(launch::command_line(request, facts));
+  const auto folder = note.folder();
+  return folder.empty() ? code : recorded_code(folder, began, code);
 }
 
 // Without the nodes that Slurm has lost since, on as many ranks as the others hold. False: none is left.

@@ -54,10 +54,9 @@ Words srun(const Request& request, const Facts& facts) {
   if (!request.excluded.empty()) words.push_back("--exclude=" + text::join(request.excluded, ","));
   const auto cpus = request.threads ? request.threads : facts.cpus_per_task;
   if (cpus) words.push_back("--cpus-per-task=" + std::to_string(*cpus));
-  // Ranks of a node reach each other's devices only as long as they see them.
-  if (request.gpus_per_node && *request.gpus_per_node > 0) {
-    append(words, {"--gpus-per-node=" + std::to_string(*request.gpus_per_node), "--gpu-bind=none"});
-  }
+  // Ranks of a node reach each other's devices only as long as they see them: per node, never per task. No --gpu-bind:
+  // with "none" Slurm 22.05 would not even say which of the node's devices are the job's.
+  if (request.gpus_per_node.value_or(0) > 0) words.push_back(text::concat("--gpus-per-node=", *request.gpus_per_node));
   if (request.prefix_output) words.emplace_back("--label");
   if (!request.log_dir.empty()) words.push_back("--output=" + request.log_dir + "/rank_%t.log");
   if (request.bcast) append(words, {"--bcast=/tmp/" + std::string(text::file_name(request.program))});
@@ -136,7 +135,7 @@ Words mpich(const Request& request) {
 
 Words pals(const Request& request) {
   Words words = {"mpiexec", "-n", std::to_string(request.ranks)};
-  if (request.ranks_per_node) append(words, {"--ppn", std::to_string(*request.ranks_per_node)});
+  if (request.ranks_per_node) append(words, {"-ppn", std::to_string(*request.ranks_per_node)});
   if (request.threads) append(words, {"--cpu-bind", "depth", "-d", std::to_string(*request.threads)});
   if (request.prefix_output) words.emplace_back("--label");
   return words;
@@ -176,7 +175,12 @@ Words launcher(const Request& request, const Facts& facts) {
       words = other(request);
       break;
   }
-  append(words, by_env(request.variables));
+  auto variables = request.variables;
+  // Open MPI 4 tells the ranks by itself how long they have; 5 keeps that to its daemons.
+  if (facts.mpi == MpiFlavor::open_mpi && facts.mpi_major >= 5) {
+    variables.push_back(text::concat("HORTATOR_KILL_GRACE=", kill_grace_seconds, 's'));
+  }
+  append(words, by_env(variables));
   return words;
 }
 

@@ -121,8 +121,7 @@ TEST_CASE("each wish has its words for srun") {
   const std::string srun = "srun --mpi=pmix --kill-on-bad-exit=1 ";
   CHECK(in_slurm({.ranks = 8, .nodes = 2, .ranks_per_node = 4}) ==
         srun + "-N 2 -n 8 --ntasks-per-node=4 --export=ALL ./train");
-  CHECK(in_slurm({.ranks = 2, .gpus_per_node = 4}) ==
-        srun + "-n 2 --gpus-per-node=4 --gpu-bind=none --export=ALL ./train");
+  CHECK(in_slurm({.ranks = 2, .gpus_per_node = 4}) == srun + "-n 2 --gpus-per-node=4 --export=ALL ./train");
   CHECK(in_slurm({.ranks = 2, .gpus_per_node = 0}) == srun + "-n 2 --export=ALL ./train");
   CHECK(in_slurm({.ranks = 2, .threads = 3}) == srun + "-n 2 --cpus-per-task=3 --export=ALL ./train");
   CHECK(in_slurm({.ranks = 2, .prefix_output = true}) == srun + "-n 2 --label --export=ALL ./train");
@@ -164,7 +163,7 @@ TEST_CASE("each wish has its words for Open MPI 4 and 5") {
   CHECK(with_open_mpi({.ranks = 2, .prefix_output = true}, {.cores = 1}) ==
         four + "--map-by :OVERSUBSCRIBE --bind-to none --tag-output ./train");
   CHECK(with_open_mpi({.ranks = 2, .prefix_output = true}, new_one) ==
-        five + "--map-by :OVERSUBSCRIBE --bind-to none --output tag ./train");
+        five + "--map-by :OVERSUBSCRIBE --bind-to none --output tag env HORTATOR_KILL_GRACE=25s ./train");
   CHECK_THAT(with_open_mpi({.ranks = 2, .log_dir = "l"}), ContainsSubstring(" --output-filename l "));
   CHECK_THAT(with_open_mpi({.ranks = 2, .prefix_output = true, .log_dir = "l"}, new_one),
              ContainsSubstring(" --output tag,dir=l "));
@@ -187,7 +186,7 @@ TEST_CASE("MPICH and PALS have words of their own") {
   const Request request = {.ranks = 8, .ranks_per_node = 4, .threads = 2, .prefix_output = true, .program = "./train"};
   CHECK(shell_line(command_line(request, {.mpi = MpiFlavor::mpich})) == "mpirun -n 8 -ppn 4 -prepend-rank ./train");
   CHECK(shell_line(command_line(request, {.mpi = MpiFlavor::pals})) ==
-        "mpiexec -n 8 --ppn 4 --cpu-bind depth -d 2 --label ./train");
+        "mpiexec -n 8 -ppn 4 --cpu-bind depth -d 2 --label ./train");
   CHECK(shell_line(command_line({.log_dir = "l", .hostfile = "h", .program = "./train"}, {.mpi = MpiFlavor::mpich})) ==
         "mpirun -n 1 -f h -outfile-pattern l/rank_%r.log ./train");
 }

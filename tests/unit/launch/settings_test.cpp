@@ -52,7 +52,7 @@ TEST_CASE("lists add up from below, and of two variables of a name the higher st
 }
 
 TEST_CASE("the program learns what somebody has said, and nothing else") {
-  CHECK(Settings({{}}).for_program().empty());
+  CHECK(Settings(std::vector<Layer>()).for_program().empty());
   CHECK(Settings(
             {layer("x", {{"debug", {"yes"}}, {"use_cpu", {"off"}}, {"zero_stage", {"2"}}, {"num_processes", {"4"}}})})
             .for_program() == Words{"HORTATOR_CPU=0", "HORTATOR_ZERO_STAGE=2", "HORTATOR_DEBUG=1"});
