@@ -66,8 +66,7 @@ struct ProjectOptions {
 struct AcceleratorOptions {
   /// By default HORTATOR_MIXED_PRECISION, ACCELERATE_MIXED_PRECISION, or none. The same on all ranks.
   std::optional<Precision> mixed_precision = {};
-  /// Micro-steps between two updates: see accumulate(). HORTATOR_GRADIENT_ACCUMULATION_STEPS outranks it.
-  std::int64_t gradient_accumulation_steps = 1;
+  std::int64_t gradient_accumulation_steps = 1;  ///< see accumulate(); HORTATOR_GRADIENT_ACCUMULATION_STEPS outranks it
   GradientAccumulationOptions gradient_accumulation = {};
   GradScalerOptions grad_scaler = {};  ///< with Precision::fp16
   bool cpu = false;                    ///< stay on the CPU, also where there are GPUs; HORTATOR_CPU=1 says it, too

@@ -94,20 +94,15 @@ int run_once(launch::Request request, const launch::Facts& facts) {
   return folder.empty() ? code : recorded_code(folder, began, code);
 }
 
-// Without the nodes that Slurm has lost since, on as many ranks as the others hold. False: none is left.
-bool leave_out_lost_nodes(launch::Request& request, const launch::Facts& facts) {
-  if (!facts.in_slurm || !facts.srun_mpi || !request.nodes || !request.ranks_per_node) return true;
-  const auto lost = lost_nodes();
-  const int newly = static_cast<int>(lost.size()) - static_cast<int>(request.excluded.size());
-  if (newly <= 0) return true;
-  request.excluded = lost;
-  *request.nodes -= newly;
-  request.ranks = *request.nodes * *request.ranks_per_node;
-  if (*request.nodes > 0) {
-    std::cerr << "hortator: going on without " << text::join(lost) << ", on " << text::count(request.ranks, "rank")
-              << "\n";
-  }
-  return *request.nodes > 0;
+// Where Slurm has lost nodes since, on as many ranks as the others hold.
+void leave_out_lost_nodes(launch::Request& request, const launch::Facts& facts) {
+  if (!facts.in_slurm || !facts.srun_mpi || !request.nodes || !request.ranks_per_node) return;
+  const auto left = count_nodes_again();
+  if (!left || *left >= *request.nodes) return;
+  request.nodes = left;
+  request.ranks = *left * *request.ranks_per_node;
+  std::cerr << "hortator: going on with " << text::count(*left, "node") << ", on " << text::count(request.ranks, "rank")
+            << "\n";
 }
 
 int run_until_done(launch::Request request, const launch::Facts& facts, int restarts) {
@@ -115,7 +110,7 @@ int run_until_done(launch::Request request, const launch::Facts& facts, int rest
   while (code != 0 && code != stopped_code && code != usage_code && restarts-- > 0) {
     std::cerr << "hortator: the run ended with code " << code << "; it starts again from its newest checkpoint ("
               << text::count(restarts, "restart") << " left)\n";
-    if (!leave_out_lost_nodes(request, facts)) break;
+    leave_out_lost_nodes(request, facts);
     code = run_once(request, facts);
   }
   return code;

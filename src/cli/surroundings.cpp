@@ -95,20 +95,20 @@ launch::Facts look_around(const launch::Settings& settings) {
   return facts;
 }
 
-std::vector<std::string> lost_nodes() {
-  const auto nodes = variable("SLURM_JOB_NODELIST");
-  std::vector<std::string> lost;
-  if (!nodes) return lost;
-  for (const auto& line : text::split(output_of("sinfo -h -N -o '%N %T' -n " + launch::shell_quote(*nodes)), '\n')) {
-    const auto words = text::split(line, ' ');
-    if (words.size() < 2 || std::find(lost.begin(), lost.end(), words[0]) != lost.end()) continue;
-    for (const auto* state : {"down", "drain", "fail", "*"}) {
-      if (words[1].find(state) == std::string::npos) continue;
-      lost.push_back(words[0]);
-      break;
-    }
+std::optional<int> count_nodes_again() {
+  const auto job = variable("SLURM_JOB_ID");
+  if (!job) return std::nullopt;
+  const auto list = text::split(output_of("squeue -h -o %N -j " + launch::shell_quote(*job)), '\n').front();
+  const auto names = output_of("scontrol show hostnames " + launch::shell_quote(list));
+  const auto count = std::count(names.begin(), names.end(), '\n');
+  if (list.empty() || count == 0) return std::nullopt;
+  const auto number = std::to_string(count);
+  for (const auto* name : {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) setenv(name, list.c_str(), 1);
+  for (const auto* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) setenv(name, number.c_str(), 1);
+  for (const auto* name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE", "SLURM_NTASKS", "SLURM_NPROCS"}) {
+    unsetenv(name);
   }
-  return lost;
+  return static_cast<int>(count);
 }
 
 void check_program(const std::string& program) {

@@ -51,7 +51,6 @@ Words srun(const Request& request, const Facts& facts) {
   if (request.nodes) append(words, {"-N", std::to_string(*request.nodes)});
   append(words, {"-n", std::to_string(request.ranks)});
   if (request.ranks_per_node) words.push_back("--ntasks-per-node=" + std::to_string(*request.ranks_per_node));
-  if (!request.excluded.empty()) words.push_back("--exclude=" + text::join(request.excluded, ","));
   const auto cpus = request.threads ? request.threads : facts.cpus_per_task;
   if (cpus) words.push_back("--cpus-per-task=" + std::to_string(*cpus));
   // Ranks of a node reach each other's devices only as long as they see them: per node, never per task. No --gpu-bind:

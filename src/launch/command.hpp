@@ -41,8 +41,7 @@ struct Request {
   std::string log_dir = "";
   std::string hostfile = "";
   bool bcast = false;
-  bool survives_nodes = false;             ///< a node that is lost ends the step, not the allocation
-  std::vector<std::string> excluded = {};  ///< nodes of the allocation to do without
+  bool survives_nodes = false;  ///< a node that is lost ends the step, not the allocation
   std::string program = "";
   std::vector<std::string> arguments = {};
   std::vector<std::string> variables = {};  ///< "NAME=value", for all ranks on all nodes

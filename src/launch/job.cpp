@@ -46,7 +46,6 @@ std::vector<std::string> exports(const Job& job) {
   auto variables = job.settings.list("environment");
   variables.insert(variables.end(), job.request.variables.begin(), job.request.variables.end());
   variables.push_back("HORTATOR_RUN_DIR=" + job.run_dir);
-  variables.push_back("HORTATOR_RUN_NOTE=" + job.records + "/run_dir");
   std::vector<std::string> lines;
   for (const auto& variable : variables) lines.push_back(export_line(variable));
   return lines;
@@ -65,7 +64,6 @@ std::vector<std::string> passed_on(const Job& job) {
   for (const auto& variable : job.settings.list("environment")) words.push_back(variable);
   for (const auto& variable : job.request.variables) words.push_back(variable);
   words.push_back("HORTATOR_RUN_DIR=" + job.run_dir);
-  words.push_back("HORTATOR_RUN_NOTE=" + job.records + "/run_dir");
   return words;
 }
 

@@ -74,7 +74,7 @@ run launch -n 2 --nodes 3 --dry-run ./show; code_is 2; err_has 'too few'
 
 # config: what outranks what
 explained() { run config --explain; [[ $(grep "^$1:" out) == *"$2"*"# $3" ]] || wrong "$1 should be $2 by $3"; }
-run config --default; code_is 0; out_has "written: $work/.config/hortator/config.yaml"
+PATH=$work/fakes run config --default; code_is 0; out_has "written: $work/.config/hortator/config.yaml"
 run config --default; code_is 2; err_has 'is there already'
 explained mixed_precision no "$work/.config/hortator/config.yaml:2"
 echo 'mixed_precision: fp16' >hortator.yaml

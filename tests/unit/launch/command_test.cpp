@@ -129,8 +129,6 @@ TEST_CASE("each wish has its words for srun") {
   CHECK(in_slurm({.ranks = 2, .bcast = true}) == srun + "-n 2 --bcast=/tmp/train --export=ALL ./train");
   CHECK(in_slurm({.ranks = 2, .survives_nodes = true}) ==
         "srun --mpi=pmix --kill-on-bad-exit=1 --no-kill -n 2 --export=ALL ./train");
-  CHECK(in_slurm({.ranks = 2, .nodes = 1, .excluded = {"n1", "n3"}}) ==
-        srun + "-N 1 -n 2 --exclude=n1,n3 --export=ALL ./train");
 }
 
 TEST_CASE("threads that were asked for outrank the allocation's CPUs a task") {
