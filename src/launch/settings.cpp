@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iomanip>
+#include <ranges>
 
 #include "base/text.hpp"
 
@@ -60,13 +61,13 @@ std::string yaml_word(const std::string& word) {
 
 }  // namespace
 
-Settings::Settings(std::vector<Layer> layers) {
+Settings::Settings(const std::vector<Layer>& layers) {
   for (const auto& key : keys()) {
     Given value;
     if (!key.builtin.empty()) value = {{std::string(key.builtin)}, "built-in"};
-    for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-      const auto given = layer->find(key.name);
-      if (given != layer->end() && !given->second.words.empty()) value = on_top(key, value, given->second);
+    for (const auto& layer : std::views::reverse(layers)) {
+      const auto given = layer.find(key.name);
+      if (given != layer.end() && !given->second.words.empty()) value = on_top(key, value, given->second);
     }
     if (!value.words.empty()) values_.emplace(key.name, std::move(value));
   }

@@ -24,7 +24,7 @@ class Settings {
  public:
   /// Of all that say something about a key, the first of `layers` wins; lists and variables add up, the last layer's
   /// words first. The built-in values come below them all.
-  explicit Settings(std::vector<Layer> layers);
+  explicit Settings(const std::vector<Layer>& layers);
 
   /// Nothing when nobody has said anything, not even the table of keys.
   const Given* find(std::string_view key) const;

@@ -89,7 +89,7 @@ launch::Settings gather_settings(const launch::Layer& flags, const std::optional
   if (const auto site = launch::Settings(layers).word("site")) layers.push_back(read_file(site_file(*site)));
   layers.push_back(slurm_layer(launch::Settings(layers)));
   launch::settle_placement(layers);
-  return launch::Settings(std::move(layers));
+  return launch::Settings(layers);
 }
 
 }  // namespace hortator::cli

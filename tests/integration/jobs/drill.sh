@@ -18,12 +18,12 @@ expect() {
 }
 ok() { echo "ok: $1"; }
 job() { "$hortator" job --scheduler slurm --nodes 2 --ranks-per-node 2 "$@"; }
-steps=400
+steps=400 id=0 records=$work
 
 # submit OPTION... -- PROGRAM...: its number in $id, its folder in $records
 submit() {
   local line
-  line=$(job "$@" --submit 2>&1) || true
+  line=$(job --submit "$@" 2>&1) || true
   [[ $line == 'submitted: '* ]] || { failed "not submitted: $line"; return 1; }
   line=${line#submitted: }
   id=${line%% *}
