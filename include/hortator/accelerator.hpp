@@ -42,12 +42,28 @@ namespace accelerator {
 class Training;
 }
 
+namespace detail {
+
+/// How values of several ranks are joined: which of them count, and who gets them.
+struct Gathering {
+  std::optional<int> ranks = {};           ///< only so many, the first ones; by default all
+  std::optional<std::int64_t> mine = {};   ///< of this rank's rows so many count; by default all
+  std::optional<std::int64_t> first = {};  ///< of all rows together the first ones
+  bool sizes_differ = false;               ///< between ranks, along dimension 0
+  bool to_main = false;
+};
+
+}  // namespace detail
+
 enum class Reduce { sum, mean, max, min, product };
 
 /// How batches are dealt to ranks; the reference's DataLoaderConfiguration.
 struct DataOptions {
   bool split_batches = false;  ///< batch_size is of all ranks together, not of each
   bool even_batches = true;    ///< the last batches are filled up from the first samples, so that all ranks see as many
+  /// One rank of each node reads the batches of all its ranks and hands them out through shared memory; their loops
+  /// begin and end together. By default so for streams alone, whose batches are hortator::Serializable.
+  std::optional<bool> dispatch_batches = {};
   std::optional<std::uint64_t> seed = {};  ///< of the shuffled order; by default set_seed's
   bool non_blocking = false;  ///< batches in page-locked memory (LoaderOptions::pin_memory) are copied to the device
                               ///< while the loop's body runs
@@ -55,7 +71,7 @@ struct DataOptions {
 
 /// The reference's ProjectConfiguration.
 struct ProjectOptions {
-  std::filesystem::path dir = {};  ///< where the run's files go; default: runs/<program>
+  std::filesystem::path dir = {};  ///< where the run's files go; default: runs/ and the program's name
   bool automatic_checkpoint_naming =
       false;                   ///< checkpoints/checkpoint_0, _1, ... in place of one checkpoint that is replaced
   std::int64_t iteration = 0;  ///< the first number; those that are there already are never used again
@@ -224,12 +240,19 @@ class HORTATOR_API Accelerator : public State {
   template <typename T>
   T gather(T structure);
   /// The same without the samples that were added to even out the last batches: exactly the data set. Several values
-  /// give a tuple. A vector of objects that are no tensors is gathered as gather_object() does. @collective
+  /// give a tuple. A vector of objects that are no tensors is gathered as gather_object() does. Where batches are not
+  /// evened out, the ranks that have none in this body of the loop are not waited for. @collective
   at::Tensor gather_for_metrics(const at::Tensor& tensor);
   template <typename T>
   T gather_for_metrics(const T& structure_or_objects);
   template <typename... Values>
   requires(sizeof...(Values) > 1) std::tuple<Values...> gather_for_metrics(const Values&... values);
+  /// Both for the main process alone: nothing on the others, whose memory it spares. The ranks' tensors may differ in
+  /// size along dimension 0. @collective
+  template <typename T>
+  std::optional<T> gather_to_main(const T& tensors_or_objects);
+  template <typename T>
+  std::optional<T> gather_for_metrics_to_main(const T& tensors_or_objects);
   /// A new tensor: the reduction over all ranks. @collective
   at::Tensor reduce(const at::Tensor& tensor, Reduce operation = Reduce::sum);
   template <typename T>
@@ -334,10 +357,15 @@ class HORTATOR_API Accelerator : public State {
   void broadcast_leaves(const std::vector<detail::Leaf>& leaves, int from_process);
   void pad_leaves(const std::vector<detail::Leaf>& leaves, const PadOptions& options);
   std::vector<std::string> gather_encoded(const std::function<std::string()>& encode) const;
+  std::vector<std::string> gather_encoded(const std::function<std::string()>& encode,
+                                          const detail::Gathering& how) const;
   std::string broadcast_encoded(const std::function<std::string()>& encode, int from_process) const;
   void decode_together(const std::function<void()>& decode) const;
-  std::optional<std::int64_t> samples_of_step() const;  ///< of all ranks, where the last step repeats some
-  at::Tensor without_repetitions(const at::Tensor& gathered) const;
+  void decode_together(const std::function<void()>& decode, const detail::Gathering& how) const;
+  detail::Gathering gathering_for_metrics() const;
+  void gather_leaves(const std::vector<detail::Leaf>& leaves, const detail::Gathering& how);
+  template <typename T>
+  std::optional<T> gather_as(const T& value, const detail::Gathering& how);
 
   std::unique_ptr<accelerator::Training> training_;
 };

@@ -5,23 +5,29 @@
 #include <c10/core/Device.h>
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <hortator/detail/dataset_source.hpp>
+#include <hortator/detail/stream_source.hpp>
+#include <hortator/detail/torch_data.hpp>
 #include <hortator/export.hpp>
 #include <hortator/sampler.hpp>
 #include <hortator/state_dict.hpp>
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace hortator {
 
 namespace data {
+class Dispatcher;
 class LoaderCore;
-}
+}  // namespace data
 
 /// A sample, or a batch of them: `data` and its `target`. The same type as torch::data's.
 template <typename Data = at::Tensor, typename Target = at::Tensor>
@@ -63,6 +69,10 @@ struct LoaderBinding {
   bool device_placement = true;
   bool non_blocking = false;  ///< copies from page-locked memory go on while the loop's body runs
   std::uint64_t seed = 0;
+  /// One rank of each node reads for all of its ranks, and hands out by this; the ranks' loops begin and end together.
+  std::shared_ptr<data::Dispatcher> dispatcher = {};
+  /// For a stream that gives each rank a part of its own: what all ranks say, in their order.
+  std::function<std::vector<std::int64_t>(std::int64_t)> tell_all = {};
   std::function<void()> check_alive = {};  ///< called when a pass begins: throws when the Accelerator is gone
   /// Called before each batch. There is no reading ahead then: what the data set draws at random belongs to the turn.
   std::function<void(const BatchTurn&)> before_batch = {};
@@ -71,12 +81,16 @@ struct LoaderBinding {
 /// The part of a loader that does not depend on the type of its batches. Copies share one state.
 class HORTATOR_API LoaderBase {
  public:
-  LoaderBase(std::unique_ptr<data::BatchSource> source, const LoaderOptions& options);
+  LoaderBase(data::Contents contents, const LoaderOptions& options);
 
+  bool has_size() const;                  ///< false: a stream that does not say how many samples it has
   std::int64_t size() const;              ///< batches of this rank in a whole pass
   std::int64_t dataset_size() const;      ///< samples
   std::int64_t batch_size() const;        ///< as given in the options
-  std::int64_t total_batch_size() const;  ///< samples of all ranks in one step
+  std::int64_t total_batch_size() const;  ///< samples of all ranks in one step; 0: it varies
+  bool is_stream() const;
+  bool has_shards() const;  ///< of a stream: whether it gives each rank a part of its own
+  bool can_travel() const;  ///< whether one rank can read batches for others
 
   std::int64_t epoch() const;  ///< passes that ran to their end
   /// The epoch of the next pass. It begins at the first batch, or, when `epoch` is the one that load() restored, where
@@ -92,7 +106,10 @@ class HORTATOR_API LoaderBase {
   bool in_last_step() const;         ///< no step comes after its own
   std::int64_t remainder() const;    ///< samples in the last step of all ranks that repeat none; 0 or -1: all of them
   std::int64_t new_samples() const;  ///< of all ranks' batches in the loop's body together, those that repeat none
-  std::int64_t position() const;     ///< samples of the epoch's global order handed out so far, to all ranks
+  std::int64_t new_samples(int rank) const;  ///< of one rank's
+  int ranks_in_step() const;                 ///< that have a batch in this body: the first ones
+  bool is_even_step() const;                 ///< whether all ranks have one, and all of one size
+  std::int64_t position() const;             ///< samples of the epoch's global order handed out so far, to all ranks
   std::chrono::steady_clock::time_point started() const;  ///< when the latest pass began
 
   /// Seed, epoch and position: enough to go on after the batch last handed out, on any number of ranks.
@@ -107,11 +124,14 @@ class HORTATOR_API LoaderBase {
   bool is_bound() const;
   bool shares_state_with(const LoaderBase& other) const { return core_ == other.core_; }
 
+  /// Passes over this handle begin so many batches later; other handles of the loader are left as they are.
+  void skip_first(std::int64_t batches);
+
  protected:
   /// One pass, as long as it lives. Destroying it early breaks the pass off and ends the reading thread.
   class HORTATOR_API Pass {
    public:
-    explicit Pass(std::shared_ptr<data::LoaderCore> core);
+    Pass(std::shared_ptr<data::LoaderCore> core, std::int64_t skip);
     Pass(Pass&& other) noexcept = default;
     Pass& operator=(Pass&& other) noexcept;
     ~Pass();
@@ -125,10 +145,11 @@ class HORTATOR_API LoaderBase {
     std::uint64_t number_;
   };
 
-  Pass begin_pass() const { return Pass(core_); }
+  Pass begin_pass() const { return {core_, skip_}; }
 
  private:
   std::shared_ptr<data::LoaderCore> core_;
+  std::int64_t skip_ = 0;
 };
 
 /// Batches of a data set, for `for (auto& batch : loader)`. By itself it deals to one rank and leaves batches on the
@@ -138,6 +159,12 @@ class HORTATOR_API LoaderBase {
 /// over a loader that is in a loop already takes the pass over, and the outer one throws. An exception of the data set
 /// comes out of the loop, at its batch, with the sample named and itself nested. Samples are read without gradients, on
 /// other threads than the loop's unless prefetch is 0.
+///
+/// A stream's samples are dealt as they come, to as many batches on every rank: the last ones repeat its first samples.
+/// Every rank reads the whole stream, or, with DataOptions::dispatch_batches, one rank of each node. Resumed, a stream
+/// is read over up to the position, unless it has save(StateWriter&) const and load(const StateReader&). A stream of
+/// many files has `shard(int world, int rank)` and gives each rank some of them: nothing is read twice, what one rank
+/// has too few of it repeats, and the epoch is resumed on as many ranks as it was stopped on.
 template <typename Batch>
 class DataLoader : public LoaderBase {
  public:
@@ -170,32 +197,102 @@ class DataLoader : public LoaderBase {
 };
 
 namespace detail {
+
 template <typename Dataset, typename Read>
-auto make_loader(Dataset dataset, Read read, const LoaderOptions& options) {
+auto make_loader(Dataset dataset, Read read, const LoaderOptions& options, data::ChooseBatches choose = {}) {
   using Source = DatasetSource<Dataset, Read>;
-  return DataLoader<typename Source::Batch>(std::make_unique<Source>(std::move(dataset), std::move(read)), options);
+  data::Contents contents{.samples = std::make_unique<Source>(std::move(dataset), std::move(read)),
+                          .choose = std::move(choose)};
+  return DataLoader<typename Source::Batch>(std::move(contents), options);
 }
+
+template <typename Stream, typename Join>
+auto make_stream_loader(Stream stream, Join join, const LoaderOptions& options) {
+  using Source = StreamSourceOf<Stream, Join>;
+  data::Contents contents{.stream = std::make_unique<Source>(std::move(stream), std::move(join))};
+  return DataLoader<typename Source::Batch>(std::move(contents), options);
+}
+
+/// How a data set with numbered samples is read when the user says nothing about it.
+template <typename Dataset>
+auto default_reading() {
+  if constexpr (BatchDataset<Dataset>) {
+    return ReadBatch{};
+  } else if constexpr (SampleDataset<Dataset>) {
+    return ReadSamples<DefaultJoin>{};
+  } else {
+    static_assert(TorchBatchDataset<Dataset>,
+                  "a data set has size() and get(i), or size() and get_batch(std::span<const std::int64_t>)");
+    return ReadTorchBatch{};
+  }
+}
+
+/// The batches themselves, or a function from an epoch to them.
+template <typename B>
+concept BatchChoice =
+    std::convertible_to<B, data::BatchList> || std::is_invocable_r_v<data::BatchList, const B&, std::int64_t>;
+
+template <BatchChoice B>
+data::ChooseBatches choose_by(B batches) {
+  if constexpr (std::convertible_to<B, data::BatchList>) {
+    return [list = data::BatchList(std::move(batches))](std::uint64_t, std::int64_t) { return list; };
+  } else {
+    return [batches = std::move(batches)](std::uint64_t, std::int64_t epoch) { return batches(epoch); };
+  }
+}
+
+template <typename Dataset>
+inline constexpr bool is_numbered = BatchDataset<Dataset> || SampleDataset<Dataset> || TorchBatchDataset<Dataset>;
+
 }  // namespace detail
 
 /// A loader over anything with `size()` and `get(i)`: a tensor, a number, an Example, pair or tuple of them. A data set
-/// that can read many samples at once has `get_batch(std::span<const std::int64_t>)`, which makes the batches itself.
+/// that can read many samples at once has `get_batch(std::span<const std::int64_t>)`, which makes the batches itself;
+/// torch::data's data sets, mapped ones too, are read as they are.
+///
+/// Or over a stream: a range, or anything with `next()`, which returns a std::optional sample, empty at the end. With
+/// `reset()`, or `set_epoch(std::int64_t)`, it begins again for each pass. It may have `size()`.
 template <typename Dataset>
 auto data_loader(Dataset dataset, const LoaderOptions& options = {}) {
-  if constexpr (detail::BatchDataset<Dataset>) {
-    return detail::make_loader(std::move(dataset), detail::ReadBatch{}, options);
+  static_assert(!detail::is_torch_loader<Dataset>,
+                "this is a loader already: of a torch::data loader, data_loader takes the data set");
+  static_assert(!detail::TorchStreamDataset<Dataset>,
+                "torch::data's stream and stateful data sets hand out batches whose samples have no place in an order: "
+                "give data_loader an object whose next() returns a std::optional sample");
+  if constexpr (detail::is_numbered<Dataset> || !detail::StreamDataset<Dataset>) {
+    return detail::make_loader(std::move(dataset), detail::default_reading<Dataset>(), options);
   } else {
-    static_assert(detail::SampleDataset<Dataset>,
-                  "a data set has size() and get(i), or size() and get_batch(std::span<const std::int64_t>)");
-    return detail::make_loader(std::move(dataset), detail::ReadSamples<detail::DefaultJoin>{}, options);
+    return detail::make_stream_loader(std::move(dataset), detail::DefaultJoin{}, options);
   }
 }
 
 /// The same with a function of the user's that makes a batch of a std::vector of samples.
 template <typename Dataset, typename Join>
 auto data_loader(Dataset dataset, const LoaderOptions& options, Join join) {
-  static_assert(detail::SampleDataset<Dataset>,
-                "a data set whose samples are joined by a function has size() and get(i)");
-  return detail::make_loader(std::move(dataset), detail::ReadSamples<Join>{std::move(join)}, options);
+  if constexpr (detail::SampleDataset<Dataset>) {
+    return detail::make_loader(std::move(dataset), detail::ReadSamples<Join>{std::move(join)}, options);
+  } else {
+    static_assert(detail::StreamDataset<Dataset>,
+                  "a data set whose samples are joined by a function has size() and get(i), or next()");
+    return detail::make_stream_loader(std::move(dataset), std::move(join), options);
+  }
+}
+
+/// Batches of sizes of their own: `batches` lists the samples of each, or is a function that does so for an epoch,
+/// alike on all ranks. Ranks get whole batches in turn; the last ones repeat the first. The options have no batch_size;
+/// with `shuffle` the batches come in another order each epoch.
+template <typename Dataset, detail::BatchChoice Batches>
+auto data_loader(Dataset dataset, Batches batches, const LoaderOptions& options = {}) {
+  return detail::make_loader(std::move(dataset), detail::default_reading<Dataset>(), options,
+                             detail::choose_by(std::move(batches)));
+}
+
+/// The same loader without the first batches of an epoch, on each rank: also without those that an earlier run has had,
+/// but not of both. Everything else is kept, what the Accelerator knows of it too; skipping twice adds up.
+template <std::derived_from<LoaderBase> Loader>
+Loader skip_first_batches(Loader loader, std::int64_t batches) {
+  loader.skip_first(batches);
+  return loader;
 }
 
 }  // namespace hortator

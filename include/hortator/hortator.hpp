@@ -31,4 +31,5 @@
 #include <hortator/subset.hpp>
 #include <hortator/sync_batch_norm.hpp>
 #include <hortator/tensor_dataset.hpp>
+#include <hortator/torch_sampler.hpp>
 #include <hortator/version.hpp>

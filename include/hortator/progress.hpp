@@ -36,8 +36,8 @@ class HORTATOR_API ProgressSink {
   ProgressSink(const ProgressSink&) = delete;
   ProgressSink& operator=(const ProgressSink&) = delete;
 
-  /// A loop of `total` steps begins, of which an earlier run took the first `done`; inside another one it takes its
-  /// place until it is finished.
+  /// A loop of `total` steps begins (below 0: nobody knows of how many), of which an earlier run took the first `done`;
+  /// inside another one it takes its place until it is finished.
   virtual void start(std::string_view title, std::int64_t total, std::int64_t done) = 0;
   virtual void advance() = 0;  ///< one more step is done
   /// A number to show from now on, replacing that of the same name; in the bars to come as well.
@@ -62,7 +62,7 @@ class ProgressRange {
 
   Iterator begin() {
     finish();
-    sink_.start(title_, static_cast<std::int64_t>(std::size(range_)), first_step());
+    sink_.start(title_, total(), first_step());
     running_ = true;
     return Iterator(std::begin(range_), sink_);
   }
@@ -70,6 +70,13 @@ class ProgressRange {
   auto size() const { return std::size(range_); }
 
  private:
+  // A loader of a stream may not know.
+  std::int64_t total() const {
+    if constexpr (requires { range_.has_size(); }) {
+      if (!range_.has_size()) return -1;
+    }
+    return static_cast<std::int64_t>(std::size(range_));
+  }
   // A loader whose state was loaded goes on in the middle of an epoch.
   std::int64_t first_step() const {
     if constexpr (requires { range_.first_step(); }) {

@@ -101,23 +101,6 @@ void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
   });
 }
 
-std::optional<std::int64_t> Accelerator::samples_of_step() const {
-  const auto* loader = training_->active_loader();
-  if (loader == nullptr || !loader->in_last_step() || loader->remainder() <= 0) return {};
-  return loader->new_samples();
-}
-
-at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
-  const CallSite site(__builtin_return_address(0));
-  return without_repetitions(gather(tensor));
-}
-
-at::Tensor Accelerator::without_repetitions(const at::Tensor& gathered) const {
-  const auto samples = samples_of_step();
-  if (!samples || gathered.dim() == 0) return gathered;
-  return gathered.narrow(0, 0, std::min(*samples, gathered.size(0)));
-}
-
 at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation) {
   const CallSite site(__builtin_return_address(0));
   auto result = tensor.detach().clone();

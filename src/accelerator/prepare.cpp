@@ -3,6 +3,7 @@
 #include "accelerator/training.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "data/dispatcher.hpp"
 #include "io/hdf5_version.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/banner.hpp"
@@ -21,9 +22,33 @@ std::uint64_t seed_of_data(const accelerator::Training& training) {
 std::string effective_batches(const std::vector<LoaderBase>& loaders) {
   std::vector<std::string> lines;
   for (const auto& loader : loaders) {
-    lines.push_back(text::concat(loader.total_batch_size(), " of ", text::count(loader.dataset_size(), "sample")));
+    const auto batch = loader.total_batch_size();
+    lines.push_back(text::concat(batch > 0 ? std::to_string(batch) : "varying", " of ",
+                                 loader.has_size() ? text::count(loader.dataset_size(), "sample") : "a stream"));
   }
   return text::join(lines, "; ");
+}
+
+// Streams that cannot be cut into parts are read once a node unless the user says otherwise. @collective
+std::shared_ptr<data::Dispatcher> dispatcher_for(const LoaderBase& loader, const accelerator::Training& training,
+                                                 const mpi::Communicator& node) {
+  const bool by_default =
+      loader.is_stream() && loader.can_travel() && !loader.has_shards() && !training.options.reproducible;
+  if (!training.options.data.dispatch_batches.value_or(by_default)) return nullptr;
+  if (!loader.can_travel()) data::throw_cannot_travel();
+  return std::make_shared<data::Dispatcher>(node, training.host());
+}
+
+// Ranks that read parts of a stream must go in step. What is reproducible must not depend on how many parts there are.
+std::function<std::vector<std::int64_t>(std::int64_t)> tell_all_by(const LoaderBase& loader,
+                                                                   const accelerator::Training& training) {
+  const auto& options = training.options;
+  const bool in_parts = loader.has_shards() && !options.data.dispatch_batches.value_or(false) && !options.reproducible;
+  if (!in_parts || training.host().size() == 1) return {};
+  return [&host = training.host(), session = training.session](std::int64_t value) {
+    session->check_alive("loader");
+    return mpi::all_gather(host, value);
+  };
 }
 
 // A copy of the loader within its own state would keep it alive for ever: it is looked up by its place.
@@ -90,6 +115,8 @@ void Accelerator::attach(const LoaderBase& loader, const PrepareDataLoaderOption
                  .device_placement = chosen.device_placement.value_or(options().device_placement),
                  .non_blocking = options().data.non_blocking,
                  .seed = seed_of_data(*training_),
+                 .dispatcher = dispatcher_for(loader, *training_, world().node()),
+                 .tell_all = tell_all_by(loader, *training_),
                  .check_alive = [session = training_->session] { session->check_alive("loader"); },
                  .before_batch = before_batch_of(*training_, training_->loaders.size())});
   training_->loaders.push_back(prepared);

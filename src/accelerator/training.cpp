@@ -34,6 +34,11 @@ AcceleratorOptions checked(AcceleratorOptions options) {
                       .why = "each step has a fixed number of shards, all of one size",
                       .hint = "leave even_batches on, or use drop_last"});
   }
+  if (options.reproducible && options.data.dispatch_batches.value_or(false)) {
+    throw UsageError({.what = "reproducible = true with data.dispatch_batches = true",
+                      .why = "what a data set draws at random belongs to the rank that trains on it",
+                      .hint = "let each rank read its own batches"});
+  }
   return options;
 }
 
@@ -54,6 +59,11 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
       world_(world),
       seed_(mpi::broadcast(world.comm(), at::globalContext().defaultGenerator(at::kCPU).current_seed())) {
   connect();
+}
+
+const mpi::Communicator& Training::first_ranks(int count) {
+  const auto known = first_ranks_.find(count);
+  return known != first_ranks_.end() ? known->second : first_ranks_.emplace(count, host().first(count)).first->second;
 }
 
 comm::Communicator& Training::communicator_of(const at::Tensor& tensor) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <hortator/accelerator.hpp>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,6 +47,8 @@ class Training {
 
   const mpi::Communicator& host() const { return world_.comm(); }
   c10::Device device() const { return world_.device(); }
+  /// The first `count` of them. @collective over these alone, the first time
+  const mpi::Communicator& first_ranks(int count);
   /// Tensors travel by the back end of the device that they are on.
   comm::Communicator& communicator_of(const at::Tensor& tensor);
   comm::Communicator& device_communicator() { return on_device_ ? *on_device_ : *on_cpu_; }
@@ -114,6 +117,7 @@ class Training {
 
   runtime::World& world_;
   std::uint64_t seed_;  ///< of rank 0 when the Accelerator was made
+  std::map<int, mpi::Communicator> first_ranks_;
   std::unique_ptr<comm::Communicator> on_cpu_;
   std::unique_ptr<comm::Communicator> on_device_;               ///< null when the device is the CPU
   std::shared_ptr<train::SharedStatistics> shared_statistics_;  ///< null until a model has use for them

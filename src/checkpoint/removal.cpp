@@ -34,13 +34,18 @@ void remove(const fs::path& folder) {
   empty_and_remove(aside);
 }
 
-void remove_leftovers(const fs::path& parent) {
+void remove_leftovers(const fs::path& parent, Leftovers which) {
+  const auto is_one = [&](const std::string& name) {
+    if (!name.starts_with("checkpoint")) return false;
+    const bool of_save = which == Leftovers::also_of_saves && name.find(".new-") != std::string::npos;
+    return of_save || name.find(mark) != std::string::npos;
+  };
+  std::vector<fs::path> found;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(parent, none)) {
-    const auto name = entry.path().filename().string();
-    if (name.starts_with("checkpoint") && name.find(mark) != std::string::npos)
-      io::remove_folder(entry.path(), {is_our_file, manifest_file});
+    if (is_one(entry.path().filename().string())) found.push_back(entry.path());
   }
+  for (const auto& folder : found) io::remove_folder(folder, {is_our_file, manifest_file});
 }
 
 }  // namespace hortator::checkpoint

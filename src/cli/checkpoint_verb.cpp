@@ -6,6 +6,7 @@
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/verify.hpp"
 #include "cli/checkpoint/listing.hpp"
+#include "cli/checkpoint/prune.hpp"
 #include "cli/verbs.hpp"
 #include "track/progress_bar.hpp"
 
@@ -97,6 +98,8 @@ const std::vector<Verb>& verbs_of_checkpoint() {
       {"list", "steps, sizes, times and states, a line each", list},
       {"show", "what is in a checkpoint: names, types, shapes, sizes, values", show},
       {"verify", "reads every byte and compares it with its checksum; exit code 1 where one differs", verify},
+      {"prune", "the newest stay, older ones go: prune FOLDER --keep N [--keep-every K] [--dry-run] [--leftovers]",
+       checkpoints::prune},
   };
   return table;
 }

@@ -26,45 +26,48 @@ void validate(const ShardSpec& spec) {
 
 }  // namespace
 
-BatchShard::BatchShard(const ShardSpec& spec) : spec_(spec) {
+BatchShard::BatchShard(const ShardSpec& spec) : spec_(spec), places_(std::int64_t{spec.world} * spec.parts) {
   validate(spec);
-  const int places = spec.world * spec.parts;
-  total_batch_size_ = spec.split ? spec.batch_size : spec.batch_size * places;
-  slice_ = total_batch_size_ / places;
-  size_ = count_batches();
+  total_batch_size_ = spec.split ? spec.batch_size : spec.batch_size * places_;
+  slice_ = total_batch_size_ / places_;
+  size_ = size_of(spec.rank);
 }
 
-std::int64_t BatchShard::count_batches() const {
-  const std::int64_t left = spec_.samples - spec_.start;
-  if (spec_.drop_last) return left / total_batch_size_ * spec_.parts;
-  if (spec_.even) return ceil_div(left, total_batch_size_) * spec_.parts;
-  return ceil_div(std::max<std::int64_t>(left - spec_.rank * slice_, 0), total_batch_size_);
+BatchShard BatchShard::of(std::int64_t samples) const {
+  auto spec = spec_;
+  spec.samples = samples;
+  return BatchShard(spec);
 }
 
-std::int64_t BatchShard::begin_of(std::int64_t step, int rank) const {
-  return spec_.start + step / spec_.parts * total_batch_size_ + place(step, rank) * slice_;
+std::int64_t BatchShard::size_of(int rank) const {
+  const std::int64_t left = std::max<std::int64_t>(spec_.samples - spec_.start, 0);
+  const std::int64_t full = left / total_batch_size_ * spec_.parts;
+  if (spec_.drop_last || left % total_batch_size_ == 0) return full;
+  return spec_.even || begin_of(full, rank) < spec_.samples ? full + spec_.parts : full;
 }
 
-Positions BatchShard::batch(std::int64_t step) const {
-  const std::int64_t begin = begin_of(step, spec_.rank);
-  const std::int64_t count = spec_.even ? slice_ : std::min(slice_, spec_.samples - begin);
+// Only the last step can have fewer samples than a slice for each.
+std::int64_t BatchShard::slice_in(std::int64_t step) const {
+  const std::int64_t left = spec_.samples - begin_of(step);
+  return spec_.spread && left < total_batch_size_ ? ceil_div(left, places_) : slice_;
+}
+
+Positions BatchShard::batch(std::int64_t step, int rank) const {
+  const std::int64_t begin = begin_of(step, rank);
+  const std::int64_t slice = slice_in(step);
+  const std::int64_t count = spec_.even ? slice : std::min(slice, spec_.samples - begin);
   return {begin, count, spec_.samples};
 }
 
-std::int64_t BatchShard::consumed(std::int64_t steps) const {
-  return std::min(spec_.start + steps / spec_.parts * total_batch_size_, spec_.samples);
-}
+std::int64_t BatchShard::consumed(std::int64_t steps) const { return std::min(begin_of(steps), spec_.samples); }
 
 std::int64_t BatchShard::remainder() const {
+  if (is_endless()) return 0;
   return spec_.drop_last ? -1 : (spec_.samples - spec_.start) % total_batch_size_;
 }
 
-std::int64_t BatchShard::new_samples(std::int64_t step) const {
-  std::int64_t sum = 0;
-  for (int rank = 0; rank < spec_.world; ++rank) {
-    sum += std::clamp<std::int64_t>(spec_.samples - begin_of(step, rank), 0, slice_);
-  }
-  return sum;
+std::int64_t BatchShard::new_samples(std::int64_t step, int rank) const {
+  return std::clamp<std::int64_t>(spec_.samples - begin_of(step, rank), 0, slice_in(step));
 }
 
 }  // namespace hortator::data

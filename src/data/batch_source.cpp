@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <hortator/detail/batch_source.hpp>
 #include <hortator/error.hpp>
+#include <mutex>
 
 #include "base/text.hpp"
+#include "runtime/generator_state.hpp"
 
 namespace hortator::data {
 namespace {
@@ -52,6 +54,18 @@ void throw_unknown_size() {
                     .hint = "let its size() return the number of samples"});
 }
 
+void throw_cannot_begin_again() {
+  throw UsageError({.what = "a stream was to begin again, and cannot",
+                    .why = "each loop over a loader is a pass over its data from the first sample on",
+                    .hint = "give the stream reset(), or set_epoch(std::int64_t), after which next() gives the first"});
+}
+
+void throw_cannot_travel() {
+  throw UsageError({.what = "batches of this type cannot travel between ranks",
+                    .why = "with dispatch_batches one rank of each node reads them for the others",
+                    .hint = "let them be hortator::Serializable, or set dispatch_batches to false"});
+}
+
 at::Tensor stack(std::span<const at::Tensor> tensors) {
   return at::stack(at::TensorList(tensors.data(), tensors.size()));
 }
@@ -64,6 +78,29 @@ at::Tensor pinned(const at::Tensor& tensor) {
 // allocator of page-locked memory gives a block out again only after the copies from it are done.
 at::Tensor placed(const at::Tensor& tensor, const Placement& placement) {
   return tensor.defined() ? tensor.to(placement.device, placement.non_blocking) : tensor;
+}
+
+namespace {
+
+void seed_generator(at::Generator generator, std::uint64_t seed) {
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
+}  // namespace
+
+void with_seed(std::uint64_t seed, const std::function<void()>& draw) {
+  const auto generator = runtime::default_generator(c10::kCPU);
+  const auto state = runtime::generator_state(generator);
+  seed_generator(generator, seed);
+  std::exception_ptr problem;
+  try {
+    draw();
+  } catch (...) {
+    problem = std::current_exception();
+  }
+  runtime::set_generator_state(generator, state);
+  if (problem) std::rethrow_exception(problem);
 }
 
 }  // namespace hortator::data

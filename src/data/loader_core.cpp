@@ -1,44 +1,15 @@
 #include "data/loader_core.hpp"
 
-#include <ATen/core/grad_mode.h>
-
+#include <algorithm>
 #include <hortator/error.hpp>
-#include <vector>
 
 #include "base/text.hpp"
+#include "data/loader_options.hpp"
+#include "data/sample_reader.hpp"
+#include "data/stream_reader.hpp"
 
 namespace hortator::data {
 namespace {
-
-void validate(const LoaderOptions& options) {
-  if (options.prefetch < 0) {
-    throw UsageError({.what = text::concat("prefetch is ", options.prefetch), .hint = "use 0 or more batches"});
-  }
-  if (options.workers < 1 || (options.workers > 1 && options.prefetch == 0)) {
-    throw UsageError({.what = text::concat("workers is ", options.workers, " and prefetch is ", options.prefetch),
-                      .why = "with a prefetch of 0 the loop reads by itself",
-                      .hint = "use 1 or more workers, and a prefetch of 1 or more if there are several"});
-  }
-  if ((options.sampler && options.shuffle) || (options.order != ShuffleOrder::counter && !options.shuffle)) {
-    throw UsageError({.what = options.sampler ? "a loader has a sampler and is to be shuffled, too"
-                                              : "a loader has an order of shuffling, but is not to be shuffled",
-                      .hint = "the order is of `shuffle`, and a sampler is in place of it"});
-  }
-}
-
-void validate(const LoaderOptions& options, const BatchSource& source) {
-  if (options.workers == 1 || source.is_shareable()) return;
-  throw UsageError({.what = text::concat("a loader was to read a data set by ", options.workers, " workers at once"),
-                    .why = "its get() or get_batch(), or the function that joins samples, is not const: it may change "
-                           "what another thread is using",
-                    .hint = "make it const and safe for several threads, or use one worker"});
-}
-
-std::shared_ptr<const Sampler> sampler_of(const LoaderOptions& options) {
-  if (options.sampler) return options.sampler;
-  if (!options.shuffle) return sequential_sampler();
-  return options.order == ShuffleOrder::randperm ? randperm_sampler() : counter_sampler();
-}
 
 void validate(const LoaderBinding& binding) {
   if (binding.world < 1 || binding.rank < 0 || binding.rank >= binding.world || binding.parts < 1) {
@@ -48,68 +19,108 @@ void validate(const LoaderBinding& binding) {
 
 }  // namespace
 
-/// A pass: its plan, and the thread that reads along it.
-struct LoaderCore::Running {
-  BatchShard shard;
-  std::unique_ptr<const Order> order;
-  std::int64_t step = 0;
-  std::unique_ptr<Prefetcher> reader;  // last: its thread reads the rest
-};
-
-LoaderCore::LoaderCore(std::unique_ptr<BatchSource> source, const LoaderOptions& options)
-    : source_(std::move(source)), options_(options), sampler_(sampler_of(options)) {
-  validate(options_);
-  validate(options_, *source_);
-  shard();
+LoaderCore::LoaderCore(Contents contents, const LoaderOptions& options)
+    : contents_(std::move(contents)),
+      options_(options),
+      batches_(contents_.choose, contents_.samples ? contents_.samples->size() : 0),
+      sampler_(sampler_of(options)) {
+  check(options_, contents_);
+  shard(binding_, 0);
 }
 
 LoaderCore::~LoaderCore() = default;
 
-// A single rank's last batch has nobody to be even with: it stays short, as the reference's.
+const BatchSource& LoaderCore::source() const {
+  return is_stream() ? static_cast<const BatchSource&>(*contents_.stream) : *contents_.samples;
+}
+
+std::optional<std::int64_t> LoaderCore::dataset_size() const {
+  return is_stream() ? contents_.stream->size() : contents_.samples->size();
+}
+
+std::optional<std::int64_t> LoaderCore::size() const {
+  if (!is_stream()) return shard(binding_, 0).size();
+  const auto samples = binding_.tell_all ? std::nullopt : dataset_size();
+  return samples ? std::optional(shard(binding_, 0).of(*samples).size()) : std::nullopt;
+}
+
+// Positions of an epoch's order. Where a stream ends is told by the stream.
+std::int64_t LoaderCore::dealt() const { return is_stream() ? endless : sampler_->epoch_size(told(seed(), epoch_)); }
+
+// A single rank's last batch has nobody to be even with: it stays short, as the reference's. Ranks that share a stream
+// learn of its end together: they are always even.
 BatchShard LoaderCore::shard(const LoaderBinding& binding, std::int64_t start) const {
-  return BatchShard({.samples = sampler_->epoch_size(dataset_size()),
+  return BatchShard({.samples = dealt(),
                      .start = start,
                      .batch_size = options_.batch_size,
                      .rank = binding.rank,
                      .world = binding.world,
                      .parts = binding.parts,
                      .split = binding.split_batches,
-                     .even = binding.even_batches && binding.world * binding.parts > 1,
+                     .even = (binding.even_batches || is_stream()) && binding.world * binding.parts > 1,
+                     .spread = binding.dispatcher != nullptr,
                      .drop_last = options_.drop_last});
 }
 
 std::unique_ptr<const Order> LoaderCore::order() const {
-  return sampler_->order({.dataset_size = dataset_size(), .seed = seed(), .epoch = epoch_});
+  return sampler_->order({.dataset_size = told(seed(), epoch_), .seed = seed(), .epoch = epoch_});
+}
+
+std::string LoaderCore::order_name() const {
+  if (binding_.tell_all) return text::concat("each of ", binding_.world, " ranks' own");
+  return is_stream() ? "stream" : sampler_->name();
+}
+
+std::shared_ptr<const Listing> LoaderCore::listing() const {
+  return std::make_shared<const Listing>(order(), told(seed(), epoch_),
+                                         batches_ ? batches_.of(seed(), epoch_) : nullptr);
 }
 
 std::uint64_t LoaderCore::seed() const { return loaded_seed_.value_or(options_.seed.value_or(binding_.seed)); }
 
-std::uint64_t LoaderCore::begin() {
+std::int64_t LoaderCore::first_step() const {
+  return resuming_ ? shard(binding_, 0).size() - shard(binding_, position_).size() : 0;
+}
+
+std::uint64_t LoaderCore::begin(std::int64_t skip) {
   if (binding_.check_alive) binding_.check_alive();
   running_.reset();
-  const std::int64_t start = resuming_ ? position_ : 0;
-  running_ = start_running(start);
-  start_ = position_ = start;
+  const std::int64_t begin = resuming_ ? position_ : 0;
+  handed_out_ = std::max<std::int64_t>(skip - first_step(), 0);
+  running_ = start(begin, handed_out_);
+  latest_ = running_->deal();
+  if (!resuming_ || handed_out_ > 0) stream_state_ = nullptr;
+  position_ = latest_->shard().consumed(handed_out_);
   resuming_ = at_end_ = in_last_step_ = false;
-  handed_out_ = 0;
   started_ = std::chrono::steady_clock::now();
   return ++passes_;
 }
 
-std::unique_ptr<LoaderCore::Running> LoaderCore::start_running(std::int64_t start) {
-  auto running =
-      std::make_unique<Running>(Running{.shard = shard(binding_, start), .order = order(), .reader = nullptr});
-  auto read_step = [this, &plan = *running](std::int64_t step) { return read(plan, step); };
-  const Ahead ahead{.batches = binding_.before_batch ? 0 : options_.prefetch, .workers = options_.workers};
-  running->reader = std::make_unique<Prefetcher>(read_step, running->shard.size(), ahead);
-  return running;
+std::unique_ptr<RunningPass> LoaderCore::start(std::int64_t start, std::int64_t first_step) {
+  const auto listed = is_stream() ? nullptr : listing();
+  const PassPlan plan{.deal = Deal(shard(binding_, start), listed),
+                      .first_step = first_step,
+                      .ahead = {.batches = binding_.before_batch ? 0 : options_.prefetch, .workers = options_.workers},
+                      .pins = options_.pin_memory && binding_.device_placement && binding_.device.is_cuda(),
+                      .tell_all = binding_.tell_all};
+  return std::make_unique<RunningPass>(
+      plan, [&] { return reader(plan.deal, listed); }, source(), binding_.dispatcher);
 }
 
-std::shared_ptr<void> LoaderCore::read(const Running& running, std::int64_t step) {
-  const at::NoGradGuard no_grad;
-  auto batch = source_->read(samples_at(*running.order, running.shard.batch(step), dataset_size()));
-  if (options_.pin_memory && binding_.device_placement && binding_.device.is_cuda()) source_->pin(batch.get());
-  return batch;
+std::shared_ptr<StepReader> LoaderCore::reader(const Deal& deal, std::shared_ptr<const Listing> listing) {
+  if (!is_stream()) return std::make_shared<SampleReader>(*contents_.samples, deal.shard(), std::move(listing));
+  if (binding_.tell_all) return reader_of_part(deal.shard());
+  StreamStart start{.epoch = epoch_, .state = resuming_ ? stream_state_ : nullptr};
+  constexpr std::uint64_t far = 0x9e3779b97f4a7c15u;  // epochs do not meet
+  if (binding_.before_batch) start.seed = seed() + far * static_cast<std::uint64_t>(epoch_ + 1);
+  return std::make_shared<StreamReader>(*contents_.stream, deal.shard(), std::move(start));
+}
+
+// This rank's own: nobody else's samples are counted in it.
+std::shared_ptr<StepReader> LoaderCore::reader_of_part(const BatchShard& shard) {
+  contents_.stream->shard(binding_.world, binding_.rank);
+  const BatchShard own({.samples = endless, .start = shard.spec().start / binding_.world, .batch_size = shard.slice()});
+  return std::make_shared<StreamReader>(*contents_.stream, own, StreamStart{.epoch = epoch_, .is_part = true});
 }
 
 std::shared_ptr<void> LoaderCore::next(std::uint64_t pass) {
@@ -118,29 +129,30 @@ std::shared_ptr<void> LoaderCore::next(std::uint64_t pass) {
                       .why = "another loop over the same loader began, its state was loaded, or reading failed",
                       .hint = "loop over two loaders, or leave the loop with break"});
   }
-  if (running_->step == running_->shard.size()) {
-    finish();
-    return nullptr;
-  }
   try {
-    return take();
+    if (!running_->at_end()) return take();
   } catch (...) {
     running_.reset();
     throw;
   }
+  finish();
+  return nullptr;
 }
 
 std::shared_ptr<void> LoaderCore::take() {
-  const auto& shard = running_->shard;
   if (binding_.before_batch)
-    binding_.before_batch({.epoch = epoch_, .position = position_, .place = shard.place(running_->step)});
-  auto batch = running_->reader->next();
-  if (binding_.device_placement) source_->place(batch.get(), {binding_.device, binding_.non_blocking});
-  handed_out_ = ++running_->step;
+    binding_.before_batch({.epoch = epoch_, .position = position_, .place = latest_->shard().place(handed_out_)});
+  auto delivery = running_->next();
+  if (binding_.device_placement) source().place(delivery.batch.get(), {binding_.device, binding_.non_blocking});
+  latest_ = running_->deal();
+  const auto& shard = latest_->shard();
+  handed_out_ = running_->steps();
   position_ = shard.consumed(handed_out_);
+  // Parts' states differ between ranks: they are read over.
+  stream_state_ = ends_step() && !binding_.tell_all ? std::move(delivery.state) : nullptr;
   at_end_ = handed_out_ == shard.size();
   in_last_step_ = handed_out_ + binding_.parts > shard.size();
-  return batch;
+  return std::move(delivery.batch);
 }
 
 void LoaderCore::finish() {
@@ -148,6 +160,7 @@ void LoaderCore::finish() {
   running_.reset();
   ++epoch_;
   position_ = 0;
+  stream_state_ = nullptr;
 }
 
 void LoaderCore::leave(std::uint64_t pass) noexcept {
@@ -162,60 +175,24 @@ void LoaderCore::refuse_in_loop(std::string_view deed) const {
 void LoaderCore::bind(const LoaderBinding& binding) {
   validate(binding);
   refuse_in_loop("a data loader was prepared");
+  if (binding.dispatcher && !source().can_travel()) throw_cannot_travel();
+  if (binding.dispatcher && options_.workers > 1) {
+    throw UsageError(
+        {.what = text::concat("dispatched batches were to be read by ", options_.workers, " workers at once"),
+         .why = "they are handed out in their order by the one thread that reads them",
+         .hint = "use one worker, or dispatch_batches = false"});
+  }
   shard(binding, 0);
   binding_ = binding;
   bound_ = true;
+  latest_.reset();
 }
 
 void LoaderCore::set_even_batches(bool even) {
   if (even == binding_.even_batches) return;
   refuse_in_loop("even_batches was changed");
   binding_.even_batches = even;
+  latest_.reset();
 }
-
-void LoaderCore::set_epoch(std::int64_t epoch) {
-  refuse_in_loop("set_epoch was called");
-  if (epoch == epoch_) return;
-  epoch_ = epoch;
-  position_ = 0;
-  resuming_ = false;
-}
-
-StateDict LoaderCore::state() const {
-  StateDict state;
-  state.put("seed", seed());
-  state.put("epoch", epoch_);
-  state.put("position", position_);
-  state.put("order", sampler_->name());
-  state.put("dataset_size", dataset_size());
-  return state;
-}
-
-void LoaderCore::load(const StateDict& state) {
-  const auto position = state.get<std::int64_t>("position");
-  if (position != 0) check_same_samples(state);
-  running_.reset();
-  loaded_seed_ = state.get<std::uint64_t>("seed");
-  epoch_ = state.get<std::int64_t>("epoch");
-  position_ = position;
-  resuming_ = true;
-}
-
-void LoaderCore::check_same_samples(const StateDict& state) const {
-  const auto samples = state.get<std::int64_t>("dataset_size");
-  const auto order = state.get<std::string>("order");
-  const auto position = state.get<std::int64_t>("position");
-  const auto last = sampler_->epoch_size(dataset_size());
-  if (samples == dataset_size() && order == sampler_->name() && position > 0 && position <= last) return;
-  throw Error(
-      {.what = text::concat("the loader's saved position is ", position, " of ", samples, " samples in ", order,
-                            " order, but the data set has ", dataset_size(), " in ", sampler_->name(), " order"),
-       .why = "the rest of the epoch would be other samples than were left",
-       .hint = "resume with the data set, the shuffle option and the sampler that the checkpoint was made with"});
-}
-
-std::int64_t LoaderCore::remainder() const { return shard(binding_, start_).remainder(); }
-
-std::int64_t LoaderCore::new_samples() const { return shard(binding_, start_).new_samples(handed_out_ - 1); }
 
 }  // namespace hortator::data

@@ -3,9 +3,9 @@
 #include <hortator/data.hpp>
 #include <optional>
 
-#include "data/batch_shard.hpp"
+#include "data/chosen_batches.hpp"
 #include "data/order.hpp"
-#include "data/prefetcher.hpp"
+#include "data/running_pass.hpp"
 
 namespace hortator::data {
 
@@ -13,30 +13,37 @@ namespace hortator::data {
 /// the reading thread sees the source and the pass's plan, which do not change while it lives.
 class LoaderCore {
  public:
-  LoaderCore(std::unique_ptr<BatchSource> source, const LoaderOptions& options);
+  LoaderCore(Contents contents, const LoaderOptions& options);
   ~LoaderCore();
 
-  std::uint64_t begin();  ///< breaks off a running pass; returns the new one's number
+  /// Breaks off a running pass; returns the new one's number. `skip`: so many of the epoch's batches are not wanted.
+  std::uint64_t begin(std::int64_t skip);
   std::shared_ptr<void> next(std::uint64_t pass);
   void leave(std::uint64_t pass) noexcept;
 
   void bind(const LoaderBinding& binding);
-  bool even_batches() const { return binding_.even_batches; }
   void set_even_batches(bool even);
   void set_epoch(std::int64_t epoch);
   StateDict state() const;
   void load(const StateDict& state);
 
-  BatchShard shard() const { return shard(binding_, 0); }  ///< of a whole pass
-  std::int64_t remainder() const;
-  std::int64_t new_samples() const;
+  /// Of the latest pass; before the first one, of that one.
+  Deal deal() const { return latest_ ? *latest_ : Deal(shard(binding_, 0), nullptr); }
+  std::int64_t step() const { return handed_out_ - 1; }  ///< whose batch is in the loop's body
 
   const LoaderOptions& options() const { return options_; }
-  std::int64_t dataset_size() const { return source_->size(); }
+  const LoaderBinding& binding() const { return binding_; }
+  const BatchSource& source() const;
+  bool is_stream() const { return contents_.stream != nullptr; }
+  bool has_shards() const { return is_stream() && contents_.stream->has_shards(); }
+  bool varies() const { return static_cast<bool>(batches_); }
+  std::optional<std::int64_t> size() const;          ///< batches of this rank in a whole pass
+  std::optional<std::int64_t> dataset_size() const;  ///< samples
+  std::int64_t total_batch_size() const { return varies() ? 0 : shard(binding_, 0).total_batch_size(); }
   bool is_bound() const { return bound_; }
   std::int64_t epoch() const { return epoch_; }
   std::int64_t position() const { return position_; }
-  std::int64_t first_step() const { return resuming_ ? shard().size() - shard(binding_, position_).size() : 0; }
+  std::int64_t first_step() const;
   bool iterating() const { return running_ != nullptr; }
   bool at_end() const { return at_end_; }
   bool begins_step() const { return handed_out_ % binding_.parts == 1 % binding_.parts; }
@@ -45,36 +52,41 @@ class LoaderCore {
   std::chrono::steady_clock::time_point started() const { return started_; }
 
  private:
-  struct Running;
-
+  std::int64_t dealt() const;
+  std::int64_t told(std::uint64_t seed, std::int64_t epoch) const;
   BatchShard shard(const LoaderBinding& binding, std::int64_t start) const;
   std::unique_ptr<const Order> order() const;
-  std::unique_ptr<Running> start_running(std::int64_t start);
-  std::shared_ptr<void> read(const Running& running, std::int64_t step);
+  std::string order_name() const;
+  std::shared_ptr<const Listing> listing() const;
+  std::unique_ptr<RunningPass> start(std::int64_t start, std::int64_t first_step);
+  std::shared_ptr<StepReader> reader(const Deal& deal, std::shared_ptr<const Listing> listing);
+  std::shared_ptr<StepReader> reader_of_part(const BatchShard& shard);
   std::shared_ptr<void> take();
   void finish();
   std::uint64_t seed() const;
   void refuse_in_loop(std::string_view deed) const;
   void check_same_samples(const StateDict& state) const;
 
-  std::unique_ptr<BatchSource> source_;
+  Contents contents_;
   LoaderOptions options_;
+  ChosenBatches batches_;
   std::shared_ptr<const Sampler> sampler_;
   LoaderBinding binding_;
   bool bound_ = false;
 
   std::optional<std::uint64_t> loaded_seed_;
   std::int64_t epoch_ = 0;
-  std::int64_t start_ = 0;  ///< where the latest pass began
   std::int64_t position_ = 0;
-  bool resuming_ = false;  ///< the next pass begins at position_, not at 0
+  std::shared_ptr<const StateDict> stream_state_;  ///< at that position, if the stream says where it is
+  bool resuming_ = false;                          ///< the next pass begins at position_, not at 0
   bool at_end_ = false;
   bool in_last_step_ = false;
   std::int64_t handed_out_ = 0;  ///< batches of the latest pass
+  std::optional<Deal> latest_;   ///< pass
   std::chrono::steady_clock::time_point started_;
 
   std::uint64_t passes_ = 0;
-  std::unique_ptr<Running> running_;  // last: its thread reads the source
+  std::unique_ptr<RunningPass> running_;  // last: its thread reads the source
 };
 
 }  // namespace hortator::data

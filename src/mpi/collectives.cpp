@@ -59,6 +59,28 @@ std::vector<std::string> all_gather_in_turn(const Communicator& comm, std::strin
   return all;
 }
 
+// From one rank after the other.
+std::vector<std::string> gather_in_turn(const Communicator& comm, std::string_view value, int root,
+                                        const std::vector<std::uint64_t>& sizes) {
+  std::vector<std::string> all;
+  for (int from = 0; from < comm.size(); ++from) {
+    if (comm.rank() == root) {
+      all.emplace_back(from == root ? std::string(value) : std::string(sizes[static_cast<std::size_t>(from)], '\0'));
+    }
+    if (from == root || (comm.rank() != root && comm.rank() != from)) continue;
+    const auto bytes = sizes[static_cast<std::size_t>(from)];
+    for (std::size_t done = 0; done < bytes; done += piece_bytes) {
+      const auto piece = static_cast<int>(std::min<std::size_t>(piece_bytes, bytes - done));
+      if (comm.rank() == root) {
+        check(MPI_Recv(all.back().data() + done, piece, MPI_BYTE, from, 0, comm.get(), MPI_STATUS_IGNORE), "MPI_Recv");
+      } else {
+        check(MPI_Send(value.data() + done, piece, MPI_BYTE, root, 0, comm.get()), "MPI_Send");
+      }
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 void barrier(const Communicator& comm) {
@@ -138,18 +160,19 @@ std::vector<std::string> all_gather(const Communicator& comm, std::string_view v
   return cut(joined, lengths);
 }
 
-std::vector<std::string> gather(const Communicator& comm, std::string_view value, int root) {
-  const activity::Collective here(comm.membership(), "gather");
-  const bool at_root = comm.rank() == root;
-  const int mine = as_count(value.size());
-  std::vector<int> lengths(at_root ? static_cast<std::size_t>(comm.size()) : 0);
-  check(MPI_Gather(&mine, 1, MPI_INT, lengths.data(), 1, MPI_INT, root, comm.get()), "MPI_Gather");
+std::vector<std::string> gather(const Communicator& comm, std::string_view value, int root, std::size_t most) {
+  const activity::Collective here(comm.membership(), "gather", value.size());
+  const auto sizes = all_gather<std::uint64_t>(comm, value.size());
+  if (std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}) > most)
+    return gather_in_turn(comm, value, root, sizes);
+  const std::vector<int> lengths(sizes.begin(), sizes.end());
   const auto [offsets, total] = layout_of(lengths);
-  std::string joined(total, '\0');
-  check(MPI_Gatherv(value.data(), mine, MPI_BYTE, joined.data(), lengths.data(), offsets.data(), MPI_BYTE, root,
-                    comm.get()),
+  const bool at_root = comm.rank() == root;
+  std::string joined(at_root ? total : 0, '\0');
+  check(MPI_Gatherv(value.data(), as_count(value.size()), MPI_BYTE, joined.data(), lengths.data(), offsets.data(),
+                    MPI_BYTE, root, comm.get()),
         "MPI_Gatherv");
-  return cut(joined, lengths);
+  return at_root ? cut(joined, lengths) : std::vector<std::string>();
 }
 
 }  // namespace hortator::mpi

@@ -110,8 +110,10 @@ constexpr std::size_t most_bytes_a_call = 0x7fffffff;
 std::vector<std::string> all_gather(const Communicator& comm, std::string_view value,
                                     std::size_t most = most_bytes_a_call);
 
-/// The strings of all ranks on `root`, nothing elsewhere.
-std::vector<std::string> gather(const Communicator& comm, std::string_view value, int root = 0);
+/// The strings of all ranks on `root`, nothing elsewhere. What is more than `most` together comes from each rank by
+/// itself.
+std::vector<std::string> gather(const Communicator& comm, std::string_view value, int root = 0,
+                                std::size_t most = most_bytes_a_call);
 
 /// Each rank's own part of what `root` has for all, in rank order; only the root's `parts` count. `own` is how many
 /// numbers this rank is to get, which it knows.

@@ -66,6 +66,20 @@ Communicator Communicator::split(int color, int key) const {
   return {part, membership_.family()};
 }
 
+// The others do not come: nothing is counted that they would have to count as well.
+Communicator Communicator::first(int count) const {
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Group part = MPI_GROUP_NULL;
+  MPI_Comm made = MPI_COMM_NULL;
+  int range[1][3] = {{0, count - 1, 1}};
+  check(MPI_Comm_group(comm_, &all), "MPI_Comm_group");
+  check(MPI_Group_range_incl(all, 1, range, &part), "MPI_Group_range_incl");
+  check(MPI_Comm_create_group(comm_, part, 0, &made), "MPI_Comm_create_group");
+  MPI_Group_free(&part);
+  MPI_Group_free(&all);
+  return {made, membership_.family()};
+}
+
 Communicator Communicator::node() const {
   const activity::Collective here(membership_, "split by node");
   MPI_Comm part = MPI_COMM_NULL;

@@ -30,6 +30,8 @@ class Communicator {
 
   /// Ranks with the same color, ordered by key. @collective
   Communicator split(int color, int key) const;
+  /// The first `count` ranks. @collective over these alone
+  Communicator first(int count) const;
   /// The ranks that share this rank's memory, in rank order. @collective
   Communicator node() const;
 

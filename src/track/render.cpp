@@ -73,7 +73,11 @@ std::string percent_text(const Snapshot& now, const char* format) {
   return print(format, static_cast<int>(fraction(now) * 100));
 }
 
-std::string count_text(const Snapshot& now) { return text::concat(now.done, '/', now.total); }
+bool is_endless(const Snapshot& now) { return now.total < 0; }
+
+std::string count_text(const Snapshot& now) {
+  return is_endless(now) ? std::to_string(now.done) : text::concat(now.done, '/', now.total);
+}
 
 std::vector<std::string> details(const Snapshot& now) {
   std::vector<std::string> parts;
@@ -100,20 +104,21 @@ std::string one_line(std::string text) {
 }  // namespace
 
 std::string bar_line(const Snapshot& now, int columns) {
-  std::string head = text::concat(one_line(now.title), now.title.empty() ? "" : " ", percent_text(now, "%3d%%"));
+  const auto percent = is_endless(now) ? "" : percent_text(now, "%3d%%");
+  std::string head = text::concat(one_line(now.title), now.title.empty() ? "" : " ", percent);
   std::string tail = text::concat(gap, count_text(now));
   for (const auto& part : details(now)) {
     if (width_of(head) + width_of(tail) + width_of(part) + static_cast<int>(gap.size()) > columns) break;
     tail.append(gap).append(one_line(part));
   }
   const int room = columns - width_of(head) - width_of(tail) - static_cast<int>(std::string_view(" []").size());
-  if (room >= narrowest_bar) head += ' ' + bar(fraction(now), std::min(room, widest_bar));
+  if (room >= narrowest_bar && !is_endless(now)) head += ' ' + bar(fraction(now), std::min(room, widest_bar));
   return cut(head + tail, std::max(columns, 0));
 }
 
 std::string log_line(const Snapshot& now) {
   return one_line(text::concat(now.title, now.title.empty() ? "" : ": ", count_text(now),
-                               percent_text(now, " (%d%%), "), text::join(details(now))));
+                               is_endless(now) ? ", " : percent_text(now, " (%d%%), "), text::join(details(now))));
 }
 
 }  // namespace hortator::track

@@ -57,6 +57,33 @@ TEST_CASE("batch_sampler_shard") {
   CHECK(failures_of("batch_sampler_shard", 1, "/ranks/0", {{5}}) == 1);
 }
 
+TEST_CASE("iterable_dataset_shard") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("iterable_dataset_shard");
+  CHECK(verdict.passed == 1404);
+  CHECK(verdict.rules ==
+        std::map<std::string, int>{{"length_is_what_is_handed_out", 149}, {"one_sample_cannot_be_split", 120}});
+  CHECK(failures_of("iterable_dataset_shard", 600, "/ranks/0", {5}) == 1);
+}
+
+TEST_CASE("skip_first_batches") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("skip_first_batches");
+  CHECK(verdict.passed == 631);
+  CHECK(verdict.rules == std::map<std::string, int>{{"length_is_never_negative", 185}, {"remainder_is_kept", 183}});
+  CHECK(failures_of("skip_first_batches", 100, "/ranks/0", {{5}}) == 1);
+}
+
+TEST_CASE("gather_for_metrics") {
+  const auto verdict = replayed("gather_for_metrics");
+  CHECK(verdict.passed == std::map<int, int>{{1, 747}, {2, 510}, {3, 423}, {4, 418}}.at(ranks()));
+  CHECK_FALSE(verdict.rules.contains("?"));
+  if (ranks() > 1) return;
+  CHECK(failures_of("gather_for_metrics", 0, "/gathered/0/0", 5) == 1);
+  CHECK(failures_of("gather_for_metrics", 0, "/ranks/0/0", {5}) == 1);
+  CHECK(failures_of("gather_for_metrics", 0, "/remainder", 5) == 1);
+}
+
 TEST_CASE("checkpoint_naming") {
   if (ranks() > 1) return;
   const auto verdict = replayed("checkpoint_naming");

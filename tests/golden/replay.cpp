@@ -57,10 +57,20 @@ Outcome compare(std::string_view name, const json& ours, const json& theirs) {
 }
 
 const std::vector<Format>& formats() {
-  static const std::vector<Format> all = {
-      accumulate(),       batch_sampler_shard(),     checkpoint_naming(), collectives(),
-      environment(),      find_batch_size(),         grad_scaler(),       safetensors(),
-      seedable_sampler(), split_between_processes(), training_trace()};
+  static const std::vector<Format> all = {accumulate(),
+                                          batch_sampler_shard(),
+                                          checkpoint_naming(),
+                                          collectives(),
+                                          environment(),
+                                          find_batch_size(),
+                                          gather_for_metrics(),
+                                          grad_scaler(),
+                                          iterable_dataset_shard(),
+                                          safetensors(),
+                                          seedable_sampler(),
+                                          skip_first_batches(),
+                                          split_between_processes(),
+                                          training_trace()};
   return all;
 }
 
@@ -128,6 +138,7 @@ Verdict replay(const Format& format, const json& file, int ranks) {
     const auto mine = judge(format, one, file);
     count(verdict, one, world ? agree(*world, mine) : mine);
   }
+  format.finish();
   return verdict;
 }
 

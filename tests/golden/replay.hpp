@@ -35,6 +35,8 @@ struct Format {
   std::function<int(const json& one)> world;
   /// `file` is what surrounds the case. With ranks: @collective over all of them. What it throws is a difference.
   std::function<Outcome(const json& one, const json& file)> judge;
+  /// After the last case: lets go of what was kept between cases.
+  std::function<void()> finish = [] {};
 };
 
 /// Each in a file of its own: replay_<name>.cpp.
@@ -44,9 +46,12 @@ Format checkpoint_naming();
 Format collectives();
 Format environment();
 Format find_batch_size();
+Format gather_for_metrics();
 Format grad_scaler();
+Format iterable_dataset_shard();
 Format safetensors();
 Format seedable_sampler();
+Format skip_first_batches();
 Format split_between_processes();
 Format training_trace();
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <hortator/hortator.hpp>
 
-#include "accelerator/project.hpp"
+#include "accelerator/training.hpp"
 #include "replay.hpp"
 
 namespace hortator::golden {
@@ -30,7 +30,8 @@ class Folder {
     std::error_code none;
     for (const auto& entry : fs::directory_iterator(path_ / "checkpoints", none))
       names.push_back(entry.path().filename());
-    std::sort(names.begin(), names.end());  // as the reference's lists: by their letters
+    const auto number = [](const json& name) { return accelerator::checkpoint_number(name.get<std::string>()); };
+    std::sort(names.begin(), names.end(), [&](const json& a, const json& b) { return number(a) < number(b); });
     return names;
   }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <hortator/detail/batch_source.hpp>
 #include <hortator/detail/collate.hpp>
-#include <hortator/detail/place.hpp>
+#include <hortator/detail/typed_source.hpp>
 #include <memory>
 #include <optional>
 #include <span>
@@ -100,7 +100,9 @@ struct DefaultJoin {
 
 /// A data set and a way to read batches from it, with their types hidden.
 template <typename Dataset, typename Read>
-class DatasetSource final : public data::BatchSource {
+class DatasetSource final
+    : public TypedSource<std::decay_t<std::invoke_result_t<Read&, Dataset&, std::span<const std::int64_t>>>,
+                         data::SampleSource> {
  public:
   using Batch = std::decay_t<std::invoke_result_t<Read&, Dataset&, std::span<const std::int64_t>>>;
 
@@ -113,10 +115,6 @@ class DatasetSource final : public data::BatchSource {
   }
   std::shared_ptr<void> read(std::span<const std::int64_t> samples) override {
     return std::make_shared<Batch>(read_(dataset_, samples));
-  }
-  void pin(void* batch) const override { detail::pin(*static_cast<Batch*>(batch)); }
-  void place(void* batch, const data::Placement& placement) const override {
-    detail::place(*static_cast<Batch*>(batch), placement);
   }
 
  private:

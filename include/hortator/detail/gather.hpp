@@ -19,6 +19,16 @@ inline constexpr bool is_vector = false;
 template <typename T>
 inline constexpr bool is_vector<std::vector<T>> = true;
 
+/// The vectors that the ranks wrote, joined.
+template <typename All>
+void append_decoded(const std::vector<std::string>& encoded, All& all) {
+  for (const auto& bytes : encoded) {
+    All some;
+    decode(bytes, some);
+    all.insert(all.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+  }
+}
+
 }  // namespace detail
 
 template <typename T>
@@ -29,20 +39,46 @@ T Accelerator::gather(T structure) {
 }
 
 template <typename T>
-T Accelerator::gather_for_metrics(const T& value) {
-  if constexpr (!TensorStructure<T> && detail::is_vector<T>) {
-    auto objects = gather_object(value);
-    const auto samples = samples_of_step();
-    if (samples && *samples < static_cast<std::int64_t>(objects.size())) {
-      objects.resize(static_cast<std::size_t>(*samples));
-    }
-    return objects;
+std::optional<T> Accelerator::gather_as(const T& value, const detail::Gathering& how) {
+  if constexpr (!std::same_as<T, at::Tensor> && !TensorStructure<T> && detail::is_vector<T>) {
+    detail::require_serializable<T>();
+    const auto keep = [](T& objects, const std::optional<std::int64_t>& rows) {
+      if (rows && *rows < static_cast<std::int64_t>(objects.size())) objects.resize(static_cast<std::size_t>(*rows));
+    };
+    auto mine = value;
+    keep(mine, how.mine);
+    const auto encoded = gather_encoded([&] { return detail::encode(mine); }, how);
+    T all;
+    decode_together([&] { detail::append_decoded(encoded, all); }, how);
+    keep(all, how.first);
+    return how.to_main && !is_main_process() ? std::nullopt : std::optional<T>(std::move(all));
   } else {
-    detail::require_tensor_structure<T>();
-    auto gathered = gather(value);
-    for (const auto& leaf : detail::leaves_of(gathered)) *leaf.tensor = without_repetitions(*leaf.tensor);
-    return gathered;
+    auto gathered = value;
+    if constexpr (std::same_as<T, at::Tensor>) {
+      gather_leaves({detail::Leaf{.place = "", .tensor = &gathered}}, how);
+    } else {
+      detail::require_tensor_structure<T>();
+      gather_leaves(detail::leaves_of(gathered), how);
+    }
+    return how.to_main && !is_main_process() ? std::nullopt : std::optional<T>(std::move(gathered));
   }
+}
+
+template <typename T>
+T Accelerator::gather_for_metrics(const T& value) {
+  return *gather_as(value, gathering_for_metrics());
+}
+
+template <typename T>
+std::optional<T> Accelerator::gather_to_main(const T& value) {
+  return gather_as(value, {.to_main = true});
+}
+
+template <typename T>
+std::optional<T> Accelerator::gather_for_metrics_to_main(const T& value) {
+  auto how = gathering_for_metrics();
+  how.to_main = true;
+  return gather_as(value, how);
 }
 
 template <typename... Values>
@@ -81,12 +117,12 @@ auto Accelerator::gather_object(const T& object) const {
   const auto encoded = gather_encoded([&] { return detail::encode(object); });
   std::conditional_t<detail::is_vector<T>, T, std::vector<T>> all;
   decode_together([&] {
-    for (const auto& bytes : encoded) {
-      T one{};
-      detail::decode(bytes, one);
-      if constexpr (detail::is_vector<T>) {
-        all.insert(all.end(), std::make_move_iterator(one.begin()), std::make_move_iterator(one.end()));
-      } else {
+    if constexpr (detail::is_vector<T>) {
+      detail::append_decoded(encoded, all);
+    } else {
+      for (const auto& bytes : encoded) {
+        T one{};
+        detail::decode(bytes, one);
         all.push_back(std::move(one));
       }
     }

@@ -67,6 +67,16 @@ auto Accelerator::prepare_one(T&& object) {
                   "prepare() cannot take torch::optim's schedulers, which hide their optimizer and their state: "
                   "use hortator::step_lr, hortator::ReduceOnPlateau, or hortator::Schedule(optimizer, factor)");
     return detail::Refused{};
+  } else if constexpr (detail::is_torch_loader<Object>) {
+    static_assert(
+        detail::never<T>,
+        "prepare() cannot take torch::data's loaders, which hide their data set and sampler, so that nobody can "
+        "deal their samples to ranks: use hortator::data_loader(dataset, {.batch_size = ...})");
+    return detail::Refused{};
+  } else if constexpr (detail::is_numbered<Object> || detail::StreamDataset<Object>) {
+    static_assert(detail::never<T>,
+                  "prepare() takes loaders, not data sets: use hortator::data_loader(dataset, {.batch_size = ...})");
+    return detail::Refused{};
   } else {
     static_assert(detail::never<T>,
                   "prepare() takes torch::nn modules (by holder, shared_ptr or variable), torch::optim optimizers, "

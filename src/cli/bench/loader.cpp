@@ -1,4 +1,6 @@
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/randperm.h>
@@ -26,12 +28,53 @@ struct RowByRow {
   Example<> get(std::int64_t i) const { return rows.get(i); }
 };
 
-/// A way to read the samples: one pass of this rank over its share, shuffled anew.
+/// A way to read the samples.
 struct Reader {
   std::string name;
   std::string what;
-  std::function<void()> pass;
+  std::function<void()> pass;  ///< of this rank over its share, shuffled anew
 };
+
+// Whether a batch's memory is new matters: the system may have to clear its pages first.
+std::vector<Reader> references_for(const at::Tensor& x, const at::Tensor& y, const Accelerator& accelerator) {
+  const auto share = shard::balanced(samples, accelerator.num_processes(), accelerator.process_index());
+  const auto each_batch = [share](const auto& take) {
+    const auto mine = at::randperm(samples, at::TensorOptions(at::kLong)).narrow(0, share.begin, share.size());
+    for (const auto& rows : mine.split(batch_size)) take(rows);
+  };
+  auto data = at::empty({0}, x.options());
+  auto target = at::empty({0}, y.options());
+  return {{"bare", "bare index_select on each rank, a pass over its share",
+           [=] {
+             each_batch([&](const at::Tensor& rows) {
+               const auto batch = std::pair(x.index_select(0, rows), y.index_select(0, rows));
+             });
+           }},
+          {"bare_kept", "the same into the same memory again and again", [=]() mutable {
+             each_batch([&](const at::Tensor& rows) {
+               at::index_select_out(data, x, 0, rows);
+               at::index_select_out(target, y, 0, rows);
+             });
+           }}};
+}
+
+Result compare(Accelerator& accelerator, const Plan& plan, const Reader& reader, const Reader& reference) {
+  const Sides sides = {
+      .ours = reader.pass, .reference = reference.pass, .line_up = [&] { accelerator.wait_for_everyone(); }};
+  Result result{.name = "loader",
+                .params = {{"case", reader.name},
+                           {"reads", reader.what},
+                           {"beside", reference.name},
+                           {"samples", samples},
+                           {"batch_size", batch_size},
+                           {"ranks", accelerator.num_processes()},
+                           {"threads", at::get_num_threads()},
+                           {"steps", plan.steps}},
+                .reference = reference.what,
+                .timing = time_in_pairs(sides, plan)};
+  result.samples_per_s = static_cast<double>(samples) / result.timing.ours.median_s;
+  return result;
+}
 
 template <typename Dataset>
 std::function<void()> pass_of(Accelerator& accelerator, const Dataset& dataset, int prefetch, int workers) {
@@ -76,29 +119,10 @@ std::vector<Result> loader(Accelerator& accelerator, const Plan& plan, const Sel
   set_seed(1);
   const auto x = at::randn({samples, 3, 32, 32});
   const auto y = at::randint(10, {samples}, at::kLong);
-  const auto share = shard::balanced(samples, accelerator.num_processes(), accelerator.process_index());
-  const auto bare = [&] {
-    const auto mine = at::randperm(samples, at::TensorOptions(at::kLong)).narrow(0, share.begin, share.size());
-    for (const auto& rows : mine.split(batch_size)) {
-      const auto data = x.index_select(0, rows);
-      const auto target = y.index_select(0, rows);
-    }
-  };
+  const auto references = references_for(x, y, accelerator);
   std::vector<Result> results;
   for (const auto& reader : selected(readers_of(accelerator, tensor_dataset(x, y)), selection)) {
-    const Sides sides = {.ours = reader.pass, .reference = bare, .line_up = [&] { accelerator.wait_for_everyone(); }};
-    Result result{.name = "loader",
-                  .params = {{"case", reader.name},
-                             {"reads", reader.what},
-                             {"samples", samples},
-                             {"batch_size", batch_size},
-                             {"ranks", accelerator.num_processes()},
-                             {"threads", at::get_num_threads()},
-                             {"steps", plan.steps}},
-                  .reference = "bare index_select on each rank, a pass over its share",
-                  .timing = time_in_pairs(sides, plan)};
-    result.samples_per_s = static_cast<double>(samples) / result.timing.ours.median_s;
-    results.push_back(std::move(result));
+    for (const auto& reference : references) results.push_back(compare(accelerator, plan, reader, reference));
   }
   accelerator.free_memory();
   return results;

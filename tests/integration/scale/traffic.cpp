@@ -121,6 +121,16 @@ int MPI_Sendrecv(const void* in, int n_in, MPI_Datatype type_in, int to, int tag
   return PMPI_Sendrecv(in, n_in, type_in, to, tag_in, out, n, type, from, tag, comm, status);
 }
 
+int MPI_Send(const void* in, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+  count(size_of(type, n));
+  return PMPI_Send(in, n, type, to, tag, comm);
+}
+
+int MPI_Recv(void* out, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
+  count(size_of(type, n));
+  return PMPI_Recv(out, n, type, from, tag, comm, status);
+}
+
 int MPI_Ialltoallv(const void* in, const int counts_in[], const int offsets_in[], MPI_Datatype type_in, void* out,
                    const int counts[], const int offsets[], MPI_Datatype type, MPI_Comm comm, MPI_Request* request) {
   count(size_of(type_in, sum_of(counts_in, comm)) + size_of(type, sum_of(counts, comm)));
@@ -143,6 +153,11 @@ int MPI_Iallgatherv(const void* in, int n, MPI_Datatype type, void* out, const i
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
   count(0);
   return PMPI_Comm_dup(comm, made);
+}
+
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
+  count(0);
+  return PMPI_Comm_create_group(comm, group, tag, made);
 }
 
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {

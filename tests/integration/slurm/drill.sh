@@ -59,7 +59,7 @@ rank 1 of 4 is 1 of 2 on node 0 of 2 \(n1, LAUNCHER\)
 rank 2 of 4 is 0 of 2 on node 1 of 2 \(n2, LAUNCHER\)
 rank 3 of 4 is 1 of 2 on node 1 of 2 \(n2, LAUNCHER\)'
 alone='rank 0 of 1 is 0 of 1 on node 0 of 1 \(.*, LAUNCHER\)'
-apart='hortator: rank 0 \(n1\): srun started 2 ranks, but .*each rank would be a world of its own.* srun --mpi=pmix .*'
+apart='hortator: rank 0 \(n[12]\): srun started 2 ranks, but .*each rank would be a world of its own.* srun --mpi=pmix .*'
 
 expect 'srun with PMIx: two nodes of two ranks' ok "${two_by_two//LAUNCHER/srun}" srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/place"
 expect 'srun -n 1' ok "${alone//LAUNCHER/srun}" srun --mpi=pmix -n1 "$binaries/place"

@@ -64,6 +64,7 @@ void run_steps(std::int64_t steps) {
       progress.losses += loss.item<double>();
       ++progress.step;
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      accelerator.save_state_every(std::chrono::milliseconds(150));
       if (accelerator.should_stop()) return;
     }
   }

@@ -29,7 +29,7 @@ struct Steps {
 };
 
 // Trains until it is told to stop, at most an epoch.
-Steps train(Accelerator& accelerator, std::optional<std::chrono::milliseconds> every = {}) {
+Steps run_epoch(Accelerator& accelerator, std::optional<std::chrono::milliseconds> every = {}) {
   Net net;
   torch::optim::SGD sgd(net->parameters(), 0.1);
   auto [model, optimizer, loader] = accelerator.prepare(net, sgd, data_loader(Rows{24}, {.batch_size = 1}));
@@ -53,7 +53,7 @@ TEST_CASE("a run whose time is nearly over is saved and leaves, on all ranks at 
   const Deadline soon(30);
   test::Folder folder(State(), "stop");
   Accelerator accelerator({.project = {.dir = folder.path()}});
-  const auto steps = train(accelerator);
+  const auto steps = run_epoch(accelerator);
   CHECK(steps.until_stop == 1);
   CHECK(accelerator.has_checkpoint());
   CHECK(accelerator.should_stop());  // and stays true
@@ -66,7 +66,7 @@ TEST_CASE("within gradient accumulation nothing stops and nothing is saved") {
   const Deadline soon(30);
   test::Folder folder(State(), "stop_between");
   Accelerator accelerator({.gradient_accumulation_steps = 3, .project = {.dir = folder.path()}});
-  const auto steps = train(accelerator, 1ms);
+  const auto steps = run_epoch(accelerator, 1ms);
   CHECK(steps.until_stop == 3);
   CHECK(steps.position == 3 * accelerator.num_processes());
 }
@@ -76,7 +76,7 @@ TEST_CASE("time that is long enough stops nobody; without a limit there is nothi
   {
     const Deadline late(7200);
     Accelerator accelerator({.project = {.dir = folder.path()}});
-    CHECK(train(accelerator).until_stop == 24 / accelerator.num_processes());
+    CHECK(run_epoch(accelerator).until_stop == 24 / accelerator.num_processes());
     CHECK_FALSE(accelerator.has_checkpoint());
     CHECK(*accelerator.time_left() > 7000s);
   }
@@ -96,9 +96,10 @@ TEST_CASE("a loop without gradients is stopped as well") {
 TEST_CASE("rank 0's clock says when all save") {
   test::Folder folder(State(), "save_every");
   Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true}});
-  const auto steps = train(accelerator, 1ms);
+  const auto steps = run_epoch(accelerator, 1ms);
   CHECK(steps.until_stop == 24 / accelerator.num_processes());
-  CHECK(steps.saves >= steps.until_stop / 2);
+  CHECK(steps.saves >= 2);
+  CHECK(steps.saves < steps.until_stop);
   CHECK_FALSE(accelerator.save_state_every(1h).has_value());
   CHECK_THROWS_WITH(accelerator.save_state_every(0ms), ContainsSubstring("not positive"));
   // Ranks that differ in what they ask for: rank 0's counts.

@@ -225,9 +225,9 @@ TEST_CASE("gather_for_metrics of a structure returns exactly the data set") {
 
 TEST_CASE("loaders move the tensors of structs with fields") {
   Labelled batch{.data = at::ones({2}), .name = "a"};
-  hortator::detail::place(batch, c10::Device(c10::kMeta));
+  hortator::detail::place(batch, {.device = c10::Device(c10::kMeta)});
   CHECK(batch.data.is_meta());
   std::map<int, std::vector<Labelled>> nested = {{1, {{.data = at::ones({2}), .name = "b"}}}};
-  hortator::detail::place(nested, c10::Device(c10::kMeta));
+  hortator::detail::place(nested, {.device = c10::Device(c10::kMeta)});
   CHECK(nested[1][0].data.is_meta());
 }

@@ -101,3 +101,27 @@ TEST_CASE("the verbs of checkpoint have help, and others a hint") {
   CHECK_THAT(run({"checkpoint", "lst"}).words, ContainsSubstring("did you mean 'list'?"));
   CHECK_THAT(run({"checkpoint"}).words, ContainsSubstring("verb is missing"));
 }
+
+TEST_CASE("checkpoint prune keeps the newest and those it is told to, and shows first what it would do") {
+  const auto root = project();
+  const auto is_there = [&](int number) {
+    return fs::exists(root / "checkpoints" / ("checkpoint_" + std::to_string(number)));
+  };
+  CHECK(run({"checkpoint", "prune", root.string()}).words.find("needs --keep N") != std::string::npos);
+  CHECK(run({"checkpoint", "prune", root.string(), "--keep", "0"}).code == 2);
+  const auto dry = run({"checkpoint", "prune", root.string(), "--keep", "1", "--keep-every", "5", "--dry-run"});
+  CHECK(dry.words.find("would remove") == std::string::npos);  // 0 and 10 are kept, 2 is the newest of the others
+  const auto shown = run({"checkpoint", "prune", root.string(), "--keep", "1", "--dry-run"});
+  CHECK(shown.words.find("would remove " + (root / "checkpoints/checkpoint_0").string()) != std::string::npos);
+  CHECK(shown.words.find("1 checkpoint of 3 would stay") != std::string::npos);
+  CHECK((is_there(0) && is_there(2) && is_there(10)));
+  const auto left = root / "checkpoints" / "checkpoint_11.new-20261121T075530.123456-9f3a51c2";
+  fs::create_directory(left);
+  std::ofstream(left / "state.h5") << "half";
+  CHECK(run({"checkpoint", "prune", root.string(), "--keep", "1"}).code == 0);
+  CHECK((!is_there(0) && !is_there(2) && is_there(10)));
+  CHECK(fs::exists(left));
+  CHECK(run({"checkpoint", "prune", (root / "checkpoints").string(), "--keep", "1", "--leftovers"}).code == 0);
+  CHECK_FALSE(fs::exists(left));
+  CHECK(is_there(10));
+}

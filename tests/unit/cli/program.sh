@@ -153,7 +153,7 @@ for launcher in '' "$hortator launch -n 2"; do
   $launcher "$hortator" bench loader --json --case rows --case samples --blocks 1 --steps 1 >out 2>err || code=$?
   out=$(<out) err=$(<err) call="$launcher hortator bench loader --json"
   code_is 0; out_has '"samples_per_s"'; out_has '"case":"rows"'; out_has '"case":"samples"'
-  [ "$(wc -l <out)" = 2 ] || wrong 'two lines were expected'
+  [ "$(wc -l <out)" = 4 ] || wrong 'four lines were expected: two ways to read, two references'
 done
 for launcher in '' "$hortator launch -n 2"; do
   code=0

@@ -146,6 +146,47 @@ TEST_CASE("the remainder is what the last step of all ranks has of its own") {
   CHECK(BatchShard({.samples = 10, .start = 4, .batch_size = 2, .world = 2}).remainder() == 2);
 }
 
+TEST_CASE(
+    "what is left for the last step can be spread over all ranks: no rank gets more than it must, none gets nothing") {
+  std::string first_wrong;
+  for_all_small_specs([&](ShardSpec spec) {
+    spec.spread = true;
+    const auto total = BatchShard(spec).total_batch_size();
+    const auto left = spec.samples % total;
+    const auto slice = (left + spec.world - 1) / spec.world;
+    for (spec.rank = 0; spec.rank < spec.world; ++spec.rank) {
+      auto full = spec;
+      full.samples -= left;
+      auto expected = planned(full);
+      const auto begin = full.samples + spec.rank * slice;
+      Batch last;
+      for (auto i = begin; i < begin + slice; ++i) {
+        if (spec.even || i < spec.samples) last.push_back(i % spec.samples);
+      }
+      if (!spec.drop_last && !last.empty()) expected.push_back(last);
+      const BatchShard shard(spec);
+      const bool is_short = !expected.empty() && left > 0 && !spec.drop_last;
+      const auto is_new = std::clamp<std::int64_t>(spec.samples - begin, 0, slice);
+      const bool counts = !is_short || shard.new_samples(spec.samples / total, spec.rank) == is_new;
+      if ((planned(spec) != expected || !counts) && first_wrong.empty()) first_wrong = describe(spec);
+    }
+  });
+  CHECK(first_wrong == "");
+}
+
+TEST_CASE("an order whose end is not known is dealt for ever, and like any other once it is") {
+  const BatchShard shard({.samples = data::endless, .start = 8, .batch_size = 2, .rank = 1, .world = 2});
+  CHECK(shard.is_endless());
+  CHECK(shard.size() > 1'000'000'000'000);
+  CHECK(shard.batch(1)[1] == 15);
+  CHECK(shard.remainder() == 0);
+  CHECK(shard.consumed(3) == 20);
+  CHECK(shard.rank_at(13) == 0);
+  CHECK(shard.rank_at(14) == 1);
+  CHECK(shard.of(13).size() == 2);
+  CHECK(shard.of(13).remainder() == 1);
+}
+
 TEST_CASE("plans need no memory, however long the order is") {
   const std::int64_t samples = 100'000'000'007;
   const BatchShard shard({.samples = samples, .batch_size = 32, .rank = 1023, .world = 1024});

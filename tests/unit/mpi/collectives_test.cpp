@@ -49,6 +49,21 @@ TEST_CASE("texts of different lengths are gathered in rank order") {
   // More than goes in one call.
   CHECK(mpi::all_gather(comm, std::string_view(mine), 2) == all);
   CHECK(mpi::all_gather(comm, std::string_view(mine), 0) == all);
+  const auto in_turn = mpi::gather(comm, std::string_view(mine), root, 0);
+  if (comm.rank() == root) CHECK(in_turn == all);
+  if (comm.rank() != root) CHECK(in_turn.empty());
+}
+
+TEST_CASE("the first ranks make a communicator without the others") {
+  const auto comm = mpi::Communicator::world();
+  for (int count = 1; count <= comm.size(); ++count) {
+    if (comm.rank() >= count) continue;
+    const auto part = comm.first(count);
+    CHECK(part.size() == count);
+    CHECK(part.rank() == comm.rank());
+    CHECK(mpi::all_reduce(part, 1, MPI_SUM) == count);
+  }
+  mpi::barrier(comm);
 }
 
 TEST_CASE("every rank gets its own numbers from the root that has them all") {

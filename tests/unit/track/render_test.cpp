@@ -51,6 +51,9 @@ TEST_CASE("an ended loop has no time left, and says 100% only when it is") {
 }
 
 TEST_CASE("an empty loop is done, and one that goes further than it said stays at the end") {
+  CHECK(bar_line({.title = "stream", .done = 7, .total = -1, .elapsed = 2, .per_second = 3.5}, 40) ==
+        "stream   7  3.5/s  0:02");
+  CHECK(log_line({.title = "stream", .done = 7, .total = -1, .elapsed = 2}) == "stream: 7, 0:02");
   CHECK(bar_line({}, 40) == "100% [======================]  0/0  0:00");
   CHECK(bar_line({.done = 7, .total = 5, .elapsed = 2, .per_second = 3.5}, 30) == "100% [=====]  7/5  3.5/s  0:02");
 }

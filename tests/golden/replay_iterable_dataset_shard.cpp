@@ -1,0 +1,99 @@
+// How the samples of a stream are dealt to ranks.
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+#include "data/stream_reader.hpp"
+#include "replay.hpp"
+#include "streams.hpp"
+
+namespace hortator::golden {
+namespace {
+
+using Stream = detail::StreamSourceOf<CountingStream, detail::DefaultJoin>;
+
+bool flag(const json& one, const char* name) { return one.at(name).get<int>() != 0; }
+
+bool recognises(const json& file) {
+  const auto& one = file.at("cases").front();
+  for (const char* field : {"n", "bs", "world", "drop_last", "split"}) {
+    if (!one.contains(field)) return false;
+  }
+  for (const char* field : {"mode", "kind", "skip", "even"}) {
+    if (one.contains(field)) return false;
+  }
+  return (one.contains("ranks") && one.contains("len")) || one.contains("error");
+}
+
+// The reference evens out a single rank's last batch as well, which its prepare() never asks for.
+data::BatchShard shard_of(const json& one, int rank) {
+  return data::BatchShard({.samples = data::endless,
+                           .batch_size = one.at("bs"),
+                           .rank = rank,
+                           .world = one.at("world"),
+                           .split = flag(one, "split"),
+                           .drop_last = flag(one, "drop_last")});
+}
+
+struct Read {
+  std::vector<std::int64_t> samples;
+  std::int64_t len = 0;  ///< what is told before
+};
+
+Read read(const json& one, int rank) {
+  const auto shard = shard_of(one, rank);
+  const auto count = one.at("n").get<std::int64_t>();
+  Stream source({.count = count, .says_size = true}, {});
+  data::StreamReader reader(source, shard, {});
+  Read result;
+  const auto slice = shard.total_batch_size() / shard.spec().world;
+  result.len = shard.of(*source.size()).size() * slice;
+  for (std::int64_t step = 0;; ++step) {
+    const auto delivery = reader.read(step, {&rank, 1}).front();
+    if (!delivery.batch) return result;
+    const auto batch = numbers_of(*static_cast<at::Tensor*>(delivery.batch.get()));
+    result.samples.insert(result.samples.end(), batch.begin(), batch.end());
+  }
+}
+
+bool splits_nothing(const json& one) { return flag(one, "split") && one.at("bs") == 1 && one.at("world") > 1; }
+
+// The reference refuses such batches as well, but for those of one sample, of which no rank gets any.
+Outcome judge_refusal(const json& one) {
+  try {
+    shard_of(one, 0);
+  } catch (const UsageError& error) {
+    const bool says_why = std::string_view(error.what()).find("cannot be split over") != std::string_view::npos;
+    if (!says_why) return differs(text::concat("was refused for another reason: ", error.what()));
+    return one.contains("error") ? equal() : on_purpose("one_sample_cannot_be_split");
+  }
+  return differs("was not refused");
+}
+
+Outcome judge(const json& one, const json&) {
+  if (one.contains("error") || splits_nothing(one)) return judge_refusal(one);
+  auto outcome = equal();
+  for (int rank = 0; rank < one.at("world").get<int>(); ++rank) {
+    const auto place = static_cast<std::size_t>(rank);
+    const auto ours = read(one, rank);
+    const auto same = compare(text::concat("what rank ", rank, " gets"), ours.samples, one.at("ranks").at(place));
+    if (!same.difference.empty()) return same;
+    if (ours.len != static_cast<std::int64_t>(ours.samples.size())) {
+      return differs(text::concat("rank ", rank, " is told ", ours.len, " samples and gets ", ours.samples.size()));
+    }
+    if (one.at("len").at(place) == ours.len) continue;
+    if (!flag(one, "split")) return compare("the length", ours.len, one.at("len").at(place));
+    outcome = on_purpose("length_is_what_is_handed_out");
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Format iterable_dataset_shard() {
+  return {.name = "iterable_dataset_shard",
+          .recognises = recognises,
+          .world = [](const json&) { return 0; },
+          .judge = judge};
+}
+
+}  // namespace hortator::golden

@@ -1,0 +1,241 @@
+// What is gathered for metrics is exactly the data set, whatever the loader.
+#include <algorithm>
+#include <numeric>
+
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+namespace {
+
+struct Numbers {
+  std::int64_t count = 0;
+  std::int64_t size() const { return count; }
+  std::int64_t get(std::int64_t i) const { return i; }
+};
+
+struct Stream {
+  std::int64_t count = 0;
+  std::int64_t at = 0;
+  void reset() { at = 0; }
+  std::optional<std::int64_t> next() { return at < count ? std::optional(at++) : std::nullopt; }
+};
+
+using Batch = std::vector<std::int64_t>;
+using Loader = DataLoader<at::Tensor>;
+
+Batch values(const at::Tensor& tensor) {
+  const auto flat = tensor.contiguous();
+  return {flat.const_data_ptr<std::int64_t>(), flat.const_data_ptr<std::int64_t>() + flat.numel()};
+}
+
+Batch counted(std::int64_t count) {
+  Batch all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+data::BatchList batches_of(std::int64_t count) {
+  data::BatchList batches;
+  for (std::int64_t begin = 0; begin < count;) {
+    const auto end = std::min(count, begin + 1 + begin % 3);
+    auto& batch = batches.emplace_back();
+    while (begin < end) batch.push_back(begin++);
+  }
+  return batches;
+}
+
+struct Kind {
+  std::string name;
+  DataOptions options;
+  Loader loader;
+};
+
+std::vector<Kind> kinds(std::int64_t count, int world) {
+  const LoaderOptions two{.batch_size = 2};
+  const LoaderOptions split{.batch_size = 2 * world};
+  return {
+      {"shard", {}, data_loader(Numbers{count}, two)},
+      {"uneven", {.even_batches = false}, data_loader(Numbers{count}, two)},
+      {"split", {.split_batches = true}, data_loader(Numbers{count}, split)},
+      {"split and uneven", {.split_batches = true, .even_batches = false}, data_loader(Numbers{count}, split)},
+      {"dispatch", {.dispatch_batches = true}, data_loader(Numbers{count}, two)},
+      {"dispatch and uneven", {.even_batches = false, .dispatch_batches = true}, data_loader(Numbers{count}, two)},
+      {"varying", {}, data_loader(Numbers{count}, batches_of(count))},
+      {"varying and uneven", {.even_batches = false}, data_loader(Numbers{count}, batches_of(count))},
+      {"stream", {}, data_loader(Stream{count}, two)},
+      {"stream on each rank", {.dispatch_batches = false}, data_loader(Stream{count}, two)},
+      {"split stream", {.split_batches = true}, data_loader(Stream{count}, split)},
+  };
+}
+
+// Every rank but those that had left its loop gets all of it.
+void check_exact(const Accelerator& accelerator, const Batch& gathered, std::int64_t count) {
+  const auto exact = counted(count);
+  CHECK(gathered.size() <= exact.size());
+  CHECK(std::equal(gathered.begin(), gathered.end(), exact.begin()));
+  if (accelerator.is_main_process()) CHECK(gathered == exact);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "gather_for_metrics returns exactly the data set, of tensors, structures and objects, for every kind of loader") {
+  const int world = State().num_processes();
+  for (const std::int64_t count : {0, 1, 2 * world - 1, 2 * world, 4 * world + 1, 5 * world + 2}) {
+    for (auto& [name, options, loader] : kinds(count, world)) {
+      INFO(name << ", " << count << " samples");
+      Accelerator accelerator({.data = options});
+      auto prepared = accelerator.prepare(loader);
+      Batch tensors;
+      Batch nested;
+      std::vector<std::string> objects;
+      Batch at_main;
+      std::vector<std::string> objects_at_main;
+      for (auto& batch : prepared) {
+        const auto append = [](auto& all, const auto& some) { all.insert(all.end(), some.begin(), some.end()); };
+        append(tensors, values(accelerator.gather_for_metrics(batch)));
+        const std::map<std::string, std::pair<at::Tensor, at::Tensor>> structure{{"both", {batch, batch * 0.5}}};
+        const auto parts = accelerator.gather_for_metrics(structure).at("both");
+        CHECK(parts.second.scalar_type() == at::kFloat);
+        append(nested, values(parts.first));
+        std::vector<std::string> names;
+        for (const auto number : values(batch)) names.push_back("s" + std::to_string(number));
+        append(objects, accelerator.gather_for_metrics(names));
+        const auto here = accelerator.gather_for_metrics_to_main(batch);
+        const auto names_here = accelerator.gather_for_metrics_to_main(names);
+        CHECK(here.has_value() == accelerator.is_main_process());
+        CHECK(names_here.has_value() == accelerator.is_main_process());
+        if (here) append(at_main, values(*here));
+        if (names_here) append(objects_at_main, *names_here);
+      }
+      check_exact(accelerator, tensors, count);
+      CHECK(nested == tensors);
+      CHECK(objects.size() == tensors.size());
+      if (accelerator.is_main_process()) {
+        CHECK(at_main == tensors);
+        CHECK(objects_at_main == objects);
+        for (std::size_t i = 0; i < objects.size(); ++i) CHECK(objects[i] == "s" + std::to_string(i));
+      }
+    }
+  }
+}
+
+TEST_CASE("of a stream that gives each rank a part of its own, all parts are gathered, once") {
+  struct Parts {
+    std::int64_t count = 0;
+    std::int64_t at = 0;
+    int world = 1;
+    int rank = 0;
+    void shard(int ranks, int me) {
+      world = ranks;
+      rank = me;
+    }
+    void reset() { at = rank; }
+    std::optional<std::int64_t> next() {
+      // the last rank's samples are a third
+      if (at >= (rank + 1 == world ? count / 3 : count)) return std::nullopt;
+      return std::exchange(at, at + world);
+    }
+  };
+  Accelerator accelerator;
+  const int world = accelerator.num_processes();
+  auto loader = accelerator.prepare(data_loader(Parts{12 * world}, {.batch_size = 5}));
+  Batch seen;
+  Batch at_main;
+  for (auto& batch : loader) {
+    const auto some = values(accelerator.gather_for_metrics(batch));
+    seen.insert(seen.end(), some.begin(), some.end());
+    if (const auto here = accelerator.gather_for_metrics_to_main(batch)) {
+      const auto rows = values(*here);
+      at_main.insert(at_main.end(), rows.begin(), rows.end());
+    }
+  }
+  std::sort(seen.begin(), seen.end());
+  Batch exact;
+  for (std::int64_t i = 0; i < 12 * world; ++i) {
+    if (i % world + 1 < world || i < 4 * world) exact.push_back(i);
+  }
+  CHECK(seen == exact);
+  CHECK(at_main.size() == (accelerator.is_main_process() ? exact.size() : 0));
+}
+
+TEST_CASE("a loader without its first batches is still gathered exactly") {
+  Accelerator accelerator;
+  const int world = accelerator.num_processes();
+  const auto count = 4 * world + 1;
+  for (auto loader : {accelerator.prepare(data_loader(Numbers{count}, {.batch_size = 2})),
+                      accelerator.prepare(data_loader(Stream{count}, {.batch_size = 2}))}) {
+    Batch seen;
+    const auto rest = skip_first_batches(loader, 1);
+    for (auto& batch : rest) {
+      const auto some = values(accelerator.gather_for_metrics(batch));
+      seen.insert(seen.end(), some.begin(), some.end());
+    }
+    auto exact = counted(count);
+    exact.erase(exact.begin(), exact.begin() + 2 * world);
+    CHECK(seen == exact);
+  }
+}
+
+TEST_CASE("after a broken loop, and within nested ones, the loader that runs counts") {
+  Accelerator accelerator;
+  const int world = accelerator.num_processes();
+  auto outer = accelerator.prepare(data_loader(Numbers{2 * world - 1}, {.batch_size = 1}));
+  auto inner = accelerator.prepare(data_loader(Stream{2 * world + 1}, {.batch_size = 1}));
+  for ([[maybe_unused]] auto& batch : outer) break;
+  Batch of_outer;
+  for (auto& batch : outer) {
+    Batch of_inner;
+    for (auto& other : inner) {
+      const auto some = values(accelerator.gather_for_metrics(other));
+      of_inner.insert(of_inner.end(), some.begin(), some.end());
+    }
+    CHECK(of_inner == counted(2 * world + 1));
+    const auto some = values(accelerator.gather_for_metrics(batch));
+    of_outer.insert(of_outer.end(), some.begin(), some.end());
+  }
+  CHECK(of_outer == counted(2 * world - 1));
+}
+
+TEST_CASE("gather_to_main joins what differs in size, for the main process alone") {
+  Accelerator accelerator;
+  const int world = accelerator.num_processes();
+  const int me = accelerator.process_index();
+  const auto mine = at::full({me, 2}, me, at::kLong);
+  const auto rows = accelerator.gather_to_main(mine);
+  const auto numbers = accelerator.gather_to_main(std::make_pair(at::scalar_tensor(me), mine));
+  const auto names = accelerator.gather_to_main(std::vector<std::string>(static_cast<std::size_t>(me), "x"));
+  CHECK(rows.has_value() == (me == 0));
+  if (me > 0) return;
+  CHECK(rows->sizes() == at::IntArrayRef({world * (world - 1) / 2, 2}));
+  if (world > 1) CHECK(at::equal(numbers->first, at::arange(world).to(at::kFloat)));
+  CHECK(numbers->second.sizes() == rows->sizes());
+  CHECK(names->size() == static_cast<std::size_t>(world * (world - 1) / 2));
+}
+
+TEST_CASE("structures that cannot be joined are an error on all ranks") {
+  Accelerator accelerator;
+  if (accelerator.num_processes() == 1) return;
+  const auto odd = at::zeros({1, 1 + accelerator.process_index()});
+  CHECK_THROWS_WITH(accelerator.gather_to_main(odd), ContainsSubstring("Sizes of tensors must match"));
+  const auto flat = accelerator.process_index() == 1 ? at::zeros({1}) : at::zeros({1, 1});
+  CHECK_THROWS_WITH(accelerator.gather_to_main(flat), ContainsSubstring("gather got structures that differ"));
+}
+
+TEST_CASE("what cannot be dispatched is refused with the reason") {
+  struct Opaque {
+    std::shared_ptr<int> pointer;
+  };
+  struct Opaques {
+    std::int64_t size() const { return 3; }
+    Opaque get(std::int64_t) const { return {}; }
+  };
+  const auto join = [](const std::vector<Opaque>& samples) { return samples[0]; };
+  Accelerator dispatching({.data = {.dispatch_batches = true}});
+  CHECK_THROWS_WITH(dispatching.prepare(data_loader(Opaques{}, {}, join)),
+                    ContainsSubstring("cannot travel between ranks"));
+  CHECK_THROWS_WITH(Accelerator({.data = {.dispatch_batches = true}, .reproducible = true}),
+                    ContainsSubstring("reproducible = true with data.dispatch_batches = true"));
+}
