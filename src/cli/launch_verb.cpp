@@ -21,6 +21,8 @@ namespace po = boost::program_options;
 
 constexpr int stopped_code = 75;
 constexpr int usage_code = 2;
+// Schedulers kill about half a minute after they have told a job to end.
+constexpr std::chrono::seconds time_to_save(25);
 
 Options known_options() {
   Options options;
@@ -89,7 +91,8 @@ int run_once(launch::Request request, const launch::Facts& facts) {
   const RunNote note;
   request.variables.push_back(note.variable());
   const auto began = std::filesystem::file_time_type::clock::now();
-  const int code = supervise(launch::command_line(request, facts));
+  const bool by_srun = facts.in_slurm && facts.srun_mpi;
+  const int code = supervise(launch::command_line(request, facts), by_srun ? std::chrono::seconds(0) : time_to_save);
   const auto folder = note.folder();
   return folder.empty() ? code : recorded_code(folder, began, code);
 }

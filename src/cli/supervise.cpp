@@ -20,7 +20,7 @@ namespace {
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGUSR1, SIGTERM, SIGHUP, SIGINT, SIGCHLD}) sigaddset(&set, signal);
+  for (const int signal : {SIGUSR1, SIGTERM, SIGHUP, SIGINT, SIGALRM, SIGCHLD}) sigaddset(&set, signal);
   return set;
 }
 
@@ -43,12 +43,21 @@ int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 +
 // A terminal sends Ctrl-C to the launcher, too.
 bool is_for_us_alone(const siginfo_t& info) { return info.si_signo != SIGINT || info.si_code != SI_KERNEL; }
 
-int wait_for(pid_t child, const sigset_t& signals) {
+// What the launcher is to get in place of `signal`; an alarm brings the rest.
+int softened(int signal, std::chrono::seconds& grace) {
+  if (signal == SIGALRM) return SIGTERM;
+  if (signal != SIGTERM || grace.count() == 0) return signal;
+  alarm(static_cast<unsigned>(grace.count()));
+  grace = {};
+  return SIGUSR1;
+}
+
+int wait_for(pid_t child, const sigset_t& signals, std::chrono::seconds grace) {
   while (true) {
     siginfo_t info{};
     if (sigwaitinfo(&signals, &info) < 0) continue;
     if (info.si_signo != SIGCHLD) {
-      if (is_for_us_alone(info)) kill(child, info.si_signo);
+      if (is_for_us_alone(info)) kill(child, softened(info.si_signo, grace));
       continue;
     }
     int status = 0;
@@ -72,7 +81,7 @@ int code_in(const nlohmann::json& record, int otherwise) {
 
 }  // namespace
 
-int supervise(const std::vector<std::string>& words) {
+int supervise(const std::vector<std::string>& words, std::chrono::seconds grace) {
   const auto signals = watched_signals();
   sigset_t before;
   sigprocmask(SIG_BLOCK, &signals, &before);
@@ -80,7 +89,8 @@ int supervise(const std::vector<std::string>& words) {
   const pid_t child = fork();
   if (child < 0) throw Error({.what = text::concat("no process could be started: ", std::strerror(errno))});
   if (child == 0) run_child(words, before, self);
-  const int code = wait_for(child, signals);
+  const int code = wait_for(child, signals, grace);
+  alarm(0);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   return code;
 }

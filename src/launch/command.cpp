@@ -111,8 +111,6 @@ Words open_mpi_in_pbs(const Facts& facts) {
 Words open_mpi(const Request& request, const Facts& facts) {
   Words words = {"mpirun", "-n", std::to_string(request.ranks)};
   if (facts.is_root) words.emplace_back("--allow-run-as-root");
-  append(words, {facts.mpi_major >= 5 ? "--prtemca" : "--mca", "odls_base_sigkill_timeout",
-                 std::to_string(kill_grace_seconds)});
   if (!request.hostfile.empty()) {
     append(words, {"--hostfile", request.hostfile});
   } else {
@@ -174,12 +172,7 @@ Words launcher(const Request& request, const Facts& facts) {
       words = other(request);
       break;
   }
-  auto variables = request.variables;
-  // Open MPI 4 tells the ranks by itself how long they have; 5 keeps that to its daemons.
-  if (facts.mpi == MpiFlavor::open_mpi && facts.mpi_major >= 5) {
-    variables.push_back(text::concat("HORTATOR_KILL_GRACE=", kill_grace_seconds, 's'));
-  }
-  append(words, by_env(variables));
+  append(words, by_env(request.variables));
   return words;
 }
 

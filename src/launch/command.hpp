@@ -9,10 +9,6 @@
 /// From what the user wants and where he is to the command that starts the ranks.
 namespace hortator::launch {
 
-/// How long ranks that were told to end may take before they are killed: long enough for a checkpoint of a stopped run
-/// to be abandoned in good order.
-constexpr int kill_grace_seconds = 25;
-
 /// Where the launch happens; whoever asks the machine fills it in.
 struct Facts {
   bool in_slurm = false;  ///< inside a Slurm allocation that has nodes for us

@@ -35,7 +35,7 @@ await() {
   local i now
   for ((i = 0; i < $1 * 4; i++)); do
     now=$(state)
-    case $now in PENDING | RUNNING | COMPLETING | CONFIGURING | REQUEUED | SUSPENDED) ;; *) return 0 ;; esac
+    case $now in '' | PENDING | RUNNING | COMPLETING | CONFIGURING | REQUEUED | SUSPENDED) ;; *) return 0 ;; esac
     /bin/sleep 0.25
   done
   return 1

@@ -110,6 +110,16 @@ TEST_CASE("signals are handed on, and the launcher's own end is waited for") {
   }
 }
 
+TEST_CASE("with a grace the first SIGTERM is a warning, the second is not") {
+  const auto script =
+      "trap 'echo; warned=1' USR1; trap 'exit $((3 + ${warned:-0}))' TERM; "
+      "(sleep 0.2; kill -TERM $PPID; sleep 0.3; kill -TERM $PPID) & while :; do sleep 0.05; done";
+  CHECK(supervise({"sh", "-c", script}, std::chrono::seconds(60)) == 4);
+  CHECK(supervise({"sh", "-c", script}) == 3);
+  CHECK(supervise({"sh", "-c", "trap 'echo' USR1; (sleep 0.1; kill -TERM $PPID) & while :; do sleep 0.05; done"},
+                  std::chrono::seconds(1)) == 143);
+}
+
 TEST_CASE("the ranks' records know the code that launchers lose, unless they are of an earlier run") {
   const auto before = fs::file_time_type::clock::now() - std::chrono::hours(1);
   const auto after = fs::file_time_type::clock::now() + std::chrono::hours(1);

@@ -26,48 +26,32 @@ TEST_CASE("on one machine Open MPI gives each rank as many cores of its own as g
     std::string expected;
   };
   const std::vector<Row> table = {
-      {1,
-       {.mpi = open_mpi, .cores = 8},
-       "mpirun -n 1 --mca odls_base_sigkill_timeout 25 --bind-to none ./train --lr 1e-3"},
-      {2,
-       {.mpi = open_mpi, .cores = 8},
-       "mpirun -n 2 --mca odls_base_sigkill_timeout 25 --map-by slot:PE=4 --bind-to core ./train --lr 1e-3"},
-      {3,
-       {.mpi = open_mpi, .cores = 8},
-       "mpirun -n 3 --mca odls_base_sigkill_timeout 25 --map-by slot:PE=2 --bind-to core ./train --lr 1e-3"},
-      {8,
-       {.mpi = open_mpi, .cores = 8},
-       "mpirun -n 8 --mca odls_base_sigkill_timeout 25 --map-by slot:PE=1 --bind-to core ./train --lr 1e-3"},
-      {9,
-       {.mpi = open_mpi, .cores = 8},
-       "mpirun -n 9 --mca odls_base_sigkill_timeout 25 --map-by :OVERSUBSCRIBE --bind-to none ./train --lr 1e-3"},
-      {1,
-       {.mpi = open_mpi, .cores = 1},
-       "mpirun -n 1 --mca odls_base_sigkill_timeout 25 --bind-to none ./train --lr 1e-3"},
-      {2,
-       {.mpi = open_mpi, .cores = 1},
-       "mpirun -n 2 --mca odls_base_sigkill_timeout 25 --map-by :OVERSUBSCRIBE --bind-to none ./train --lr 1e-3"},
+      {1, {.mpi = open_mpi, .cores = 8}, "mpirun -n 1 --bind-to none ./train --lr 1e-3"},
+      {2, {.mpi = open_mpi, .cores = 8}, "mpirun -n 2 --map-by slot:PE=4 --bind-to core ./train --lr 1e-3"},
+      {3, {.mpi = open_mpi, .cores = 8}, "mpirun -n 3 --map-by slot:PE=2 --bind-to core ./train --lr 1e-3"},
+      {8, {.mpi = open_mpi, .cores = 8}, "mpirun -n 8 --map-by slot:PE=1 --bind-to core ./train --lr 1e-3"},
+      {9, {.mpi = open_mpi, .cores = 8}, "mpirun -n 9 --map-by :OVERSUBSCRIBE --bind-to none ./train --lr 1e-3"},
+      {1, {.mpi = open_mpi, .cores = 1}, "mpirun -n 1 --bind-to none ./train --lr 1e-3"},
+      {2, {.mpi = open_mpi, .cores = 1}, "mpirun -n 2 --map-by :OVERSUBSCRIBE --bind-to none ./train --lr 1e-3"},
   };
   for (const auto& row : table) CHECK(line(row.ranks, row.facts) == row.expected);
 }
 
 TEST_CASE("cores that the user chose with taskset stay his choice") {
-  CHECK(line(2, {.mpi = open_mpi, .cores = 4, .is_confined = true}) ==
-        "mpirun -n 2 --mca odls_base_sigkill_timeout 25 --bind-to none ./train --lr 1e-3");
+  CHECK(line(2, {.mpi = open_mpi, .cores = 4, .is_confined = true}) == "mpirun -n 2 --bind-to none ./train --lr 1e-3");
   CHECK(line(5, {.mpi = open_mpi, .cores = 4, .is_confined = true}) ==
-        "mpirun -n 5 --mca odls_base_sigkill_timeout 25 --map-by :OVERSUBSCRIBE --bind-to none ./train --lr 1e-3");
+        "mpirun -n 5 --map-by :OVERSUBSCRIBE --bind-to none ./train --lr 1e-3");
 }
 
 TEST_CASE("root is allowed for where Open MPI would refuse") {
   CHECK(line(1, {.is_root = true, .mpi = open_mpi}) ==
-        "mpirun -n 1 --allow-run-as-root --mca odls_base_sigkill_timeout 25 --bind-to none ./train --lr 1e-3");
+        "mpirun -n 1 --allow-run-as-root --bind-to none ./train --lr 1e-3");
   CHECK(line(2, {.is_root = true, .mpi = MpiFlavor::mpich}) == "mpirun -n 2 ./train --lr 1e-3");
   CHECK(line(2, {.is_root = true, .mpi = MpiFlavor::other}) == "mpirun -n 2 ./train --lr 1e-3");
 }
 
 TEST_CASE("in a batch job of PBS or LSF the scheduler's slots decide, not this node's cores") {
-  CHECK(line(512, {.in_other_batch_job = true, .mpi = open_mpi, .cores = 8}) ==
-        "mpirun -n 512 --mca odls_base_sigkill_timeout 25 ./train --lr 1e-3");
+  CHECK(line(512, {.in_other_batch_job = true, .mpi = open_mpi, .cores = 8}) == "mpirun -n 512 ./train --lr 1e-3");
 }
 
 TEST_CASE("in a Slurm allocation srun starts the ranks, whatever MPI it is and whoever asks") {
@@ -151,22 +135,22 @@ TEST_CASE("where srun offers no way for this MPI, mpirun starts the ranks in the
   Facts facts = {.in_slurm = true};
   facts.srun_mpi.reset();
   CHECK(with_open_mpi({.ranks = 8, .nodes = 2, .ranks_per_node = 4}, facts) ==
-        "mpirun -n 8 --mca odls_base_sigkill_timeout 25 --map-by ppr:4:node ./train");
+        "mpirun -n 8 --map-by ppr:4:node ./train");
 }
 
 TEST_CASE("each wish has its words for Open MPI 4 and 5") {
-  const std::string four = "mpirun -n 2 --mca odls_base_sigkill_timeout 25 ";
-  const std::string five = "mpirun -n 2 --prtemca odls_base_sigkill_timeout 25 ";
+  const std::string four = "mpirun -n 2 ";
+  const std::string five = "mpirun -n 2 ";
   const Facts new_one = {.mpi_major = 5};
   CHECK(with_open_mpi({.ranks = 2, .prefix_output = true}, {.cores = 1}) ==
         four + "--map-by :OVERSUBSCRIBE --bind-to none --tag-output ./train");
   CHECK(with_open_mpi({.ranks = 2, .prefix_output = true}, new_one) ==
-        five + "--map-by :OVERSUBSCRIBE --bind-to none --output tag env HORTATOR_KILL_GRACE=25s ./train");
+        five + "--map-by :OVERSUBSCRIBE --bind-to none --output tag ./train");
   CHECK_THAT(with_open_mpi({.ranks = 2, .log_dir = "l"}), ContainsSubstring(" --output-filename l "));
   CHECK_THAT(with_open_mpi({.ranks = 2, .prefix_output = true, .log_dir = "l"}, new_one),
              ContainsSubstring(" --output tag,dir=l "));
   CHECK(with_open_mpi({.ranks = 4, .ranks_per_node = 2, .threads = 3, .hostfile = "h"}) ==
-        "mpirun -n 4 --mca odls_base_sigkill_timeout 25 --hostfile h --map-by ppr:2:node:PE=3 ./train");
+        "mpirun -n 4 --hostfile h --map-by ppr:2:node:PE=3 ./train");
   CHECK_THAT(with_open_mpi({.ranks = 2, .threads = 1}, {.cores = 8}), ContainsSubstring("slot:PE=1"));
   CHECK_THAT(with_open_mpi({.ranks = 2, .threads = 9}, {.cores = 8}), ContainsSubstring("slot:PE=4"));
 }
@@ -174,7 +158,7 @@ TEST_CASE("each wish has its words for Open MPI 4 and 5") {
 TEST_CASE("in PBS an Open MPI without tm is given the nodes and PBS's agent") {
   const Facts facts = {.in_other_batch_job = true, .pbs_node_file = "/var/nodes", .has_pbs_tmrsh = true};
   CHECK(with_open_mpi({.ranks = 4, .ranks_per_node = 2}, facts) ==
-        "mpirun -n 4 --mca odls_base_sigkill_timeout 25 --hostfile /var/nodes --mca plm_rsh_agent pbs_tmrsh "
+        "mpirun -n 4 --hostfile /var/nodes --mca plm_rsh_agent pbs_tmrsh "
         "--map-by ppr:2:node ./train");
   CHECK_THROWS_WITH(with_open_mpi({}, {.in_other_batch_job = true, .pbs_node_file = "/var/nodes"}),
                     ContainsSubstring("no pbs_tmrsh"));

@@ -109,6 +109,6 @@ TEST_CASE("in the script words are quoted, and the variables reach the ranks") {
   CHECK_THAT(script, ContainsSubstring("module load 'a b'\n"));
   auto other = job(pbs, {"mixed_precision=bf16"});
   const auto in_pbs = render(other, {.mpi = MpiFlavor::open_mpi}, templates);
-  CHECK_THAT(in_pbs, ContainsSubstring("mpirun -n 8 --mca odls_base_sigkill_timeout 25 --map-by ppr:4:node\n"));
+  CHECK_THAT(in_pbs, ContainsSubstring("mpirun -n 8 --map-by ppr:4:node\n"));
   CHECK_THAT(in_pbs, ContainsSubstring("env HORTATOR_MIXED_PRECISION=bf16 HORTATOR_RUN_DIR=runs/train\n"));
 }
