@@ -106,7 +106,7 @@ for _ in $(seq 60); do [ "$(sinfo -h -N -t idle -o %N | wc -l)" -eq 2 ] && break
 
 # In an allocation: srun finds the ranks of both nodes, and all of them see their node's GPUs.
 salloc --quiet -N2 -n4 "$hortator" launch "$binaries/place" >place.out 2>&1 || true
-expect 'launch in an allocation' "$(grep -ac '^rank [0-3] of 4 .*of 2 on node' place.out)" 4 place.out
+expect 'launch in an allocation' "$(grep -ac '^rank [0-3] of 4 ' place.out)" 4 place.out
 cat >show <<'SH'
 #!/bin/bash
 echo "devices $SLURM_PROCID: $CUDA_VISIBLE_DEVICES"
