@@ -82,10 +82,10 @@ struct ProjectOptions {
 struct AcceleratorOptions {
   /// By default HORTATOR_MIXED_PRECISION, ACCELERATE_MIXED_PRECISION, or none. The same on all ranks.
   std::optional<Precision> mixed_precision = {};
-  std::int64_t gradient_accumulation_steps = 1;  ///< micro-steps between two updates: see accumulate()
+  std::int64_t gradient_accumulation_steps = 1;  ///< see accumulate(); HORTATOR_GRADIENT_ACCUMULATION_STEPS outranks it
   GradientAccumulationOptions gradient_accumulation = {};
   GradScalerOptions grad_scaler = {};  ///< with Precision::fp16
-  bool cpu = false;                    ///< stay on the CPU, also where there are GPUs
+  bool cpu = false;                    ///< stay on the CPU, also where there are GPUs; HORTATOR_CPU=1 says it, too
   bool device_placement = true;        ///< prepare() moves models, loaders move batches, to device()
   DataOptions data = {};
   DistributedDataParallelOptions ddp = {};

@@ -27,6 +27,18 @@ if(NOT Boost_PROGRAM_OPTIONS_FOUND)
   message(FATAL_ERROR "Boost.Program_options was not found (the hortator command reads its options with it). Load your site's Boost "
                       "module, or install libboost-program-options-dev (Debian, Ubuntu) or boost-devel (Rocky).")
 endif()
+# Its package names the target differently before and after 0.8.
+find_package(yaml-cpp 0.6 QUIET)
+if(NOT yaml-cpp_FOUND)
+  message(FATAL_ERROR "yaml-cpp was not found (the hortator command reads its settings with it). Load your site's yaml-cpp module, or install "
+                      "libyaml-cpp-dev (Debian, Ubuntu) or yaml-cpp-devel (Rocky), or set yaml-cpp_DIR.")
+endif()
+add_library(hortator_yaml INTERFACE)
+if(TARGET yaml-cpp::yaml-cpp)
+  target_link_libraries(hortator_yaml INTERFACE yaml-cpp::yaml-cpp)
+else()
+  target_link_libraries(hortator_yaml INTERFACE yaml-cpp)
+endif()
 find_package(nlohmann_json 3.7)
 if(NOT nlohmann_json_FOUND)
   message(FATAL_ERROR "nlohmann-json was not found (failure.json and --json are written with it). Install nlohmann-json3-dev (Debian, "

@@ -7,9 +7,13 @@ set(find_files "${PROJECT_SOURCE_DIR}/share/cmake/FindLibTorch.cmake" "${PROJECT
 # CMake takes for a part of the build and would leave out.
 set_target_properties(hortator PROPERTIES INSTALL_RPATH "$ORIGIN;${LibTorch_ROOT_DIR}/lib" INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS hortator EXPORT HortatorTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-set_target_properties(hortator_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${LibTorch_ROOT_DIR}/lib"
-                      INSTALL_RPATH_USE_LINK_PATH ON)
+set_target_properties(hortator_cli PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS hortator_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+set_target_properties(hortator_verb_bench hortator_verb_checkpoint hortator_verb_env PROPERTIES INSTALL_RPATH "${LibTorch_ROOT_DIR}/lib" INSTALL_RPATH_USE_LINK_PATH ON)
+install(TARGETS hortator_verb_bench hortator_verb_checkpoint hortator_verb_env RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/hortator")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/jobs" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator" FILES_MATCHING PATTERN "*.in")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/sites" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/hortator" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
 install(FILES "${PROJECT_BINARY_DIR}/include/hortator/version.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hortator")

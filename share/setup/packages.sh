@@ -33,6 +33,9 @@ catch2
 #if __has_include(<nlohmann/json.hpp>)
 json
 #endif
+#if __has_include(<yaml-cpp/yaml.h>)
+yaml
+#endif
 #if __has_include(<png.h>) && __has_include(<jpeglib.h>)
 images
 #endif
@@ -50,6 +53,7 @@ have_compiler() { have_header compiler; }
 have_boost() { have_header boost; }
 have_catch2() { have_header catch2; }
 have_json() { have_header json; }
+have_yaml() { have_header yaml; }
 have_images() { have_header images; }
 have_cmake() { command -v cmake >/dev/null && version_at_least 3.25 "$(cmake --version | awk 'NR == 1 { print $3 }')"; }
 have_ninja() { command -v ninja >/dev/null || command -v ninja-build >/dev/null; }

@@ -15,7 +15,7 @@ set -euo pipefail
 
 # set_up [tests]: after it, the programs are in $build/bin
 set_up() {
-  local required=(compiler cmake ninja mpi hdf5 boost catch2 json)
+  local required=(compiler cmake ninja mpi hdf5 boost catch2 json yaml)
   choose_build
   if [ "$clean" = 1 ]; then rm -rf "$build"; fi
   if [ -n "$prefix" ]; then mkdir -p "$prefix" || fail "--prefix $prefix cannot be made"; fi

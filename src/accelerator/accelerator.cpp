@@ -1,5 +1,6 @@
 #include <hortator/accelerator.hpp>
 
+#include "accelerator/launched.hpp"
 #include "accelerator/training.hpp"
 #include "base/log.hpp"
 #include "runtime/banner.hpp"
@@ -8,9 +9,10 @@
 namespace hortator {
 
 Accelerator::Accelerator(const AcceleratorOptions& options)
-    : State(
-          {.cpu = options.cpu, .communicator = options.communicator, .collective_timeout = options.collective_timeout}),
-      training_(std::make_unique<accelerator::Training>(options, world())) {
+    : State({.cpu = accelerator::launched(options).cpu,
+             .communicator = options.communicator,
+             .collective_timeout = options.collective_timeout}),
+      training_(std::make_unique<accelerator::Training>(accelerator::launched(options), world())) {
   runtime::set_run_folder(training_->project.dir());
 }
 

@@ -1,33 +1,34 @@
 #include <unistd.h>
 
-#include <cstdlib>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <hortator/error.hpp>
 #include <iostream>
 
 #include "base/text.hpp"
-#include "cli/machine.hpp"
-#include "cli/programs.hpp"
+#include "cli/flags.hpp"
+#include "cli/supervise.hpp"
+#include "cli/surroundings.hpp"
 #include "cli/verbs.hpp"
-#include "launch/command.hpp"
 #include "launch/quote.hpp"
+#include "launch/request.hpp"
 
 namespace hortator::cli {
 namespace {
 
 namespace po = boost::program_options;
 
-struct Wish {
-  launch::Request request = {};
-  bool help = false;
-  bool dry_run = false;
-};
+constexpr int stopped_code = 75;
+constexpr int usage_code = 2;
+// Schedulers kill about half a minute after they have told a job to end.
+constexpr std::chrono::seconds time_to_save(25);
 
 Options known_options() {
   Options options;
   options.rest_is_foreign = true;
-  options.named.add_options()("ranks,n", po::value<std::string>()->value_name("N"), "how many ranks, over all nodes")(
-      "debug", "compare what all ranks are about to do before each collective (HORTATOR_DEBUG=1)")(
-      "dry-run", "print the command and stop")("help,h", "this text");
+  add_setting_flags(options, launch::Scope::launch);
+  options.named.add_options()("dry-run", "print the command and stop")("help,h", "this text");
   options.positional.add("program", -1);
   return options;
 }
@@ -40,99 +41,103 @@ Options parsed_options() {
 }
 
 void print_help() {
-  std::cout << "usage: hortator launch -n N [--debug] [--dry-run] PROGRAM [ARGUMENTS]\n\n"
-               "Starts PROGRAM on N ranks: with srun inside a Slurm allocation, else with the mpirun on PATH. "
-               "Everything after\n"
-               "PROGRAM belongs to PROGRAM. The exit code is the launcher's, which is not 0 if any rank failed.\n\n"
-            << known_options().named;
+  std::cout
+      << "usage: hortator launch -n N [options] PROGRAM [ARGUMENTS]\n\n"
+         "Starts PROGRAM on N ranks: with srun inside a Slurm allocation, else with the mpirun on PATH. Everything "
+         "after\n"
+         "PROGRAM belongs to PROGRAM. SIGUSR1 and SIGTERM are handed on to the ranks.\n\n"
+         "  hortator launch -n 4 ./train --epochs 3\n"
+         "  hortator launch --nodes 2 --ranks-per-node 4 --gpus-per-node 4 ./train     (in a job)\n"
+         "  hortator launch -n 4 --max-restarts 2 --log-dir logs ./train\n\n"
+         "exit code: 0 finished; 75 stopped on purpose, with a checkpoint; 2 wrong usage; else the guilty rank's\n\n"
+      << known_options().named;
 }
 
-int rank_count(const po::variables_map& values) {
-  if (!values.contains("ranks")) throw UsageError({.what = "the number of ranks is missing", .hint = "say -n N"});
-  const auto word = values["ranks"].as<std::string>();
-  long long ranks = 0;
-  if (!text::parse_integer(word, ranks) || ranks <= 0 || ranks > 100'000'000) {
-    throw UsageError({.what = text::quote(word) + " is no number of ranks", .hint = "say -n N with N of at least 1"});
-  }
-  return static_cast<int>(ranks);
-}
-
-Wish read_wish(const Arguments& arguments) {
-  const auto values = parse(arguments, parsed_options());
-  if (values.contains("help")) return {.help = true};
-  Wish wish{.dry_run = values.contains("dry-run")};
-  wish.request.ranks = rank_count(values);
+launch::Request read_request(const po::variables_map& values, const launch::Settings& settings) {
+  // What would be started is asked for first: a forgotten program is the more common mistake.
   if (!values.contains("program")) {
     throw UsageError({.what = "the program is missing", .hint = "say what to start: hortator launch -n 2 ./train"});
   }
+  auto request = launch::request_of(settings);
   const auto words = values["program"].as<std::vector<std::string>>();
-  wish.request.program = words.front();
-  wish.request.arguments = {words.begin() + 1, words.end()};
-  if (values.contains("debug")) wish.request.variables.emplace_back("HORTATOR_DEBUG=1");
-  return wish;
+  request.program = words.front();
+  request.arguments = {words.begin() + 1, words.end()};
+  return request;
 }
 
-void check_program(const std::string& program) {
-  if (find_program(program)) return;
-  const bool has_path = program.find('/') != std::string::npos;
-  if (!has_path && find_program("./" + program)) {
-    throw UsageError({.what = "there is no program " + text::quote(program) + " on PATH",
-                      .hint = "did you mean './" + program + "'?"});
+// Where the program says which folder is its run's: it alone knows. Gone when the launcher is.
+class RunNote {
+ public:
+  RunNote() : file_(std::filesystem::absolute(text::concat(".hortator-run-", getpid()))) {}
+  ~RunNote() {
+    std::error_code ignored;
+    std::filesystem::remove(file_, ignored);
   }
-  if (has_path && std::filesystem::exists(program)) {
-    throw UsageError({.what = text::quote(program) + " is not an executable file", .hint = "build it, or chmod +x it"});
+  RunNote(const RunNote&) = delete;
+  RunNote& operator=(const RunNote&) = delete;
+
+  std::string variable() const { return "HORTATOR_RUN_NOTE=" + file_.string(); }
+  std::filesystem::path folder() const {
+    std::string line;
+    std::getline(std::ifstream(file_), line);
+    return line;
   }
-  throw UsageError({.what = "there is no program " + text::quote(program) + (has_path ? "" : " on PATH"),
-                    .hint = "check the name and the folder"});
+
+ private:
+  std::filesystem::path file_;
+};
+
+int run_once(launch::Request request, const launch::Facts& facts) {
+  const RunNote note;
+  request.variables.push_back(note.variable());
+  const auto began = std::filesystem::file_time_type::clock::now();
+  const bool by_srun = facts.in_slurm && facts.srun_mpi;
+  const int code = supervise(launch::command_line(request, facts), by_srun ? std::chrono::seconds(0) : time_to_save);
+  const auto folder = note.folder();
+  return folder.empty() ? code : recorded_code(folder, began, code);
 }
 
-bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
-
-std::optional<int> cpus_per_task() {
-  const char* words = std::getenv("SLURM_CPUS_PER_TASK");
-  long long count = 0;
-  if (words == nullptr || !text::parse_integer(words, count)) return std::nullopt;
-  return static_cast<int>(count);
+// Where Slurm has lost nodes since, on as many ranks as the others hold.
+void leave_out_lost_nodes(launch::Request& request, const launch::Facts& facts) {
+  if (!facts.in_slurm || !facts.srun_mpi || !request.nodes || !request.ranks_per_node) return;
+  const auto left = count_nodes_again();
+  if (!left || *left >= *request.nodes) return;
+  request.nodes = left;
+  request.ranks = *left * *request.ranks_per_node;
+  std::cerr << "hortator: going on with " << text::count(*left, "node") << ", on " << text::count(request.ranks, "rank")
+            << "\n";
 }
 
-void require(const std::string& launcher, const std::string& hint) {
-  if (!find_program(launcher))
-    throw Error({.what = "there is no " + launcher + " on PATH", .why = "it starts the ranks", .hint = hint});
-}
-
-launch::Facts look_around() {
-  launch::Facts facts{.in_slurm = is_set("SLURM_JOB_ID"),
-                      .cpus_per_task = cpus_per_task(),
-                      .in_other_batch_job = is_set("PBS_NODEFILE") || is_set("LSB_JOBID"),
-                      .is_root = geteuid() == 0,
-                      .cores = core_count(),
-                      .is_confined = is_confined()};
-  if (facts.in_slurm) {
-    require(
-        "srun",
-        "this is a Slurm allocation (SLURM_JOB_ID is set): load the site's Slurm, or unset SLURM_JOB_ID to use mpirun");
-  } else {
-    require("mpirun", "load your site's MPI module, or install openmpi-bin (Debian, Ubuntu) or openmpi (Rocky)");
-    facts.mpi = launch::mpi_flavor(output_of("mpirun --version"));
+int run_until_done(launch::Request request, const launch::Facts& facts, int restarts) {
+  int code = run_once(request, facts);
+  while (code != 0 && code != stopped_code && code != usage_code && restarts-- > 0) {
+    std::cerr << "hortator: the run ended with code " << code << "; it starts again from its newest checkpoint ("
+              << text::count(restarts, "restart") << " left)\n";
+    leave_out_lost_nodes(request, facts);
+    code = run_once(request, facts);
   }
-  return facts;
+  return code;
 }
 
 }  // namespace
 
 int launch_verb(const Arguments& arguments) {
-  const auto wish = read_wish(arguments);
-  if (wish.help) {
+  const auto values = parse(arguments, parsed_options());
+  if (values.contains("help")) {
     print_help();
     return 0;
   }
-  check_program(wish.request.program);
-  const auto command = launch::command_line(wish.request, look_around());
-  if (wish.dry_run) {
+  const auto settings = settings_of(values, launch::Scope::launch);
+  auto request = read_request(values, settings);
+  check_program(request.program);
+  const auto facts = look_around(settings);
+  const auto command = launch::command_line(request, facts);
+  if (values.contains("dry-run")) {
     std::cout << launch::shell_line(command) << "\n";
     return 0;
   }
-  become(command);
+  if (!request.log_dir.empty()) std::filesystem::create_directories(request.log_dir);
+  return run_until_done(std::move(request), facts, *settings.number("max_restarts"));
 }
 
 }  // namespace hortator::cli

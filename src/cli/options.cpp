@@ -3,6 +3,7 @@
 #include <hortator/error.hpp>
 
 #include "base/text.hpp"
+#include "launch/reference.hpp"
 
 namespace hortator::cli {
 namespace {
@@ -13,6 +14,12 @@ std::vector<std::string> names(const po::options_description& options) {
   std::vector<std::string> known;
   for (const auto& option : options.options()) known.push_back("--" + option->long_name());
   return known;
+}
+
+// A list that fills the screen helps nobody.
+std::string short_suggestion(const std::string& name, const std::vector<std::string>& known) {
+  const bool is_long = known.size() > 12 && text::nearest(name, known).empty();
+  return is_long ? "--help lists what there is" : text::suggestion(name, known);
 }
 
 // A style parser takes what it knows from the front: here, nothing or everything.
@@ -43,8 +50,10 @@ po::variables_map parse(const Arguments& arguments, const Options& options) {
     return values;
   } catch (const po::unknown_option& error) {
     const auto name = error.get_option_name();
-    throw UsageError(
-        {.what = "there is no option " + text::quote(name), .hint = text::suggestion(name, names(options.named))});
+    const auto known = names(options.named);
+    auto hint = text::nearest(name, known).empty() ? launch::hint_for_flag(name) : "";
+    if (hint.empty()) hint = short_suggestion(name, known);
+    throw UsageError({.what = "there is no option " + text::quote(name), .hint = hint});
   } catch (const po::error& error) {
     throw UsageError({.what = error.what()});
   }

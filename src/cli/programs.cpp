@@ -1,5 +1,6 @@
 #include "cli/programs.hpp"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,6 +19,10 @@ namespace {
 bool is_executable(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
+}
+
+std::filesystem::path own_prefix() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
 }
 
 }  // namespace
@@ -40,6 +45,23 @@ std::string output_of(const std::string& command) {
   std::array<char, 4096> buffer{};
   return {buffer.data(), std::fread(buffer.data(), 1, buffer.size(), pipe.get())};
 }
+
+Result result_of(const std::string& command) {
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return {1, std::strerror(errno)};
+  Result result;
+  std::array<char, 4096> buffer{};
+  for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
+    result.output.append(buffer.data(), got);
+  }
+  const int status = pclose(pipe);
+  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  return result;
+}
+
+std::filesystem::path data_folder() { return own_prefix() / HORTATOR_DATA_FOLDER; }
+
+std::filesystem::path libexec_folder() { return own_prefix() / HORTATOR_LIBEXEC_FOLDER; }
 
 void become(const std::vector<std::string>& words) {
   std::vector<char*> pointers;

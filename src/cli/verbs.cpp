@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/text.hpp"
+#include "cli/programs.hpp"
 
 namespace hortator::cli {
 namespace {
@@ -26,6 +27,12 @@ void print_help(std::ostream& out) {
       << listing(verbs()) << "\n`hortator VERB --help` says more; `hortator --version` which version this is.\n";
 }
 
+int run_program(const Verb& verb, const Arguments& arguments) {
+  Arguments words = {(libexec_folder() / ("hortator-" + verb.name)).string()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  become(words);
+}
+
 int run_without_verb(const Arguments& arguments) {
   const auto values = parse(arguments, own_options());
   if (values.contains("version")) {
@@ -40,10 +47,13 @@ int run_without_verb(const Arguments& arguments) {
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> table = {
+      {"config", "asks for settings once, and says which hold", config_verb},
       {"launch", "starts a program on several ranks, with mpirun or srun", launch_verb},
-      {"env", "reports versions, machine and environment, fit for a bug report", env_verb},
-      {"checkpoint", "lists, shows and verifies checkpoints", checkpoint_verb},
-      {"bench", "measures, always against a reference in the same process", bench_verb},
+      {"job", "makes a job for Slurm or PBS that outlives its time limit", job_verb},
+      {"env", "reports versions, machine and environment, fit for a bug report"},
+      {"checkpoint", "lists, shows and verifies checkpoints"},
+      {"bench", "measures, always against a reference in the same process"},
+      {"completion", "prints what makes bash complete verbs and options", completion_verb},
   };
   return table;
 }
@@ -69,7 +79,21 @@ int run(const Arguments& arguments) {
     return 2;
   }
   if (arguments.front().starts_with('-')) return run_without_verb(arguments);
-  return find(verbs(), arguments.front(), "verb").run({arguments.begin() + 1, arguments.end()});
+  const auto& verb = find(verbs(), arguments.front(), "verb");
+  const Arguments rest(arguments.begin() + 1, arguments.end());
+  return verb.run != nullptr ? verb.run(rest) : run_program(verb, rest);
+}
+
+int run_guarded(int argc, char** argv, int (*verb)(const Arguments& arguments)) {
+  try {
+    return verb({argv + 1, argv + argc});
+  } catch (const UsageError& error) {
+    std::cerr << "hortator: " << error.what() << "\n";
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << "hortator: " << error.what() << "\n";
+    return 1;
+  }
 }
 
 }  // namespace hortator::cli

@@ -11,12 +11,17 @@ namespace hortator::cli {
 struct Verb {
   std::string name;
   std::string summary;
-  int (*run)(const Arguments& arguments);  ///< returns the exit code
+  /// Returns the exit code. Null: the verb needs LibTorch or MPI, whose loading costs others too much, and is a program
+  /// of its own: libexec/hortator/hortator-<name>.
+  int (*run)(const Arguments& arguments) = nullptr;
 };
 
 const std::vector<Verb>& verbs();
 
+int config_verb(const Arguments& arguments);
 int launch_verb(const Arguments& arguments);
+int job_verb(const Arguments& arguments);
+int completion_verb(const Arguments& arguments);
 int env_verb(const Arguments& arguments);
 int checkpoint_verb(const Arguments& arguments);
 int bench_verb(const Arguments& arguments);
@@ -29,5 +34,8 @@ const Verb& find(const std::vector<Verb>& verbs, const std::string& name, const 
 
 /// Does what the command line says.
 int run(const Arguments& arguments);
+
+/// A whole main(): `verb`, with its errors in a line on standard error. 2 for a UsageError, 1 for any other.
+int run_guarded(int argc, char** argv, int (*verb)(const Arguments& arguments));
 
 }  // namespace hortator::cli

@@ -28,6 +28,9 @@ using namespace std::chrono_literals;
 constexpr auto time_to_be_ended = 1000ms;
 constexpr auto head_start_of_rank_0 = 700ms;
 
+// What command lines give for a wrong use.
+constexpr int usage_exit_code = 2;
+
 std::string current_type_name() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   if (!type) return "unknown type";
@@ -69,6 +72,8 @@ void speak(const Run& run, const Failure& failure) {
 Failure describe(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
+  } catch (const UsageError& error) {
+    return {.problem = error.what(), .where = place(error.where()), .rank = error.rank(), .exit_code = usage_exit_code};
   } catch (const Error& error) {
     return {.problem = error.what(), .where = place(error.where()), .rank = error.rank()};
   } catch (const c10::Error& error) {
@@ -95,9 +100,15 @@ std::string failure_line(const Run& run, const Failure& failure) {
 
 std::string failure_record(const Run& run, const Failure& failure) {
   const auto party = party_of(run, failure);
-  nlohmann::ordered_json record = {{"run_id", run.id},  {"rank", party.rank},          {"host", party.host},
-                                   {"pid", party.pid},  {"problem", failure.problem},  {"where", nullptr},
-                                   {"time", now_utc()}, {"hortator", HORTATOR_VERSION}};
+  nlohmann::ordered_json record = {{"run_id", run.id},
+                                   {"rank", party.rank},
+                                   {"host", party.host},
+                                   {"pid", party.pid},
+                                   {"exit_code", failure.exit_code},
+                                   {"problem", failure.problem},
+                                   {"where", nullptr},
+                                   {"time", now_utc()},
+                                   {"hortator", HORTATOR_VERSION}};
   if (!failure.where.empty()) record["where"] = failure.where;
   if (!failure.details.empty()) record["details"] = text::split(failure.details, '\n');
   // Exceptions may carry any bytes; a record that cannot be written would help nobody.

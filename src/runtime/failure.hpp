@@ -22,6 +22,7 @@ struct Failure {
   std::optional<int> rank = {};     ///< whose it is, when all ranks throw it together
   std::optional<Party> party = {};  ///< whose it is, when another process tells of it
   std::string details = {};         ///< lines for the record alone
+  int exit_code = 1;                ///< that the job is to end with; launchers do not always hand it on
 };
 
 /// Of whatever was thrown; without LibTorch's backtraces.

@@ -19,24 +19,13 @@ namespace {
   mpi::abort_job(EXIT_FAILURE);
 }
 
-// 2 is what command lines give for a wrong use.
-int exit_code_of(const std::exception_ptr& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const UsageError&) {
-    return 2;
-  } catch (...) {
-    return EXIT_FAILURE;
-  }
-}
-
 // A rank that has no peers leaves by its own door. Any other ends all: they may wait for this one for ever.
 int end_job(const std::exception_ptr& thrown) {
-  runtime::report(runtime::describe(thrown));
-  const int code = exit_code_of(thrown);
-  if (runtime::current_run().world_size > 1) mpi::abort_job(code);
+  const auto failure = runtime::describe(thrown);
+  runtime::report(failure);
+  if (runtime::current_run().world_size > 1) mpi::abort_job(failure.exit_code);
   mpi::finalize_if_ours();
-  return code;
+  return failure.exit_code;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "runtime/mpi_use.hpp"
 #include "runtime/outcome.hpp"
 #include "runtime/variables.hpp"
+#include "runtime/whole_file.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -42,6 +43,12 @@ std::filesystem::path default_folder(std::string_view program) {
                                   : std::filesystem::path("runs") / text::file_name(program);
 }
 
+// A launcher that asks for it is told where the run's records will be: only the program knows.
+void tell_launcher(const std::filesystem::path& folder) {
+  const auto note = process_variables()("HORTATOR_RUN_NOTE");
+  if (note && !note->empty()) write_whole(*note, *note + ".new", folder.string());
+}
+
 // What earlier runs have left of their ends.
 void remove_stale(const std::filesystem::path& folder, std::string_view run_id) {
   remove_stale_failure(folder, run_id);
@@ -59,7 +66,10 @@ void join(Run run) {
   log::set_identity(run.rank, run.host);
 
   // Away with it before the broadcast: nobody can fail in this run before knowing its name.
-  if (run.rank == 0) remove_stale(run.folder, "");
+  if (run.rank == 0) {
+    tell_launcher(run.folder);
+    remove_stale(run.folder, "");
+  }
   run.id = mpi::broadcast(comm, std::string_view(new_run_id()));
   replace(run);
 }
@@ -105,7 +115,9 @@ void set_run_folder(const std::filesystem::path& folder) {
   const std::scoped_lock lock(shared().mutex);
   auto& run = shared().run;
   run.folder = std::filesystem::absolute(folder);
-  if (run.rank == 0) remove_stale(run.folder, run.id);
+  if (run.rank != 0) return;
+  tell_launcher(run.folder);
+  remove_stale(run.folder, run.id);
 }
 
 void set_run_rank(int rank) {

@@ -15,7 +15,7 @@ done
 expect_refusal() {
   expect_code 1
   expect_line 'missing on this machine'
-  for word in 'C\+\+20 compiler' 'CMake 3.25' Ninja 'MPI with' Boost.Program_options Catch2 nlohmann-json 'python3 with pip'; do
+  for word in 'C\+\+20 compiler' 'CMake 3.25' Ninja 'MPI with' Boost.Program_options Catch2 nlohmann-json yaml-cpp 'python3 with pip'; do
     expect_line "^ +- .*$word"
   done
   expect_no_line 'installing'

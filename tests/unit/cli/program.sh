@@ -7,7 +7,9 @@ source_dir=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-unset SLURM_JOB_ID SLURM_CPUS_PER_TASK PBS_NODEFILE LSB_JOBID
+for name in $(compgen -e | grep -E '^(HORTATOR|SLURM|PBS|XDG|HF)_'); do unset "$name"; done
+unset LSB_JOBID
+export HOME=$work
 failures=0
 
 # run ARGUMENT...: exit code in $code, standard output in $out, standard error in $err
@@ -45,7 +47,7 @@ done
 run launch -n 2; code_is 2; err_has 'the program is missing'
 run launch ./show; code_is 2; err_has 'the number of ranks is missing'
 for ranks in 0 -1 two 1.5 99999999999999; do
-  run launch --ranks="$ranks" ./show; code_is 2; err_has "'$ranks' is no number of ranks"
+  run launch --ranks="$ranks" ./show; code_is 2; err_has "--ranks: '$ranks' is no num_processes. a number from 1 on is needed"
 done
 run launch -n 2 --dryrun ./show; code_is 2; err_has "did you mean '--dry-run'?"
 run launch -n 2 ./absent; code_is 2; err_has "there is no program './absent'"
@@ -58,19 +60,79 @@ SLURM_JOB_ID=1 PATH=/nowhere run launch -n 2 ./show; code_is 1; err_has 'there i
 # launch --dry-run: an mpirun and an srun that only say who they are
 mkdir fakes
 program fakes/mpirun 'echo "mpirun (Open MPI) 4.1.4"'
-program fakes/srun ''
+program fakes/srun 'echo "pmix pmi2"'
 ln -s /bin/sh fakes/sh
 PATH=$work/fakes run launch -n 1000000 --dry-run ./show --dry-run 'a b'; code_is 0
 out_has 'mpirun -n 1000000 '; out_has "--map-by :OVERSUBSCRIBE --bind-to none ./show --dry-run 'a b'"
 SLURM_JOB_ID=1 PATH=$work/fakes run launch -n 64 --dry-run ./show -n 3; code_is 0
-out_is 'srun --mpi=pmix --kill-on-bad-exit=1 -n 64 ./show -n 3'
+out_is 'srun --mpi=pmix --kill-on-bad-exit=1 -n 64 --export=ALL ./show -n 3'
 SLURM_JOB_ID=1 SLURM_CPUS_PER_TASK=6 PATH=$work/fakes run launch -n 64 --dry-run ./show; out_has '--cpus-per-task=6'
+
+PATH=$work/fakes run launch -n 2 --mixed-precision bf16 --debug --dry-run ./show; out_has 'env HORTATOR_MIXED_PRECISION=bf16 HORTATOR_DEBUG=1 ./show'
+run launch --num_processes 2 ./show; code_is 2; err_has "that is Accelerate's; here it is --ranks"
+run launch -n 2 --nodes 3 --dry-run ./show; code_is 2; err_has 'too few'
+
+# config: what outranks what
+explained() { run config --explain; [[ $(grep "^$1:" out) == *"$2"*"# $3" ]] || wrong "$1 should be $2 by $3"; }
+PATH=$work/fakes run config --default; code_is 0; out_has "written: $work/.config/hortator/config.yaml"
+run config --default; code_is 2; err_has 'is there already'
+explained mixed_precision no "$work/.config/hortator/config.yaml:2"
+echo 'mixed_precision: fp16' >hortator.yaml
+explained mixed_precision fp16 hortator.yaml:1
+HORTATOR_MIXED_PRECISION=bf16 explained mixed_precision bf16 HORTATOR_MIXED_PRECISION
+explained warning_seconds 120 built-in
+mkdir -p .cache/huggingface/accelerate
+printf '%s\n' 'compute_environment: LOCAL_MACHINE' 'distributed_type: MULTI_CPU' 'num_processes: 3' >.cache/huggingface/accelerate/default_config.yaml
+run config --show; [[ $out != *'num_processes: 3'* ]] || wrong 'a file of ours outranks that of Accelerate'
+rm -r hortator.yaml .config
+explained num_processes 3 "$work/.cache/huggingface/accelerate/default_config.yaml:3"
+PATH=$work/fakes run launch --dry-run ./show; out_has 'mpirun -n 3 '
+run config validate .cache/huggingface/accelerate/default_config.yaml; code_is 0; out_has 'num_processes        honoured'
+printf '%s\n' 'compute_environment: LOCAL_MACHINE' 'distributed_type: XLA' >tpu.yaml
+run config validate tpu.yaml; code_is 2; out_has 'refused'; err_has 'tpu.yaml:2: distributed_type'
+rm -r .cache
+printf '\nnum_proceses: 2\n' >hortator.yaml
+run launch ./show; code_is 2; err_has "hortator.yaml:2: there is no key 'num_proceses'. did you mean 'num_processes'?"
+rm hortator.yaml
+run config validate absent.yaml; code_is 2; err_has 'cannot be read'
+run config --show --config_file "$source_dir/../../../share/sites/lumi-c.yaml"; code_is 0; out_has 'scheduler: slurm'
+run job --site polariz -n 1 -- ./show; code_is 2; err_has "did you mean 'polaris'?"
+
+# completion: bash asks the command
+run completion; code_is 0
+completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator launch --dry) COMP_CWORD=2; _hortator; echo "${COMPREPLY[*]}"')
+[ "$completed" = --dry-run ] || wrong "completion of --dry gives '$completed'"
+completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator la) COMP_CWORD=1; _hortator; echo "${COMPREPLY[*]}"')
+[ "$completed" = launch ] || wrong "completion of la gives '$completed'"
+
+# the man page knows every verb and every flag
+man=$source_dir/../../../share/man/hortator.1
+for verb in config launch job env checkpoint bench completion; do grep -q "^\.SS \(hortator \)\?$verb" "$man" || wrong "the man page lacks $verb"; done
+for verb in config launch job; do
+  for flag in $("$hortator" $verb --help | grep -oE -- '--[a-z][a-z_-]+' | sort -u); do
+    sed 's/\\-/-/g' "$man" | grep -q -- "$flag\b" || wrong "the man page lacks $flag of $verb"
+  done
+done
+
+# the command itself loads neither LibTorch nor MPI
+if command -v ldd >/dev/null && ldd "$hortator" | grep -qE 'libtorch|libc10|libmpi'; then wrong 'the command links what takes long to load'; fi
 
 # launch for real
 run launch -n 2 ./show -n 'a b' --help; code_is 0
 [ "$(grep -ac '^rank:3 -n|a b|--help$' out)" = 2 ] || wrong 'two ranks with three arguments each were expected'
 run launch -n 1 ./fail; code_is 7
 run launch -n 2 ./fail; code_is 7
+# signals are handed on, and a run that fails starts again
+# shellcheck disable=SC2016
+program trapped 'trap "echo told; exit 0" USR1; kill -USR1 $(cat "$PWD/pid"); i=0; while [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done; exit 5'
+sh -c 'echo $$ >pid; exec "$0" launch -n 1 ./trapped' "$hortator" >out 2>err || wrong 'SIGUSR1 was not handed on'
+grep -q told out || wrong 'SIGUSR1 did not reach the rank'
+# shellcheck disable=SC2016
+program third 'echo run >>runs.txt; [ "$(wc -l <runs.txt)" -ge 3 ] || exit 3'
+run launch -n 1 --max-restarts 2 ./third; code_is 0; err_has 'starts again'
+rm runs.txt; run launch -n 1 --max-restarts 1 ./third; code_is 3
+run launch -n 2 --log-dir logs ./show a b c; code_is 0
+[ "$(grep -rl 'rank:3' logs | wc -l)" = 2 ] || wrong 'a file of output for each rank was expected'
 
 # env
 run env; code_is 0; out_has 'LibTorch'; out_has 'libmpi.so'

@@ -30,6 +30,8 @@ TEST_CASE("whatever is thrown is described") {
   const auto error = described(UsageError({.what = "no file", .why = "it holds all", .hint = "make one"}).on_rank(2));
   CHECK(error.problem == "no file (it holds all). make one");
   CHECK(error.rank == 2);
+  CHECK(error.exit_code == 2);
+  CHECK(described(std::runtime_error("no space")).exit_code == 1);
   CHECK_THAT(error.where, ContainsSubstring("failure_test.cpp:"));
 }
 
@@ -55,6 +57,7 @@ TEST_CASE("the record has all the facts, also of texts that are no texts") {
   CHECK(record["run_id"] == "today-1");
   CHECK(record["rank"] == 3);
   CHECK(record["host"] == "n1");
+  CHECK(record["exit_code"] == 1);
   CHECK(record["pid"].is_number());
   CHECK_THAT(record["problem"].get<std::string>(), ContainsSubstring("a\nb \"c\" "));
   CHECK(record["where"] == "x.cpp:7");

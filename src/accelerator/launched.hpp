@@ -1,0 +1,16 @@
+#pragma once
+
+#include <hortator/accelerator.hpp>
+
+#include "runtime/variables.hpp"
+
+namespace hortator::accelerator {
+
+/// The options, with what the launcher says by its variables, as in the reference: HORTATOR_GRADIENT_ACCUMULATION_STEPS
+/// outranks the program's own number, HORTATOR_CPU adds to its own word. UsageError for a value that is none, and for
+/// what was asked of the launcher and cannot be had. (HORTATOR_MIXED_PRECISION and HORTATOR_DEBUG are read where they
+/// act.)
+AcceleratorOptions launched(AcceleratorOptions options,
+                            const runtime::Variables& variables = runtime::process_variables());
+
+}  // namespace hortator::accelerator

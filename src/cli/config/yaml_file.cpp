@@ -1,0 +1,56 @@
+#include "cli/config/yaml_file.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+
+namespace hortator::cli {
+namespace {
+
+[[noreturn]] void refuse(const std::filesystem::path& file, const YAML::Mark& mark, const std::string& what) {
+  throw UsageError({.what = text::concat(file.string(), ':', mark.line + 1, ": ", what),
+                    .hint = "a file of settings has lines \"key: value\""});
+}
+
+std::string scalar(const YAML::Node& node, const std::filesystem::path& file) {
+  if (node.IsNull()) return "";
+  if (!node.IsScalar()) refuse(file, node.Mark(), "a value within a value is not known");
+  return node.Scalar();
+}
+
+launch::Entry read_entry(const std::string& key, int line, const YAML::Node& value, const std::filesystem::path& file) {
+  launch::Entry entry{.key = key, .line = line};
+  if (value.IsSequence()) {
+    entry.shape = launch::Shape::list;
+    for (const auto& one : value) entry.words.push_back(scalar(one, file));
+  } else if (value.IsMap()) {
+    entry.shape = launch::Shape::map;
+    for (const auto& one : value) entry.words.push_back(scalar(one.first, file) + "=" + scalar(one.second, file));
+  } else if (!value.IsNull()) {
+    entry.words = {scalar(value, file)};
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::vector<launch::Entry> read_yaml(const std::filesystem::path& file) {
+  std::vector<launch::Entry> entries;
+  try {
+    const auto root = YAML::LoadFile(file.string());
+    if (root.IsNull()) return entries;
+    if (!root.IsMap()) refuse(file, root.Mark(), "no keys");
+    for (const auto& pair : root) {
+      entries.push_back(read_entry(scalar(pair.first, file), pair.first.Mark().line + 1, pair.second, file));
+    }
+  } catch (const YAML::BadFile&) {
+    throw UsageError({.what = text::quote(file.string()) + " cannot be read", .hint = "check the name"});
+  } catch (const YAML::Exception& error) {
+    refuse(file, error.mark, error.msg);
+  }
+  return entries;
+}
+
+}  // namespace hortator::cli

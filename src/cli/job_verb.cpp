@@ -1,0 +1,168 @@
+#include <sys/stat.h>
+
+#include <array>
+#include <cctype>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <hortator/error.hpp>
+#include <iostream>
+#include <sstream>
+
+#include "base/text.hpp"
+#include "cli/flags.hpp"
+#include "cli/programs.hpp"
+#include "cli/surroundings.hpp"
+#include "cli/verbs.hpp"
+#include "launch/job.hpp"
+#include "launch/quote.hpp"
+#include "launch/srun_mpi.hpp"
+
+namespace hortator::cli {
+namespace {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+Options known_options() {
+  Options options;
+  options.rest_is_foreign = true;
+  add_setting_flags(options, launch::Scope::job);
+  options.named.add_options()("submit", "hand it to the scheduler; without it the script is only printed")(
+      "chain", po::value<int>()->default_value(1)->value_name("N"),
+      "jobs one after the other, each of which goes on where the last stopped (PBS has no other way)")("help,h",
+                                                                                                       "this text");
+  options.positional.add("program", -1);
+  return options;
+}
+
+Options parsed_options() {
+  auto options = known_options();
+  options.named.add_options()("program", po::value<std::vector<std::string>>());
+  return options;
+}
+
+int print_help() {
+  std::cout << "usage: hortator job [options] [--submit] -- PROGRAM [ARGUMENTS]\n\n"
+               "Makes the script of a job for Slurm or PBS: warned before its time is over, it saves a checkpoint, "
+               "goes back\n"
+               "into the queue and resumes. The script is complete in itself.\n\n"
+               "  hortator job --nodes 4 --ranks-per-node 4 --gpus-per-node 4 --time 02:00:00 --submit -- ./train\n"
+               "  hortator job --site alps --account abc --nodes 2 --ranks-per-node 4 -- ./train > job.sh\n"
+               "  hortator job --scheduler pbs --chain 5 --nodes 2 --ranks-per-node 4 --submit -- ./train\n\n"
+               "exit code: 0 done; 2 wrong usage; 1 the scheduler refused, or a file could not be written\n\n"
+            << known_options().named;
+  return 0;
+}
+
+std::string read_template(const std::string& name) {
+  const auto file = data_folder() / "jobs" / name;
+  std::ifstream in(file);
+  std::ostringstream content;
+  content << in.rdbuf();
+  if (!in) throw Error({.what = text::quote(file.string()) + " cannot be read", .why = "it is the job's template"});
+  return std::move(content).str();
+}
+
+launch::Scheduler scheduler_of(const launch::Settings& settings) {
+  const auto said = settings.word("scheduler");
+  if (said) return *said == "pbs" ? launch::Scheduler::pbs : launch::Scheduler::slurm;
+  if (find_program("sbatch")) return launch::Scheduler::slurm;
+  if (find_program("qsub")) return launch::Scheduler::pbs;
+  throw UsageError({.what = "there is neither sbatch nor qsub on PATH",
+                    .why = "the scheduler is one of them",
+                    .hint = "say --scheduler slurm or pbs"});
+}
+
+// The nodes' MPI is taken for the one that is here.
+launch::Facts facts_of(const launch::Settings& settings, launch::Scheduler scheduler) {
+  launch::Facts facts;
+  look_at_mpi(facts);
+  if (facts.mpi == launch::MpiFlavor::other) facts.mpi = launch::MpiFlavor::open_mpi;
+  if (scheduler == launch::Scheduler::pbs) return facts;
+  facts.srun_mpi = settings.word("mpi");
+  if (!facts.srun_mpi) facts.srun_mpi = launch::choose_srun_mpi(output_of("srun --mpi=list 2>&1"), facts.mpi);
+  if (!facts.srun_mpi) facts.srun_mpi = "pmix";
+  return facts;
+}
+
+std::string stamp() {
+  const auto seconds = std::time(nullptr);
+  std::tm now{};
+  localtime_r(&seconds, &now);
+  std::array<char, 32> words{};
+  std::strftime(words.data(), words.size(), "%Y%m%d-%H%M%S", &now);
+  return words.data();
+}
+
+// The scheduler writes its output there, and some lose it where the folder is missing: it is made first.
+fs::path write_script(const launch::Job& job, const std::string& script) {
+  fs::create_directories(job.records);
+  const auto file = fs::path(job.records) / "job.sh";
+  std::ofstream out(file);
+  out << script;
+  out.close();
+  if (!out) throw Error({.what = text::quote(file.string()) + " cannot be written"});
+  fs::permissions(file, fs::perms::owner_exec, fs::perm_options::add);
+  return file;
+}
+
+// What sbatch and qsub print holds the job's name: its first line, in parsable form.
+std::string submit(launch::Scheduler scheduler, const fs::path& script, const std::string& after) {
+  std::vector<std::string> words = {scheduler == launch::Scheduler::slurm ? "sbatch" : "qsub"};
+  if (scheduler == launch::Scheduler::slurm) words.emplace_back("--parsable");
+  if (!after.empty() && scheduler == launch::Scheduler::slurm) words.push_back("--dependency=afterany:" + after);
+  if (!after.empty() && scheduler == launch::Scheduler::pbs)
+    words.insert(words.end(), {"-W", "depend=afterany:" + after});
+  words.push_back(script.string());
+  const auto answer = result_of(launch::shell_line(words));
+  const auto id = text::split(text::split(answer.output, '\n').front(), ';').front();
+  if (answer.code != 0 || id.empty()) {
+    throw Error({.what = words.front() + " refused the job: " + text::split(answer.output, '\n').front(),
+                 .hint = "the script is " + script.string()});
+  }
+  return id;
+}
+
+int chain_length(const po::variables_map& values) {
+  const int length = values["chain"].as<int>();
+  if (length < 1 || length > 1000) {
+    throw UsageError(
+        {.what = text::concat("a chain of ", length, " is none"), .hint = "say --chain N with N from 1 to 1000"});
+  }
+  return length;
+}
+
+}  // namespace
+
+int job_verb(const Arguments& arguments) {
+  const auto values = parse(arguments, parsed_options());
+  if (values.contains("help")) return print_help();
+  if (!values.contains("program")) {
+    throw UsageError({.what = "the program is missing", .hint = "say what to start: hortator job ... -- ./train"});
+  }
+  auto words = values["program"].as<std::vector<std::string>>();
+  const auto settings = settings_of(values, launch::Scope::job);
+  const auto scheduler = scheduler_of(settings);
+  const int length = chain_length(values);
+  const auto program = words.front();
+  words.erase(words.begin());
+  const auto job = launch::job_of(settings, scheduler, program, words, stamp());
+  const auto* name = scheduler == launch::Scheduler::slurm ? "slurm.sh.in" : "pbs.sh.in";
+  const auto script = launch::render(job, facts_of(settings, scheduler),
+                                     {.scheduler = read_template(name), .common = read_template("common.sh.in")});
+  if (!values.contains("submit")) {
+    std::cout << script;
+    return 0;
+  }
+  check_program(program);
+  const auto file = write_script(job, script);
+  std::string id;
+  for (int i = 0; i < length; ++i) {
+    id = submit(scheduler, file, id);
+    std::cout << "submitted: " << id << "  " << file.string() << "\n";
+  }
+  return 0;
+}
+
+}  // namespace hortator::cli

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "launch/command.hpp"
+#include "launch/settings.hpp"
+
+namespace hortator::cli {
+
+/// What the machine and the scheduler say of where we are. Error when nothing is here that could start ranks.
+launch::Facts look_around(const launch::Settings& settings);
+
+/// The MPI whose mpirun is on PATH, and its major release; for jobs that will run elsewhere.
+void look_at_mpi(launch::Facts& facts);
+
+/// How many nodes the allocation has by now: Slurm takes a lost one away from a job that survives it. From here on srun
+/// knows of it, too. Nothing when Slurm does not answer.
+std::optional<int> count_nodes_again();
+
+/// UsageError when there is no such executable, with what was most likely meant.
+void check_program(const std::string& program);
+
+}  // namespace hortator::cli

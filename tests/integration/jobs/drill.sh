@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# drill.sh HORTATOR BINARIES: jobs as users make them, on a real Slurm of two nodes. Runs within tests/tools/slurm-two-nodes.sh.
+set -uo pipefail
+hortator=$1 binaries=$2
+for name in $(compgen -e | grep -E '^(HORTATOR|PBS|XDG|HF)_'); do unset "$name"; done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export HOME=$work
+failures=0
+failed() {
+  echo "failed: $1"
+  tail -n 40 run/jobs/*/*.out runs/*/jobs/*/*.out 2>/dev/null | sed 's/^/    /'
+  failures=$((failures + 1))
+}
+expect() {
+  if [ "$2" = "$3" ]; then ok "$1"; else failed "$1: $2 in place of $3" && sed 's/^/    /' "$4"; fi
+}
+ok() { echo "ok: $1"; }
+job() { "$hortator" job --scheduler slurm --nodes 2 --ranks-per-node 2 "$@"; }
+steps=400 id=0 records=$work
+
+# submit OPTION... -- PROGRAM...: its number in $id, its folder in $records
+submit() {
+  local line
+  line=$(job --submit "$@" 2>&1) || true
+  [[ $line == 'submitted: '* ]] || { failed "not submitted: $line"; return 1; }
+  line=${line#submitted: }
+  id=${line%% *}
+  records=$(dirname "${line##* }")
+}
+state() { scontrol show job "$id" 2>/dev/null | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p'; }
+# await SECONDS: until the job has ended for good
+await() {
+  local i now
+  for ((i = 0; i < $1 * 4; i++)); do
+    now=$(state)
+    case $now in '' | PENDING | RUNNING | COMPLETING | CONFIGURING | REQUEUED | SUSPENDED) ;; *) return 0 ;; esac
+    /bin/sleep 0.25
+  done
+  return 1
+}
+# running PATTERN: until its output has that line
+running() {
+  local i
+  for ((i = 0; i < 240; i++)); do
+    grep -aqs "$1" "$records/$id.out" && return 0
+    /bin/sleep 0.25
+  done
+  return 1
+}
+
+# The run that nobody stops
+mkdir whole
+(cd whole && srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stopping" "$steps" >../whole.out 2>&1) || failed 'the whole run'
+wanted=$(grep -a '^end' whole.out)
+
+# Warned before its limit by Slurm itself, it saves, goes back into the queue, resumes, and ends as the other.
+submit --name limit --time 00:02:00 --warning-seconds 108 --run-dir run -- "$binaries/stopping" "$steps"
+if ! await 240; then failed "warned: $(state) after four minutes"; scancel "$id"; fi
+got=$(grep -ah '^end' "$records/$id.out")
+if [ -n "$wanted" ] && [ "$got" = "$wanted" ] && grep -aq 'back into the queue' "$records/$id.out" && [ -e "$records/finished" ]; then
+  ok "warned, saved, requeued $(grep -ac 'back into the queue' "$records/$id.out") times, resumed, ended as the run that was never stopped"
+else
+  failed "warned: '$got' in place of '$wanted'"
+fi
+rm -rf run
+
+# A task that is killed ends the job; nothing is requeued; the node of the task is named.
+submit --name killed --time 00:05:00 --run-dir run -- "$binaries/stopping" 4000
+if running '^step 3$'; then
+  pkill -9 -n -f "^$binaries/stopping 4000"
+  await 60 || failed 'a killed task does not end the job'
+  if ! grep -aq 'back into the queue' "$records/$id.out" && grep -aqE 'n[12]: task .*Killed' "$records/$id.out" && grep -aq 'hortator job: failed with code' "$records/$id.out"; then
+    ok 'a killed task'
+  else
+    failed 'a killed task'
+  fi
+else
+  failed 'the run to be killed does not run'
+fi
+scancel "$id" 2>/dev/null
+rm -rf run
+
+# A task that throws is named, by rank and host, and its code is the job's.
+submit --name throws --time 00:05:00 -- "$binaries/failing" one
+await 60 || failed 'a throwing task does not end the job'
+if grep -aq 'failed with code 1: .*"rank": 3,.*"host": "n2"' "$records/$id.out" && ! grep -aq 'back into the queue' "$records/$id.out"; then
+  ok 'a task that throws'
+else
+  failed 'a task that throws'
+fi
+
+# A node that is lost: the run goes on from its checkpoint on the other.
+submit --name lost --time 00:05:00 --max-restarts 1 --run-dir run -- "$binaries/stopping" "$steps"
+if running '^step 5$'; then
+  scontrol update nodename=n2 state=down reason=test
+  await 120 || failed 'a lost node does not end the run'
+  if grep -aq 'starting again' "$records/$id.out" && grep -aq '^end' "$records/$id.out"; then ok 'a node that is lost'; else failed 'a node that is lost'; fi
+  scontrol update nodename=n2 state=resume
+else
+  failed 'the run that is to lose a node does not run'
+fi
+scancel "$id" 2>/dev/null
+for _ in $(seq 60); do [ "$(sinfo -h -N -t idle -o %N | wc -l)" -eq 2 ] && break; /bin/sleep 0.5; done
+
+# In an allocation: srun finds the ranks of both nodes, and all of them see their node's GPUs.
+salloc --quiet -N2 -n4 "$hortator" launch "$binaries/place" >place.out 2>&1 || true
+expect 'launch in an allocation' "$(grep -ac '^rank [0-3] of 4 ' place.out)" 4 place.out
+cat >show <<'SH'
+#!/bin/bash
+echo "devices $SLURM_PROCID: $CUDA_VISIBLE_DEVICES"
+SH
+chmod +x show
+salloc --quiet -N2 -n4 --gpus-per-node=2 "$hortator" launch --nodes 2 --ranks-per-node 2 --gpus-per-node 2 ./show >devices.out 2>&1 || true
+expect 'every rank sees all devices of its node' "$(grep -ac '^devices [0-3]: 0,1$' devices.out)" 4 devices.out
+code=0
+salloc --quiet -N2 -n4 "$hortator" launch --zero-stage 2 "$binaries/stopping" 2 >usage.out 2>&1 || code=$?
+expect 'the code of the guilty rank' "$code" 2 usage.out
+code=0
+salloc --quiet -N2 -n4 "$hortator" launch --mpi none "$binaries/stopping" 2 >single.out 2>&1 || code=$?
+expect 'a site whose srun starts ranks apart' "$(grep -ac 'each rank would be a world of its own' single.out)" 1 single.out
+
+exit $((failures > 0))

@@ -1,0 +1,39 @@
+#include "accelerator/launched.hpp"
+
+#include <hortator/error.hpp>
+#include <map>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+namespace {
+
+AcceleratorOptions with(const std::map<std::string, std::string>& variables, const AcceleratorOptions& options = {}) {
+  return accelerator::launched(options, [&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("the launcher's variables reach the options") {
+  CHECK(with({}, {.gradient_accumulation_steps = 3}).gradient_accumulation_steps == 3);
+  CHECK(with({{"HORTATOR_GRADIENT_ACCUMULATION_STEPS", "4"}}, {.gradient_accumulation_steps = 3})
+            .gradient_accumulation_steps == 4);
+  CHECK(with({{"HORTATOR_CPU", "1"}}).cpu);
+  CHECK(!with({{"HORTATOR_CPU", "0"}}).cpu);
+  CHECK(with({{"HORTATOR_CPU", "0"}}, {.cpu = true}).cpu);
+  CHECK(!with({{"HORTATOR_CPU", ""}, {"HORTATOR_GRADIENT_ACCUMULATION_STEPS", ""}}).cpu);
+}
+
+TEST_CASE("what cannot be meant or had is an error that names the variable") {
+  for (const auto* bad : {"0", "-1", "two", "1.5"}) {
+    CHECK_THROWS_WITH(with({{"HORTATOR_GRADIENT_ACCUMULATION_STEPS", bad}}),
+                      ContainsSubstring("ACCUMULATION_STEPS is"));
+  }
+  CHECK_THROWS_WITH(with({{"HORTATOR_CPU", "perhaps"}}), ContainsSubstring("HORTATOR_CPU is 'perhaps'"));
+  CHECK_THROWS_WITH(with({{"HORTATOR_ZERO_STAGE", "2"}}), ContainsSubstring("zero_stage 2"));
+  CHECK_NOTHROW(with({{"HORTATOR_ZERO_STAGE", "0"}}));
+}
