@@ -21,6 +21,10 @@ const std::vector<std::size_t>& files_of(Training& training, const runtime::Worl
   if (!training.file_of.empty()) return training.file_of;
   const int nodes = world.topology().nodes;
   const int together = training.options.checkpoint.nodes_per_file.value_or(nodes <= most_nodes_of_one_file ? nodes : 1);
+  if (together >= nodes) {
+    training.file_of.assign(static_cast<std::size_t>(world.comm().size()), 0);
+    return training.file_of;
+  }
   for (const int node : mpi::all_gather(world.comm(), world.topology().node))
     training.file_of.push_back(static_cast<std::size_t>(node / together));
   return training.file_of;

@@ -68,7 +68,7 @@ std::vector<std::string> gather_in_turn(const Communicator& comm, std::string_vi
       all.emplace_back(from == root ? std::string(value) : std::string(sizes[static_cast<std::size_t>(from)], '\0'));
     }
     if (from == root || (comm.rank() != root && comm.rank() != from)) continue;
-    const auto bytes = sizes[static_cast<std::size_t>(from)];
+    const auto bytes = comm.rank() == root ? sizes[static_cast<std::size_t>(from)] : value.size();
     for (std::size_t done = 0; done < bytes; done += piece_bytes) {
       const auto piece = static_cast<int>(std::min<std::size_t>(piece_bytes, bytes - done));
       if (comm.rank() == root) {
@@ -162,12 +162,14 @@ std::vector<std::string> all_gather(const Communicator& comm, std::string_view v
 
 std::vector<std::string> gather(const Communicator& comm, std::string_view value, int root, std::size_t most) {
   const activity::Collective here(comm.membership(), "gather", value.size());
-  const auto sizes = all_gather<std::uint64_t>(comm, value.size());
-  if (std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}) > most)
-    return gather_in_turn(comm, value, root, sizes);
+  const bool at_root = comm.rank() == root;
+  const std::uint64_t mine = value.size();
+  // What the ranks other than the root are told must not grow with their number.
+  std::vector<std::uint64_t> sizes(at_root ? static_cast<std::size_t>(comm.size()) : 0);
+  check(MPI_Gather(&mine, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, root, comm.get()), "MPI_Gather");
+  if (all_reduce(comm, mine, MPI_SUM) > most) return gather_in_turn(comm, value, root, sizes);
   const std::vector<int> lengths(sizes.begin(), sizes.end());
   const auto [offsets, total] = layout_of(lengths);
-  const bool at_root = comm.rank() == root;
   std::string joined(at_root ? total : 0, '\0');
   check(MPI_Gatherv(value.data(), as_count(value.size()), MPI_BYTE, joined.data(), lengths.data(), offsets.data(),
                     MPI_BYTE, root, comm.get()),

@@ -40,9 +40,10 @@ namespace {
 
 using namespace hortator;
 
-// With the reducer's mark, gradients are (width + 1) (width + 2) numbers: enough for the exchange between nodes (64 KiB
-// a rank), and shares of 2 to 16 nodes are equal, as they come in whole lines of the cache.
-constexpr int width = 255;
+// With the reducer's four marks, gradients are width (width + 3) + 4 numbers: enough for the exchange between nodes
+// (64 KiB a rank), and a multiple of 256, so that shares of 2 to 16 nodes are equal: they come in whole lines of the
+// cache.
+constexpr int width = 345;
 constexpr int steps_until_settled = 3;  // buckets are laid out by then, and moments are there
 
 struct Rows {
@@ -81,7 +82,8 @@ class Phase {
 
 torch::nn::Sequential make_net() {
   return torch::nn::Sequential(torch::nn::Linear(torch::nn::LinearOptions(width, width).bias(false)),
-                               torch::nn::BatchNorm1d(width), torch::nn::Linear(width, 1));
+                               torch::nn::BatchNorm1d(width),
+                               torch::nn::Linear(torch::nn::LinearOptions(width, 1).bias(false)));
 }
 
 void train_and_save(const std::string& backend, const std::filesystem::path& folder) {
