@@ -16,17 +16,23 @@ using accelerator::Training;
 
 constexpr int most_nodes_of_one_file = 4;
 
+/// The node of each rank. As a rule as many in a row are on each: then nobody needs to be told. @collective
+std::vector<int> nodes_of_ranks(const runtime::World& world) {
+  const auto& comm = world.comm();
+  const int in_a_row = (comm.size() + world.topology().nodes - 1) / world.topology().nodes;
+  const bool as_a_rule = world.topology().node == comm.rank() / in_a_row;
+  if (!mpi::all_reduce(comm, as_a_rule, MPI_LAND)) return mpi::all_gather(comm, world.topology().node);
+  std::vector<int> nodes;
+  for (int rank = 0; rank < comm.size(); ++rank) nodes.push_back(rank / in_a_row);
+  return nodes;
+}
+
 /// Into which file each rank writes. @collective the first time
 const std::vector<std::size_t>& files_of(Training& training, const runtime::World& world) {
   if (!training.file_of.empty()) return training.file_of;
   const int nodes = world.topology().nodes;
   const int together = training.options.checkpoint.nodes_per_file.value_or(nodes <= most_nodes_of_one_file ? nodes : 1);
-  if (together >= nodes) {
-    training.file_of.assign(static_cast<std::size_t>(world.comm().size()), 0);
-    return training.file_of;
-  }
-  for (const int node : mpi::all_gather(world.comm(), world.topology().node))
-    training.file_of.push_back(static_cast<std::size_t>(node / together));
+  for (const int node : nodes_of_ranks(world)) training.file_of.push_back(static_cast<std::size_t>(node / together));
   return training.file_of;
 }
 

@@ -19,7 +19,7 @@ void spoil(const State& state, const std::filesystem::path& checkpoint) {
   if (state.is_main_process()) {
     std::fstream file(checkpoint / "state.h5", std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(0, std::ios::end);
-    const auto place = static_cast<std::streamoff>(file.tellg()) - 6000;
+    const auto place = static_cast<std::streamoff>(file.tellg()) - 3000;
     file.seekg(place);
     const int byte = file.get();
     file.seekp(place);

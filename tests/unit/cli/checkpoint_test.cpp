@@ -24,7 +24,7 @@ Outcome run(const cli::Arguments& arguments) {
   auto* before = std::cout.rdbuf(words.rdbuf());
   Outcome outcome;
   try {
-    outcome.code = cli::run(arguments);
+    outcome.code = cli::checkpoint_verb({arguments.begin() + 1, arguments.end()});
   } catch (const Error& error) {
     words << error.what();
     outcome.code = 2;
