@@ -8,7 +8,7 @@ mkdir -p runs/failing
 touch runs/failing/failure.json runs/failing/.failure-earlier runs/failing/log.jsonl
 "$@"
 left=$(ls -A runs/failing)
-[ "$left" = log.jsonl ] || { echo "in the run folder: $left" >&2 && exit 1; }
+[ "$left" = $'log.jsonl\noutcome.json' ] || { echo "in the run folder: $left" >&2 && exit 1; }
 rm -r runs
 "$@"
-[ ! -e runs ] || { echo 'a run with nothing to write made a folder' >&2 && exit 1; }
+[ "$(ls -A runs/failing)" = outcome.json ] || { echo 'a run with nothing else to write left more than its outcome' >&2 && exit 1; }

@@ -18,7 +18,7 @@ expect() {
 }
 ok() { echo "ok: $1"; }
 job() { "$hortator" job --scheduler slurm --nodes 2 --ranks-per-node 2 "$@"; }
-steps=400 id=0 records=$work
+steps=1000 id=0 records=$work
 
 # submit OPTION... -- PROGRAM...: its number in $id, its folder in $records
 submit() {
@@ -50,7 +50,7 @@ running() {
   return 1
 }
 
-# The run that nobody stops
+# The run that nobody stops: long enough that the warning comes before its end
 mkdir whole
 (cd whole && srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stopping" "$steps" >../whole.out 2>&1) || failed 'the whole run'
 wanted=$(grep -a '^end' whole.out)
