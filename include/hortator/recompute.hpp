@@ -54,9 +54,9 @@ class KeptCall {
 
   template <typename... Now>
   decltype(auto) operator()(Now&&... now) {
-    if constexpr (std::is_pointer_v<Callable> && std::is_class_v<std::remove_pointer_t<Callable>>) {
-      return callable_->forward(std::forward<Now>(now)...);
-    } else if constexpr (ModuleHolder<Callable> || ModulePointer<Callable>) {
+    constexpr bool is_pointer_to_object =
+        std::is_pointer_v<Callable> && std::is_class_v<std::remove_pointer_t<Callable>>;
+    if constexpr (is_pointer_to_object || ModuleHolder<Callable> || ModulePointer<Callable>) {
       return callable_->forward(std::forward<Now>(now)...);
     } else {
       return std::invoke(callable_, std::forward<Now>(now)...);
