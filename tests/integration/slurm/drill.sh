@@ -59,12 +59,12 @@ rank 1 of 4 is 1 of 2 on node 0 of 2 \(n1, LAUNCHER\)
 rank 2 of 4 is 0 of 2 on node 1 of 2 \(n2, LAUNCHER\)
 rank 3 of 4 is 1 of 2 on node 1 of 2 \(n2, LAUNCHER\)'
 alone='rank 0 of 1 is 0 of 1 on node 0 of 1 \(.*, LAUNCHER\)'
-apart='hortator: rank 0 \(n[12]\): srun started 2 ranks, but .*each rank would be a world of its own.* srun --mpi=pmix .*'
+apart='hortator: rank 0 \(n1\): srun started 2 ranks, but .*each rank would be a world of its own.* srun --mpi=pmix .*'
 
 expect 'srun with PMIx: two nodes of two ranks' ok "${two_by_two//LAUNCHER/srun}" srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/place"
 expect 'srun -n 1' ok "${alone//LAUNCHER/srun}" srun --mpi=pmix -n1 "$binaries/place"
-expect 'srun without PMIx: one error that names the cure' bad "$apart" srun --mpi=none -N1 -n2 "$binaries/place"
-expect 'the same by the default of the site' bad "$apart" env SLURM_MPI_TYPE=none srun -N1 -n2 "$binaries/place"
+expect 'srun without PMIx: one error that names the cure' bad "$apart" srun --mpi=none -w n1 -n2 "$binaries/place"
+expect 'the same by the default of the site' bad "$apart" env SLURM_MPI_TYPE=none srun -w n1 -n2 "$binaries/place"
 expect 'in a batch script: ./prog, and mpirun -n 1 on either node' ok \
   "${alone//.*, LAUNCHER/n1, mpirun}"$'\n'"${alone//.*, LAUNCHER/n1, plain start}"$'\n'"${alone//.*, LAUNCHER/n2, mpirun}" \
   batch "$binaries/place" "mpirun -n 1 $binaries/place" "mpirun -n 1 --host n2 $binaries/place"

@@ -36,6 +36,7 @@ Steps run_epoch(Accelerator& accelerator, std::optional<std::chrono::millisecond
   Steps steps;
   for (auto& batch : loader) {
     auto micro_step = accelerator.accumulate(model);
+    if (every) std::this_thread::sleep_for(2 * *every);  // so that a save is due when gradients are reduced
     accelerator.backward(at::mse_loss(model(batch.data), batch.target));
     optimizer.step();
     optimizer.zero_grad();
@@ -99,8 +100,8 @@ TEST_CASE("rank 0's clock says when all save") {
   Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true}});
   const auto steps = run_epoch(accelerator, 1ms);
   CHECK(steps.until_stop == 24 / accelerator.num_processes());
-  CHECK(steps.saves >= 2);
-  CHECK(steps.saves < steps.until_stop);
+  // The first request may come after the first step's reduction.
+  CHECK(steps.saves >= steps.until_stop - 1);
   CHECK_FALSE(accelerator.save_state_every(1h).has_value());
   CHECK_THROWS_WITH(accelerator.save_state_every(0ms), ContainsSubstring("not positive"));
   // Ranks that differ in what they ask for: rank 0's counts.
