@@ -2,16 +2,13 @@
 
 #include <array>
 #include <bit>
-#include <cstring>
+
+#include "checkpoint/packed_bytes.hpp"
 
 namespace hortator::checkpoint {
 namespace {
 
-void put(std::string& bytes, std::int64_t number) {
-  char raw[sizeof(number)];
-  std::memcpy(raw, &number, sizeof(number));
-  bytes.append(raw, sizeof(number));
-}
+void put(std::string& bytes, std::int64_t number) { put_plain(bytes, number); }
 void put(std::string& bytes, double number) { put(bytes, std::bit_cast<std::int64_t>(number)); }
 void put(std::string& bytes, const std::string& words) {
   put(bytes, static_cast<std::int64_t>(words.size()));
@@ -28,29 +25,19 @@ class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : rest_(bytes) {}
 
-  bool done() const { return rest_.empty(); }
-  void take(std::int64_t& number) { std::memcpy(&number, take_bytes(sizeof(number)).data(), sizeof(number)); }
+  bool done() const { return rest_.done(); }
+  void take(std::int64_t& number) { number = take_number(); }
   void take(double& number) { number = std::bit_cast<double>(take_number()); }
-  void take(std::string& words) { words = take_bytes(static_cast<std::size_t>(take_number())); }
+  void take(std::string& words) { words = rest_.take_bytes(static_cast<std::size_t>(take_number())); }
   void take(io::TensorSpec& spec) {
     spec.type = static_cast<at::ScalarType>(take_number());
     spec.shape.resize(static_cast<std::size_t>(take_number()));
     for (auto& size : spec.shape) take(size);
   }
-  std::int64_t take_number() {
-    std::int64_t number = 0;
-    take(number);
-    return number;
-  }
+  std::int64_t take_number() { return rest_.take_plain<std::int64_t>(); }
 
  private:
-  std::string_view take_bytes(std::size_t count) {
-    const auto front = rest_.substr(0, count);
-    rest_.remove_prefix(count);
-    return front;
-  }
-
-  std::string_view rest_;
+  PackedBytes rest_;
 };
 
 template <typename T>
