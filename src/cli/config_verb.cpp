@@ -26,13 +26,6 @@ Options known_options() {
   return options;
 }
 
-Options parsed_options() {
-  auto options = known_options();
-  options.named.add_options()("words", po::value<std::vector<std::string>>());
-  options.positional.add("words", -1);
-  return options;
-}
-
 std::string listing_of_keys() {
   std::ostringstream out;
   for (const auto& key : launch::keys()) {
@@ -104,7 +97,7 @@ int write_answers(const po::variables_map& values) {
 }  // namespace
 
 int config_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, parsed_options());
+  const auto values = parse(arguments, with_words(known_options(), "words"));
   if (values.contains("help")) return print_help();
   const auto words =
       values.contains("words") ? values["words"].as<std::vector<std::string>>() : std::vector<std::string>{};

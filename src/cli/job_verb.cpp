@@ -32,13 +32,6 @@ Options known_options() {
       "chain", po::value<int>()->default_value(1)->value_name("N"),
       "jobs one after the other, each of which goes on where the last stopped (PBS has no other way)")("help,h",
                                                                                                        "this text");
-  options.positional.add("program", -1);
-  return options;
-}
-
-Options parsed_options() {
-  auto options = known_options();
-  options.named.add_options()("program", po::value<std::vector<std::string>>());
   return options;
 }
 
@@ -136,7 +129,7 @@ int chain_length(const po::variables_map& values) {
 }  // namespace
 
 int job_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, parsed_options());
+  const auto values = parse(arguments, with_words(known_options(), "program"));
   if (values.contains("help")) return print_help();
   if (!values.contains("program")) {
     throw UsageError({.what = "the program is missing", .hint = "say what to start: hortator job ... -- ./train"});

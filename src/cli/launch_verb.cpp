@@ -29,14 +29,6 @@ Options known_options() {
   options.rest_is_foreign = true;
   add_setting_flags(options, launch::Scope::launch);
   options.named.add_options()("dry-run", "print the command and stop")("help,h", "this text");
-  options.positional.add("program", -1);
-  return options;
-}
-
-// The program's words have a name for the parser, but are no option that a user could give.
-Options parsed_options() {
-  auto options = known_options();
-  options.named.add_options()("program", po::value<std::vector<std::string>>());
   return options;
 }
 
@@ -122,7 +114,7 @@ int run_until_done(launch::Request request, const launch::Facts& facts, int rest
 }  // namespace
 
 int launch_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, parsed_options());
+  const auto values = parse(arguments, with_words(known_options(), "program"));
   if (values.contains("help")) {
     print_help();
     return 0;

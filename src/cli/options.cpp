@@ -42,6 +42,12 @@ po::parsed_options split(const Arguments& arguments, const Options& options) {
 
 }  // namespace
 
+Options with_words(Options options, const char* name) {
+  options.named.add_options()(name, boost::program_options::value<std::vector<std::string>>());
+  options.positional.add(name, -1);
+  return options;
+}
+
 po::variables_map parse(const Arguments& arguments, const Options& options) {
   try {
     po::variables_map values;
