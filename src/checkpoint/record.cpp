@@ -46,7 +46,7 @@ std::optional<Record> unpack_record(std::string_view bytes) {
   PackedBytes from(bytes);
   Record record = {.blocks = take_all<std::uint32_t>(from)};
   if (from.take_plain<std::uint8_t>() == 0) return record;
-  auto& file = record.file.emplace();
+  auto& file = record.file.emplace(decltype(record.file)::value_type{});
   file.bytes = from.take_plain<std::int64_t>();
   file.structure = from.take_plain<std::uint32_t>();
   file.offsets = take_all<std::int64_t>(from);

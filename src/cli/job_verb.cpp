@@ -91,7 +91,7 @@ std::string stamp() {
 // The scheduler writes its output there, and some lose it where the folder is missing: it is made first.
 fs::path write_script(const launch::Job& job, const std::string& script) {
   fs::create_directories(job.records);
-  const auto file = fs::path(job.records) / "job.sh";
+  auto file = fs::path(job.records) / "job.sh";
   std::ofstream out(file);
   out << script;
   out.close();
@@ -109,7 +109,7 @@ std::string submit(launch::Scheduler scheduler, const fs::path& script, const st
     words.insert(words.end(), {"-W", "depend=afterany:" + after});
   words.push_back(script.string());
   const auto answer = result_of(launch::shell_line(words));
-  const auto id = text::split(text::split(answer.output, '\n').front(), ';').front();
+  auto id = text::split(text::split(answer.output, '\n').front(), ';').front();
   if (answer.code != 0 || id.empty()) {
     throw Error({.what = words.front() + " refused the job: " + text::split(answer.output, '\n').front(),
                  .hint = "the script is " + script.string()});
