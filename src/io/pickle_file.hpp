@@ -8,15 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "io/pickle_machine.hpp"
 #include "io/pickle_value.hpp"
 
 namespace hortator::io {
-
-/// What a pickle may name besides tensors, containers, numbers and texts.
-enum class ForeignObjects {
-  refused,  ///< an error names the first
-  kept,     ///< as PickleValue::Foreign, unmade
-};
 
 /// Tensors by name in a file of torch.save (`.pt`, `.bin`, `.pth`; its zip format), as SafetensorsFile has them.
 /// Nothing of the file is executed, whatever it says. Its structure is checked when it is opened: every tensor lies

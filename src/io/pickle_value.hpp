@@ -19,7 +19,7 @@ struct PickledTensor {
   std::int64_t first = 0;      ///< element of the storage
   std::string storage = {};    ///< the name of its record
   bool is_parameter = false;   ///< else a tensor without a role: state_dict() makes these of parameters, too
-  std::int64_t reach() const;  ///< elements of the storage from `first` on that it spans; 0 where it has none
+  std::int64_t reach() const;  ///< so many elements of the storage it spans, from `first` on
 };
 
 /// What a pickle of PyTorch's may hold. All else was refused, or is a Foreign.
