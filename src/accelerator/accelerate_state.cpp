@@ -1,6 +1,7 @@
 #include "accelerator/accelerate_state.hpp"
 
-#include <hortator/weights.hpp>
+#include <algorithm>
+#include <memory>
 
 #include "accelerator/accelerate_folder.hpp"
 #include "accelerator/accelerate_optimizer.hpp"
@@ -8,6 +9,8 @@
 #include "accelerator/python_values.hpp"
 #include "accelerator/random_state.hpp"
 #include "accelerator/snapshot.hpp"
+#include "accelerator/weights/filling.hpp"
+#include "accelerator/weights/loading.hpp"
 #include "base/text.hpp"
 #include "io/file_error.hpp"
 #include "io/pickle_file.hpp"
@@ -21,6 +24,7 @@ using io::PickleFile;
 
 /// What is taken over, as ours, before anything is changed.
 struct Converted {
+  std::vector<std::unique_ptr<Loading>> models = {};
   std::vector<StateDict> optimizers = {};
   std::vector<StateDict> schedules = {};
   std::vector<StateDict> objects = {};
@@ -36,6 +40,11 @@ class Conversion {
   Converted convert() {
     attempt([&] { check_counts(); });
     Converted all;
+    for (std::size_t i = 0; i < std::min(training_.models.size(), folder_.models()); ++i) {
+      all.models.push_back(std::make_unique<Loading>(training_.models[i]->module(), folder_.model(i),
+                                                     LoadWeightsOptions{.strict = strict_}));
+      if (!all.models[i]->omissions().empty()) left_.push_back(all.models[i]->omissions());
+    }
     const auto names = training_.parameter_names();
     const auto order = names_in_order();
     for (std::size_t i = 0; i < std::min(training_.optimizers.size(), folder_.optimizers()); ++i) {
@@ -63,8 +72,9 @@ class Conversion {
   }
 
   void put_back(const Converted& all) {
-    for (std::size_t i = 0; i < std::min(training_.models.size(), folder_.models()); ++i) {
-      attempt([&] { detail::load_weights(training_.models[i]->module(), folder_.model(i), {.strict = strict_}); });
+    for (const auto& loading : all.models) {
+      fill(loading->source(), loading->fillings());
+      loading->require_tied();
     }
     const auto names = training_.parameter_names();
     for (std::size_t i = 0; i < all.optimizers.size(); ++i) {
@@ -133,7 +143,7 @@ class Conversion {
     if (states != nullptr && index < states->size()) random.put("device", to_tensor(file, (*states)[index]));
     const auto* step = file.value().find("step");
     const auto micro_steps = step != nullptr ? to_whole(file, *step).value_or(0) : 0;
-    const auto a_step = std::max<std::int64_t>(training_.options.gradient_accumulation_steps, 1);
+    const auto a_step = std::max<std::int64_t>(training_.accumulation.steps(), 1);
     if (micro_steps % a_step != 0)
       left_.push_back(
           text::concat("the gradients of ", micro_steps % a_step, " micro-steps, which Python does not save"));

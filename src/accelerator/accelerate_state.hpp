@@ -13,8 +13,8 @@ namespace hortator::accelerator {
 /// which the folder says nothing. Python's process is not needed, and nothing of the folder is executed.
 ///
 /// Models, optimizers, schedules, the scaler, registered objects and the random numbers of PyTorch are taken over;
-/// returns what is not. `rank` is this process's of `world`. What does not fit is found before anything is changed, but
-/// for the models' own names and shapes, which are checked model by model; unless it is `strict`, that is only listed.
+/// returns what is not. `rank` is this process's of `world`. What does not fit is found before anything is changed;
+/// unless it is `strict`, that is only listed, but for weights of other shapes.
 std::vector<std::string> restore_from_accelerate(Training& training, const std::filesystem::path& folder, int rank,
                                                  int world, bool strict);
 
