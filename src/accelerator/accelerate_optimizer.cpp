@@ -134,7 +134,7 @@ void check_other_options(const PickleFile& file, const std::vector<std::string>&
     const bool is_off = std::holds_alternative<std::nullptr_t>(value.content) || (number && *number == 0);
     if (name == "decoupled_weight_decay") {
       if (is_off == is_adamw)
-        refuse(file, is_off ? "it is Adam's, not AdamW's" : "it is AdamW's, not Adam's",
+        refuse(file, is_off ? "it was not saved by AdamW" : "it was saved by AdamW",
                "weight decay would mean something else", "construct the optimizer that was saved");
     } else if (name == "maximize" && !is_off) {
       refuse(file, "it maximises", "LibTorch's optimizers minimise", "train on the negative loss");

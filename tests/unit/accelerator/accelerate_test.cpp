@@ -67,7 +67,7 @@ double warmup(std::int64_t step) {
   return step < 3 ? at / 3 : std::max(0.0, (20 - at) / 17);
 }
 
-AcceleratorOptions as_python() { return {.schedule_step = ScheduleStep::per_update, .cpu = true}; }
+AcceleratorOptions as_python() { return {.cpu = true, .schedule_step = ScheduleStep::per_update}; }
 
 template <typename Schedule>
 void check_goes_on(Accelerator& accelerator, PythonNetImpl& net, auto& model, auto& optimizer, Schedule& schedule,
