@@ -1,6 +1,10 @@
 #include "io/weight_folder.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -12,10 +16,6 @@ namespace hortator::io {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 void remove(const fs::path& path) {
   std::error_code error;
@@ -39,38 +39,83 @@ void WeightFolder::begin() const {
   if (error) throw_system_error(text::concat("create the folder ", folder_), error.value());
 }
 
-void WeightFolder::move_in(const std::string& name) const { io::rename(aside(name), folder_ / name); }
+void WeightFolder::publish(const WeightShards& shards, const std::vector<WeightToSave>& weights) {
+  if (shards.is_sharded()) {
+    publish_shards(shards, weights);
+  } else {
+    for (const auto& file : shards.files) move_in(file.name);
+  }
+  sync_folder(folder_);
+  is_visible_ = true;
+  remove_others(shards);
+  sync_folder(folder_);
+}
 
-void WeightFolder::remove_others(const std::vector<std::string>& files, bool has_index) const {
+void WeightFolder::publish_shards(const WeightShards& shards, const std::vector<WeightToSave>& weights) {
+  const bool replaces =
+      std::ranges::any_of(shards.files, [&](const WeightFile& file) { return fs::exists(folder_ / file.name); });
+  if (replaces) {
+    auto hidden = shards;
+    for (auto& file : hidden.files) file.name = aside(file.name).filename();
+    put_index(index_json(hidden, weights));
+    for (const auto& file : shards.files) give_name(file.name);
+  } else {
+    for (const auto& file : shards.files) move_in(file.name);
+  }
+  sync_folder(folder_);
+  put_index(index_json(shards, weights));
+}
+
+void WeightFolder::put_index(const std::string& json) {
+  auto file = RawFile::create(aside(names_.index()));
+  file.write_at(0, json.data(), json.size());
+  file.sync();
+  file.close();
+  io::rename(aside(names_.index()), folder_ / names_.index());
+  is_visible_ = true;
+  sync_folder(folder_);
+}
+
+void WeightFolder::move_in(const std::string& name) {
+  const bool is_new = !fs::exists(folder_ / name);
+  io::rename(aside(name), folder_ / name);
+  if (is_new) moved_.push_back(name);
+}
+
+/// Beside the hidden name, which an index still has. On a file system without links that index is broken until the
+/// last file is in place: whoever opens the folder is told of a missing file.
+void WeightFolder::give_name(const std::string& name) const {
+  auto second = aside(name);
+  second += ".link";
+  if (::link(aside(name).c_str(), second.c_str()) == 0) return io::rename(second, folder_ / name);
+  const std::set<int> no_links = {EPERM, EOPNOTSUPP, ENOSYS, EMLINK};
+  if (!no_links.contains(errno)) throw_system_error(text::concat("link ", aside(name)), errno);
+  io::rename(aside(name), folder_ / name);
+}
+
+bool WeightFolder::is_ours(const std::string& name) const {
+  const auto mark = name.find(".new-");
+  if (!name.starts_with('.') || mark == std::string::npos) return names_.has(name);
+  return names_.has(name.substr(1, mark - 1));
+}
+
+void WeightFolder::remove_others(const WeightShards& shards) const {
+  std::set<std::string> stay;
+  for (const auto& file : shards.files) stay.insert(file.name);
+  if (shards.is_sharded()) stay.insert(names_.index());
   std::vector<fs::path> others;
   for (const auto& entry : fs::directory_iterator(folder_)) {
     const auto name = entry.path().filename().string();
-    const bool stays = contains(files, name) || (has_index && name == names_.index());
-    if (names_.has(name) && !stays) others.push_back(entry.path());
+    if (is_ours(name) && !stay.contains(name)) others.push_back(entry.path());
   }
   for (const auto& other : others) remove(other);
 }
 
-void WeightFolder::publish(const std::vector<std::string>& files, bool has_index) const {
-  const bool replaces_shards =
-      has_index && std::ranges::any_of(files, [&](const std::string& name) { return fs::exists(folder_ / name); });
-  if (replaces_shards) {
-    remove(folder_ / names_.index());
-    sync_folder(folder_);
-  }
-  for (const auto& name : files) move_in(name);
-  sync_folder(folder_);
-  if (has_index) {
-    move_in(names_.index());
-    sync_folder(folder_);
-  }
-  remove_others(files, has_index);
-  sync_folder(folder_);
-}
-
-void WeightFolder::abandon(const std::vector<std::string>& files) const noexcept {
+void WeightFolder::abandon(const WeightShards& shards) const noexcept {
+  if (is_visible_) return;
   std::error_code unused;
-  for (const auto& name : files) fs::remove(aside(name), unused);
+  for (const auto& file : shards.files) fs::remove(aside(file.name), unused);
+  for (const auto& name : moved_) fs::remove(folder_ / name, unused);
   fs::remove(aside(names_.index()), unused);
 }
 

@@ -9,9 +9,9 @@
 namespace hortator::io {
 
 /// A folder that gets a model's files, beside whatever else is in it (a config, a tokenizer). They are written aside,
-/// under hidden names, and take their own names when all are on the disk; files of earlier saves of the same kind go.
-/// Whoever opens the folder in between, or after a kill, finds the older model or the newer one; where both have
-/// shards of the same names there is an instant without an index, in which it finds none, and never a mixture.
+/// under hidden names, and take their own names when all are on the disk; files of earlier saves of the same kind go,
+/// also those that were killed. At every instant, whatever is killed, the older model or the newer one is there, whole:
+/// where both have files of the same names, there is first an index of the hidden ones.
 class WeightFolder {
  public:
   WeightFolder(std::filesystem::path folder, std::string id, WeightFileNames names);
@@ -21,17 +21,24 @@ class WeightFolder {
 
   // By one rank:
   void begin() const;  ///< makes the folder
-  /// `files` lie aside and are durable, and so does the index where `has_index`.
-  void publish(const std::vector<std::string>& files, bool has_index) const;
-  void abandon(const std::vector<std::string>& files) const noexcept;  ///< removes what lies aside
+  /// When all files of `shards` lie aside and are durable.
+  void publish(const WeightShards& shards, const std::vector<WeightToSave>& weights);
+  /// Removes what there is of a save that failed. Where the newer model is in place already, it stays.
+  void abandon(const WeightShards& shards) const noexcept;
 
  private:
-  void move_in(const std::string& name) const;
-  void remove_others(const std::vector<std::string>& files, bool has_index) const;
+  void publish_shards(const WeightShards& shards, const std::vector<WeightToSave>& weights);
+  void put_index(const std::string& json);
+  void move_in(const std::string& name);
+  void give_name(const std::string& name) const;
+  bool is_ours(const std::string& name) const;
+  void remove_others(const WeightShards& shards) const;
 
   std::filesystem::path folder_;
   std::string id_;
   WeightFileNames names_;
+  std::vector<std::string> moved_;  ///< into places where nothing was
+  bool is_visible_ = false;         ///< whoever opens the folder finds the newer model
 };
 
 }  // namespace hortator::io

@@ -13,7 +13,6 @@
 #include "base/units.hpp"
 #include "checkpoint/agreement.hpp"
 #include "io/pickle_writer.hpp"
-#include "io/raw_file.hpp"
 #include "io/replacement.hpp"
 #include "io/safetensors_writer.hpp"
 #include "io/weight_folder.hpp"
@@ -41,14 +40,9 @@ class Saving {
 
   const io::WeightFileNames& names() const { return names_; }
   const io::WeightShards& shards() const { return shards_; }
-  std::string index() const { return io::index_json(shards_, weights_); }
+  const std::vector<io::WeightToSave>& weights() const { return weights_; }
   /// Those that are not written, since files of safetensors have each tensor once.
   const std::vector<std::string>& left_out() const { return left_out_; }
-  std::vector<std::string> file_names() const {
-    std::vector<std::string> names;
-    for (const auto& file : shards_.files) names.push_back(file.name);
-    return names;
-  }
   std::string outline() const {
     std::vector<std::string> lines;
     for (const auto& file : shards_.files) {
@@ -131,30 +125,20 @@ class Saving {
   io::WeightShards shards_;
 };
 
-void write_index(const Saving& saving, const io::WeightFolder& folder) {
-  const auto json = saving.index();
-  auto file = io::RawFile::create(folder.aside(saving.names().index()));
-  file.write_at(0, json.data(), json.size());
-  file.sync();
-  file.close();
-}
-
 /// Files first, then their names. @collective
 void save(const mpi::Communicator& comm, const Saving& saving, const fs::path& target) {
-  const io::WeightFolder folder(target, mpi::broadcast(comm, io::replacement_id()), saving.names());
+  io::WeightFolder folder(target, mpi::broadcast(comm, io::replacement_id()), saving.names());
   const bool is_first = comm.rank() == 0;
-  const bool has_index = saving.shards().is_sharded();
   try {
     mpi::all_or_none(comm, [&] {
       if (is_first) folder.begin();
     });
     saving.write(comm, folder);
     mpi::all_or_none(comm, [&] {
-      if (is_first && has_index) write_index(saving, folder);
-      if (is_first) folder.publish(saving.file_names(), has_index);
+      if (is_first) folder.publish(saving.shards(), saving.weights());
     });
   } catch (...) {
-    if (is_first) folder.abandon(saving.file_names());
+    if (is_first) folder.abandon(saving.shards());
     throw;
   }
 }

@@ -162,27 +162,35 @@ TEST_CASE("weights of other frameworks and files of other kinds are refused") {
   CHECK_THROWS_WITH(source->spec("y"), ContainsSubstring("no tensor 'y'"));
 }
 
-TEST_CASE("files take their names together, and those of the save before go") {
+TEST_CASE("files take their names together, and those of saves before go, also of killed ones") {
   const auto path = fresh_folder("published");
   write(path / "config.json", "{}");
-  const auto save = [&](const std::string& id, const std::vector<std::string>& files, bool has_index) {
-    const io::WeightFolder folder(path, id, {});
+  const std::vector<io::WeightToSave> weights = {{.name = "a", .bytes = 8}, {.name = "b", .bytes = 8}};
+  const auto whole = io::shard_weights(weights, 100);
+  const auto halves = io::shard_weights(weights, 8);
+  const auto save = [&](const std::string& id, const io::WeightShards& shards) {
+    io::WeightFolder folder(path, id, {});
     folder.begin();
-    for (const auto& name : files) write(folder.aside(name), id);
-    if (has_index) write(folder.aside("model.safetensors.index.json"), id);
-    folder.publish(files, has_index);
+    for (const auto& file : shards.files) write(folder.aside(file.name), id);
+    folder.publish(shards, weights);
   };
-  const std::vector<std::string> two = {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"};
-  save("first", two, true);
-  CHECK(names_in(path) == std::set<std::string>{"config.json", two[0], two[1], "model.safetensors.index.json"});
-  save("second", {"model.safetensors"}, false);
-  CHECK(names_in(path) == std::set<std::string>{"config.json", "model.safetensors"});
-  save("third", two, true);
-  save("fourth", two, true);
-  CHECK(names_in(path) == std::set<std::string>{"config.json", two[0], two[1], "model.safetensors.index.json"});
-  CHECK(io::read_text(path / two[1], 100) == "fourth");
+  const std::set<std::string> of_whole = {"config.json", "model.safetensors"};
+  const std::set<std::string> of_halves = {"config.json", "model-00001-of-00002.safetensors",
+                                           "model-00002-of-00002.safetensors", "model.safetensors.index.json"};
+  save("first", halves);
+  CHECK(names_in(path) == of_halves);
+  save("second", whole);
+  CHECK(names_in(path) == of_whole);
+  write(path / ".model-00001-of-00007.safetensors.new-killed", "");
+  save("third", halves);
+  save("fourth", halves);
+  CHECK(names_in(path) == of_halves);
+  CHECK(io::read_text(path / "model-00002-of-00002.safetensors", 100) == "fourth");
+  CHECK(io::read_text(path / "model.safetensors.index.json", 1000) == io::index_json(halves, weights));
   const io::WeightFolder given_up(path, "fifth", {});
-  for (const auto& name : two) write(given_up.aside(name), "fifth");
-  given_up.abandon(two);
-  CHECK(names_in(path).size() == 4);
+  for (const auto& file : halves.files) write(given_up.aside(file.name), "fifth");
+  given_up.abandon(halves);
+  CHECK(names_in(path) == of_halves);
+  write(path / "file", "");
+  CHECK_THROWS_WITH(io::WeightFolder(path / "file", "sixth", {}).begin(), ContainsSubstring("is not a folder"));
 }
