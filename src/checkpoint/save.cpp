@@ -98,7 +98,8 @@ Task prepare(const mpi::Communicator& comm, const fs::path& folder, const Snapsh
                .layout = std::move(layout),
                .rank = comm.rank(),
                .sources = std::move(sources),
-               .facts = {.step = options.step, .mesh = options.mesh}};
+               .facts = {.step = options.step, .mesh = options.mesh},
+               .advance = options.advance};
   try {
     make_files(comm, task, options.writer);
   } catch (...) {

@@ -149,7 +149,11 @@ Record write_part(const Task& task) {
   auto file = io::RawFile::open_for_writing(task.path(), io::visible_within);
   if (task.makes_file()) record.file = write_structure_of(task, file);
   SlabWriter writer(file);
-  for (const auto& source : task.sources) writer.add(source, offset_of(task.layout, source.slab));
+  for (const auto& source : task.sources) {
+    writer.add(source, offset_of(task.layout, source.slab));
+    if (task.advance)
+      task.advance(source.slab.elements.size() * static_cast<std::int64_t>(source.tensor.element_size()));
+  }
   record.blocks = writer.finish();
   file.sync();
   file.close();

@@ -35,7 +35,7 @@ NamedTensors everything() {
   tensors.emplace_back("transposed", matrix.t());
   tensors.emplace_back("columns", (matrix + 0).narrow(1, 1, 2));
   tensors.emplace_back("expanded", at::full({1}, 7.0F).expand({2, 3}));
-  tensors.emplace_back("large.number", at::full({1}, std::int64_t{1} << 40));
+  tensors.emplace_back("large.number", at::full({1}, std::int64_t{1} << 40, at::kLong));
   tensors.emplace_back("embedding.weight", tied);
   tensors.emplace_back("head.weight", tied.view({2, 2}));
   tensors.emplace_back("r\u00e9sum\u00e9", at::ones({300}, at::kHalf));
