@@ -24,7 +24,8 @@ constexpr std::array<std::string_view, 13> without_meaning_here = {
     "params", "param_names", "foreach",       "fused",        "capturable", "differentiable", "initial_lr",
     "max_lr", "min_lr",      "base_momentum", "max_momentum", "max_iter",   "max_eval"};
 
-[[noreturn]] void refuse(const PickleFile& file, const std::string& what, std::string why, std::string hint = "") {
+[[noreturn]] void refuse_state(const PickleFile& file, const std::string& what, std::string why,
+                               std::string hint = "") {
   throw Error({.what = text::concat("the optimizer's state in ", file.path(), " does not fit: ", what),
                .why = std::move(why),
                .hint = std::move(hint)});
@@ -99,7 +100,8 @@ class Translator final : public train::FieldVisitor {
     misfit(name, *dict_.find(name.starts_with("beta") ? "betas" : name));
   }
   [[noreturn]] void misfit(std::string_view name, const PickleValue& value) const {
-    refuse(file_, text::concat(path(name), " is ", value.described()), "this optimizer keeps something else there");
+    refuse_state(file_, text::concat(path(name), " is ", value.described()),
+                 "this optimizer keeps something else there");
   }
 
   const PickleFile& file_;
@@ -115,7 +117,7 @@ struct PythonState {
   const PickleValue::List& groups;
 };
 
-PythonState parts_of(const PickleFile& file) {
+PythonState state_parts_of(const PickleFile& file) {
   const auto* state = file.value().find("state");
   const auto* groups = file.value().find("param_groups");
   const auto* list = groups != nullptr ? items_of(*groups) : nullptr;
@@ -134,21 +136,21 @@ void check_other_options(const PickleFile& file, const std::vector<std::string>&
     const bool is_off = std::holds_alternative<std::nullptr_t>(value.content) || (number && *number == 0);
     if (name == "decoupled_weight_decay") {
       if (is_off == is_adamw)
-        refuse(file, is_off ? "it was not saved by AdamW" : "it was saved by AdamW",
-               "weight decay would mean something else", "construct the optimizer that was saved");
+        refuse_state(file, is_off ? "it was not saved by AdamW" : "it was saved by AdamW",
+                     "weight decay would mean something else", "construct the optimizer that was saved");
     } else if (name == "maximize" && !is_off) {
-      refuse(file, "it maximises", "LibTorch's optimizers minimise", "train on the negative loss");
+      refuse_state(file, "it maximises", "LibTorch's optimizers minimise", "train on the negative loss");
     } else if (!is_off && std::ranges::find(without_meaning_here, name) == without_meaning_here.end()) {
       left.push_back(text::concat("the optimizer's option ", text::quote(name), ", which LibTorch's has not"));
     }
   }
 }
 
-class Conversion {
+class OptimizerConversion {
  public:
-  Conversion(const PickleFile& file, const torch::optim::Optimizer& optimizer, const train::ParameterNames& names,
-             std::vector<std::string>& left)
-      : file_(file), optimizer_(optimizer), names_(names), left_(left), python_(parts_of(file)) {}
+  OptimizerConversion(const PickleFile& file, const torch::optim::Optimizer& optimizer,
+                      const train::ParameterNames& names, std::vector<std::string>& left)
+      : file_(file), optimizer_(optimizer), names_(names), left_(left), python_(state_parts_of(file)) {}
 
   StateDict run(const std::vector<std::string>& order) {
     check_groups();
@@ -172,20 +174,20 @@ class Conversion {
   void check_groups() const {
     const auto here = optimizer_.param_groups().size();
     if (python_.groups.size() != here) {
-      refuse(file_,
-             text::concat("it has ", text::count(static_cast<long long>(python_.groups.size()), "group"),
-                          " of parameters, this optimizer has ", here),
-             "each has options of its own", "make the same groups here");
+      refuse_state(file_,
+                   text::concat("it has ", text::count(static_cast<long long>(python_.groups.size()), "group"),
+                                " of parameters, this optimizer has ", here),
+                   "each has options of its own", "make the same groups here");
     }
     for (std::size_t g = 0; g < here; ++g) {
       const auto* params = numbers(g);
       const auto count = params != nullptr ? params->size() : 0;
       if (count == parameters(g).size()) continue;
-      refuse(file_,
-             text::concat("its group ", g, " has ", text::count(static_cast<long long>(count), "parameter"),
-                          ", this optimizer's has ", parameters(g).size()),
-             "parameters are told apart by their numbers alone",
-             "give the optimizer the parameters that Python's had, in the same order");
+      refuse_state(file_,
+                   text::concat("its group ", g, " has ", text::count(static_cast<long long>(count), "parameter"),
+                                ", this optimizer's has ", parameters(g).size()),
+                   "parameters are told apart by their numbers alone",
+                   "give the optimizer the parameters that Python's had, in the same order");
     }
   }
 
@@ -215,9 +217,10 @@ class Conversion {
                          [&](const auto& name) { return std::ranges::find(here, name) != here.end(); });
     if (there.size() != here.size() || there == here) return;
     const auto [one, other] = std::ranges::mismatch(here, there);
-    refuse(file_, text::concat("here ", text::quote(*one), " stands where Python's model has ", text::quote(*other)),
-           "moments are told apart by the order of parameters alone, and would go to others",
-           "register the module's parts in Python's order");
+    refuse_state(file_,
+                 text::concat("here ", text::quote(*one), " stands where Python's model has ", text::quote(*other)),
+                 "moments are told apart by the order of parameters alone, and would go to others",
+                 "register the module's parts in Python's order");
   }
 
   void convert_options(std::size_t g) {
@@ -237,8 +240,8 @@ class Conversion {
       const auto here = name_of(parameter);
       if (name != nullptr && here.substr(here.find('/') + 1) == *name) return parameter;
     }
-    refuse(file_, text::concat("this optimizer has no parameter ", text::quote(name != nullptr ? *name : "")),
-           "Python's optimizer has its moments", "give it the same parameters");
+    refuse_state(file_, text::concat("this optimizer has no parameter ", text::quote(name != nullptr ? *name : "")),
+                 "Python's optimizer has its moments", "give it the same parameters");
   }
 
   void convert_moments(std::size_t g) {
@@ -254,8 +257,8 @@ class Conversion {
       train::visit_fields(*record, translator);
       for (const auto& unused : translator.unused()) {
         if (unused == "al") continue;  // of LBFGS: written before it is read
-        refuse(file_, text::concat("it holds ", text::quote(unused), " for the parameter ", text::quote(name)),
-               "this optimizer keeps no such thing", "construct the optimizer that was saved");
+        refuse_state(file_, text::concat("it holds ", text::quote(unused), " for the parameter ", text::quote(name)),
+                     "this optimizer keeps no such thing", "construct the optimizer that was saved");
       }
     }
   }
@@ -275,10 +278,10 @@ StateDict from_python(const PickleFile& file, const torch::optim::Optimizer& opt
                       std::vector<std::string>& left) {
   for (const auto& group : optimizer.param_groups()) {
     if (train::make_state(group.options()) != nullptr) continue;
-    refuse(file, "this optimizer is of a type of your own", "Python's names for its state are not known",
-           "load the model alone (load_checkpoint_in_model)");
+    refuse_state(file, "this optimizer is of a type of your own", "Python's names for its state are not known",
+                 "load the model alone (load_checkpoint_in_model)");
   }
-  return Conversion(file, optimizer, names, left).run(order);
+  return OptimizerConversion(file, optimizer, names, left).run(order);
 }
 
 }  // namespace hortator::accelerator

@@ -32,9 +32,9 @@ struct Converted {
   StateDict random = {};
 };
 
-class Conversion {
+class FolderConversion {
  public:
-  Conversion(Training& training, const fs::path& folder, int rank, int world, bool strict)
+  FolderConversion(Training& training, const fs::path& folder, int rank, int world, bool strict)
       : training_(training), folder_(folder), rank_(rank), world_(world), strict_(strict) {}
 
   Converted convert() {
@@ -167,7 +167,7 @@ class Conversion {
 
 std::vector<std::string> restore_from_accelerate(Training& training, const fs::path& folder, int rank, int world,
                                                  bool strict) {
-  Conversion conversion(training, folder, rank, world, strict);
+  FolderConversion conversion(training, folder, rank, world, strict);
   const auto converted = conversion.convert();
   conversion.put_back(converted);
   return std::move(conversion).left();

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <hortator/checkpoint.hpp>
 #include <hortator/state_dict.hpp>
 #include <map>
@@ -24,7 +22,6 @@ struct SaveOptions {
   std::vector<std::size_t> file_of = {};  ///< into which file each rank writes, 0, 1, ...; empty: all into one
   std::int64_t step = 0;
   std::map<std::string, std::int64_t> mesh = {};
-  std::function<void(std::int64_t)> advance = {};  ///< told of this rank's bytes as the direct writer writes them
 };
 
 /// Agrees with all ranks on what is saved, where and by whom; then makes the folder aside and the empty files in it.

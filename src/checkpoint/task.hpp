@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <vector>
 
 #include "checkpoint/manifest.hpp"
@@ -19,9 +18,8 @@ struct Task {
   Description description;
   Layout layout;
   int rank = 0;
-  std::vector<Source> sources;                     ///< this rank's work
-  Manifest facts;                                  ///< step, mesh and the like
-  std::function<void(std::int64_t)> advance = {};  ///< told of the bytes of sources as they are written
+  std::vector<Source> sources;  ///< this rank's work
+  Manifest facts;               ///< step, mesh and the like
 
   bool makes_file() const { return creator_of(layout, file()) == rank; }
   std::size_t file() const { return layout.file_of[static_cast<std::size_t>(rank)]; }

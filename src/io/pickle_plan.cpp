@@ -13,24 +13,25 @@
 namespace hortator::io {
 namespace {
 
-[[noreturn]] void refuse(const std::string& name, std::string_view why, std::string hint) {
+[[noreturn]] void refuse_to_pickle(const std::string& name, std::string_view why, std::string hint) {
   throw UsageError({.what = text::concat("the tensor ", text::quote(name), " cannot be written as PyTorch's: ", why),
                     .hint = std::move(hint)});
 }
 
-void require_storable(const NamedSpecs& tensors) {
+void require_picklable(const NamedSpecs& tensors) {
   std::set<std::string> names;
   for (const auto& [name, spec] : tensors) {
-    if (!names.insert(name).second) refuse(name, "the name comes twice", "give each a name of its own");
-    if (torch_name(spec.type).empty()) refuse(name, text::concat("its type is ", spec.type), "convert it first");
+    if (!names.insert(name).second) refuse_to_pickle(name, "the name comes twice", "give each a name of its own");
+    if (torch_name(spec.type).empty())
+      refuse_to_pickle(name, text::concat("its type is ", spec.type), "convert it first");
   }
 }
 
-NamedSpecs specs_of(const NamedTensors& tensors) {
+NamedSpecs picklable_specs(const NamedTensors& tensors) {
   NamedSpecs specs;
   for (const auto& [name, tensor] : tensors) {
-    if (!tensor.defined()) refuse(name, "it is undefined", "leave it out");
-    if (tensor.layout() != at::kStrided) refuse(name, "it is not dense", "make it dense first");
+    if (!tensor.defined()) refuse_to_pickle(name, "it is undefined", "leave it out");
+    if (tensor.layout() != at::kStrided) refuse_to_pickle(name, "it is not dense", "make it dense first");
     specs.emplace_back(name, spec_of(tensor));
   }
   return specs;
@@ -140,7 +141,7 @@ class TyingPlanner {
 }  // namespace
 
 PicklePlan plan_pickle(const NamedSpecs& tensors) {
-  require_storable(tensors);
+  require_picklable(tensors);
   PicklePlan plan;
   for (const auto& [name, spec] : tensors) {
     auto tensor = in_row_major(spec);
@@ -152,7 +153,7 @@ PicklePlan plan_pickle(const NamedSpecs& tensors) {
 }
 
 TiedPlan plan_tied_pickle(const NamedTensors& tensors) {
-  require_storable(specs_of(tensors));
+  require_picklable(picklable_specs(tensors));
   return TyingPlanner(tensors).plan();
 }
 

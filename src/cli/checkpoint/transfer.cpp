@@ -8,7 +8,7 @@
 #include "accelerator/weights/checkpoint_weights.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "checkpoint/save.hpp"
+#include "checkpoint/progress.hpp"
 #include "cli/checkpoint/byte_bar.hpp"
 #include "io/pickle_writer.hpp"
 #include "io/raw_file.hpp"
@@ -178,10 +178,12 @@ int import_weights(const Arguments& arguments) {
     });
     snapshot.common.put("run/models", 1);
     ByteBar bar("import", bytes_of(*source) / comm.size(), audience_of(comm));
-    checkpoint::save(comm, route.to, snapshot, {.advance = [&](std::int64_t bytes) { bar.advance(bytes); }});
-    source->require_unchanged();
-    report(comm, *source, route.to);
+    checkpoint::save(comm, route.to, snapshot, {}, [&](std::int64_t bytes) {
+      bar.advance(bytes); }
   });
+  source->require_unchanged();
+  report(comm, *source, route.to);
+});
 }
 
 }  // namespace hortator::cli::checkpoints
