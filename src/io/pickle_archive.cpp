@@ -33,10 +33,10 @@ void require_little_endian(const ByteSource& bytes, const ZipRecord* order) {
 
 PickleArchive::PickleArchive(const ByteSource& bytes, ForeignObjects foreign)
     : records_(bytes), folder_(folder_of(records_)) {
+  if (records_.contains(folder_ + "constants.pkl"))
+    throw PickleFault("it holds a TorchScript module, not a state dict");
   const auto* pickle = records_.find(folder_ + "data.pkl");
   if (pickle == nullptr) throw PickleFault(text::concat("its archive has no record ", folder_, "data.pkl"));
-  if (records_.find(folder_ + "constants.pkl") != nullptr)
-    throw PickleFault("it holds a TorchScript module, not a state dict");
   if (pickle->bytes > most_pickle_bytes) throw PickleFault(text::concat("its pickle has ", pickle->bytes, " bytes"));
   require_little_endian(bytes, records_.find(folder_ + "byteorder"));
   const auto bytes_of_storage = [this](const std::string& name) {

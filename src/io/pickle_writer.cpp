@@ -47,7 +47,7 @@ void write_pickle_file(const std::filesystem::path& path, const PicklePlan& plan
     write_archive(file, plan, source, advance);
     file.sync();
     file.close();
-    rename(staged, target);
+    io::rename(staged, target);
     sync_folder(target.parent_path());
   } catch (...) {
     std::error_code ignored;

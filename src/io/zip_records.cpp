@@ -138,8 +138,6 @@ ZipRecord record_of(const ZipEntry& entry, const ByteSource& archive, const ZipD
   const auto fail = [&](std::string_view why) {
     throw ZipFault(text::concat("its record ", text::quote(entry.name), " ", why));
   };
-  if ((entry.flags & 1) != 0) fail("is encrypted");
-  if (entry.method != 0 || entry.packed_bytes != entry.bytes) fail("is compressed");
   if (entry.header > directory.offset || directory.offset - entry.header < zip::local_header_bytes)
     fail("does not lie in front of the directory");
   const auto header = read_zip(archive, entry.header, zip::local_header_bytes);
@@ -150,8 +148,9 @@ ZipRecord record_of(const ZipEntry& entry, const ByteSource& archive, const ZipD
   const auto offset = entry.header + zip::local_header_bytes + name + local.u16();
   if (name != entry.name.size() || read_zip(archive, entry.header + zip::local_header_bytes, name) != entry.name)
     fail("has another name in its header");
-  if (offset > directory.offset || entry.bytes > directory.offset - offset) fail("reaches into the directory");
-  return {.offset = offset, .bytes = entry.bytes};
+  if (offset > directory.offset || entry.packed_bytes > directory.offset - offset) fail("reaches into the directory");
+  const bool is_plain = (entry.flags & 1) == 0 && entry.method == 0 && entry.packed_bytes == entry.bytes;
+  return {.offset = offset, .bytes = entry.packed_bytes, .is_plain = is_plain};
 }
 
 }  // namespace
@@ -170,7 +169,9 @@ ZipRecords::ZipRecords(const ByteSource& archive) {
 
 const ZipRecord* ZipRecords::find(const std::string& name) const {
   const auto found = records_.find(name);
-  return found != records_.end() ? &found->second : nullptr;
+  if (found == records_.end()) return nullptr;
+  if (!found->second.is_plain) throw ZipFault(text::concat("its record ", text::quote(name), " is compressed"));
+  return &found->second;
 }
 
 }  // namespace hortator::io

@@ -22,10 +22,11 @@ struct ByteSource {
   std::function<void(std::uint64_t offset, void* data, std::size_t bytes)> read_at = {};
 };
 
-/// Where the bytes of a record lie in its archive: as they are, nothing to be unpacked.
+/// Where the bytes of a record lie in its archive.
 struct ZipRecord {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
+  bool is_plain = true;  ///< neither compressed nor encrypted
 };
 
 /// The records of a zip archive by their names. Each lies within the archive, in front of its directory. ZipFault,
@@ -35,7 +36,9 @@ class ZipRecords {
   explicit ZipRecords(const ByteSource& archive);
 
   const std::vector<std::string>& names() const { return names_; }  ///< in the order of the directory
-  const ZipRecord* find(const std::string& name) const;             ///< null where there is none
+  bool contains(const std::string& name) const { return records_.contains(name); }
+  /// Null where there is none. ZipFault for one that is compressed or encrypted.
+  const ZipRecord* find(const std::string& name) const;
 
  private:
   std::vector<std::string> names_;

@@ -6,12 +6,10 @@
 namespace hortator::io {
 namespace {
 
-using namespace zip;
-
-constexpr std::uint64_t alignment = 64;
+constexpr std::uint64_t data_alignment = 64;
 constexpr std::size_t field_head_bytes = 4;
 constexpr std::uint16_t no_flags = 0;
-constexpr std::uint16_t stored = 0;                  // not compressed
+constexpr std::uint16_t not_compressed = 0;
 constexpr std::uint32_t first_of_1980 = 0x00210000;  // the earliest time there is: archives of one state are equal
 
 /// A local header's extra fields: sizes, and what brings the data to its alignment.

@@ -178,12 +178,10 @@ int import_weights(const Arguments& arguments) {
     });
     snapshot.common.put("run/models", 1);
     ByteBar bar("import", bytes_of(*source) / comm.size(), audience_of(comm));
-    checkpoint::save(comm, route.to, snapshot, {}, [&](std::int64_t bytes) {
-      bar.advance(bytes); }
+    checkpoint::save(comm, route.to, snapshot, {}, [&](std::int64_t bytes) { bar.advance(bytes); });
+    source->require_unchanged();
+    report(comm, *source, route.to);
   });
-  source->require_unchanged();
-  report(comm, *source, route.to);
-});
 }
 
 }  // namespace hortator::cli::checkpoints

@@ -59,7 +59,7 @@ torch::optim::AdamW make_adamw(PythonNetImpl& net) {
   std::vector<torch::optim::OptimizerParamGroup> groups;
   groups.emplace_back(first);
   groups.emplace_back(net.fc2->parameters());
-  return {groups, torch::optim::AdamWOptions(0.5)};  // what Python's had comes with the folder
+  return torch::optim::AdamW(groups, torch::optim::AdamWOptions(0.5));  // what Python's had comes with the folder
 }
 
 double warmup(std::int64_t step) {
@@ -91,7 +91,7 @@ void check_goes_on(Accelerator& accelerator, PythonNetImpl& net, auto& model, au
   CHECK(tensors.size() == expected["tensors"].size());
   for (const auto& [name, values] : expected["tensors"].items()) {
     INFO(name);
-    const auto numbers = values.get<std::vector<float>>();
+    const auto numbers = values.template get<std::vector<float>>();
     CHECK(at::allclose(tensors.at(name).detach().flatten().to(at::kFloat), at::tensor(numbers), 1e-4, 1e-6));
   }
 }
