@@ -16,7 +16,7 @@ std::string folder_of(const ZipRecords& records) {
   return first.substr(0, first.find('/') + 1);
 }
 
-std::string read(const ByteSource& bytes, const ZipRecord& record) {
+std::string read_record(const ByteSource& bytes, const ZipRecord& record) {
   std::string words(record.bytes, '\0');
   bytes.read_at(record.offset, words.data(), words.size());
   return words;
@@ -25,7 +25,7 @@ std::string read(const ByteSource& bytes, const ZipRecord& record) {
 void require_little_endian(const ByteSource& bytes, const ZipRecord* order) {
   if (order == nullptr) return;
   constexpr std::uint64_t most_letters = 16;
-  const auto word = read(bytes, {.offset = order->offset, .bytes = std::min(order->bytes, most_letters)});
+  const auto word = read_record(bytes, {.offset = order->offset, .bytes = std::min(order->bytes, most_letters)});
   if (word != "little") throw PickleFault(text::concat("its numbers are in the byte order ", text::quote(word)));
 }
 
@@ -43,7 +43,7 @@ PickleArchive::PickleArchive(const ByteSource& bytes, ForeignObjects foreign)
     const auto* record = find_storage(name);
     return record != nullptr ? std::optional(record->bytes) : std::nullopt;
   };
-  value_ = parse_pickle(read(bytes, *pickle), bytes_of_storage, foreign);
+  value_ = parse_pickle(read_record(bytes, *pickle), bytes_of_storage, foreign);
 }
 
 }  // namespace hortator::io

@@ -19,7 +19,7 @@
 namespace hortator::io {
 namespace {
 
-[[noreturn]] void refuse(const FixedFile& file, std::string_view why, std::string hint) {
+[[noreturn]] void refuse_pickle(const FixedFile& file, std::string_view why, std::string hint) {
   throw FileError({.what = text::concat(file.path(), " is no state dict of PyTorch: ", why), .hint = std::move(hint)});
 }
 
@@ -35,13 +35,14 @@ void require_zip(const FixedFile& file) {
   file.read_at(0, buffer.data(), bytes);
   const std::string_view start(buffer.data(), bytes);
   if (start.starts_with(zip)) return;
-  if (start.starts_with(legacy)) refuse(file, "it has the format of PyTorch before version 1.6", resave);
+  if (start.starts_with(legacy)) refuse_pickle(file, "it has the format of PyTorch before version 1.6", resave);
   if (bytes > tar_magic_at && start.substr(tar_magic_at).starts_with("ustar"))
-    refuse(file, "it has the format of PyTorch before version 0.1.10", resave);
-  if (start.starts_with('\x80')) refuse(file, "it is a pickle alone, without storages", "save it with torch.save");
+    refuse_pickle(file, "it has the format of PyTorch before version 0.1.10", resave);
+  if (start.starts_with('\x80'))
+    refuse_pickle(file, "it is a pickle alone, without storages", "save it with torch.save");
   if (start.size() > 8 && start[8] == '{')
-    refuse(file, "it seems to be a file of safetensors", "give it a name that ends in .safetensors");
-  refuse(file, "it begins otherwise", "it was cut, changed, or is of another kind: write or copy it again");
+    refuse_pickle(file, "it seems to be a file of safetensors", "give it a name that ends in .safetensors");
+  refuse_pickle(file, "it begins otherwise", "it was cut, changed, or is of another kind: write or copy it again");
 }
 
 PickleArchive open_archive(const FixedFile& file, ForeignObjects foreign) {
@@ -52,9 +53,9 @@ PickleArchive open_archive(const FixedFile& file, ForeignObjects foreign) {
     file.require_unchanged();
     return archive;
   } catch (const ZipFault& fault) {
-    refuse(file, fault.what(), "it was cut short or changed: write or copy it again");
+    refuse_pickle(file, fault.what(), "it was cut short or changed: write or copy it again");
   } catch (const PickleFault& fault) {
-    refuse(file, fault.what(), "save state dicts: torch.save(model.state_dict(), name)");
+    refuse_pickle(file, fault.what(), "save state dicts: torch.save(model.state_dict(), name)");
   }
 }
 
@@ -96,7 +97,8 @@ struct PickleFile::Content {
     collect(archive.value(), "", found);
     for (auto& [name, tensor] : found) {
       if (!tensors.emplace(name, std::move(tensor)).second)
-        refuse(file, text::concat("it has two tensors of the name ", text::quote(name)), "give them other names");
+        refuse_pickle(file, text::concat("it has two tensors of the name ", text::quote(name)),
+                      "give them other names");
       names.push_back(name);
     }
   }

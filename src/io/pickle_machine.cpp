@@ -11,9 +11,8 @@
 #include "io/utf8.hpp"
 
 namespace hortator::io {
+namespace pickle {
 namespace {
-
-using namespace pickle;
 
 // The letters of the format, as Python's pickletools names them.
 enum class Code : unsigned char {
@@ -60,8 +59,8 @@ constexpr std::size_t most_values_a_byte = 4;
 
 class Machine {
  public:
-  Machine(std::string_view pickle, const StorageBytes& storages, ForeignObjects foreign)
-      : pickle_(pickle), storages_(storages), foreign_(foreign) {}
+  Machine(std::string_view words, const StorageBytes& storages, ForeignObjects foreign)
+      : pickle_(words), storages_(storages), foreign_(foreign) {}
 
   PickleValue run() {
     if (byte() != static_cast<unsigned char>(Code::protocol)) fail("it does not begin as a pickle does");
@@ -317,9 +316,10 @@ class Machine {
 };
 
 }  // namespace
+}  // namespace pickle
 
-PickleValue parse_pickle(std::string_view pickle, const StorageBytes& storages, ForeignObjects foreign) {
-  return Machine(pickle, storages, foreign).run();
+PickleValue parse_pickle(std::string_view words, const StorageBytes& storages, ForeignObjects foreign) {
+  return pickle::Machine(words, storages, foreign).run();
 }
 
 }  // namespace hortator::io

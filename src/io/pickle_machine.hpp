@@ -29,6 +29,6 @@ using StorageBytes = std::function<std::optional<std::uint64_t>(const std::strin
 /// What a pickle of protocol 2 says, as torch.save writes it. Nothing is executed: a class is a name, and those that
 /// make tensors and containers are known by theirs. The work and the memory that it takes are bounded by a multiple of
 /// its length, whatever it says. PickleFault, naming the class or the place, for all else.
-PickleValue parse_pickle(std::string_view pickle, const StorageBytes& storages, ForeignObjects foreign);
+PickleValue parse_pickle(std::string_view words, const StorageBytes& storages, ForeignObjects foreign);
 
 }  // namespace hortator::io

@@ -61,19 +61,19 @@ class Pickler {
 };
 
 /// ("storage", class, name, device, size), as a persistent object.
-void put_storage(Pickler& out, const PickledTensor& tensor, const at::Tensor& storage) {
+void put_storage(Pickler& out, const PickledTensor& tensor, const PicklePlan::Storage& storage) {
   const auto named = storage_of_type(tensor.spec.type);
   out.code('(');
   out.words("storage");
   out.named(named.empty() ? untyped_storage : named);
   out.words(tensor.storage);
   out.words("cpu");
-  out.integer(named.empty() ? static_cast<std::int64_t>(storage.nbytes()) : storage.numel());
+  out.integer(named.empty() ? storage.bytes() : storage.elements);
   out.code('t');
   out.code('Q');
 }
 
-void put_tensor(Pickler& out, const PickledTensor& tensor, const at::Tensor& storage) {
+void put_tensor(Pickler& out, const PickledTensor& tensor, const PicklePlan::Storage& storage) {
   const bool has_class = !storage_of_type(tensor.spec.type).empty();
   out.named(has_class ? "torch._utils._rebuild_tensor_v2" : "torch._utils._rebuild_tensor_v3");
   out.code('(');

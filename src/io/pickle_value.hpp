@@ -27,12 +27,12 @@ struct PickleValue {
   using List = std::vector<PickleValue>;
   using Dict = std::vector<std::pair<PickleValue, PickleValue>>;  ///< in the order in which Python had them
   struct Tuple {
-    List items = {};
+    List items;
   };
   /// An object of a class that this reader does not know, kept unmade: what it would have been made from.
   struct Foreign {
-    std::string name = {};  ///< "collections.Counter"
-    List arguments = {};
+    std::string name;  ///< "collections.Counter"
+    List arguments;
   };
   /// A whole number beyond 64 bits.
   struct Huge {};

@@ -10,41 +10,41 @@
 namespace hortator::io {
 namespace {
 
-constexpr auto folder = "archive/";
-constexpr std::int64_t piece_bytes = std::int64_t{1} << 23;
+constexpr auto archive_folder = "archive/";
+constexpr std::int64_t storage_piece_bytes = std::int64_t{1} << 23;
 
-void write_storage(ZipWriter& archive, const at::Tensor& storage, const std::function<void(std::int64_t)>& advance) {
-  const auto most = piece_bytes / static_cast<std::int64_t>(storage.element_size());
+using StorageSource = std::function<at::Tensor(std::size_t storage)>;
+
+void write_storage(ZipWriter& archive, const at::Tensor& storage, const WriteProgress& advance) {
+  const auto most = storage_piece_bytes / static_cast<std::int64_t>(storage.element_size());
   for_each_piece(storage, {0, storage.numel()}, most, [&](const at::Tensor& piece) {
-    const auto flat = lies_flat(piece) ? piece : piece.to(at::kCPU).contiguous();
+    const auto flat = ready_to_store(piece);
     archive.append(flat.const_data_ptr(), flat.nbytes());
     if (advance) advance(static_cast<std::int64_t>(flat.nbytes()));
   });
 }
 
-void write_archive(const RawFile& file, const PicklePlan& plan, const std::function<void(std::int64_t)>& advance) {
+void write_archive(const RawFile& file, const PicklePlan& plan, const StorageSource& source,
+                   const WriteProgress& advance) {
   ZipWriter archive(file);
-  archive.add(text::concat(folder, "data.pkl"), pickle_of(plan));
-  archive.add(text::concat(folder, "byteorder"), "little");
+  archive.add(text::concat(archive_folder, "data.pkl"), pickle_of(plan));
+  archive.add(text::concat(archive_folder, "byteorder"), "little");
   for (std::size_t i = 0; i < plan.storages.size(); ++i) {
-    archive.begin(text::concat(folder, "data/", i));
-    write_storage(archive, plan.storages[i], advance);
+    archive.begin(text::concat(archive_folder, "data/", i));
+    write_storage(archive, source(i), advance);
     archive.end();
   }
-  archive.add(text::concat(folder, "version"), "3\n");
+  archive.add(text::concat(archive_folder, "version"), "3\n");
   archive.finish();
 }
 
-}  // namespace
-
-void write_pickle(const std::filesystem::path& path, const NamedTensors& tensors,
-                  const std::function<void(std::int64_t)>& advance) {
-  const auto plan = plan_pickle(tensors);
+void write_pickle_file(const std::filesystem::path& path, const PicklePlan& plan, const StorageSource& source,
+                       const WriteProgress& advance) {
   const auto target = std::filesystem::absolute(path);
   const auto staged = target.string() + ".new-" + replacement_id();
   try {
     auto file = RawFile::create(staged);
-    write_archive(file, plan, advance);
+    write_archive(file, plan, source, advance);
     file.sync();
     file.close();
     rename(staged, target);
@@ -54,6 +54,20 @@ void write_pickle(const std::filesystem::path& path, const NamedTensors& tensors
     std::filesystem::remove(staged, ignored);
     throw;
   }
+}
+
+}  // namespace
+
+void write_pickle(const std::filesystem::path& path, const NamedTensors& tensors, const WriteProgress& advance) {
+  const auto tied = plan_tied_pickle(tensors);
+  write_pickle_file(
+      path, tied.plan, [&](std::size_t storage) { return tied.storages[storage]; }, advance);
+}
+
+void write_pickle(const std::filesystem::path& path, const NamedSpecs& tensors,
+                  const std::function<at::Tensor(const std::string& name)>& source, const WriteProgress& advance) {
+  write_pickle_file(
+      path, plan_pickle(tensors), [&](std::size_t storage) { return source(tensors[storage].first); }, advance);
 }
 
 }  // namespace hortator::io

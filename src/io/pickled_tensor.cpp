@@ -8,9 +8,8 @@
 #include "io/stored_rows.hpp"
 
 namespace hortator::io {
+namespace pickle {
 namespace {
-
-using namespace pickle;
 
 constexpr std::size_t most_dimensions = 64;  // as many as PyTorch's own operators take
 
@@ -74,14 +73,14 @@ PickledTensor rebuild(const Tuple& arguments, at::ScalarType type, std::int64_t 
 
 }  // namespace
 
-PickledTensor pickle::rebuild_tensor(const Tuple& arguments) {
+PickledTensor rebuild_tensor(const Tuple& arguments) {
   const auto& storage = argument<Storage>(arguments, 0, "storage");
   if (!storage.type) throw PickleFault("a tensor does not say what its elements are");
   require_plain(arguments, 6);
   return rebuild(arguments, *storage.type, storage.size);
 }
 
-PickledTensor pickle::rebuild_tensor_of_type(const Tuple& arguments) {
+PickledTensor rebuild_tensor_of_type(const Tuple& arguments) {
   const auto& storage = argument<Storage>(arguments, 0, "storage");
   const auto& name = argument<Class>(arguments, 6, "type").name;
   const auto type = torch_type_named(name);
@@ -92,13 +91,13 @@ PickledTensor pickle::rebuild_tensor_of_type(const Tuple& arguments) {
   return rebuild(arguments, *type, bytes / static_cast<std::int64_t>(c10::elementSize(*type)));
 }
 
-PickledTensor pickle::rebuild_parameter(const Tuple& arguments) {
+PickledTensor rebuild_parameter(const Tuple& arguments) {
   auto tensor = argument<PickledTensor>(arguments, 0, "data");
   tensor.is_parameter = true;
   return tensor;
 }
 
-Storage pickle::storage_of(const Tuple& identifier) {
+Storage storage_of(const Tuple& identifier) {
   if (argument<std::string>(identifier, 0, "storage") != "storage")
     throw PickleFault("a persistent object is no storage");
   const auto& name = argument<Class>(identifier, 1, "class of storage").name;
@@ -111,6 +110,8 @@ Storage pickle::storage_of(const Tuple& identifier) {
   if (!byte_count(all)) throw PickleFault(text::concat("a storage has ", storage.size, " elements"));
   return storage;
 }
+
+}  // namespace pickle
 
 std::int64_t PickledTensor::reach() const {
   if (byte_count(spec) == 0) return 0;

@@ -16,6 +16,8 @@ class PickledWeights : public WeightSource {
   const std::vector<std::string>& names() const override { return file_.names(); }
   TensorSpec spec(const std::string& name) const override { return file_.spec(name); }
 
+  at::Tensor tensor(const std::string& name) const override { return file_.view(name); }
+
   // By whole rows: of these the file knows where they lie, whatever the strides.
   void read(const std::string& name, shard::Range elements, std::byte* to) const override {
     if (elements.size() <= 0) return;

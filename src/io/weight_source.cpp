@@ -1,5 +1,7 @@
 #include "io/weight_source.hpp"
 
+#include <ATen/ops/empty.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -39,6 +41,7 @@ class SafetensorsWeights : public WeightSource {
     source_.file().start_reading(offset + bytes, ahead_bytes);
     source_.file().read_at(offset, to, bytes);
   }
+  at::Tensor tensor(const std::string& name) const override { return source_.view(name); }
   void require_unchanged() const override { source_.file().require_unchanged(); }
 
  private:
@@ -78,6 +81,7 @@ class IndexedWeights : public WeightSource {
   void read(const std::string& name, shard::Range elements, std::byte* to) const override {
     source_of(name).read(name, elements, to);
   }
+  at::Tensor tensor(const std::string& name) const override { return source_of(name).tensor(name); }
   void require_unchanged() const override {
     for (const auto& file : files_) file->require_unchanged();
   }
@@ -128,6 +132,13 @@ fs::path find_in(const fs::path& folder) {
 }
 
 }  // namespace
+
+at::Tensor WeightSource::tensor(const std::string& name) const {
+  const auto kind = spec(name);
+  auto whole = at::empty(kind.shape, kind.type);
+  if (whole.numel() > 0) read(name, {0, whole.numel()}, static_cast<std::byte*>(whole.mutable_data_ptr()));
+  return whole;
+}
 
 std::unique_ptr<WeightSource> open_weights(const fs::path& path) {
   if (!fs::exists(path)) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -27,6 +29,8 @@ class WeightSource {
   /// Some elements, one after the other. A run begins at a multiple of piece_bytes and ends at one, or at the tensor's
   /// end.
   virtual void read(const std::string& name, shard::Range elements, std::byte* to) const = 0;
+  /// The whole of it: in the file's own pages, fetched when they are touched, where it can be; else read.
+  virtual at::Tensor tensor(const std::string& name) const;
   /// After all reading: throws FileError where a file is not what it was.
   virtual void require_unchanged() const {}
 

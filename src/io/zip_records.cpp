@@ -12,14 +12,14 @@ constexpr std::uint64_t most_directory_bytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t most_comment_bytes = 0xffff;
 
 /// Where the directory lies.
-struct Directory {
+struct ZipDirectory {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
   std::uint64_t offset = 0;
 };
 
 /// An entry of the directory, as it stands there.
-struct Entry {
+struct ZipEntry {
   std::string name = {};
   std::uint16_t flags = 0;
   std::uint16_t method = 0;
@@ -28,7 +28,7 @@ struct Entry {
   std::uint64_t header = 0;  ///< the place of its local header
 };
 
-std::string read(const ByteSource& archive, std::uint64_t offset, std::uint64_t bytes) {
+std::string read_zip(const ByteSource& archive, std::uint64_t offset, std::uint64_t bytes) {
   if (offset > archive.bytes || bytes > archive.bytes - offset)
     throw ZipFault(text::concat("it ends at byte ", archive.bytes, ", within what should lie at ", offset));
   std::string data(bytes, '\0');
@@ -40,7 +40,7 @@ std::string read(const ByteSource& archive, std::uint64_t offset, std::uint64_t 
 std::uint64_t find_end(const ByteSource& archive) {
   using namespace zip;
   const auto tail_bytes = std::min<std::uint64_t>(archive.bytes, directory_end_bytes + most_comment_bytes);
-  const auto tail = read(archive, archive.bytes - tail_bytes, tail_bytes);
+  const auto tail = read_zip(archive, archive.bytes - tail_bytes, tail_bytes);
   for (auto at = static_cast<std::int64_t>(tail.size()) - static_cast<std::int64_t>(directory_end_bytes); at >= 0;
        --at) {
     Cursor end(std::string_view(tail).substr(static_cast<std::size_t>(at)));
@@ -52,12 +52,12 @@ std::uint64_t find_end(const ByteSource& archive) {
   throw ZipFault("its directory is missing: it was cut short, or is no zip archive");
 }
 
-Directory directory_of_64_bits(const ByteSource& archive, std::uint64_t end) {
+ZipDirectory directory_of_64_bits(const ByteSource& archive, std::uint64_t end) {
   using namespace zip;
-  const auto locator = read(archive, end - directory_locator_64_bytes, directory_locator_64_bytes);
+  const auto locator = read_zip(archive, end - directory_locator_64_bytes, directory_locator_64_bytes);
   Cursor place(locator);
   place.skip(8);
-  const auto record = read(archive, place.u64(), directory_end_64_bytes);
+  const auto record = read_zip(archive, place.u64(), directory_end_64_bytes);
   Cursor facts(record);
   if (facts.u32() != directory_end_64) throw ZipFault("the place of its directory is damaged");
   facts.skip(28);
@@ -69,18 +69,18 @@ Directory directory_of_64_bits(const ByteSource& archive, std::uint64_t end) {
 bool has_locator(const ByteSource& archive, std::uint64_t end) {
   using namespace zip;
   if (end < directory_locator_64_bytes) return false;
-  const auto locator = read(archive, end - directory_locator_64_bytes, directory_locator_64_bytes);
+  const auto locator = read_zip(archive, end - directory_locator_64_bytes, directory_locator_64_bytes);
   return Cursor(locator).u32() == directory_locator_64;
 }
 
-Directory find_directory(const ByteSource& archive) {
+ZipDirectory find_directory(const ByteSource& archive) {
   using namespace zip;
   const auto end = find_end(archive);
-  Directory found;
+  ZipDirectory found;
   if (has_locator(archive, end)) {
     found = directory_of_64_bits(archive, end);
   } else {
-    const auto record = read(archive, end, directory_end_bytes);
+    const auto record = read_zip(archive, end, directory_end_bytes);
     Cursor facts(record);
     facts.skip(10);
     found.records = facts.u16();
@@ -94,7 +94,7 @@ Directory find_directory(const ByteSource& archive) {
 }
 
 /// Takes from the extra fields what had no room in 32 bits, in the order of the specification.
-void widen(Entry& entry, std::string_view extra) {
+void widen(ZipEntry& entry, std::string_view extra) {
   zip::Cursor fields(extra);
   while (fields.left() >= 4) {
     const auto kind = fields.u16();
@@ -111,14 +111,14 @@ void widen(Entry& entry, std::string_view extra) {
   }
 }
 
-Entry take_entry(zip::Cursor& directory) {
+ZipEntry take_entry(zip::Cursor& directory) {
   const auto require = [&](std::size_t bytes) {
     if (directory.left() < bytes) throw ZipFault("its directory ends within an entry");
   };
   require(zip::directory_entry_bytes);
   if (directory.u32() != zip::directory_entry) throw ZipFault("its directory is damaged");
   directory.skip(4);
-  Entry entry{.flags = directory.u16(), .method = directory.u16()};
+  ZipEntry entry{.flags = directory.u16(), .method = directory.u16()};
   directory.skip(8);
   entry.packed_bytes = directory.u32();
   entry.bytes = directory.u32();
@@ -134,7 +134,7 @@ Entry take_entry(zip::Cursor& directory) {
   return entry;
 }
 
-ZipRecord record_of(const Entry& entry, const ByteSource& archive, const Directory& directory) {
+ZipRecord record_of(const ZipEntry& entry, const ByteSource& archive, const ZipDirectory& directory) {
   const auto fail = [&](std::string_view why) {
     throw ZipFault(text::concat("its record ", text::quote(entry.name), " ", why));
   };
@@ -142,13 +142,13 @@ ZipRecord record_of(const Entry& entry, const ByteSource& archive, const Directo
   if (entry.method != 0 || entry.packed_bytes != entry.bytes) fail("is compressed");
   if (entry.header > directory.offset || directory.offset - entry.header < zip::local_header_bytes)
     fail("does not lie in front of the directory");
-  const auto header = read(archive, entry.header, zip::local_header_bytes);
+  const auto header = read_zip(archive, entry.header, zip::local_header_bytes);
   zip::Cursor local(header);
   if (local.u32() != zip::local_header) fail("has no header");
   local.skip(22);
   const std::uint64_t name = local.u16();
   const auto offset = entry.header + zip::local_header_bytes + name + local.u16();
-  if (name != entry.name.size() || read(archive, entry.header + zip::local_header_bytes, name) != entry.name)
+  if (name != entry.name.size() || read_zip(archive, entry.header + zip::local_header_bytes, name) != entry.name)
     fail("has another name in its header");
   if (offset > directory.offset || entry.bytes > directory.offset - offset) fail("reaches into the directory");
   return {.offset = offset, .bytes = entry.bytes};
@@ -158,8 +158,8 @@ ZipRecord record_of(const Entry& entry, const ByteSource& archive, const Directo
 
 ZipRecords::ZipRecords(const ByteSource& archive) {
   const auto directory = find_directory(archive);
-  const auto text = read(archive, directory.offset, directory.bytes);
-  zip::Cursor entries(text);
+  const auto all = read_zip(archive, directory.offset, directory.bytes);
+  zip::Cursor entries(all);
   for (std::uint64_t i = 0; i < directory.records; ++i) {
     const auto entry = take_entry(entries);
     if (!records_.emplace(entry.name, record_of(entry, archive, directory)).second)

@@ -15,11 +15,11 @@ constexpr std::uint16_t stored = 0;                  // not compressed
 constexpr std::uint32_t first_of_1980 = 0x00210000;  // the earliest time there is: archives of one state are equal
 
 /// A local header's extra fields: sizes, and what brings the data to its alignment.
-constexpr std::size_t sizes_bytes = field_head_bytes + 16;
+constexpr std::size_t sizes_field_bytes = field_head_bytes + 16;
 
 std::uint64_t data_after(std::uint64_t header, std::size_t name_bytes) {
-  const auto least = header + local_header_bytes + name_bytes + sizes_bytes + field_head_bytes;
-  return (least + alignment - 1) / alignment * alignment;
+  const auto least = header + zip::local_header_bytes + name_bytes + sizes_field_bytes + field_head_bytes;
+  return (least + data_alignment - 1) / data_alignment * data_alignment;
 }
 
 }  // namespace
@@ -41,13 +41,19 @@ void ZipWriter::append(const void* data, std::size_t bytes) {
 
 // The header comes last: it has the checksum.
 void ZipWriter::end() {
+  using namespace zip;
   const auto& record = records_.back();
-  const auto padding_bytes = record.data - record.header - local_header_bytes - record.name.size() - sizes_bytes;
+  const auto padding_bytes = record.data - record.header - local_header_bytes - record.name.size() - sizes_field_bytes;
   Builder header;
-  header.u32(local_header).u16(version_with_64_bits).u16(no_flags).u16(stored).u32(first_of_1980).u32(record.checksum);
+  header.u32(local_header)
+      .u16(version_with_64_bits)
+      .u16(no_flags)
+      .u16(not_compressed)
+      .u32(first_of_1980)
+      .u32(record.checksum);
   header.u32(in_64_bits).u32(in_64_bits);
   header.u16(static_cast<std::uint16_t>(record.name.size()));
-  header.u16(static_cast<std::uint16_t>(sizes_bytes + padding_bytes)).bytes(record.name);
+  header.u16(static_cast<std::uint16_t>(sizes_field_bytes + padding_bytes)).bytes(record.name);
   header.u16(sizes_of_64_bits).u16(16).u64(record.bytes).u64(record.bytes);
   header.u16(padding).u16(static_cast<std::uint16_t>(padding_bytes - field_head_bytes));
   header.bytes(std::string(padding_bytes - field_head_bytes, 'Z'));
@@ -66,10 +72,11 @@ void ZipWriter::write(std::string_view bytes) {
 }
 
 void ZipWriter::finish() {
+  using namespace zip;
   const auto directory = at_;
   Builder entries;
   for (const auto& record : records_) {
-    entries.u32(directory_entry).u16(version_with_64_bits).u16(version_with_64_bits).u16(no_flags).u16(stored);
+    entries.u32(directory_entry).u16(version_with_64_bits).u16(version_with_64_bits).u16(no_flags).u16(not_compressed);
     entries.u32(first_of_1980).u32(record.checksum).u32(in_64_bits).u32(in_64_bits);
     entries.u16(static_cast<std::uint16_t>(record.name.size())).u16(field_head_bytes + 24).u16(0);
     entries.u16(0).u16(0).u32(0).u32(in_64_bits).bytes(record.name);

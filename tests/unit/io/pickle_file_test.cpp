@@ -33,7 +33,7 @@ std::string hex(const at::Tensor& tensor) {
   return words;
 }
 
-nlohmann::json expected() {
+nlohmann::json expected_of_torch() {
   std::ifstream in(stored("expected.json"));
   return nlohmann::json::parse(in);
 }
@@ -42,7 +42,7 @@ nlohmann::json expected() {
 
 TEST_CASE("every tensor that torch.save wrote comes back bit for bit, whole, by rows and as a view") {
   std::size_t seen = 0;
-  for (const auto& [name, tensors] : expected().items()) {
+  for (const auto& [name, tensors] : expected_of_torch().items()) {
     INFO(name);
     const PickleFile file(stored(name + ".pt"));
     CHECK(file.names().size() == tensors.size());

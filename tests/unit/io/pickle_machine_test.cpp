@@ -9,51 +9,52 @@ using namespace std::string_literals;
 
 namespace {
 
-PickleValue parse(const std::string& pickle) {
+PickleValue parsed(const std::string& pickle) {
   return parse_pickle(
       "\x80\2" + pickle,
       [](const std::string& name) { return name == "0" ? std::optional<std::uint64_t>(24) : std::nullopt; },
       ForeignObjects::refused);
 }
 
-std::string text(const std::string& words) { return "X"s + static_cast<char>(words.size()) + "\0\0\0"s + words; }
+std::string word(const std::string& words) { return "X"s + static_cast<char>(words.size()) + "\0\0\0"s + words; }
 
 /// A float tensor over a storage of `size` elements.
-std::string tensor(const std::string& first, const std::string& shape, const std::string& strides,
-                   const std::string& size = "K\6", const std::string& storage = "ctorch\nFloatStorage\n",
-                   const std::string& key = "0") {
-  return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + storage + text(key) + text("cpu") + size + "tQ" +
+std::string float_tensor(const std::string& first, const std::string& shape, const std::string& strides,
+                         const std::string& size = "K\6", const std::string& storage = "ctorch\nFloatStorage\n",
+                         const std::string& key = "0") {
+  return "ctorch._utils\n_rebuild_tensor_v2\n((" + word("storage") + storage + word(key) + word("cpu") + size + "tQ" +
          first + "(" + shape + "t(" + strides + "t\x89" + "}tR.";
 }
 
 }  // namespace
 
 TEST_CASE("a tensor lies within its storage, and that within the file") {
-  CHECK(std::get<PickledTensor>(parse(tensor("K\0"s, "K\2K\3", "K\3K\1")).content).reach() == 6);
-  CHECK(std::get<PickledTensor>(parse(tensor("K\5", "K\7", "K\0"s)).content).reach() == 1);
-  CHECK(std::get<PickledTensor>(parse(tensor("K\7", "K\0K\3"s, "K\3K\1")).content).reach() == 0);
+  CHECK(std::get<PickledTensor>(parsed(float_tensor("K\0"s, "K\2K\3", "K\3K\1")).content).reach() == 6);
+  CHECK(std::get<PickledTensor>(parsed(float_tensor("K\5", "K\7", "K\0"s)).content).reach() == 1);
+  CHECK(std::get<PickledTensor>(parsed(float_tensor("K\7", "K\0K\3"s, "K\3K\1")).content).reach() == 0);
   const auto refused = GENERATE(
-      tensor("K\1", "K\2K\3", "K\3K\1"), tensor("K\0"s, "K\2K\3", "K\4K\1"), tensor("K\6", "", ""),
-      tensor("J\xff\xff\xff\xff", "K\1", "K\1"), tensor("K\0"s, "K\1", "J\xff\xff\xff\xff"),
-      tensor("K\0"s, "J\xff\xff\xff\xff", "K\1"), tensor("K\0"s, "K\1K\1", "K\1"),
-      tensor("K\0"s, "\x8a\x08\0\0\0\0\0\0\0\x40"s, "K\0"s),  // 2^62 elements, all the same
-      tensor("K\0"s, "K\2K\2", "\x8a\x08\0\0\0\0\0\0\0\x40\x8a\x08\0\0\0\0\0\0\0\x40"s),
-      tensor("K\0"s, "K\1", "K\1", "K\7"),  // 28 bytes of storage, 24 are there
-      tensor("K\0"s, "K\1", "K\1", "J\xff\xff\xff\xff"), tensor("K\0"s, "K\1", "K\1", "\x8a\x08\0\0\0\0\0\0\0\x40"s),
-      tensor("K\0"s, "K\1", "K\1", "K\6", "ctorch\nFloatStorage\n", "1"),
-      tensor("K\0"s, "K\1", "K\1", "K\6", "ctorch\nQInt8Storage\n"),
-      tensor("K\0"s, "K\1", "K\1", "K\6", "ctorch.storage\nUntypedStorage\n"));
-  CHECK_THROWS_AS(parse(refused), PickleFault);
+      float_tensor("K\1", "K\2K\3", "K\3K\1"), float_tensor("K\0"s, "K\2K\3", "K\4K\1"), float_tensor("K\6", "", ""),
+      float_tensor("J\xff\xff\xff\xff", "K\1", "K\1"), float_tensor("K\0"s, "K\1", "J\xff\xff\xff\xff"),
+      float_tensor("K\0"s, "J\xff\xff\xff\xff", "K\1"), float_tensor("K\0"s, "K\1K\1", "K\1"),
+      float_tensor("K\0"s, "\x8a\x08\0\0\0\0\0\0\0\x40"s, "K\0"s),  // 2^62 elements, all the same
+      float_tensor("K\0"s, "K\2K\2", "\x8a\x08\0\0\0\0\0\0\0\x40\x8a\x08\0\0\0\0\0\0\0\x40"s),
+      float_tensor("K\0"s, "K\1", "K\1", "K\7"),  // 28 bytes of storage, 24 are there
+      float_tensor("K\0"s, "K\1", "K\1", "J\xff\xff\xff\xff"),
+      float_tensor("K\0"s, "K\1", "K\1", "\x8a\x08\0\0\0\0\0\0\0\x40"s),
+      float_tensor("K\0"s, "K\1", "K\1", "K\6", "ctorch\nFloatStorage\n", "1"),
+      float_tensor("K\0"s, "K\1", "K\1", "K\6", "ctorch\nQInt8Storage\n"),
+      float_tensor("K\0"s, "K\1", "K\1", "K\6", "ctorch.storage\nUntypedStorage\n"));
+  CHECK_THROWS_AS(parsed(refused), PickleFault);
 }
 
 TEST_CASE("classes are named, wherever they stand, and nothing is called") {
-  CHECK_THROWS_WITH(parse("cos\nsystem\n" + text("true") + "\x85R."), ContainsSubstring("an object of os.system"));
-  CHECK_THROWS_WITH(parse("cos\nsystem\n."), ContainsSubstring("an object of os.system"));
-  CHECK_THROWS_WITH(parse("}" + text("run") + "cos\nsystem\ns."), ContainsSubstring("an object of os.system"));
-  CHECK_THROWS_WITH(parse("cos\nsystem\n)\x81."), ContainsSubstring("an object of os.system"));
+  CHECK_THROWS_WITH(parsed("cos\nsystem\n" + word("true") + "\x85R."), ContainsSubstring("an object of os.system"));
+  CHECK_THROWS_WITH(parsed("cos\nsystem\n."), ContainsSubstring("an object of os.system"));
+  CHECK_THROWS_WITH(parsed("}" + word("run") + "cos\nsystem\ns."), ContainsSubstring("an object of os.system"));
+  CHECK_THROWS_WITH(parsed("cos\nsystem\n)\x81."), ContainsSubstring("an object of os.system"));
   // Not even as a part of something known.
-  CHECK_THROWS_WITH(parse("ctorch\nSize\ncos\nsystem\n\x85R."), ContainsSubstring("torch.Size"));
-  CHECK_THROWS_WITH(parse("ctorch\nfloat32\n."), ContainsSubstring("torch.float32"));
+  CHECK_THROWS_WITH(parsed("ctorch\nSize\ncos\nsystem\n\x85R."), ContainsSubstring("torch.Size"));
+  CHECK_THROWS_WITH(parsed("ctorch\nfloat32\n."), ContainsSubstring("torch.float32"));
 }
 
 TEST_CASE("what is damaged is refused with the place") {
@@ -63,7 +64,7 @@ TEST_CASE("what is damaged is refused with the place") {
                                "\x8a\x02K"s, "(K\1]\x86."s, "ctorch._utils\n_rebuild_tensor_v2\n)R."s,
                                "ctorch._utils\n_rebuild_tensor_v3\n)R."s, "ctorch._utils\n_rebuild_parameter\n)R."s);
   INFO(broken);
-  CHECK_THROWS_AS(parse(broken), PickleFault);
+  CHECK_THROWS_AS(parsed(broken), PickleFault);
 }
 
 TEST_CASE("what grows without bound, or holds itself, is refused before it takes memory") {
@@ -74,16 +75,16 @@ TEST_CASE("what grows without bound, or holds itself, is refused before it takes
     doubling += "eq"s + level;
   }
   // The lists stay on the stack: the last of them is taken as an item of a tuple with all others.
-  CHECK_THROWS_WITH(parse("(" + doubling + "t."), ContainsSubstring("far more values than it has bytes"));
-  CHECK_THROWS_WITH(parse("]q\0h\0a."s), ContainsSubstring("levels deep") || ContainsSubstring("far more values"));
+  CHECK_THROWS_WITH(parsed("(" + doubling + "t."), ContainsSubstring("far more values than it has bytes"));
+  CHECK_THROWS_WITH(parsed("]q\0h\0a."s), ContainsSubstring("levels deep") || ContainsSubstring("far more values"));
   std::string deep;
   for (int i = 0; i < 500; ++i) deep += "]";
   for (int i = 1; i < 500; ++i) deep += "a";
-  CHECK_THROWS_WITH(parse(deep + "."), ContainsSubstring("levels deep"));
+  CHECK_THROWS_WITH(parsed(deep + "."), ContainsSubstring("levels deep"));
 }
 
 TEST_CASE("whole numbers are little-endian and of any length") {
-  const auto number = [](const std::string& pickle) { return std::get<std::int64_t>(parse(pickle + ".").content); };
+  const auto number = [](const std::string& pickle) { return std::get<std::int64_t>(parsed(pickle + ".").content); };
   CHECK(number("K\xff") == 255);
   CHECK(number("M\1\2") == 513);
   CHECK(number("J\xfe\xff\xff\xff") == -2);
@@ -91,5 +92,5 @@ TEST_CASE("whole numbers are little-endian and of any length") {
   CHECK(number("\x8a\1\xff") == -1);
   CHECK(number("\x8a\2\xff\0"s) == 255);
   CHECK(number("\x8a\x08\0\0\0\0\0\0\0\x80"s) == std::numeric_limits<std::int64_t>::min());
-  CHECK(std::get<double>(parse("G\x3f\xf8\0\0\0\0\0\0."s).content) == 1.5);
+  CHECK(std::get<double>(parsed("G\x3f\xf8\0\0\0\0\0\0."s).content) == 1.5);
 }

@@ -35,7 +35,7 @@ NamedTensors everything() {
   tensors.emplace_back("transposed", matrix.t());
   tensors.emplace_back("columns", (matrix + 0).narrow(1, 1, 2));
   tensors.emplace_back("expanded", at::full({1}, 7.0F).expand({2, 3}));
-  tensors.emplace_back("large.number", at::full({1}, std::int64_t{1} << 40));
+  tensors.emplace_back("large.number", at::full({1}, std::int64_t{1} << 40, at::kLong));
   tensors.emplace_back("embedding.weight", tied);
   tensors.emplace_back("head.weight", tied.view({2, 2}));
   tensors.emplace_back("r\u00e9sum\u00e9", at::ones({300}, at::kHalf));
@@ -65,7 +65,7 @@ TEST_CASE("what is written is read again: every type, odd shapes, tied tensors",
   }
   CHECK(file.names() == names);
   std::int64_t planned = 0;
-  for (const auto& storage : plan_pickle(tensors).storages) planned += static_cast<std::int64_t>(storage.nbytes());
+  for (const auto& storage : plan_tied_pickle(tensors).plan.storages) planned += storage.bytes();
   CHECK(told == planned);
   CHECK(file.tensor("embedding.weight").storage == file.tensor("head.weight").storage);
   CHECK(file.get("transposed").strides() == at::IntArrayRef({1, 4}));
@@ -74,19 +74,20 @@ TEST_CASE("what is written is read again: every type, odd shapes, tied tensors",
 
 TEST_CASE("of a larger storage only what is used is written, and only what overlaps is tied") {
   const auto pool = at::arange(1000, at::kFloat);
-  const auto plan = plan_pickle({{"a", pool.narrow(0, 0, 10)},
-                                 {"b", pool.narrow(0, 10, 10)},
-                                 {"c", pool.narrow(0, 15, 10)},
-                                 {"column", pool.view({100, 10}).select(1, 9).narrow(0, 50, 50)}});
+  const auto plan = plan_tied_pickle({{"a", pool.narrow(0, 0, 10)},
+                                      {"b", pool.narrow(0, 10, 10)},
+                                      {"c", pool.narrow(0, 15, 10)},
+                                      {"column", pool.view({100, 10}).select(1, 9).narrow(0, 50, 50)}})
+                        .plan;
   REQUIRE(plan.storages.size() == 3);
-  CHECK(plan.storages[0].numel() == 10);
-  CHECK(plan.storages[1].numel() == 15);
-  CHECK(plan.storages[2].numel() == 50);
+  CHECK(plan.storages[0].elements == 10);
+  CHECK(plan.storages[1].elements == 15);
+  CHECK(plan.storages[2].elements == 50);
   CHECK(plan.tensors[2].second.storage == "1");
   CHECK(plan.tensors[2].second.first == 5);
   CHECK(plan.tensors[3].second.strides == std::vector<std::int64_t>{1});
   // Views of one memory by two types are two storages: a file's storage has one.
-  CHECK(plan_pickle({{"whole", pool}, {"bits", pool.view(at::kInt)}}).storages.size() == 2);
+  CHECK(plan_tied_pickle({{"whole", pool}, {"bits", pool.view(at::kInt)}}).storages.size() == 2);
 }
 
 TEST_CASE("large tensors are written piece by piece, whatever their strides") {
@@ -98,6 +99,19 @@ TEST_CASE("large tensors are written piece by piece, whatever their strides") {
   CHECK(at::equal(file.get_rows("t", 5, 2), large.t().narrow(0, 5, 2)));
   CHECK(file.get("every_other")[2'999'999].item<int>() == 5'999'998);
   CHECK(file.tensor("every_other").reach() == 3'000'000);
+}
+
+TEST_CASE("tensors that are made when their turn comes are held one at a time") {
+  const NamedSpecs specs = {{"a", {.type = at::kHalf, .shape = {2, 3}}}, {"b", {.type = at::kLong, .shape = {}}}};
+  std::vector<std::string> asked;
+  write_pickle("lazy.pt", specs, [&](const std::string& name) {
+    asked.push_back(name);
+    return name == "a" ? at::ones({3, 2}, at::kHalf).t() : at::scalar_tensor(7, at::kLong);
+  });
+  const PickleFile file("lazy.pt");
+  CHECK(asked == std::vector<std::string>{"a", "b"});
+  CHECK(at::equal(file.get("a"), at::ones({2, 3}, at::kHalf)));
+  CHECK(file.get("b").item<std::int64_t>() == 7);
 }
 
 TEST_CASE("what cannot be written is refused before anything is, and an older file stays") {
