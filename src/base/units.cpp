@@ -70,7 +70,7 @@ std::uint64_t parse_bytes(std::string_view text) {
   const auto [end, error] = std::from_chars(words.data(), words.data() + words.size(), value);
   const auto name = trimmed(words.substr(static_cast<std::size_t>(end - words.data())));
   // Of decimal units a small b would be bits: some read it so, others as bytes.
-  const bool may_be_bits = name.ends_with('b') && !upper(name).ends_with("IB");
+  const bool may_be_bits = name.size() == 2 && name.ends_with('b');
   for (const auto& unit : units) {
     const double bytes = value * unit.bytes;
     if (error != std::errc{} || unit.name != upper(name) || !(bytes >= 0 && bytes < most)) continue;

@@ -1,6 +1,7 @@
 #include "io/safetensors_writer.hpp"
 
 #include <algorithm>
+#include <hortator/error.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void remove(const fs::path& path) {
+void remove_file(const fs::path& path) {
   std::error_code error;
   fs::remove(path, error);
   if (error) throw_system_error(text::concat("remove ", path), error.value());
@@ -108,7 +108,7 @@ void WeightFolder::remove_others(const WeightShards& shards) const {
     const auto name = entry.path().filename().string();
     if (is_ours(name) && !stay.contains(name)) others.push_back(entry.path());
   }
-  for (const auto& other : others) remove(other);
+  for (const auto& other : others) remove_file(other);
 }
 
 void WeightFolder::abandon(const WeightShards& shards) const noexcept {
