@@ -17,6 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::string hidden = ".new-";  // then the save's id
+const std::string separator = "--";  // between that and the file's own name
+const std::string linked = "link--";
+
 void remove_file(const fs::path& path) {
   std::error_code error;
   fs::remove(path, error);
@@ -28,7 +32,9 @@ void remove_file(const fs::path& path) {
 WeightFolder::WeightFolder(fs::path folder, std::string id, WeightFileNames names)
     : folder_(std::move(folder)), id_(std::move(id)), names_(std::move(names)) {}
 
-fs::path WeightFolder::aside(const std::string& name) const { return folder_ / ("." + name + ".new-" + id_); }
+// Readers go by the ending of a file's name, and take any index that they find: the one keeps it, the other loses it.
+fs::path WeightFolder::aside(const std::string& name) const { return folder_ / (hidden + id_ + separator + name); }
+fs::path WeightFolder::index_aside() const { return folder_ / (aside(names_.index()).filename().string() + ".tmp"); }
 
 void WeightFolder::begin() const {
   if (fs::exists(folder_) && !fs::is_directory(folder_)) {
@@ -67,11 +73,11 @@ void WeightFolder::publish_shards(const WeightShards& shards, const std::vector<
 }
 
 void WeightFolder::put_index(const std::string& json) {
-  auto file = RawFile::create(aside(names_.index()));
+  auto file = RawFile::create(index_aside());
   file.write_at(0, json.data(), json.size());
   file.sync();
   file.close();
-  io::rename(aside(names_.index()), folder_ / names_.index());
+  io::rename(index_aside(), folder_ / names_.index());
   is_visible_ = true;
   sync_folder(folder_);
 }
@@ -85,8 +91,7 @@ void WeightFolder::move_in(const std::string& name) {
 /// Beside the hidden name, which an index still has. On a file system without links that index is broken until the
 /// last file is in place: whoever opens the folder is told of a missing file.
 void WeightFolder::give_name(const std::string& name) const {
-  auto second = aside(name);
-  second += ".link";
+  const auto second = aside(linked + name);
   if (::link(aside(name).c_str(), second.c_str()) == 0) return io::rename(second, folder_ / name);
   const std::set<int> no_links = {EPERM, EOPNOTSUPP, ENOSYS, EMLINK};
   if (!no_links.contains(errno)) throw_system_error(text::concat("link ", aside(name)), errno);
@@ -94,9 +99,9 @@ void WeightFolder::give_name(const std::string& name) const {
 }
 
 bool WeightFolder::is_ours(const std::string& name) const {
-  const auto mark = name.find(".new-");
-  if (!name.starts_with('.') || mark == std::string::npos) return names_.has(name);
-  return names_.has(name.substr(1, mark - 1));
+  if (!name.starts_with(hidden)) return names_.has(name);
+  const auto own = name.rfind(separator);
+  return own != std::string::npos && name.substr(own + separator.size()).starts_with(names_.stem);
 }
 
 void WeightFolder::remove_others(const WeightShards& shards) const {
@@ -116,7 +121,7 @@ void WeightFolder::abandon(const WeightShards& shards) const noexcept {
   std::error_code unused;
   for (const auto& file : shards.files) fs::remove(aside(file.name), unused);
   for (const auto& name : moved_) fs::remove(folder_ / name, unused);
-  fs::remove(aside(names_.index()), unused);
+  fs::remove(index_aside(), unused);
 }
 
 }  // namespace hortator::io

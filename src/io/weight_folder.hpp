@@ -27,6 +27,7 @@ class WeightFolder {
   void abandon(const WeightShards& shards) const noexcept;
 
  private:
+  std::filesystem::path index_aside() const;
   void publish_shards(const WeightShards& shards, const std::vector<WeightToSave>& weights);
   void put_index(const std::string& json);
   void move_in(const std::string& name);

@@ -122,6 +122,8 @@ fs::path find_in(const fs::path& folder) {
   }
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(folder)) {
+    const bool is_hidden = entry.path().filename().string().starts_with('.');  // of a save that was killed
+    if (is_hidden) continue;
     if (is_index(entry.path()) || entry.path().extension() == ".safetensors") found.push_back(entry.path());
   }
   if (std::ranges::any_of(found, is_index)) std::erase_if(found, std::not_fn(is_index));

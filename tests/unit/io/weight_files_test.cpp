@@ -181,7 +181,7 @@ TEST_CASE("files take their names together, and those of saves before go, also o
   CHECK(names_in(path) == of_halves);
   save("second", whole);
   CHECK(names_in(path) == of_whole);
-  write(path / ".model-00001-of-00007.safetensors.new-killed", "");
+  write(path / ".new-killed--model-00001-of-00007.safetensors", "");
   save("third", halves);
   save("fourth", halves);
   CHECK(names_in(path) == of_halves);
