@@ -39,12 +39,13 @@ Layer read_settings(const std::vector<Entry>& entries, const std::string& file) 
   Layer layer;
   for (const auto& entry : entries) {
     const auto place = text::concat(file, ':', entry.line);
-    const auto& key = find_key(entry.key, place + ": ");
+    const auto before = place + ": ";
+    const auto& key = find_key(entry.key, before);
     if (layer.contains(entry.key))
-      throw UsageError({.what = text::concat(place, ": ", entry.key, " was said before"), .hint = "keep one of them"});
+      throw UsageError({.what = before + entry.key + " was said before", .hint = "keep one of them"});
     if (entry.words.empty()) continue;  // null, or an empty list: nothing is said
-    check_shape(key, entry, place + ": ");
-    check_words(key, entry.words, place + ": ");
+    check_shape(key, entry, before);
+    check_words(key, entry.words, before);
     layer.emplace(entry.key, Given{entry.words, place});
   }
   return layer;

@@ -7,12 +7,12 @@
 namespace hortator::launch {
 namespace {
 
-constexpr std::string_view harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+constexpr std::string_view needs_no_quotes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
 
 }  // namespace
 
 std::string shell_quote(std::string_view word) {
-  if (!word.empty() && word.find_first_not_of(harmless) == std::string_view::npos) return std::string(word);
+  if (!word.empty() && word.find_first_not_of(needs_no_quotes) == std::string_view::npos) return std::string(word);
   std::string quoted = "'";
   for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
   return quoted + "'";

@@ -12,14 +12,15 @@ namespace hortator::launch {
 namespace {
 
 // clang-format off
-constexpr auto table = std::to_array<ReferenceName>({
+constexpr auto known_names = std::to_array<ReferenceName>({
 #include "launch/reference_table.inc"
 });
 // clang-format on
 
 const ReferenceName* find(std::string_view name) {
-  const auto known = std::find_if(table.begin(), table.end(), [&](const auto& row) { return row.name == name; });
-  return known != table.end() ? &*known : nullptr;
+  const auto known =
+      std::find_if(known_names.begin(), known_names.end(), [&](const auto& row) { return row.name == name; });
+  return known != known_names.end() ? &*known : nullptr;
 }
 
 std::string_view last_part(std::string_view key) {
@@ -109,7 +110,7 @@ std::string_view to_string(Verdict verdict) {
 
 }  // namespace
 
-std::span<const ReferenceName> reference_names() { return table; }
+std::span<const ReferenceName> reference_names() { return known_names; }
 
 bool is_reference(const std::vector<Entry>& entries) {
   return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
