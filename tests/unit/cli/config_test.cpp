@@ -14,7 +14,7 @@
 #include "support/catch.hpp"
 
 using namespace hortator::cli;
-namespace launch = hortator::launch;
+namespace launching = hortator::launching;
 namespace fs = std::filesystem;
 
 namespace {
@@ -41,7 +41,7 @@ TEST_CASE("a file of YAML becomes entries with their lines") {
   CHECK(entries[1].words == std::vector<std::string>{"no"});
   CHECK(entries[2].words.empty());
   CHECK(entries[3].words == std::vector<std::string>{"gcc", "a b"});
-  CHECK(entries[4].shape == launch::Shape::map);
+  CHECK(entries[4].shape == launching::Shape::map);
   CHECK(entries[4].words == std::vector<std::string>{"NCCL_NET=AWS Libfabric"});
   CHECK(read_yaml(write("empty.yaml", "# nothing\n")).empty());
   CHECK(read_yaml(write("a.json", "{\"num_processes\": 2}")).size() == 1);
@@ -58,9 +58,9 @@ TEST_CASE("what is no file of settings is an error with the line") {
 }
 
 TEST_CASE("what is shown can be read again") {
-  const launch::Layer layer = {
+  const launching::Layer layer = {
       {"environment", {{"A=1,2", "B=x: y"}, "x"}}, {"modules", {{"a#b", "-c"}, "x"}}, {"account", {{"no"}, "x"}}};
-  const launch::Settings settings({layer});
+  const launching::Settings settings({layer});
   const auto again = read_file(write("shown.yaml", settings.show()));
   for (const auto& [key, given] : layer) CHECK(again.at(key).words == given.words);
 }
@@ -94,7 +94,7 @@ TEST_CASE("questions take what was found for an empty answer, and ask again for 
   CHECK_THROWS_WITH(ask(list, ended, out), ContainsSubstring("--default"));
   for (const auto& question : questions()) {
     if (!question.found.empty())
-      CHECK_NOTHROW(launch::check_words(launch::find_key(question.key, ""), {question.found}, ""));
+      CHECK_NOTHROW(launching::check_words(launching::find_key(question.key, ""), {question.found}, ""));
   }
 }
 
