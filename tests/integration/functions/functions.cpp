@@ -10,7 +10,7 @@ namespace {
 int answer = 0;
 
 void add_up() {
-  const Accelerator accelerator;
+  Accelerator accelerator;
   const auto sum = accelerator.reduce(at::ones({1}) * (accelerator.process_index() + 1));
   answer = sum.item<int>();
   if (accelerator.is_main_process()) {

@@ -1,4 +1,7 @@
 // One training step of a trivial model; then rank 0 writes the time (CLOCK_MONOTONIC, in seconds) to the file given.
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+
 #include <chrono>
 #include <fstream>
 #include <hortator/hortator.hpp>

@@ -1,14 +1,19 @@
 // opened_files PROGRAM [ARGUMENT...]: runs it, then says on standard output how many files it and its threads have
-// opened, the loader's included. What the program starts in its turn is not followed.
+// opened, the loader's included. The kernel's own (/proc, /sys) ask no file system and are left out; what the program
+// starts in its turn is not followed.
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <string>
 
 namespace {
 
@@ -17,6 +22,16 @@ void die(const char* what) {
   std::exit(1);
 }
 
+std::string word_at(pid_t thread, std::uint64_t address) {
+  std::array<char, 8> begin{};
+  iovec here = {begin.data(), begin.size() - 1};
+  iovec there = {reinterpret_cast<void*>(address), begin.size() - 1};
+  process_vm_readv(thread, &here, 1, &there, 1, 0);
+  return begin.data();
+}
+
+bool is_on_disk(const std::string& path) { return !path.starts_with("/proc/") && !path.starts_with("/sys/"); }
+
 /// Sees the begin and the end of each call of each thread.
 class Calls {
  public:
@@ -24,7 +39,8 @@ class Calls {
   bool has_opened(pid_t thread) {
     __ptrace_syscall_info info{};
     ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof info, &info);
-    if (info.op == PTRACE_SYSCALL_INFO_ENTRY) opening_[thread] = info.entry.nr == SYS_openat;
+    if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+      opening_[thread] = info.entry.nr == SYS_openat && is_on_disk(word_at(thread, info.entry.args[1]));
     return info.op == PTRACE_SYSCALL_INFO_EXIT && opening_[thread] && info.exit.rval >= 0;
   }
 
