@@ -26,6 +26,7 @@
 #include <hortator/state.hpp>
 #include <hortator/state_dict.hpp>
 #include <hortator/state_hook.hpp>
+#include <hortator/weights.hpp>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -295,6 +296,24 @@ class HORTATOR_API Accelerator : public State {
   StateHookHandle register_save_state_pre_hook(StateHook hook);
   StateHookHandle register_load_state_pre_hook(StateHook hook);
 
+  /// The weights of a model in `dir`, for load_checkpoint_in_model, transformers and Python: one file or several with
+  /// an index, written by all ranks together beside what else is there; those of an earlier save are replaced. Tied
+  /// tensors are written once, under the first of their names. @collective
+  void save_model(const ModelBase& model, const std::filesystem::path& dir, const SaveModelOptions& options = {});
+  template <Module M>
+  void save_model(const M& model, const std::filesystem::path& dir, const SaveModelOptions& options = {}) {
+    save_module(detail::module_of(model), dir, options);
+  }
+  /// hortator::load_checkpoint_in_model on all ranks; either it works on all of them, or all throw. Nodes read each
+  /// byte once and send it to each other. @collective
+  void load_checkpoint_in_model(const ModelBase& model, const std::filesystem::path& checkpoint,
+                                const LoadWeightsOptions& options = {});
+  template <Module M>
+  void load_checkpoint_in_model(M& model, const std::filesystem::path& checkpoint,
+                                const LoadWeightsOptions& options = {}) {
+    load_into(detail::module_of(model), checkpoint, options);
+  }
+
   /// At a step's end, after optimizer and schedule have stepped: whether all ranks are to leave, since the job's time
   /// is nearly over (SIGUSR1 to any rank, SIGTERM, or a deadline: see time_left()). True on all ranks at the same step.
   /// Before that the run is saved by save_state(), unless SIGKILL would come first. A program that then returns from
@@ -347,6 +366,8 @@ class HORTATOR_API Accelerator : public State {
   void attach(const LoaderBase& loader, const PrepareDataLoaderOptions& chosen);
   void attach(const ScheduleBase& schedule);
   void announce_once();
+  void save_module(const torch::nn::Module& module, const std::filesystem::path& dir, const SaveModelOptions& options);
+  void load_into(torch::nn::Module& module, const std::filesystem::path& checkpoint, const LoadWeightsOptions& options);
   void unscale_only(const std::vector<Optimizer>& optimizers);
   void register_object(const std::string& name, std::function<void(StateWriter&)> save,
                        std::function<void(const StateReader&)> load);

@@ -34,3 +34,4 @@
 #include <hortator/tensor_dataset.hpp>
 #include <hortator/torch_sampler.hpp>
 #include <hortator/version.hpp>
+#include <hortator/weights.hpp>

@@ -37,9 +37,10 @@ template <typename T>
 concept Module = ModuleHolder<T> || ModulePointer<T> || ModuleObject<T>;
 
 namespace detail {
-template <Module M>
+template <typename M>
+requires Module<std::remove_const_t<M>>
 auto& module_of(M& model) {
-  if constexpr (ModuleObject<M>) {
+  if constexpr (ModuleObject<std::remove_const_t<M>>) {
     return model;
   } else {
     return *model;

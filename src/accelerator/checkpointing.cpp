@@ -1,5 +1,7 @@
 #include <exception>
 
+#include "accelerator/accelerate_folder.hpp"
+#include "accelerator/accelerate_state.hpp"
 #include "accelerator/snapshot.hpp"
 #include "base/activity.hpp"
 #include "base/log.hpp"
@@ -79,6 +81,25 @@ std::string load_from(Training& training, const fs::path& folder, const LoadOpti
   return "";
 }
 
+/// Rank 0 looks. @collective
+bool is_of_python(const mpi::Communicator& host, const fs::path& folder) {
+  bool is_one = false;
+  mpi::all_or_none(host, [&] { is_one = host.rank() == 0 && accelerator::AccelerateFolder::is_at(folder); });
+  return mpi::broadcast(host, is_one);
+}
+
+/// From a folder of Python's Accelerate. Nothing else is tried where it does not fit: it was named. @collective
+void load_from_accelerate(Training& training, const fs::path& folder, const LoadOptions& options) {
+  const auto& host = training.host();
+  std::vector<std::string> left;
+  mpi::all_or_none(host, [&] {
+    accelerator::call(training.load_hooks, folder);
+    left = accelerator::restore_from_accelerate(training, folder, host.rank(), host.size(), options.strict);
+  });
+  if (host.rank() != 0) return;
+  for (const auto& one : left) log::warn("not taken over from ", folder.string(), ": ", one);
+}
+
 }  // namespace
 
 fs::path Accelerator::save_state(const fs::path& dir) {
@@ -122,6 +143,10 @@ bool Accelerator::has_checkpoint() const {
 void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   training_->background_save.wait(training_->host());
+  if (is_of_python(training_->host(), dir)) {
+    load_from_accelerate(*training_, dir, options);
+    return log::info("loaded ", dir.string());
+  }
   const auto folders = choices(*training_, dir);
   std::vector<std::string> problems;
   for (const auto& folder : folders) {

@@ -125,7 +125,8 @@ void warn_of_other_world(const checkpoint::Reader& reader, int world) {
             ": random numbers (dropout, ...) go on with new ones, everything else where it stopped");
 }
 
-// Another precision than before is the run's choice, and is said.
+}  // namespace
+
 void restore_scaler(const Training& training, const StateDict& saved, int rank) {
   if (training.scaler && !saved.empty()) return training.scaler->load(saved);
   if (rank != 0) return;
@@ -136,8 +137,6 @@ void restore_scaler(const Training& training, const StateDict& saved, int rank) 
               to_string(training.precision));
   }
 }
-
-}  // namespace
 
 checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_iteration) {
   checkpoint::Snapshot snapshot;

@@ -15,4 +15,8 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
 /// of and left. `rank` is this process's. FileError: the checkpoint is damaged, and a part of it may be in place.
 void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict);
 
+/// The scale of the loss, empty where it was not saved. Another precision than before is the run's choice, and rank 0
+/// says so.
+void restore_scaler(const Training& training, const StateDict& saved, int rank);
+
 }  // namespace hortator::accelerator

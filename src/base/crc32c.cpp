@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 
+#include "base/crc_tables.hpp"
+
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 #elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
@@ -12,49 +14,15 @@
 namespace hortator::base {
 namespace {
 
-constexpr std::uint32_t polynomial = 0x82f63b78;  // bits in the order in which they arrive: the highest is x^0
+constexpr std::uint32_t polynomial = 0x82f63b78;
 constexpr std::uint32_t one = 0x80000000;
 
-/// times x, modulo the polynomial
-constexpr std::uint32_t step(std::uint32_t value) { return (value & 1) != 0 ? (value >> 1) ^ polynomial : value >> 1; }
-
-// --- table by table, for any processor
-// ------------------------------------------------------------------------------------------------
-
-using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
-
-constexpr Tables make_tables() {
-  Tables tables{};
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    auto value = byte;
-    for (int bit = 0; bit < 8; ++bit) value = step(value);
-    tables[0][byte] = value;
-  }
-  for (std::size_t i = 1; i < tables.size(); ++i) {
-    for (std::size_t byte = 0; byte < 256; ++byte) {
-      const auto value = tables[i - 1][byte];
-      tables[i][byte] = (value >> 8) ^ tables[0][value & 255];
-    }
-  }
-  return tables;
-}
-
-constexpr Tables tables = make_tables();
+constexpr std::uint32_t step(std::uint32_t value) { return crc_step<polynomial>(value); }
 
 std::uint64_t word_at(const unsigned char* data) {
   std::uint64_t word = 0;
   std::memcpy(&word, data, sizeof word);
   return word;
-}
-
-std::uint32_t portable(std::uint32_t state, const unsigned char* data, std::size_t bytes) {
-  for (; bytes >= 8; data += 8, bytes -= 8) {
-    const auto word = word_at(data) ^ state;
-    state = 0;
-    for (std::size_t i = 0; i < 8; ++i) state ^= tables[7 - i][(word >> (8 * i)) & 255];
-  }
-  for (; bytes > 0; ++data, --bytes) state = (state >> 8) ^ tables[0][(state ^ *data) & 255];
-  return state;
 }
 
 // --- by the instruction: it has a latency of three cycles and starts every cycle, so three stretches go side by side
@@ -127,7 +95,7 @@ HORTATOR_CRC32C_TARGET std::uint32_t by_instruction(std::uint32_t state, const u
 }  // namespace
 
 std::uint32_t crc32c_portable(const void* data, std::size_t bytes, std::uint32_t before) {
-  return ~portable(~before, static_cast<const unsigned char*>(data), bytes);
+  return ~crc_add<polynomial>(~before, static_cast<const unsigned char*>(data), bytes);
 }
 
 std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t before) {

@@ -1,6 +1,8 @@
 #include "base/units.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -14,6 +16,22 @@ std::string print(const char* format, Args... args) {
   std::array<char, 64> buffer{};
   std::snprintf(buffer.data(), buffer.size(), format, args...);
   return buffer.data();
+}
+
+[[noreturn]] void refuse_bytes(std::string_view text, const char* hint) {
+  throw UsageError({.what = "'" + std::string(text) + "' is no number of bytes", .hint = hint});
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\n";
+  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+std::string upper(std::string_view text) {
+  std::string words(text);
+  for (auto& letter : words) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  return words;
 }
 
 }  // namespace
@@ -37,22 +55,30 @@ std::uint64_t parse_bytes(std::string_view text) {
   };
   static constexpr std::array<Unit, 10> units = {{{"", 1},
                                                   {"B", 1},
-                                                  {"KiB", 1024},
-                                                  {"MiB", 0x1p20},
-                                                  {"GiB", 0x1p30},
-                                                  {"TiB", 0x1p40},
+                                                  {"KIB", 1024},
+                                                  {"MIB", 0x1p20},
+                                                  {"GIB", 0x1p30},
+                                                  {"TIB", 0x1p40},
                                                   {"KB", 1e3},
                                                   {"MB", 1e6},
                                                   {"GB", 1e9},
                                                   {"TB", 1e12}}};
+  constexpr double most = 0x1p63;
+  auto words = trimmed(text);
+  if (words.starts_with('+')) words.remove_prefix(1);
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  auto name = text.substr(static_cast<std::size_t>(end - text.data()));
-  while (name.starts_with(' ')) name.remove_prefix(1);
+  const auto [end, error] = std::from_chars(words.data(), words.data() + words.size(), value);
+  const auto name = trimmed(words.substr(static_cast<std::size_t>(end - words.data())));
+  // Of decimal units a small b would be bits: some read it so, others as bytes.
+  const bool may_be_bits = name.size() == 2 && name.ends_with('b');
   for (const auto& unit : units) {
-    if (error == std::errc{} && value >= 0 && unit.name == name) return static_cast<std::uint64_t>(value * unit.bytes);
+    const double bytes = value * unit.bytes;
+    if (error != std::errc{} || unit.name != upper(name) || !(bytes >= 0 && bytes < most)) continue;
+    if (may_be_bits) refuse_bytes(text, "bits or bytes? write MB for a million bytes");
+    if (unit.bytes == 1 && bytes != std::floor(bytes)) continue;
+    return static_cast<std::uint64_t>(bytes);
   }
-  throw UsageError({.what = "'" + std::string(text) + "' is no number of bytes", .hint = "write it as 64MiB or 4096"});
+  refuse_bytes(text, "write it as 64MiB or 4096");
 }
 
 std::string duration(std::chrono::duration<double> time) {

@@ -12,7 +12,8 @@ namespace hortator::units {
 /// "512 B", "1.5 KiB", "3.2 GiB"
 std::string bytes(std::uint64_t count);
 
-/// The number of "64MiB", "1.5 KiB", "4096", "2GB". Throws what does not read so.
+/// The number of "64MiB", "1.5 KiB", "4096", "2GB", units in any case. Throws what does not read so, and "2Gb": some
+/// take that for bits.
 std::uint64_t parse_bytes(std::string_view text);
 
 /// "0.8 ms", "12 s", "3 min 20 s", "2 h 05 min"

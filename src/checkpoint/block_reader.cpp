@@ -21,15 +21,6 @@ std::int64_t element_bytes(const Manifest::Dataset& dataset) {
   return static_cast<std::int64_t>(c10::elementSize(dataset.spec.type));
 }
 
-/// Elements that lie one after the other into those of `tensor` from `begin` on.
-void scatter(const at::Tensor& flat, const at::Tensor& tensor, std::int64_t begin) {
-  std::int64_t done = 0;
-  io::for_each_piece(tensor, {begin, begin + flat.numel()}, flat.numel(), [&](const at::Tensor& piece) {
-    piece.copy_(flat.narrow(0, done, piece.numel()).view(piece.sizes()));
-    done += piece.numel();
-  });
-}
-
 }  // namespace
 
 BlockReader::BlockReader(std::filesystem::path folder, const Manifest& manifest, bool verify)
@@ -110,8 +101,14 @@ void BlockReader::read(const std::string& name, const at::Tensor& tensor) {
                                 target.options().device(at::kCPU).memory_format(at::MemoryFormat::Contiguous));
   for (std::int64_t block = 0; block < blocks; ++block) {
     const auto bytes = read_block(name, dataset, block, static_cast<std::byte*>(buffer.mutable_data_ptr()));
-    scatter(buffer.narrow(0, 0, bytes / element), target, block * (block_bytes / element));
+    io::scatter(buffer.narrow(0, 0, bytes / element), target, block * (block_bytes / element));
   }
+}
+
+void BlockReader::read(const std::string& name, shard::Range elements, std::byte* to) {
+  const auto& dataset = manifest_.datasets.at(name);
+  const auto block = block_bytes / element_bytes(dataset);
+  for (auto i = elements.begin / block; i * block < elements.end; ++i) to += read_block(name, dataset, i, to);
 }
 
 void BlockReader::check(const std::string& name, const std::function<void(std::int64_t)>& advance) {

@@ -116,6 +116,11 @@ void Reader::read_into(const std::string& name, const at::Tensor& tensor) const 
   blocks_->read(name, tensor);
 }
 
+void Reader::read_elements(const std::string& name, shard::Range elements, std::byte* to) const {
+  require(name);
+  blocks_->read(name, elements, to);
+}
+
 StateDict Reader::own(int rank) const {
   if (rank < 0 || rank >= world_size()) {
     throw UsageError({.what = text::concat("the checkpoint ", folder_, " has nothing of rank ", rank),

@@ -43,6 +43,8 @@ class Reader {
   at::Tensor read(const std::string& name) const;
   /// Into a tensor of the same shape and type, on any device and with any strides.
   void read_into(const std::string& name, const at::Tensor& tensor) const;
+  /// Some of its elements, one after the other, as BlockReader does it.
+  void read_elements(const std::string& name, shard::Range elements, std::byte* to) const;
 
   /// What rank `rank` of the world that wrote had for itself, read at once.
   StateDict own(int rank) const;

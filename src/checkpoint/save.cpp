@@ -7,6 +7,7 @@
 #include "checkpoint/agreement.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/pack.hpp"
+#include "checkpoint/progress.hpp"
 #include "checkpoint/storable.hpp"
 #include "checkpoint/together.hpp"
 #include "io/raw_file.hpp"
@@ -110,11 +111,16 @@ Task prepare(const mpi::Communicator& comm, const fs::path& folder, const Snapsh
 
 fs::path save(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot,
               const SaveOptions& options) {
+  return save(comm, folder, snapshot, options, {});
+}
+
+fs::path save(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot,
+              const SaveOptions& options, const Advance& advance) {
   const auto task = prepare(comm, folder, snapshot, options);
   try {
     Record mine;
     mpi::all_or_none(comm, [&] {
-      mine = options.writer == CheckpointWriter::direct ? write_part(task) : write_part_together(comm, task);
+      mine = options.writer == CheckpointWriter::direct ? write_part(task, advance) : write_part_together(comm, task);
     });
     const auto records = gather(comm, mine);
     mpi::all_or_none(comm, [&] {

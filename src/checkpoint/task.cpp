@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/gaps.hpp"
+#include "checkpoint/progress.hpp"
 #include "checkpoint/slab_writer.hpp"
 #include "io/file_error.hpp"
 #include "io/hdf5_file.hpp"
@@ -144,12 +145,17 @@ std::vector<shard::Range> stretches_of(const Layout& layout, std::size_t index) 
   return stretches;
 }
 
-Record write_part(const Task& task) {
+Record write_part(const Task& task) { return write_part(task, {}); }
+
+Record write_part(const Task& task, const Advance& advance) {
   Record record;
   auto file = io::RawFile::open_for_writing(task.path(), io::visible_within);
   if (task.makes_file()) record.file = write_structure_of(task, file);
   SlabWriter writer(file);
-  for (const auto& source : task.sources) writer.add(source, offset_of(task.layout, source.slab));
+  for (const auto& source : task.sources) {
+    writer.add(source, offset_of(task.layout, source.slab));
+    if (advance) advance(source.slab.elements.size() * static_cast<std::int64_t>(source.tensor.element_size()));
+  }
   record.blocks = writer.finish();
   file.sync();
   file.close();

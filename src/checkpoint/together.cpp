@@ -4,7 +4,6 @@
 
 #include "checkpoint/block_checksums.hpp"
 #include "checkpoint/gaps.hpp"
-#include "checkpoint/slab_writer.hpp"
 #include "io/hdf5_parallel.hpp"
 #include "io/raw_file.hpp"
 #include "io/tensor_slab.hpp"
@@ -22,7 +21,7 @@ void write_slab(const io::File& file, const Task& task, const Source& source, Bl
   checksums.begin_slab();
   const auto most = most_bytes / static_cast<std::int64_t>(source.tensor.element_size());
   io::for_each_piece(source.tensor, source.in_tensor(), most, [&](const at::Tensor& part) {
-    const auto host = ready_to_store(part);
+    const auto host = io::ready_to_store(part);
     checksums.add(static_cast<const std::byte*>(host.const_data_ptr()), host.nbytes());
     io::write_elements(file, tensor.name, spec, {next, next + host.numel()}, host.const_data_ptr());
     next += host.numel();

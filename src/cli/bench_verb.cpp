@@ -22,7 +22,7 @@ Options known_options() {
       "case", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
       "only this operation, workload or way to read (repeatable)")(
       "size", po::value<std::vector<std::string>>()->composing()->value_name("BYTES"),
-      "bytes: of collectives the buffer, as 64MiB; of checkpoints the state (repeatable)")(
+      "bytes: of collectives the buffer, as 64MiB; of checkpoints the state, of weights the model (repeatable)")(
       "type", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
       "collectives: float32, bfloat16, ... (repeatable)")(
       "backend", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),

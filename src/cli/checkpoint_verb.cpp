@@ -5,10 +5,12 @@
 #include "base/text.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/verify.hpp"
+#include "cli/checkpoint/byte_bar.hpp"
+#include "cli/checkpoint/diff.hpp"
 #include "cli/checkpoint/listing.hpp"
 #include "cli/checkpoint/prune.hpp"
+#include "cli/checkpoint/transfer.hpp"
 #include "cli/verbs.hpp"
-#include "track/progress_bar.hpp"
 
 namespace hortator::cli {
 namespace {
@@ -49,34 +51,12 @@ int show(const Arguments& arguments) {
   return 0;
 }
 
-/// Shows how far the reading of `total` bytes has come.
-class Bar {
- public:
-  Bar(const std::string& title, std::int64_t total) : sink_(track::make_progress(track::Audience::people)) {
-    sink_->start(title, (total + step_bytes - 1) / step_bytes, 0);
-  }
-  ~Bar() { sink_->finish(); }
-  Bar(const Bar&) = delete;
-  Bar& operator=(const Bar&) = delete;
-
-  void advance(std::int64_t bytes) {
-    for (read_ += bytes; shown_ + step_bytes <= read_; shown_ += step_bytes) sink_->advance();
-  }
-
- private:
-  static constexpr std::int64_t step_bytes = std::int64_t{1} << 20;
-
-  std::unique_ptr<ProgressSink> sink_;
-  std::int64_t read_ = 0;
-  std::int64_t shown_ = 0;
-};
-
 std::vector<std::string> problems_of(const fs::path& folder) {
   try {
     const auto manifest = checkpoint::read_manifest(folder);
     std::int64_t total = 0;
     for (const auto& file : manifest.files) total += file.bytes;
-    Bar bar(folder.filename().string(), total);
+    checkpoints::ByteBar bar(folder.filename().string(), total);
     return checkpoint::verify(folder, manifest, [&](std::int64_t bytes) { bar.advance(bytes); });
   } catch (const Error& error) {
     return {error.what()};
@@ -101,6 +81,12 @@ const std::vector<Verb>& verbs_of_checkpoint() {
       {"verify", "reads every byte and compares it with its checksum; exit code 1 where one differs", verify},
       {"prune", "the newest stay, older ones go: prune FOLDER --keep N [--keep-every K] [--dry-run] [--leftovers]",
        checkpoints::prune},
+      {"diff", "what differs between two checkpoints or models: diff A B; exit code 1 where something does",
+       checkpoints::diff},
+      {"export", "a checkpoint's model for others: export CHECKPOINT OUT.safetensors, or OUT.pt for torch.load",
+       checkpoints::export_weights},
+      {"import", "others' weights as a checkpoint: import IN OUT, where IN is .safetensors, .pt, an index or a folder",
+       checkpoints::import_weights},
   };
   return table;
 }
@@ -108,8 +94,13 @@ const std::vector<Verb>& verbs_of_checkpoint() {
 int print_help() {
   std::cout << "usage: hortator checkpoint VERB [FOLDER...]\n\n"
             << listing(verbs_of_checkpoint()) << "\n"
-            << known_options().named;
+            << known_options().named
+            << "\n`hortator checkpoint diff --help` says more of diff, and so for export and import.\n";
   return 0;
+}
+
+bool asks_for_help(const Arguments& arguments) {
+  return std::ranges::any_of(arguments, [](const auto& word) { return word == "--help" || word == "-h"; });
 }
 
 }  // namespace
@@ -118,8 +109,8 @@ int checkpoint_verb(const Arguments& arguments) {
   if (arguments.empty())
     throw UsageError(
         {.what = "the checkpoint verb is missing", .hint = "known are: " + listing(verbs_of_checkpoint())});
-  if (std::find_if(arguments.begin(), arguments.end(),
-                   [](const auto& word) { return word == "--help" || word == "-h"; }) != arguments.end())
+  const std::vector<std::string> with_own_help = {"diff", "export", "import"};
+  if (asks_for_help(arguments) && std::ranges::find(with_own_help, arguments.front()) == with_own_help.end())
     return print_help();
   return find(verbs_of_checkpoint(), arguments.front(), "checkpoint verb")
       .run({arguments.begin() + 1, arguments.end()});

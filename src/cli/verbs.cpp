@@ -51,7 +51,7 @@ const std::vector<Verb>& verbs() {
       {"launch", "starts a program on several ranks, with mpirun or srun", launch_verb},
       {"job", "makes a job for Slurm or PBS that outlives its time limit", job_verb},
       {"env", "reports versions, machine and environment, fit for a bug report"},
-      {"checkpoint", "lists, shows and verifies checkpoints"},
+      {"checkpoint", "lists, verifies and compares checkpoints, brings weights in and out"},
       {"bench", "measures, always against a reference in the same process"},
       {"completion", "prints what makes bash complete verbs and options", completion_verb},
   };

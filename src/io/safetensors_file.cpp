@@ -1,5 +1,4 @@
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 
 #include <hortator/error.hpp>
 #include <hortator/safetensors_file.hpp>
@@ -22,13 +21,8 @@ SafetensorsInfo SafetensorsFile::info(const std::string& name) const {
   return {.dtype = std::string(entry.type->name), .shape = {entry.shape.begin(), entry.shape.end()}};
 }
 
-at::Tensor SafetensorsFile::get(const std::string& name) const {
-  const auto spec = source_->spec(name);
-  auto tensor = at::empty(spec.shape, spec.type);
-  source_->file().read_at(source_->offset(name), tensor.mutable_data_ptr(), tensor.nbytes());
-  source_->file().require_unchanged();
-  return tensor;
-}
+at::Tensor SafetensorsFile::get(const std::string& name) const { return source_->get(name); }
+at::Tensor SafetensorsFile::view(const std::string& name) const { return source_->view(name); }
 
 at::Tensor SafetensorsFile::get_rows(const std::string& name, std::int64_t first, std::int64_t count) const {
   const auto stored = source_->rows(name);
@@ -44,15 +38,6 @@ at::Tensor SafetensorsFile::get_rows(const std::string& name, std::int64_t first
                           tensor.nbytes());
   source_->file().require_unchanged();
   return tensor;
-}
-
-at::Tensor SafetensorsFile::view(const std::string& name) const {
-  const auto spec = source_->spec(name);
-  const auto offset = source_->offset(name);
-  if (spec.elements() == 0 || offset % c10::elementSize(spec.type) != 0) return get(name);
-  auto map = source_->map();
-  return at::from_blob(
-      map->data() + offset, spec.shape, [map](void*) {}, at::TensorOptions(spec.type));
 }
 
 }  // namespace hortator

@@ -264,6 +264,11 @@ std::uint64_t check_entries(const std::vector<SafetensorsEntry>& entries) {
 
 }  // namespace
 
+const SafetensorsType* safetensors_type(at::ScalarType type) {
+  const auto* const found = std::ranges::find(types, type, &SafetensorsType::type);
+  return found == types.end() || type == none ? nullptr : &*found;
+}
+
 std::uint64_t safetensors_header_bytes(std::span<const std::byte> beginning, std::uint64_t file_bytes) {
   if (beginning.size() < length_bytes) throw SafetensorsFault("header too small");
   std::uint64_t bytes = 0;

@@ -20,6 +20,10 @@ struct SafetensorsType {
   at::ScalarType type;  ///< undefined: no tensor has it
 };
 
+/// Of tensors with such elements; null where the format has no name for them. Those of larger elements, and among
+/// equal ones those that the format's library puts first, are greater.
+const SafetensorsType* safetensors_type(at::ScalarType type);
+
 struct SafetensorsEntry {
   std::string name = {};
   const SafetensorsType* type = nullptr;

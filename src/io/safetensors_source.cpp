@@ -1,5 +1,8 @@
 #include "io/safetensors_source.hpp"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
 #include <algorithm>
 #include <array>
 
@@ -73,6 +76,23 @@ StoredRows SafetensorsSource::rows(const std::string& name) const {
   const auto rows = row.shape.front();
   row.shape.erase(row.shape.begin());
   return {.row = std::move(row), .rows = rows, .offset = offset(name)};
+}
+
+at::Tensor SafetensorsSource::get(const std::string& name) const {
+  const auto kind = spec(name);
+  auto tensor = at::empty(kind.shape, kind.type);
+  file_.read_at(offset(name), tensor.mutable_data_ptr(), tensor.nbytes());
+  file_.require_unchanged();
+  return tensor;
+}
+
+at::Tensor SafetensorsSource::view(const std::string& name) const {
+  const auto kind = spec(name);
+  const auto place = offset(name);
+  if (kind.elements() == 0 || place % c10::elementSize(kind.type) != 0) return get(name);
+  auto mapped = map();
+  return at::from_blob(
+      mapped->data() + place, kind.shape, [mapped](void*) {}, at::TensorOptions(kind.type));
 }
 
 std::shared_ptr<const FileMap> SafetensorsSource::map() const {

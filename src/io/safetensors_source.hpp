@@ -31,9 +31,12 @@ class SafetensorsSource {
   std::uint64_t offset(const std::string& name) const { return header_.data_offset + entry(name).begin; }
   /// The tensor as rows along its first dimension.
   StoredRows rows(const std::string& name) const;
-  std::shared_ptr<const FileMap> map() const;  ///< made at the first call
+  at::Tensor get(const std::string& name) const;  ///< SafetensorsFile's, as the next
+  at::Tensor view(const std::string& name) const;
 
  private:
+  std::shared_ptr<const FileMap> map() const;  ///< made at the first call
+
   FixedFile file_;
   SafetensorsHeader header_;
   std::vector<std::string> names_;

@@ -29,6 +29,10 @@ bool lies_flat(const at::Tensor& tensor) {
   return tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
 }
 
+at::Tensor ready_to_store(const at::Tensor& tensor) {
+  return lies_flat(tensor) ? tensor : tensor.resolve_conj().resolve_neg().to(at::kCPU).contiguous();
+}
+
 void for_each_piece(const at::Tensor& tensor, shard::Range elements, std::int64_t most, const Work& work) {
   if (elements.size() <= 0) return;
   if (tensor.is_contiguous()) return cut_flat(tensor.view({-1}), elements, most, work);
@@ -43,6 +47,14 @@ void for_each_piece(const at::Tensor& tensor, shard::Range elements, std::int64_
   if (elements.begin % row != 0) within(elements.begin / row);
   cut_rows(tensor, {first_whole, end_whole}, row, most, work);
   if (elements.end % row != 0 && end_whole >= first_whole) within(end_whole);
+}
+
+void scatter(const at::Tensor& flat, const at::Tensor& tensor, std::int64_t begin) {
+  std::int64_t done = 0;
+  for_each_piece(tensor, {begin, begin + flat.numel()}, flat.numel(), [&](const at::Tensor& piece) {
+    piece.copy_(flat.narrow(0, done, piece.numel()).view(piece.sizes()));
+    done += piece.numel();
+  });
 }
 
 }  // namespace hortator::io

@@ -11,9 +11,14 @@ namespace hortator::io {
 
 /// In host memory, in row-major order, as it is stored: its bytes can be taken as they are.
 bool lies_flat(const at::Tensor& tensor);
+/// Itself, or a copy, such that it lies flat.
+at::Tensor ready_to_store(const at::Tensor& tensor);
 
 /// Cuts `elements` of `tensor` into views of at most `most` elements, in row-major order, and hands each on.
 void for_each_piece(const at::Tensor& tensor, shard::Range elements, std::int64_t most,
                     const std::function<void(const at::Tensor&)>& work);
+
+/// Elements that lie one after the other into those of `tensor` from `begin` on, in its type and on its device.
+void scatter(const at::Tensor& flat, const at::Tensor& tensor, std::int64_t begin);
 
 }  // namespace hortator::io

@@ -114,6 +114,27 @@ TEST_CASE("safetensors") {
   CHECK(failures_of("safetensors", 14, "/opens", 1) == 1);
 }
 
+TEST_CASE("shard_checkpoint") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("shard_checkpoint");
+  CHECK(verdict.passed == 67);
+  CHECK(verdict.rules == std::map<std::string, int>{{"a_bare_number_is_bytes", 1}, {"bits_or_bytes_is_asked", 1}});
+  CHECK(failures_of("shard_checkpoint", 0, "/total_size", 5) == 1);
+  CHECK(failures_of("shard_checkpoint", 0, "/index/weight_map/w5", "model-00001-of-00003.safetensors") == 1);
+  CHECK(failures_of("shard_checkpoint", 0, "/files/model-00003-of-00003.safetensors/0", "w4") == 1);
+}
+
+TEST_CASE("convert_size") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("convert_size");
+  CHECK(verdict.passed == 72);
+  CHECK(verdict.rules == std::map<std::string, int>{{"a_bare_number_is_bytes", 4},
+                                                    {"binary_units_are_named_so", 18},
+                                                    {"bits_or_bytes_is_asked", 5}});
+  CHECK(failures_of("convert_size", 3, "/accelerate", 10001) == 1);
+  CHECK(failures_of("convert_size", 55, "/convert_bytes", "3 bytes") == 1);
+}
+
 TEST_CASE("split_between_processes") {
   const auto verdict = replayed("split_between_processes");
   // One rank judges those of five, too.

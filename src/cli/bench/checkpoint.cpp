@@ -4,25 +4,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <hortator/error.hpp>
 
 #include "base/text.hpp"
 #include "checkpoint/background_save.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/save.hpp"
+#include "cli/bench/disk.hpp"
 #include "cli/bench/measurements.hpp"
-#include "io/raw_file.hpp"
-#include "mpi/collectives.hpp"
 #include "runtime/world.hpp"
 
 namespace hortator::cli::bench {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::int64_t default_bytes = std::int64_t{1} << 30;
-constexpr std::int64_t piece_bytes = std::int64_t{8} << 20;  // of raw reading and writing
 
 const std::vector<std::string>& known_cases() {
   static const std::vector<std::string> names = {"save", "stall", "load", "many"};
@@ -56,55 +51,21 @@ std::vector<at::Tensor> tensors_of(const StateDict& state) {
   return tensors;
 }
 
-std::int64_t bytes_of(const StateDict& state) {
-  std::int64_t bytes = 0;
-  for (const auto& tensor : tensors_of(state)) bytes += static_cast<std::int64_t>(tensor.nbytes());
-  return bytes;
-}
-
-/// A folder of the measurement's own, that all ranks see and that goes at its end.
-class Scratch {
- public:
-  explicit Scratch(const mpi::Communicator& comm) : comm_(comm), path_(fs::absolute("hortator-bench-checkpoint")) {
-    clear();
-    if (comm.rank() == 0) fs::create_directories(path_);
-    mpi::barrier(comm);
-  }
-  ~Scratch() {
-    try {
-      clear();
-    } catch (const std::exception&) {  // whoever looks sees what is left
-    }
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  fs::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  void clear() const {
-    mpi::barrier(comm_);
-    if (comm_.rank() == 0) fs::remove_all(path_);
-  }
-
-  const mpi::Communicator& comm_;
-  fs::path path_;
-};
-
 class Comparison {
  public:
-  Comparison(const mpi::Communicator& comm, int blocks) : comm_(comm), blocks_(blocks), scratch_(comm) {}
+  Comparison(const mpi::Communicator& comm, int blocks)
+      : comm_(comm), blocks_(blocks), scratch_(comm, "hortator-bench-checkpoint") {}
 
   void save(const std::string& name, const checkpoint::Snapshot& snapshot) {
     add(name, "pwrite+fsync", snapshot.common,
         {.ours = [&] { checkpoint::save(comm_, scratch_ / "ours", snapshot); },
-         .reference = [&] { write_raw(snapshot.common); },
+         .reference = [&] { write_raw(comm_, scratch_ / "raw", tensors_of(snapshot.common)); },
          .line_up = [] {}});
   }
 
   void stall(const checkpoint::Snapshot& snapshot) {
     checkpoint::BackgroundSave background;
-    const auto bytes = static_cast<std::size_t>(bytes_of(snapshot.common) / comm_.size());
+    const auto bytes = static_cast<std::size_t>(bytes_of(tensors_of(snapshot.common)) / comm_.size());
     const auto from = at::full({static_cast<std::int64_t>(bytes)}, 1, at::kByte);
     const auto to = at::full({static_cast<std::int64_t>(bytes)}, 2, at::kByte);
     add("stall", "memcpy of the shard", snapshot.common,
@@ -116,89 +77,27 @@ class Comparison {
 
   void load(const checkpoint::Snapshot& snapshot) {
     checkpoint::save(comm_, scratch_ / "ours", snapshot);
-    write_raw(snapshot.common);
+    write_raw(comm_, scratch_ / "raw", tensors_of(snapshot.common));
     add("load", "cold read", snapshot.common,
         {.ours = [&] { load_ours(snapshot.common); },
-         .reference = [&] { read_raw(snapshot.common); },
-         .line_up = [&] { forget(); }});
+         .reference = [&] { read_raw(scratch_ / "raw", tensors_of(snapshot.common)); },
+         .line_up =
+             [&] {
+               forget_cached(comm_, {scratch_ / "raw", scratch_ / "ours"});
+             }});
   }
 
   std::vector<Result> results() && { return std::move(results_); }
 
  private:
-  // The same bytes by the same ranks into one file that replaces the one before.
-  void write_raw(const StateDict& state) const {
-    const auto path = scratch_ / "raw.new";
-    if (comm_.rank() == 0) io::RawFile::create(path).close();
-    mpi::barrier(comm_);
-    auto file = io::RawFile::open_for_writing(path);
-    const auto share = shard::aligned(bytes_of(state), comm_.size(), comm_.rank(), 4096);
-    std::int64_t begin = 0;
-    for (const auto& tensor : tensors_of(state)) {
-      const auto end = begin + static_cast<std::int64_t>(tensor.nbytes());
-      const auto* data = static_cast<const std::byte*>(tensor.const_data_ptr());
-      for (auto next = std::max(begin, share.begin); next < std::min(end, share.end); next += piece_bytes) {
-        const auto bytes = std::min(piece_bytes, std::min(end, share.end) - next);
-        file.write_at(next, data + (next - begin), static_cast<std::size_t>(bytes));
-      }
-      begin = end;
-    }
-    file.sync();
-    file.close();
-    mpi::barrier(comm_);
-    if (comm_.rank() == 0) io::rename(path, scratch_ / "raw");
-    mpi::barrier(comm_);
-  }
-
-  void read_raw(const StateDict& state) const {
-    const auto file = io::RawFile::open_for_reading(scratch_ / "raw");
-    std::int64_t offset = 0;
-    for (const auto& tensor : tensors_of(state)) {
-      auto* data = static_cast<std::byte*>(tensor.mutable_data_ptr());
-      const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
-      for (std::int64_t done = 0; done < bytes; done += piece_bytes)
-        file.read_at(offset + done, data + done, static_cast<std::size_t>(std::min(piece_bytes, bytes - done)));
-      offset += bytes;
-    }
-  }
-
   void load_ours(const StateDict& state) const {
     const checkpoint::Reader reader(comm_, scratch_ / "ours");
     for (const auto& [name, value] : state.values()) reader.read_into(name, std::get<at::Tensor>(value));
   }
 
-  void forget() const {
-    if (comm_.rank() != 0) return;
-    io::RawFile::open_for_reading(scratch_ / "raw").forget_cached();
-    for (const auto& entry : fs::directory_iterator(scratch_ / "ours"))
-      io::RawFile::open_for_reading(entry.path()).forget_cached();
-  }
-
-  // As time_in_pairs, but what lines the ranks up is no part of the time: it waits for the disk.
-  PairedTiming time(const Sides& sides) const {
-    const auto block = [&](const std::function<void()>& step) {
-      sides.line_up();
-      mpi::barrier(comm_);
-      const double begin = seconds_now();
-      step();
-      mpi::barrier(comm_);
-      return seconds_now() - begin;
-    };
-    block(sides.reference);
-    block(sides.ours);
-    std::vector<double> ours;
-    std::vector<double> reference;
-    for (int pair = 0; pair < blocks_; ++pair) {
-      if (pair % 2 == 0) ours.push_back(block(sides.ours));
-      reference.push_back(block(sides.reference));
-      if (pair % 2 == 1) ours.push_back(block(sides.ours));
-    }
-    return summarize(ours, reference);
-  }
-
   void add(const std::string& name, const std::string& reference, const StateDict& state, const Sides& sides) {
-    const auto timing = time(sides);
-    const auto bytes = bytes_of(state);
+    const auto timing = time_disk(comm_, sides, blocks_);
+    const auto bytes = bytes_of(tensors_of(state));
     const auto datasets = static_cast<double>(state.values().size());
     const auto extra_us = 1e6 * (timing.ours.median_s - timing.reference.median_s) / datasets;
     results_.push_back({.name = name,

@@ -9,6 +9,7 @@ const std::vector<Measurement>& measurements() {
       {"loader", "shuffled batches of samples in memory against bare index_select", loader},
       {"loop", "everything that surrounds a step (accumulation, clipping, schedule, bar) against the bare loop", loop},
       {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},
+      {"weights", "save_model and load_checkpoint_in_model against raw writing and reading of the same bytes", weights},
   };
   return table;
 }

@@ -2,37 +2,16 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iostream>
-#include <sstream>
 
 #include "checkpoint/save.hpp"
-#include "cli/verbs.hpp"
+#include "run_checkpoint.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
+using test::run;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct Outcome {
-  int code = 0;
-  std::string words;
-};
-
-Outcome run(const cli::Arguments& arguments) {
-  std::ostringstream words;
-  auto* before = std::cout.rdbuf(words.rdbuf());
-  Outcome outcome;
-  try {
-    outcome.code = cli::checkpoint_verb({arguments.begin() + 1, arguments.end()});
-  } catch (const Error& error) {
-    words << error.what();
-    outcome.code = 2;
-  }
-  std::cout.rdbuf(before);
-  outcome.words = words.str();
-  return outcome;
-}
 
 /// A project with checkpoints 0, 2 and 10.
 fs::path project() {

@@ -1,20 +1,20 @@
 // One rank saves a small model, and every call that changes a file goes wrong in turn. Each save is made by a fork of
 // this process, so that it can be killed; Linux gives it a disk of its own making (support/faults).
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <filesystem>
-#include <functional>
 
 #include "checkpoint/reader.hpp"
 #include "checkpoint/save.hpp"
+#include "forks.hpp"
 #include "support/catch.hpp"
-#include "support/faults/faults.hpp"
 
 using namespace hortator;
 using faults::Fault;
 using faults::Kind;
+using test::count_calls;
+using test::fresh_folder;
+using test::in_fork;
+using test::killed;
 namespace fs = std::filesystem;
 
 namespace {
@@ -47,41 +47,6 @@ int version_in(const fs::path& folder) {
 }
 
 void save(const fs::path& folder, int number) { checkpoint::save(mpi::Communicator::world(), folder, version(number)); }
-
-/// A folder whose name no other path contains.
-fs::path fresh_folder() {
-  const auto root = fs::absolute("faulty_disk");
-  fs::remove_all(root);
-  fs::create_directories(root);
-  return root;
-}
-
-constexpr int killed = 256;
-
-// What `work` returns in a fork of this process; `killed` if that did not come to its end.
-int in_fork(const std::function<int()>& work) {
-  const auto child = fork();
-  if (child == 0) {
-    int code = 255;
-    try {
-      code = work();
-    } catch (...) {
-      code = 254;
-    }
-    _exit(code);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : killed;
-}
-
-long count_calls(const fs::path& root, const std::function<void()>& work) {
-  return in_fork([&] {
-    faults::arm(root.string(), {});
-    work();
-    return static_cast<int>(faults::disarm());
-  });
-}
 
 }  // namespace
 

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace hortator::accelerator {
+
+/// A folder that save_state() of Hugging Face's Accelerate wrote: whose file is which. Pure but for looking there.
+class AccelerateFolder {
+ public:
+  /// Whether the folder is one: it has a model's weights, and no checkpoint of ours.
+  static bool is_at(const std::filesystem::path& folder);
+
+  explicit AccelerateFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  const std::filesystem::path& path() const { return folder_; }
+
+  // How many of each there are.
+  std::size_t models() const;
+  std::size_t optimizers() const { return count("optimizer", ".bin"); }
+  std::size_t schedules() const { return count("scheduler", ".bin"); }
+  std::size_t processes() const;
+  std::size_t objects() const;
+
+  std::filesystem::path model(std::size_t index) const;
+  std::filesystem::path optimizer(std::size_t index) const { return numbered("optimizer", index, ".bin"); }
+  std::filesystem::path schedule(std::size_t index) const { return numbered("scheduler", index, ".bin"); }
+  std::filesystem::path scaler() const { return folder_ / "scaler.pt"; }
+  std::filesystem::path random_states(int process) const;
+  std::filesystem::path object(std::size_t index) const;
+  /// Where Python's loaders stood, which are not ours: sampler.bin, dl_state_dict.bin and so on.
+  std::vector<std::string> loaders() const;
+
+ private:
+  /// "name.bin", "name_1.bin", "name_2.bin", ...
+  std::filesystem::path numbered(const std::string& name, std::size_t index, const char* extension) const;
+  std::size_t count(const std::string& name, const char* extension) const;
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace hortator::accelerator

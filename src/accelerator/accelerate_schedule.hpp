@@ -1,0 +1,19 @@
+#pragma once
+
+#include <hortator/state_dict.hpp>
+
+#include "io/pickle_file.hpp"
+
+namespace hortator::accelerator {
+
+/// What the state dict of a schedule of Python's is here, for a schedule whose own state is `like`: LambdaLR and its
+/// likes, or ReduceLROnPlateau. Throws Error, naming the file, for what lacks something.
+StateDict schedule_from_python(const io::PickleFile& file, const StateDict& like);
+
+/// The scale of the loss, of torch's GradScaler.
+StateDict scaler_from_python(const io::PickleFile& file);
+
+/// Numbers, texts and tensors of any state dict; those in containers have names like "moments/0". None is left out.
+StateDict object_from_python(const io::PickleFile& file);
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "io/weight_source.hpp"
+
+/// How weights come from files into tensors, piece by piece: in the tensors' own types, on their devices, and with no
+/// more memory than a few pieces.
+namespace hortator::accelerator {
+
+struct Filling {
+  std::string stored = {};  ///< the name in the file
+  at::Tensor tensor = {};
+};
+
+/// By this rank alone, from number `first` on and around: ranks of one node that begin at different places read
+/// different parts of the files first, and find the rest in the system's cache.
+void fill(const io::WeightSource& source, const std::vector<Filling>& fillings, std::size_t first = 0);
+
+/// Where rank `part` of `parts` begins, so that each has as many bytes in front of the next one's beginning.
+std::size_t place_to_begin(const std::vector<Filling>& fillings, int part, int parts);
+
+/// Each piece is read by one rank, which sends it to all. Every rank has the same fillings. A rank that cannot read or
+/// fill takes part to the end and throws then: the others do not know, so an agreement must follow. @collective
+void fill_together(comm::Communicator& comm, const io::WeightSource& source, const std::vector<Filling>& fillings);
+
+/// Whether the file has the values that the tensor has.
+bool holds(const io::WeightSource& source, const Filling& filling);
+
+}  // namespace hortator::accelerator

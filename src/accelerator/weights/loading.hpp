@@ -1,0 +1,43 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <filesystem>
+#include <hortator/weights.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "accelerator/weights/filling.hpp"
+#include "io/weight_source.hpp"
+
+namespace hortator::accelerator {
+
+/// Weights that fit a module, found and compared but not read.
+class Loading {
+ public:
+  /// Throws what does not fit; changes nothing.
+  Loading(torch::nn::Module& module, const std::filesystem::path& checkpoint, const LoadWeightsOptions& options);
+
+  const io::WeightSource& source() const { return *source_; }
+  const std::vector<Filling>& fillings() const { return fillings_; }
+  /// What is left out, in a line; empty when nothing is.
+  const std::string& omissions() const { return omissions_; }
+  /// What is loaded from where, as a text that is the same where that is.
+  std::string outline() const;
+
+  /// Gives the module's tensors the types that were asked for.
+  void convert_module() const;
+  /// After filling: throws, naming them, where tied tensors have different values in the file.
+  void require_tied() const;
+
+ private:
+  LoadWeightsOptions options_;
+  std::unique_ptr<io::WeightSource> source_;
+  std::vector<std::pair<std::string, at::Tensor>> tensors_;  ///< of the module, each once
+  std::vector<Filling> fillings_;
+  std::vector<Filling> twins_;  ///< further names in the file of what is filled
+  std::string omissions_;
+};
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <hortator/accelerator.hpp>
+#include <hortator/error.hpp>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "accelerator/training.hpp"
+#include "accelerator/weights/module_weights.hpp"
+#include "base/activity.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "checkpoint/agreement.hpp"
+#include "io/pickle_writer.hpp"
+#include "io/replacement.hpp"
+#include "io/safetensors_writer.hpp"
+#include "io/weight_folder.hpp"
+#include "io/weight_shards.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator {
+namespace accelerator {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A model on its way into files.
+class Saving {
+ public:
+  Saving(const torch::nn::Module& module, const SaveModelOptions& options)
+      : safe_(options.safe_serialization),
+        names_(safe_ ? io::WeightFileNames{} : io::WeightFileNames{.stem = "pytorch_model", .extension = ".bin"}) {
+    const auto most = static_cast<std::int64_t>(units::parse_bytes(options.max_shard_size));
+    take(weights_of(module), options.rename);
+    shards_ = io::shard_weights(weights_, most, names_);
+    if (safe_) require_storable();
+  }
+
+  const io::WeightFileNames& names() const { return names_; }
+  const io::WeightShards& shards() const { return shards_; }
+  const std::vector<io::WeightToSave>& weights() const { return weights_; }
+  /// Those that are not written, since files of safetensors have each tensor once.
+  const std::vector<std::string>& left_out() const { return left_out_; }
+  std::string outline() const {
+    std::vector<std::string> lines;
+    for (const auto& file : shards_.files) {
+      for (const auto i : file.weights)
+        lines.push_back(text::concat(file.name, weights_[i].name, io::to_string(io::spec_of(tensors_[i]))));
+    }
+    return text::join(lines);
+  }
+
+  /// @collective
+  void write(const mpi::Communicator& comm, const io::WeightFolder& folder) const {
+    if (safe_) return write_safetensors(comm, folder);
+    mpi::all_or_none(comm, [&] { write_pickles(comm, folder); });
+  }
+
+ private:
+  void take(const std::vector<ModuleWeight>& all, const Renaming& rename) {
+    std::vector<std::size_t> place_of(all.size());
+    std::set<std::string> taken;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto name = rename(all[i].name);
+      require_values(all[i]);
+      if (safe_ && all[i].first != i) {
+        left_out_.push_back(name);
+        continue;
+      }
+      if (!taken.insert(name).second) {
+        throw UsageError({.what = text::concat("two tensors of the model become ", text::quote(name)),
+                          .hint = "look at SaveModelOptions::rename"});
+      }
+      place_of[i] = weights_.size();
+      weights_.push_back({.name = name,
+                          .bytes = static_cast<std::int64_t>(all[i].tensor.nbytes()),
+                          .shares = all[i].first == i ? std::nullopt : std::optional(place_of[all[i].first])});
+      tensors_.push_back(all[i].tensor.detach());
+    }
+    if (weights_.empty()) throw UsageError({.what = "the model has no parameters and no buffers to save"});
+  }
+
+  static void require_values(const ModuleWeight& weight) {
+    if (!weight.tensor.is_meta()) return;
+    throw UsageError(
+        {.what = text::concat("the tensor ", text::quote(weight.name), " of the model is on the meta device"),
+         .why = "it has no values that could be saved"});
+  }
+
+  io::SafetensorsPlan plan_of(const io::WeightFile& file) const {
+    std::map<std::string, io::TensorSpec> specs;
+    for (const auto i : file.weights) specs.emplace(weights_[i].name, io::spec_of(tensors_[i]));
+    return io::plan_safetensors(specs);
+  }
+
+  void require_storable() const {
+    for (const auto& file : shards_.files) plan_of(file);
+  }
+
+  void write_safetensors(const mpi::Communicator& comm, const io::WeightFolder& folder) const {
+    std::map<std::string, at::Tensor> by_name;
+    for (std::size_t i = 0; i < weights_.size(); ++i) by_name.emplace(weights_[i].name, tensors_[i]);
+    std::vector<io::SafetensorsOutput> outputs;
+    for (const auto& file : shards_.files) outputs.push_back({.path = folder.aside(file.name), .plan = plan_of(file)});
+    io::write_safetensors(comm, outputs, [&](const std::string& name) { return by_name.at(name); });
+  }
+
+  /// Files are dealt to the ranks, each as a whole.
+  void write_pickles(const mpi::Communicator& comm, const io::WeightFolder& folder) const {
+    const auto ranks = static_cast<std::size_t>(comm.size());
+    for (auto i = static_cast<std::size_t>(comm.rank()); i < shards_.files.size(); i += ranks) {
+      io::NamedTensors tensors;
+      for (const auto weight : shards_.files[i].weights) tensors.emplace_back(weights_[weight].name, tensors_[weight]);
+      io::write_pickle(folder.aside(shards_.files[i].name), tensors);
+    }
+  }
+
+  bool safe_;
+  io::WeightFileNames names_;
+  std::vector<io::WeightToSave> weights_;
+  std::vector<at::Tensor> tensors_;
+  std::vector<std::string> left_out_;
+  io::WeightShards shards_;
+};
+
+/// Files first, then their names. @collective
+void save(const mpi::Communicator& comm, const Saving& saving, const fs::path& target) {
+  io::WeightFolder folder(target, mpi::broadcast(comm, io::replacement_id()), saving.names());
+  const bool is_first = comm.rank() == 0;
+  try {
+    mpi::all_or_none(comm, [&] {
+      if (is_first) folder.begin();
+    });
+    saving.write(comm, folder);
+    mpi::all_or_none(comm, [&] {
+      if (is_first) folder.publish(saving.shards(), saving.weights());
+    });
+  } catch (...) {
+    if (is_first) folder.abandon(saving.shards());
+    throw;
+  }
+}
+
+}  // namespace
+}  // namespace accelerator
+
+void Accelerator::save_module(const torch::nn::Module& module, const std::filesystem::path& dir,
+                              const SaveModelOptions& options) {
+  const activity::PhaseScope phase(activity::Phase::checkpoint);
+  const auto& host = training_->host();
+  std::optional<accelerator::Saving> saving;
+  mpi::all_or_none(host, [&] { saving.emplace(module, options); });
+  mpi::same_on_all(host, saving->outline(), "the model to save");
+  const auto folder = checkpoint::agreed_target(host, dir);
+  accelerator::save(host, *saving, folder);
+  if (is_main_process() && !saving->left_out().empty())
+    log::info("not written to ", folder, ", as tied to what is: ", text::join(saving->left_out()));
+}
+
+void Accelerator::save_model(const ModelBase& model, const std::filesystem::path& dir,
+                             const SaveModelOptions& options) {
+  model.core().check_alive();
+  model.core().share_buffers();
+  save_module(model.core().module(), dir, options);
+}
+
+}  // namespace hortator

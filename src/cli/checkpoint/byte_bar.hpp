@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "track/progress_bar.hpp"
+
+namespace hortator::cli::checkpoints {
+
+/// Shows how far the reading or writing of `total` bytes has come. From any thread.
+class ByteBar {
+ public:
+  ByteBar(const std::string& title, std::int64_t total, track::Audience audience = track::Audience::people)
+      : sink_(track::make_progress(audience)) {
+    sink_->start(title, (total + step_bytes - 1) / step_bytes, 0);
+  }
+  ~ByteBar() { sink_->finish(); }
+  ByteBar(const ByteBar&) = delete;
+  ByteBar& operator=(const ByteBar&) = delete;
+
+  void advance(std::int64_t bytes) {
+    const std::lock_guard lock(advancing_);
+    for (done_ += bytes; shown_ + step_bytes <= done_; shown_ += step_bytes) sink_->advance();
+  }
+
+ private:
+  static constexpr std::int64_t step_bytes = std::int64_t{1} << 20;
+
+  std::unique_ptr<ProgressSink> sink_;
+  std::mutex advancing_;
+  std::int64_t done_ = 0;
+  std::int64_t shown_ = 0;
+};
+
+}  // namespace hortator::cli::checkpoints

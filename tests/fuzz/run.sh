@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# run.sh PROGRAM SECONDS SEEDS [OPTION...]: what libFuzzer finds in so many seconds, from these seeds on. Inputs that
+# crash stay in the folder where it runs. Without a program: skipped, with the reason.
+set -euo pipefail
+program=$1 seconds=$2 seeds=$3
+shift 3
+[ -x "$program" ] || { echo "skipped: clang 16 or newer with libFuzzer (libclang-rt-<release>-dev) is not here"; exit 77; }
+mkdir -p corpus
+export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1
+exec "$program" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 -verbosity=1 "$@" corpus "$seeds"

@@ -1,0 +1,88 @@
+// Sizes as people write them, and as they are printed. The reference has two readers, ours is one: it takes what either
+// takes, but for what they read differently.
+#include <array>
+#include <cmath>
+#include <hortator/error.hpp>
+#include <optional>
+#include <sstream>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "replay.hpp"
+
+namespace hortator::golden {
+namespace {
+
+bool recognises(const json& file) {
+  const auto& one = file.at("cases").front();
+  return (one.contains("in") && (one.contains("accelerate") || one.contains("accelerate_error"))) ||
+         one.contains("convert_bytes");
+}
+
+std::optional<std::int64_t> read(const std::string& words) {
+  try {
+    return static_cast<std::int64_t>(units::parse_bytes(words));
+  } catch (const UsageError&) {
+    return {};
+  }
+}
+
+Outcome judge_refusal(const json& one, const std::string& words, const json& expected) {
+  if (words.ends_with('b')) return on_purpose("bits_or_bytes_is_asked");
+  if (words.find('_') != std::string::npos) return on_purpose("digits_have_no_underscores");
+  if (one.contains("accelerate_error") && expected < 0) return equal();
+  return differs(text::concat(words, " was refused, the reference has ", expected));
+}
+
+Outcome judge_taken(const std::string& words, std::int64_t bytes) {
+  const auto number = std::stod(words);
+  const auto unit = words.substr(words.find_last_of("0123456789. ") + 1);
+  if ((unit.empty() || unit == "B") && bytes == static_cast<std::int64_t>(number))
+    return on_purpose("a_bare_number_is_bytes");
+  if (unit == "TiB" && bytes == static_cast<std::int64_t>(number * 0x1p40)) return on_purpose("tebibytes_are_known");
+  return differs(text::concat(words, " was taken for ", bytes, ", the reference refuses it"));
+}
+
+Outcome judge_reading(const json& one) {
+  const auto& in = one.at("in");
+  const auto words = in.is_string() ? in.get<std::string>() : in.dump();
+  const auto ours = read(words);
+  const auto* reader = one.contains("accelerate") ? "accelerate" : one.contains("hub") ? "hub" : nullptr;
+  if (reader == nullptr) return ours ? judge_taken(words, *ours) : equal();
+  if (!ours) return judge_refusal(one, words, one.at(reader));
+  return compare(words, *ours, one.at(reader));
+}
+
+/// "117.74 MB" there is "117.7 MiB" here.
+Outcome judge_printing(const json& one) {
+  constexpr std::array<std::array<std::string_view, 2>, 6> names = {
+      {{"bytes", "B"}, {"KB", "KiB"}, {"MB", "MiB"}, {"GB", "GiB"}, {"TB", "TiB"}, {"PB", "PiB"}}};
+  const auto ours = units::bytes(static_cast<std::uint64_t>(one.at("bytes").get<double>()));
+  std::istringstream here(ours);
+  std::istringstream there(one.at("convert_bytes").get<std::string>());
+  double our_number = 0;
+  double number = 0;
+  std::string our_unit;
+  std::string unit;
+  here >> our_number >> our_unit;
+  there >> number >> unit;
+  const double off = unit == "bytes" ? std::floor(number) - our_number : number - our_number;
+  for (const auto& [their_name, our_name] : names) {
+    constexpr double digit = 0.0551;  // ours rounds to one digit, theirs to two
+    if (their_name == unit && our_name == our_unit && std::abs(off) < digit)
+      return on_purpose("binary_units_are_named_so");
+  }
+  return differs(text::concat(ours, " here, ", one.at("convert_bytes"), " there"));
+}
+
+Outcome judge(const json& one, const json& /*file*/) {
+  return one.contains("in") ? judge_reading(one) : judge_printing(one);
+}
+
+}  // namespace
+
+Format convert_size() {
+  return {.name = "convert_size", .recognises = recognises, .world = [](const json&) { return 0; }, .judge = judge};
+}
+
+}  // namespace hortator::golden

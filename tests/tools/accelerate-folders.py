@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Remakes tests/unit/accelerator/accelerate: folders that Accelerate's save_state() writes, and how those runs went on.
+
+    python3 tests/tools/accelerate-folders.py tests/unit/accelerator/accelerate     # needs accelerate
+"""
+
+import json
+import pathlib
+import shutil
+import sys
+
+import torch
+from accelerate import Accelerator
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = torch.nn.Linear(4, 3)
+        self.norm = torch.nn.BatchNorm1d(3)
+        self.fc2 = torch.nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.fc2(torch.tanh(self.norm(self.fc1(x))))
+
+
+class Progress:
+    def __init__(self):
+        self.count = 0
+        self.seen = torch.zeros(2)
+
+    def state_dict(self):
+        return {"count": self.count, "nested": {"seen": self.seen}, "name": "progress", "nothing": None}
+
+    def load_state_dict(self, state):
+        raise NotImplementedError
+
+
+def batch(step):
+    x = torch.sin(torch.arange(32, dtype=torch.float32).reshape(8, 4) + step)
+    return x, x.sum(1, keepdim=True)
+
+
+def warmup(step):
+    return step / 3 if step < 3 else max(0.0, (20 - step) / 17)
+
+
+def adamw(net):
+    groups = [{"params": [*net.fc1.parameters(), *net.norm.parameters()]}, {"params": net.fc2.parameters(), "lr": 0.02}]
+    optimizer = torch.optim.AdamW(groups, lr=0.01, weight_decay=0.1, betas=(0.8, 0.95))
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, warmup)
+
+
+def sgd(net):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+    return optimizer, torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=0, cooldown=2)
+
+
+def train(accelerator, model, optimizer, schedule, steps, by_metric):
+    losses = []
+    for step in steps:
+        x, y = batch(step)
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        accelerator.backward(loss)
+        optimizer.step()
+        schedule.step(loss.item()) if by_metric else schedule.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    return losses
+
+
+def run(folder, make, by_metric, safe):
+    accelerator = Accelerator(cpu=True, step_scheduler_with_optimizer=False)
+    torch.manual_seed(1)
+    net = Net()
+    optimizer, schedule = make(net)
+    model, optimizer, schedule = accelerator.prepare(net, optimizer, schedule)
+    progress = Progress()
+    accelerator.register_for_checkpointing(progress)
+    train(accelerator, model, optimizer, schedule, range(5), by_metric)
+    progress.count = 5
+    progress.seen += 2
+    shutil.rmtree(folder, ignore_errors=True)
+    accelerator.save_state(str(folder), safe_serialization=safe)
+    random = torch.rand(4).tolist()
+    losses = train(accelerator, model, optimizer, schedule, range(5, 8), by_metric)
+    return {
+        "random": random,
+        "losses": losses,
+        "rates": [group["lr"] for group in optimizer.param_groups],
+        "tensors": {name: tensor.flatten().tolist() for name, tensor in net.state_dict().items()},
+    }
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    root.mkdir(parents=True, exist_ok=True)
+    expected = {
+        "adamw": run(root / "adamw", adamw, by_metric=False, safe=True),
+        "sgd": run(root / "sgd", sgd, by_metric=True, safe=False),
+    }
+    # Only CUDA has a scaler; this is what torch.amp.GradScaler.state_dict() gives.
+    scaler = {"scale": 1024.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000, "_growth_tracker": 7}
+    torch.save(scaler, root / "adamw" / "scaler.pt")
+    (root / "sgd" / "random_states_0.pkl").unlink()
+    (root / "expected.json").write_text(json.dumps(expected) + "\n")
+
+
+if __name__ == "__main__":
+    main()

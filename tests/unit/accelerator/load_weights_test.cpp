@@ -1,0 +1,230 @@
+// Weights from files of Python's libraries and of our own into models.
+#include <hortator/hortator.hpp>
+
+#include "accelerator/training.hpp"
+#include "accelerator/weights/filling.hpp"
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+#include "weights_model.hpp"
+
+using namespace hortator;
+using test::WeightsNet;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path python = PYTHON_WEIGHTS;
+
+WeightsNet filled(bool tied = true) {
+  WeightsNet net(tied);
+  test::fill(*net);
+  return net;
+}
+
+WeightsNet cleared(bool tied = true) {
+  WeightsNet net(tied);
+  test::clear(*net);
+  return net;
+}
+
+void check_same(const torch::nn::Module& net, const torch::nn::Module& expected) {
+  const auto there = test::tensors_of_net(expected);
+  for (const auto& [name, tensor] : test::tensors_of_net(net)) {
+    INFO(name);
+    CHECK(at::equal(tensor, there.at(name).to(tensor.scalar_type())));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what Python wrote is loaded, from every kind of file") {
+  Accelerator accelerator;
+  for (const auto* place : {"sharded", "sharded/model.safetensors.index.json", "whole", "whole/model.safetensors",
+                            "pickled", "pickled/pytorch_model.bin"}) {
+    INFO(place);
+    auto alone = cleared();
+    load_checkpoint_in_model(alone, python / place);
+    check_same(*alone, *filled());
+    auto together = cleared();
+    accelerator.load_checkpoint_in_model(together, python / place);
+    check_same(*together, *filled());
+  }
+}
+
+TEST_CASE("a prepared model is loaded in place") {
+  Accelerator accelerator;
+  auto net = cleared();
+  auto model = accelerator.prepare(net);
+  accelerator.load_checkpoint_in_model(model, python / "sharded");
+  check_same(*net, *filled());
+}
+
+TEST_CASE("all types come over, also as other floating-point types") {
+  const SafetensorsFile file(python / "all_types.safetensors");
+  torch::nn::Module module;
+  auto inner = std::make_shared<torch::nn::Module>();
+  for (const auto& name : file.names()) {
+    const auto point = name.rfind('.');
+    (point == std::string::npos ? module : *inner)
+        .register_buffer(name.substr(point + 1), at::zeros_like(file.get(name)));
+  }
+  module.register_module("a", inner);
+  load_checkpoint_in_model(module, python / "all_types.safetensors");
+  const auto bytes = [](const at::Tensor& tensor) { return tensor.contiguous().view({-1}).view(at::kByte); };
+  for (const auto& item : module.named_buffers()) {
+    INFO(item.key());
+    CHECK(at::equal(bytes(item.value()), bytes(file.get(item.key()))));
+  }
+  for (const auto to : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf}) {
+    for (const auto* from : {"float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float16",
+                             "bfloat16", "float32", "float64"}) {
+      torch::nn::Module one;
+      one.register_buffer(from, at::zeros({2, 3}, to));
+      load_checkpoint_in_model(one, python / "all_types.safetensors", {.rename = {{"a", ""}}, .strict = false});
+      CHECK(at::equal(one.named_buffers()[from], at::arange(6).remainder(4).view({2, 3}).to(to)));
+    }
+  }
+}
+
+TEST_CASE("the model's floating-point tensors become the type that is asked for") {
+  auto net = cleared();
+  const auto* const before = net->embed->weight.unsafeGetTensorImpl();
+  load_checkpoint_in_model(net, python / "whole", {.dtype = at::kBFloat16, .keep_in_fp32_modules = {"norm"}});
+  CHECK(net->embed->weight.scalar_type() == at::kBFloat16);
+  CHECK(net->embed->weight.unsafeGetTensorImpl() == before);
+  CHECK(net->head->parameters()[0].scalar_type() == at::kBFloat16);
+  CHECK(net->norm->weight.scalar_type() == at::kFloat);
+  CHECK(net->norm->num_batches_tracked.scalar_type() == at::kLong);
+  check_same(*net, *filled());
+}
+
+TEST_CASE("what does not fit is in one error, and nothing has changed") {
+  Accelerator accelerator;
+  struct Other : torch::nn::Module {
+    Other() {
+      register_module("embed", torch::nn::Embedding(6, 5));
+      register_module("hidden", torch::nn::Linear(4, 5));
+      register_module("more", torch::nn::Linear(2, 2));
+    }
+  } other;
+  test::Folder folder(State(), "unchanged");
+  const auto before = other.named_parameters()["hidden.weight"].clone();
+  const auto all_at_once = ContainsSubstring("missing 'more.weight', float32 [2, 2], 'more.bias'") &&
+                           ContainsSubstring("unexpected 'norm.num_batches_tracked'") &&
+                           ContainsSubstring("'embed.weight', float32 [6, 5] in the model and float32 [6, 4] in the");
+  CHECK_THROWS_WITH(load_checkpoint_in_model(other, python / "sharded"), all_at_once);
+  CHECK_THROWS_WITH(accelerator.load_checkpoint_in_model(other, python / "sharded"), all_at_once);
+  CHECK(at::equal(other.named_parameters()["hidden.weight"], before));
+}
+
+TEST_CASE("an untied model wants both, and a tied one refuses two values for one tensor") {
+  Accelerator accelerator;
+  test::Folder folder(State(), "tied");
+  auto untied = cleared(false);
+  CHECK_THROWS_WITH(load_checkpoint_in_model(untied, python / "whole"), ContainsSubstring("missing 'head.weight'"));
+  load_checkpoint_in_model(untied, python / "whole", {.strict = false});
+  CHECK(at::equal(untied->embed->weight, filled()->embed->weight));
+  CHECK(untied->head->parameters()[0][0][0].item<double>() == 77);
+
+  auto both = filled(false);  // its head has numbers of its own
+  accelerator.save_model(both, folder.path() / "both");
+  auto net = cleared();
+  CHECK_THROWS_WITH(load_checkpoint_in_model(net, folder.path() / "both"),
+                    ContainsSubstring("other values in 'head.weight'"));
+  CHECK_THROWS_WITH(accelerator.load_checkpoint_in_model(net, folder.path() / "both"),
+                    ContainsSubstring("other values in 'head.weight'"));
+  both->head->parameters()[0].set_data(both->embed->weight.detach().clone());
+  accelerator.save_model(both, folder.path() / "both");
+  CHECK_NOTHROW(load_checkpoint_in_model(net, folder.path() / "both"));
+}
+
+TEST_CASE("a model of a checkpoint of ours") {
+  test::Folder folder(State(), "from_hdf5");
+  Accelerator accelerator;
+  auto net = filled();
+  auto second = filled(false);
+  auto [model, other] = accelerator.prepare(net, second);
+  {
+    const at::NoGradGuard no_grad;
+    second->hidden->bias.fill_(5);
+  }
+  const auto saved = accelerator.save_state(folder.path());
+  auto loaded = cleared();
+  load_checkpoint_in_model(loaded, saved);
+  check_same(*loaded, *net);
+  auto one_more = cleared(false);
+  accelerator.load_checkpoint_in_model(one_more, saved, {.dtype = at::kDouble, .model = 1});
+  check_same(*one_more, *second);
+  CHECK_THROWS_WITH(load_checkpoint_in_model(loaded, saved, {.model = 2}), ContainsSubstring("no model number 2"));
+}
+
+TEST_CASE("pieces that ranks send to each other make the same tensors") {
+  Accelerator accelerator;
+  test::Folder folder(State(), "together");
+  torch::nn::Module module;
+  module.register_buffer("long", at::arange(3'000'000).to(at::kFloat));
+  module.register_buffer("wide", at::arange(24).to(at::kHalf).view({4, 6}));
+  module.register_buffer("none", at::empty({0, 2}));
+  accelerator.save_model(module, folder.path());
+  const auto source = io::open_weights(folder.path());
+  const auto make = [&] {
+    std::vector<accelerator::Filling> fillings = {{.stored = "long", .tensor = at::zeros({3'000'000}, at::kDouble)},
+                                                  {.stored = "wide", .tensor = at::zeros({6, 4}, at::kHalf).t()},
+                                                  {.stored = "none", .tensor = at::empty({0, 2})}};
+    return fillings;
+  };
+  const auto check = [&](const std::vector<accelerator::Filling>& fillings) {
+    for (const auto& one : fillings)
+      CHECK(at::equal(one.tensor, module.named_buffers()[one.stored].to(one.tensor.scalar_type())));
+  };
+  const auto together = make();
+  accelerator::fill_together(accelerator.training().communicator_of({}), *source, together);
+  check(together);
+  for (std::size_t first = 0; first < 3; ++first) {
+    const auto alone = make();
+    accelerator::fill(*source, alone, first);
+    check(alone);
+  }
+  CHECK(accelerator::place_to_begin(together, 0, 2) == 0);
+  CHECK(accelerator::place_to_begin(together, 1, 2) == 1);
+  CHECK(accelerator::place_to_begin({}, 1, 2) == 0);
+}
+
+namespace {
+
+/// A file that one rank cannot read to its end.
+class Broken : public io::WeightSource {
+ public:
+  Broken(const io::WeightSource& whole, bool broken) : whole_(whole), broken_(broken) {}
+  const fs::path& path() const override { return whole_.path(); }
+  const std::vector<std::string>& names() const override { return whole_.names(); }
+  io::TensorSpec spec(const std::string& name) const override { return whole_.spec(name); }
+  void read(const std::string& name, shard::Range elements, std::byte* to) const override {
+    if (broken_) throw Error({.what = "the disk is gone"});
+    whole_.read(name, elements, to);
+  }
+
+ private:
+  const io::WeightSource& whole_;
+  bool broken_;
+};
+
+}  // namespace
+
+TEST_CASE("a rank that cannot read leaves nobody waiting") {
+  Accelerator accelerator;
+  const auto source = io::open_weights(python / "sharded");
+  const bool is_last = accelerator.is_last_process();
+  const Broken broken(*source, is_last);
+  std::vector<accelerator::Filling> fillings;
+  for (const auto& name : source->names()) {
+    const auto spec = source->spec(name);
+    fillings.push_back({.stored = name, .tensor = at::zeros(spec.shape, spec.type)});
+  }
+  const auto fill = [&] { accelerator::fill_together(accelerator.training().communicator_of({}), broken, fillings); };
+  if (is_last) {
+    CHECK_THROWS_WITH(fill(), ContainsSubstring("the disk is gone"));
+  } else {
+    CHECK_NOTHROW(fill());
+  }
+}

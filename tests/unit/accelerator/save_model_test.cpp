@@ -1,0 +1,180 @@
+// Models as Python writes them, byte for byte: python_weights was written by tests/tools/python-weights.py.
+#include <hortator/hortator.hpp>
+
+#include "fixtures.hpp"
+#include "io/safetensors_source.hpp"
+#include "support/catch.hpp"
+#include "weights_model.hpp"
+
+using namespace hortator;
+using test::WeightsNet;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path python = PYTHON_WEIGHTS;
+
+WeightsNet filled(bool tied = true) {
+  WeightsNet net(tied);
+  test::fill(*net);
+  return net;
+}
+
+void check_same_files(const fs::path& ours, const fs::path& theirs) {
+  CHECK(test::names_in(ours) == test::names_in(theirs));
+  for (const auto& name : test::names_in(theirs)) {
+    INFO(name);
+    CHECK(test::bytes_of(ours / name) == test::bytes_of(theirs / name));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a model is written as the reference writes it, by any number of ranks") {
+  test::Folder folder(State(), "save_model");
+  Accelerator accelerator;
+  const auto net = filled();
+  accelerator.save_model(net, folder.path() / "sharded", {.max_shard_size = "0.1KB"});
+  check_same_files(folder.path() / "sharded", python / "sharded");
+  accelerator.save_model(net, folder.path() / "whole");
+  check_same_files(folder.path() / "whole", python / "whole");
+}
+
+TEST_CASE("a prepared model, too") {
+  test::Folder folder(State(), "save_prepared");
+  Accelerator accelerator;
+  auto net = filled();
+  auto model = accelerator.prepare(net);
+  accelerator.save_model(model, folder.path(), {.max_shard_size = "100"});
+  check_same_files(folder.path(), python / "sharded");
+}
+
+TEST_CASE("each save replaces the files of the one before, and those alone") {
+  test::Folder folder(State(), "resave");
+  Accelerator accelerator;
+  const auto net = filled();
+  accelerator.save_model(net, folder.path(), {.max_shard_size = "0.1KB"});
+  const auto write = [&](const char* name) {
+    if (accelerator.is_main_process()) std::ofstream(folder.path() / name) << "mine";
+    accelerator.wait_for_everyone();
+  };
+  write("config.json");
+  write("model-00001.safetensors");
+  write("pytorch_model.bin");
+  const std::set<std::string> others = {"config.json", "model-00001.safetensors", "pytorch_model.bin"};
+  accelerator.save_model(net, folder.path());
+  auto expected = others;
+  expected.insert("model.safetensors");
+  CHECK(test::names_in(folder.path()) == expected);
+  accelerator.wait_for_everyone();
+  accelerator.save_model(net, folder.path(), {.max_shard_size = "0.1KB"});
+  expected = others;
+  for (const auto& name : test::names_in(python / "sharded")) expected.insert(name);
+  CHECK(test::names_in(folder.path()) == expected);
+  accelerator.wait_for_everyone();
+  accelerator.save_model(net, folder.path(), {.max_shard_size = "0.1KB"});
+  CHECK(test::names_in(folder.path()) == expected);
+  CHECK(test::bytes_of(folder.path() / "config.json") == "mine");
+}
+
+TEST_CASE("names can be other ones in the files, and come back") {
+  test::Folder folder(State(), "save_renamed");
+  Accelerator accelerator;
+  const Renaming rename{{"", "model"}, {"model.norm", "model.ln"}};
+  accelerator.save_model(filled(), folder.path(), {.rename = rename});
+  const SafetensorsFile file(folder.path() / "model.safetensors");
+  CHECK(file.contains("model.embed.weight"));
+  CHECK(file.contains("model.ln.running_var"));
+  WeightsNet net;
+  accelerator.load_checkpoint_in_model(net, folder.path(), {.rename = rename.reversed()});
+  CHECK(test::same_parameters(*net, *filled()));
+  CHECK_THROWS_WITH(accelerator.save_model(filled(), folder.path() / "clash", {.rename = {{"norm", "hidden"}}}),
+                    ContainsSubstring("two tensors of the model become 'hidden.weight'"));
+}
+
+TEST_CASE("what cannot be saved is refused by all ranks, and leaves nothing") {
+  test::Folder folder(State(), "save_refused");
+  Accelerator accelerator;
+  auto net = filled();
+  CHECK_THROWS_WITH(accelerator.save_model(net, folder.path(), {.max_shard_size = "much"}),
+                    ContainsSubstring("'much' is no number of bytes"));
+  CHECK_THROWS_WITH(accelerator.save_model(net, ""), ContainsSubstring("no folder was named"));
+  CHECK_THROWS_WITH(accelerator.save_model(
+                        torch::nn::BatchNorm1d(torch::nn::BatchNormOptions(2).affine(false).track_running_stats(false)),
+                        folder.path()),
+                    ContainsSubstring("no parameters and no buffers"));
+  net->hidden->weight.set_data(at::zeros({5, 4}, at::kComplexDouble));
+  CHECK_THROWS_WITH(accelerator.save_model(net, folder.path()),
+                    ContainsSubstring("'hidden.weight'") && ContainsSubstring("no such elements"));
+  torch::nn::Module empty;
+  empty.register_buffer("numbers", at::empty({2}, at::TensorOptions(at::kMeta)));
+  CHECK_THROWS_WITH(accelerator.save_model(empty, folder.path()),
+                    ContainsSubstring("'numbers'") && ContainsSubstring("meta device"));
+  CHECK_FALSE(fs::exists(folder.path()));
+  accelerator.wait_for_everyone();
+  if (accelerator.is_main_process()) std::ofstream(folder.path()) << "a file";
+  accelerator.wait_for_everyone();
+  CHECK_THROWS_WITH(accelerator.save_model(filled(), folder.path()), ContainsSubstring("is not a folder"));
+}
+
+TEST_CASE("ranks with different models do not write a mixture") {
+  test::Folder folder(State(), "save_differing");
+  Accelerator accelerator;
+  if (accelerator.num_processes() == 1) return;
+  CHECK_THROWS_WITH(accelerator.save_model(filled(accelerator.is_main_process()), folder.path()),
+                    ContainsSubstring("the model to save"));
+}
+
+TEST_CASE("tensors of any strides, and of views") {
+  test::Folder folder(State(), "save_strides");
+  Accelerator accelerator;
+  struct Strided : torch::nn::Module {
+    Strided() {
+      const auto base = at::arange(3000).to(at::kFloat).view({50, 60});
+      register_parameter("transposed", base.t());
+      register_parameter("rows", base.slice(0, 10, 40, 2));
+      register_parameter("base", base);
+    }
+  } module;
+  accelerator.save_model(module, folder.path());
+  const SafetensorsFile file(folder.path() / "model.safetensors");
+  for (const auto& item : module.named_parameters()) CHECK(at::equal(file.get(item.key()), item.value()));
+}
+
+TEST_CASE("a state dict of torch.save keeps what is tied") {
+  test::Folder folder(State(), "save_pickled");
+  Accelerator accelerator;
+  accelerator.save_model(filled(), folder.path() / "whole", {.safe_serialization = false});
+  CHECK(test::names_in(folder.path() / "whole") == std::set<std::string>{"pytorch_model.bin"});
+  accelerator.save_model(filled(), folder.path() / "shards", {.max_shard_size = "0.1KB", .safe_serialization = false});
+  CHECK(test::names_in(folder.path() / "shards").contains("pytorch_model.bin.index.json"));
+  for (const auto* way : {"whole", "shards"}) {
+    WeightsNet net;
+    accelerator.load_checkpoint_in_model(net, folder.path() / way);
+    CHECK(test::same_parameters(*net, *filled()));
+  }
+}
+
+TEST_CASE("for Python to read", "[.python]") {
+  Accelerator accelerator;
+  const fs::path folder = "for_python";
+  const auto net = filled();
+  accelerator.save_model(net, folder / "sharded", {.max_shard_size = "0.1KB"});
+  accelerator.save_model(net, folder / "whole");
+  accelerator.save_model(net, folder / "pickled", {.safe_serialization = false});
+  accelerator.save_model(net, folder / "pickled_shards", {.max_shard_size = "0.1KB", .safe_serialization = false});
+  struct Types : torch::nn::Module {
+    Types() {
+      const SafetensorsFile file(python / "all_types.safetensors");
+      for (const auto& name : file.names()) {
+        const auto point = name.rfind('.');
+        (point == std::string::npos ? *this : *a).register_buffer(name.substr(point + 1), file.get(name));
+      }
+      register_module("a", a);
+    }
+    std::shared_ptr<torch::nn::Module> a = std::make_shared<torch::nn::Module>();
+  } types;
+  accelerator.save_model(types, folder / "types");
+  if (accelerator.is_main_process())
+    fs::rename(folder / "types" / "model.safetensors", folder / "all_types.safetensors");
+}
