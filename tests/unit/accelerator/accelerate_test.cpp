@@ -32,7 +32,7 @@ struct PythonNetImpl : torch::nn::Module {
     if (!in_order) register_module("fc1", fc1);
   }
   at::Tensor forward(const at::Tensor& x) { return fc2(at::tanh(norm(fc1(x)))); }
-  torch::nn::Linear fc1{4, 3};
+  torch::nn::Linear fc1{torch::nn::LinearOptions(4, 3).bias(false)};
   torch::nn::BatchNorm1d norm{3};
   torch::nn::Linear fc2{3, 1};
 };
