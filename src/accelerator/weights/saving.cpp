@@ -103,7 +103,10 @@ class Saving {
     std::map<std::string, at::Tensor> by_name;
     for (std::size_t i = 0; i < weights_.size(); ++i) by_name.emplace(weights_[i].name, tensors_[i]);
     std::vector<io::SafetensorsOutput> outputs;
-    for (const auto& file : shards_.files) outputs.push_back({.path = folder.aside(file.name), .plan = plan_of(file)});
+    for (const auto& file : shards_.files) {
+      auto plan = plan_of(file);
+      outputs.push_back({.path = folder.aside(file.name), .plan = std::move(plan)});
+    }
     io::write_safetensors(comm, outputs, [&](const std::string& name) { return by_name.at(name); });
   }
 
