@@ -107,13 +107,15 @@ TEST_CASE("what does not fit is in one error, and nothing has changed") {
       register_module("more", torch::nn::Linear(2, 2));
     }
   } other;
-  test::Folder folder(State(), "unchanged");
   const auto before = other.named_parameters()["hidden.weight"].clone();
-  const auto all_at_once = ContainsSubstring("missing 'more.weight', float32 [2, 2], 'more.bias'") &&
-                           ContainsSubstring("unexpected 'norm.num_batches_tracked'") &&
-                           ContainsSubstring("'embed.weight', float32 [6, 5] in the model and float32 [6, 4] in the");
-  CHECK_THROWS_WITH(load_checkpoint_in_model(other, python / "sharded"), all_at_once);
-  CHECK_THROWS_WITH(accelerator.load_checkpoint_in_model(other, python / "sharded"), all_at_once);
+  const auto check = [&](const auto& load) {
+    CHECK_THROWS_WITH(load(),
+                      ContainsSubstring("missing 'more.weight', float32 [2, 2], 'more.bias'") &&
+                          ContainsSubstring("unexpected 'norm.num_batches_tracked'") &&
+                          ContainsSubstring("'embed.weight', float32 [6, 5] in the model and float32 [6, 4] in the"));
+  };
+  check([&] { load_checkpoint_in_model(other, python / "sharded"); });
+  check([&] { accelerator.load_checkpoint_in_model(other, python / "sharded"); });
   CHECK(at::equal(other.named_parameters()["hidden.weight"], before));
 }
 
