@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # clang-tidy on the sources that changed since the last landing, at most eight: enough for each change, never long.
-# A configured build/release tells how each file is compiled.
+# A build that is configured for it alone, each source by itself, tells how each file is compiled.
 set -euo pipefail
 most=8
-commands=build/release/compile_commands.json
+commands=build/tidy/compile_commands.json
 # releases before 16 cannot parse std::source_location
 for release in 16 17 18 19 20 21; do
   if command -v "clang-tidy-$release" >/dev/null; then tool=clang-tidy-$release; break; fi
 done
 [ -n "${tool:-}" ] || { echo 'skipped: clang-tidy 16 or newer is not here'; exit 0; }
-[ -e "$commands" ] || cmake --preset release >/dev/null
+cmake --preset release -B build/tidy -DCMAKE_UNITY_BUILD=OFF >/dev/null
 
 base=$(git merge-base HEAD '@{upstream}' 2>/dev/null) || base=''
 if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then base=$(git rev-parse -q --verify HEAD~1) || exit 0; fi

@@ -288,7 +288,10 @@ class HORTATOR_API Accelerator : public State {
   /// not. @collective
   void wait_for_checkpoint();
   /// Restores what save_state saved: from `dir`, or from the newest checkpoint of the default place; damaged ones there
-  /// are named and skipped for the newest good one. @collective
+  /// are named and skipped for the newest good one. `dir` may also be a folder that Hugging Face's Accelerate saved: a
+  /// Python run goes on here, with the same objects prepared in the same order. Models, optimizers, schedules, the
+  /// scaler, registered objects and PyTorch's random numbers are taken over; what is not (where loaders stood, random
+  /// numbers of Python and NumPy) is warned of. @collective
   void load_state(const std::filesystem::path& dir = {}, const LoadOptions& options = {});
   bool has_checkpoint() const;  ///< is there one for load_state() to load? The same answer on all ranks. @collective
   /// Called first by each save_state() or load_state(), on all ranks, in the order of registration. A hook that throws

@@ -43,7 +43,9 @@ struct LoaderOptions {
   ShuffleOrder order = ShuffleOrder::counter;   ///< of `shuffle`
   std::shared_ptr<const Sampler> sampler = {};  ///< an order of its own, in place of `shuffle`
   bool drop_last = false;                       ///< leave out the last samples that fill no batch on every rank
-  int prefetch = 2;  ///< batches read ahead, by all workers together; 0: the loop reads them itself
+  /// Batches read ahead, by all workers together; 0: the loop reads them itself, as it does meanwhile when it comes
+  /// back for the next one at once and there is one worker.
+  int prefetch = 2;
   /// Threads that read ahead, each a batch at a time; at least one batch is read ahead for each. With several, the data
   /// set and the joining function are called by several threads at once: they must be const, and safe for that.
   int workers = 1;
@@ -157,8 +159,8 @@ class HORTATOR_API LoaderBase {
 ///
 /// Each loop is one pass over the data set. After a break the next loop repeats the epoch from its first batch; a loop
 /// over a loader that is in a loop already takes the pass over, and the outer one throws. An exception of the data set
-/// comes out of the loop, at its batch, with the sample named and itself nested. Samples are read without gradients, on
-/// other threads than the loop's unless prefetch is 0.
+/// comes out of the loop, at its batch, with the sample named and itself nested. Samples are read without gradients,
+/// also on other threads than the loop's unless prefetch is 0.
 ///
 /// A stream's samples are dealt as they come, to as many batches on every rank: the last ones repeat its first samples.
 /// Every rank reads the whole stream, or, with DataOptions::dispatch_batches, one rank of each node. Resumed, a stream

@@ -11,6 +11,7 @@
 #include <hortator/find_batch_size.hpp>
 #include <hortator/grad_scaler.hpp>
 #include <hortator/gradient_scopes.hpp>
+#include <hortator/launch.hpp>
 #include <hortator/local_sgd.hpp>
 #include <hortator/objects.hpp>
 #include <hortator/precision.hpp>

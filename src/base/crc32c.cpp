@@ -19,17 +19,17 @@ constexpr std::uint32_t one = 0x80000000;
 
 constexpr std::uint32_t step(std::uint32_t value) { return crc_step<polynomial>(value); }
 
-std::uint64_t word_at(const unsigned char* data) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, data, sizeof word);
-  return word;
-}
-
 // --- by the instruction: it has a latency of three cycles and starts every cycle, so three stretches go side by side
 // -----------------
 
 #if defined(__x86_64__) || (defined(__aarch64__) && defined(__ARM_FEATURE_CRC32))
 #define HORTATOR_CRC32C_INSTRUCTION
+
+std::uint64_t word_at(const unsigned char* data) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, data, sizeof word);
+  return word;
+}
 
 constexpr std::uint32_t times(std::uint32_t a, std::uint32_t b) {
   std::uint32_t product = 0;

@@ -14,6 +14,9 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
+/// How many groups of `size` hold `count`: the last may be smaller.
+constexpr std::int64_t ceil_div(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
+
 /// The part of [0, total) that `part` of `parts` owns: contiguous, in order, sizes differ by at most one, the first
 /// ones larger.
 constexpr Range balanced(std::int64_t total, std::int64_t parts, std::int64_t part) {
@@ -25,7 +28,7 @@ constexpr Range balanced(std::int64_t total, std::int64_t parts, std::int64_t pa
 
 /// The same with every border but the last on a multiple of `grain`.
 constexpr Range aligned(std::int64_t total, std::int64_t parts, std::int64_t part, std::int64_t grain) {
-  const Range blocks = balanced((total + grain - 1) / grain, parts, part);
+  const Range blocks = balanced(ceil_div(total, grain), parts, part);
   return {std::min(blocks.begin * grain, total), std::min(blocks.end * grain, total)};
 }
 

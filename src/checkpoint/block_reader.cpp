@@ -14,8 +14,8 @@
 namespace hortator::checkpoint {
 namespace {
 
-constexpr std::int64_t hot_bytes = std::int64_t{1} << 19;     // so much stays in the cache between two looks at it
-constexpr std::int64_t ahead_bytes = std::int64_t{16} << 20;  // the disk works while the checksums are taken
+constexpr std::int64_t checked_bytes = std::int64_t{1} << 19;      // so much stays in the cache between two looks at it
+constexpr std::int64_t read_ahead_bytes = std::int64_t{16} << 20;  // the disk works while the checksums are taken
 
 std::int64_t element_bytes(const Manifest::Dataset& dataset) {
   return static_cast<std::int64_t>(c10::elementSize(dataset.spec.type));
@@ -47,14 +47,14 @@ const io::RawFile& BlockReader::file(std::size_t index) {
 std::uint32_t BlockReader::read_piece(std::size_t index, shard::Range bytes, std::byte* to, std::uint32_t checksum) {
   const auto& from = file(index);
   auto& asked = asked_[index];
-  const bool is_elsewhere = bytes.begin > asked || bytes.end < asked - 2 * ahead_bytes;
+  const bool is_elsewhere = bytes.begin > asked || bytes.end < asked - 2 * read_ahead_bytes;
   if (is_elsewhere) asked = bytes.begin;
-  if (bytes.end > asked - ahead_bytes / 2) {
-    from.start_reading(asked, static_cast<std::size_t>(ahead_bytes));
-    asked += ahead_bytes;
+  if (bytes.end > asked - read_ahead_bytes / 2) {
+    from.start_reading(asked, static_cast<std::size_t>(read_ahead_bytes));
+    asked += read_ahead_bytes;
   }
-  for (auto begin = bytes.begin; begin < bytes.end; begin += hot_bytes) {
-    const auto count = static_cast<std::size_t>(std::min(hot_bytes, bytes.end - begin));
+  for (auto begin = bytes.begin; begin < bytes.end; begin += checked_bytes) {
+    const auto count = static_cast<std::size_t>(std::min(checked_bytes, bytes.end - begin));
     from.read_at(begin, to, count);
     if (verify_) checksum = base::crc32c(to, count, checksum);
     to += count;

@@ -30,7 +30,8 @@ class PackedBytes {
   template <PlainValue T>
   T take_plain() {
     T value{};
-    std::memcpy(&value, take_bytes(sizeof value).data(), sizeof value);
+    const auto bytes = take_bytes(sizeof value);
+    std::memcpy(&value, bytes.data(), bytes.size());
     return value;
   }
 

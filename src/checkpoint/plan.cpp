@@ -5,7 +5,7 @@
 namespace hortator::checkpoint {
 namespace {
 
-std::int64_t bytes_of(const Extent& tensor) { return tensor.elements * tensor.element_bytes; }
+std::int64_t extent_bytes(const Extent& tensor) { return tensor.elements * tensor.element_bytes; }
 
 /// A place on the line: before element `element` of tensor `tensor`.
 struct Border {
@@ -15,9 +15,9 @@ struct Border {
 
 Border near_byte(std::span<const Extent> tensors, std::int64_t byte, std::int64_t grain_bytes) {
   std::size_t i = 0;
-  while (i < tensors.size() && byte >= bytes_of(tensors[i])) byte -= bytes_of(tensors[i++]);
+  while (i < tensors.size() && byte >= extent_bytes(tensors[i])) byte -= extent_bytes(tensors[i++]);
   if (i == tensors.size()) return {i, 0};
-  const auto size = bytes_of(tensors[i]);
+  const auto size = extent_bytes(tensors[i]);
   if (size > grain_bytes) return {i, byte / grain_bytes * grain_bytes / tensors[i].element_bytes};
   return {2 * byte < size ? i : i + 1, 0};
 }
@@ -25,7 +25,8 @@ Border near_byte(std::span<const Extent> tensors, std::int64_t byte, std::int64_
 }  // namespace
 
 std::vector<Slab> slabs_of(std::span<const Extent> tensors, int ranks, int rank, std::int64_t grain_bytes) {
-  const auto total = std::transform_reduce(tensors.begin(), tensors.end(), std::int64_t{0}, std::plus<>(), bytes_of);
+  const auto total =
+      std::transform_reduce(tensors.begin(), tensors.end(), std::int64_t{0}, std::plus<>(), extent_bytes);
   const auto part = shard::balanced(total, ranks, rank);
   const auto begin = near_byte(tensors, part.begin, grain_bytes);
   const auto end = near_byte(tensors, part.end, grain_bytes);

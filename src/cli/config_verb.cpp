@@ -8,7 +8,7 @@
 #include "cli/config/yaml_file.hpp"
 #include "cli/flags.hpp"
 #include "cli/verbs.hpp"
-#include "launch/placement.hpp"
+#include "launching/placement.hpp"
 
 namespace hortator::cli {
 namespace {
@@ -28,7 +28,7 @@ Options known_options() {
 
 std::string listing_of_keys() {
   std::ostringstream out;
-  for (const auto& key : launch::keys()) {
+  for (const auto& key : launching::keys()) {
     out << "  " << std::string(key.name) << std::string(key.name.size() < 28 ? 28 - key.name.size() : 1, ' ')
         << key.what << (key.choices.empty() ? "" : ": " + std::string(key.choices)) << '\n';
   }
@@ -57,26 +57,26 @@ fs::path file_of(const po::variables_map& values) {
 // Ours are checked, Accelerate's are reported on, key by key.
 int validate(const fs::path& file) {
   const auto entries = read_yaml(file);
-  if (!launch::is_reference(entries)) {
-    auto layer = launch::read_settings(entries, file.string());
-    const launch::Settings settings({layer});
-    if (settings.find("num_processes")) launch::placement(settings);
+  if (!launching::is_reference(entries)) {
+    auto layer = launching::read_settings(entries, file.string());
+    const launching::Settings settings({layer});
+    if (settings.find("num_processes")) launching::placement(settings);
     std::cout << file.string() << ": " << text::count(static_cast<long long>(layer.size()), "key") << ", all well\n";
     return 0;
   }
-  const auto reference = launch::read_reference(launch::open_sections(entries), file.string());
-  std::cout << launch::table_of(reference.remarks);
-  launch::refuse(reference, file.string());
+  const auto reference = launching::read_reference(launching::open_sections(entries), file.string());
+  std::cout << launching::table_of(reference.remarks);
+  launching::refuse(reference, file.string());
   return 0;
 }
 
-void write_file(const fs::path& file, const launch::Layer& answers) {
+void write_file(const fs::path& file, const launching::Layer& answers) {
   if (!file.parent_path().empty()) fs::create_directories(file.parent_path());
   std::ofstream out(file);
-  for (const auto& key : launch::keys()) {
+  for (const auto& key : launching::keys()) {
     const auto answer = answers.find(key.name);
     if (answer == answers.end()) continue;
-    out << key.name << ": " << launch::yaml_value(key, answer->second) << "\n";
+    out << key.name << ": " << launching::yaml_value(key, answer->second) << "\n";
   }
   out.close();
   if (!out) throw Error({.what = text::quote(file.string()) + " cannot be written", .hint = "say --config_file FILE"});

@@ -14,9 +14,9 @@
 #include "cli/programs.hpp"
 #include "cli/surroundings.hpp"
 #include "cli/verbs.hpp"
-#include "launch/job.hpp"
-#include "launch/quote.hpp"
-#include "launch/srun_mpi.hpp"
+#include "launching/job.hpp"
+#include "launching/quote.hpp"
+#include "launching/srun_mpi.hpp"
 
 namespace hortator::cli {
 namespace {
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 Options known_options() {
   Options options;
   options.rest_is_foreign = true;
-  add_setting_flags(options, launch::Scope::job);
+  add_setting_flags(options, launching::Scope::job);
   options.named.add_options()("submit", "hand it to the scheduler; without it the script is only printed")(
       "chain", po::value<int>()->default_value(1)->value_name("N"),
       "jobs one after the other, each of which goes on where the last stopped (PBS has no other way)")("help,h",
@@ -57,24 +57,24 @@ std::string read_template(const std::string& name) {
   return std::move(content).str();
 }
 
-launch::Scheduler scheduler_of(const launch::Settings& settings) {
+launching::Scheduler scheduler_of(const launching::Settings& settings) {
   const auto said = settings.word("scheduler");
-  if (said) return *said == "pbs" ? launch::Scheduler::pbs : launch::Scheduler::slurm;
-  if (find_program("sbatch")) return launch::Scheduler::slurm;
-  if (find_program("qsub")) return launch::Scheduler::pbs;
+  if (said) return *said == "pbs" ? launching::Scheduler::pbs : launching::Scheduler::slurm;
+  if (find_program("sbatch")) return launching::Scheduler::slurm;
+  if (find_program("qsub")) return launching::Scheduler::pbs;
   throw UsageError({.what = "there is neither sbatch nor qsub on PATH",
                     .why = "the scheduler is one of them",
                     .hint = "say --scheduler slurm or pbs"});
 }
 
 // The nodes' MPI is taken for the one that is here.
-launch::Facts facts_of(const launch::Settings& settings, launch::Scheduler scheduler) {
-  launch::Facts facts;
+launching::Facts facts_of(const launching::Settings& settings, launching::Scheduler scheduler) {
+  launching::Facts facts;
   look_at_mpi(facts);
-  if (facts.mpi == launch::MpiFlavor::other) facts.mpi = launch::MpiFlavor::open_mpi;
-  if (scheduler == launch::Scheduler::pbs) return facts;
+  if (facts.mpi == launching::MpiFlavor::other) facts.mpi = launching::MpiFlavor::open_mpi;
+  if (scheduler == launching::Scheduler::pbs) return facts;
   facts.srun_mpi = settings.word("mpi");
-  if (!facts.srun_mpi) facts.srun_mpi = launch::choose_srun_mpi(output_of("srun --mpi=list 2>&1"), facts.mpi);
+  if (!facts.srun_mpi) facts.srun_mpi = launching::choose_srun_mpi(output_of("srun --mpi=list 2>&1"), facts.mpi);
   if (!facts.srun_mpi) facts.srun_mpi = "pmix";
   return facts;
 }
@@ -89,7 +89,7 @@ std::string stamp() {
 }
 
 // The scheduler writes its output there, and some lose it where the folder is missing: it is made first.
-fs::path write_script(const launch::Job& job, const std::string& script) {
+fs::path write_script(const launching::Job& job, const std::string& script) {
   fs::create_directories(job.records);
   auto file = fs::path(job.records) / "job.sh";
   std::ofstream out(file);
@@ -101,14 +101,14 @@ fs::path write_script(const launch::Job& job, const std::string& script) {
 }
 
 // What sbatch and qsub print holds the job's name: its first line, in parsable form.
-std::string submit(launch::Scheduler scheduler, const fs::path& script, const std::string& after) {
-  std::vector<std::string> words = {scheduler == launch::Scheduler::slurm ? "sbatch" : "qsub"};
-  if (scheduler == launch::Scheduler::slurm) words.emplace_back("--parsable");
-  if (!after.empty() && scheduler == launch::Scheduler::slurm) words.push_back("--dependency=afterany:" + after);
-  if (!after.empty() && scheduler == launch::Scheduler::pbs)
+std::string submit(launching::Scheduler scheduler, const fs::path& script, const std::string& after) {
+  std::vector<std::string> words = {scheduler == launching::Scheduler::slurm ? "sbatch" : "qsub"};
+  if (scheduler == launching::Scheduler::slurm) words.emplace_back("--parsable");
+  if (!after.empty() && scheduler == launching::Scheduler::slurm) words.push_back("--dependency=afterany:" + after);
+  if (!after.empty() && scheduler == launching::Scheduler::pbs)
     words.insert(words.end(), {"-W", "depend=afterany:" + after});
   words.push_back(script.string());
-  const auto answer = result_of(launch::shell_line(words));
+  const auto answer = result_of(launching::shell_line(words));
   auto id = text::split(text::split(answer.output, '\n').front(), ';').front();
   if (answer.code != 0 || id.empty()) {
     throw Error({.what = words.front() + " refused the job: " + text::split(answer.output, '\n').front(),
@@ -135,15 +135,15 @@ int job_verb(const Arguments& arguments) {
     throw UsageError({.what = "the program is missing", .hint = "say what to start: hortator job ... -- ./train"});
   }
   auto words = values["program"].as<std::vector<std::string>>();
-  const auto settings = settings_of(values, launch::Scope::job);
+  const auto settings = settings_of(values, launching::Scope::job);
   const auto scheduler = scheduler_of(settings);
   const int length = chain_length(values);
   const auto program = words.front();
   words.erase(words.begin());
-  const auto job = launch::job_of(settings, scheduler, program, words, stamp());
-  const auto* name = scheduler == launch::Scheduler::slurm ? "slurm.sh.in" : "pbs.sh.in";
-  const auto script = launch::render(job, facts_of(settings, scheduler),
-                                     {.scheduler = read_template(name), .common = read_template("common.sh.in")});
+  const auto job = launching::job_of(settings, scheduler, program, words, stamp());
+  const auto* name = scheduler == launching::Scheduler::slurm ? "slurm.sh.in" : "pbs.sh.in";
+  const auto script = launching::render(job, facts_of(settings, scheduler),
+                                        {.scheduler = read_template(name), .common = read_template("common.sh.in")});
   if (!values.contains("submit")) {
     std::cout << script;
     return 0;

@@ -3,7 +3,7 @@
 #include <hortator/error.hpp>
 
 #include "base/text.hpp"
-#include "launch/reference.hpp"
+#include "launching/reference.hpp"
 
 namespace hortator::cli {
 namespace {
@@ -57,7 +57,7 @@ po::variables_map parse(const Arguments& arguments, const Options& options) {
   } catch (const po::unknown_option& error) {
     const auto name = error.get_option_name();
     const auto known = names(options.named);
-    auto hint = text::nearest(name, known).empty() ? launch::hint_for_flag(name) : "";
+    auto hint = text::nearest(name, known).empty() ? launching::hint_for_flag(name) : "";
     if (hint.empty()) hint = short_suggestion(name, known);
     throw UsageError({.what = "there is no option " + text::quote(name), .hint = hint});
   } catch (const po::error& error) {

@@ -52,14 +52,14 @@ int softened(int signal, std::chrono::seconds& grace) {
   return SIGUSR1;
 }
 
+// Where other threads run, the kernel may give them the news that the child has ended, which they ignore: it is asked
+// for now and then as well.
 int wait_for(pid_t child, const sigset_t& signals, std::chrono::seconds grace) {
+  constexpr timespec now_and_then = {.tv_sec = 0, .tv_nsec = 200'000'000};
   while (true) {
     siginfo_t info{};
-    if (sigwaitinfo(&signals, &info) < 0) continue;
-    if (info.si_signo != SIGCHLD) {
-      if (is_for_us_alone(info)) kill(child, softened(info.si_signo, grace));
-      continue;
-    }
+    const int signal = sigtimedwait(&signals, &info, &now_and_then);
+    if (signal > 0 && signal != SIGCHLD && is_for_us_alone(info)) kill(child, softened(signal, grace));
     int status = 0;
     if (waitpid(child, &status, WNOHANG) == child) return code_of(status);
   }

@@ -11,9 +11,9 @@
 #include "base/text.hpp"
 #include "cli/machine.hpp"
 #include "cli/programs.hpp"
-#include "launch/pbs.hpp"
-#include "launch/quote.hpp"
-#include "launch/srun_mpi.hpp"
+#include "launching/pbs.hpp"
+#include "launching/quote.hpp"
+#include "launching/srun_mpi.hpp"
 
 namespace hortator::cli {
 namespace {
@@ -47,7 +47,7 @@ void require_mpirun() {
   require("mpirun", "load your site's MPI module, or install openmpi-bin (Debian, Ubuntu) or openmpi (Rocky)");
 }
 
-void look_at_slurm(const launch::Settings& settings, launch::Facts& facts) {
+void look_at_slurm(const launching::Settings& settings, launching::Facts& facts) {
   require(
       "srun",
       "this is a Slurm allocation (SLURM_JOB_ID is set): load the site's Slurm, or unset SLURM_JOB_ID to use mpirun");
@@ -56,34 +56,34 @@ void look_at_slurm(const launch::Settings& settings, launch::Facts& facts) {
   if (facts.srun_mpi) return;
   // Whose MPI the program is built with, nobody knows before it runs: the mpirun on PATH is the best guess.
   if (find_program("mpirun")) look_at_mpi(facts);
-  const auto flavor = facts.mpi == launch::MpiFlavor::other ? launch::MpiFlavor::open_mpi : facts.mpi;
-  facts.srun_mpi = launch::choose_srun_mpi(output_of("srun --mpi=list 2>&1"), flavor);
+  const auto flavor = facts.mpi == launching::MpiFlavor::other ? launching::MpiFlavor::open_mpi : facts.mpi;
+  facts.srun_mpi = launching::choose_srun_mpi(output_of("srun --mpi=list 2>&1"), flavor);
   if (!facts.srun_mpi) require_mpirun();
 }
 
-void look_at_pbs(launch::Facts& facts) {
-  const auto job = launch::read_pbs(variable, content_of);
+void look_at_pbs(launching::Facts& facts) {
+  const auto job = launching::read_pbs(variable, content_of);
   facts.in_other_batch_job = job || variable("LSB_JOBID");
   if (!job) return;
   const bool knows_pbs = output_of("ompi_info --parsable").find(":plm:tm:") != std::string::npos;
-  if (facts.mpi == launch::MpiFlavor::open_mpi && !knows_pbs) facts.pbs_node_file = job->node_file;
+  if (facts.mpi == launching::MpiFlavor::open_mpi && !knows_pbs) facts.pbs_node_file = job->node_file;
   facts.has_pbs_tmrsh = find_program("pbs_tmrsh").has_value();
 }
 
 }  // namespace
 
-void look_at_mpi(launch::Facts& facts) {
+void look_at_mpi(launching::Facts& facts) {
   auto version = output_of("mpirun --version");
   if (version.empty() && find_program("mpiexec")) version = output_of("mpiexec --version");
-  facts.mpi = launch::mpi_flavor(version);
-  facts.mpi_major = launch::mpi_major(version);
+  facts.mpi = launching::mpi_flavor(version);
+  facts.mpi_major = launching::mpi_major(version);
 }
 
-launch::Facts look_around(const launch::Settings& settings) {
-  launch::Facts facts{.in_slurm = variable("SLURM_JOB_ID").has_value(),
-                      .is_root = geteuid() == 0,
-                      .cores = core_count(),
-                      .is_confined = is_confined()};
+launching::Facts look_around(const launching::Settings& settings) {
+  launching::Facts facts{.in_slurm = variable("SLURM_JOB_ID").has_value(),
+                         .is_root = geteuid() == 0,
+                         .cores = core_count(),
+                         .is_confined = is_confined()};
   if (facts.in_slurm) {
     look_at_slurm(settings, facts);
     return facts;
@@ -98,8 +98,8 @@ launch::Facts look_around(const launch::Settings& settings) {
 std::optional<int> count_nodes_again() {
   const auto job = variable("SLURM_JOB_ID");
   if (!job) return std::nullopt;
-  const auto list = text::split(output_of("squeue -h -o %N -j " + launch::shell_quote(*job)), '\n').front();
-  const auto names = output_of("scontrol show hostnames " + launch::shell_quote(list));
+  const auto list = text::split(output_of("squeue -h -o %N -j " + launching::shell_quote(*job)), '\n').front();
+  const auto names = output_of("scontrol show hostnames " + launching::shell_quote(list));
   const auto count = std::count(names.begin(), names.end(), '\n');
   if (list.empty() || count == 0) return std::nullopt;
   const auto number = std::to_string(count);

@@ -3,16 +3,16 @@
 #include <optional>
 #include <string>
 
-#include "launch/command.hpp"
-#include "launch/settings.hpp"
+#include "launching/command.hpp"
+#include "launching/settings.hpp"
 
 namespace hortator::cli {
 
 /// What the machine and the scheduler say of where we are. Error when nothing is here that could start ranks.
-launch::Facts look_around(const launch::Settings& settings);
+launching::Facts look_around(const launching::Settings& settings);
 
 /// The MPI whose mpirun is on PATH, and its major release; for jobs that will run elsewhere.
-void look_at_mpi(launch::Facts& facts);
+void look_at_mpi(launching::Facts& facts);
 
 /// How many nodes the allocation has by now: Slurm takes a lost one away from a job that survives it. From here on srun
 /// knows of it, too. Nothing when Slurm does not answer.

@@ -18,10 +18,10 @@ class NcclPassage {
   explicit NcclPassage(std::shared_ptr<NcclHandle> handle)
       : handle_(std::move(handle)), guard_((handle_->order()->stream().follow_current(), stream().get())) {}
 
-  /// `tensor` as NCCL wants it, without gaps and in this type: itself, or a copy that belongs to the stream, which
-  /// takes its memory back in its own order.
+  /// `tensor` as NCCL wants it, without gaps, in memory as it reads and in this type: itself, or a copy that belongs to
+  /// the stream, which takes its memory back in its own order.
   static at::Tensor packed(const at::Tensor& tensor, at::ScalarType type) {
-    return tensor.detach().contiguous().to(type);
+    return tensor.detach().resolve_conj().resolve_neg().contiguous().to(type);
   }
   static void unpack(const at::Tensor& packed, const at::Tensor& tensor) {
     if (packed.data_ptr() != tensor.data_ptr()) tensor.detach().copy_(packed.view(tensor.sizes()));

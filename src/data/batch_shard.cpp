@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
+#include "base/shard.hpp"
 #include "base/text.hpp"
 
 namespace hortator::data {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 void validate(const ShardSpec& spec) {
   if (spec.batch_size < 1) {
@@ -49,7 +48,7 @@ std::int64_t BatchShard::size_of(int rank) const {
 // Only the last step can have fewer samples than a slice for each.
 std::int64_t BatchShard::slice_in(std::int64_t step) const {
   const std::int64_t left = spec_.samples - begin_of(step);
-  return spec_.spread && left < total_batch_size_ ? ceil_div(left, places_) : slice_;
+  return spec_.spread && left < total_batch_size_ ? shard::ceil_div(left, places_) : slice_;
 }
 
 Positions BatchShard::batch(std::int64_t step, int rank) const {

@@ -100,7 +100,9 @@ std::unique_ptr<RunningPass> LoaderCore::start(std::int64_t start, std::int64_t 
   const auto listed = is_stream() ? nullptr : listing();
   const PassPlan plan{.deal = Deal(shard(binding_, start), listed),
                       .first_step = first_step,
-                      .ahead = {.batches = binding_.before_batch ? 0 : options_.prefetch, .workers = options_.workers},
+                      .ahead = {.batches = binding_.before_batch ? 0 : options_.prefetch,
+                                .workers = options_.workers,
+                                .rest = binding_.dispatcher ? Rest::never : rest_},
                       .pins = options_.pin_memory && binding_.device_placement && binding_.device.is_cuda(),
                       .tell_all = binding_.tell_all};
   return std::make_unique<RunningPass>(
@@ -157,6 +159,7 @@ std::shared_ptr<void> LoaderCore::take() {
 
 void LoaderCore::finish() {
   if (binding_.before_batch) binding_.before_batch({.epoch = epoch_, .position = position_, .place = -1});
+  rest_ = running_->hurries() ? Rest::from_start : Rest::when_hurried;
   running_.reset();
   ++epoch_;
   position_ = 0;

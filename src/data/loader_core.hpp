@@ -86,6 +86,7 @@ class LoaderCore {
   std::chrono::steady_clock::time_point started_;
 
   std::uint64_t passes_ = 0;
+  Rest rest_ = Rest::when_hurried;        ///< as the last pass was gone through
   std::unique_ptr<RunningPass> running_;  // last: its thread reads the source
 };
 

@@ -34,6 +34,7 @@ class RunningPass {
   /// The next batch; at_end() was asked before, and is false.
   Delivery next();
 
+  bool hurries() const { return deliveries_->rests(); }  ///< its loop asks for the next batch at once
   const Deal& deal() const { return deal_; }
   std::int64_t steps() const { return steps_; }  ///< handed out or left out
 

@@ -51,7 +51,7 @@ fs::path own_folder(const fs::path& folder) {
 }
 
 // Files of the same name from different places differ.
-std::string name_of(const fs::path& original) {
+std::string staged_name(const fs::path& original) {
   return text::concat(std::hex, std::setfill('0'), std::setw(16), base::hash(original.native()), '-',
                       original.filename().string());
 }
@@ -72,7 +72,7 @@ StagedFile::StagedFile(const fs::path& file, const fs::path& folder) {
   require(error, text::concat("read ", file));
   if (!fs::is_regular_file(original_))
     throw io::FileError({.what = text::concat(file, " is not a file"), .why = "single files are copied to the nodes"});
-  path_ = own_folder(folder) / name_of(original_);
+  path_ = own_folder(folder) / staged_name(original_);
   bytes_ = size_of(original_);
   time_ = time_of(original_);
 }

@@ -28,6 +28,13 @@ bool is_built() { return true; }
 
 int visible_device_count() { return c10::cuda::device_count(); }
 
+bool is_in_use() {
+  for (int index = 0; index < visible_device_count(); ++index) {
+    if (c10::cuda::hasPrimaryContext(static_cast<c10::DeviceIndex>(index))) return true;
+  }
+  return false;
+}
+
 std::string name(int index) { return properties(index).name; }
 
 std::string uuid(int index) {

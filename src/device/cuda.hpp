@@ -11,6 +11,9 @@ bool is_built();  ///< was this library built with CUDA?
 /// 0 also where the driver is missing, too old or out of order: never throws.
 int visible_device_count();
 
+/// Whether this process has begun to use any of them.
+bool is_in_use();
+
 std::string name(int index);  ///< "NVIDIA H100 80GB HBM3"
 /// Names the hardware, whatever CUDA_VISIBLE_DEVICES has made of its number: "GPU-0123...".
 std::string uuid(int index);

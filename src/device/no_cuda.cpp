@@ -18,6 +18,8 @@ bool is_built() { return false; }
 
 int visible_device_count() { return 0; }
 
+bool is_in_use() { return false; }
+
 std::string name(int index) { refuse(index); }
 
 std::string uuid(int index) { refuse(index); }

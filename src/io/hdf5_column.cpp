@@ -21,7 +21,9 @@ Dataset open(const File& file, const std::string& name, const std::string& what,
   return Dataset(check(H5Dopen2(file.get(), name.c_str(), access.get()), "open the dataset " + what));
 }
 
-PropertyList access_list() { return PropertyList(check(H5Pcreate(H5P_DATASET_ACCESS), "make a dataset access list")); }
+PropertyList dataset_access() {
+  return PropertyList(check(H5Pcreate(H5P_DATASET_ACCESS), "make a dataset access list"));
+}
 
 std::vector<std::int64_t> chunk_of(const Dataset& dataset, std::size_t dimensions) {
   const auto list = PropertyList(check(H5Dget_create_plist(dataset.get()), "read a dataset's layout"));
@@ -31,7 +33,7 @@ std::vector<std::int64_t> chunk_of(const Dataset& dataset, std::size_t dimension
   return {chunk.begin(), chunk.end()};
 }
 
-std::vector<std::int64_t> shape_of(const Dataset& dataset, const std::string& what) {
+std::vector<std::int64_t> rows_shape(const Dataset& dataset, const std::string& what) {
   const auto space = Space(check(H5Dget_space(dataset.get()), "read the shape of " + what));
   if (H5Sget_simple_extent_type(space.get()) != H5S_SIMPLE) {
     throw FileError({.what = text::concat("the dataset ", what, " has no rows"), .why = "it is one value, or empty"});
@@ -55,7 +57,7 @@ at::ScalarType element_type(const Dataset& dataset, const std::string& what) {
 PropertyList access_with_cache(std::size_t bytes) {
   constexpr double drop_read_ones_first = 1;
   constexpr std::size_t slots = 12421;  // a prime well above the number of chunks held
-  auto list = access_list();
+  auto list = dataset_access();
   check(H5Pset_chunk_cache(list.get(), slots, bytes, drop_read_ones_first), "choose the size of the chunk cache");
   return list;
 }
@@ -89,8 +91,8 @@ Hdf5Column::Hdf5Column(const File& file, const FixedFile& bytes, const std::stri
       space_(H5I_INVALID_HID),
       memory_type_(H5I_INVALID_HID) {
   const Hdf5Lock lock;
-  dataset_ = open(file, name, what_, access_list());
-  auto shape = shape_of(dataset_, what_);
+  dataset_ = open(file, name, what_, dataset_access());
+  auto shape = rows_shape(dataset_, what_);
   row_.type = element_type(dataset_, what_);
   const auto chunk = chunk_of(dataset_, shape.size());
   rows_ = shape.front();

@@ -14,11 +14,11 @@ namespace {
 
 /// What libjpeg and we share. libjpeg leaves by longjmp, past destructors: so what it calls, and what calls it between
 /// setjmp and its end, holds nothing of its own.
-struct Session {
-  Session() = default;
-  ~Session() { jpeg_destroy_decompress(&jpeg); }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+struct JpegSession {
+  JpegSession() = default;
+  ~JpegSession() { jpeg_destroy_decompress(&jpeg); }
+  JpegSession(const JpegSession&) = delete;
+  JpegSession& operator=(const JpegSession&) = delete;
 
   jpeg_decompress_struct jpeg{};
   jpeg_error_mgr errors{};
@@ -27,7 +27,7 @@ struct Session {
 };
 
 [[noreturn]] void on_error(j_common_ptr jpeg) {
-  auto* session = static_cast<Session*>(jpeg->client_data);
+  auto* session = static_cast<JpegSession*>(jpeg->client_data);
   jpeg->err->format_message(jpeg, session->fault.data());
   std::longjmp(session->leave, 1);
 }
@@ -41,7 +41,7 @@ void on_message(j_common_ptr jpeg, int level) {
     on_error(jpeg);
 }
 
-bool read_head(Session& session, std::span<const std::uint8_t> file, int channels) {
+bool read_head(JpegSession& session, std::span<const std::uint8_t> file, int channels) {
   if (setjmp(session.leave) != 0) return false;
   jpeg_create_decompress(&session.jpeg);
   jpeg_mem_src(&session.jpeg, file.data(), file.size());
@@ -50,7 +50,7 @@ bool read_head(Session& session, std::span<const std::uint8_t> file, int channel
   return true;
 }
 
-bool read_rows(Session& session, std::uint8_t* to, std::size_t row_bytes) {
+bool read_rows(JpegSession& session, std::uint8_t* to, std::size_t row_bytes) {
   if (setjmp(session.leave) != 0) return false;
   jpeg_start_decompress(&session.jpeg);
   while (session.jpeg.output_scanline < session.jpeg.output_height) {
@@ -66,7 +66,7 @@ bool is_for_print(J_COLOR_SPACE colours) { return colours == JCS_CMYK || colours
 }  // namespace
 
 at::Tensor decode_jpeg(std::span<const std::uint8_t> file, int channels) {
-  Session session;
+  JpegSession session;
   session.jpeg.err = jpeg_std_error(&session.errors);
   session.jpeg.client_data = &session;
   session.errors.error_exit = on_error;

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <ranges>
 #include <unordered_map>
 
 #include "base/text.hpp"
@@ -145,7 +146,7 @@ class Machine {
   }
   std::vector<Ref> pop_many(std::size_t count) {
     std::vector<Ref> items(count);
-    for (auto item = items.rbegin(); item != items.rend(); ++item) *item = pop();
+    for (auto& item : std::ranges::reverse_view(items)) item = pop();
     return items;
   }
 

@@ -14,11 +14,11 @@ namespace {
 
 /// What libpng and we share. libpng leaves by longjmp, past destructors: so what it calls, and what calls it between
 /// setjmp and its end, holds nothing of its own.
-struct Session {
-  Session() = default;
-  ~Session() { png_destroy_read_struct(&png, &info, nullptr); }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+struct PngSession {
+  PngSession() = default;
+  ~PngSession() { png_destroy_read_struct(&png, &info, nullptr); }
+  PngSession(const PngSession&) = delete;
+  PngSession& operator=(const PngSession&) = delete;
 
   std::span<const std::uint8_t> file = {};
   std::size_t done = 0;
@@ -28,7 +28,7 @@ struct Session {
 };
 
 void on_error(png_structp png, png_const_charp words) {
-  auto* session = static_cast<Session*>(png_get_error_ptr(png));
+  auto* session = static_cast<PngSession*>(png_get_error_ptr(png));
   std::snprintf(session->fault.data(), session->fault.size(), "%s", words);
   png_longjmp(png, 1);
 }
@@ -36,13 +36,13 @@ void on_error(png_structp png, png_const_charp words) {
 void on_warning(png_structp, png_const_charp) {}
 
 void read_bytes(png_structp png, png_bytep to, std::size_t bytes) {
-  auto* session = static_cast<Session*>(png_get_io_ptr(png));
+  auto* session = static_cast<PngSession*>(png_get_io_ptr(png));
   if (bytes > session->file.size() - session->done) png_error(png, "it ends too early");
   std::memcpy(to, session->file.data() + session->done, bytes);
   session->done += bytes;
 }
 
-bool read_head(Session& session, int channels) {
+bool read_head(PngSession& session, int channels) {
   if (setjmp(png_jmpbuf(session.png)) != 0) return false;
   constexpr int silently = 1;
   constexpr int usual_weights = -1;
@@ -61,7 +61,7 @@ bool read_head(Session& session, int channels) {
   return true;
 }
 
-bool read_rows(Session& session, png_bytepp rows) {
+bool read_rows(PngSession& session, png_bytepp rows) {
   if (setjmp(png_jmpbuf(session.png)) != 0) return false;
   png_read_image(session.png, rows);
   png_read_end(session.png, nullptr);
@@ -71,7 +71,7 @@ bool read_rows(Session& session, png_bytepp rows) {
 }  // namespace
 
 at::Tensor decode_png(std::span<const std::uint8_t> file, int channels) {
-  Session session;
+  PngSession session;
   session.file = file;
   session.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning);
   if (session.png != nullptr) session.info = png_create_info_struct(session.png);

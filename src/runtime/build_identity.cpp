@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t shown_digits = 8;
 
-struct Search {
+struct SectionSearch {
   std::uintptr_t address = 0;  ///< somewhere in the library that is looked for
   std::string build_id = {};
 };
@@ -60,7 +60,7 @@ std::string build_id_in(const char* notes, std::size_t bytes) {
 }
 
 int look_into(dl_phdr_info* library, std::size_t, void* data) {
-  auto& search = *static_cast<Search*>(data);
+  auto& search = *static_cast<SectionSearch*>(data);
   if (!contains(*library, search.address)) return 0;
   for (int i = 0; i < library->dlpi_phnum && search.build_id.empty(); ++i) {
     const auto& segment = library->dlpi_phdr[i];
@@ -71,7 +71,7 @@ int look_into(dl_phdr_info* library, std::size_t, void* data) {
 }
 
 std::string own_build_id() {
-  Search search{.address = reinterpret_cast<std::uintptr_t>(&own_build_id)};
+  SectionSearch search{.address = reinterpret_cast<std::uintptr_t>(&own_build_id)};
   dl_iterate_phdr(look_into, &search);
   return search.build_id.substr(0, shown_digits);
 }

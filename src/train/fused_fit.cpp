@@ -16,7 +16,7 @@ bool lie_alike(const at::Tensor& a, const at::Tensor& b) {
   return true;
 }
 
-bool fits(const at::Tensor& parameter) {
+bool parameter_fits(const at::Tensor& parameter) {
   const auto& gradient = parameter.grad();
   if (!gradient.defined()) return true;
   return (parameter.is_cpu() || parameter.is_cuda()) && gradient.device() == parameter.device() &&
@@ -35,7 +35,7 @@ bool has_twins(const std::vector<at::Tensor>& parameters) {
 }  // namespace
 
 bool fits_fused_kernel(const torch::optim::OptimizerParamGroup& group) {
-  return std::all_of(group.params().begin(), group.params().end(), fits) && !has_twins(group.params());
+  return std::all_of(group.params().begin(), group.params().end(), parameter_fits) && !has_twins(group.params());
 }
 
 at::Tensor gradient_of(const at::Tensor& parameter) {

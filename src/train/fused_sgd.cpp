@@ -14,7 +14,7 @@ namespace {
 using namespace torch::optim;
 
 // What one call of the kernel takes: one device, one type, and buffers that all hold something or all nothing yet.
-struct Batch {
+struct SgdBatch {
   c10::Device device;
   at::ScalarType type;
   bool first;
@@ -23,12 +23,12 @@ struct Batch {
   std::vector<at::Tensor> buffers = {};
 };
 
-Batch& batch_for(std::vector<Batch>& batches, const at::Tensor& parameter, bool first) {
+SgdBatch& sgd_batch_for(std::vector<SgdBatch>& batches, const at::Tensor& parameter, bool first) {
   for (auto& batch : batches) {
     if (batch.first == first && batch.device == parameter.device() && batch.type == parameter.scalar_type())
       return batch;
   }
-  return batches.emplace_back(Batch{.device = parameter.device(), .type = parameter.scalar_type(), .first = first});
+  return batches.emplace_back(SgdBatch{.device = parameter.device(), .type = parameter.scalar_type(), .first = first});
 }
 
 // As torch::optim does it: with the parameter's first gradient. The kernel fills it.
@@ -40,10 +40,10 @@ at::Tensor fresh_buffer(SGD& optimizer, const at::Tensor& parameter) {
   return buffer;
 }
 
-void add_with_momentum(std::vector<Batch>& batches, SGD& optimizer, const at::Tensor& parameter) {
+void add_with_momentum(std::vector<SgdBatch>& batches, SGD& optimizer, const at::Tensor& parameter) {
   const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
   const bool first = found == optimizer.state().end();
-  auto& batch = batch_for(batches, parameter, first);
+  auto& batch = sgd_batch_for(batches, parameter, first);
   batch.parameters.push_back(parameter);
   batch.gradients.push_back(gradient_of(parameter));
   if (first) {
@@ -55,14 +55,14 @@ void add_with_momentum(std::vector<Batch>& batches, SGD& optimizer, const at::Te
   }
 }
 
-std::vector<Batch> batches_of(SGD& optimizer, const OptimizerParamGroup& group, bool momentum) {
-  std::vector<Batch> batches;
+std::vector<SgdBatch> batches_of(SGD& optimizer, const OptimizerParamGroup& group, bool momentum) {
+  std::vector<SgdBatch> batches;
   for (const auto& parameter : group.params()) {
     if (!parameter.grad().defined()) continue;
     if (momentum) {
       add_with_momentum(batches, optimizer, parameter);
     } else {
-      auto& batch = batch_for(batches, parameter, false);
+      auto& batch = sgd_batch_for(batches, parameter, false);
       batch.parameters.push_back(parameter);
       batch.gradients.push_back(gradient_of(parameter));
     }
@@ -70,7 +70,7 @@ std::vector<Batch> batches_of(SGD& optimizer, const OptimizerParamGroup& group, 
   return batches;
 }
 
-bool fits(const OptimizerParamGroup& group) {
+bool is_plain_sgd(const OptimizerParamGroup& group) {
   const auto& options = group.options();
   return typeid(options) == typeid(SGDOptions) && fits_fused_kernel(group);
 }
@@ -80,7 +80,7 @@ bool fits(const OptimizerParamGroup& group) {
 bool fused_sgd(SGD& optimizer) {
   const at::NoGradGuard no_grad;
   const auto& groups = optimizer.param_groups();
-  if (!std::all_of(groups.begin(), groups.end(), fits)) return false;
+  if (!std::all_of(groups.begin(), groups.end(), is_plain_sgd)) return false;
   for (const auto& group : groups) {
     const auto& options = static_cast<const SGDOptions&>(group.options());
     for (const auto& batch : batches_of(optimizer, group, options.momentum() != 0)) {

@@ -4,7 +4,7 @@
 set -euo pipefail
 program=$1 seconds=$2 seeds=$3
 shift 3
-[ -x "$program" ] || { echo "skipped: clang 16 or newer with libFuzzer (libclang-rt-<release>-dev) is not here"; exit 77; }
+[ -x "$program" ] || { echo "skipped: not built, for want of clang 16 or newer with libFuzzer (libclang-rt-<release>-dev), or beside another sanitizer"; exit 77; }
 mkdir -p corpus
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1
 exec "$program" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 -verbosity=1 "$@" corpus "$seeds"

@@ -15,8 +15,8 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "launch/command.hpp"
-#include "launch/quote.hpp"
+#include "launching/command.hpp"
+#include "launching/quote.hpp"
 #include "mpi/communicator.hpp"
 #include "replay.hpp"
 
@@ -60,16 +60,16 @@ class Scratch {
 
 // Ranks that outnumber the cores must let each other run, and leave nothing where the user stands.
 std::string command_for(int ranks, const std::string& file, const Scratch& scratch) {
-  const launch::Facts facts{
-      .is_root = geteuid() == 0, .mpi = launch::mpi_flavor(output_of("mpirun --version 2>&1")), .cores = 0};
-  launch::Request request{.ranks = ranks,
-                          .program = own_path(),
-                          .arguments = {as_ranks, file, scratch / "result"},
-                          .variables = {"OMP_NUM_THREADS=1", "OMPI_MCA_mpi_yield_when_idle=1",
-                                        text::concat("HORTATOR_RUN_DIR=", (scratch / "run").string())}};
+  const launching::Facts facts{
+      .is_root = geteuid() == 0, .mpi = launching::mpi_flavor(output_of("mpirun --version 2>&1")), .cores = 0};
+  launching::Request request{.ranks = ranks,
+                             .program = own_path(),
+                             .arguments = {as_ranks, file, scratch / "result"},
+                             .variables = {"OMP_NUM_THREADS=1", "OMPI_MCA_mpi_yield_when_idle=1",
+                                           text::concat("HORTATOR_RUN_DIR=", (scratch / "run").string())}};
   if (std::getenv("HORTATOR_TIMEOUT") == nullptr) request.variables.emplace_back("HORTATOR_TIMEOUT=60s");
-  return launch::shell_line(launch::command_line(request, facts)) + " >" +
-         launch::shell_quote((scratch / "said").string()) + " 2>&1";
+  return launching::shell_line(launching::command_line(request, facts)) + " >" +
+         launching::shell_quote((scratch / "said").string()) + " 2>&1";
 }
 
 std::string content_of(const fs::path& path) {

@@ -7,7 +7,7 @@ command -v "$compiler" >/dev/null || { echo "skipped: $compiler is not here"; ex
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-mapfile -t sources < <(grep -LE '#include *[<"](ATen|c10|torch|mpi|hdf5|nlohmann|comm|io|train|mpi)[/.]' "$root"/src/{base,launch}/*.cpp)
+mapfile -t sources < <(grep -LE '#include *[<"](ATen|c10|torch|mpi|hdf5|nlohmann|comm|io|train|mpi)[/.]' "$root"/src/{base,launching}/*.cpp)
 [ ${#sources[@]} -ge 5 ] || { echo "only ${#sources[@]} sources were found" >&2; exit 1; }
 for source in "${sources[@]}"; do
   "$compiler" -std=c++20 -O2 -Wall -Wextra -Werror -I "$root/src" -I "$root/include" -c "$source" -o "$work/object.o"

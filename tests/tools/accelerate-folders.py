@@ -16,7 +16,7 @@ from accelerate import Accelerator
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.fc1 = torch.nn.Linear(4, 3)
+        self.fc1 = torch.nn.Linear(4, 3, bias=False)  # which BatchNorm would take out again, but for rounding
         self.norm = torch.nn.BatchNorm1d(3)
         self.fc2 = torch.nn.Linear(3, 1)
 
@@ -51,9 +51,13 @@ def adamw(net):
     return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, warmup)
 
 
-def sgd(net):
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+def sgd(net, parameters=torch.nn.Module.parameters):
+    optimizer = torch.optim.SGD(parameters(net), lr=0.05, momentum=0.9)
     return optimizer, torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=0, cooldown=2)
+
+
+def sgd_by_name(net):
+    return sgd(net, torch.nn.Module.named_parameters)
 
 
 def train(accelerator, model, optimizer, schedule, steps, by_metric):
@@ -98,11 +102,13 @@ def main():
     expected = {
         "adamw": run(root / "adamw", adamw, by_metric=False, safe=True),
         "sgd": run(root / "sgd", sgd, by_metric=True, safe=False),
+        "named": run(root / "named", sgd_by_name, by_metric=True, safe=False),
     }
     # Only CUDA has a scaler; this is what torch.amp.GradScaler.state_dict() gives.
     scaler = {"scale": 1024.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000, "_growth_tracker": 7}
     torch.save(scaler, root / "adamw" / "scaler.pt")
-    (root / "sgd" / "random_states_0.pkl").unlink()
+    for name in "sgd", "named":
+        (root / name / "random_states_0.pkl").unlink()
     (root / "expected.json").write_text(json.dumps(expected) + "\n")
 
 

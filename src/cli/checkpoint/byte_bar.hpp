@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -13,7 +14,7 @@ namespace hortator::cli::checkpoints {
 class ByteBar {
  public:
   ByteBar(const std::string& title, std::int64_t total, track::Audience audience = track::Audience::people)
-      : sink_(track::make_progress(audience)) {
+      : sink_(track::make_progress(audience)), total_(total) {
     sink_->start(title, (total + step_bytes - 1) / step_bytes, 0);
   }
   ~ByteBar() { sink_->finish(); }
@@ -22,7 +23,8 @@ class ByteBar {
 
   void advance(std::int64_t bytes) {
     const std::lock_guard lock(advancing_);
-    for (done_ += bytes; shown_ + step_bytes <= done_; shown_ += step_bytes) sink_->advance();
+    done_ += bytes;
+    for (; shown_ < total_ && std::min(shown_ + step_bytes, total_) <= done_; shown_ += step_bytes) sink_->advance();
   }
 
  private:
@@ -30,6 +32,7 @@ class ByteBar {
 
   std::unique_ptr<ProgressSink> sink_;
   std::mutex advancing_;
+  std::int64_t total_;
   std::int64_t done_ = 0;
   std::int64_t shown_ = 0;
 };

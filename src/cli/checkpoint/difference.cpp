@@ -17,23 +17,28 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
 }
 
 at::Tensor as_doubles(const at::Tensor& flat) {
-  if (flat.is_complex()) return at::view_as_real(flat).to(at::kDouble);
   if (flat.scalar_type() == at::ScalarType::Float4_e2m1fn_x2) return flat.view(at::kByte).to(at::kDouble);
   // Types of 8 bits become float first: not all have a way to double of their own.
   return flat.is_floating_point() && flat.element_size() == 1 ? flat.to(at::kFloat).to(at::kDouble)
                                                               : flat.to(at::kDouble);
 }
 
+/// Real and imaginary parts, side by side.
+at::Tensor as_pairs(const at::Tensor& flat) {
+  return at::view_as_real(flat.is_complex() ? flat.to(at::kComplexDouble) : as_doubles(flat).to(at::kComplexDouble));
+}
+
 /// Of each pair of elements; both are flat.
 at::Tensor distances(const at::Tensor& a, const at::Tensor& b) {
-  const auto left = as_doubles(a);
-  const auto right = as_doubles(b);
+  const bool are_pairs = a.is_complex() || b.is_complex();
+  const auto left = are_pairs ? as_pairs(a) : as_doubles(a);
+  const auto right = are_pairs ? as_pairs(b) : as_doubles(b);
   const auto odd = at::isnan(left).logical_xor(at::isnan(right));
   const auto equal = left.eq(right).logical_or(at::isnan(left).logical_and(at::isnan(right)));
   auto apart = (left - right).abs();
   apart.masked_fill_(equal, 0);
   apart.masked_fill_(odd, std::numeric_limits<double>::infinity());
-  return apart.dim() > 1 ? apart.amax(-1) : apart;  // a complex element differs where one of its parts does
+  return are_pairs ? apart.amax(-1) : apart;  // a complex element differs where one of its parts does
 }
 
 }  // namespace

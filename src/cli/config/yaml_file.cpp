@@ -20,13 +20,14 @@ std::string scalar(const YAML::Node& node, const std::filesystem::path& file) {
   return node.Scalar();
 }
 
-launch::Entry read_entry(const std::string& key, int line, const YAML::Node& value, const std::filesystem::path& file) {
-  launch::Entry entry{.key = key, .line = line};
+launching::Entry read_entry(const std::string& key, int line, const YAML::Node& value,
+                            const std::filesystem::path& file) {
+  launching::Entry entry{.key = key, .line = line};
   if (value.IsSequence()) {
-    entry.shape = launch::Shape::list;
+    entry.shape = launching::Shape::list;
     for (const auto& one : value) entry.words.push_back(scalar(one, file));
   } else if (value.IsMap()) {
-    entry.shape = launch::Shape::map;
+    entry.shape = launching::Shape::map;
     for (const auto& one : value) entry.words.push_back(scalar(one.first, file) + "=" + scalar(one.second, file));
   } else if (!value.IsNull()) {
     entry.words = {scalar(value, file)};
@@ -36,8 +37,8 @@ launch::Entry read_entry(const std::string& key, int line, const YAML::Node& val
 
 }  // namespace
 
-std::vector<launch::Entry> read_yaml(const std::filesystem::path& file) {
-  std::vector<launch::Entry> entries;
+std::vector<launching::Entry> read_yaml(const std::filesystem::path& file) {
+  std::vector<launching::Entry> entries;
   try {
     const auto root = YAML::LoadFile(file.string());
     if (root.IsNull()) return entries;

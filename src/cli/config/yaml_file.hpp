@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <vector>
 
-#include "launch/file.hpp"
+#include "launching/file.hpp"
 
 namespace hortator::cli {
 
 /// The keys of a YAML (or JSON) file, in their order. UsageError with the line for a file that is neither, or is not
 /// a list of keys.
-std::vector<launch::Entry> read_yaml(const std::filesystem::path& file);
+std::vector<launching::Entry> read_yaml(const std::filesystem::path& file);
 
 }  // namespace hortator::cli

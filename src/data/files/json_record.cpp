@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 }
 
 // By the first element of each list: the others are compared with it when they are read.
-std::vector<std::int64_t> shape_of(const Json& value) {
+std::vector<std::int64_t> shape_of_lists(const Json& value) {
   std::vector<std::int64_t> shape;
   for (const auto* inner = &value; inner->is_array(); inner = &inner->front()) {
     shape.push_back(static_cast<std::int64_t>(inner->size()));
@@ -78,7 +78,7 @@ class Filler {
 };
 
 at::Tensor to_tensor(const Json& value, const TableColumn& member) {
-  auto tensor = at::empty(shape_of(value), scalar_type_of(member.type));
+  auto tensor = at::empty(shape_of_lists(value), scalar_type_of(member.type));
   Filler(member, value, tensor).fill(value, 0);
   return tensor;
 }

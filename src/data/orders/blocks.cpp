@@ -2,6 +2,7 @@
 #include <hortator/error.hpp>
 
 #include "base/hash.hpp"
+#include "base/shard.hpp"
 #include "base/text.hpp"
 #include "data/order.hpp"
 #include "data/orders/permutation.hpp"
@@ -12,15 +13,13 @@ namespace {
 constexpr std::uint64_t purpose_of_blocks = 2;
 constexpr std::uint64_t purpose_of_windows = 3;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// Where the blocks of one epoch stand. Blocks are numbered by where they lie in the data set, slots by where they come
 /// in the order. One block, the data set's last, may be short.
 class BlockPlan {
  public:
   BlockPlan(std::int64_t samples, std::int64_t block, std::uint64_t key)
       : block_(block),
-        blocks_(ceil_div(samples, block), key),
+        blocks_(shard::ceil_div(samples, block), key),
         missing_(blocks_.size() * block - samples),
         short_slot_(blocks_.place_of(blocks_.size() - 1)) {}
 

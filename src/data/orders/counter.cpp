@@ -4,7 +4,7 @@
 namespace hortator::data {
 namespace {
 
-constexpr std::uint64_t purpose = 1;
+constexpr std::uint64_t purpose_of_counter = 1;
 
 class CounterOrder final : public Order {
  public:
@@ -20,7 +20,7 @@ class CounterSampler final : public Sampler {
   std::string name() const override { return "counter"; }
   std::int64_t epoch_size(std::int64_t dataset_size) const override { return dataset_size; }
   std::unique_ptr<const Order> order(const EpochKey& epoch) const override {
-    return std::make_unique<CounterOrder>(epoch.dataset_size, draws_of(epoch, purpose));
+    return std::make_unique<CounterOrder>(epoch.dataset_size, draws_of(epoch, purpose_of_counter));
   }
 };
 

@@ -9,7 +9,7 @@
 namespace hortator::data {
 namespace {
 
-constexpr std::uint64_t purpose = 5;
+constexpr std::uint64_t purpose_of_lengths = 5;
 
 class LengthGroupedSampler final : public Sampler {
  public:
@@ -46,7 +46,7 @@ class LengthGroupedSampler final : public Sampler {
   }
 
   static std::vector<std::int64_t> shuffled(const EpochKey& epoch) {
-    const Permutation permutation(epoch.dataset_size, draws_of(epoch, purpose));
+    const Permutation permutation(epoch.dataset_size, draws_of(epoch, purpose_of_lengths));
     std::vector<std::int64_t> samples(static_cast<std::size_t>(epoch.dataset_size));
     for (std::int64_t i = 0; i < epoch.dataset_size; ++i) samples[static_cast<std::size_t>(i)] = permutation(i);
     return samples;

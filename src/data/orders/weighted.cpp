@@ -11,7 +11,7 @@
 namespace hortator::data {
 namespace {
 
-constexpr std::uint64_t purpose = 4;
+constexpr std::uint64_t purpose_of_weights = 4;
 
 class DrawnOrder final : public Order {
  public:
@@ -67,7 +67,7 @@ class WeightedSampler final : public Sampler {
     return dataset_size == 0 ? 0 : epoch_size_.value_or(dataset_size);
   }
   std::unique_ptr<const Order> order(const EpochKey& epoch) const override {
-    return std::make_unique<DrawnOrder>(table_, draws_of(epoch, purpose));
+    return std::make_unique<DrawnOrder>(table_, draws_of(epoch, purpose_of_weights));
   }
 
  private:
@@ -90,7 +90,7 @@ class WeightedOnceSampler final : public Sampler {
     return epoch_size_;
   }
   std::unique_ptr<const Order> order(const EpochKey& epoch) const override {
-    return listed_order(drawn_once_each(weights_, epoch_size_, draws_of(epoch, purpose)));
+    return listed_order(drawn_once_each(weights_, epoch_size_, draws_of(epoch, purpose_of_weights)));
   }
 
  private:

@@ -29,7 +29,7 @@ milliseconds step_of(milliseconds limit) { return std::clamp(limit / 20, millise
 // File systems of clusters show a new file late, the slower the larger the job that one had better not disturb.
 milliseconds files_step_of(milliseconds step) { return 2 * step; }
 
-double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
+double in_seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
 std::thread start_without_signals(const std::function<void()>& work) {
   sigset_t all;
@@ -48,7 +48,7 @@ Watchdog::Watchdog(const mpi::Communicator& world, const mpi::Communicator& node
     : topology_(topology),
       family_(world.membership().family()),
       run_(std::move(run)),
-      patience_{.limit = seconds(limit), .for_the_gone = std::min(seconds(limit), Patience().for_the_gone)},
+      patience_{.limit = in_seconds(limit), .for_the_gone = std::min(in_seconds(limit), Patience().for_the_gone)},
       step_(step_of(limit)),
       process_(getpid()),
       board_(node),

@@ -71,7 +71,7 @@ submit --name killed --time 00:05:00 --run-dir run -- "$binaries/stopping" 4000
 if running '^step 3$'; then
   pkill -9 -n -f "^$binaries/stopping 4000"
   await 60 || failed 'a killed task does not end the job'
-  if ! grep -aq 'back into the queue' "$records/$id.out" && grep -aqE 'n[12]: task .*Killed' "$records/$id.out" && grep -aq 'hortator job: failed with code' "$records/$id.out"; then
+  if ! grep -aq 'back into the queue' "$records/$id.out" && grep -aqE 'n[12]: tasks? .*Killed' "$records/$id.out" && grep -aq 'hortator job: failed with code' "$records/$id.out"; then
     ok 'a killed task'
   else
     failed 'a killed task'

@@ -32,7 +32,7 @@ struct PythonNetImpl : torch::nn::Module {
     if (!in_order) register_module("fc1", fc1);
   }
   at::Tensor forward(const at::Tensor& x) { return fc2(at::tanh(norm(fc1(x)))); }
-  torch::nn::Linear fc1{4, 3};
+  torch::nn::Linear fc1{torch::nn::LinearOptions(4, 3).bias(false)};
   torch::nn::BatchNorm1d norm{3};
   torch::nn::Linear fc2{3, 1};
 };
@@ -195,6 +195,18 @@ TEST_CASE("parameters in another order than Python's are told, as moments know n
   accelerator.register_for_checkpointing("progress", progress);
   CHECK_THROWS_WITH(accelerator.load_state(saved("sgd")),
                     ContainsSubstring("here 'norm.weight' stands where Python's model has 'fc1.weight'"));
+}
+
+TEST_CASE("where Python's optimizer knows its parameters by name, their order does not matter") {
+  Accelerator accelerator(as_python());
+  PythonNet net(false);
+  torch::optim::SGD sgd(net->parameters(), 0.5);
+  auto [model, optimizer, schedule] =
+      accelerator.prepare(net, sgd, ReduceOnPlateau(sgd, {.factor = 0.5, .patience = 0, .cooldown = 2}));
+  Progress progress;
+  accelerator.register_for_checkpointing("progress", progress);
+  accelerator.load_state(saved("named"));
+  check_goes_on(accelerator, *net, model, optimizer, schedule, went_on("named"));
 }
 
 TEST_CASE("without strict what fits of a folder of Python's is loaded") {

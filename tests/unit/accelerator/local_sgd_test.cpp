@@ -10,8 +10,8 @@ namespace {
 constexpr double rate = 0.1;
 
 // One weight w whose loss is c w^2 / 2 with c = rank + 1: a step multiplies it by 1 - rate c.
-struct One {
-  One() {
+struct OneWeight {
+  OneWeight() {
     const at::NoGradGuard no_grad;
     net->weight.fill_(1);
   }
@@ -32,7 +32,7 @@ struct Run {
   explicit Run(const LocalSGDOptions& options) : options(options) {}
   LocalSGDOptions options;
   Accelerator accelerator;
-  One one;
+  OneWeight one;
   Model<torch::nn::Linear> model = accelerator.prepare(one.net);
   Optimizer optimizer = accelerator.prepare(one.sgd);
   int rank = accelerator.process_index();

@@ -28,10 +28,10 @@ struct Node {  // holds others of its own kind
   auto fields() { return std::tie(number, children); }
 };
 
-class Average {
+class RunningAverage {
  public:
-  Average() = default;
-  explicit Average(double value) : value_(value), weights_(at::full({2}, value)) {}
+  RunningAverage() = default;
+  explicit RunningAverage(double value) : value_(value), weights_(at::full({2}, value)) {}
   void save(StateWriter& out) const {
     out.put("value", value_);
     out.put("name", "average");
@@ -78,7 +78,7 @@ struct hortator::ObjectTraits<Celsius> {
   }
 };
 
-static_assert(Serializable<Plain> && Serializable<Answer> && Serializable<Node> && Serializable<Average>);
+static_assert(Serializable<Plain> && Serializable<Answer> && Serializable<Node> && Serializable<RunningAverage>);
 static_assert(Serializable<std::variant<std::monostate, Color, std::set<std::string>>> && Serializable<Celsius>);
 static_assert(Serializable<nlohmann::json> && Serializable<nlohmann::ordered_json> && Serializable<StateDict::Value>);
 static_assert(Serializable<at::Tensor> && Serializable<Example<>> && Serializable<std::vector<bool>>);
@@ -115,7 +115,7 @@ TEST_CASE("objects of all kinds come back from their bytes") {
   CHECK(through_bytes(answer) == answer);
   const auto tree = through_bytes(Node{1, {{2, {}}, {3, {{4, {}}}}}});
   CHECK(tree.children[1].children[0].number == 4);
-  CHECK(through_bytes(Average(1.5)).value() == 3);
+  CHECK(through_bytes(RunningAverage(1.5)).value() == 3);
   CHECK(through_bytes(Celsius(20)).degrees() == 20);
 }
 

@@ -1,41 +1,16 @@
 #include <mpi.h>
 #include <torch/optim/schedulers/step_lr.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <deque>
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
+#include "support/standard_error.hpp"
 
 using namespace hortator;
 using test::Net;
 
 namespace {
-
-/// What is written to standard error meanwhile.
-class StandardError {
- public:
-  StandardError() : file_(std::tmpfile()), kept_(::dup(STDERR_FILENO)) { ::dup2(::fileno(file_), STDERR_FILENO); }
-  ~StandardError() {
-    ::dup2(kept_, STDERR_FILENO);
-    ::close(kept_);
-    std::fclose(file_);
-  }
-  StandardError(const StandardError&) = delete;
-  StandardError& operator=(const StandardError&) = delete;
-
-  std::string text() const {
-    std::string all;
-    std::rewind(file_);
-    for (int c = std::fgetc(file_); c != EOF; c = std::fgetc(file_)) all += static_cast<char>(c);
-    return all;
-  }
-
- private:
-  std::FILE* file_;
-  int kept_;
-};
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t times = 0;
@@ -101,7 +76,7 @@ TEST_CASE("how a schedule advances is said once, when it is prepared") {
   int ranks = 1;
   bool speaks = false;
   {
-    const StandardError error;
+    const test::StandardError error;
     Accelerator accelerator;
     ranks = accelerator.num_processes();
     speaks = accelerator.is_main_process();

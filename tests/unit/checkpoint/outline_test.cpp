@@ -43,7 +43,7 @@ TEST_CASE("an outline survives packing") {
   const auto back = checkpoint::unpack(checkpoint::pack(outline));
   CHECK(first_difference(outline, back).empty());
   CHECK(checkpoint::pack(back) == checkpoint::pack(outline));
-  CHECK(checkpoint::unpack(checkpoint::pack({})).empty());
+  CHECK(checkpoint::unpack(checkpoint::pack(checkpoint::Outline())).empty());
 }
 
 TEST_CASE("the first difference is named") {

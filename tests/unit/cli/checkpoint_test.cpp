@@ -8,7 +8,7 @@
 #include "support/catch.hpp"
 
 using namespace hortator;
-using test::run;
+using test::run_verb;
 namespace fs = std::filesystem;
 
 namespace {
@@ -40,7 +40,7 @@ TEST_CASE("checkpoint list names each with its step, ranks, size and state, by n
   const auto root = project();
   fs::remove(root / "checkpoints/checkpoint_2/manifest.json");
   spoil(root / "checkpoints/checkpoint_0/manifest.json", 20);
-  const auto [code, words] = run({"checkpoint", "list", root.string()});
+  const auto [code, words] = run_verb({"checkpoint", "list", root.string()});
   CHECK(code == 0);
   const auto first = words.find("checkpoint_0");
   const auto second = words.find("checkpoint_2");
@@ -48,13 +48,14 @@ TEST_CASE("checkpoint list names each with its step, ranks, size and state, by n
   CHECK(first < second);
   CHECK(second < third);
   CHECK_THAT(words, ContainsSubstring("damaged") && ContainsSubstring("incomplete") && ContainsSubstring("complete"));
-  CHECK(run({"checkpoint", "list", (root / "checkpoints/checkpoint_10").string()}).code == 0);
-  CHECK_THAT(run({"checkpoint", "list", "/nowhere"}).words, ContainsSubstring("there is no checkpoint in '/nowhere'"));
+  CHECK(run_verb({"checkpoint", "list", (root / "checkpoints/checkpoint_10").string()}).code == 0);
+  CHECK_THAT(run_verb({"checkpoint", "list", "/nowhere"}).words,
+             ContainsSubstring("there is no checkpoint in '/nowhere'"));
 }
 
 TEST_CASE("checkpoint show is a tree of names, types, shapes, sizes and values") {
   const auto root = project();
-  const auto [code, words] = run({"checkpoint", "show", (root / "checkpoints/checkpoint_10").string()});
+  const auto [code, words] = run_verb({"checkpoint", "show", (root / "checkpoints/checkpoint_10").string()});
   CHECK(code == 0);
   for (const auto* line :
        {"step 10", "by 1 rank, 2 tensors of 4.7 KiB in 1 file", "  models/\n    0/\n",
@@ -64,11 +65,11 @@ TEST_CASE("checkpoint show is a tree of names, types, shapes, sizes and values")
 
 TEST_CASE("checkpoint verify says what is whole and names what is not, with the exit code") {
   const auto root = project();
-  const auto whole = run({"checkpoint", "verify", root.string()});
+  const auto whole = run_verb({"checkpoint", "verify", root.string()});
   CHECK(whole.code == 0);
   CHECK_THAT(whole.words, ContainsSubstring("checkpoint_2: every byte is as it was saved"));
   spoil(root / "checkpoints/checkpoint_2/state.h5", 100);
-  const auto damaged = run({"checkpoint", "verify", root.string()});
+  const auto damaged = run_verb({"checkpoint", "verify", root.string()});
   CHECK(damaged.code == 1);
   CHECK_THAT(damaged.words, ContainsSubstring("checkpoint_10: every byte") &&
                                 ContainsSubstring("checkpoint_2: damaged") &&
@@ -76,9 +77,9 @@ TEST_CASE("checkpoint verify says what is whole and names what is not, with the 
 }
 
 TEST_CASE("the verbs of checkpoint have help, and others a hint") {
-  CHECK_THAT(run({"checkpoint", "--help"}).words, ContainsSubstring("usage: hortator checkpoint"));
-  CHECK_THAT(run({"checkpoint", "lst"}).words, ContainsSubstring("did you mean 'list'?"));
-  CHECK_THAT(run({"checkpoint"}).words, ContainsSubstring("verb is missing"));
+  CHECK_THAT(run_verb({"checkpoint", "--help"}).words, ContainsSubstring("usage: hortator checkpoint"));
+  CHECK_THAT(run_verb({"checkpoint", "lst"}).words, ContainsSubstring("did you mean 'list'?"));
+  CHECK_THAT(run_verb({"checkpoint"}).words, ContainsSubstring("verb is missing"));
 }
 
 TEST_CASE("checkpoint prune keeps the newest and those it is told to, and shows first what it would do") {
@@ -86,21 +87,21 @@ TEST_CASE("checkpoint prune keeps the newest and those it is told to, and shows 
   const auto is_there = [&](int number) {
     return fs::exists(root / "checkpoints" / ("checkpoint_" + std::to_string(number)));
   };
-  CHECK(run({"checkpoint", "prune", root.string()}).words.find("needs --keep N") != std::string::npos);
-  CHECK(run({"checkpoint", "prune", root.string(), "--keep", "0"}).code == 2);
-  const auto dry = run({"checkpoint", "prune", root.string(), "--keep", "1", "--keep-every", "5", "--dry-run"});
+  CHECK(run_verb({"checkpoint", "prune", root.string()}).words.find("needs --keep N") != std::string::npos);
+  CHECK(run_verb({"checkpoint", "prune", root.string(), "--keep", "0"}).code == 2);
+  const auto dry = run_verb({"checkpoint", "prune", root.string(), "--keep", "1", "--keep-every", "5", "--dry-run"});
   CHECK(dry.words.find("would remove") == std::string::npos);  // 0 and 10 are kept, 2 is the newest of the others
-  const auto shown = run({"checkpoint", "prune", root.string(), "--keep", "1", "--dry-run"});
+  const auto shown = run_verb({"checkpoint", "prune", root.string(), "--keep", "1", "--dry-run"});
   CHECK(shown.words.find("would remove " + (root / "checkpoints/checkpoint_0").string()) != std::string::npos);
   CHECK(shown.words.find("1 checkpoint of 3 would stay") != std::string::npos);
   CHECK((is_there(0) && is_there(2) && is_there(10)));
   const auto left = root / "checkpoints" / "checkpoint_11.new-20261121T075530.123456-9f3a51c2";
   fs::create_directory(left);
   std::ofstream(left / "state.h5") << "half";
-  CHECK(run({"checkpoint", "prune", root.string(), "--keep", "1"}).code == 0);
+  CHECK(run_verb({"checkpoint", "prune", root.string(), "--keep", "1"}).code == 0);
   CHECK((!is_there(0) && !is_there(2) && is_there(10)));
   CHECK(fs::exists(left));
-  CHECK(run({"checkpoint", "prune", (root / "checkpoints").string(), "--keep", "1", "--leftovers"}).code == 0);
+  CHECK(run_verb({"checkpoint", "prune", (root / "checkpoints").string(), "--keep", "1", "--leftovers"}).code == 0);
   CHECK_FALSE(fs::exists(left));
   CHECK(is_there(10));
 }

@@ -1,3 +1,6 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +14,7 @@
 #include "support/catch.hpp"
 
 using namespace hortator::cli;
-namespace launch = hortator::launch;
+namespace launching = hortator::launching;
 namespace fs = std::filesystem;
 
 namespace {
@@ -38,7 +41,7 @@ TEST_CASE("a file of YAML becomes entries with their lines") {
   CHECK(entries[1].words == std::vector<std::string>{"no"});
   CHECK(entries[2].words.empty());
   CHECK(entries[3].words == std::vector<std::string>{"gcc", "a b"});
-  CHECK(entries[4].shape == launch::Shape::map);
+  CHECK(entries[4].shape == launching::Shape::map);
   CHECK(entries[4].words == std::vector<std::string>{"NCCL_NET=AWS Libfabric"});
   CHECK(read_yaml(write("empty.yaml", "# nothing\n")).empty());
   CHECK(read_yaml(write("a.json", "{\"num_processes\": 2}")).size() == 1);
@@ -55,9 +58,9 @@ TEST_CASE("what is no file of settings is an error with the line") {
 }
 
 TEST_CASE("what is shown can be read again") {
-  const launch::Layer layer = {
+  const launching::Layer layer = {
       {"environment", {{"A=1,2", "B=x: y"}, "x"}}, {"modules", {{"a#b", "-c"}, "x"}}, {"account", {{"no"}, "x"}}};
-  const launch::Settings settings({layer});
+  const launching::Settings settings({layer});
   const auto again = read_file(write("shown.yaml", settings.show()));
   for (const auto& [key, given] : layer) CHECK(again.at(key).words == given.words);
 }
@@ -91,22 +94,31 @@ TEST_CASE("questions take what was found for an empty answer, and ask again for 
   CHECK_THROWS_WITH(ask(list, ended, out), ContainsSubstring("--default"));
   for (const auto& question : questions()) {
     if (!question.found.empty())
-      CHECK_NOTHROW(launch::check_words(launch::find_key(question.key, ""), {question.found}, ""));
+      CHECK_NOTHROW(launching::check_words(launching::find_key(question.key, ""), {question.found}, ""));
   }
 }
 
+// In a process of its own: this one's other threads (MPI's) may be given the signals.
+static int supervised(const std::vector<std::string>& words, std::chrono::seconds grace = {}) {
+  const pid_t child = fork();
+  if (child == 0) _exit(supervise(words, grace));
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 TEST_CASE("a launcher's exit code is handed on, a signal's as shells do") {
-  CHECK(supervise({"sh", "-c", "exit 7"}) == 7);
-  CHECK(supervise({"true"}) == 0);
-  CHECK(supervise({"sh", "-c", "kill -9 $$"}) == 137);
-  CHECK(supervise({"/absent/launcher"}) == 127);
+  CHECK(supervised({"sh", "-c", "exit 7"}) == 7);
+  CHECK(supervised({"true"}) == 0);
+  CHECK(supervised({"sh", "-c", "kill -9 $$"}) == 137);
+  CHECK(supervised({"/absent/launcher"}) == 127);
 }
 
 TEST_CASE("signals are handed on, and the launcher's own end is waited for") {
   for (const auto* name : {"USR1", "TERM"}) {
     const auto script =
         std::string("trap 'exit 9' ") + name + "; (sleep 0.2; kill -" + name + " $PPID) & while :; do sleep 0.05; done";
-    CHECK(supervise({"sh", "-c", script}) == 9);
+    CHECK(supervised({"sh", "-c", script}) == 9);
   }
 }
 
@@ -114,10 +126,10 @@ TEST_CASE("with a grace the first SIGTERM is a warning, the second is not") {
   const auto script =
       "trap 'echo; warned=1' USR1; trap 'exit $((3 + ${warned:-0}))' TERM; "
       "(sleep 0.2; kill -TERM $PPID; sleep 0.3; kill -TERM $PPID) & while :; do sleep 0.05; done";
-  CHECK(supervise({"sh", "-c", script}, std::chrono::seconds(60)) == 4);
-  CHECK(supervise({"sh", "-c", script}) == 3);
-  CHECK(supervise({"sh", "-c", "trap 'echo' USR1; (sleep 0.1; kill -TERM $PPID) & while :; do sleep 0.05; done"},
-                  std::chrono::seconds(1)) == 143);
+  CHECK(supervised({"sh", "-c", script}, std::chrono::seconds(60)) == 4);
+  CHECK(supervised({"sh", "-c", script}) == 3);
+  CHECK(supervised({"sh", "-c", "trap 'echo' USR1; (sleep 0.1; kill -TERM $PPID) & while :; do sleep 0.05; done"},
+                   std::chrono::seconds(1)) == 143);
 }
 
 TEST_CASE("the ranks' records know the code that launchers lose, unless they are of an earlier run") {

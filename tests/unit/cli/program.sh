@@ -98,6 +98,15 @@ run config validate absent.yaml; code_is 2; err_has 'cannot be read'
 run config --show --config_file "$source_dir/../../../share/sites/lumi-c.yaml"; code_is 0; out_has 'scheduler: slurm'
 run job --site polariz -n 1 -- ./show; code_is 2; err_has "did you mean 'polaris'?"
 
+# checkpoint: weights of Python's come in, two ranks write them for others, and nothing has changed on the way
+pickles=$source_dir/../io/pickles
+run checkpoint import "$pickles/shapes.pt" imported; code_is 0; out_has 'imported: 11 tensors of 260 B'
+run launch -n 2 "$hortator" checkpoint export imported out.safetensors; code_is 0; out_has 'out.safetensors: 11 tensors'
+run checkpoint diff out.safetensors "$pickles/shapes.pt"; code_is 0; out_has '0 of 11 tensors that both have differ'
+run checkpoint diff imported "$pickles/floats.pt"; code_is 1; out_has '+ float32  float32 [2, 3]'
+run checkpoint diff imported absent.pt; code_is 2; err_has 'absent.pt'
+run checkpoint export imported out.onnx; code_is 2; err_has 'says no kind of file'
+
 # completion: bash asks the command
 run completion; code_is 0
 completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator launch --dry) COMP_CWORD=2; _hortator; echo "${COMPREPLY[*]}"')

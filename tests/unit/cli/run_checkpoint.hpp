@@ -15,7 +15,7 @@ struct Outcome {
 };
 
 /// `hortator checkpoint ...`, with what it prints and says of errors.
-inline Outcome run(const cli::Arguments& arguments) {
+inline Outcome run_verb(const cli::Arguments& arguments) {
   std::ostringstream words;
   auto* before = std::cout.rdbuf(words.rdbuf());
   Outcome outcome;

@@ -15,7 +15,7 @@
 
 using namespace hortator;
 using cli::checkpoints::difference;
-using test::run;
+using test::run_verb;
 namespace fs = std::filesystem;
 
 namespace {
@@ -55,46 +55,48 @@ TEST_CASE("a checkpoint's weights go into others' files, and back into a checkpo
   const auto from = plain_checkpoint("transfer_from").string();
   for (const auto* extension : {".safetensors", ".pt", ".bin"}) {
     const auto file = std::string("transfer") + extension;
-    const auto exported = run({"checkpoint", "export", from, file});
+    const auto exported = run_verb({"checkpoint", "export", from, file});
     INFO(exported.words);
     CHECK(exported.code == 0);
     CHECK_THAT(exported.words, ContainsSubstring("6 tensors of 23.5 KiB"));
     fs::remove_all("transfer_to");
-    CHECK(run({"checkpoint", "import", file, "transfer_to"}).code == 0);
+    CHECK(run_verb({"checkpoint", "import", file, "transfer_to"}).code == 0);
     const checkpoint::Reader reader("transfer_to");
     CHECK(reader.tensors().size() == weights.size());
     for (const auto& [name, tensor] : weights) CHECK(is_same(reader.read("models/0/" + name), tensor));
-    CHECK(run({"checkpoint", "diff", from, file}).code == 0);
-    CHECK(run({"checkpoint", "verify", "transfer_to"}).code == 0);
+    CHECK(run_verb({"checkpoint", "diff", from, file}).code == 0);
+    CHECK(run_verb({"checkpoint", "verify", "transfer_to"}).code == 0);
   }
   const SafetensorsFile safe("transfer.safetensors");
   CHECK(safe.metadata().at("format") == "pt");
   for (const auto& [name, tensor] : weights) CHECK(is_same(safe.get(name), tensor));
   const io::PickleFile pickle("transfer.pt");
   for (const auto& [name, tensor] : weights) CHECK(is_same(pickle.get(name), tensor));
-  CHECK(run({"checkpoint", "export", "transfer.pt", "again.safetensors"}).code == 0);
-  CHECK(run({"checkpoint", "diff", "again.safetensors", "transfer.safetensors"}).code == 0);
+  CHECK(run_verb({"checkpoint", "export", "transfer.pt", "again.safetensors"}).code == 0);
+  CHECK(run_verb({"checkpoint", "diff", "again.safetensors", "transfer.safetensors"}).code == 0);
   for (const auto& entry : fs::directory_iterator("."))
     CHECK(entry.path().filename().string().find(".new-") == std::string::npos);
 }
 
 TEST_CASE("export and import refuse what they cannot do, and leave nothing behind") {
   const auto from = plain_checkpoint("refusing").string();
-  CHECK_THAT(run({"checkpoint", "export", from}).words, ContainsSubstring("two paths are needed, 1 were given"));
-  CHECK_THAT(run({"checkpoint", "export", from, "model.onnx"}).words, ContainsSubstring("says no kind of file"));
-  CHECK_THAT(run({"checkpoint", "export", from, "x.pt", "--model", "1"}).words, ContainsSubstring("no model number 1"));
-  CHECK_THAT(run({"checkpoint", "import", "absent.pt", "out"}).words, ContainsSubstring("absent.pt"));
+  CHECK_THAT(run_verb({"checkpoint", "export", from}).words, ContainsSubstring("two paths are needed, 1 were given"));
+  CHECK_THAT(run_verb({"checkpoint", "export", from, "model.onnx"}).words, ContainsSubstring("says no kind of file"));
+  CHECK_THAT(run_verb({"checkpoint", "export", from, "x.pt", "--model", "1"}).words,
+             ContainsSubstring("no model number 1"));
+  CHECK_THAT(run_verb({"checkpoint", "import", "absent.pt", "out"}).words, ContainsSubstring("absent.pt"));
   std::ofstream("broken.pt") << "no archive";
-  CHECK(run({"checkpoint", "import", "broken.pt", "broken_out"}).code != 0);
+  CHECK(run_verb({"checkpoint", "import", "broken.pt", "broken_out"}).code != 0);
   CHECK_FALSE(fs::exists("broken_out"));
   CHECK_FALSE(fs::exists("x.pt"));
-  CHECK_THAT(run({"checkpoint", "export", "--help"}).words, ContainsSubstring("--model"));
-  CHECK_THAT(run({"checkpoint", "import", "--help"}).words, ContainsSubstring("usage: hortator checkpoint import"));
+  CHECK_THAT(run_verb({"checkpoint", "export", "--help"}).words, ContainsSubstring("--model"));
+  CHECK_THAT(run_verb({"checkpoint", "import", "--help"}).words,
+             ContainsSubstring("usage: hortator checkpoint import"));
 }
 
 TEST_CASE("diff of two checkpoints names everything that differs, the largest difference first") {
   const auto a = plain_checkpoint("diff_a").string();
-  CHECK(run({"checkpoint", "diff", a, a}).code == 0);
+  CHECK(run_verb({"checkpoint", "diff", a, a}).code == 0);
   const auto b = checkpoint_with("diff_b", [](StateDict& state) {
                    state.get<at::Tensor>("models/0/layer.weight")[3][4].add_(0.25);
                    state.get<at::Tensor>("models/0/layer.weight")[5][6].sub_(0.125);
@@ -105,7 +107,7 @@ TEST_CASE("diff of two checkpoints names everything that differs, the largest di
                    state.put("optimizers/0/groups/0/lr", 0.25);
                    state.put("extra", 1);
                  }).string();
-  const auto [code, words] = run({"checkpoint", "diff", a, b});
+  const auto [code, words] = run_verb({"checkpoint", "diff", a, b});
   INFO(words);
   CHECK(code == 1);
   for (const auto* line :
@@ -115,24 +117,24 @@ TEST_CASE("diff of two checkpoints names everything that differs, the largest di
         "2 of 6 tensors that both have differ\n"})
     CHECK_THAT(words, ContainsSubstring(line));
   CHECK(words.find("models/0/layer.steps") < words.find("6000  models/0/layer.weight"));
-  const auto reversed = run({"checkpoint", "diff", b, a});
+  const auto reversed = run_verb({"checkpoint", "diff", b, a});
   CHECK_THAT(reversed.words, ContainsSubstring("- models/0/added  float32 [1]\n") && ContainsSubstring("- extra  = 1"));
-  CHECK_THAT(run({"checkpoint", "diff", a, b, "--top", "1"}).words, ContainsSubstring("and 1 tensors more"));
+  CHECK_THAT(run_verb({"checkpoint", "diff", a, b, "--top", "1"}).words, ContainsSubstring("and 1 tensors more"));
 }
 
 TEST_CASE("diff of models in files of any kind; a tolerance makes values equal; what cannot be read is code 2") {
   io::write_pickle("one.pt", {{"w", at::zeros({10})}, {"same", at::ones({2})}});
   io::write_pickle("other.pt", {{"same", at::ones({2}, at::kHalf)}, {"w", at::full({10}, 1e-3F)}});
-  const auto differing = run({"checkpoint", "diff", "one.pt", "other.pt"});
+  const auto differing = run_verb({"checkpoint", "diff", "one.pt", "other.pt"});
   CHECK(differing.code == 1);
   CHECK_THAT(differing.words, ContainsSubstring("0.001              10 of 10  w\n") &&
                                   ContainsSubstring("~ same  float32 [2] | float16 [2]\n"));
-  CHECK_THAT(run({"checkpoint", "diff", "one.pt", "other.pt", "--tolerance", "0.01"}).words,
+  CHECK_THAT(run_verb({"checkpoint", "diff", "one.pt", "other.pt", "--tolerance", "0.01"}).words,
              ContainsSubstring("0 of 2 tensors that both have differ"));
   std::ofstream("broken.pt") << "no archive";
-  CHECK(run({"checkpoint", "diff", "one.pt", "broken.pt"}).code == 2);
-  CHECK_THAT(run({"checkpoint", "diff", "one.pt"}).words, ContainsSubstring("compares two, and got 1"));
-  CHECK_THAT(run({"checkpoint", "diff", "--help"}).words, ContainsSubstring("--tolerance"));
+  CHECK(run_verb({"checkpoint", "diff", "one.pt", "broken.pt"}).code == 2);
+  CHECK_THAT(run_verb({"checkpoint", "diff", "one.pt"}).words, ContainsSubstring("compares two, and got 1"));
+  CHECK_THAT(run_verb({"checkpoint", "diff", "--help"}).words, ContainsSubstring("--tolerance"));
 }
 
 TEST_CASE("values are compared, not bits, of every type") {

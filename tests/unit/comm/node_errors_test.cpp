@@ -13,7 +13,7 @@ using comm::ReduceOp;
 namespace {
 
 template <typename Call>
-std::string error_of(const Call& call) {
+std::string rank_and_error_of(const Call& call) {
   try {
     call();
   } catch (const Error& error) {
@@ -36,11 +36,11 @@ TEST_CASE("ranks that differ in operation or size all throw, and both sides are 
   const bool last = communicator.rank() == communicator.size() - 1;
   const auto culprit = std::to_string(communicator.size() - 1);
 
-  auto words = error_of([&] { communicator.all_reduce(at::ones({last ? 11 : 10}), ReduceOp::sum).wait(); });
+  auto words = rank_and_error_of([&] { communicator.all_reduce(at::ones({last ? 11 : 10}), ReduceOp::sum).wait(); });
   CHECK_THAT(words, StartsWith(culprit + " ") && ContainsSubstring("rank " + culprit + ": all_reduce (sum) of 11"));
   check_works(communicator);
 
-  words = error_of([&] {
+  words = rank_and_error_of([&] {
     if (last) return communicator.barrier();
     communicator.all_reduce(at::ones({10}), ReduceOp::max).wait();
   });
@@ -53,7 +53,7 @@ TEST_CASE("a tensor that one rank cannot send is an error on all, with that rank
   const bool last = communicator.rank() == communicator.size() - 1;
   const auto culprit = std::to_string(communicator.size() - 1);
   const auto check = [&](const at::Tensor& bad, const std::string& reason) {
-    const auto words = error_of([&] { communicator.broadcast(last ? bad : at::ones({3}), 0).wait(); });
+    const auto words = rank_and_error_of([&] { communicator.broadcast(last ? bad : at::ones({3}), 0).wait(); });
     CHECK_THAT(words, StartsWith(culprit + " rank " + culprit + ": ") && ContainsSubstring(reason));
     check_works(communicator);
   };
@@ -66,7 +66,7 @@ TEST_CASE("a tensor that one rank cannot send is an error on all, with that rank
 TEST_CASE("what cannot be reduced is refused, and the next collective works") {
   NodeCommunicator communicator(mpi::Communicator::world());
   const auto words =
-      error_of([&] { communicator.all_reduce(at::empty({2}, at::kFloat8_e4m3fn), ReduceOp::sum).wait(); });
+      rank_and_error_of([&] { communicator.all_reduce(at::empty({2}, at::kFloat8_e4m3fn), ReduceOp::sum).wait(); });
   CHECK_THAT(words, ContainsSubstring("there is no arithmetic for it"));
   check_works(communicator);
 }
@@ -96,7 +96,7 @@ TEST_CASE("an earlier collective's error does not take a later one's result") {
 TEST_CASE("a rank that leaves by an exception does not keep the others waiting") {
   if (mpi::Communicator::world().size() == 1) return;
   const bool leaves = mpi::Communicator::world().rank() == 0;
-  const auto words = error_of([&] {
+  const auto words = rank_and_error_of([&] {
     NodeCommunicator communicator(mpi::Communicator::world());
     if (leaves) throw Error({.what = "out of memory"});
     communicator.barrier();
@@ -114,7 +114,7 @@ TEST_CASE("a rank that abandons its communicator frees those that wait for it, a
     CHECK(communicator.abandon("it is out of memory"));
     CHECK_THROWS_WITH(begun.wait(), ContainsSubstring("it is out of memory"));
   } else {
-    const auto words = error_of([&] { communicator.all_reduce(tensor, ReduceOp::sum).wait(); });
+    const auto words = rank_and_error_of([&] { communicator.all_reduce(tensor, ReduceOp::sum).wait(); });
     CHECK_THAT(words, StartsWith("0 ") && ContainsSubstring("it is out of memory"));
   }
   mpi::barrier(world);

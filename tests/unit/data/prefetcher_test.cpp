@@ -1,5 +1,6 @@
 #include "data/prefetcher.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -70,10 +71,43 @@ TEST_CASE("several workers make batches at the same time, one makes them one by 
       return number(step);
     };
     Prefetcher reader(watch, 40, {.batches = 8, .workers = workers});
-    for (int i = 0; i < 40; ++i) reader.next();
+    for (int i = 0; i < 40; ++i) {
+      reader.next();
+      std::this_thread::sleep_for(100us);  // the work to read ahead beside
+    }
     CHECK(threads.size() == static_cast<std::size_t>(workers));
     CHECK((most > 1) == (workers > 1));
     CHECK(threads.count(std::this_thread::get_id()) == 0);
+  }
+}
+
+TEST_CASE("a caller with no work between two batches makes them itself, and is relieved when it has") {
+  std::atomic<int> inside = 0;
+  std::atomic<int> most = 0;
+  std::vector<std::thread::id> makers;
+  const auto note = [&](std::int64_t step) {
+    most = std::max(most.load(), ++inside);
+    std::this_thread::sleep_for(1ms);
+    makers.push_back(std::this_thread::get_id());
+    --inside;
+    return number(step);
+  };
+  const auto here = [&](std::int64_t begin, std::int64_t end) {
+    return std::count(makers.begin() + begin, makers.begin() + end, std::this_thread::get_id());
+  };
+  for (const auto rest : {data::Rest::when_hurried, data::Rest::from_start, data::Rest::never}) {
+    makers.clear();
+    Prefetcher reader(note, 60, {.batches = 2, .workers = 1, .rest = rest});
+    std::vector<std::int64_t> seen;
+    for (int i = 0; i < 60; ++i) {
+      seen.push_back(value(reader.next()));
+      if (i >= 29) std::this_thread::sleep_for(200us);
+    }
+    for (std::int64_t i = 0; i < 60; ++i) CHECK(seen[static_cast<std::size_t>(i)] == i);
+    CHECK((here(0, 29) > 10) == (rest != data::Rest::never));
+    CHECK(here(31, 60) == 0);
+    CHECK(!reader.rests());
+    CHECK(most == 1);
   }
 }
 

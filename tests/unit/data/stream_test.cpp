@@ -11,7 +11,7 @@ using namespace hortator::data_test;
 
 namespace {
 
-const int prefetches[] = {0, 1, 4};
+const int stream_prefetches[] = {0, 1, 4};
 
 // What all ranks get, in the order of the stream: step by step, rank by rank.
 Batch dealt(std::int64_t count, const LoaderOptions& options, LoaderBinding binding) {
@@ -30,7 +30,7 @@ Batch dealt(std::int64_t count, const LoaderOptions& options, LoaderBinding bind
 }  // namespace
 
 TEST_CASE("a stream by itself is read in order, the last batch short, in each pass anew") {
-  for (const int prefetch : prefetches) {
+  for (const int prefetch : stream_prefetches) {
     auto loader = data_loader(Counting{7}, {.batch_size = 3, .prefetch = prefetch});
     CHECK(loader.is_stream());
     CHECK_FALSE(loader.has_size());
@@ -149,7 +149,7 @@ TEST_CASE("a stream learns the epoch; one that cannot begin again says so in the
 }
 
 TEST_CASE("a stream's exception comes out of the loop with the sample named, at its batch") {
-  for (const int prefetch : prefetches) {
+  for (const int prefetch : stream_prefetches) {
     auto loader = data_loader(Counting{9, 5}, {.batch_size = 2, .prefetch = prefetch});
     Batches before;
     const auto loop = [&] {
@@ -196,7 +196,7 @@ TEST_CASE("a rank keeps only its own samples of a stream, and the first ones") {
 }
 
 TEST_CASE("loops over streams break off, begin again and nest") {
-  for (const int prefetch : prefetches) {
+  for (const int prefetch : stream_prefetches) {
     auto outer = data_loader(Counting{5}, {.batch_size = 2, .prefetch = prefetch});
     auto inner = data_loader(Counting{3}, {.batch_size = 2, .prefetch = prefetch});
     CHECK(read(outer, 2) == Batches{{0, 1}, {2, 3}});

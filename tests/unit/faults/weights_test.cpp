@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void save(const fs::path& target, int number) {
+void save_weights(const fs::path& target, int number) {
   const std::vector<io::WeightToSave> weights = {{.name = "a", .bytes = 40}, {.name = "b", .bytes = 40}};
   const auto shards = io::shard_weights(weights, 40);
   io::WeightFolder folder(target, "id" + std::to_string(number), {});
@@ -41,7 +41,7 @@ void save(const fs::path& target, int number) {
 }
 
 /// Which one is there, whole; 0 for a mixture. Throws where none can be opened.
-int version_in(const fs::path& folder) {
+int weights_version_in(const fs::path& folder) {
   const auto source = io::open_weights(folder);
   std::vector<float> numbers;
   for (const auto* name : {"a", "b"}) {
@@ -57,26 +57,26 @@ int version_in(const fs::path& folder) {
 TEST_CASE("a kill at any point leaves the older model or the newer one") {
   const auto root = fresh_folder();
   const auto folder = root / "model";
-  save(folder, 1);
-  const auto calls = count_calls(root, [&] { save(folder, 2); });
+  save_weights(folder, 1);
+  const auto calls = count_calls(root, [&] { save_weights(folder, 2); });
   REQUIRE(calls > 8);
   REQUIRE(calls < 250);
   bool newer = false;
   for (long at = 1; at <= calls; ++at) {
     INFO("killed at call " << at << " of " << calls);
     fresh_folder();
-    save(folder, 1);
+    save_weights(folder, 1);
     CHECK(in_fork([&] {
             faults::arm(root.string(), {.kind = Kind::kill, .at = at});
-            save(folder, 2);
+            save_weights(folder, 2);
             return 0;
           }) == killed);
-    const auto found = version_in(folder);
+    const auto found = weights_version_in(folder);
     CHECK((found == 1 || found == 2));
     CHECK_FALSE((newer && found == 1));  // once it is there it stays
     newer = newer || found == 2;
-    save(folder, 3);
-    CHECK(version_in(folder) == 3);
+    save_weights(folder, 3);
+    CHECK(weights_version_in(folder) == 3);
     const auto left = std::distance(fs::directory_iterator(folder), fs::directory_iterator());
     CHECK(left == 3);
   }
@@ -86,27 +86,27 @@ TEST_CASE("a kill at any point leaves the older model or the newer one") {
 TEST_CASE("a call that fails leaves a whole model, and the next save works") {
   const auto root = fresh_folder();
   const auto folder = root / "model";
-  save(folder, 1);
-  const auto calls = count_calls(root, [&] { save(folder, 2); });
+  save_weights(folder, 1);
+  const auto calls = count_calls(root, [&] { save_weights(folder, 2); });
   for (const bool on : {false, true}) {
     int thrown = 0;
     for (long at = 1; at <= calls; ++at) {
       INFO("no space at call " << at << " of " << calls << (on ? " and all after it" : ""));
       fresh_folder();
-      save(folder, 1);
+      save_weights(folder, 1);
       thrown += in_fork([&] {
         faults::arm(root.string(), {.kind = Kind::error, .at = at, .error = ENOSPC, .on = on});
         try {
-          save(folder, 2);
+          save_weights(folder, 2);
         } catch (const Error&) {
           return 1;
         }
         return 0;
       });
-      const auto found = version_in(folder);
+      const auto found = weights_version_in(folder);
       CHECK((found == 1 || found == 2));
-      save(folder, 3);
-      CHECK(version_in(folder) == 3);
+      save_weights(folder, 3);
+      CHECK(weights_version_in(folder) == 3);
     }
     CHECK(thrown > calls / 2);
   }

@@ -13,10 +13,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Folder {
+struct ClaimFolder {
   fs::path path = fs::temp_directory_path() / ("hortator-claim-" + std::to_string(getpid()));
-  Folder() { fs::remove_all(path); }
-  ~Folder() { fs::remove_all(path); }
+  ClaimFolder() { fs::remove_all(path); }
+  ~ClaimFolder() { fs::remove_all(path); }
 };
 
 std::string content(const fs::path& file) {
@@ -28,7 +28,7 @@ std::string content(const fs::path& file) {
 }  // namespace
 
 TEST_CASE("the first claim of a run wins, all later ones lose, also after the record is written") {
-  const Folder folder;
+  const ClaimFolder folder;
   const auto dir = folder.path / "a" / "b";
   CHECK(runtime::claim_failure(dir, "run-1") == Claim::won);
   CHECK(runtime::claim_failure(dir, "run-1") == Claim::lost);
@@ -38,7 +38,7 @@ TEST_CASE("the first claim of a run wins, all later ones lose, also after the re
 }
 
 TEST_CASE("runs that share a folder do not silence each other") {
-  const Folder folder;
+  const ClaimFolder folder;
   CHECK(runtime::claim_failure(folder.path, "run-1") == Claim::won);
   CHECK(runtime::write_failure(folder.path, "run-1", "{1}"));
   CHECK(runtime::claim_failure(folder.path, "run-2") == Claim::won);
@@ -47,7 +47,7 @@ TEST_CASE("runs that share a folder do not silence each other") {
 }
 
 TEST_CASE("what an earlier run has left goes, what this run or the user has written stays") {
-  const Folder folder;
+  const ClaimFolder folder;
   runtime::claim_failure(folder.path, "run-1");
   runtime::write_failure(folder.path, "run-1", "{1}");
   std::ofstream(folder.path / "log.jsonl") << "mine";
@@ -64,7 +64,7 @@ TEST_CASE("what an earlier run has left goes, what this run or the user has writ
 }
 
 TEST_CASE("where nothing can be written there is no claim and no record, and no error") {
-  const Folder folder;
+  const ClaimFolder folder;
   fs::create_directories(folder.path);
   std::ofstream(folder.path / "file") << "in the way";
   CHECK(runtime::claim_failure(folder.path / "file" / "run", "run-1") == Claim::impossible);

@@ -13,7 +13,7 @@ namespace {
 
 using Table = std::map<std::string, std::string>;
 
-runtime::Variables in(const Table& table) {
+runtime::Variables facts_in(const Table& table) {
   return [&table](const char* name) -> std::optional<std::string> {
     const auto found = table.find(name);
     return found == table.end() ? std::nullopt : std::optional<std::string>(found->second);
@@ -102,7 +102,7 @@ const std::vector<Case>& cases() {
 
 LauncherFacts facts_of(const std::string& name) {
   for (const auto& one : cases()) {
-    if (one.name == name) return runtime::read_launcher(in(one.variables));
+    if (one.name == name) return runtime::read_launcher(facts_in(one.variables));
   }
   throw std::runtime_error("no such case: " + name);
 }
@@ -112,7 +112,7 @@ LauncherFacts facts_of(const std::string& name) {
 TEST_CASE("the environment of each launcher is read, also nested") {
   for (const auto& [name, variables, wanted] : cases()) {
     INFO(name);
-    CHECK(runtime::read_launcher(in(variables)) == wanted);
+    CHECK(runtime::read_launcher(facts_in(variables)) == wanted);
   }
 }
 

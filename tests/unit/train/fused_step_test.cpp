@@ -16,10 +16,10 @@ using train::StepKernel;
 
 namespace {
 
-using Make = std::function<std::unique_ptr<Optimizer>(const std::vector<OptimizerParamGroup>&)>;
+using MakeFused = std::function<std::unique_ptr<Optimizer>(const std::vector<OptimizerParamGroup>&)>;
 
 template <typename Optim, typename Options>
-Make make(const Options& defaults) {
+MakeFused make(const Options& defaults) {
   return [defaults](const auto& groups) { return std::make_unique<Optim>(groups, defaults); };
 }
 
@@ -30,7 +30,7 @@ struct Trained {
   std::unique_ptr<Optimizer> optimizer;
   std::vector<at::Tensor> gradients;
 
-  Trained(const Make& make_optimizer, at::ScalarType type) {
+  Trained(const MakeFused& make_optimizer, at::ScalarType type) {
     at::manual_seed(1);
     const std::vector<std::vector<std::int64_t>> shapes = {{}, {0}, {33}, {7, 5}, {4, 3, 3, 3}, {1, 6}, {2000}};
     for (const auto& shape : shapes) {
@@ -74,7 +74,7 @@ train::ParameterNames names_of(const Trained& model) {
   return names;
 }
 
-const std::map<std::string, Make> kinds = {
+const std::map<std::string, MakeFused> kinds = {
     {"AdamW", make<AdamW>(AdamWOptions(1e-2).weight_decay(0.1))},
     {"AdamW without decay", make<AdamW>(AdamWOptions(3e-3).weight_decay(0).betas({0.8, 0.99}).eps(1e-6))},
     {"Adam", make<Adam>(AdamOptions(1e-2).weight_decay(0.1))},

@@ -14,7 +14,7 @@ namespace {
 double agreed(const std::vector<double>& by_rank) { return train::agreed_metric(by_rank); }
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double infinite = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -22,7 +22,7 @@ TEST_CASE("ranks with the same metric agree on rank 0's, also when it is no numb
   CHECK(agreed({0.5}) == 0.5);
   CHECK(agreed({0.5, 0.5, 0.5}) == 0.5);
   CHECK(agreed({0.5, 0.5 + 1e-9}) == 0.5);
-  CHECK(agreed({-infinity, -infinity}) == -infinity);
+  CHECK(agreed({-infinite, -infinite}) == -infinite);
   CHECK(std::isnan(agreed({not_a_number, not_a_number})));
   CHECK(agreed({0, 0}) == 0);
 }
@@ -31,8 +31,8 @@ TEST_CASE("ranks with metrics of their own are named") {
   CHECK_THROWS_WITH(agreed({0.5, 0.5, 0.75}), ContainsSubstring("is 0.5 on rank 0, but 0.75 on rank 2 ("));
   CHECK_THROWS_WITH(agreed({0.5, 0.50001}), ContainsSubstring("on rank 1"));
   CHECK_THROWS_WITH(agreed({0.5, not_a_number}), ContainsSubstring("nan on rank 1"));
-  CHECK_THROWS_WITH(agreed({infinity, 1e300}), ContainsSubstring("is inf on rank 0"));
-  CHECK_THROWS_WITH(agreed({infinity, -infinity}), ContainsSubstring("-inf on rank 1"));
+  CHECK_THROWS_WITH(agreed({infinite, 1e300}), ContainsSubstring("is inf on rank 0"));
+  CHECK_THROWS_WITH(agreed({infinite, -infinite}), ContainsSubstring("-inf on rank 1"));
   CHECK_THROWS_WITH(agreed({0, 1e-300}), ContainsSubstring("on rank 1"));
   CHECK_THROWS_WITH(agreed({0, 1, 2, 3, 4, 5}),
                     ContainsSubstring("1 on rank 1, 2 on rank 2, 3 on rank 3, 4 on rank 4, ..."));

@@ -31,6 +31,7 @@ int an_event = 0;
 
 bool is_built() { return true; }
 int visible_device_count() { return 1; }
+bool is_in_use() { return false; }
 std::string name(int) { return test::host_device().name; }
 std::string uuid(int) { return test::host_device().uuid; }
 void set_current(int) {}

@@ -12,7 +12,7 @@ using namespace hortator::data_test;
 
 namespace {
 
-std::filesystem::path make(const std::string& name) {
+std::filesystem::path make_safetensors(const std::string& name) {
   const std::string header =
       R"({"x":{"dtype":"F32","shape":[3,2],"data_offsets":[0,24]},"y":{"dtype":"I64","shape":[3],"data_offsets":[24,48]},)"
       R"("more":{"dtype":"U8","shape":[2],"data_offsets":[48,50]}})";
@@ -23,7 +23,7 @@ std::filesystem::path make(const std::string& name) {
 }  // namespace
 
 TEST_CASE("tensors of a file of safetensors are read in rows") {
-  const SafetensorsRows rows(make("rows.safetensors"), {"x", "y"});
+  const SafetensorsRows rows(make_safetensors("rows.safetensors"), {"x", "y"});
   CHECK(rows.size() == 3);
   const auto batch = rows.get_batch(Samples{2, 0});
   CHECK(at::equal(batch.at("x"), at::tensor({4.0F, 5.0F, 0.0F, 1.0F}).view({2, 2})));
@@ -34,7 +34,7 @@ TEST_CASE("tensors of a file of safetensors are read in rows") {
 }
 
 TEST_CASE("tensors with other numbers of rows, and missing ones, are named") {
-  make("other.safetensors");
+  make_safetensors("other.safetensors");
   CHECK_THROWS_WITH(SafetensorsRows("other.safetensors"),
                     ContainsSubstring("3 rows") && ContainsSubstring("'more' has 2"));
   CHECK_THROWS_WITH(SafetensorsRows("other.safetensors", {"z"}), ContainsSubstring("no tensor 'z'"));
@@ -43,7 +43,7 @@ TEST_CASE("tensors with other numbers of rows, and missing ones, are named") {
 }
 
 TEST_CASE("a file of safetensors that is cut while it is in use is an error") {
-  const SafetensorsRows rows(make("cut.safetensors"), {"x", "y"});
+  const SafetensorsRows rows(make_safetensors("cut.safetensors"), {"x", "y"});
   std::filesystem::resize_file("cut.safetensors", 100);
   CHECK_THROWS_WITH(rows.get(2), ContainsSubstring("was changed"));
 }

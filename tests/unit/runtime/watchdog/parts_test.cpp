@@ -35,10 +35,10 @@ activity::View seen(std::uint64_t visit, bool inside, std::uint64_t family = 1) 
 
 double waited(const WaitClock& clock) { return clock.longest() ? clock.longest()->waited.count() : -1; }
 
-struct Folder {
+struct StallFolder {
   fs::path path = fs::temp_directory_path() / ("hortator-stall-" + std::to_string(getpid()));
-  Folder() { fs::remove_all(path); }
-  ~Folder() { fs::remove_all(path); }
+  StallFolder() { fs::remove_all(path); }
+  ~StallFolder() { fs::remove_all(path); }
   long files() const { return std::distance(fs::directory_iterator(path), fs::directory_iterator()); }
 };
 
@@ -140,7 +140,7 @@ TEST_CASE("running, stopped and vanished processes, and a later one of the same 
 }
 
 TEST_CASE("the first to announce a stall collects one answer a node, and nothing stays") {
-  const Folder folder;
+  const StallFolder folder;
   const runtime::StallFiles files(folder.path / "a", "run-1");
   CHECK_FALSE(files.announcer());
   CHECK(files.announce(2) == Claim::won);
@@ -159,7 +159,7 @@ TEST_CASE("the first to announce a stall collects one answer a node, and nothing
 }
 
 TEST_CASE("where no stall can be announced, it is said") {
-  const Folder folder;
+  const StallFolder folder;
   fs::create_directories(folder.path);
   std::ofstream(folder.path / "file") << "in the way";
   const runtime::StallFiles files(folder.path / "file", "run-1");

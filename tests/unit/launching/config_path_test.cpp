@@ -1,0 +1,15 @@
+#include "launching/config_path.hpp"
+
+#include "support/catch.hpp"
+
+using hortator::launching::accelerate_config_path;
+
+TEST_CASE("the reference's configuration is where HF_HOME, then XDG_CACHE_HOME, then the home says") {
+  const std::string file = "accelerate/default_config.yaml";
+  CHECK(accelerate_config_path({.home = "/h"}) == "/h/.cache/huggingface/" + file);
+  CHECK(accelerate_config_path({.home = "/h", .xdg_cache_home = "/x"}) == "/x/huggingface/" + file);
+  CHECK(accelerate_config_path({.home = "/h", .hf_home = "/a", .xdg_cache_home = "/x"}) == "/a/" + file);
+  CHECK(accelerate_config_path({.home = "/h", .hf_home = "~/a"}) == "/h/a/" + file);
+  CHECK(accelerate_config_path({.home = "/h", .hf_home = "~"}) == "/h/" + file);
+  CHECK(accelerate_config_path({.home = "/h", .hf_home = "~other/a"}) == "~other/a/" + file);
+}
