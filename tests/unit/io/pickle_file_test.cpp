@@ -116,7 +116,7 @@ TEST_CASE("tied tensors say so, parameters as well, and strides are what they we
   CHECK(PickleFile(stored("shapes.pt")).get("columns").storage().nbytes() == 10 * sizeof(float));
 }
 
-TEST_CASE("a view is the file's own memory, and what is written to it stays here") {
+TEST_CASE("a view of a state dict is the memory of its file, and what is written to it stays here") {
   const PickleFile file(stored("floats.pt"));
   auto view = file.view("float32");
   CHECK(view.data_ptr() == file.view("float32").data_ptr());
