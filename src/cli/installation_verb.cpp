@@ -23,7 +23,7 @@ class Scratch {
  public:
   Scratch(const mpi::Communicator& comm, const fs::path& below) : comm_(comm) {
     const auto name = text::concat("hortator-test-", mpi::host_name(), '-', getpid());
-    path_ = fs::path(mpi::broadcast(comm, std::string_view((fs::absolute(below) / name).string())));
+    path_ = fs::path(mpi::broadcast(comm, std::string_view((fs::weakly_canonical(below) / name).string())));
     mpi::all_or_none(comm, [&] {
       if (comm_.rank() == 0) fs::create_directory(path_);
     });
