@@ -31,7 +31,7 @@ cmake -S . -B build "-DCMAKE_PREFIX_PATH=$build" >../log 2>&1 || wrong "$(cat ..
 cmake --build build >../log 2>&1 || wrong "$(cat ../log)"
 run hortator launch -n 2 build/spiral
 expect_code 0
-percent=$(sed -nE 's/.*[^0-9.]([0-9.]+) % right in the last epoch.*/\1/p' <<<"$output" | head -n 1)
+percent=$(grep -oE '[0-9.]+ % right in the last epoch' <<<"$output" | head -n 1 | cut -d ' ' -f 1)
 awk -v percent="$percent" 'BEGIN { exit !(percent > 95) }' || wrong "only '$percent' % right"
 [ -d runs/spiral/checkpoint ] || wrong 'no checkpoint'
 run hortator launch -n 2 build/spiral

@@ -11,9 +11,14 @@ torch=$(sed -n 's/^LibTorch_ROOT_DIR[^=]*=//p' "$build/CMakeCache.txt")
 [ -n "$torch" ] || torch=$(sed -n 's|^  set(LibTorch_ROOT_DIR "\(.*\)")|\1|p' "$build/HortatorConfig.cmake")
 
 # What another one looks like to CMake, without having it.
-mkdir "$scratch/mpich" "$scratch/torch"
-printf '#define MPICH_VERSION "4.0.2"\n' >"$scratch/mpich/mpi.h"
-echo "set(MPI_CXX_HEADER_DIR $scratch/mpich)" >"$scratch/mpich.cmake"
+mkdir "$scratch/mpi" "$scratch/torch"
+other='MPICH 4\.0\.2'
+printf '#define MPICH_VERSION "4.0.2"\n' >"$scratch/mpi/mpi.h"
+if [ "$mpi" = MPICH ]; then
+  other='Open MPI 3\.1\.6'
+  printf '#define OMPI_%s_VERSION %s\n' MAJOR 3 MINOR 1 RELEASE 6 >"$scratch/mpi/mpi.h"
+fi
+echo "set(MPI_CXX_HEADER_DIR $scratch/mpi)" >"$scratch/mpi.cmake"
 echo 'set(HDF5_FOUND TRUE) set(HDF5_VERSION 1.8.23)' | sed 's/) /)\n/' >"$scratch/hdf5.cmake"
 echo 'add_compile_definitions(_GLIBCXX_USE_CXX11_ABI=0)' >"$scratch/abi.cmake"
 mkdir -p "$scratch/torch/lib" "$scratch/torch/include/ATen/core" "$scratch/torch/include/torch/headeronly"
@@ -32,8 +37,8 @@ refused() { # what is named, then how it is configured
 }
 configure
 expect_code 0
-refused "$mpi.* MPICH 4\\.0\\.2" "-DBEFORE=$scratch/mpich.cmake"
-refused "$mpi.* MPICH 4\\.0\\.2" "-DAFTER=$scratch/mpich.cmake"
+refused "$mpi.* $other" "-DBEFORE=$scratch/mpi.cmake"
+refused "$mpi.* $other" "-DAFTER=$scratch/mpi.cmake"
 refused "HDF5 $hdf5.* HDF5 1\\.8\\.23" "-DBEFORE=$scratch/hdf5.cmake"
 refused "HDF5 $hdf5.* HDF5 1\\.8\\.23" "-DAFTER=$scratch/hdf5.cmake"
 refused 'libstdc\+\+, the project is compiled with libstdc\+\+ with the ABI before' "-DBEFORE=$scratch/abi.cmake"
