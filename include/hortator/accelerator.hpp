@@ -10,6 +10,7 @@
 #include <functional>
 #include <hortator/accumulation.hpp>
 #include <hortator/autocast.hpp>
+#include <hortator/built_with.hpp>
 #include <hortator/checkpoint.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
@@ -133,7 +134,8 @@ struct PadOptions {
 /// user's objects when it goes. Handles that outlive it throw. Construction is @collective.
 class HORTATOR_API Accelerator : public State {
  public:
-  explicit Accelerator(const AcceleratorOptions& options = {});
+  /// `built` is left to its default: see hortator::run.
+  explicit Accelerator(const AcceleratorOptions& options = {}, const BuiltWith& built = {});
   ~Accelerator();
   Accelerator(const Accelerator&) = delete;
   Accelerator& operator=(const Accelerator&) = delete;

@@ -3,6 +3,7 @@
 // All of Hortator.
 #include <hortator/accelerator.hpp>
 #include <hortator/autocast.hpp>
+#include <hortator/built_with.hpp>
 #include <hortator/checkpoint.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <hortator/built_with.hpp>
 #include <hortator/export.hpp>
 
 namespace hortator {
@@ -13,7 +14,10 @@ namespace hortator {
 /// that returns gives 0, or 75 when Accelerator::should_stop() was true in it: "stopped, to be continued", which
 /// outcome.json in the run folder says as well. Starts MPI unless the application has, and finalises it if it was
 /// started here.
+///
+/// `built` says what the program was compiled with, and is left to its default: another LibTorch or C++ library than
+/// this one's is an error that names both.
 /// @collective over the world.
-int HORTATOR_API run(int argc, char** argv, const std::function<void()>& body);
+int HORTATOR_API run(int argc, char** argv, const std::function<void()>& body, const BuiltWith& built = {});
 
 }  // namespace hortator

@@ -9,6 +9,19 @@ if(NOT LibTorch_FOUND)
 endif()
 add_feature_info(LibTorch LibTorch_FOUND "${LibTorch_VERSION} by ${LibTorch_SOURCE}: ${LibTorch_ROOT_DIR}")
 
+# Where a distribution has several MPIs, their wrappers have the MPI's name as an ending (Debian: mpicc.mpich).
+if(HORTATOR_MPI)
+  foreach(pair MPI_C_COMPILER|mpicc MPIEXEC_EXECUTABLE|mpiexec HDF5_C_COMPILER_EXECUTABLE|h5pcc)
+    string(REPLACE "|" ";" pair "${pair}")
+    list(GET pair 0 variable)
+    list(GET pair 1 program)
+    find_program(${variable} NAMES ${program}.${HORTATOR_MPI})
+    if(NOT ${variable})
+      message(FATAL_ERROR "HORTATOR_MPI is '${HORTATOR_MPI}', but there is no ${program}.${HORTATOR_MPI} on PATH. Install that MPI and the "
+                          "HDF5 that belongs to it (Debian: libmpich-dev libhdf5-mpich-dev), or leave HORTATOR_MPI out.")
+    endif()
+  endforeach()
+endif()
 find_package(MPI COMPONENTS C)
 if(NOT MPI_C_FOUND)
   message(FATAL_ERROR "MPI was not found (it starts the ranks and carries CPU tensors). Load the MPI module of your site, or install "
@@ -18,7 +31,10 @@ endif()
 add_library(hortator_mpi_c INTERFACE)
 target_link_libraries(hortator_mpi_c INTERFACE MPI::MPI_C)
 target_compile_definitions(hortator_mpi_c INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
-add_feature_info(MPI MPI_C_FOUND "standard ${MPI_C_VERSION}: ${MPIEXEC_EXECUTABLE}")
+include(hortator_compatibility)
+hortator_mpi_identity("${MPI_C_HEADER_DIR};${MPI_C_INCLUDE_DIRS};${CMAKE_C_IMPLICIT_INCLUDE_DIRECTORIES}" HORTATOR_MPI)
+hortator_cxx_library(HORTATOR_CXX_LIBRARY)
+add_feature_info(MPI MPI_C_FOUND "${HORTATOR_MPI_NAME} ${HORTATOR_MPI_VERSION}, standard ${MPI_C_VERSION}: ${MPIEXEC_EXECUTABLE}")
 
 include(HortatorHdf5)
 

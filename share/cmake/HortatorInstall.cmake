@@ -1,7 +1,8 @@
 # An installation that may be moved: everything finds its neighbours from its own place; LibTorch is found where it was at build time.
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Hortator")
-set(find_files "${PROJECT_SOURCE_DIR}/share/cmake/FindLibTorch.cmake" "${PROJECT_SOURCE_DIR}/share/cmake/libtorch_search.cmake")
+set(find_files "${PROJECT_SOURCE_DIR}/share/cmake/FindLibTorch.cmake" "${PROJECT_SOURCE_DIR}/share/cmake/libtorch_search.cmake"
+               "${PROJECT_SOURCE_DIR}/share/cmake/hortator_compatibility.cmake")
 
 # Libraries outside the system's folders (MPI, HDF5) are found where they were linked; LibTorch is named, since it may lie in .deps/, which
 # CMake takes for a part of the build and would leave out.
@@ -9,9 +10,11 @@ set_target_properties(hortator PROPERTIES INSTALL_RPATH "$ORIGIN;${LibTorch_ROOT
 install(TARGETS hortator EXPORT HortatorTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 set_target_properties(hortator_cli PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS hortator_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-set_target_properties(hortator_verb_bench hortator_verb_checkpoint hortator_verb_env PROPERTIES INSTALL_RPATH "${LibTorch_ROOT_DIR}/lib" INSTALL_RPATH_USE_LINK_PATH ON)
-install(TARGETS hortator_verb_bench hortator_verb_checkpoint hortator_verb_env RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/hortator")
+set(verbs hortator_verb_bench hortator_verb_checkpoint hortator_verb_doctor hortator_verb_env hortator_verb_test)
+set_target_properties(${verbs} PROPERTIES INSTALL_RPATH "${LibTorch_ROOT_DIR}/lib" INSTALL_RPATH_USE_LINK_PATH ON)
+install(TARGETS ${verbs} RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/hortator")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/jobs" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator" FILES_MATCHING PATTERN "*.in")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/new" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/sites" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 

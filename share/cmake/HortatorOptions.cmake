@@ -1,6 +1,8 @@
 # What a user may choose, and what holds for every target.
 set(HORTATOR_WITH_CUDA AUTO CACHE STRING "CUDA devices and NCCL: AUTO (on when all parts are found), ON (their absence is an error), OFF")
 set_property(CACHE HORTATOR_WITH_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(HORTATOR_MPI "" CACHE STRING "Which of several MPIs of the distribution: openmpi, mpich, or empty for the usual one")
+set_property(CACHE HORTATOR_MPI PROPERTY STRINGS "" openmpi mpich)
 option(HORTATOR_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(HORTATOR_BUILD_EXAMPLES "Build the example programs" ${PROJECT_IS_TOP_LEVEL})
 option(HORTATOR_WARNINGS_AS_ERRORS "Treat compiler warnings as errors" OFF)

@@ -14,6 +14,9 @@ set(HORTATOR_TEST_ENVIRONMENT
     OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
     OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
     OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_reachable=weighted)
+if(HORTATOR_MPI STREQUAL "mpich")
+  list(APPEND HORTATOR_TEST_ENVIRONMENT "PATH=${PROJECT_SOURCE_DIR}/tests/support/mpich:$ENV{PATH}")
+endif()
 
 set(HORTATOR_TEST_TIMEOUT 120)  # seconds, unless a test says otherwise
 

@@ -9,7 +9,7 @@ choose_build() {
 
 # Everything outside the tree that a configuration was made from: while it stays the same, CMake itself sees what changed.
 configuration() {
-  echo "$found_libtorch"
+  echo "$found_libtorch $mpi"
   command -v "${CXX:-g++}" mpicc cmake || true
   env | grep -E '^(CXX|CXXFLAGS|LDFLAGS|CMAKE_PREFIX_PATH|(HDF5|BOOST|MPI|Torch|LIBTORCH|CUDA)(_[A-Z]+)*)=' | sort || true
   cksum "$root/CMakePresets.json"
@@ -30,7 +30,7 @@ configure_and_build() {
   if [ "$before" != "$now" ]; then
     # what CMake remembers of another compiler or library must go; the stamp comes last: an interrupted configuration is made again
     if [ -n "$before" ]; then fresh=(--fresh); fi
-    (cd "$root" && cmake --preset "$preset" "${fresh[@]}")
+    (cd "$root" && cmake --preset "$preset" "-DHORTATOR_MPI=$mpi" "${fresh[@]}")
     printf '%s\n' "$now" >"$stamp"
   fi
   cmake --build "$build" -j "$(build_jobs)"

@@ -60,6 +60,8 @@ have_ninja() { command -v ninja >/dev/null || command -v ninja-build >/dev/null;
 have_mpi() {
   command -v mpicc >/dev/null && { command -v mpirun || command -v mpiexec || command -v srun; } >/dev/null
 }
+have_mpich() { command -v mpicc.mpich >/dev/null && command -v mpiexec.mpich >/dev/null; }
+have_hdf5_mpich() { command -v h5pcc.mpich >/dev/null; }
 have_hdf5() {
   local dir h5pcc
   h5pcc=$(command -v h5pcc) || h5pcc=''
@@ -74,6 +76,8 @@ have_download() { command -v python3 >/dev/null && python3 -m pip --version >/de
 have_extra() { command -v ccache >/dev/null && command -v git >/dev/null; }
 have_shellcheck() { command -v shellcheck >/dev/null; }
 have_clang_format() { command -v clang-format >/dev/null; }
+have_lmod() { [ -r /usr/share/lmod/lmod/init/bash ]; }
+have_environment_modules() { [ -n "$(find "$deps/environment-modules" /usr/lib /usr/share/Modules -name modulecmd.tcl -print -quit 2>/dev/null)" ]; }
 have_slurm() { command -v slurmctld >/dev/null && command -v munged >/dev/null && ls /usr/lib/*/libpmix.so >/dev/null 2>&1; }
 have_hdf5_tools() { command -v h5dump >/dev/null; }
 have_aarch64() { command -v aarch64-linux-gnu-g++ >/dev/null; }
@@ -175,8 +179,7 @@ ensure_packages() {
 ensure_test_packages() {
   local list lacking=() sudo packages
   list=$lists/tests/$(distribution).txt
-  mapfile -t lacking < <(missing shellcheck clang_format clang_tidy slurm hdf5_tools python aarch64 doxygen images)
-  [ ${#lacking[@]} -gt 0 ] || return 0
+  mapfile -t lacking < <(missing shellcheck clang_format clang_tidy slurm hdf5_tools python aarch64 doxygen images lmod)
   packages=$(packages_of "$list" "${lacking[@]}")
   if [ -n "$packages" ] && sudo=$(as_root); then
     say "installing for the tests from $(distribution): $packages"
@@ -186,5 +189,16 @@ ensure_test_packages() {
     probe_headers
     mapfile -t lacking < <(missing "${lacking[@]}")
   fi
+  unpack_environment_modules
+  mapfile -t -O ${#lacking[@]} lacking < <(missing environment_modules)
   [ ${#lacking[@]} -eq 0 ] || say "not here, so the tests that need it are skipped: ${lacking[*]}"
+}
+
+# Debian lets only one of Lmod and Environment Modules into a system: the second lies beside, unpacked and not installed.
+unpack_environment_modules() {
+  if [ -n "${HORTATOR_NO_INSTALL:-}" ] || have_environment_modules || ! command -v dpkg-deb >/dev/null; then return 0; fi
+  local aside=$deps/environment-modules
+  mkdir -p "$aside"
+  (cd "$aside" && apt-get -qq download environment-modules >/dev/null 2>&1 && dpkg-deb -x ./*.deb . && rm ./*.deb) ||
+    say 'environment-modules could not be fetched'
 }

@@ -13,9 +13,21 @@ set -euo pipefail
 # shellcheck source=share/setup/build.sh
 . "$root/share/setup/build.sh"
 
+# Which of a distribution's MPIs: to the programs that are built, HORTATOR_MPI means something else.
+choose_mpi() {
+  mpi=${HORTATOR_MPI:-}
+  unset HORTATOR_MPI
+  case $mpi in
+    '' | openmpi) ;;
+    mpich) required=("${required[@]/#mpi/mpich}") required=("${required[@]/#hdf5/hdf5_mpich}") ;;
+    *) fail "HORTATOR_MPI is '$mpi': it may be openmpi or mpich, or unset" ;;
+  esac
+}
+
 # set_up [tests]: after it, the programs are in $build/bin
 set_up() {
   local required=(compiler cmake ninja mpi hdf5 boost catch2 json yaml)
+  choose_mpi
   choose_build
   if [ "$clean" = 1 ]; then rm -rf "$build"; fi
   if [ -n "$prefix" ]; then mkdir -p "$prefix" || fail "--prefix $prefix cannot be made"; fi

@@ -3,15 +3,27 @@
 #include "accelerator/launched.hpp"
 #include "accelerator/training.hpp"
 #include "base/log.hpp"
+#include "io/hdf5_version.hpp"
 #include "runtime/banner.hpp"
+#include "runtime/compatibility.hpp"
 #include "runtime/run_folder.hpp"
 
 namespace hortator {
+namespace {
 
-Accelerator::Accelerator(const AcceleratorOptions& options)
-    : State({.cpu = accelerator::launched(options).cpu,
-             .communicator = options.communicator,
-             .collective_timeout = options.collective_timeout}),
+// Before anything of the program's is read: parts that were not made for each other see different data in it.
+StateOptions state_options(const AcceleratorOptions& options, const BuiltWith& built) {
+  runtime::check_program(built);
+  io::check_hdf5_version(io::built_hdf5_version(), io::hdf5_version());
+  return {.cpu = accelerator::launched(options).cpu,
+          .communicator = options.communicator,
+          .collective_timeout = options.collective_timeout};
+}
+
+}  // namespace
+
+Accelerator::Accelerator(const AcceleratorOptions& options, const BuiltWith& built)
+    : State(state_options(options, built)),
       training_(std::make_unique<accelerator::Training>(accelerator::launched(options), world())) {
   runtime::set_run_folder(training_->project.dir());
 }

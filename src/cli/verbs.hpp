@@ -25,6 +25,13 @@ int completion_verb(const Arguments& arguments);
 int env_verb(const Arguments& arguments);
 int checkpoint_verb(const Arguments& arguments);
 int bench_verb(const Arguments& arguments);
+int doctor_verb(const Arguments& arguments);
+int new_verb(const Arguments& arguments);
+int test_verb(const Arguments& arguments);
+int installation_verb(const Arguments& arguments);  ///< the ranks that test_verb starts
+
+/// What `hortator test` understands, in the command and in its ranks.
+Options test_options();
 
 /// "  launch  starts a program on several ranks", a line each
 std::string listing(const std::vector<Verb>& verbs);

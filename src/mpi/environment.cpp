@@ -3,12 +3,14 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
 
 #include "base/text.hpp"
 #include "mpi/error.hpp"
+#include "mpi/library.hpp"
 
 namespace hortator::mpi {
 namespace {
@@ -50,6 +52,7 @@ void ensure_initialized() {
                     .hint = "create Accelerator and State before MPI_Finalize"});
   }
   int level = MPI_THREAD_SINGLE;
+  check_library();  // before MPI starts: another one would crash in its own start
   if (!flag(MPI_Initialized)) {
     check(MPI_Init_thread(nullptr, nullptr, needed_level, &level), "MPI_Init_thread");
     is_ours() = true;
@@ -92,7 +95,11 @@ std::string library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> words{};
   int length = 0;
   MPI_Get_library_version(words.data(), &length);
-  return text::split(text::split(words.data(), ',').front(), '\n').front();
+  // MPICH sets its table with tabs: "MPICH Version:      4.0.2"
+  auto line = text::split(text::split(words.data(), ',').front(), '\n').front();
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  line.erase(std::unique(line.begin(), line.end(), [](char a, char b) { return a == ' ' && b == ' '; }), line.end());
+  return line;
 }
 
 }  // namespace hortator::mpi

@@ -4,6 +4,7 @@
 #include <hortator/run.hpp>
 
 #include "mpi/environment.hpp"
+#include "runtime/compatibility.hpp"
 #include "runtime/failure.hpp"
 #include "runtime/outcome.hpp"
 #include "runtime/run_folder.hpp"
@@ -30,11 +31,12 @@ int end_job(const std::exception_ptr& thrown) {
 
 }  // namespace
 
-int run(int argc, char** argv, const std::function<void()>& body) {
+int run(int argc, char** argv, const std::function<void()>& body, const BuiltWith& built) {
   runtime::survive_minutes_signal();
   std::set_terminate(on_terminate);
   try {
     runtime::begin_run(argc > 0 ? argv[0] : "program");
+    runtime::check_program(built);
     body();
     // Behind this point no rank fails any more; and a launcher ends all ranks once the first has left with a code.
     mpi::arrive_at_end();

@@ -1,6 +1,7 @@
 #include "runtime/world.hpp"
 
 #include <ATen/Parallel.h>
+#include <torch/version.h>
 
 #include <atomic>
 #include <limits>
@@ -11,6 +12,7 @@
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/build_identity.hpp"
+#include "runtime/compatibility.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/launcher.hpp"
 #include "runtime/run_folder.hpp"
@@ -21,6 +23,7 @@ namespace hortator::runtime {
 namespace {
 
 mpi::Communicator open_communicator(const StateOptions& options) {
+  check_libtorch(TORCH_VERSION, libtorch_version());
   start_mpi();
   // An application that hands over a communicator knows its ranks; nobody else's word counts.
   if (options.communicator) return mpi::Communicator::duplicate(MPI_Comm_f2c(*options.communicator));

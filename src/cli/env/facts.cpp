@@ -4,13 +4,13 @@
 #include <ATen/Version.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <hortator/version.hpp>
 
+#include "base/loaded_libraries.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "cli/env/loaded_libraries.hpp"
+#include "cli/batch.hpp"
 #include "cli/env/variables.hpp"
 #include "cli/machine.hpp"
 #include "cli/programs.hpp"
@@ -74,10 +74,11 @@ Section cuda_facts() {
 
 Section loaded_facts() {
   Section section{"loaded libraries"};
-  for (const auto& [name, path] :
-       loaded_libraries({"libhortator.so", "libtorch_cpu.so", "libtorch_cuda.so", "libmpi.so", "libhdf5.so",
-                         "libhdf5_openmpi.so", "libnccl.so", "libcudart.so", "libgomp"})) {
-    section.facts.emplace_back(name, path);
+  for (const auto* name :
+       {"libhortator.so", "libtorch_cpu.so", "libtorch_cuda.so", "libmpi.so", "libmpich.so", "libhdf5.so",
+        "libhdf5_openmpi.so", "libhdf5_mpich.so", "libnccl.so", "libcudart.so", "libgomp"}) {
+    const auto files = base::loaded_libraries(name);
+    if (!files.empty()) section.facts.emplace_back(name, text::join(files));
   }
   return section;
 }
@@ -93,14 +94,9 @@ Section machine_facts() {
 }
 
 std::string scheduler() {
-  for (const auto& [variable, name] :
-       {std::pair("SLURM_JOB_ID", "Slurm"), {"PBS_JOBID", "PBS"}, {"LSB_JOBID", "LSF"}}) {
-    if (const char* job = std::getenv(variable)) return text::concat(name, ", inside job ", job);
-  }
-  for (const auto& [program, name] : {std::pair("sbatch", "Slurm"), {"qsub", "PBS"}, {"bsub", "LSF"}}) {
-    if (find_program(program)) return text::concat(name, ", outside a job");
-  }
-  return "none";
+  const auto batch = look_for_batch();
+  if (batch.scheduler.empty()) return "none";
+  return batch.job ? text::concat(batch.scheduler, ", inside job ", *batch.job) : batch.scheduler + ", outside a job";
 }
 
 Section job_facts() { return {"job", {{"scheduler", scheduler()}, {"srun", program_path("srun")}}}; }

@@ -1,0 +1,42 @@
+# reframe -C SITE_SETTINGS.py -c share/packages/reframe/hortator_check.py -r
+#
+# `hortator test` on the site's nodes, with the time of each of its checks as a performance figure. Set on the command line (-S) or in a class
+# of your own: modules, num_tasks, num_tasks_per_node, folder.
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import run_before, sanity_function, variable
+
+
+@rfm.simple_test
+class HortatorTest(rfm.RunOnlyRegressionTest):
+    descr = "checks an installation of Hortator on the nodes where it runs"
+    valid_systems = ["*"]
+    valid_prog_environs = ["*"]
+    executable = "hortator"
+    num_tasks = 2
+    time_limit = "10m"
+    folder = variable(str, value=".")  # on the file system that matters; by default the stage folder's
+    tags = {"production", "maintenance"}
+
+    @run_before("run")
+    def choose_options(self):
+        # A scheduler of ReFrame's kind "local" starts ranks where others may work.
+        here = ["--here"] if self.current_partition.scheduler.is_local else []
+        self.executable_opts = ["test", "--dir", self.folder, *here]
+
+    @sanity_function
+    def all_checks_have_passed(self):
+        return sn.all([
+            sn.assert_not_found(r"^FAILED", self.stdout),
+            sn.assert_found(r"^(\d+) of \1 checks passed", self.stdout),
+            sn.assert_found(rf"^passed\s+ranks\s.*\b{self.num_tasks} ranks?,", self.stdout),
+        ])
+
+    @run_before("performance")
+    def take_times(self):
+        names = ["ranks", "self", "mpi", "node", "checkpoint", "checkpoint by MPI-IO", "loader", "training"]
+        self.perf_variables = {
+            name.replace(" ", "_").replace("-", "_"): sn.make_performance_function(self.seconds_of(name), "s") for name in names}
+
+    def seconds_of(self, name):
+        return sn.extractsingle(rf"^passed\s+{name}\s+(\S+) s  ", self.stdout, 1, float)

@@ -1,0 +1,57 @@
+# spack repo add share/packages/spack && spack install hortator
+#
+# Builds the clone that this file lies in. LibTorch is that of py-torch, which Spack puts on CMAKE_PREFIX_PATH, where Hortator looks for it.
+import pathlib
+
+from spack.package import *
+from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
+from spack_repo.builtin.build_systems.cuda import CudaPackage
+
+
+class Hortator(CMakePackage, CudaPackage):
+    """LibTorch training loops in C++ that run unchanged on one core or thousands of GPUs: data-parallel and sharded training, parallel
+    HDF5 checkpoints, jobs for Slurm and PBS."""
+
+    git = "file://" + str(pathlib.Path(__file__).resolve().parents[5])
+
+    license("Apache-2.0")
+
+    version("main", branch="main")
+
+    variant("tests", default=False, description="Build the tests, which need Catch2")
+    variant("images", default=True, description="Read folders of PNG and JPEG images")
+
+    depends_on("c", type="build")
+    depends_on("cxx", type="build")
+    depends_on("cmake@3.25:", type="build")
+    depends_on("ninja", type="build")
+    depends_on("mpi")
+    depends_on("hdf5@1.10.2: +mpi")
+    depends_on("boost@1.66: +program_options")
+    depends_on("nlohmann-json@3.7:")
+    depends_on("yaml-cpp@0.6:")
+    depends_on("libpng@1.6:", when="+images")
+    depends_on("libjpeg", when="+images")
+    depends_on("catch2@2.13:", type=("build", "test"), when="+tests")
+    depends_on("py-torch@2.11:2.15 ~cuda", when="~cuda")
+    depends_on("py-torch@2.11:2.15 +cuda +nccl", when="+cuda")
+    depends_on("nccl", when="+cuda")
+
+    conflicts("%gcc@:10", msg="Hortator is C++20: GCC 11 or newer")
+
+    generator("ninja")
+
+    def cmake_args(self):
+        return [
+            self.define("HORTATOR_WITH_CUDA", "ON" if self.spec.satisfies("+cuda") else "OFF"),
+            self.define_from_variant("HORTATOR_BUILD_TESTS", "tests"),
+            self.define("HORTATOR_BUILD_EXAMPLES", False),
+            self.define("CMAKE_DISABLE_FIND_PACKAGE_PNG", not self.spec.satisfies("+images")),
+            self.define("CMAKE_DISABLE_FIND_PACKAGE_JPEG", not self.spec.satisfies("+images")),
+        ]
+
+    def test_installation(self):
+        """the command runs and finds nothing wrong with what it was built with"""
+        hortator = which(self.prefix.bin.hortator)
+        hortator("--version")
+        hortator("env")

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# A project or a program with another LibTorch, MPI, HDF5 or C++ library than Hortator's is refused where it is configured, and a program
+# where it starts: both versions are named.
+#   refusals.sh BUILD_DIR CXX MPI HDF5
+set -euo pipefail
+build=$1 compiler=$2 mpi=$3 hdf5=$4
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tests/setup/support.sh
+. "$here/../setup/support.sh"
+torch=$(sed -n 's/^LibTorch_ROOT_DIR[^=]*=//p' "$build/CMakeCache.txt")
+[ -n "$torch" ] || torch=$(sed -n 's|^  set(LibTorch_ROOT_DIR "\(.*\)")|\1|p' "$build/HortatorConfig.cmake")
+
+# What another one looks like to CMake, without having it.
+mkdir "$scratch/mpi" "$scratch/torch"
+other='MPICH 4\.0\.2'
+printf '#define MPICH_VERSION "4.0.2"\n' >"$scratch/mpi/mpi.h"
+if [ "$mpi" = MPICH ]; then
+  other='Open MPI 3\.1\.6'
+  printf '#define OMPI_%s_VERSION %s\n' MAJOR 3 MINOR 1 RELEASE 6 >"$scratch/mpi/mpi.h"
+fi
+echo "set(MPI_CXX_HEADER_DIR $scratch/mpi)" >"$scratch/mpi.cmake"
+echo 'set(HDF5_FOUND TRUE) set(HDF5_VERSION 1.8.23)' | sed 's/) /)\n/' >"$scratch/hdf5.cmake"
+echo 'add_compile_definitions(_GLIBCXX_USE_CXX11_ABI=0)' >"$scratch/abi.cmake"
+mkdir -p "$scratch/torch/lib" "$scratch/torch/include/ATen/core" "$scratch/torch/include/torch/headeronly"
+touch "$scratch/torch/lib/libtorch_cpu.so" "$scratch/torch/include/ATen/core/Tensor.h"
+printf '#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR 11\n#define TORCH_VERSION_PATCH 7\n' >"$scratch/torch/include/torch/headeronly/version.h"
+
+configure() { run cmake -S "$here/misfit" -B "$scratch/project" --fresh "-DCMAKE_CXX_COMPILER=$compiler" "-DCMAKE_PREFIX_PATH=$build" "$@"; }
+refused() { # what is named, then how it is configured
+  local words=$1
+  shift
+  configure "$@"
+  [ "$code" != 0 ] || wrong "configures with $*"
+  # CMake breaks its lines
+  output=$(tr -s ' \n' '  ' <<<"$output")
+  expect_line "$words"
+}
+configure
+expect_code 0
+refused "$mpi.* $other" "-DBEFORE=$scratch/mpi.cmake"
+refused "$mpi.* $other" "-DAFTER=$scratch/mpi.cmake"
+refused "HDF5 $hdf5.* HDF5 1\\.8\\.23" "-DBEFORE=$scratch/hdf5.cmake"
+refused "HDF5 $hdf5.* HDF5 1\\.8\\.23" "-DAFTER=$scratch/hdf5.cmake"
+refused 'libstdc\+\+, the project is compiled with libstdc\+\+ with the ABI before' "-DBEFORE=$scratch/abi.cmake"
+refused 'libstdc\+\+, the project is compiled with libstdc\+\+ with the ABI before' -DCMAKE_CXX_FLAGS=-D_GLIBCXX_USE_CXX11_ABI=0
+LIBTORCH=$scratch/torch refused 'built with LibTorch [0-9.]+, found is 2\.11\.7'
+
+# At the start: programs compiled by hand, so that nothing could refuse them before.
+cat >"$scratch/program.cpp" <<'CPP'
+#include <hortator/run.hpp>
+int main(int argc, char** argv) {
+  return hortator::run(argc, argv, [] {});
+}
+CPP
+mkdir -p "$scratch/other/torch"
+echo '#define TORCH_VERSION "2.11.7"' >"$scratch/other/torch/version.h"
+# stand-ins of libraries: another MPI beside ours, and ours that say they are others
+echo 'int hortator_stand_in;' >"$scratch/stand_in.c"
+cat >"$scratch/words.c" <<'C'
+#include <string.h>
+int MPI_Get_library_version(char* words, int* length) {
+  strcpy(words, "Open MPI v99.1.0, package: stand-in");
+  *length = (int)strlen(words);
+  return 0;
+}
+C
+cat >"$scratch/hdf5.c" <<'C'
+int H5get_libversion(unsigned* major, unsigned* minor, unsigned* release) {
+  *major = 1, *minor = 99, *release = 3;
+  return 0;
+}
+C
+"$compiler" -x c -shared -fPIC "$scratch/stand_in.c" -Wl,-soname,libmpi.so.12 -o "$scratch/libmpi.so.12"
+"$compiler" -x c -shared -fPIC "$scratch/words.c" -o "$scratch/words.so"
+"$compiler" -x c -shared -fPIC "$scratch/hdf5.c" -o "$scratch/hdf5.so"
+source_tree=$(cd "$here/../.." && pwd)
+program() { # NAME [FLAG...]
+  "$compiler" -std=c++20 "${@:2}" -I "$source_tree/include" -I "$build/include" -I "$torch/include" -I "$torch/include/torch/csrc/api/include" \
+    "$scratch/program.cpp" -L "$build/lib" -lhortator "-Wl,-rpath,$build/lib" -Wl,--allow-shlib-undefined -o "$scratch/$1"
+}
+program plain
+program other_torch -I "$scratch/other"
+program other_abi -D_GLIBCXX_USE_CXX11_ABI=0
+cd "$scratch"
+run ./plain
+expect_code 0
+run ./other_torch
+expect_code 1
+expect_line 'compiled with LibTorch 2\.11\.7, its Hortator with LibTorch [0-9]'
+run ./other_abi
+expect_code 1
+expect_line 'compiled with libstdc\+\+ with the ABI before C\+\+11, its Hortator with libstdc\+\+ '
+# hortator bench starts as any program does
+bench=$build/bin/hortator
+preloaded() { run env LD_PRELOAD="$1" "$bench" bench step --blocks 1 --steps 1; }
+preloaded "$scratch/words.so"
+expect_code 1
+expect_line "loaded is Open MPI v99\\.1\\.0, this Hortator was built with $mpi"
+preloaded "$scratch/libmpi.so.12"
+expect_code 1
+expect_line 'two MPIs, .*libmpi'
+expect_line 'libmpi\.so\.12'
+preloaded "$scratch/hdf5.so"
+expect_code 1
+expect_line "loaded is HDF5 1\\.99\\.3, this Hortator was built with HDF5 $hdf5"
