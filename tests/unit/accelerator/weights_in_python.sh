@@ -13,5 +13,5 @@ done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-mpirun -n 2 "$program" '[python]'
+mpirun -n 2 "$program" '[written_by_python]'
 "$python" "$script" check for_python
