@@ -290,8 +290,8 @@ TEST_CASE("what several ranks find is said once, and what is well only where all
   const Finding well{"clocks", Severity::ok, "fine"};
   const Finding bad{"clocks", Severity::warning, "late", "NTP"};
   const Finding other{"kernel", Severity::ok, "6.1"};
-  CHECK(merge({well, well, other}) == Findings{{"clocks", Severity::ok, "fine", "", 2}, other});
-  CHECK(merge({well, other, bad, well, bad}) == Findings{other, {"clocks", Severity::warning, "late", "NTP", 2}});
+  CHECK((merge({well, well, other}) == Findings{{"clocks", Severity::ok, "fine", "", 2}, other}));
+  CHECK((merge({well, other, bad, well, bad}) == Findings{other, {"clocks", Severity::warning, "late", "NTP", 2}}));
   CHECK(merge({}).empty());
 }
 
