@@ -56,6 +56,7 @@ TEST_CASE("a verb is found by its name, any other is answered with the nearest o
   CHECK(find(verbs(), "env", "verb").name == "env");
   CHECK_THROWS_WITH(find(verbs(), "lanch", "verb"),
                     ContainsSubstring("there is no verb 'lanch'. did you mean 'launch'?"));
-  CHECK_THROWS_WITH(find(verbs(), "xyzzy", "verb"),
-                    ContainsSubstring("known are: config, launch, job, env, checkpoint, bench, completion"));
+  CHECK_THROWS_WITH(
+      find(verbs(), "xyzzy", "verb"),
+      ContainsSubstring("known are: config, launch, job, new, doctor, test, env, checkpoint, bench, completion"));
 }
