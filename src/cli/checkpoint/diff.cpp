@@ -28,19 +28,18 @@ constexpr std::size_t most_threads = 16;
 
 Options known_options() {
   Options options;
-  options.named.add_options()("paths", po::value<std::vector<std::string>>()->value_name("PATH"),
-                              "two checkpoints; or models: checkpoints, .safetensors, .pt, .bin, an index, a folder")(
-      "top", po::value<std::size_t>()->default_value(20)->value_name("N"), "so many of the tensors that differ most")(
+  options.named.add_options()("top", po::value<std::size_t>()->default_value(20)->value_name("N"),
+                              "so many of the tensors that differ most")(
       "tolerance", po::value<double>()->default_value(0)->value_name("X"), "values that differ by at most X are equal")(
       "model", po::value<std::size_t>()->default_value(0)->value_name("N"),
       "of a checkpoint that is compared with a model: which of its models")("help,h", "this text");
-  options.positional.add("paths", -1);
   return options;
 }
 
 int print_help() {
   std::cout << "usage: hortator checkpoint diff A B [options]\n\n"
-               "Two checkpoints are compared with all that they hold, else the models in A and B.\n"
+               "Two checkpoints are compared with all that they hold, else the models in A and B: checkpoints,\n"
+               ".safetensors, .pt, .bin, an index, a folder.\n"
                "Exit code: 0 nothing differs, 1 something does, 2 one of them cannot be read.\n\n"
             << known_options().named;
   return 0;
@@ -201,7 +200,7 @@ int compare_all(const Sides& sides, std::size_t top, double tolerance) {
 }  // namespace
 
 int diff(const Arguments& arguments) {
-  const auto chosen = parse(arguments, known_options());
+  const auto chosen = parse(arguments, with_words(known_options(), "paths"));
   if (chosen.count("help") > 0) return print_help();
   const auto paths =
       chosen.count("paths") > 0 ? chosen["paths"].as<std::vector<std::string>>() : std::vector<std::string>();

@@ -27,13 +27,11 @@ namespace fs = std::filesystem;
 
 Options known_options(bool chooses_model) {
   Options options;
-  options.named.add_options()("paths", po::value<std::vector<std::string>>()->value_name("PATH"),
-                              "from where, where to")("help,h", "this text");
+  options.named.add_options()("help,h", "this text");
   if (chooses_model) {
     options.named.add_options()("model", po::value<std::size_t>()->default_value(0)->value_name("N"),
                                 "of a checkpoint with several: which of its models");
   }
-  options.positional.add("paths", -1);
   return options;
 }
 
@@ -136,7 +134,7 @@ constexpr auto import_usage = "hortator checkpoint import IN OUT";
 }  // namespace
 
 int export_weights(const Arguments& arguments) {
-  const auto chosen = parse(arguments, known_options(true));
+  const auto chosen = parse(arguments, with_words(known_options(true), "paths"));
   if (chosen.count("help") > 0) {
     return print_help(
         export_usage,
@@ -160,7 +158,7 @@ int export_weights(const Arguments& arguments) {
 }
 
 int import_weights(const Arguments& arguments) {
-  const auto chosen = parse(arguments, known_options(false));
+  const auto chosen = parse(arguments, with_words(known_options(false), "paths"));
   if (chosen.count("help") > 0) {
     return print_help(
         import_usage,
