@@ -228,6 +228,8 @@ TEST_CASE("an order that does not fit the data set is refused, by number and pos
   const auto wild = custom_sampler("wild", [](const EpochKey&, std::int64_t i) { return i == 3 ? 9 : i; });
   auto loader = data_loader(Numbers{5}, {.batch_size = 2, .sampler = wild});
   CHECK_THROWS_WITH(read(loader), ContainsSubstring("sample 9 at position 3, but the data set has 5 samples"));
+  CHECK_THROWS_WITH(custom_sampler("short", [](const EpochKey&, std::int64_t i) { return i; }, {.epoch_size = -1}),
+                    ContainsSubstring("an epoch of -1 positions"));
   const auto negative = custom_sampler("negative", [](const EpochKey&) { return Batch{0, -1}; });
   CHECK_THROWS_WITH(read(data_loader(Numbers{2}, {.sampler = negative})), ContainsSubstring("sample -1 at position 1"));
   CHECK_THROWS_WITH(read(data_loader(Numbers{3}, {.sampler = negative})),
