@@ -30,12 +30,15 @@ submit() {
   records=$(dirname "${line##* }")
 }
 state() { scontrol show job "$id" 2>/dev/null | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p'; }
-# await SECONDS: until the job has ended for good
+# await SECONDS: until the job has ended for good. One that goes back into the queue may look ended for a moment.
 await() {
-  local i now
+  local i now ended=0
   for ((i = 0; i < $1 * 4; i++)); do
     now=$(state)
-    case $now in '' | PENDING | RUNNING | COMPLETING | CONFIGURING | REQUEUED | SUSPENDED) ;; *) return 0 ;; esac
+    case $now in
+      '' | PENDING | RUNNING | COMPLETING | CONFIGURING | REQUEUED | SUSPENDED) ended=0 ;;
+      *) ended=$((ended + 1)); [ "$ended" -lt 6 ] || return 0 ;;
+    esac
     /bin/sleep 0.25
   done
   return 1
