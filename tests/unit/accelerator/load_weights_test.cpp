@@ -8,18 +8,12 @@
 #include "weights_model.hpp"
 
 using namespace hortator;
+using test::filled;
+using test::python;
 using test::WeightsNet;
 namespace fs = std::filesystem;
 
 namespace {
-
-const fs::path python = PYTHON_WEIGHTS;
-
-WeightsNet filled(bool tied = true) {
-  WeightsNet net(tied);
-  test::fill(*net);
-  return net;
-}
 
 WeightsNet cleared(bool tied = true) {
   WeightsNet net(tied);

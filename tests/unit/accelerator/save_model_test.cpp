@@ -7,18 +7,12 @@
 #include "weights_model.hpp"
 
 using namespace hortator;
+using test::filled;
+using test::python;
 using test::WeightsNet;
 namespace fs = std::filesystem;
 
 namespace {
-
-const fs::path written_by_python = PYTHON_WEIGHTS;
-
-WeightsNet filled_to_save(bool tied = true) {
-  WeightsNet net(tied);
-  test::fill(*net);
-  return net;
-}
 
 void check_same_files(const fs::path& ours, const fs::path& theirs) {
   CHECK(test::names_in(ours) == test::names_in(theirs));
@@ -33,26 +27,26 @@ void check_same_files(const fs::path& ours, const fs::path& theirs) {
 TEST_CASE("a model is written as the reference writes it, by any number of ranks") {
   test::Folder folder(State(), "save_model");
   Accelerator accelerator;
-  const auto net = filled_to_save();
+  const auto net = filled();
   accelerator.save_model(net, folder.path() / "sharded", {.max_shard_size = "0.1KB"});
-  check_same_files(folder.path() / "sharded", written_by_python / "sharded");
+  check_same_files(folder.path() / "sharded", python / "sharded");
   accelerator.save_model(net, folder.path() / "whole");
-  check_same_files(folder.path() / "whole", written_by_python / "whole");
+  check_same_files(folder.path() / "whole", python / "whole");
 }
 
 TEST_CASE("a prepared model, too") {
   test::Folder folder(State(), "save_prepared");
   Accelerator accelerator;
-  auto net = filled_to_save();
+  auto net = filled();
   auto model = accelerator.prepare(net);
   accelerator.save_model(model, folder.path(), {.max_shard_size = "100"});
-  check_same_files(folder.path(), written_by_python / "sharded");
+  check_same_files(folder.path(), python / "sharded");
 }
 
 TEST_CASE("each save replaces the files of the one before, and those alone") {
   test::Folder folder(State(), "resave");
   Accelerator accelerator;
-  const auto net = filled_to_save();
+  const auto net = filled();
   accelerator.save_model(net, folder.path(), {.max_shard_size = "0.1KB"});
   const auto write = [&](const char* name) {
     if (accelerator.is_main_process()) std::ofstream(folder.path() / name) << "mine";
@@ -69,7 +63,7 @@ TEST_CASE("each save replaces the files of the one before, and those alone") {
   accelerator.wait_for_everyone();
   accelerator.save_model(net, folder.path(), {.max_shard_size = "0.1KB"});
   expected = others;
-  for (const auto& name : test::names_in(written_by_python / "sharded")) expected.insert(name);
+  for (const auto& name : test::names_in(python / "sharded")) expected.insert(name);
   CHECK(test::names_in(folder.path()) == expected);
   accelerator.wait_for_everyone();
   accelerator.save_model(net, folder.path(), {.max_shard_size = "0.1KB"});
@@ -81,21 +75,21 @@ TEST_CASE("names can be other ones in the files, and come back") {
   test::Folder folder(State(), "save_renamed");
   Accelerator accelerator;
   const Renaming rename{{"", "model"}, {"model.norm", "model.ln"}};
-  accelerator.save_model(filled_to_save(), folder.path(), {.rename = rename});
+  accelerator.save_model(filled(), folder.path(), {.rename = rename});
   const SafetensorsFile file(folder.path() / "model.safetensors");
   CHECK(file.contains("model.embed.weight"));
   CHECK(file.contains("model.ln.running_var"));
   WeightsNet net;
   accelerator.load_checkpoint_in_model(net, folder.path(), {.rename = rename.reversed()});
-  CHECK(test::same_parameters(*net, *filled_to_save()));
-  CHECK_THROWS_WITH(accelerator.save_model(filled_to_save(), folder.path() / "clash", {.rename = {{"norm", "hidden"}}}),
+  CHECK(test::same_parameters(*net, *filled()));
+  CHECK_THROWS_WITH(accelerator.save_model(filled(), folder.path() / "clash", {.rename = {{"norm", "hidden"}}}),
                     ContainsSubstring("two tensors of the model become 'hidden.weight'"));
 }
 
 TEST_CASE("what cannot be saved is refused by all ranks, and leaves nothing") {
   test::Folder folder(State(), "save_refused");
   Accelerator accelerator;
-  auto net = filled_to_save();
+  auto net = filled();
   CHECK_THROWS_WITH(accelerator.save_model(net, folder.path(), {.max_shard_size = "much"}),
                     ContainsSubstring("'much' is no number of bytes"));
   CHECK_THROWS_WITH(accelerator.save_model(net, ""), ContainsSubstring("no folder was named"));
@@ -114,14 +108,14 @@ TEST_CASE("what cannot be saved is refused by all ranks, and leaves nothing") {
   accelerator.wait_for_everyone();
   if (accelerator.is_main_process()) std::ofstream(folder.path()) << "a file";
   accelerator.wait_for_everyone();
-  CHECK_THROWS_WITH(accelerator.save_model(filled_to_save(), folder.path()), ContainsSubstring("is not a folder"));
+  CHECK_THROWS_WITH(accelerator.save_model(filled(), folder.path()), ContainsSubstring("is not a folder"));
 }
 
 TEST_CASE("ranks with different models do not write a mixture") {
   test::Folder folder(State(), "save_differing");
   Accelerator accelerator;
   if (accelerator.num_processes() == 1) return;
-  CHECK_THROWS_WITH(accelerator.save_model(filled_to_save(accelerator.is_main_process()), folder.path()),
+  CHECK_THROWS_WITH(accelerator.save_model(filled(accelerator.is_main_process()), folder.path()),
                     ContainsSubstring("the model to save"));
 }
 
@@ -144,29 +138,28 @@ TEST_CASE("tensors of any strides, and of views") {
 TEST_CASE("a state dict of torch.save keeps what is tied") {
   test::Folder folder(State(), "save_pickled");
   Accelerator accelerator;
-  accelerator.save_model(filled_to_save(), folder.path() / "whole", {.safe_serialization = false});
+  accelerator.save_model(filled(), folder.path() / "whole", {.safe_serialization = false});
   CHECK(test::names_in(folder.path() / "whole") == std::set<std::string>{"pytorch_model.bin"});
-  accelerator.save_model(filled_to_save(), folder.path() / "shards",
-                         {.max_shard_size = "0.1KB", .safe_serialization = false});
+  accelerator.save_model(filled(), folder.path() / "shards", {.max_shard_size = "0.1KB", .safe_serialization = false});
   CHECK(test::names_in(folder.path() / "shards").contains("pytorch_model.bin.index.json"));
   for (const auto* way : {"whole", "shards"}) {
     WeightsNet net;
     accelerator.load_checkpoint_in_model(net, folder.path() / way);
-    CHECK(test::same_parameters(*net, *filled_to_save()));
+    CHECK(test::same_parameters(*net, *filled()));
   }
 }
 
-TEST_CASE("for Python to read", "[.written_by_python]") {
+TEST_CASE("for Python to read", "[.python]") {
   Accelerator accelerator;
   const fs::path folder = "for_python";
-  const auto net = filled_to_save();
+  const auto net = filled();
   accelerator.save_model(net, folder / "sharded", {.max_shard_size = "0.1KB"});
   accelerator.save_model(net, folder / "whole");
   accelerator.save_model(net, folder / "pickled", {.safe_serialization = false});
   accelerator.save_model(net, folder / "pickled_shards", {.max_shard_size = "0.1KB", .safe_serialization = false});
   struct Types : torch::nn::Module {
     Types() {
-      const SafetensorsFile file(written_by_python / "all_types.safetensors");
+      const SafetensorsFile file(python / "all_types.safetensors");
       for (const auto& name : file.names()) {
         const auto point = name.rfind('.');
         (point == std::string::npos ? *this : *a).register_buffer(name.substr(point + 1), file.get(name));

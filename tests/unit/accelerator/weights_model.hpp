@@ -75,4 +75,13 @@ inline std::set<std::string> names_in(const std::filesystem::path& folder) {
   return names;
 }
 
+/// What the script has written.
+inline const std::filesystem::path python = PYTHON_WEIGHTS;
+
+inline WeightsNet filled(bool tied = true) {
+  WeightsNet net(tied);
+  fill(*net);
+  return net;
+}
+
 }  // namespace hortator::test
