@@ -27,6 +27,7 @@
 #include <hortator/state.hpp>
 #include <hortator/state_dict.hpp>
 #include <hortator/state_hook.hpp>
+#include <hortator/tracker.hpp>
 #include <hortator/weights.hpp>
 #include <initializer_list>
 #include <memory>
@@ -79,6 +80,7 @@ struct ProjectOptions {
   std::int64_t iteration = 0;  ///< the first number; those that are there already are never used again
   std::optional<std::int64_t> total_limit = {};  ///< so many of the newest stay; older ones go once a newer is durable
   std::optional<std::int64_t> keep_every = {};   ///< numbers that it divides stay beside them
+  std::filesystem::path logging_dir = {};        ///< of the trackers' files; default: logs/ in dir
 };
 
 struct AcceleratorOptions {
@@ -103,6 +105,7 @@ struct AcceleratorOptions {
       true;  ///< false: a schedule advances by one step a call, whether or not its optimizer has stepped
   bool fused_optimizer = true;  ///< AdamW, Adam and SGD step by ATen's multi-tensor kernels: several times faster,
                                 ///< equal to torch::optim's within rounding. false: by their own step()
+  std::vector<LogWith> log_with = {"jsonl"};  ///< where log() keeps its numbers: see LogWith
   ProjectOptions project = {};
   CheckpointOptions checkpoint = {};
   std::optional<int> communicator =
@@ -145,6 +148,7 @@ class HORTATOR_API Accelerator : public State {
   /// Makes models, optimizers, loaders and schedules work over all ranks, in any number and order, and returns their
   /// prepared handles in the same order: `auto [model, optimizer, loader] = accelerator.prepare(net, adam,
   /// data_loader(...));` Parameters and buffers become rank 0's. What is prepared already is returned as it is.
+  /// With HORTATOR_ESTIMATE=1 in the environment it prints what the models take, and ends the program (json: as JSON).
   /// @collective
   template <typename... Objects>
   auto prepare(Objects&&... objects);
@@ -233,8 +237,19 @@ class HORTATOR_API Accelerator : public State {
   /// there is no terminal.
   template <typename Batches>
   auto progress(Batches&& batches, std::string_view title = "");
-  /// Numbers to show beside the bar and in the log: accelerator.log({{"loss", loss}}).
-  void log(std::initializer_list<std::pair<std::string, Loggable>> values);
+  /// Numbers for the trackers, also shown beside the bar: accelerator.log({{"loss", loss}, {"lr", rate}}, step).
+  /// Without a step, that after the last one. Those on a device are read when the next ones come: nothing waits. Only
+  /// the main process's are kept; the others need not call it.
+  void log(std::initializer_list<std::pair<std::string, Loggable>> values, std::optional<std::int64_t> step = {});
+  void log(const std::vector<std::pair<std::string, Loggable>>& values, std::optional<std::int64_t> step = {});
+  /// Gives the run a name and its settings; without it, log() calls the run "metrics". A run whose state is loaded goes
+  /// on where the saved one was: what was logged after that is taken out. One that begins anew begins with empty files
+  /// (older ones are kept as NAME.old). An unwritable folder is an error on all ranks. @collective
+  void init_trackers(const std::string& name, const TrackerConfig& config = {});
+  /// The tracker of that name, for what is more than numbers:
+  /// accelerator.get_tracker("tensorboard").log_images("samples", images, step). On other processes than the main one
+  /// it keeps nothing.
+  Tracker& get_tracker(const std::string& name);
 
   /// The ranks' tensors joined along dimension 0 in rank order; single numbers become a vector. Here and below, a
   /// structure of tensors (hortator::TensorStructure) gives one of the same type, with the same done to each tensor;
@@ -355,7 +370,8 @@ class HORTATOR_API Accelerator : public State {
 
   /// Forgets everything prepared, so that memory can go; handles throw afterwards. @collective
   void free_memory();
-  /// Ends the run: progress bars are closed and all ranks have arrived. @collective
+  /// Ends the run: the last checkpoint and the last numbers are written, progress bars are closed and all ranks have
+  /// arrived. @collective
   void end_training();
 
   const std::filesystem::path& project_dir() const;
@@ -373,6 +389,7 @@ class HORTATOR_API Accelerator : public State {
   void announce_once();
   void save_module(const torch::nn::Module& module, const std::filesystem::path& dir, const SaveModelOptions& options);
   void load_into(torch::nn::Module& module, const std::filesystem::path& checkpoint, const LoadWeightsOptions& options);
+  void estimate_if_asked(const std::vector<const torch::nn::Module*>& modules) const;
   void unscale_only(const std::vector<Optimizer>& optimizers);
   void register_object(const std::string& name, std::function<void(StateWriter&)> save,
                        std::function<void(const StateReader&)> load);

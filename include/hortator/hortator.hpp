@@ -2,19 +2,24 @@
 
 // All of Hortator.
 #include <hortator/accelerator.hpp>
+#include <hortator/answers.hpp>
 #include <hortator/autocast.hpp>
+#include <hortator/big_models.hpp>
 #include <hortator/built_with.hpp>
 #include <hortator/checkpoint.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
 #include <hortator/datasets.hpp>
+#include <hortator/deferred_construction.hpp>
 #include <hortator/error.hpp>
 #include <hortator/find_batch_size.hpp>
 #include <hortator/grad_scaler.hpp>
 #include <hortator/gradient_scopes.hpp>
 #include <hortator/launch.hpp>
 #include <hortator/local_sgd.hpp>
+#include <hortator/logger.hpp>
 #include <hortator/objects.hpp>
+#include <hortator/offload.hpp>
 #include <hortator/precision.hpp>
 #include <hortator/profile.hpp>
 #include <hortator/random.hpp>
@@ -34,5 +39,6 @@
 #include <hortator/sync_batch_norm.hpp>
 #include <hortator/tensor_dataset.hpp>
 #include <hortator/torch_sampler.hpp>
+#include <hortator/tracker.hpp>
 #include <hortator/version.hpp>
 #include <hortator/weights.hpp>

@@ -22,6 +22,7 @@ class HORTATOR_API Loggable {
   Loggable(const at::Tensor& tensor);
 
   double value() const;
+  const at::Tensor* tensor() const { return std::get_if<at::Tensor>(&value_); }  ///< null for a number
 
  private:
   std::variant<double, at::Tensor> value_;

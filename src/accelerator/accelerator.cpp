@@ -2,8 +2,8 @@
 
 #include "accelerator/launched.hpp"
 #include "accelerator/training.hpp"
-#include "base/log.hpp"
 #include "io/hdf5_version.hpp"
+#include "mpi/agree.hpp"
 #include "runtime/banner.hpp"
 #include "runtime/compatibility.hpp"
 #include "runtime/run_folder.hpp"
@@ -42,9 +42,22 @@ GradientTimes Accelerator::gradient_times() const {
   return times;
 }
 
-void Accelerator::log(std::initializer_list<std::pair<std::string, Loggable>> values) {
-  for (const auto& [name, value] : values) training_->progress->set(name, value);
+void Accelerator::log(std::initializer_list<std::pair<std::string, Loggable>> values,
+                      std::optional<std::int64_t> step) {
+  log(std::vector<std::pair<std::string, Loggable>>(values), step);
 }
+
+void Accelerator::log(const std::vector<std::pair<std::string, Loggable>>& values, std::optional<std::int64_t> step) {
+  for (const auto& [name, value] : values) training_->progress->set(name, value);
+  training_->trackers.log(values, step);
+  training_->beat();
+}
+
+void Accelerator::init_trackers(const std::string& name, const TrackerConfig& config) {
+  mpi::all_or_none(training_->host(), [&] { training_->trackers.start(name, config); });
+}
+
+Tracker& Accelerator::get_tracker(const std::string& name) { return training_->trackers.get(name); }
 
 ProgressSink& Accelerator::progress_sink() { return *training_->progress; }
 
@@ -68,6 +81,8 @@ void Accelerator::free_memory() {
 void Accelerator::end_training() {
   wait_for_checkpoint();
   training_->progress->finish();
+  training_->trackers.finish();
+  training_->tell_end();
   wait_for_everyone();
 }
 

@@ -108,6 +108,9 @@ fs::path Accelerator::save_state(const fs::path& dir) {
   const auto& host = training_->host();
   auto& project = training_->project;
   const bool by_default = dir.empty();
+  // A resumed run goes on behind the last numbers: they must be there when the checkpoint is.
+  training_->trackers.flush();
+  training_->tell("saving a checkpoint");
   if (by_default) project.set_iteration(mpi::broadcast(host, is_main_process() ? project.first_free_iteration() : 0));
   const auto target = by_default ? project.next_checkpoint() : dir;
   mpi::all_or_none(host, [&] { accelerator::call(training_->save_hooks, target); });

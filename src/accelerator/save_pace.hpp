@@ -11,12 +11,19 @@ class SavePace {
  public:
   using Clock = std::chrono::steady_clock;
 
+  struct Saved {
+    std::chrono::system_clock::time_point at;
+    Clock::duration took;
+  };
+
   void saved(Clock::duration took) {
+    latest_ = {.at = std::chrono::system_clock::now(), .took = took};
     longest_ = std::max(longest_.value_or(took), took);
     last_ = Clock::now();
   }
   /// The longest so far; nothing before the first.
   std::optional<Clock::duration> cost() const { return longest_; }
+  const std::optional<Saved>& latest() const { return latest_; }
 
   /// From now on a save is due so long after the last one, or after the start.
   void ask_for_every(Clock::duration every) { every_ = every; }
@@ -25,6 +32,7 @@ class SavePace {
  private:
   Clock::time_point last_ = Clock::now();
   std::optional<Clock::duration> longest_;
+  std::optional<Saved> latest_;
   std::optional<Clock::duration> every_;
 };
 

@@ -159,6 +159,8 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
   common.put("run/schedules", training.schedules.size());
   common.put("run/loaders", training.loaders.size());
   common.put("run/iteration", next_iteration);
+  // Ranks may log or not: rank 0's is what counts.
+  snapshot.own.put("log/last_step", training.trackers.last_step());
   snapshot.own.put_all("random", random_state(training.device()));
   return snapshot;
 }
@@ -190,6 +192,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   for (const auto& object : training.objects)
     leniency.attempt([&] { object.load(read_object(reader, own, object.name)); });
   training.project.set_iteration(reader.values().get<std::int64_t>("run/iteration"));
+  if (own.contains("log/last_step")) training.trackers.go_on_after(own.get<std::int64_t>("log/last_step"));
   if (same_world) {
     restore_random_state(training.device(), own.under("random"));
   } else if (rank == 0) {

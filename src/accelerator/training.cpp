@@ -9,6 +9,7 @@
 #include "comm/make_communicator.hpp"
 #include "mpi/collectives.hpp"
 #include "track/progress_bar.hpp"
+#include "track/tracker_names.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -29,6 +30,7 @@ void check(const CheckpointOptions& options) {
 AcceleratorOptions checked(AcceleratorOptions options) {
   train::check(options.ddp);
   check(options.checkpoint);
+  track::check(options.log_with);
   if (options.reproducible && !options.data.even_batches) {
     throw UsageError({.what = "reproducible = true with data.even_batches = false",
                       .why = "each step has a fixed number of shards, all of one size",
@@ -46,6 +48,14 @@ track::Audience audience_of(const runtime::World& world) {
   return world.topology().local_rank == 0 ? track::Audience::people : track::Audience::nobody;
 }
 
+track::Trackers::Place place_of(const runtime::World& world) {
+  return world.topology().rank == 0 ? track::Trackers::Place::main : track::Trackers::Place::elsewhere;
+}
+
+std::filesystem::path logging_dir(const ProjectOptions& options, const Project& project) {
+  return options.logging_dir.empty() ? project.dir() / "logs" : options.logging_dir;
+}
+
 }  // namespace
 
 Training::Training(AcceleratorOptions chosen, runtime::World& world)
@@ -55,7 +65,9 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
       accumulation(options.gradient_accumulation_steps, options.gradient_accumulation),
       loss_weights(models, options.reproducible ? options.virtual_shards : world.comm().size(), options.reproducible),
       stopping(world.comm()),
-      progress(track::make_progress(audience_of(world))),
+      progress(std::make_unique<track::NotedProgress>(track::make_progress(audience_of(world)), [this] { beat(); })),
+      trackers(options.log_with, place_of(world), logging_dir(options.project, project)),
+      status(world, project.dir()),
       world_(world),
       seed_(mpi::broadcast(world.comm(), at::globalContext().defaultGenerator(at::kCPU).current_seed())) {
   connect();
@@ -72,6 +84,9 @@ comm::Communicator& Training::communicator_of(const at::Tensor& tensor) {
 
 void Training::backward(const at::Tensor& loss) {
   loss_check.see(loss);
+  status.count_backward(sync_gradients());
+  if (status.is_measured() && gradient_bytes_ == 0) gradient_bytes_ = gradient_bytes();
+  beat();
   const auto start = scaled(loss);
   if (reproducing) reproducing->check_backward_counts();
   if (reproducing || host().size() == 1) return start.backward();

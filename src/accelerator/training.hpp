@@ -9,11 +9,14 @@
 
 #include "accelerator/project.hpp"
 #include "accelerator/reproducing.hpp"
+#include "accelerator/run_status.hpp"
 #include "accelerator/state_hooks.hpp"
 #include "accelerator/stopping.hpp"
 #include "checkpoint/background_save.hpp"
 #include "comm/communicator.hpp"
 #include "runtime/world.hpp"
+#include "track/noted_progress.hpp"
+#include "track/trackers.hpp"
 #include "train/accumulation.hpp"
 #include "train/backward_pass.hpp"
 #include "train/grad_scaler.hpp"
@@ -41,7 +44,7 @@ Precision agreed_precision(const AcceleratorOptions& options, const mpi::Communi
 class Training {
  public:
   Training(AcceleratorOptions options, runtime::World& world);
-  ~Training() { forget(); }
+  ~Training();
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
 
@@ -53,6 +56,11 @@ class Training {
   comm::Communicator& communicator_of(const at::Tensor& tensor);
   comm::Communicator& device_communicator() { return on_device_ ? *on_device_ : *on_cpu_; }
 
+  /// A step was done, or a part of one: now and then this rank tells the run's folder how it is.
+  void beat();
+  /// What will take long begins. (Runs that were too short to be told of stay so.)
+  void tell(const std::string& phase);
+  void tell_end();
   /// Backward, then the gradients that are still on their way. @collective
   void backward(const at::Tensor& loss);
   /// Whether the batch in the loop's body is the last before an update.
@@ -107,13 +115,18 @@ class Training {
   StateHooks save_hooks;
   StateHooks load_hooks;
   Stopping stopping;
-  std::unique_ptr<ProgressSink> progress;
+  std::unique_ptr<track::NotedProgress> progress;
+  track::Trackers trackers;
+  RunStatus status;
   std::unique_ptr<train::GradScaler> scaler;  ///< null unless losses are scaled
   bool announced = false;
   bool triggered = false;  ///< by this rank
 
  private:
   void connect();  ///< @collective
+  RunFacts facts();
+  std::int64_t gradient_bytes() const;
+  std::int64_t gradient_bytes_ = 0;  ///< as long as nobody asks 0; at the end users' modules are gone already
 
   runtime::World& world_;
   std::uint64_t seed_;  ///< of rank 0 when the Accelerator was made

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/log_everywhere.hpp"
+
 namespace hortator::log {
 namespace {
 
@@ -47,6 +49,11 @@ void write_info(std::string_view line) {
 void write_warning(std::string_view line) {
   const std::scoped_lock lock(speaker().mutex);
   write_line("warning: ", line);
+}
+
+void write_everywhere(std::string_view line) {
+  const std::scoped_lock lock(speaker().mutex);
+  write_line("", line);
 }
 
 void write_last_words(std::string_view line) {

@@ -22,9 +22,10 @@ Options known_options() {
       "case", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
       "only this operation, workload or way to read (repeatable)")(
       "size", po::value<std::vector<std::string>>()->composing()->value_name("BYTES"),
-      "bytes: of collectives the buffer, as 64MiB; of checkpoints the state, of weights the model (repeatable)")(
-      "type", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
-      "collectives: float32, bfloat16, ... (repeatable)")(
+      "bytes: of collectives the buffer, as 64MiB; of checkpoints the state, of weights the model, of paging the "
+      "layers "
+      "(repeatable)")("type", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
+                      "collectives: float32, bfloat16, ... (repeatable)")(
       "backend", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
       "collectives: node or mpi (repeatable)")("help,h", "this text");
   return options;

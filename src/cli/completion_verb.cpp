@@ -18,7 +18,7 @@ int completion_verb(const Arguments& arguments) {
   std::cout << R"(_hortator() {
   local word=${COMP_WORDS[COMP_CWORD]} words
   if [ "$COMP_CWORD" = 1 ]; then
-    words=$(hortator --help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p')
+    words=$(hortator --help 2>/dev/null | sed -n 's/^  \([a-z-]*\) .*/\1/p')
   elif [[ $word == -* ]]; then
     words=$(hortator "${COMP_WORDS[1]}" --help 2>/dev/null | grep -oE -- '--[a-z][a-z_-]*' | sort -u)
   else

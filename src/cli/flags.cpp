@@ -31,10 +31,10 @@ const char* value_name(const launching::Key& key) {
 
 }  // namespace
 
-void add_setting_flags(Options& options, Scope verb) {
+void add_setting_flags(Options& options, Scope verb, const OwnFlags& own) {
   auto add = options.named.add_options();
   for (const auto& key : launching::keys()) {
-    if (!has(verb, key)) continue;
+    if (!has(verb, key) || own.contains(std::string(key.flag))) continue;
     if (is_many(key)) {
       add(spelling(key).c_str(), po::value<std::vector<std::string>>()->composing()->value_name(value_name(key)),
           help_of(key).c_str());
@@ -48,11 +48,11 @@ void add_setting_flags(Options& options, Scope verb) {
       "settings in place of hortator.yaml and the user's own file; Accelerate's files are read, too");
 }
 
-launching::Layer said_by_flags(const po::variables_map& values, Scope verb) {
+launching::Layer said_by_flags(const po::variables_map& values, Scope verb, const OwnFlags& own) {
   launching::Layer layer;
   for (const auto& key : launching::keys()) {
     const std::string flag(key.flag);
-    if (!has(verb, key) || !values.contains(flag)) continue;
+    if (!has(verb, key) || own.contains(flag) || !values.contains(flag)) continue;
     launching::Given given{.origin = "--" + flag};
     if (is_many(key)) {
       given.words = values[flag].as<std::vector<std::string>>();

@@ -1,8 +1,3 @@
-#include <sys/stat.h>
-
-#include <array>
-#include <cctype>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <hortator/error.hpp>
@@ -12,10 +7,10 @@
 #include "base/text.hpp"
 #include "cli/flags.hpp"
 #include "cli/programs.hpp"
+#include "cli/submitting.hpp"
 #include "cli/surroundings.hpp"
 #include "cli/verbs.hpp"
 #include "launching/job.hpp"
-#include "launching/quote.hpp"
 #include "launching/srun_mpi.hpp"
 
 namespace hortator::cli {
@@ -57,16 +52,6 @@ std::string read_template(const std::string& name) {
   return std::move(content).str();
 }
 
-launching::Scheduler scheduler_of(const launching::Settings& settings) {
-  const auto said = settings.word("scheduler");
-  if (said) return *said == "pbs" ? launching::Scheduler::pbs : launching::Scheduler::slurm;
-  if (find_program("sbatch")) return launching::Scheduler::slurm;
-  if (find_program("qsub")) return launching::Scheduler::pbs;
-  throw UsageError({.what = "there is neither sbatch nor qsub on PATH",
-                    .why = "the scheduler is one of them",
-                    .hint = "say --scheduler slurm or pbs"});
-}
-
 // The nodes' MPI is taken for the one that is here.
 launching::Facts facts_of(const launching::Settings& settings, launching::Scheduler scheduler) {
   launching::Facts facts;
@@ -77,44 +62,6 @@ launching::Facts facts_of(const launching::Settings& settings, launching::Schedu
   if (!facts.srun_mpi) facts.srun_mpi = launching::choose_srun_mpi(output_of("srun --mpi=list 2>&1"), facts.mpi);
   if (!facts.srun_mpi) facts.srun_mpi = "pmix";
   return facts;
-}
-
-std::string stamp() {
-  const auto seconds = std::time(nullptr);
-  std::tm now{};
-  localtime_r(&seconds, &now);
-  std::array<char, 32> words{};
-  std::strftime(words.data(), words.size(), "%Y%m%d-%H%M%S", &now);
-  return words.data();
-}
-
-// The scheduler writes its output there, and some lose it where the folder is missing: it is made first.
-fs::path write_script(const launching::Job& job, const std::string& script) {
-  fs::create_directories(job.records);
-  auto file = fs::path(job.records) / "job.sh";
-  std::ofstream out(file);
-  out << script;
-  out.close();
-  if (!out) throw Error({.what = text::quote(file.string()) + " cannot be written"});
-  fs::permissions(file, fs::perms::owner_exec, fs::perm_options::add);
-  return file;
-}
-
-// What sbatch and qsub print holds the job's name: its first line, in parsable form.
-std::string submit(launching::Scheduler scheduler, const fs::path& script, const std::string& after) {
-  std::vector<std::string> words = {scheduler == launching::Scheduler::slurm ? "sbatch" : "qsub"};
-  if (scheduler == launching::Scheduler::slurm) words.emplace_back("--parsable");
-  if (!after.empty() && scheduler == launching::Scheduler::slurm) words.push_back("--dependency=afterany:" + after);
-  if (!after.empty() && scheduler == launching::Scheduler::pbs)
-    words.insert(words.end(), {"-W", "depend=afterany:" + after});
-  words.push_back(script.string());
-  const auto answer = result_of(launching::shell_line(words));
-  auto id = text::split(text::split(answer.output, '\n').front(), ';').front();
-  if (answer.code != 0 || id.empty()) {
-    throw Error({.what = words.front() + " refused the job: " + text::split(answer.output, '\n').front(),
-                 .hint = "the script is " + script.string()});
-  }
-  return id;
 }
 
 int chain_length(const po::variables_map& values) {
@@ -149,7 +96,8 @@ int job_verb(const Arguments& arguments) {
     return 0;
   }
   check_program(program);
-  const auto file = write_script(job, script);
+  const auto file = fs::path(job.records) / "job.sh";
+  write_script(file, script);
   std::string id;
   for (int i = 0; i < length; ++i) {
     id = submit(scheduler, file, id);

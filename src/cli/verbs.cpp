@@ -53,8 +53,12 @@ const std::vector<Verb>& verbs() {
       {"new", "makes a project that builds at once", new_verb},
       {"doctor", "looks for what makes runs slow, hang or fail here, and says the remedy"},
       {"test", "checks this installation on the nodes where it runs", test_verb},
+      {"watch", "shows how a run is, from its folder: now, or as it goes", watch_verb},
+      {"plot", "draws loss and rate of runs, as SVG or PNG", plot_verb},
+      {"scale", "measures a program on several numbers of ranks, and reports", scale_verb},
       {"env", "reports versions, machine and environment, fit for a bug report"},
       {"checkpoint", "lists, verifies and compares checkpoints, brings weights in and out"},
+      {"estimate-memory", "says what a model takes, by its files alone"},
       {"bench", "measures, always against a reference in the same process"},
       {"completion", "prints what makes bash complete verbs and options", completion_verb},
   };
@@ -63,7 +67,7 @@ const std::vector<Verb>& verbs() {
 
 std::string listing(const std::vector<Verb>& verbs) {
   std::ostringstream out;
-  for (const auto& verb : verbs) out << "  " << std::left << std::setw(12) << verb.name << verb.summary << '\n';
+  for (const auto& verb : verbs) out << "  " << std::left << std::setw(17) << verb.name << verb.summary << '\n';
   return std::move(out).str();
 }
 

@@ -21,6 +21,9 @@ const std::vector<Verb>& verbs();
 int config_verb(const Arguments& arguments);
 int launch_verb(const Arguments& arguments);
 int job_verb(const Arguments& arguments);
+int watch_verb(const Arguments& arguments);
+int plot_verb(const Arguments& arguments);
+int scale_verb(const Arguments& arguments);
 int completion_verb(const Arguments& arguments);
 int env_verb(const Arguments& arguments);
 int checkpoint_verb(const Arguments& arguments);
@@ -32,6 +35,7 @@ int installation_verb(const Arguments& arguments);  ///< the ranks that test_ver
 
 /// What `hortator test` understands, in the command and in its ranks.
 Options test_options();
+int estimate_memory_verb(const Arguments& arguments);
 
 /// "  launch  starts a program on several ranks", a line each
 std::string listing(const std::vector<Verb>& verbs);

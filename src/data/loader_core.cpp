@@ -1,15 +1,19 @@
 #include "data/loader_core.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <hortator/error.hpp>
 
 #include "base/text.hpp"
 #include "data/loader_options.hpp"
 #include "data/sample_reader.hpp"
 #include "data/stream_reader.hpp"
+#include "data/waited.hpp"
 
 namespace hortator::data {
 namespace {
+
+std::atomic<std::int64_t> waited_ns = 0;  // of the process: whoever watches a run asks for all of its loaders
 
 void validate(const LoaderBinding& binding) {
   if (binding.world < 1 || binding.rank < 0 || binding.rank >= binding.world || binding.parts < 1) {
@@ -18,6 +22,8 @@ void validate(const LoaderBinding& binding) {
 }
 
 }  // namespace
+
+double waited() { return static_cast<double>(waited_ns) * 1e-9; }
 
 LoaderCore::LoaderCore(Contents contents, const LoaderOptions& options)
     : contents_(std::move(contents)),
@@ -144,7 +150,9 @@ std::shared_ptr<void> LoaderCore::next(std::uint64_t pass) {
 std::shared_ptr<void> LoaderCore::take() {
   if (binding_.before_batch)
     binding_.before_batch({.epoch = epoch_, .position = position_, .place = latest_->shard().place(handed_out_)});
+  const auto before = std::chrono::steady_clock::now();
   auto delivery = running_->next();
+  waited_ns += (std::chrono::steady_clock::now() - before) / std::chrono::nanoseconds(1);
   if (binding_.device_placement) source().place(delivery.batch.get(), {binding_.device, binding_.non_blocking});
   latest_ = running_->deal();
   const auto& shard = latest_->shard();

@@ -11,14 +11,16 @@
 namespace hortator::device {
 namespace {
 
+void require_answer(int index, cudaError_t code) {
+  if (code == cudaSuccess) return;
+  throw Error({.what = text::concat("CUDA device ", index, " does not answer: ", cudaGetErrorString(code)),
+               .why = "a rank cannot work without its device",
+               .hint = "look at nvidia-smi on this node, or leave the node out of the job"});
+}
+
 cudaDeviceProp properties(int index) {
   cudaDeviceProp result{};
-  const auto code = cudaGetDeviceProperties(&result, index);
-  if (code != cudaSuccess) {
-    throw Error({.what = text::concat("CUDA device ", index, " does not answer: ", cudaGetErrorString(code)),
-                 .why = "a rank cannot work without its device",
-                 .hint = "look at nvidia-smi on this node, or leave the node out of the job"});
-  }
+  require_answer(index, cudaGetDeviceProperties(&result, index));
   return result;
 }
 
@@ -46,6 +48,16 @@ std::string uuid(int index) {
     text += pair;
   }
   return text;
+}
+
+std::size_t free_memory(int index) {
+  const auto before = c10::cuda::current_device();
+  set_current(index);
+  std::size_t free = 0, total = 0;
+  const auto code = cudaMemGetInfo(&free, &total);
+  set_current(before);
+  require_answer(index, code);
+  return free;
 }
 
 void set_current(int index) { c10::cuda::set_device(static_cast<c10::DeviceIndex>(index)); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 /// The CUDA devices that this process sees. In a build without CUDA, and on machines without driver or device, there
@@ -17,6 +18,8 @@ bool is_in_use();
 std::string name(int index);  ///< "NVIDIA H100 80GB HBM3"
 /// Names the hardware, whatever CUDA_VISIBLE_DEVICES has made of its number: "GPU-0123...".
 std::string uuid(int index);
+
+std::size_t free_memory(int index);  ///< bytes that no process has taken
 
 /// Makes `index` the device of the calling thread.
 void set_current(int index);

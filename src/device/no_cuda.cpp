@@ -24,6 +24,8 @@ std::string name(int index) { refuse(index); }
 
 std::string uuid(int index) { refuse(index); }
 
+std::size_t free_memory(int index) { refuse(index); }
+
 void set_current(int index) { refuse(index); }
 
 }  // namespace hortator::device

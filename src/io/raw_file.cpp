@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 #include <utility>
 
@@ -58,6 +59,20 @@ RawFile RawFile::open_for_reading(const std::filesystem::path& path, std::chrono
   return {path, open(path, O_RDONLY, patience)};
 }
 
+RawFile RawFile::create_unnamed(const std::filesystem::path& folder) {
+  constexpr mode_t owner = 0600;
+  const auto path = folder / ".hortator-XXXXXX";  // the name that it has for a moment, or is called by
+  int descriptor = ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, owner);
+  if (descriptor < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+    // A file system (NFS among them) that wants a name first.
+    auto name = path.string();
+    descriptor = ::mkostemp(name.data(), O_CLOEXEC);
+    if (descriptor >= 0) ::unlink(name.c_str());
+  }
+  if (descriptor < 0) throw_system_error(text::concat("create a file in ", folder), errno);
+  return {path, descriptor};
+}
+
 RawFile::RawFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
 
 RawFile::~RawFile() {
@@ -99,6 +114,12 @@ std::uint64_t RawFile::bytes() const {
 void RawFile::resize(std::uint64_t bytes) const {
   if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0)
     throw_system_error(text::concat("resize ", path_), errno);
+}
+
+void RawFile::reserve(std::uint64_t bytes) const {
+  if (bytes == 0 || ::fallocate(descriptor_, 0, 0, static_cast<off_t>(bytes)) == 0) return;
+  if (errno == EOPNOTSUPP) return resize(bytes);
+  throw_system_error(text::concat("reserve ", bytes, " bytes for ", path_), errno);
 }
 
 void RawFile::start_writing(std::int64_t offset, std::size_t bytes) const noexcept {

@@ -17,6 +17,8 @@ class RawFile {
   static RawFile create(const std::filesystem::path& path, std::chrono::milliseconds patience = {});  ///< a new one
   static RawFile open_for_writing(const std::filesystem::path& path, std::chrono::milliseconds patience = {});
   static RawFile open_for_reading(const std::filesystem::path& path, std::chrono::milliseconds patience = {});
+  /// For reading and writing, without a name: it is gone when this process is, however that ends.
+  static RawFile create_unnamed(const std::filesystem::path& folder);
 
   ~RawFile();
   RawFile(const RawFile&) = delete;
@@ -29,6 +31,8 @@ class RawFile {
   std::uint64_t bytes() const;
   int descriptor() const { return descriptor_; }
   void resize(std::uint64_t bytes) const;
+  /// Sees to it that the disk has room for so many bytes, as far as its file system can promise that.
+  void reserve(std::uint64_t bytes) const;
   /// Asks the system to begin with writing to the disk, or reading from it; returns at once, and never fails.
   void start_writing(std::int64_t offset, std::size_t bytes) const noexcept;
   void start_reading(std::int64_t offset, std::size_t bytes) const noexcept;

@@ -5,6 +5,7 @@
 
 #include "mpi/environment.hpp"
 #include "runtime/compatibility.hpp"
+#include "runtime/early_end.hpp"
 #include "runtime/failure.hpp"
 #include "runtime/outcome.hpp"
 #include "runtime/run_folder.hpp"
@@ -37,7 +38,10 @@ int run(int argc, char** argv, const std::function<void()>& body, const BuiltWit
   try {
     runtime::begin_run(argc > 0 ? argv[0] : "program");
     runtime::check_program(built);
-    body();
+    try {
+      body();
+    } catch (const runtime::EarlyEnd&) {  // on all ranks
+    }
     // Behind this point no rank fails any more; and a launcher ends all ranks once the first has left with a code.
     mpi::arrive_at_end();
     runtime::write_outcome();

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/text.hpp"
+#include "report/column.hpp"
 
 namespace hortator::track {
 namespace {
@@ -14,28 +15,15 @@ constexpr int narrowest_bar = 5;
 constexpr int widest_bar = 30;
 constexpr std::string_view gap = "  ";
 
+using report::cut;
+using report::one_line;  // a title that ends a line, or starts a new one, would break the drawing
+using report::width_of;
+
 template <typename... Args>
 std::string print(const char* format, Args... args) {
   std::array<char, 64> buffer{};
   std::snprintf(buffer.data(), buffer.size(), format, args...);
   return buffer.data();
-}
-
-bool starts_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
-
-int width_of(std::string_view text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), starts_character));
-}
-
-std::string cut(std::string text, int columns) {
-  int seen = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (starts_character(text[i]) && seen++ == columns) {
-      text.resize(i);
-      break;
-    }
-  }
-  return text;
 }
 
 // 36 s: "0:36", an hour and a bit: "1:02:03"
@@ -92,13 +80,6 @@ std::string bar(double fraction, int width) {
   std::string cells = "[";
   for (int i = 0; i < width; ++i) cells += i < full ? '=' : i == full ? '>' : ' ';
   return cells + ']';
-}
-
-// A title that ends a line, or starts a new one, would break the drawing.
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
-  return text;
 }
 
 }  // namespace

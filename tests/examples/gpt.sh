@@ -16,6 +16,12 @@ expect_same_end() {
   [ "$(held_out <<<"$output")" = "$(held_out <whole.txt)" ] || wrong 'the model differs from that of the run that was never stopped'
 }
 
+HORTATOR_ESTIMATE=1 train --run-dir estimated
+expect_line '^model 0: [0-9]+ numbers in'
+expect_line 'ZeRO 3'
+expect_no_line 'learn from'
+expect_absent estimated
+
 train --run-dir whole
 printf '%s\n' "$output" >whole.txt
 expect_no_line 'goes on at'

@@ -162,6 +162,22 @@ TEST_CASE("find_batch_size") {
   CHECK(failures_of("find_batch_size", 7, "/retry", false) == 1);
 }
 
+TEST_CASE("infer_auto_device_map") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("infer_auto_device_map");
+  CHECK(verdict.passed == 498);
+  CHECK(verdict.rules == std::map<std::string, int>{{"buffers_of_split_modules_have_places", 31}});
+  CHECK(failures_of("infer_auto_device_map", 0, "/sizes/linear1", 65) == 1);
+}
+
+TEST_CASE("estimate_memory") {
+  if (ranks() > 1) return;
+  const auto verdict = replayed("estimate_memory");
+  CHECK(verdict.passed == 50);
+  CHECK(verdict.rules == std::map<std::string, int>{{"a_row_says_what_its_type_takes", 16}});
+  CHECK(failures_of("estimate_memory", 0, "/rows/1/total", 117) == 1);
+}
+
 TEST_CASE("accumulate") {
   const auto verdict = replayed("accumulate");
   CHECK(verdict.passed == std::map<int, int>{{1, 256}, {2, 266}, {3, 250}, {4, 267}}.at(ranks()));

@@ -57,11 +57,24 @@ Outcome compare(std::string_view name, const json& ours, const json& theirs) {
 }
 
 const std::vector<Format>& formats() {
-  static const std::vector<Format> all = {
-      accumulate(),    batch_sampler_shard(), checkpoint_naming(),  collectives(),        convert_size(),
-      environment(),   find_batch_size(),     gather_for_metrics(), grad_scaler(),        iterable_dataset_shard(),
-      safetensors(),   seedable_sampler(),    shard_checkpoint(),   skip_first_batches(), split_between_processes(),
-      training_trace()};
+  static const std::vector<Format> all = {accumulate(),
+                                          batch_sampler_shard(),
+                                          checkpoint_naming(),
+                                          collectives(),
+                                          convert_size(),
+                                          environment(),
+                                          estimate_memory(),
+                                          find_batch_size(),
+                                          gather_for_metrics(),
+                                          grad_scaler(),
+                                          infer_auto_device_map(),
+                                          iterable_dataset_shard(),
+                                          safetensors(),
+                                          seedable_sampler(),
+                                          shard_checkpoint(),
+                                          skip_first_batches(),
+                                          split_between_processes(),
+                                          training_trace()};
   return all;
 }
 

@@ -17,15 +17,16 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::pair<const char*, at::ScalarType>, 9> types = {{{"float32", at::kFloat},
-                                                                          {"float64", at::kDouble},
-                                                                          {"float16", at::kHalf},
-                                                                          {"bfloat16", at::kBFloat16},
-                                                                          {"int64", at::kLong},
-                                                                          {"int32", at::kInt},
-                                                                          {"int16", at::kShort},
-                                                                          {"uint8", at::kByte},
-                                                                          {"bool", at::kBool}}};
+constexpr std::array<std::pair<const char*, at::ScalarType>, 10> types = {{{"float32", at::kFloat},
+                                                                           {"float64", at::kDouble},
+                                                                           {"float16", at::kHalf},
+                                                                           {"bfloat16", at::kBFloat16},
+                                                                           {"int64", at::kLong},
+                                                                           {"int32", at::kInt},
+                                                                           {"int16", at::kShort},
+                                                                           {"int8", at::kChar},
+                                                                           {"uint8", at::kByte},
+                                                                           {"bool", at::kBool}}};
 
 double number_of(const json& value) {
   if (value.is_boolean()) return value.get<bool>() ? 1 : 0;

@@ -10,6 +10,15 @@ namespace hortator {
 namespace detail {
 
 template <typename T>
+void add_module(const T& object, std::vector<const torch::nn::Module*>& modules) {
+  if constexpr (ModuleObject<T>) {
+    modules.push_back(&object);
+  } else if constexpr (Module<T>) {
+    modules.push_back(&*object);
+  }
+}
+
+template <typename T>
 inline constexpr bool is_prepared_model = false;
 template <Module M>
 inline constexpr bool is_prepared_model<Model<M>> = true;
@@ -30,6 +39,9 @@ template <typename M>
 requires Module<std::remove_cvref_t<M>>
 auto Accelerator::prepare_model(M&& module, const PrepareModelOptions& chosen) {
   using Object = std::remove_cvref_t<M>;
+  std::vector<const torch::nn::Module*> modules;
+  detail::add_module(module, modules);
+  estimate_if_asked(modules);
   if constexpr (ModuleObject<Object>) {
     static_assert(std::is_lvalue_reference_v<M>,
                   "prepare() borrows a module: keep it in a variable that outlives the training");
@@ -88,6 +100,9 @@ auto Accelerator::prepare_one(T&& object) {
 template <typename... Objects>
 auto Accelerator::prepare(Objects&&... objects) {
   static_assert(sizeof...(Objects) > 0, "prepare() needs something to prepare");
+  std::vector<const torch::nn::Module*> modules;
+  (detail::add_module(objects, modules), ...);
+  estimate_if_asked(modules);
   // Braces: evaluated from left to right, in the same order on all ranks.
   std::tuple<decltype(prepare_one(std::forward<Objects>(objects)))...> handles{
       prepare_one(std::forward<Objects>(objects))...};

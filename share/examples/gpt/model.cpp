@@ -47,17 +47,29 @@ BlockImpl::BlockImpl(const ModelOptions& options)
       widen_(register_module("widen", torch::nn::Linear(options.width, 4 * options.width))),
       narrow_(register_module("narrow", torch::nn::Linear(4 * options.width, options.width))) {}
 
-at::Tensor BlockImpl::attention(const at::Tensor& x, const at::Tensor& turns) {
+BlockImpl::Heads BlockImpl::heads_of(const at::Tensor& x, const at::Tensor& turns) {
   const auto batch = x.size(0), time = x.size(1), width = x.size(2);
   auto parts = query_key_value_(x).view({batch, time, 3, heads_, width / heads_}).permute({2, 0, 3, 1, 4}).unbind(0);
-  auto mixed = at::scaled_dot_product_attention(turn(parts[0], turns), turn(parts[1], turns), parts[2], {}, 0.0,
-                                                /*is_causal=*/true);
-  return project_(mixed.transpose(1, 2).reshape({batch, time, width}));
+  return {.queries = turn(parts[0], turns), .keys = turn(parts[1], turns), .values = parts[2]};
 }
 
+at::Tensor BlockImpl::joined(const at::Tensor& mixed) { return project_(mixed.transpose(1, 2).flatten(2)); }
+
+at::Tensor BlockImpl::network(const at::Tensor& x) { return narrow_(at::gelu(widen_(network_norm_(x)), "tanh")); }
+
 at::Tensor BlockImpl::forward(at::Tensor x, const at::Tensor& turns) {
-  x = x + attention(attention_norm_(x), turns);
-  return x + narrow_(at::gelu(widen_(network_norm_(x)), "tanh"));
+  const auto heads = heads_of(attention_norm_(x), turns);
+  x = x + joined(at::scaled_dot_product_attention(heads.queries, heads.keys, heads.values, {}, 0.0,
+                                                  /*is_causal=*/true));
+  return x + network(x);
+}
+
+at::Tensor BlockImpl::go_on(at::Tensor x, const at::Tensor& turns, const at::Tensor& mask, Cache::Layer& seen) {
+  const auto heads = heads_of(attention_norm_(x), turns);
+  seen.keys = seen.keys.defined() ? at::cat({seen.keys, heads.keys}, 2) : heads.keys;
+  seen.values = seen.values.defined() ? at::cat({seen.values, heads.values}, 2) : heads.values;
+  x = x + joined(at::scaled_dot_product_attention(heads.queries, seen.keys, seen.values, mask));
+  return x + network(x);
 }
 
 GptImpl::GptImpl(const ModelOptions& options)
@@ -75,6 +87,23 @@ at::Tensor GptImpl::forward(const at::Tensor& tokens) {
   const auto turns = turns_.slice(1, 0, tokens.size(1));
   for (auto& block : *blocks_) x = block->as<Block>()->forward(x, turns);
   return at::linear(norm_(x), tokens_->weight);
+}
+
+at::Tensor GptImpl::go_on(const at::Tensor& tokens, const at::Tensor& padding, Cache& cache) {
+  cache.layers.resize(blocks_->size());
+  const auto before = cache.time(), all = before + tokens.size(1);
+  const auto columns = at::arange(all, tokens.options());
+  const auto places = columns.slice(0, before).view({-1, 1});
+  const auto first = padding.view({-1, 1, 1, 1});
+  // What is no token looks at itself alone: a row of nothing would have no softmax.
+  const auto mask = (columns <= places) & ((columns >= first) | (columns == places));
+  const auto positions = (places.view({1, -1}) - padding.view({-1, 1})).clamp_min(0);
+  const auto turns = turns_.index_select(1, positions.flatten()).view({2, tokens.size(0), 1, tokens.size(1), -1});
+
+  auto x = tokens_(tokens);
+  for (std::size_t i = 0; i < cache.layers.size(); ++i)
+    x = blocks_->at<BlockImpl>(i).go_on(x, turns, mask, cache.layers[i]);
+  return at::linear(norm_(x.select(1, -1)), tokens_->weight);
 }
 
 std::int64_t GptImpl::parameter_count() const {

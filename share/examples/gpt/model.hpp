@@ -6,6 +6,7 @@
 #include <torch/nn/modules/normalization.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace gpt {
 
@@ -17,14 +18,31 @@ struct ModelOptions {
   std::int64_t heads = 4;
 };
 
+/// What attention keeps of the tokens that it has seen, a layer each: [batch, heads, time, width of a head].
+struct Cache {
+  struct Layer {
+    at::Tensor keys, values;
+  };
+  std::vector<Layer> layers = {};
+
+  std::int64_t time() const { return layers.empty() || !layers[0].keys.defined() ? 0 : layers[0].keys.size(2); }
+};
+
 /// A causal self-attention over all tokens, then a small network on each of them; both add to what came in.
 class BlockImpl : public torch::nn::Module {
  public:
   explicit BlockImpl(const ModelOptions& options);
   at::Tensor forward(at::Tensor x, const at::Tensor& turns);
+  /// For tokens that come after those in `seen`, which they join. `mask`: who looks at whom, [batch, 1, time, all].
+  at::Tensor go_on(at::Tensor x, const at::Tensor& turns, const at::Tensor& mask, Cache::Layer& seen);
 
  private:
-  at::Tensor attention(const at::Tensor& x, const at::Tensor& turns);
+  struct Heads {
+    at::Tensor queries, keys, values;
+  };
+  Heads heads_of(const at::Tensor& x, const at::Tensor& turns);
+  at::Tensor joined(const at::Tensor& mixed);
+  at::Tensor network(const at::Tensor& x);
 
   std::int64_t heads_;
   torch::nn::LayerNorm attention_norm_, network_norm_;
@@ -38,6 +56,9 @@ class GptImpl : public torch::nn::Module {
  public:
   explicit GptImpl(const ModelOptions& options);
   at::Tensor forward(const at::Tensor& tokens);
+  /// Scores of the token after the last of `tokens`, which come after those in `cache`, and join them: [batch,
+  /// vocabulary]. The first padding[i] tokens of row i are none.
+  at::Tensor go_on(const at::Tensor& tokens, const at::Tensor& padding, Cache& cache);
 
   const ModelOptions& options() const { return options_; }
   std::int64_t parameter_count() const;

@@ -8,6 +8,8 @@ const std::vector<Measurement>& measurements() {
       {"collectives", "tensor collectives against a copy of the same bytes, and against MPI", collectives},
       {"loader", "shuffled batches of samples in memory against bare index_select", loader},
       {"loop", "everything that surrounds a step (accumulation, clipping, schedule, bar) against the bare loop", loop},
+      {"paging", "parameters that come from disk while they are used: an operator, a forward pass, reading the file",
+       paging},
       {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},
       {"weights", "save_model and load_checkpoint_in_model against raw writing and reading of the same bytes", weights},
   };

@@ -58,5 +58,5 @@ TEST_CASE("a verb is found by its name, any other is answered with the nearest o
                     ContainsSubstring("there is no verb 'lanch'. did you mean 'launch'?"));
   CHECK_THROWS_WITH(
       find(verbs(), "xyzzy", "verb"),
-      ContainsSubstring("known are: config, launch, job, new, doctor, test, env, checkpoint, bench, completion"));
+      ContainsSubstring("known are: config, launch, job, new, doctor, test, watch, plot, scale, env, checkpoint, "));
 }

@@ -38,7 +38,7 @@ run --help; code_is 0; out_has 'launch'; out_has 'env'; out_has 'bench'
 run; code_is 2; err_has 'usage: hortator VERB'
 run lanch; code_is 2; err_has "there is no verb 'lanch'. did you mean 'launch'?"
 run --versoin; code_is 2; err_has "did you mean '--version'?"
-for verb in launch env bench 'bench step' checkpoint 'checkpoint list' new doctor test; do
+for verb in launch env bench 'bench step' checkpoint 'checkpoint list' new doctor test estimate-memory; do
   # shellcheck disable=SC2086
   run $verb --help; code_is 0; out_has 'usage: hortator'; out_has '--help'
 done
@@ -116,8 +116,8 @@ completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completi
 
 # the man page knows every verb and every flag
 man=$source_dir/../../../share/man/hortator.1
-for verb in config launch job new doctor test env checkpoint bench completion; do grep -q "^\.SS \(hortator \)\?$verb" "$man" || wrong "the man page lacks $verb"; done
-for verb in config launch job test 'checkpoint diff' 'checkpoint export' 'checkpoint import'; do
+for verb in config launch job new doctor test watch plot scale env checkpoint bench completion; do grep -q "^\.SS \(hortator \)\?$verb" "$man" || wrong "the man page lacks $verb"; done
+for verb in config launch job test watch plot 'scale strong' 'checkpoint diff' 'checkpoint export' 'checkpoint import'; do
   # shellcheck disable=SC2086
   for flag in $("$hortator" $verb --help | grep -oE -- '--[a-z][a-z_-]+' | sort -u); do
     sed 's/\\-/-/g' "$man" | grep -q -- "$flag\b" || wrong "the man page lacks $flag of $verb"
@@ -157,6 +157,10 @@ run bench setp; code_is 2; err_has "there is no bench verb 'setp'. did you mean 
 run bench step --blocks 0; code_is 2; err_has '--blocks 0 measures nothing'
 run bench step --blocks 2 --steps 3; code_is 0; out_has 'ratio'
 run bench loader --case row --blocks 1 --steps 1; code_is 2; err_has "did you mean 'rows'?"
+run bench paging --case codl; code_is 2; err_has "did you mean 'cold'?"
+run bench paging --json --size 40MB --blocks 1; code_is 0
+for case in operator-untouched operator-touched cached cached-read half-resident cold; do out_has "\"case\":\"$case\""; done
+compgen -G 'hortator-bench-*' >/dev/null && wrong 'bench paging leaves its file behind'
 for launcher in '' "$hortator launch -n 2"; do
   code=0
   # shellcheck disable=SC2086

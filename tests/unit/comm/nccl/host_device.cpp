@@ -34,6 +34,8 @@ int visible_device_count() { return 1; }
 bool is_in_use() { return false; }
 std::string name(int) { return test::host_device().name; }
 std::string uuid(int) { return test::host_device().uuid; }
+std::size_t free_memory(int) { return 0; }
+
 void set_current(int) {}
 int openable_devices(const std::filesystem::path&) { return 0; }
 

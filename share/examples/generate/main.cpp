@@ -1,0 +1,52 @@
+// Distributed inference: each rank goes on with its share of the prompts, several at once, with a cache of keys and
+// values. Runs alone, under mpirun and under srun.
+#include <fstream>
+#include <hortator/hortator.hpp>
+#include <vector>
+
+#include "completion.hpp"
+#include "options.hpp"
+
+namespace {
+
+std::vector<std::string> read_lines(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  if (!in) throw hortator::UsageError({.what = "the prompts in " + path.string() + " cannot be read"});
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+void write_lines(const std::filesystem::path& path, const std::vector<std::string>& lines) {
+  std::ofstream out(path);
+  for (const auto& line : lines) out << line << '\n';
+  if (!out.flush()) throw hortator::Error({.what = "the answers cannot be written to " + path.string()});
+}
+
+void answer(const generate::Options& options) {
+  const hortator::State state({.cpu = options.cpu});
+  hortator::set_seed(options.seed);
+  gpt::Gpt model(options.model);
+  model->to(state.device());
+
+  const auto prompts = read_lines(options.prompts);
+  const auto answers = hortator::answer_prompts(
+      state, prompts,
+      [&](const std::vector<std::string>& batch) { return generate::complete(model, batch, options.most_bytes); },
+      options.answering);
+  state.on_main_process([&] { write_lines(options.answers, answers); });
+  state.print(answers.size(), " prompts are answered by ", state.num_processes(), " ranks");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return hortator::run(argc, argv, [&] {
+    const auto options = generate::parse_options(argc, argv);
+    if (options.help) {
+      hortator::State().print(generate::usage());
+    } else {
+      answer(options);
+    }
+  });
+}

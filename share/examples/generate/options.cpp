@@ -1,0 +1,77 @@
+#include "options.hpp"
+
+#include <boost/program_options.hpp>
+#include <hortator/error.hpp>
+#include <sstream>
+
+namespace generate {
+namespace {
+
+namespace po = boost::program_options;
+
+template <typename T>
+auto into(T& value) {
+  return po::value(&value)->default_value(value);
+}
+
+struct Paths {
+  std::string prompts, answers, keep;
+};
+
+po::options_description described(Options& options, Paths& paths) {
+  po::options_description all("options", 120);
+  auto add = all.add_options();
+  add("prompts", po::value(&paths.prompts)->value_name("FILE"), "a prompt a line");
+  add("answers", po::value(&paths.answers)->value_name("FILE"), "gets an answer a line, in the prompts' order");
+  add("keep", po::value(&paths.keep)->value_name("DIR"), "answers so far, for the case that a rank fails");
+  add("batch-size", into(options.answering.batch_size)->value_name("N"), "prompts that a rank answers at once");
+  add("bytes", into(options.most_bytes)->value_name("N"), "of an answer, at most");
+  add("context", into(options.model.context)->value_name("N"), "bytes that the model sees at once");
+  add("layers", into(options.model.layers)->value_name("N"), "of the transformer");
+  add("width", into(options.model.width)->value_name("N"), "numbers that stand for a byte inside it");
+  add("heads", into(options.model.heads)->value_name("N"), "attention heads; they divide the width");
+  add("seed", into(options.seed)->value_name("N"), "of the model's random weights");
+  add("cpu", po::bool_switch(&options.cpu), "stay on the CPU");
+  add("help", po::bool_switch(&options.help), "print this");
+  return all;
+}
+
+void check(bool fits, const char* what) {
+  if (!fits) throw hortator::UsageError({.what = what, .hint = "generate --help lists the options"});
+}
+
+}  // namespace
+
+Options parse_options(int argc, const char* const* argv) {
+  Options options;
+  Paths paths;
+  po::variables_map values;
+  try {
+    po::store(po::command_line_parser(argc, argv).options(described(options, paths)).positional({}).run(), values);
+    po::notify(values);
+  } catch (const po::error& error) {
+    throw hortator::UsageError({.what = error.what(), .hint = "generate --help lists the options"});
+  }
+  options.prompts = paths.prompts;
+  options.answers = paths.answers;
+  options.answering.keep = paths.keep;
+  if (options.help) return options;
+  const auto& model = options.model;
+  check(!paths.prompts.empty() && !paths.answers.empty(), "--prompts and --answers are needed");
+  check(options.most_bytes > 0 && model.context > 0 && model.layers > 0, "--bytes, --context and --layers begin at 1");
+  check(model.heads > 0 && model.width > 0 && model.width % (2 * model.heads) == 0,
+        "--width is not an even multiple of --heads");
+  return options;
+}
+
+std::string usage() {
+  Options options;
+  Paths paths;
+  std::ostringstream out;
+  out << "usage: generate --prompts FILE --answers FILE [option...]    goes on with each line of a file, on any number "
+         "of ranks\n\n"
+      << described(options, paths);
+  return out.str();
+}
+
+}  // namespace generate

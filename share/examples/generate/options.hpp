@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <hortator/answers.hpp>
+#include <string>
+
+#include "../gpt/model.hpp"
+
+namespace generate {
+
+struct Options {
+  std::filesystem::path prompts = {};  ///< a prompt a line
+  std::filesystem::path answers = {};  ///< an answer a line
+  gpt::ModelOptions model;
+  std::int64_t most_bytes = 64;  ///< of an answer
+  hortator::AnswerOptions answering;
+  std::uint64_t seed = 7;  ///< of a model without weights
+  bool cpu = false;
+  bool help = false;
+};
+
+/// Throws hortator::UsageError for what does not exist or makes no sense.
+Options parse_options(int argc, const char* const* argv);
+std::string usage();
+
+}  // namespace generate

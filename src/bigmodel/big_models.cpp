@@ -1,0 +1,38 @@
+#include <hortator/big_models.hpp>
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+#include "bigmodel/balanced_memory.hpp"
+#include "bigmodel/device_map.hpp"
+#include "bigmodel/module_sizes.hpp"
+
+namespace hortator {
+
+std::map<std::string, Bytes> compute_module_sizes(const torch::nn::Module& module, const SizeOptions& options) {
+  const bigmodel::ModuleSizes sizes(bigmodel::tree_of(module), options);
+  return {sizes.all().begin(), sizes.all().end()};
+}
+
+MaxMemory get_balanced_memory(const torch::nn::Module& module, const BalanceOptions& options) {
+  return bigmodel::balanced_memory(bigmodel::tree_of(module), options);
+}
+
+DeviceMap infer_auto_device_map(const torch::nn::Module& module, const DeviceMapOptions& options) {
+  return bigmodel::infer_device_map(bigmodel::tree_of(module), options);
+}
+
+void check_device_map(const torch::nn::Module& module, const DeviceMap& map) {
+  const auto faults = bigmodel::faults_of(map, bigmodel::tree_of(module));
+  if (!faults.unknown.empty()) {
+    throw UsageError({.what = text::concat("the device map has places for what the model does not have: ",
+                                           text::join(faults.unknown)),
+                      .hint = "names are those of named_modules() and named_parameters()"});
+  }
+  if (!faults.without_place.empty()) {
+    throw UsageError({.what = text::concat("the device map has no place for ", text::join(faults.without_place)),
+                      .why = "every tensor of the model must lie somewhere",
+                      .hint = "an entry \"\" stands for all that has no other"});
+  }
+}
+
+}  // namespace hortator

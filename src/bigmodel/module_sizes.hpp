@@ -1,0 +1,34 @@
+#pragma once
+
+#include <hortator/big_models.hpp>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "bigmodel/module_tree.hpp"
+
+namespace hortator::bigmodel {
+
+/// Bytes that an element of this type takes; a bool an eighth of one.
+Bytes element_bytes(at::ScalarType type);
+
+/// The bytes of each tensor, and of each module with tensors below it.
+class ModuleSizes {
+ public:
+  ModuleSizes(const ModuleTree& tree, const SizeOptions& options);
+
+  Bytes of(const std::string& name) const;  ///< 0: it has none, or only what has another name already
+  Bytes total() const { return of(""); }
+  /// In the order in which a walk comes upon them: first all parameters, then all buffers.
+  const std::vector<std::pair<std::string, Bytes>>& all() const { return all_; }
+
+ private:
+  void add(const std::string& name, const io::TensorSpec& spec, const SizeOptions& options);
+  void add(const std::string& name, Bytes bytes);
+
+  std::vector<std::pair<std::string, Bytes>> all_;
+  std::unordered_map<std::string, std::size_t> places_;
+};
+
+}  // namespace hortator::bigmodel

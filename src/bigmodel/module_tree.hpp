@@ -1,0 +1,40 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "io/tensor_spec.hpp"
+
+/// What models take and where their parts go, planned on plain trees: modules, stored files and tests make them alike.
+namespace hortator::bigmodel {
+
+struct TreeTensor {
+  std::string name = {};  ///< within its module
+  io::TensorSpec spec = {};
+};
+
+struct TreeNode {
+  std::string name = {};  ///< within its parent
+  std::string type = {};  ///< the module's class, without namespace and without LibTorch's "Impl"
+  std::vector<TreeTensor> parameters = {};
+  std::vector<TreeTensor> buffers = {};
+  std::vector<TreeNode> children = {};
+};
+
+struct ModuleTree {
+  TreeNode root = {};
+  /// Tensors that have several names: each further name, with the first one in the tree's order.
+  std::map<std::string, std::string> ties = {};
+};
+
+/// `name` below `prefix`: "layers.0" and "weight" give "layers.0.weight".
+std::string joined(const std::string& prefix, const std::string& name);
+/// Is `name` the module or tensor `whole`, or below it? All are below "".
+bool is_within(const std::string& name, const std::string& whole);
+
+ModuleTree tree_of(const torch::nn::Module& module);
+
+}  // namespace hortator::bigmodel

@@ -1,0 +1,116 @@
+#include "cli/bench/layer_stack.hpp"
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randn.h>
+#include <c10/core/InferenceMode.h>
+#include <torch/nn/modules/linear.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <hortator/deferred_construction.hpp>
+#include <hortator/error.hpp>
+#include <numeric>
+#include <utility>
+
+#include "base/text.hpp"
+#include "io/raw_file.hpp"
+#include "shard/file_store.hpp"
+#include "shard/named_tensors.hpp"
+
+namespace hortator::cli::bench {
+namespace {
+
+constexpr std::size_t piece_bytes = std::size_t{8} << 20;
+
+torch::nn::Sequential make_layers(std::int64_t count) {
+  torch::nn::Sequential net;
+  for (std::int64_t i = 0; i < count; ++i) net->push_back(torch::nn::Linear(LayerStack::width, LayerStack::width));
+  return net;
+}
+
+void write(const torch::nn::Sequential& net, const std::filesystem::path& path) {
+  std::filesystem::remove(path);
+  auto file = io::RawFile::create(path);
+  std::int64_t offset = 0;
+  for (const auto& parameter : net->parameters()) {
+    file.write_at(offset, parameter.const_data_ptr(), parameter.nbytes());
+    offset += static_cast<std::int64_t>(parameter.nbytes());
+  }
+  file.sync();
+  file.close();
+}
+
+}  // namespace
+
+LayerStack::LayerStack(std::int64_t bytes)
+    : layers_(std::max<std::int64_t>(bytes / layer_bytes, 2)),
+      path_(std::filesystem::absolute(text::concat("hortator-bench-", ::getpid(), ".raw"))),
+      input_(at::randn({batch, width})),
+      in_memory_(make_layers(layers_)),
+      piece_(piece_bytes) {
+  write(in_memory_, path_);
+  all_ = page(0);
+  half_ = page(static_cast<std::size_t>(this->bytes()) / 2);
+  const c10::InferenceMode inference;
+  expected_ = in_memory_->forward(input_);
+}
+
+LayerStack::~LayerStack() {
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+}
+
+LayerStack::Paged LayerStack::page(std::size_t budget_bytes) const {
+  Paged paged = {.net = construct_deferred([&] { return make_layers(layers_); })};
+  shard::PagedStorages storages(shard::named_tensors(*paged.net, {}));
+  const auto items = storages.items();
+  std::vector<int> order(items.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto file = std::make_shared<io::FixedFile>(path_);
+  std::vector<std::uint64_t> bytes;
+  std::vector<shard::FilePlace> places;
+  std::uint64_t offset = 0;
+  for (const auto& item : items) {
+    bytes.push_back(item.bytes);
+    places.push_back({.file = file, .offset = offset});
+    offset += item.bytes;
+  }
+  const shard::PagePlan plan = {.page_bytes = static_cast<std::size_t>(layer_bytes) + 64};
+  auto pages = shard::plan_pages(items, order, plan);
+  auto store = std::make_unique<shard::FileStore>(std::move(bytes), std::move(places), shard::FileStore::Options{});
+  paged.pager = std::make_unique<shard::Pager>(
+      std::move(storages), std::move(pages), std::move(store),
+      shard::Pager::Options{.budget_bytes = budget_bytes, .origin = shard::Pager::Origin::store, .plan = plan});
+  return paged;
+}
+
+void LayerStack::forward_in_memory() {
+  const c10::InferenceMode inference;
+  in_memory_->forward(input_);
+}
+
+void LayerStack::forward(Paged& paged) {
+  const c10::InferenceMode inference;
+  const auto actual = paged.net->forward(input_);
+  peak_ = paged.pager->counters().peak_frame_bytes;
+  if (at::equal(actual, expected_)) return;
+  throw Error({.what = "layers from a file computed something else than layers in memory"});
+}
+
+void LayerStack::forward_from_disk() { forward(all_); }
+void LayerStack::forward_half_from_disk() { forward(half_); }
+
+void LayerStack::read_file() {
+  const auto file = io::RawFile::open_for_reading(path_);
+  const auto end = bytes();
+  for (std::int64_t offset = 0; offset < end; offset += static_cast<std::int64_t>(piece_.size())) {
+    const auto count = std::min<std::int64_t>(end - offset, static_cast<std::int64_t>(piece_.size()));
+    file.read_at(offset, piece_.data(), static_cast<std::size_t>(count));
+  }
+}
+
+void LayerStack::drop_cache() { io::RawFile::open_for_reading(path_).forget_cached(); }
+
+std::size_t LayerStack::take_peak_frame_bytes() { return std::exchange(peak_, 0); }
+
+}  // namespace hortator::cli::bench

@@ -1,0 +1,102 @@
+#include "cli/scale/study_folder.hpp"
+
+#include <fstream>
+#include <hortator/error.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/text.hpp"
+
+namespace hortator::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto plan_file = "plan.json";
+constexpr auto picture = "scaling.svg";
+
+report::Network read_network(const fs::path& folder) {
+  const auto json = nlohmann::json::parse(read_text(folder / collectives_file));
+  return {.ranks = json.at("ranks"), .latency = json.at("latency"), .seconds_per_byte = json.at("seconds_per_byte")};
+}
+
+}  // namespace
+
+std::string read_text(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream content;
+  content << in.rdbuf();
+  if (!in) throw Error({.what = text::quote(file.string()) + " cannot be read"});
+  return std::move(content).str();
+}
+
+void write_text(const fs::path& file, const std::string& content) {
+  const fs::path aside = file.string() + ".new";
+  std::ofstream out(aside, std::ios::binary);
+  out << content;
+  out.close();
+  if (!out) throw Error({.what = text::quote(file.string()) + " cannot be written"});
+  fs::rename(aside, file);
+}
+
+void write_plan(const fs::path& folder, const report::ScalePlan& plan) {
+  write_text(folder / plan_file, to_json(plan));
+}
+
+report::ScalePlan read_plan(const fs::path& folder) {
+  if (!fs::exists(folder / plan_file)) {
+    throw UsageError({.what = text::concat("there is no scaling study in ", text::quote(folder.string())),
+                      .hint = "name the folder that hortator scale was given by --out"});
+  }
+  return report::parse_plan(read_text(folder / plan_file));
+}
+
+void write_point(const fs::path& folder, const report::ScalePoint& point) {
+  write_text(folder / file_name(point.run), to_json(point));
+}
+
+bool has_point(const fs::path& folder, const report::ScaleRun& run) { return fs::exists(folder / file_name(run)); }
+
+std::vector<report::ScalePoint> read_points(const fs::path& folder, const report::ScalePlan& plan) {
+  std::vector<report::ScalePoint> points;
+  for (const auto& run : runs_of(plan)) {
+    if (has_point(folder, run)) points.push_back(report::parse_point(read_text(folder / file_name(run))));
+  }
+  return points;
+}
+
+report::Study read_study(const fs::path& folder) {
+  const auto plan = read_plan(folder);
+  const auto points = read_points(folder, plan);
+  check_set(plan, points);
+  const bool is_alone = plan.ranks.back() == 1;
+  return study_of(plan, points, is_alone ? report::Network{} : read_network(folder));
+}
+
+std::string write_report(const fs::path& folder) {
+  const auto study = read_study(folder);
+  const auto panels = scale_panels(study);
+  write_text(folder / picture, chart_file(panels, picture));
+  write_text(folder / "scaling.png", chart_file(panels, "scaling.png"));
+  write_text(folder / "report.md", scale_markdown(study, picture));
+  return scale_table(study);
+}
+
+std::optional<std::vector<report::Panel>> study_panels(const std::vector<std::string>& runs) {
+  if (runs.size() != 1 || !fs::exists(fs::path(runs.front()) / plan_file)) return {};
+  return scale_panels(read_study(runs.front()));
+}
+
+report::Network network_in(int ranks, const std::string& lines) {
+  std::vector<report::Timing> timings;
+  for (const auto& line : text::split(lines, '\n')) {
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || json.value("name", "") != "all_reduce" || !json.contains("params")) continue;
+    // Gradients lie in the back end's own memory; each is there once for each thing that it is compared with.
+    if (json["params"].value("memory", "") != "window" || json.value("reference", "") != "memcpy") continue;
+    timings.push_back({.bytes = json["params"].value("bytes", 0.0), .seconds = json.value("median_s", 0.0)});
+  }
+  return report::network_of(ranks, timings);
+}
+
+}  // namespace hortator::cli

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace hortator::data {
+
+/// Seconds that loops of this process have waited for batches so far, of all loaders together.
+double waited();
+
+}  // namespace hortator::data

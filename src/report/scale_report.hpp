@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/chart.hpp"
+#include "report/scale_model.hpp"
+
+namespace hortator::report {
+
+/// A study that is done.
+struct Study {
+  ScalePlan plan = {};
+  std::vector<ScaleSize> sizes = {};
+  ScaleModel::Setting setting = {};
+};
+/// UsageError for a set that check_set() refuses.
+Study study_of(const ScalePlan& plan, const std::vector<ScalePoint>& points, const Network& network);
+
+/// How many times faster than the smallest run (weak: how many times its work in its time), and how that compares with
+/// the ideal.
+double speed_up(const Study& study, double seconds, int ranks);
+double efficiency(const Study& study, double seconds, int ranks);
+
+/// For the terminal, columns aligned.
+std::string scale_table(const Study& study);
+/// Speed-up and efficiency: what was measured, the ideal, the model up to four times the largest size, and beyond.
+std::vector<Panel> scale_panels(const Study& study);
+/// The whole in Markdown; the picture lies beside it under the name `picture`.
+std::string scale_markdown(const Study& study, const std::string& picture);
+
+}  // namespace hortator::report

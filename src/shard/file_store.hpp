@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/fixed_file.hpp"
+#include "io/raw_file.hpp"
+#include "shard/io_thread.hpp"
+#include "shard/store.hpp"
+
+namespace hortator::shard {
+
+/// Where the bytes of a storage lie in files that are there already.
+struct FilePlace {
+  std::shared_ptr<const io::FixedFile> file = {};  ///< null: nowhere yet
+  std::uint64_t offset = 0;
+};
+
+/// Pages in files. What was never published is read from the files that were given (raw, HDF5, safetensors: bytes at
+/// offsets), which must stay as they are: one that was changed, cut short or cannot be read is an error that names it.
+/// What is published goes into a file without a name in the scratch folder, which is gone when the process is.
+class FileStore final : public Store {
+ public:
+  struct Options {
+    std::filesystem::path scratch = {};  ///< a folder with room for all storages; empty: publishing is an error
+  };
+
+  /// `storage_bytes`, `places`: of each storage by its number. Takes the room in the scratch folder at once, so that a
+  /// disk that is too small says so now; throws FileError.
+  FileStore(std::vector<std::uint64_t> storage_bytes, std::vector<FilePlace> places, const Options& options);
+
+  comm::Work fetch(const Page& page, std::span<std::byte> frame) override;
+  comm::Work publish(const Page& page, std::span<const std::byte> frame) override;
+  bool follows_storages() const override { return true; }
+
+ private:
+  /// Of a storage; the thread's alone.
+  struct Extent {
+    FilePlace given = {};
+    std::uint64_t scratch_offset = 0;
+    bool is_in_scratch = false;
+  };
+  Extent& extent(const Page::Place& place) { return extents_[static_cast<std::size_t>(place.storage)]; }
+  void start_reading(const Page::Place& place);
+  void read(const Page::Place& place, std::byte* to);
+  void write(const Page::Place& place, const std::byte* from);
+
+  std::vector<Extent> extents_;
+  std::optional<io::RawFile> scratch_;
+  IoThread thread_;  ///< the last: it works with all of these
+};
+
+}  // namespace hortator::shard

@@ -1,0 +1,88 @@
+#include "shard/frame_pool.hpp"
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <utility>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "shard/system_memory.hpp"
+
+namespace hortator::shard {
+namespace {
+
+std::byte* checked(std::byte* memory, std::size_t bytes) {
+  if (memory != nullptr) return memory;
+  throw Error({.what = text::concat("no memory for a page of ", units::bytes(bytes)),
+               .why = "the system gives no more",
+               .hint = "give the parameters a smaller budget, or smaller pages"});
+}
+
+std::size_t difference(std::size_t a, std::size_t b) { return a > b ? a - b : b - a; }
+
+}  // namespace
+
+Frame::~Frame() {
+  if (data_ != nullptr) pool_->put_back(data_, bytes_);
+}
+
+Frame::Frame(Frame&& other) noexcept
+    : pool_(other.pool_), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Frame& Frame::operator=(Frame&& other) noexcept {
+  std::swap(pool_, other.pool_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+FramePool::~FramePool() { trim(0); }
+
+Frame FramePool::take(std::size_t bytes) {
+  const auto needed = whole_pages(bytes);
+  const std::lock_guard lock(mutex_);
+  const auto fits_best = std::min_element(free_.begin(), free_.end(), [needed](const Block& a, const Block& b) {
+    return difference(a.bytes, needed) < difference(b.bytes, needed);
+  });
+  std::byte* data = nullptr;
+  if (fits_best == free_.end()) {
+    data = checked(map_memory(needed), needed);
+  } else {
+    data = fits_best->data;
+    if (fits_best->bytes != needed) data = checked(resize_memory(data, fits_best->bytes, needed), needed);
+    free_.erase(fits_best);
+  }
+  used_ += needed;
+  return {this, data, needed};
+}
+
+void FramePool::put_back(std::byte* data, std::size_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  free_.push_back({.data = data, .bytes = bytes});
+  used_ -= bytes;
+}
+
+void FramePool::trim(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  auto kept = std::size_t{0};
+  for (const auto& block : free_) kept += block.bytes;
+  while (!free_.empty() && kept > bytes) {
+    kept -= free_.back().bytes;
+    unmap_memory(free_.back().data, free_.back().bytes);
+    free_.pop_back();
+  }
+}
+
+std::size_t FramePool::used_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return used_;
+}
+
+std::size_t FramePool::free_bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t bytes = 0;
+  for (const auto& block : free_) bytes += block.bytes;
+  return bytes;
+}
+
+}  // namespace hortator::shard

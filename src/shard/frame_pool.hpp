@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+namespace hortator::shard {
+
+class FramePool;
+
+/// Memory for a page. Goes back to its pool when it dies, which it must before the pool does. Move-only.
+class Frame {
+ public:
+  Frame() = default;
+  ~Frame();
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+  Frame(Frame&& other) noexcept;
+  Frame& operator=(Frame&& other) noexcept;
+
+  std::byte* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }  ///< whole pages of the system
+  explicit operator bool() const { return data_ != nullptr; }
+
+ private:
+  friend class FramePool;
+  Frame(FramePool* pool, std::byte* data, std::size_t bytes) : pool_(pool), data_(data), bytes_(bytes) {}
+
+  FramePool* pool_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Frames straight from the system, used again as long as the pool lives: touching fresh memory costs ten times what
+/// filling it does. A free frame of another size is made to fit, and keeps what it has of memory.
+class FramePool {
+ public:
+  FramePool() = default;
+  ~FramePool();
+  FramePool(const FramePool&) = delete;
+  FramePool& operator=(const FramePool&) = delete;
+
+  Frame take(std::size_t bytes);
+  /// Free frames beyond `bytes` in all go back to the system.
+  void trim(std::size_t bytes);
+
+  std::size_t used_bytes() const;
+  std::size_t free_bytes() const;
+
+ private:
+  friend class Frame;
+  struct Block {
+    std::byte* data;
+    std::size_t bytes;
+  };
+  void put_back(std::byte* data, std::size_t bytes) noexcept;
+
+  mutable std::mutex mutex_;
+  std::vector<Block> free_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace hortator::shard

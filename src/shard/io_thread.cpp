@@ -1,0 +1,56 @@
+#include "shard/io_thread.hpp"
+
+#include <utility>
+
+namespace hortator::shard {
+
+IoThread::IoThread() : shared_(std::make_shared<Shared>()), thread_([shared = shared_] { work(*shared); }) {}
+
+IoThread::~IoThread() {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->is_ending = true;
+  }
+  shared_->changed.notify_all();
+  thread_.join();
+}
+
+comm::Work IoThread::run(std::function<void()> job, std::function<void()> prepare) {
+  auto made = std::make_shared<Job>(Job{.run = std::move(job), .prepare = std::move(prepare)});
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->queue.push_back(made);
+  }
+  shared_->changed.notify_all();
+  return comm::Work([shared = shared_, made = std::move(made)] { wait(*shared, *made); });
+}
+
+void IoThread::wait(Shared& shared, const Job& job) {
+  std::unique_lock lock(shared.mutex);
+  shared.changed.wait(lock, [&] { return job.is_done; });
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+void IoThread::work(Shared& shared) {
+  std::unique_lock lock(shared.mutex);
+  while (true) {
+    shared.changed.wait(lock, [&] { return shared.is_ending || !shared.queue.empty(); });
+    if (shared.queue.empty()) return;
+    const auto job = shared.queue.front();
+    const auto next = shared.queue.size() > 1 ? shared.queue[1] : nullptr;
+    lock.unlock();
+    if (next != nullptr) next->prepare();
+    try {
+      job->run();
+    } catch (...) {
+      job->error = std::current_exception();
+    }
+    job->run = {};  // what it holds dies before anybody hears that it is done
+    lock.lock();
+    job->is_done = true;
+    shared.queue.pop_front();
+    shared.changed.notify_all();
+  }
+}
+
+}  // namespace hortator::shard

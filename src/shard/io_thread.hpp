@@ -1,0 +1,49 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "comm/work.hpp"
+
+namespace hortator::shard {
+
+/// Runs what it is given one after the other, in order, on a thread of its own. When it dies all of that is done.
+class IoThread {
+ public:
+  IoThread();
+  ~IoThread();
+  IoThread(const IoThread&) = delete;
+  IoThread& operator=(const IoThread&) = delete;
+
+  /// `prepare` runs while the job before is still to be done, so that the disk is busy without a gap. The Work throws
+  /// what the job threw.
+  comm::Work run(std::function<void()> job, std::function<void()> prepare);
+
+ private:
+  struct Job {
+    std::function<void()> run;
+    std::function<void()> prepare;
+    bool is_done = false;
+    std::exception_ptr error = {};
+  };
+  /// What outlives the thread if a Work does.
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::shared_ptr<Job>> queue;  ///< the first one is running
+    bool is_ending = false;
+  };
+
+  static void work(Shared& shared);
+  static void wait(Shared& shared, const Job& job);
+
+  std::shared_ptr<Shared> shared_;
+  std::thread thread_;
+};
+
+}  // namespace hortator::shard

@@ -1,0 +1,174 @@
+#include <exception>
+#include <hortator/error.hpp>
+#include <hortator/offload.hpp>
+#include <numeric>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/memory_limit.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "io/system_error.hpp"
+#include "shard/file_store.hpp"
+#include "shard/host_store.hpp"
+#include "shard/interception.hpp"
+#include "shard/named_tensors.hpp"
+#include "shard/pager.hpp"
+#include "shard/recycling_allocator.hpp"
+
+namespace hortator {
+namespace {
+
+std::uint64_t total_bytes(const std::vector<shard::PageItem>& items) {
+  return std::accumulate(items.begin(), items.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const shard::PageItem& item) { return sum + item.bytes; });
+}
+
+std::vector<shard::Page> pages_of(const std::vector<shard::PageItem>& items, const shard::PagePlan& plan) {
+  std::vector<int> order(items.size());
+  std::iota(order.begin(), order.end(), 0);
+  return shard::plan_pages(items, order, plan);
+}
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) io::throw_system_error(text::concat("make the folder ", folder), error.value());
+}
+
+void check(const DiskOffloadOptions& options) {
+  if (options.read_ahead_pages >= 0 && options.page_bytes > 0) return;
+  throw UsageError({.what = text::concat("disk_offload got read_ahead_pages = ", options.read_ahead_pages,
+                                         " and page_bytes = ", options.page_bytes),
+                    .hint = "pages have at least a byte, and none or more are read ahead"});
+}
+
+}  // namespace
+
+class Offload::State {
+ public:
+  State(shard::PagedStorages storages, std::vector<shard::Page> pages, std::unique_ptr<shard::Store> store,
+        const shard::Pager::Options& options, std::uint64_t recycled_bytes)
+      : bytes_(total_bytes(storages.items())),
+        recycling_(recycled_bytes),
+        pager_(std::in_place, std::move(storages), std::move(pages), std::move(store), options) {}
+
+  void remove() {
+    if (!pager_) return;
+    pager_->release();
+    pager_.reset();
+  }
+
+  /// For the end of a scope: without throwing, and only where there is room.
+  void remove_if_possible() noexcept {
+    if (!pager_ || std::uncaught_exceptions() > 0) return;
+    try {
+      const auto room = base::available_memory();
+      if (room && *room < bytes_) {
+        log::warn("offloaded parameters of ", units::bytes(bytes_),
+                  " are not put back into memory, which has room for ", units::bytes(*room), ": their values are gone");
+        return;
+      }
+      remove();
+    } catch (const std::exception& error) {
+      log::warn("offloaded parameters could not be put back into memory, and their values are gone: ", error.what());
+    }
+  }
+
+  OffloadCounters counters() const {
+    if (!pager_) return {};
+    const auto counted = pager_->counters();
+    return {.offloaded_bytes = bytes_,
+            .resident_bytes = counted.frame_bytes,
+            .peak_resident_bytes = counted.peak_frame_bytes,
+            .pages_read = counted.fetched,
+            .pages_read_ahead = counted.fetched_ahead,
+            .pages_written = counted.published};
+  }
+
+ private:
+  std::uint64_t bytes_;
+  shard::RecyclingAllocator recycling_;
+  std::optional<shard::Pager> pager_;
+};
+
+Offload::Offload(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Offload::Offload(Offload&& other) noexcept = default;
+Offload& Offload::operator=(Offload&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
+Offload::~Offload() {
+  if (state_) state_->remove_if_possible();
+}
+void Offload::remove() {
+  if (state_) state_->remove();
+}
+OffloadCounters Offload::counters() const { return state_ ? state_->counters() : OffloadCounters{}; }
+
+namespace {
+
+Offload to_disk(std::vector<shard::NamedTensor> tensors, const std::filesystem::path& folder,
+                const DiskOffloadOptions& options) {
+  shard::PagedStorages storages(std::move(tensors));
+  const auto items = storages.items();
+  std::vector<std::uint64_t> bytes;
+  for (const auto& item : items) bytes.push_back(item.bytes);
+  make_folder(folder);
+  auto store = std::make_unique<shard::FileStore>(bytes, std::vector<shard::FilePlace>(items.size()),
+                                                  shard::FileStore::Options{.scratch = folder});
+  const shard::PagePlan plan = {.page_bytes = options.page_bytes};
+  return Offload(std::make_unique<Offload::State>(
+      std::move(storages), pages_of(items, plan), std::move(store),
+      shard::Pager::Options{
+          .budget_bytes = options.resident_bytes, .fetch_ahead = options.read_ahead_pages, .plan = plan},
+      options.recycled_bytes));
+}
+
+Offload to_host(std::vector<shard::NamedTensor> tensors) {
+  shard::PagedStorages storages(std::move(tensors));
+  auto pages = pages_of(storages.items(), {});
+  auto store = std::make_unique<shard::HostStore>(pages, shard::HostStore::Use::in_place);
+  return Offload(std::make_unique<Offload::State>(std::move(storages), std::move(pages), std::move(store),
+                                                  shard::Pager::Options{}, 0));
+}
+
+shard::Choice choice_of(const auto& options) {
+  return {.keep_resident = options.keep_resident, .buffers = options.offload_buffers};
+}
+
+}  // namespace
+
+Offload detail::disk_offload(const torch::nn::Module& module, const std::filesystem::path& folder,
+                             const DiskOffloadOptions& options) {
+  check(options);
+  return to_disk(shard::named_tensors(module, choice_of(options)), folder, options);
+}
+Offload disk_offload(const torch::jit::Module& model, const std::filesystem::path& folder,
+                     const DiskOffloadOptions& options) {
+  check(options);
+  return to_disk(shard::named_tensors(model, choice_of(options)), folder, options);
+}
+Offload detail::cpu_offload(const torch::nn::Module& module, const CpuOffloadOptions& options) {
+  return to_host(shard::named_tensors(module, choice_of(options)));
+}
+Offload cpu_offload(const torch::jit::Module& model, const CpuOffloadOptions& options) {
+  return to_host(shard::named_tensors(model, choice_of(options)));
+}
+
+class Pin::Held {
+ public:
+  Held(const std::vector<at::Tensor>& tensors, For purpose)
+      : hold_(tensors, purpose == For::writing ? shard::Access::write : shard::Access::read) {}
+
+ private:
+  shard::Hold hold_;
+};
+
+Pin::Pin(const std::vector<at::Tensor>& tensors, For purpose) : held_(std::make_unique<Held>(tensors, purpose)) {}
+Pin::Pin(const at::Tensor& tensor, For purpose) : Pin(std::vector<at::Tensor>{tensor}, purpose) {}
+Pin::~Pin() = default;
+
+}  // namespace hortator

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "shard/page.hpp"
+
+namespace hortator::shard {
+
+/// A parameter or buffer by its name in the module.
+struct NamedTensor {
+  std::string name = {};
+  at::Tensor tensor = {};
+};
+
+/// The distinct storages of some tensors, in the order in which they first come up, and which tensors lie in each.
+class PagedStorages {
+ public:
+  explicit PagedStorages(std::vector<NamedTensor> tensors);
+
+  int size() const { return static_cast<int>(storages_.size()); }
+  const std::vector<NamedTensor>& tensors() const { return tensors_; }
+  const at::Storage& storage(int number) const { return storages_[static_cast<std::size_t>(number)]; }
+  /// The first tensor that lies there speaks for it: its name, its type.
+  const NamedTensor& speaker(int number) const { return tensors_[speakers_[static_cast<std::size_t>(number)]]; }
+  int number_of(const at::Tensor& tensor) const;  ///< -1: none of these
+  /// Each tensor's storage.
+  int storage_of(std::size_t tensor) const { return places_[tensor]; }
+
+  /// As the planner wants them; the kind is the type of their elements.
+  std::vector<PageItem> items() const;
+
+ private:
+  std::vector<NamedTensor> tensors_;
+  std::vector<int> places_;
+  std::vector<at::Storage> storages_;
+  std::vector<std::size_t> speakers_;
+  std::unordered_map<const c10::StorageImpl*, int> numbers_;
+};
+
+}  // namespace hortator::shard

@@ -1,0 +1,103 @@
+#include "shard/recycling_allocator.hpp"
+
+#include <c10/core/CPUAllocator.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <set>
+
+#include "base/log.hpp"
+
+namespace hortator::shard {
+namespace {
+
+constexpr std::size_t smallest_block = std::size_t{1} << 20;
+constexpr std::uint8_t priority = 1;  // above LibTorch's own, which has 0
+
+/// LibTorch asks it for all of its CPU memory; small blocks come from where they came from before.
+class Allocator final : public c10::Allocator {
+ public:
+  explicit Allocator(c10::Allocator& former) : former_(former) {}
+
+  c10::DataPtr allocate(std::size_t bytes) override {
+    if (bytes < smallest_block) return former_.allocate(bytes);
+    const auto block = blocks().take(bytes);
+    if (block.data == nullptr) return former_.allocate(bytes);  // and fails there, in LibTorch's words
+    c10::profiledCPUMemoryReporter().New(block.data, block.bytes);
+    return {block.data, new RecycledBlocks::Block(block), &release, c10::Device(c10::kCPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }  // a block is known by more than its address
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { std::memcpy(to, from, bytes); }
+
+  c10::Allocator& former() const { return former_; }
+
+  static RecycledBlocks& blocks() {
+    static auto& blocks = *new RecycledBlocks;
+    return blocks;
+  }
+
+ private:
+  static void release(void* context) {
+    const auto* block = static_cast<RecycledBlocks::Block*>(context);
+    c10::profiledCPUMemoryReporter().Delete(block->data);
+    blocks().put_back(*block);
+    delete block;
+  }
+
+  c10::Allocator& former_;
+};
+
+/// Never destroyed: storages refer to the allocator that they came from.
+struct Shared {
+  std::mutex mutex;
+  std::multiset<std::size_t> caps;
+  Allocator* allocator = nullptr;
+};
+Shared& shared() {
+  static auto& shared = *new Shared;
+  return shared;
+}
+
+void install(Shared& shared) {
+  auto* present = c10::GetCPUAllocator();
+  if (shared.allocator == nullptr || &shared.allocator->former() != present) shared.allocator = new Allocator(*present);
+  c10::SetCPUAllocator(shared.allocator, priority);
+  if (c10::GetCPUAllocator() != shared.allocator)
+    log::warn("gradients are not recycled: this program has set an allocator of its own for the CPU");
+}
+
+void uninstall(Shared& shared) {
+  if (c10::GetCPUAllocator() == shared.allocator) c10::SetCPUAllocator(&shared.allocator->former(), priority);
+}
+
+}  // namespace
+
+RecyclingAllocator::RecyclingAllocator(std::size_t cap_bytes) : cap_bytes_(cap_bytes) {
+  auto& all = shared();
+  const std::lock_guard lock(all.mutex);
+  if (all.caps.empty()) install(all);
+  all.caps.insert(cap_bytes);
+  Allocator::blocks().set_cap(*all.caps.rbegin());
+}
+
+RecyclingAllocator::~RecyclingAllocator() {
+  auto& all = shared();
+  const std::lock_guard lock(all.mutex);
+  all.caps.erase(all.caps.find(cap_bytes_));
+  if (all.caps.empty()) uninstall(all);
+  Allocator::blocks().set_cap(all.caps.empty() ? 0 : *all.caps.rbegin());
+}
+
+RecycledBlocks::Counters RecyclingAllocator::counters() { return Allocator::blocks().counters(); }
+void RecyclingAllocator::reset_peak() { Allocator::blocks().reset_peak(); }
+
+void RecyclingAllocator::trim() {
+  auto& all = shared();
+  const std::lock_guard lock(all.mutex);
+  Allocator::blocks().set_cap(0);
+  if (!all.caps.empty()) Allocator::blocks().set_cap(*all.caps.rbegin());
+}
+
+}  // namespace hortator::shard

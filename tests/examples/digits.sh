@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# digits.sh PROGRAM LAUNCHER...: digits are learned, tracked, and a second run finds nothing left to do.
+set -euo pipefail
+# shellcheck source=tests/setup/support.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
+program=$1
+launcher=("${@:2}")
+cd "$scratch"
+run "${launcher[@]}" "$program"
+expect_code 0
+right=$(sed -n 's/^epoch 3: \([0-9.]*\) % right$/\1/p' <<<"$output")
+awk -v r="${right:-0}" 'BEGIN { exit !(r > 90) }' || wrong "only '$right' % are right"
+rows=$(wc -l <runs/digits/logs/digits.jsonl)
+ls runs/digits/logs/digits/events.out.tfevents.* >/dev/null || wrong 'there are no event files'
+ls -d runs/digits/checkpoints/checkpoint_2 >/dev/null || wrong 'there is no third checkpoint'
+run "${launcher[@]}" "$program"
+expect_code 0
+[ "$(wc -l <runs/digits/logs/digits.jsonl)" = "$rows" ] || wrong 'a run that has nothing to do has logged something'

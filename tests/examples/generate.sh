@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# generate.sh PROGRAM LAUNCHER...: the example on several ranks gives the answers of one rank; a run that was killed goes on.
+set -euo pipefail
+# shellcheck source=tests/setup/support.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
+generate=$1
+launcher=("${@:2}")
+cd "$scratch"
+for i in $(seq 31); do printf '%s%.*s\n' "$i" $((i % 7)) 'galleys'; done >prompts
+tiny=(--prompts prompts --bytes 12 --context 32 --layers 2 --width 16 --heads 2)
+
+run "$generate" "${tiny[@]}" --answers one --batch-size 1
+expect_code 0
+run "${launcher[@]}" "$generate" "${tiny[@]}" --answers many --batch-size 5 --keep kept
+expect_code 0
+expect_line '^31 prompts are answered by'
+[ "$(wc -l <one)" = 31 ] || wrong 'there is not an answer to each prompt'
+cmp one many || wrong 'several ranks, and several prompts at once, give other answers'
+expect_absent kept
+
+run "${launcher[@]}" "$generate" --prompts nowhere --answers many
+expect_code 2
+expect_line 'hortator: rank .*the prompts in nowhere cannot be read'
+run "${launcher[@]}" "$generate" --prompts prompts --answers many --width 10 --heads 4
+expect_code 2
+expect_line 'hortator: rank .*--width is not an even multiple of --heads'

@@ -1,0 +1,119 @@
+// What a model takes in some types, and to train.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "base/text.hpp"
+#include "bigmodel/estimate.hpp"
+#include "bigmodel/module_sizes.hpp"
+#include "bigmodel/parts.hpp"
+#include "replay.hpp"
+#include "trees.hpp"
+
+namespace hortator::golden {
+namespace {
+
+bool recognises(const json& file) {
+  const auto& one = file.at("cases").front();
+  return one.contains("total_size") || (one.contains("bytes") && one.contains("mixed_precision"));
+}
+
+json training_of(Bytes bytes, const std::string& type) {
+  const auto training = bigmodel::training_bytes(bytes, bigmodel::estimate_type(type));
+  if (!training) return {{"model", -1}, {"optimizer", -1}, {"gradients", -1}, {"step", -1}};
+  return {{"model", training->model},
+          {"optimizer", training->optimizer},
+          {"gradients", training->gradients},
+          {"step", training->step}};
+}
+
+// As the reference prints a size: of two digits behind the point those that are not zero, one for what Python has as a
+// float, none for what it has as an int.
+std::string words(double bytes, bool is_float) {
+  const char* unit = "bytes";
+  for (const char* next : {"KB", "MB", "GB", "TB", "PB"}) {
+    if (bytes < 1024) break;
+    bytes /= 1024;
+    is_float = true;
+    unit = next;
+  }
+  std::array<char, 64> number{};
+  std::snprintf(number.data(), number.size(), is_float ? "%.2f" : "%.0f", bytes);
+  std::string digits = number.data();
+  if (is_float && digits.back() == '0') digits.pop_back();
+  return digits + " " + unit;
+}
+
+bool has_bools(const bigmodel::TreeNode& node) {
+  const auto is_bool = [](const bigmodel::TreeTensor& tensor) { return tensor.spec.type == at::kBool; };
+  return std::any_of(node.parameters.begin(), node.parameters.end(), is_bool) ||
+         std::any_of(node.buffers.begin(), node.buffers.end(), is_bool) ||
+         std::any_of(node.children.begin(), node.children.end(), has_bools);
+}
+
+// The reference divides the bytes that the tensors have by 2, 4 or 8, whatever their type, and leaves them as they are
+// for bfloat16 and fp8. A row here says what the model takes in that type.
+bool counts_as_reference(const std::string& type, Bytes total, const bigmodel::Estimate& estimate) {
+  return type != "bfloat16" && type != "fp8" && total == estimate.in_float32;
+}
+
+Outcome judge_row(const json& row, const bigmodel::Estimate& estimate, Bytes total, bool is_float) {
+  const auto type = row.at("dtype").get<std::string>();
+  const auto training = training_of(total, type);
+  if (auto same = compare("training in " + type, training, row.at("training")); !same.difference.empty()) return same;
+  const auto most = std::max({training["model"].get<double>(), training["optimizer"].get<double>(),
+                              training["gradients"].get<double>(), training["step"].get<double>()});
+  const auto training_words = most < 0 ? "N/A" : words(most, is_float);
+  if (auto same = compare("what training in " + type + " says", training_words, row.at("training_str"));
+      !same.difference.empty())
+    return same;
+
+  const auto& ours = *std::find_if(estimate.rows.begin(), estimate.rows.end(),
+                                   [&](const bigmodel::EstimateRow& own) { return own.type == type; });
+  if (!counts_as_reference(type, total, estimate)) {
+    const auto bits = bigmodel::estimate_type(type).bits;
+    if (auto same = compare("the total in " + type, ours.total, estimate.in_float32 * bits / 32);
+        !same.difference.empty())
+      return same;
+    return on_purpose("a_row_says_what_its_type_takes");
+  }
+  const bool is_row_float = is_float || type != "float32";
+  const json row_here = {ours.total, ours.largest_layer, words(ours.total, is_row_float)};
+  return compare("the row of " + type, row_here, {row.at("total"), row.at("largest_layer"), row.at("total_str")});
+}
+
+Outcome judge_model(const json& one, const json& file) {
+  const auto tree = model_of(one, file);
+  const bigmodel::ModuleSizes sizes(tree, {});
+  const auto whole = class_names(one.at("no_split"));
+  const auto largest = bigmodel::largest_layer(bigmodel::parts_of(tree.root, ""), sizes, bigmodel::WholeClasses(whole));
+  const json ours = {sizes.total(), largest.bytes, largest.names};
+  if (auto same = compare("the model", ours,
+                          {one.at("total_size"), one.at("largest_layer_size"), one.at("largest_layer_names")});
+      !same.difference.empty())
+    return same;
+
+  bigmodel::EstimateOptions options{.types = {}, .no_split_module_classes = whole};
+  for (const auto& type : bigmodel::estimate_types()) options.types.emplace_back(type.name);
+  const auto estimate = bigmodel::estimate(tree, options);
+  Outcome all;
+  for (const auto& row : one.at("rows")) {
+    auto outcome = judge_row(row, estimate, sizes.total(), has_bools(tree.root));
+    if (!outcome.difference.empty()) return outcome;
+    if (!outcome.rule.empty()) all = outcome;
+  }
+  return all;
+}
+
+Outcome judge(const json& one, const json& file) {
+  if (one.contains("model")) return judge_model(one, file);
+  return compare("training", training_of(one.at("bytes"), one.at("mixed_precision")), one.at("training"));
+}
+
+}  // namespace
+
+Format estimate_memory() {
+  return {.name = "estimate_memory", .recognises = recognises, .world = [](const json&) { return 0; }, .judge = judge};
+}
+
+}  // namespace hortator::golden

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adamw.h>
+#include <torch/torch.h>
+
+#include <hortator/hortator.hpp>
+#include <iostream>
+
+// What the guide's snippets take for given; declared, never run.
+namespace given {
+
+struct Digits {
+  std::size_t size() const;
+  hortator::Example<> get(std::int64_t i) const;
+};
+
+extern torch::nn::Linear net;
+extern torch::optim::AdamW adamw;
+extern Digits dataset;
+extern hortator::Accelerator accelerator;
+extern hortator::Model<torch::nn::Linear> model;
+extern hortator::Optimizer optimizer;
+extern hortator::Schedule schedule;
+extern hortator::Example<> batch;
+extern at::Tensor loss;
+extern at::Tensor loss_sum;
+extern at::Tensor images;
+extern std::int64_t tokens;
+extern std::int64_t step;
+extern std::string path;
+extern std::vector<double> results;
+extern std::vector<std::string> prompts;
+using Loader = decltype(hortator::data_loader(std::declval<Digits>(), hortator::LoaderOptions()));
+extern Loader loader;
+
+void save(const std::vector<double>& results);
+std::vector<double> tokenize_once(const std::string& file);
+void answer(const std::string& prompt);
+void train(std::int64_t batch_size);
+void use(const hortator::Example<>& batch);
+
+}  // namespace given

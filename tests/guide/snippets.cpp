@@ -1,0 +1,3 @@
+#include "prelude.hpp"
+// All blocks of the guide.
+#include "snippets.inc"

@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# hortator watch, plot and scale as users call them: see.sh HORTATOR SLEEPING. Prints what is wrong and ends with 1.
+set -u
+hortator=$1
+sleeping=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+for name in $(compgen -e | grep -E '^(HORTATOR|SLURM|PBS|XDG|HF)_'); do unset "$name"; done
+export HOME=$work
+unset NO_COLOR
+failures=0
+
+run() {
+  code=0
+  "$hortator" "$@" >out 2>err </dev/null || code=$?
+  out=$(<out)
+  err=$(<err)
+  call="hortator $*"
+}
+wrong() { printf '%s: %s\nexit code %s\nstdout: %s\nstderr: %s\n\n' "$call" "$1" "$code" "$out" "$err"; failures=$((failures + 1)); }
+code_is() { [ "$code" = "$1" ] || wrong "exit code $1 was expected"; }
+out_has() { [[ $out == *"$1"* ]] || wrong "standard output lacks '$1'"; }
+err_has() { [[ $err == *"$1"* ]] || wrong "standard error lacks '$1'"; }
+
+for verb in watch plot scale 'scale strong'; do
+  # shellcheck disable=SC2086
+  run $verb --help; code_is 0; out_has 'usage: hortator'
+done
+
+# a run that lasts long enough to tell of itself, on two ranks
+run watch absent; code_is 2; err_has "no run has left anything in 'absent'"
+run watch; code_is 2; err_has 'watch needs one run'
+HORTATOR_RUN_DIR=$work/runs/a run launch -n 2 "$sleeping" weak 60 30; code_is 0
+run watch runs/a --once; code_is 0
+out_has 'runs/a  finished'; out_has '2 ranks on 1 node'; out_has 'updates    60'; out_has 'loss'; out_has 'gradients'; out_has 'checkpoint, '
+run watch runs/a --once --colour sometimes; code_is 2; err_has "--colour sometimes is unknown"
+run watch runs/a --once --colour always; [[ $out == *$'\x1b['* ]] || wrong 'no colour'
+HORTATOR_RUN_DIR=$work/runs/a run launch -n 2 "$sleeping" weak 60 30; code_is 0
+run watch runs/a --once; out_has 'restarts   1: after step 59'
+
+# in a terminal of 80 and of 200 columns, with and without colour
+if command -v script >/dev/null; then
+  for columns in 80 200; do
+    for colour in '' NO_COLOR=1; do
+      env $colour TERM=xterm LC_ALL=C.UTF-8 script -qec "stty cols $columns; '$hortator' watch runs/a" /dev/null </dev/null >out 2>err
+      out=$(<out) err=$(<err) call="watch in $columns columns $colour" code=0
+      out_has 'finished'
+      if [ -n "$colour" ] && grep -q $'\x1b\[3' out; then wrong 'colour was not asked for'; fi
+      if [ -z "$colour" ] && ! grep -q $'\x1b\[3' out; then wrong 'there is no colour'; fi
+      longest=$(sed $'s/\x1b\[[0-9;?]*[A-Za-z]//g; s/\r//g' out | LC_ALL=C.UTF-8 wc -L)
+      [ "$longest" -le "$columns" ] || wrong "a line has $longest columns"
+    done
+  done
+  # a running one is redrawn in place, and leaves the terminal as it was
+  HORTATOR_RUN_DIR=$work/runs/b "$hortator" launch -n 1 "$sleeping" weak 100 30 >log 2>&1 &
+  job=$!
+  for _ in $(seq 100); do [ -s runs/b/status/ranks.jsonl ] && break; sleep 0.1; done
+  TERM=xterm script -qec "'$hortator' watch runs/b --interval 0.3" /dev/null </dev/null >out 2>err
+  wait "$job"
+  out=$(<out) err=$(<err) call='watch of a running run' code=0
+  out_has 'running'; out_has 'finished'; out_has $'\x1b[?1049h'; out_has $'\x1b[?1049l'; out_has $'\x1b[?25h'
+fi
+
+# a failed run
+mkdir -p runs/c/logs
+echo '{"rank": 3, "host": "n1", "problem": "the loss is NaN"}' >runs/c/failure.json
+run watch runs/c --once; code_is 1; out_has 'failed'; out_has 'rank 3 (n1): the loss is NaN'
+
+# a million logged steps
+awk 'BEGIN { for (i = 0; i < 1000000; ++i) printf "{\"step\":%d,\"time\":%.3f,\"loss\":%.6f}\n", i, 1700000000 + i / 100, 1 / (1 + i / 1000) }' >runs/c/logs/metrics.jsonl
+begin=$(date +%s%N)
+run watch runs/c --once
+took=$((($(date +%s%N) - begin) / 1000000))
+[ "$took" -lt 2000 ] || wrong "a million steps took $took ms"
+
+# plot
+run plot runs/a; code_is 2; err_has 'plot needs a file'
+run plot runs/a -o a.pdf; code_is 2; err_has "'a.pdf' is no name of a picture"
+run plot runs/a --metric los -o a.svg; code_is 2; err_has "did you mean 'loss'?"
+run plot runs/a runs/b -o a.svg; code_is 0
+for words in 'steps / s' restart b; do grep -q ">$words</text>" a.svg || wrong "the picture lacks '$words'"; done
+run plot runs/a -o a.png; code_is 0
+[ "$(head -c 4 a.png | tail -c 3)" = PNG ] || wrong 'no PNG'
+run plot runs/a -o absent/a.svg; code_is 1; err_has 'cannot be written'
+
+# scale
+run scale; code_is 2; err_has 'the kind of scaling is missing'
+run scale stong; code_is 2; err_has "did you mean 'strong'?"
+run scale strong -- "$sleeping"; code_is 2; err_has 'the sizes are to be given'
+run scale strong --ranks 1,2; code_is 2; err_has 'the program is missing'
+run scale strong --ranks 2,1 -- "$sleeping"; code_is 2; err_has 'no list of sizes'
+run scale strong --nodes 1,2 -- "$sleeping"; code_is 2; err_has '--nodes without --ranks-per-node'
+run scale strong --ranks 1,2 --submit -- "$sleeping"; code_is 2; err_has '--submit with --ranks'
+rm -rf runs/scale
+run scale weak --ranks 1,2 --repeats 1 --out runs/false -- /bin/false; code_is 1; err_has 'ended with code'
+run scale weak --ranks 1,2 --repeats 1 --out runs/true -- /bin/true; code_is 1; err_has 'has measured nothing'
+for kind in strong weak; do
+  run scale $kind --ranks 1,2,3,4 --out runs/$kind -- "$sleeping" $kind 20 50; code_is 0
+  out_has 'efficiency'; out_has '4 ranks, repeat 3 of 3'; out_has 'report: '
+  for file in report.md scaling.svg scaling.png collectives.json point_4_3.json; do [ -s runs/$kind/$file ] || wrong "no $file"; done
+  # what the model was not shown it says within 15 %
+  errors=$(sed -n 's/^| [0-9].*(\([+-][0-9]*\) %) |$/\1/p' runs/$kind/report.md)
+  [ "$(wc -w <<<"$errors")" = 3 ] || wrong 'three sizes were to be left out'
+  for error in $errors; do [ "${error#[+-]}" -le 15 ] || wrong "the model errs by $error %"; done
+done
+run scale strong --ranks 1,2 --out runs/strong -- "$sleeping" strong 5 5; code_is 2; err_has 'already'
+run plot runs/strong -o scaling.svg; code_is 0; grep -q 'Speed-up' scaling.svg || wrong 'no speed-up'
+rm runs/strong/point_2_1.json
+run scale report runs/strong; code_is 1; err_has 'missing are 2 ranks, repeat 1'
+run scale run runs/strong 2; code_is 0; out_has 'report: '
+sed -i 's/"identity": "/"identity": "other /' runs/strong/point_2_1.json
+run scale report runs/strong; code_is 1; err_has 'differ in versions'
+
+# jobs, with a scheduler that only says what it was asked
+mkdir -p fakes
+# shellcheck disable=SC2016
+printf '#!/bin/sh\necho "sbatch $*" >>"%s/asked"\necho 77\n' "$work" >fakes/sbatch
+chmod +x fakes/sbatch
+PATH=$work/fakes:$PATH run scale strong --nodes 1,2,4 --ranks-per-node 2 --time 00:10:00 --account abc --out runs/jobs --submit -- "$sleeping" strong 5 5
+code_is 0; out_has 'submitted: 77'
+[ "$(wc -l <asked)" = 3 ] || wrong 'three jobs were expected'
+for line in '--nodes=4' '--account=abc'; do grep -q "^#SBATCH $line" runs/jobs/job_8.sh || wrong "the job lacks $line"; done
+grep -q "scale run $work/runs/jobs 8" runs/jobs/job_8.sh || wrong 'the command'
+if grep -q -- '--requeue' runs/jobs/job_8.sh; then wrong 'a part of a study must not be run twice'; fi
+
+[ "$failures" = 0 ] || { echo "$failures wrong"; exit 1; }

@@ -1,0 +1,74 @@
+#include <ATen/ATen.h>
+#include <sys/resource.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+
+#include <fstream>
+#include <hortator/deferred_construction.hpp>
+#include <hortator/offload.hpp>
+#include <string>
+
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+
+namespace hortator {
+namespace {
+
+rlim_t data_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    rlim_t kib = 0;
+    if (word == "VmData:" && status >> kib) return kib * 1024;
+  }
+  return 0;
+}
+
+/// While it lives this process can take `more` bytes of memory, and no more.
+class MemoryLimit {
+ public:
+  explicit MemoryLimit(rlim_t more) {
+    getrlimit(RLIMIT_DATA, &before_);
+    const rlimit limit = {.rlim_cur = data_bytes() + more, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_DATA, &limit);
+  }
+  ~MemoryLimit() { setrlimit(RLIMIT_DATA, &before_); }
+  MemoryLimit(const MemoryLimit&) = delete;
+  MemoryLimit& operator=(const MemoryLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+constexpr std::int64_t width = 1024;  // 4 MiB a layer
+constexpr int layers = 48;            // 192 MiB
+constexpr rlim_t allowed = rlim_t{48} << 20;
+
+}  // namespace
+
+TEST_CASE("A model four times as large as the memory computes as it would with room for all", "[memory_limit]") {
+  const at::NoGradGuard no_grad;
+  const auto input = at::randn({2, width});
+  at::manual_seed(21);
+  auto expected = input;
+  for (int i = 0; i < layers; ++i) expected = torch::nn::Linear(width, width)->forward(expected).relu();
+
+  const auto disk = testing::folder("memory_limit");
+  const MemoryLimit limit(allowed);
+  CHECK_THROWS(at::empty({layers, width, width}));  // the limit works
+  at::manual_seed(21);
+  auto net = construct_deferred([] {
+    std::vector<torch::nn::Linear> made;
+    for (int i = 0; i < layers; ++i) made.emplace_back(width, width);
+    return made;
+  });
+  torch::nn::Sequential whole;
+  for (const auto& layer : net) whole->push_back(layer);
+  const auto offload = disk_offload(whole, disk, {.page_bytes = 4 << 20, .recycled_bytes = 0});
+  for (int pass = 0; pass < 2; ++pass) {
+    auto actual = input;
+    for (auto& layer : net) actual = layer->forward(actual).relu();
+    CHECK(testing::same_bits(actual, expected));
+  }
+}
+
+}  // namespace hortator
