@@ -39,7 +39,7 @@ class MemoryLimit {
   rlimit before_{};
 };
 
-constexpr std::int64_t width = 1024;  // 4 MiB a layer
+constexpr std::int64_t width_of_layers = 1024;  // 4 MiB a layer
 constexpr int layers = 48;            // 192 MiB
 constexpr rlim_t allowed = rlim_t{48} << 20;
 
@@ -47,18 +47,18 @@ constexpr rlim_t allowed = rlim_t{48} << 20;
 
 TEST_CASE("A model four times as large as the memory computes as it would with room for all", "[memory_limit]") {
   const at::NoGradGuard no_grad;
-  const auto input = at::randn({2, width});
+  const auto input = at::randn({2, width_of_layers});
   at::manual_seed(21);
   auto expected = input;
-  for (int i = 0; i < layers; ++i) expected = torch::nn::Linear(width, width)->forward(expected).relu();
+  for (int i = 0; i < layers; ++i) expected = torch::nn::Linear(width_of_layers, width_of_layers)->forward(expected).relu();
 
   const auto disk = testing::folder("memory_limit");
   const MemoryLimit limit(allowed);
-  CHECK_THROWS(at::empty({layers, width, width}));  // the limit works
+  CHECK_THROWS(at::empty({layers, width_of_layers, width_of_layers}));  // the limit works
   at::manual_seed(21);
   auto net = construct_deferred([] {
     std::vector<torch::nn::Linear> made;
-    for (int i = 0; i < layers; ++i) made.emplace_back(width, width);
+    for (int i = 0; i < layers; ++i) made.emplace_back(width_of_layers, width_of_layers);
     return made;
   });
   torch::nn::Sequential whole;
