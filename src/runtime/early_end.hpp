@@ -4,8 +4,8 @@
 
 namespace hortator::runtime {
 
-/// Thrown on all ranks together: the program has done what it was asked for, and hortator::run ends it as if its body
-/// had returned.
+/// Thrown on all ranks together: the program has told what it was asked for, and hortator::run ends it well, but leaves
+/// no mark of a finished run.
 class EarlyEnd : public std::exception {
  public:
   const char* what() const noexcept override {

@@ -30,6 +30,15 @@ int end_job(const std::exception_ptr& thrown) {
   return failure.exit_code;
 }
 
+bool came_to_its_end(const std::function<void()>& body) {
+  try {
+    body();
+    return true;
+  } catch (const runtime::EarlyEnd&) {  // on all ranks
+    return false;
+  }
+}
+
 }  // namespace
 
 int run(int argc, char** argv, const std::function<void()>& body, const BuiltWith& built) {
@@ -38,13 +47,10 @@ int run(int argc, char** argv, const std::function<void()>& body, const BuiltWit
   try {
     runtime::begin_run(argc > 0 ? argv[0] : "program");
     runtime::check_program(built);
-    try {
-      body();
-    } catch (const runtime::EarlyEnd&) {  // on all ranks
-    }
+    const bool is_whole = came_to_its_end(body);
     // Behind this point no rank fails any more; and a launcher ends all ranks once the first has left with a code.
     mpi::arrive_at_end();
-    runtime::write_outcome();
+    if (is_whole) runtime::write_outcome();
     mpi::finalize_if_ours();
     return runtime::was_stopped() ? runtime::stopped_exit_code : EXIT_SUCCESS;
   } catch (...) {

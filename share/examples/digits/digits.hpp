@@ -17,7 +17,7 @@ constexpr std::int64_t side = 12;
 /// Pictures of the ten digits, shifted and noisy, drawn when they are asked for: the same number gives the same one.
 class Digits {
  public:
-  explicit Digits(std::string_view part) : first_(part == "train" ? 0 : 4096), size_(part == "train" ? 4096 : 1024) {}
+  explicit Digits(std::string_view part) : first_(part == "train" ? 0 : 8192), size_(part == "train" ? 8192 : 1024) {}
 
   std::size_t size() const { return static_cast<std::size_t>(size_); }
   hortator::Example<> get(std::int64_t i) const {
