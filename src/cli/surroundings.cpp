@@ -31,6 +31,16 @@ std::optional<std::string> content_of(const std::string& file) {
   return std::move(content).str();
 }
 
+std::vector<std::string> own_variables() {
+  std::vector<std::string> names;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view assignment(*one);
+    if (assignment.starts_with("HORTATOR_")) names.emplace_back(assignment.substr(0, assignment.find('=')));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::optional<int> cpus_per_task() {
   const auto words = variable("SLURM_CPUS_PER_TASK");
   long long count = 0;
@@ -83,7 +93,8 @@ launching::Facts look_around(const launching::Settings& settings) {
   launching::Facts facts{.in_slurm = variable("SLURM_JOB_ID").has_value(),
                          .is_root = geteuid() == 0,
                          .cores = core_count(),
-                         .is_confined = is_confined()};
+                         .is_confined = is_confined(),
+                         .own_variables = own_variables()};
   if (facts.in_slurm) {
     look_at_slurm(settings, facts);
     return facts;

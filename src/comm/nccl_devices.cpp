@@ -44,7 +44,7 @@ std::string check_nccl_devices(std::span<const NcclDevice> of_node) {
                       " only, of a node with ", ranks,
                       " ranks: a device cgroup for each task keeps NCCL from NVLink and peer access, and data "
                       "goes through host memory. Start the job with srun --gpus-per-node=",
-                      ranks, " --gpu-bind=none, without --gpus-per-task");
+                      ranks, ", without --gpus-per-task and --gpu-bind");
 }
 
 }  // namespace hortator::comm

@@ -63,15 +63,19 @@ Words srun(const Request& request, const Facts& facts) {
   return words;
 }
 
+bool has_nodes(const Request& request, const Facts& facts) {
+  return facts.in_slurm || facts.in_other_batch_job || !request.hostfile.empty();
+}
+
 // By default Open MPI gives each of two ranks one core, whatever there is, and lets more than two share a socket.
 // ":OVERSUBSCRIBE" is understood by Open MPI 4 and 5; --oversubscribe is on its way out.
 Words open_mpi_placement(const Request& request, const Facts& facts) {
-  const bool has_nodes = facts.in_slurm || facts.in_other_batch_job || !request.hostfile.empty();
-  if (request.ranks_per_node && (has_nodes || request.nodes.value_or(1) > 1)) {
+  const bool is_given_nodes = has_nodes(request, facts);
+  if (request.ranks_per_node && (is_given_nodes || request.nodes.value_or(1) > 1)) {
     const auto cores = request.threads ? text::concat(":PE=", *request.threads) : "";
     return {"--map-by", text::concat("ppr:", *request.ranks_per_node, ":node", cores)};
   }
-  if (has_nodes) return {};
+  if (is_given_nodes) return {};
   if (request.nodes.value_or(1) > 1) {
     throw UsageError({.what = text::concat(*request.nodes, " nodes were asked for, but this is no job of several"),
                       .hint = "start within a job (hortator job makes one), or name the hosts with --hostfile"});
@@ -108,6 +112,14 @@ Words open_mpi_in_pbs(const Facts& facts) {
   return {"--hostfile", facts.pbs_node_file, "--mca", "plm_rsh_agent", "pbs_tmrsh"};
 }
 
+// Other launchers give all hosts the environment; Open MPI's other hosts get what is named.
+Words open_mpi_variables(const Request& request, const Facts& facts) {
+  if (!has_nodes(request, facts)) return {};
+  Words words;
+  for (const auto& name : facts.own_variables) append(words, {"-x", name});
+  return words;
+}
+
 Words open_mpi(const Request& request, const Facts& facts) {
   Words words = {"mpirun", "-n", std::to_string(request.ranks)};
   if (facts.is_root) words.emplace_back("--allow-run-as-root");
@@ -118,6 +130,7 @@ Words open_mpi(const Request& request, const Facts& facts) {
   }
   append(words, open_mpi_placement(request, facts));
   append(words, open_mpi_output(request, facts.mpi_major));
+  append(words, open_mpi_variables(request, facts));
   return words;
 }
 

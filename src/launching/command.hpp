@@ -25,6 +25,7 @@ struct Facts {
   int mpi_major = 4;
   int cores = 1;             ///< physical cores that this process may use
   bool is_confined = false;  ///< the user confined it to fewer than there are (taskset), which mpirun would not respect
+  std::vector<std::string> own_variables = {};  ///< names of the HORTATOR_* that are set here
 };
 
 struct Request {

@@ -16,6 +16,13 @@ void check_shape(const Key& key, const Entry& entry, const std::string& where) {
                     .hint = text::concat("write ", key.name, ": ", form)});
 }
 
+// Each word of a list or a map is told by its own line.
+void check_words_of(const Key& key, const Entry& entry, const std::string& file) {
+  const auto before = [&](int line) { return text::concat(file, ':', line, ": "); };
+  if (entry.shape == Shape::scalar) return check_words(key, entry.words, before(entry.line));
+  for (std::size_t i = 0; i < entry.words.size(); ++i) check_words(key, {entry.words[i]}, before(entry.line_of(i)));
+}
+
 }  // namespace
 
 std::vector<Entry> open_sections(const std::vector<Entry>& entries) {
@@ -25,11 +32,13 @@ std::vector<Entry> open_sections(const std::vector<Entry>& entries) {
       opened.push_back(entry);
       continue;
     }
-    for (const auto& word : entry.words) {
+    for (std::size_t i = 0; i < entry.words.size(); ++i) {
+      const auto& word = entry.words[i];
       const auto end = word.find('=');
       const auto value = word.substr(end + 1);
-      opened.push_back({entry.key + "." + word.substr(0, end), entry.line, Shape::scalar,
-                        value.empty() ? std::vector<std::string>{} : std::vector<std::string>{value}});
+      opened.push_back({.key = entry.key + "." + word.substr(0, end),
+                        .line = entry.line_of(i),
+                        .words = value.empty() ? std::vector<std::string>{} : std::vector<std::string>{value}});
     }
   }
   return opened;
@@ -45,7 +54,7 @@ Layer read_settings(const std::vector<Entry>& entries, const std::string& file) 
       throw UsageError({.what = before + entry.key + " was said before", .hint = "keep one of them"});
     if (entry.words.empty()) continue;  // null, or an empty list: nothing is said
     check_shape(key, entry, before);
-    check_words(key, entry.words, before);
+    check_words_of(key, entry, file);
     layer.emplace(entry.key, Given{entry.words, place});
   }
   return layer;

@@ -16,6 +16,9 @@ struct Entry {
   int line = 0;
   Shape shape = Shape::scalar;
   std::vector<std::string> words = {};  ///< of a map "name=value" each; empty for null
+  std::vector<int> lines = {};          ///< of the words of lists and maps
+
+  int line_of(std::size_t word) const { return word < lines.size() ? lines[word] : line; }
 };
 
 /// A section of the reference's, with an entry for each key in it; ours have none but Kind::variables.

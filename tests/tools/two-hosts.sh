@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # Several hosts on one machine: network namespaces on a bridge, each with a name of its own, talking real TCP, whose rate can be limited.
 # Runs mpirun over them and takes them down. Needs root, iproute2 and Open MPI. Kernels without netem have no delay to offer.
-#   two-hosts.sh [-N HOSTS] [-r RANKS_A_HOST] [-b RATE] PROGRAM [ARG...]      e.g. two-hosts.sh -b 1gbit build/release/bin/hortator bench collectives
+# With -c it is a COMMAND that calls mpirun itself: it runs on the first host, and finds the hosts with their slots in the file $HOSTS_FILE.
+#   two-hosts.sh [-N HOSTS] [-r RANKS_A_HOST] [-b RATE] [-c] PROGRAM [ARG...]      e.g. two-hosts.sh -b 1gbit build/release/bin/hortator bench collectives
 set -euo pipefail
-usage() { sed -n '2,4p' "$0" >&2; exit 2; }
-hosts=2 ranks=2 rate=
-while getopts N:r:b: option; do
+usage() { sed -n '2,5p' "$0" >&2; exit 2; }
+hosts=2 ranks=2 rate='' is_command=0
+while getopts N:r:b:c option; do
   case $option in
     N) hosts=$OPTARG ;;
     r) ranks=$OPTARG ;;
     b) rate=$OPTARG ;;
+    c) is_command=1 ;;
     *) usage ;;
   esac
 done
@@ -55,9 +57,19 @@ exec ip netns exec "\$name" unshare --uts --mount bash -c \
   'hostname "\$0"; mount --bind "$work/hosts" /etc/hosts; mount -t tmpfs -o mode=1777 tmpfs /dev/shm; exec bash -c "\$1"' "\$name" "\$*"
 EOF
 chmod +x "$work/on"
-printf -v command '%q ' mpirun --allow-run-as-root --mca plm_rsh_agent "$work/on" --mca plm_rsh_no_tree_spawn 1 \
-  --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca btl_base_warn_component_unused 0 --oversubscribe --bind-to none \
-  -H "$(IFS=,; echo "${places[*]}")" -n $((hosts * ranks)) "$@"
+# Open MPI 5 calls the same settings after PRRTE.
+settings=(plm_rsh_agent="$work/on" plm_rsh_no_tree_spawn=1 btl_tcp_if_include=eth0 oob_tcp_if_include=eth0 btl_base_warn_component_unused=0)
+export PRTE_MCA_plm_ssh_agent=$work/on PRTE_MCA_plm_ssh_no_tree_spawn=1 PRTE_MCA_prte_if_include=eth0
+if [ $is_command = 1 ]; then
+  export "${settings[@]/#/OMPI_MCA_}" HOSTS_FILE=$work/slots OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  printf '%s\n' "${places[@]/:/ slots=}" >"$HOSTS_FILE"
+  words=("$@")
+else
+  words=(mpirun --allow-run-as-root)
+  for setting in "${settings[@]}"; do words+=(--mca "${setting%%=*}" "${setting#*=}"); done
+  words+=(--oversubscribe --bind-to none -H "$(IFS=,; echo "${places[*]}")" -n $((hosts * ranks)) "$@")
+fi
+printf -v command '%q ' "${words[@]}"
 "$work/on" "$(host 1)" "$command" &  # so that a signal to this script is acted upon at once
 trap 'exit 130' INT TERM
 wait $!

@@ -23,12 +23,16 @@ std::string scalar(const YAML::Node& node, const std::filesystem::path& file) {
 launching::Entry read_entry(const std::string& key, int line, const YAML::Node& value,
                             const std::filesystem::path& file) {
   launching::Entry entry{.key = key, .line = line};
+  const auto add = [&](std::string word, const YAML::Mark& mark) {
+    entry.words.push_back(std::move(word));
+    entry.lines.push_back(mark.line + 1);
+  };
   if (value.IsSequence()) {
     entry.shape = launching::Shape::list;
-    for (const auto& one : value) entry.words.push_back(scalar(one, file));
+    for (const auto& one : value) add(scalar(one, file), one.Mark());
   } else if (value.IsMap()) {
     entry.shape = launching::Shape::map;
-    for (const auto& one : value) entry.words.push_back(scalar(one.first, file) + "=" + scalar(one.second, file));
+    for (const auto& one : value) add(scalar(one.first, file) + "=" + scalar(one.second, file), one.first.Mark());
   } else if (!value.IsNull()) {
     entry.words = {scalar(value, file)};
   }

@@ -33,7 +33,7 @@ Findings judge(const Devices& devices) {
     findings.push_back({"GPUs", warning,
                         text::concat("the scheduler lets this rank open ", devices.openable, " of ", devices.files,
                                      ": NCCL does not find its neighbours and takes slow ways"),
-                        "let all ranks see all: srun --gpus-per-node=N --gpu-bind=none"});
+                        "let all ranks see all: srun --gpus-per-node=N, without --gpus-per-task and --gpu-bind"});
   }
   if (devices.distinct < devices.local_ranks) {
     findings.push_back(

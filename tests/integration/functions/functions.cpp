@@ -23,12 +23,19 @@ void fail_on_rank_1() {
   if (state.process_index() == 1) throw Error({.what = "rank 1 has had enough"});
 }
 
+void fail_on_the_last_rank() {
+  const State state;
+  if (state.process_index() + 1 == state.num_processes()) throw Error({.what = "the last rank has had enough"});
+}
+
 void try_case(const std::string& name) {
   if (name == "twice") {
     launch(2, add_up);
     launch(3, add_up);
     std::cout << "here the answer is " << answer << std::endl;
   }
+  if (name == "four") launch(4, add_up);
+  if (name == "four_fail") launch(4, fail_on_the_last_rank);
   if (name == "fails") launch(2, fail_on_rank_1);
   if (name == "in_a_rank") launch(2, [] { launch(2, add_up); });
   if (name == "none") launch(0, add_up);

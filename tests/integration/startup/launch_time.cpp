@@ -1,7 +1,10 @@
-// launch_time RUNS HORTATOR PROGRAM: seconds from starting `hortator launch -n 2 PROGRAM`, and from starting the
-// command that it would run itself, to the end of PROGRAM's first step, in turns. A line of JSON; launcher_s is the
-// median of what the launcher adds.
+// launch_time RUNS HORTATOR PROGRAM [PEER...]: what starting costs, as lines of JSON. First the seconds from starting
+// `hortator launch -n 2 PROGRAM` to the end of PROGRAM's first step, beside the command that it would run itself, and
+// beside PEER where one is given, in turns; each writes the time of its first step to a file that is its last argument.
+// Then what the launcher itself takes, with an mpirun that starts nothing: launcher_cpu_s is processor time, which
+// other programs of the machine change little, launcher_wall_s the shortest time.
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,34 +21,60 @@
 
 namespace {
 
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-double time_to_first_step(std::vector<std::string> words, const std::string& file) {
-  words.push_back(file);
+[[noreturn]] void die(const std::string& what) {
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::exit(1);
+}
+
+struct Used {
+  double wall = 0;
+  double cpu = 0;  ///< of all processes that it waited for
+};
+
+Used run(Words words) {
   std::vector<char*> arguments;
   for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const double begin = seconds_now();
   pid_t child = 0;
   int status = 1;
-  if (posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) == 0) waitpid(child, &status, 0);
+  rusage usage{};
+  if (posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) == 0)
+    wait4(child, &status, 0, &usage);
+  if (status != 0) die(words[0] + " did not end well");
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return {.wall = seconds_now() - begin, .cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime)};
+}
+
+double time_to_first_step(Words words, const std::string& file) {
+  words.push_back(file);
+  const double begin = seconds_now();
+  run(words);
   double end = 0;
-  if (status != 0 || !(std::ifstream(file) >> end)) {
-    std::fprintf(stderr, "%s did not come to its first step\n", words[0].c_str());
-    std::exit(1);
-  }
-  std::filesystem::remove(file);
+  if (!(std::ifstream(file) >> end)) die(words[0] + " did not come to its first step");
+  fs::remove(file);
   return end - begin;
 }
 
-std::vector<std::string> words_of(const std::string& command) {
+std::string first_line(const std::string& command) {
   FILE* pipe = popen(command.c_str(), "r");
   std::string line;
   for (int c = pipe == nullptr ? EOF : std::fgetc(pipe); c != EOF && c != '\n'; c = std::fgetc(pipe))
     line += static_cast<char>(c);
   if (pipe != nullptr) pclose(pipe);
+  return line;
+}
+
+Words words_of(const std::string& line) {
   std::istringstream in(line);
   return {std::istream_iterator<std::string>(in), {}};
 }
@@ -55,25 +84,64 @@ double median(std::vector<double> values) {
   return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
 }
 
+void print_pair(const std::string& reference, const std::vector<double>& ours, const std::vector<double>& theirs) {
+  std::printf(
+      "{\"name\": \"startup\", \"params\": {\"ranks\": 2}, \"reference\": \"%s\", \"reference_median_s\": %.3f, "
+      "\"median_s\": %.3f, \"min_s\": %.3f, \"ratio\": %.3f, \"runs\": %zu}\n",
+      reference.c_str(), median(theirs), median(ours), *std::min_element(ours.begin(), ours.end()),
+      median(ours) / median(theirs), ours.size());
+}
+
+/// An mpirun that says which it is, and else does nothing, comes first on PATH.
+class Stand {
+ public:
+  explicit Stand(const fs::path& folder) : folder_(fs::absolute(folder)) {
+    const auto real = first_line("command -v mpirun");
+    fs::create_directories(folder_);
+    std::ofstream(folder_ / "mpirun") << "#!/bin/sh\n[ \"$1\" != --version ] || exec " << real << " --version\n";
+    fs::permissions(folder_ / "mpirun", fs::perms::owner_all);
+    setenv("PATH", (folder_.string() + ":" + std::getenv("PATH")).c_str(), 1);
+  }
+  ~Stand() { fs::remove_all(folder_); }
+  Stand(const Stand&) = delete;
+  Stand& operator=(const Stand&) = delete;
+
+ private:
+  fs::path folder_;
+};
+
+void time_launcher(const Words& launch, int runs, const std::string& name) {
+  const Stand stand(name);
+  std::vector<double> wall;
+  std::vector<double> cpu;
+  for (int i = 0; i < runs; ++i) {
+    const auto used = run(launch);
+    wall.push_back(used.wall);
+    cpu.push_back(used.cpu);
+  }
+  std::printf(
+      "{\"name\": \"launcher\", \"params\": {\"launcher_cpu_s\": %.4f, \"launcher_wall_s\": %.4f}, \"runs\": %d}\n",
+      median(cpu), *std::min_element(wall.begin(), wall.end()), runs);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc < 4) return 2;
+  const int runs = std::atoi(argv[1]);
   const std::string file = "first_step." + std::to_string(getpid());
-  const std::vector<std::string> ours = {argv[2], "launch", "-n", "2", argv[3]};
-  const auto reference = words_of(std::string(argv[2]) + " launch -n 2 --dry-run " + argv[3]);
+  const Words ours = {argv[2], "launch", "-n", "2", argv[3]};
+  const Words itself = words_of(first_line(std::string(argv[2]) + " launch -n 2 --dry-run " + argv[3]));
+  const Words peer(argv + 4, argv + argc);
   std::vector<double> our_times;
-  std::vector<double> reference_times;
-  std::vector<double> differences;
-  for (int run = 0; run < std::atoi(argv[1]); ++run) {
+  std::vector<double> own_times;
+  std::vector<double> peer_times;
+  for (int i = 0; i < runs; ++i) {
     our_times.push_back(time_to_first_step(ours, file));
-    reference_times.push_back(time_to_first_step(reference, file));
-    differences.push_back(our_times.back() - reference_times.back());
+    own_times.push_back(time_to_first_step(itself, file));
+    if (!peer.empty()) peer_times.push_back(time_to_first_step(peer, file));
   }
-  std::printf(
-      "{\"name\": \"startup\", \"params\": {\"ranks\": 2, \"launcher_s\": %.3f}, \"reference\": \"the command "
-      "itself\", "
-      "\"median_s\": %.3f, \"min_s\": %.3f, \"ratio\": %.3f, \"runs\": %zu}\n",
-      median(differences), median(our_times), *std::min_element(our_times.begin(), our_times.end()),
-      median(our_times) / median(reference_times), our_times.size());
+  print_pair("the command itself", our_times, own_times);
+  if (!peer.empty()) print_pair("the peer", our_times, peer_times);
+  time_launcher(ours, runs, file + ".bin");
 }

@@ -57,6 +57,16 @@ TEST_CASE("what is no file of settings is an error with the line") {
                     ContainsSubstring("typo.yaml:2: there is no key 'num_proceses'. did you mean 'num_processes'?"));
 }
 
+TEST_CASE("what is wrong within a section or a list is told by its own line") {
+  CHECK_THROWS_WITH(read_file(write("map.yaml", "account: a\nenvironment:\n  GOOD: 1\n  2BAD: 1\n")),
+                    ContainsSubstring("map.yaml:4: '2BAD=1'"));
+  CHECK_THROWS_WITH(read_file(write("words.yaml", "modules:\n  - gcc\n  - ''\n")), ContainsSubstring("words.yaml:3: "));
+  CHECK_THROWS_WITH(read_file(write("section.yaml",
+                                    "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n"
+                                    "  fsdp_version: 2\n  fsdp_activation_checkpointing: true\n")),
+                    ContainsSubstring("section.yaml:5: fsdp_config.fsdp_activation_checkpointing"));
+}
+
 TEST_CASE("what is shown can be read again") {
   const launching::Layer layer = {
       {"environment", {{"A=1,2", "B=x: y"}, "x"}}, {"modules", {{"a#b", "-c"}, "x"}}, {"account", {{"no"}, "x"}}};

@@ -247,7 +247,7 @@ TEST_CASE("GPUs are judged beside the ranks of the node") {
   finds(with([](Devices& all) { all.is_built = false; }), "GPUs", Severity::warning, "without CUDA", "with CUDA");
   finds(with([](Devices& all) { all.visible = all.distinct = 0; }), "GPUs", Severity::error, "shows none",
         "--gpus-per-node");
-  finds(with([](Devices& all) { all.openable = 1; }), "GPUs", Severity::warning, "1 of 4", "--gpu-bind=none");
+  finds(with([](Devices& all) { all.openable = 1; }), "GPUs", Severity::warning, "1 of 4", "without --gpus-per-task");
   is_well(Devices{.is_built = true, .files = 4, .openable = 1, .visible = 1, .distinct = 1, .local_ranks = 1});
   finds(with([](Devices& all) { all.local_ranks = 8; }), "GPUs", Severity::error, "4 GPUs for 8 ranks",
         "one rank a GPU");

@@ -138,6 +138,16 @@ TEST_CASE("where srun offers no way for this MPI, mpirun starts the ranks in the
         "mpirun -n 8 --map-by ppr:4:node ./train");
 }
 
+TEST_CASE("Open MPI's other hosts get Hortator's variables by name, wherever there may be other hosts") {
+  const Facts facts = {.own_variables = {"HORTATOR_A", "HORTATOR_B"}};
+  CHECK(with_open_mpi({.ranks = 2, .hostfile = "hosts", .variables = {"HORTATOR_B=1"}}, facts) ==
+        "mpirun -n 2 --hostfile hosts -x HORTATOR_A -x HORTATOR_B env HORTATOR_B=1 ./train");
+  CHECK_THAT(with_open_mpi({.ranks = 2}, facts), !ContainsSubstring("-x"));
+  auto in_job = facts;
+  in_job.in_other_batch_job = true;
+  CHECK(with_open_mpi({.ranks = 2}, in_job) == "mpirun -n 2 -x HORTATOR_A -x HORTATOR_B ./train");
+}
+
 TEST_CASE("each wish has its words for Open MPI 4 and 5") {
   const std::string four = "mpirun -n 2 ";
   const std::string five = "mpirun -n 2 ";

@@ -86,12 +86,14 @@ TEST_CASE("one machine, and no number of processes, are no settings") {
 }
 
 TEST_CASE("sections are looked into") {
-  const auto opened = open_sections({{"fsdp_config", 3, Shape::map, {"fsdp_version=2", "fsdp_offload_params="}}});
+  const auto opened =
+      open_sections({{"fsdp_config", 3, Shape::map, {"fsdp_version=2", "fsdp_offload_params="}, {4, 6}}});
   REQUIRE(opened.size() == 2);
   CHECK(opened[0].key == "fsdp_config.fsdp_version");
   CHECK(opened[0].words.at(0) == "2");
   CHECK(opened[1].words.empty());
-  CHECK(opened[1].line == 3);
+  CHECK(opened[0].line == 4);
+  CHECK(opened[1].line == 6);
 }
 
 TEST_CASE("no name stands in the table twice, and each names a key of ours or says what happens") {

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# TensorBoard's own loader returns every number once, of a run that was killed and resumed: tensorboard.sh TRACKED
-# MPIRUN... HORTATOR_TEST_PYTHON names a Python that has the package tensorboard.
+# Every number is there once, of a run that was killed twice and resumed: tensorboard.sh TRACKED MPIRUN... A strict reader of our own says
+# so, and TensorBoard's own loader where HORTATOR_TEST_PYTHON names a Python that has the package tensorboard.
 set -u
 tracked=$1
 shift
 python=${HORTATOR_TEST_PYTHON:-python3}
-"$python" -c 'import tensorboard' 2>/dev/null || { echo "skipped: $python has no tensorboard (name one by HORTATOR_TEST_PYTHON)"; exit 77; }
+command -v "$python" >/dev/null || { echo "skipped: there is no $python"; exit 77; }
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -13,9 +14,9 @@ trap 'rm -rf "$work"' EXIT
 "$@" "$tracked" "$work" 1000 900 950 >"$work/second.log" 2>&1 && { echo 'the second run was not killed'; exit 1; }
 "$@" "$tracked" "$work" 1000 0 0 >"$work/third.log" 2>&1 || { cat "$work/third.log"; exit 1; }
 
+"$python" "$here/read_events.py" "$work/logs" || exit 1
+"$python" -c 'import tensorboard' 2>/dev/null || { echo "read without TensorBoard: $python has none (name one by HORTATOR_TEST_PYTHON)"; exit 0; }
 "$python" - "$work/logs" <<'PY'
-import csv
-import json
 import sys
 
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -40,10 +41,4 @@ from tensorboard.plugins.hparams import metadata
 settings = events.SummaryMetadata("_hparams_/session_start_info")
 start = metadata.parse_session_start_info_plugin_data(settings.plugin_data.content)
 assert start.hparams["lr"].number_value == 0.5 and start.hparams["name"].string_value == "test", start
-
-rows = [json.loads(line) for line in open(logs + "/run.jsonl")]
-assert [row["step"] for row in rows] == list(range(1000))
-table = list(csv.DictReader(open(logs + "/run.csv")))
-assert [int(row["step"]) for row in table] == list(range(1000))
-assert float(table[999]["loss"]) == 0.001
 PY

@@ -31,7 +31,8 @@ TEST_CASE("a device cgroup for each rank is a warning that names the flags of sr
   CHECK(comm::check_nccl_devices(node(1, 1)).empty());
   const auto warning = comm::check_nccl_devices(node(4, 1));
   CHECK_THAT(warning, ContainsSubstring("rank 8 may open 1 GPU only, of a node with 4 ranks"));
-  CHECK_THAT(warning, ContainsSubstring("NVLink") && ContainsSubstring("--gpus-per-node=4 --gpu-bind=none"));
+  CHECK_THAT(warning, ContainsSubstring("NVLink") &&
+                          ContainsSubstring("--gpus-per-node=4, without --gpus-per-task and --gpu-bind"));
   auto one = node(4, 4);
   one[2].openable = 2;
   CHECK_THAT(comm::check_nccl_devices(one), ContainsSubstring("rank 10 may open 2 GPUs only"));
