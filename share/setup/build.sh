@@ -23,6 +23,7 @@ build_jobs() {
   echo "${CMAKE_BUILD_PARALLEL_LEVEL:-$((memory < 1 ? 1 : memory < cores ? memory : cores))}"
 }
 
+# configure_and_build TARGET...: all that there is, where none is named.
 configure_and_build() {
   local stamp=$build/configured-from now before fresh=()
   now=$(configuration)
@@ -33,6 +34,6 @@ configure_and_build() {
     (cd "$root" && cmake --preset "$preset" "-DHORTATOR_MPI=$mpi" "${fresh[@]}")
     printf '%s\n' "$now" >"$stamp"
   fi
-  cmake --build "$build" -j "$(build_jobs)"
+  cmake --build "$build" -j "$(build_jobs)" ${1:+--target "$@"}
   [ -z "$prefix" ] || { cmake --install "$build" --prefix "$prefix" >/dev/null; say "installed into $prefix"; }
 }
