@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <hortator/error.hpp>
-#include <hortator/run.hpp>
 #include <iostream>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/bench/measurements.hpp"
+#include "cli/passing_run.hpp"
 #include "cli/verbs.hpp"
 
 namespace hortator::cli {
@@ -96,9 +96,7 @@ int bench_verb(const Arguments& arguments) {
 
   const bench::Plan plan = {.blocks = at_least_one(values, "blocks"), .steps = at_least_one(values, "steps")};
   const auto selection = selection_of(values);
-  std::string name = "hortator-bench";
-  char* argv[] = {name.data(), nullptr};
-  return hortator::run(1, argv, [&] {
+  return run_in_passing("hortator-bench", ".", [&](const auto&, const auto&) {
     Accelerator accelerator;
     const auto results = measurement.run(accelerator, plan, selection);
     if (accelerator.is_main_process()) print(results, values.contains("json"));

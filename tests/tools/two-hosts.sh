@@ -48,7 +48,7 @@ for i in $(seq "$hosts"); do
   places+=("$name:$ranks")
 done
 
-# mpirun calls this in place of ssh: a host has its own network, name, hosts file and /dev/shm.
+# A host has its own network, name, hosts file and /dev/shm. What mpirun calls in place of ssh hands on as little of the environment.
 cat >"$work/on" <<EOF
 #!/usr/bin/env bash
 name=\$1
@@ -56,10 +56,12 @@ shift
 exec ip netns exec "\$name" unshare --uts --mount bash -c \
   'hostname "\$0"; mount --bind "$work/hosts" /etc/hosts; mount -t tmpfs -o mode=1777 tmpfs /dev/shm; exec bash -c "\$1"' "\$name" "\$*"
 EOF
-chmod +x "$work/on"
+# shellcheck disable=SC2016
+printf '#!/usr/bin/env bash\nexec env -i HOME="$HOME" PATH="$PATH" "%s/on" "$@"\n' "$work" >"$work/far"
+chmod +x "$work/on" "$work/far"
 # Open MPI 5 calls the same settings after PRRTE.
-settings=(plm_rsh_agent="$work/on" plm_rsh_no_tree_spawn=1 btl_tcp_if_include=eth0 oob_tcp_if_include=eth0 btl_base_warn_component_unused=0)
-export PRTE_MCA_plm_ssh_agent=$work/on PRTE_MCA_plm_ssh_no_tree_spawn=1 PRTE_MCA_prte_if_include=eth0
+settings=(plm_rsh_agent="$work/far" plm_rsh_no_tree_spawn=1 btl_tcp_if_include=eth0 oob_tcp_if_include=eth0 btl_base_warn_component_unused=0)
+export PRTE_MCA_plm_ssh_agent=$work/far PRTE_MCA_plm_ssh_no_tree_spawn=1 PRTE_MCA_prte_if_include=eth0
 if [ $is_command = 1 ]; then
   export "${settings[@]/#/OMPI_MCA_}" HOSTS_FILE=$work/slots OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   printf '%s\n' "${places[@]/:/ slots=}" >"$HOSTS_FILE"
@@ -67,6 +69,7 @@ if [ $is_command = 1 ]; then
 else
   words=(mpirun --allow-run-as-root)
   for setting in "${settings[@]}"; do words+=(--mca "${setting%%=*}" "${setting#*=}"); done
+  for name in $(compgen -e | grep -E '^(HORTATOR|OMP)_' || true); do words+=(-x "$name"); done
   words+=(--oversubscribe --bind-to none -H "$(IFS=,; echo "${places[*]}")" -n $((hosts * ranks)) "$@")
 fi
 printf -v command '%q ' "${words[@]}"

@@ -23,6 +23,7 @@ std::vector<Check> checks(Accelerator& accelerator, const std::filesystem::path&
         {name, [&accelerator, folder, writer = writer] { return check_checkpoint(accelerator, folder, writer); }});
   }
   all.push_back({"loader", [&] { return check_loader(accelerator); }});
+  all.push_back({"paging", [folder] { return check_paging(folder); }});
   all.push_back({"training", [&] { return check_training(accelerator); }});
   return all;
 }

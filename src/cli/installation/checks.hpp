@@ -37,6 +37,7 @@ std::string check_ranks(Accelerator& accelerator);
 std::vector<Check> checks_of_back_ends(Accelerator& accelerator);
 std::string check_checkpoint(Accelerator& accelerator, const std::filesystem::path& folder, CheckpointWriter writer);
 std::string check_loader(Accelerator& accelerator);
+std::string check_paging(const std::filesystem::path& folder);
 std::string check_training(Accelerator& accelerator);
 
 /// Throws on all ranks `what` of the first rank where it is not as it must be. @collective

@@ -12,10 +12,16 @@ mkdir bin disk
 
 run "$hortator" test -n 2 --here --dir disk
 expect_code 0
-for check in ranks self mpi node checkpoint 'checkpoint by MPI-IO' loader training; do expect_line "^passed +$check +[0-9.]+ s  "; done
+for check in ranks self mpi node checkpoint 'checkpoint by MPI-IO' loader paging training; do expect_line "^passed +$check +[0-9.]+ s  "; done
 expect_line '2 ranks, 1 node, 2 a node'
 expect_line '^([0-9]+) of \1 checks passed'
 expect_no_line '^FAILED'
+[ -z "$(ls -A disk)" ] || wrong 'it leaves files behind'
+expect_absent runs
+# but for whom it is asked to
+HORTATOR_RUN_DIR=kept run "$hortator" test -n 2 --here --dir disk
+expect_code 0
+grep -q finished kept/outcome.json || wrong 'there is no record in HORTATOR_RUN_DIR'
 [ -z "$(ls -A disk)" ] || wrong 'it leaves files behind'
 # the ranks may be started by hand, and one is enough
 run mpirun -n 3 --oversubscribe "$hortator" test --here --dir disk
@@ -31,7 +37,7 @@ run env LD_PRELOAD="$wrong_sums" "$hortator" test -n 2 --here --dir disk
 expect_code 1
 expect_line '^FAILED +mpi .*all_reduce of .* gives a wrong result'
 expect_line '^passed +checkpoint '
-expect_line 'of 8 checks passed'
+expect_line 'of 9 checks passed'
 # a folder that nobody can write
 run "$hortator" test -n 2 --here --dir /proc
 expect_code 1

@@ -66,6 +66,15 @@ PATH=$work/fakes run launch -n 1000000 --dry-run ./show --dry-run 'a b'; code_is
 out_has 'mpirun -n 1000000 '; out_has "--map-by :OVERSUBSCRIBE --bind-to none ./show --dry-run 'a b'"
 SLURM_JOB_ID=1 PATH=$work/fakes run launch -n 64 --dry-run ./show -n 3; code_is 0
 out_is 'srun --mpi=pmix --kill-on-bad-exit=1 -n 64 --export=ALL ./show -n 3'
+mkdir unlike
+# shellcheck disable=SC2016
+program unlike/srun '[ "$1" != --mpi=list ] || echo "MPI plugin types are... none pmi2" >&2'
+PATH=$work/unlike:$work/fakes SLURM_JOB_ID=1 run launch -n 8 --nodes 2 --ranks-per-node 4 --dry-run ./show; code_is 0
+[[ $out == 'mpirun -n 8 '*'--map-by ppr:4:node '*./show ]] || wrong 'Open MPI knows no pmi2: mpirun is to start the ranks'
+rm fakes/mpirun; PATH=$work/unlike:$work/fakes SLURM_JOB_ID=1 run launch -n 2 --dry-run ./show; code_is 1; err_has 'there is no mpirun on PATH'
+program fakes/mpirun 'echo "HYDRA build details:"'
+PATH=$work/unlike:$work/fakes SLURM_JOB_ID=1 run launch -n 2 --dry-run ./show; out_has 'srun --mpi=pmi2 '
+program fakes/mpirun 'echo "mpirun (Open MPI) 4.1.4"'
 SLURM_JOB_ID=1 SLURM_CPUS_PER_TASK=6 PATH=$work/fakes run launch -n 64 --dry-run ./show; out_has '--cpus-per-task=6'
 
 PATH=$work/fakes run launch -n 2 --mixed-precision bf16 --debug --dry-run ./show; out_has 'env HORTATOR_MIXED_PRECISION=bf16 HORTATOR_DEBUG=1 ./show'
@@ -176,6 +185,7 @@ for launcher in '' "$hortator launch -n 2"; do
   out=$(<out) err=$(<err) call="$launcher hortator bench step --json"
   code_is 0
   [ "$(wc -l <out)" = 1 ] || wrong 'one line was expected'
+  if [ -e runs ] || compgen -G 'hortator-bench*' >/dev/null; then wrong 'it leaves a run behind'; fi
   for member in name params reference median_s min_s ratio runs; do
     "$cmake" -DJSON="$out" -P "$source_dir/json_field.cmake" "$member" >/dev/null 2>&1 || wrong "no JSON with $member"
   done
