@@ -108,8 +108,8 @@ struct EmptyOptions {
 
 namespace detail {
 
-/// As long as it lives, tensors of this thread that are made on the CPU and take some memory get none, and what
-/// initialises them is only noted.
+/// As long as it lives, what this thread makes on the CPU is made as DeferredConstruction makes it, but for the order
+/// of its random numbers.
 class HORTATOR_API EmptyConstruction {
  public:
   EmptyConstruction();
@@ -117,12 +117,12 @@ class HORTATOR_API EmptyConstruction {
   EmptyConstruction(const EmptyConstruction&) = delete;
   EmptyConstruction& operator=(const EmptyConstruction&) = delete;
 
-  /// Takes the memory of the module's parameters, and gives what else was made its values.
+  /// Takes the memory of the module's parameters, and gives its buffers their values.
   void finish(torch::nn::Module& module, const EmptyOptions& options);
 
  private:
-  struct Guard;
-  std::unique_ptr<Guard> guard_;
+  struct Scope;
+  std::unique_ptr<Scope> scope_;
 };
 
 }  // namespace detail

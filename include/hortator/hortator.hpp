@@ -11,6 +11,7 @@
 #include <hortator/data_parallel.hpp>
 #include <hortator/datasets.hpp>
 #include <hortator/deferred_construction.hpp>
+#include <hortator/dispatch.hpp>
 #include <hortator/error.hpp>
 #include <hortator/find_batch_size.hpp>
 #include <hortator/grad_scaler.hpp>

@@ -41,6 +41,9 @@ class SafetensorsWeights : public WeightSource {
     source_.file().start_reading(offset + bytes, ahead_bytes);
     source_.file().read_at(offset, to, bytes);
   }
+  std::optional<FileSpan> span(const std::string& name) const override {
+    return FileSpan{.file = &source_.file(), .offset = source_.offset(name)};
+  }
   at::Tensor tensor(const std::string& name) const override { return source_.view(name); }
   void require_unchanged() const override { source_.file().require_unchanged(); }
 
@@ -81,6 +84,7 @@ class IndexedWeights : public WeightSource {
   void read(const std::string& name, shard::Range elements, std::byte* to) const override {
     source_of(name).read(name, elements, to);
   }
+  std::optional<FileSpan> span(const std::string& name) const override { return source_of(name).span(name); }
   at::Tensor tensor(const std::string& name) const override { return source_of(name).tensor(name); }
   void require_unchanged() const override {
     for (const auto& file : files_) file->require_unchanged();

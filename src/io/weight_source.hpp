@@ -6,14 +6,22 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/shard.hpp"
+#include "io/fixed_file.hpp"
 #include "io/tensor_spec.hpp"
 
 /// A model's weights, in files of whatever kind.
 namespace hortator::io {
+
+/// Where bytes lie in an open file.
+struct FileSpan {
+  const FixedFile* file = nullptr;
+  std::uint64_t offset = 0;
+};
 
 /// Tensors by name, of which any part can be read. Errors name the file and the tensor. From one thread.
 class WeightSource {
@@ -29,6 +37,9 @@ class WeightSource {
   /// Some elements, one after the other. A run begins at a multiple of piece_bytes and ends at one, or at the tensor's
   /// end.
   virtual void read(const std::string& name, shard::Range elements, std::byte* to) const = 0;
+  /// Where its elements lie, one after the other and as they are; nothing where they do not, or where reading them does
+  /// more than that (checksums).
+  virtual std::optional<FileSpan> span(const std::string& /*name*/) const { return {}; }
   /// The whole of it: in the file's own pages, fetched when they are touched, where it can be; else read.
   virtual at::Tensor tensor(const std::string& name) const;
   /// After all reading: throws FileError where a file is not what it was.

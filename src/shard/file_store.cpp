@@ -61,6 +61,7 @@ void FileStore::read(const Page::Place& place, std::byte* to) {
     scratch_->read_at(static_cast<std::int64_t>(at.scratch_offset), to, place.bytes);
     return;
   }
+  if (at.given.read) return at.given.read(to);
   if (at.given.file == nullptr) throw Error({.what = "a parameter was to be read that no file holds"});
   at.given.file->read_at(at.given.offset, to, place.bytes);
   at.given.file->require_unchanged();

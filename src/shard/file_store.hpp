@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ namespace hortator::shard {
 struct FilePlace {
   std::shared_ptr<const io::FixedFile> file = {};  ///< null: nowhere yet
   std::uint64_t offset = 0;
+  /// In place of a file: puts all of them there, for what files hold in other types, or with checksums. Called by one
+  /// thread at a time.
+  std::function<void(std::byte* to)> read = {};
 };
 
 /// Pages in files. What was never published is read from the files that were given (raw, HDF5, safetensors: bytes at

@@ -26,6 +26,12 @@ constexpr std::array<std::string_view, 19> initialisers = {
     "aten::mul_",       "aten::add_",         "aten::sub_",    "aten::div_",        "aten::clamp_",
     "aten::clamp_min_", "aten::clamp_max_",   "aten::erfinv_", "aten::neg_"};
 
+constexpr std::size_t small_bytes = std::size_t{1} << 20;
+
+constexpr const char* not_yet =
+    "a tensor has no values yet: it was made under deferred construction, and gets them when an operator reads it. Who "
+    "needs its pointer keeps a hortator::Pin while it is used";
+
 bool is_initialiser(const std::string& name) {
   return std::find(initialisers.begin(), initialisers.end(), name) != initialisers.end();
 }
@@ -34,6 +40,10 @@ std::size_t count_tensors(c10::ArrayRef<c10::IValue> arguments) {
   return static_cast<std::size_t>(std::count_if(arguments.begin(), arguments.end(), [](const c10::IValue& argument) {
     return argument.isTensor() ? argument.toTensor().defined() : argument.isList();
   }));
+}
+
+bool covers_its_storage(const at::Tensor& tensor) {
+  return tensor.is_non_overlapping_and_dense() && tensor.nbytes() == tensor.storage().nbytes();
 }
 
 /// What runs while it lives neither comes to us nor is noted, and no graph is made of it.
@@ -64,11 +74,11 @@ void Recording::add(const at::Tensor& tensor) {
   const std::lock_guard lock(mutex_);
   const auto number = static_cast<int>(deferred_.size());
   claim(tensor.storage(), {.custodian = this, .number = number, .keeps_alive = shared_from_this()});
-  deferred_.push_back(
-      {.storage = tensor.storage(), .tensor = c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr())});
-  take_memory(tensor.storage(),
-              "a tensor has no values yet: it was made under deferred construction, and gets them when an operator "
-              "reads it. Who needs its pointer keeps a hortator::Pin while it is used");
+  const bool is_small = tensor.storage().nbytes() < small_bytes;
+  deferred_.push_back({.storage = tensor.storage(),
+                       .tensor = c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()),
+                       .is_plain = is_small});
+  if (!is_small) take_memory(tensor.storage(), not_yet);
   add_key(tensor);
 }
 
@@ -80,14 +90,21 @@ at::Tensor Recording::record(const c10::OperatorHandle& op, c10::ArrayRef<c10::I
   const auto owner = claim_of(tensor);
   if (owner.custodian != this || count_tensors(arguments) != 1) return {};
   const bool is_random = op.hasTag(at::Tag::nondeterministic_seeded);
-  if (is_random && !begin_state_.defined()) {
+  auto& target = deferred(owner.number);
+  if (target.is_plain) {
+    // Random initialisers set all that they are given, so that what is there now need not be kept.
+    if (!is_random || !covers_its_storage(tensor)) return {};
+    target.is_plain = false;
+    take_memory(tensor.storage(), not_yet);
+  }
+  const bool keeps_order = is_random && order_ == Order::as_written;
+  if (keeps_order && !begin_state_.defined()) {
     const Plainly plainly;
     begin_state_ = generator_state();
     present_state_ = begin_state_;
   }
-  auto& target = deferred(owner.number);
   target.steps.push_back(steps_.size());
-  target.needs_order |= is_random;
+  target.needs_order |= keeps_order;
   torch::jit::Stack noted(arguments.begin(), arguments.end());
   noted[0] = alias_of(tensor);
   steps_.push_back({.op = op, .arguments = std::move(noted), .storage = owner.number, .is_random = is_random});
@@ -101,10 +118,17 @@ void Recording::enter(int storage, Access /*access*/) {
 
 void Recording::hand_over(int storage, Content content) {
   const std::lock_guard lock(mutex_);
-  if (content == Content::keep) {
+  if (content == Content::keep && !deferred(storage).is_plain) {
     fill(storage);
   } else {
     set_free(storage);
+  }
+}
+
+void Recording::end() {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < deferred_.size(); ++i) {
+    if (deferred_[i].storage && deferred_[i].is_plain) set_free(static_cast<int>(i));
   }
 }
 
@@ -119,7 +143,7 @@ void Recording::catch_up() {
 
 void Recording::fill(int storage) {
   auto& target = deferred(storage);
-  if (!target.storage) return;
+  if (!target.storage || target.is_plain) return;
   const auto steps = target.steps;
   if (target.needs_order) {
     run_until(steps.back() + 1);

@@ -17,13 +17,21 @@ namespace hortator::shard {
 /// itself where not.
 class Recording final : public Custodian, public std::enable_shared_from_this<Recording> {
  public:
-  /// A new tensor, whose memory goes until it is needed. Its storage is claimed.
+  /// Of random numbers. `any`: those who are filled draw their own then; others need not be drawn before.
+  enum class Order { as_written, any };
+
+  explicit Recording(Order order) : order_(order) {}
+
+  /// A new tensor, whose memory goes until it is needed. Its storage is claimed. Small ones keep their memory, and what
+  /// is not random is done to them at once: programs write to such tensors by pointers.
   void add(const at::Tensor& tensor);
   /// If the operator does nothing but set the values of one of our tensors: notes it, and gives that tensor. Otherwise
   /// an undefined one.
   at::Tensor record(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments);
   /// All that was noted is done now: an operator is about to draw random numbers.
   void catch_up();
+  /// The construction is over: tensors of which all is done are let go.
+  void end();
 
   void enter(int storage, Access access) override;
   void leave(int /*storage*/) noexcept override {}
@@ -43,6 +51,7 @@ class Recording final : public Custodian, public std::enable_shared_from_this<Re
     c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
     std::vector<std::size_t> steps = {};
     bool needs_order = false;  ///< random numbers are among its values
+    bool is_plain = false;     ///< it has its memory, and all is done that was to be
   };
 
   Deferred& deferred(int storage) { return deferred_[static_cast<std::size_t>(storage)]; }
@@ -51,6 +60,7 @@ class Recording final : public Custodian, public std::enable_shared_from_this<Re
   void run(Step& step);
   void set_free(int storage);
 
+  Order order_;
   std::mutex mutex_;
   std::vector<Deferred> deferred_;
   std::vector<Step> steps_;

@@ -16,6 +16,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "mpi/agree.hpp"
+#include "shard/tensor_values.hpp"
 
 namespace hortator {
 namespace accelerator {
@@ -72,23 +73,44 @@ std::string Loading::outline() const {
   return text::join(lines);
 }
 
+at::ScalarType Loading::type_for(const std::string& name, const at::Tensor& tensor) const {
+  if (!options_.dtype || !tensor.is_floating_point()) return tensor.scalar_type();
+  return is_in(options_.keep_in_fp32_modules, name) ? at::kFloat : *options_.dtype;
+}
+
+void Loading::prepare_module() const {
+  convert_module();
+  for (const auto& one : fillings_) {
+    if (shard::lacks_memory(one.tensor)) shard::give_memory(one.tensor);
+  }
+}
+
 void Loading::convert_module() const {
   if (!options_.dtype) return;
   std::set<const at::TensorImpl*> filled;
   for (const auto& one : fillings_) filled.insert(one.tensor.unsafeGetTensorImpl());
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : tensors_) {
-    const auto type = is_in(options_.keep_in_fp32_modules, name) ? at::kFloat : *options_.dtype;
-    if (!tensor.is_floating_point() || tensor.scalar_type() == type) continue;
+    const auto type = type_for(name, tensor);
+    if (tensor.scalar_type() == type) continue;
     const bool is_filled = filled.contains(tensor.unsafeGetTensorImpl());
     tensor.set_data(is_filled ? at::empty_like(tensor, tensor.options().dtype(type)) : tensor.to(type));
   }
 }
 
+at::Tensor Loading::values_of(const at::Tensor& tensor) const {
+  if (!shard::lacks_memory(tensor)) return tensor;
+  const auto* memory = tensor.storage().unsafeGetStorageImpl();
+  const auto loaded = std::ranges::find_if(
+      fillings_, [&](const Filling& one) { return one.tensor.storage().unsafeGetStorageImpl() == memory; });
+  return source_->tensor(loaded->stored).to(tensor.scalar_type());
+}
+
 void Loading::require_tied() const {
   std::vector<std::string> untied;
   for (const auto& twin : twins_) {
-    if (!holds(*source_, twin)) untied.push_back(text::quote(twin.stored));
+    const bool is_same = holds(*source_, {.stored = twin.stored, .tensor = values_of(twin.tensor)});
+    if (!is_same) untied.push_back(text::quote(twin.stored));
   }
   if (untied.empty()) return;
   throw Error({.what = text::concat("the weights of ", source_->path(), " have other values in ", text::join(untied),
@@ -105,7 +127,7 @@ void load_weights(torch::nn::Module& module, const std::filesystem::path& checkp
                   const LoadWeightsOptions& options) {
   const accelerator::Loading loading(module, checkpoint, options);
   if (!loading.omissions().empty()) log::warn(loading.omissions());
-  loading.convert_module();
+  loading.prepare_module();
   accelerator::fill(loading.source(), loading.fillings());
   loading.require_tied();
 }
@@ -123,7 +145,7 @@ void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::pa
   mpi::same_on_all(host, loading->outline(), "what is loaded into the model");
   if (is_main_process() && !loading->omissions().empty()) log::warn(loading->omissions());
   mpi::all_or_none(host, [&] {
-    loading->convert_module();
+    loading->prepare_module();
     const auto& fillings = loading->fillings();
     if (num_nodes() == 1) {
       accelerator::fill(loading->source(), fillings,

@@ -20,20 +20,27 @@ class Loading {
   Loading(torch::nn::Module& module, const std::filesystem::path& checkpoint, const LoadWeightsOptions& options);
 
   const io::WeightSource& source() const { return *source_; }
+  std::shared_ptr<const io::WeightSource> shared_source() const { return source_; }
   const std::vector<Filling>& fillings() const { return fillings_; }
   /// What is left out, in a line; empty when nothing is.
   const std::string& omissions() const { return omissions_; }
   /// What is loaded from where, as a text that is the same where that is.
   std::string outline() const;
 
-  /// Gives the module's tensors the types that were asked for.
-  void convert_module() const;
-  /// After filling: throws, naming them, where tied tensors have different values in the file.
+  /// The type that a tensor of the module is to have.
+  at::ScalarType type_for(const std::string& name, const at::Tensor& tensor) const;
+  /// Gives the module's tensors the types that were asked for, and memory to those that are filled and have none.
+  void prepare_module() const;
+  /// After filling: throws, naming them, where tied tensors have different values in the file. Of those that are not
+  /// in memory the file's values are compared.
   void require_tied() const;
 
  private:
+  void convert_module() const;
+  at::Tensor values_of(const at::Tensor& tensor) const;
+
   LoadWeightsOptions options_;
-  std::unique_ptr<io::WeightSource> source_;
+  std::shared_ptr<const io::WeightSource> source_;
   std::vector<std::pair<std::string, at::Tensor>> tensors_;  ///< of the module, each once
   std::vector<Filling> fillings_;
   std::vector<Filling> twins_;  ///< further names in the file of what is filled

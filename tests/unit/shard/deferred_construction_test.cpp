@@ -113,6 +113,31 @@ TEST_CASE("Nothing is in memory until it is needed", "[deferred_construction]") 
   CHECK_NOTHROW(net->weight.data_ptr<float>());
 }
 
+TEST_CASE("Small tensors are written to by pointers, as programs do", "[deferred_construction]") {
+  const auto make = [] {
+    auto table = torch::zeros({4, 3});
+    auto cells = table.accessor<float, 2>();
+    for (int i = 0; i < 4; ++i) cells[i][i % 3] = static_cast<float>(i);
+    auto drawn = torch::zeros({5}, torch::kDouble);
+    drawn.uniform_();
+    auto alias = torch::empty({6});
+    alias.data().normal_(0, 0.02);
+    auto part = torch::ones({4});
+    part.narrow(0, 1, 2).normal_();
+    return std::vector<at::Tensor>{table, torch::tensor({1.5, -2.0}), drawn, alias, part, torch::rand({3})};
+  };
+  at::manual_seed(19);
+  const auto expected = make();
+  const auto after = at::randn({3});
+  at::manual_seed(19);
+  const auto actual = construct_deferred(make);
+  CHECK_FALSE(shard::carries_key(actual[0]));
+  CHECK_FALSE(shard::carries_key(actual[1]));
+  CHECK(same_bits(actual[5].detach().clone(), expected[5]));
+  for (std::size_t i = 0; i < actual.size(); ++i) CHECK(same_bits(actual[i].detach().clone(), expected[i]));
+  CHECK(same_bits(at::randn({3}), after));
+}
+
 TEST_CASE("Random numbers that are drawn meanwhile stay as they are, and are not drawn twice",
           "[deferred_construction]") {
   at::manual_seed(13);

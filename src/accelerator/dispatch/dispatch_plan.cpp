@@ -1,0 +1,111 @@
+#include "accelerator/dispatch/dispatch_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <hortator/error.hpp>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "bigmodel/balanced_memory.hpp"
+#include "bigmodel/device_map.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+constexpr Bytes usual_page_bytes = 0x1p24;  // what a disk reads at its full speed
+constexpr Bytes memory_page_bytes = 4096;
+
+void check_rule(const std::string& rule) {
+  static const std::vector<std::string> known = {"auto", "balanced", "balanced_low_0", "sequential"};
+  if (std::ranges::find(known, rule) != known.end()) return;
+  throw UsageError({.what = text::concat("there is no device map ", text::quote(rule)),
+                    .why = text::concat("known are ", text::join(known), ", and maps of names to places"),
+                    .hint = text::suggestion(rule, known)});
+}
+
+/// Deals a model by a rule.
+class Dealing {
+ public:
+  Dealing(const torch::nn::Module& module, std::vector<PlacedTensor>& tensors, const LoadAndDispatchOptions& options)
+      : module_(module), tree_(bigmodel::tree_of(module)), tensors_(tensors), options_(options) {
+    check_rule(rule());
+    for (const auto& one : tensors) sizes_.special_dtypes.emplace(one.name, one.type);
+  }
+
+  DeviceMap run(const MaxMemory& memory) {
+    auto map = deal(memory);
+    const auto cpu = memory.find(Place::cpu());
+    const auto reading = room_to_read();
+    if (reading == 0 || cpu == memory.end()) return map;
+    // Two layers beside what stays. The allocation keeps room for one in any case, so that the first try may do.
+    const auto most = std::max(Bytes{0}, cpu->second - reading);
+    const auto missing = bytes_on(tensors_, Place::cpu()) - most;
+    for (const auto limit : {cpu->second - missing, most}) {
+      if (bytes_on(tensors_, Place::cpu()) <= most) break;
+      auto less = memory;
+      less[Place::cpu()] = std::max(Bytes{0}, limit);
+      map = deal(less);
+    }
+    return map;
+  }
+
+ private:
+  const std::string& rule() const { return std::get<std::string>(options_.device_map); }
+
+  DeviceMap deal(const MaxMemory& memory) {
+    auto limits = memory;
+    if (rule() != "sequential") {
+      limits = bigmodel::balanced_memory(tree_, {.max_memory = memory,
+                                                 .no_split_module_classes = options_.no_split_module_classes,
+                                                 .sizes = sizes_,
+                                                 .low_zero = rule() == "balanced_low_0"});
+    }
+    auto map = bigmodel::infer_device_map(
+        tree_, {.max_memory = limits, .no_split_module_classes = options_.no_split_module_classes, .sizes = sizes_});
+    place(tensors_, module_, map, options_.offload_buffers);
+    return map;
+  }
+
+  Bytes room_to_read() const {
+    return 2 * std::ceil(largest_layer_on_disk(tensors_) / memory_page_bytes) * memory_page_bytes;
+  }
+
+  const torch::nn::Module& module_;
+  bigmodel::ModuleTree tree_;
+  std::vector<PlacedTensor>& tensors_;
+  const LoadAndDispatchOptions& options_;
+  SizeOptions sizes_;
+};
+
+DeviceMap map_for(const torch::nn::Module& module, std::vector<PlacedTensor>& tensors, const MaxMemory& memory,
+                  const LoadAndDispatchOptions& options) {
+  if (std::holds_alternative<std::string>(options.device_map)) return Dealing(module, tensors, options).run(memory);
+  auto map = std::get<DeviceMap>(options.device_map);
+  check_device_map(module, map);
+  place(tensors, module, map, options.offload_buffers);
+  return map;
+}
+
+void warn_if_too_small(Bytes limit, Bytes room, Bytes layer) {
+  if (layer <= room) return;
+  const auto words = [](Bytes bytes) { return units::bytes(static_cast<std::uint64_t>(std::max(bytes, Bytes{0}))); };
+  log::warn("the host's memory for the model is limited to ", words(limit), ", of which ", words(room),
+            " are left for parts on disk, and the largest of these needs ", words(layer), ": it will be taken");
+}
+
+}  // namespace
+
+DispatchPlan plan_dispatch(const torch::nn::Module& module, std::vector<PlacedTensor>& tensors, const MaxMemory& memory,
+                           const LoadAndDispatchOptions& options) {
+  DispatchPlan plan{.map = map_for(module, tensors, memory, options)};
+  const auto layer = largest_layer_on_disk(tensors);
+  if (const auto cpu = memory.find(Place::cpu()); cpu != memory.end() && layer > 0) {
+    plan.room = cpu->second - bytes_on(tensors, Place::cpu());
+    warn_if_too_small(cpu->second, *plan.room, layer);
+  }
+  plan.page_bytes = std::max(layer, std::min(usual_page_bytes, plan.room.value_or(usual_page_bytes) / 4));
+  return plan;
+}
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,139 @@
+#include "accelerator/dispatch/dispatch_state.hpp"
+
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <numeric>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include "base/text.hpp"
+#include "io/system_error.hpp"
+#include "shard/file_store.hpp"
+
+namespace hortator {
+namespace accelerator {
+namespace {
+
+/// As it is in the file, where it is; or read as load_checkpoint_in_model() reads it.
+shard::FilePlace place_in_file(const std::shared_ptr<const io::WeightSource>& source, const Filling& filling) {
+  const auto& tensor = filling.tensor;
+  if (source->spec(filling.stored).type == tensor.scalar_type() && tensor.is_contiguous()) {
+    if (const auto span = source->span(filling.stored))
+      return {.file = std::shared_ptr<const io::FixedFile>(source, span->file), .offset = span->offset};
+  }
+  const auto read = [source, stored = filling.stored, sizes = tensor.sizes().vec(), strides = tensor.strides().vec(),
+                     type = tensor.scalar_type()](std::byte* to) {
+    fill(*source, {{.stored = stored, .tensor = at::from_blob(to, sizes, strides, at::TensorOptions(type))}});
+  };
+  return {.read = read};
+}
+
+/// Those of one memory are one page.
+void require_own_memory(const PlacedTensor& one) {
+  if (one.tensor.storage().nbytes() == one.tensor.nbytes() && one.tensor.storage_offset() == 0) return;
+  throw UsageError({.what = text::concat("the tensor ", text::quote(one.name), " is a part of another one's memory"),
+                    .why = "what lies on disk is read by itself",
+                    .hint = "keep it in memory by the device map, or make it a tensor of its own"});
+}
+
+std::vector<shard::NamedTensor> named(const std::vector<PlacedTensor>& tensors) {
+  std::vector<shard::NamedTensor> all;
+  for (const auto& one : tensors) {
+    require_own_memory(one);
+    all.push_back({.name = one.name, .tensor = one.tensor});
+    for (const auto& other : one.others) all.push_back({.name = one.name, .tensor = other});
+  }
+  return all;
+}
+
+void make_scratch(const std::filesystem::path& folder) {
+  if (folder.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) io::throw_system_error(text::concat("make the folder ", folder), error.value());
+}
+
+std::vector<shard::Page> pages_in_order(const std::vector<shard::PageItem>& items, const shard::PagePlan& plan) {
+  std::vector<int> order(items.size());
+  std::iota(order.begin(), order.end(), 0);
+  return shard::plan_pages(items, order, plan);
+}
+
+std::uint64_t whole(Bytes bytes) { return static_cast<std::uint64_t>(std::max(bytes, Bytes{1})); }
+
+}  // namespace
+}  // namespace accelerator
+
+using accelerator::PlacedTensor;
+
+detail::Dispatch::State::State(DeviceMap map, const std::vector<PlacedTensor>& tensors) : map_(std::move(map)) {
+  std::vector<at::Tensor> on_devices;
+  for (const auto& one : tensors) {
+    (one.place.is_disk() ? on_disk_ : in_memory_) += one.tensor.nbytes();
+    if (one.place.is_cuda()) on_devices.push_back(one.tensor);
+  }
+  if (!on_devices.empty()) homes_.emplace(on_devices);
+}
+
+void detail::Dispatch::State::page(const std::vector<PlacedTensor>& on_disk,
+                                   const std::vector<accelerator::Filling>& stored,
+                                   std::shared_ptr<const io::WeightSource> source,
+                                   const accelerator::DispatchPlan& plan, const std::filesystem::path& scratch) {
+  shard::PagedStorages storages(accelerator::named(on_disk));
+  const auto items = storages.items();
+  std::vector<std::uint64_t> bytes;
+  for (const auto& item : items) bytes.push_back(item.bytes);
+  std::vector<shard::FilePlace> places(items.size());
+  for (const auto& filling : stored) {
+    const auto number = storages.number_of(filling.tensor);
+    if (number >= 0) places[static_cast<std::size_t>(number)] = accelerator::place_in_file(source, filling);
+  }
+  accelerator::make_scratch(scratch);
+  const shard::PagePlan pages = {.page_bytes = accelerator::whole(plan.page_bytes)};
+  auto store = std::make_unique<shard::FileStore>(std::move(bytes), std::move(places),
+                                                  shard::FileStore::Options{.scratch = scratch});
+  pager_.emplace(std::move(storages), accelerator::pages_in_order(items, pages), std::move(store),
+                 shard::Pager::Options{.budget_bytes = plan.room ? accelerator::whole(*plan.room) : 0,
+                                       .origin = shard::Pager::Origin::store,
+                                       .plan = pages});
+}
+
+void detail::Dispatch::State::offload(const torch::nn::Module& module, const std::vector<PlacedTensor>& tensors,
+                                      const DispatchOptions& options) {
+  DiskOffloadOptions chosen{.offload_buffers = options.offload_buffers};
+  for (const auto& one : tensors) {
+    if (!one.place.is_disk() && (!one.is_buffer || options.offload_buffers)) chosen.keep_resident.push_back(one.name);
+  }
+  offload_.emplace(disk_offload(module, options.offload_folder, chosen));
+}
+
+DispatchCounters detail::Dispatch::State::counters() const {
+  DispatchCounters counters{.in_memory = in_memory_, .on_disk = on_disk_};
+  if (pager_) {
+    const auto counted = pager_->counters();
+    counters.peak_page_bytes = counted.peak_frame_bytes;
+    counters.pages_read = counted.fetched;
+  } else if (offload_) {
+    const auto counted = offload_->counters();
+    counters.peak_page_bytes = counted.peak_resident_bytes;
+    counters.pages_read = counted.pages_read;
+  }
+  return counters;
+}
+
+void detail::Dispatch::State::remove() {
+  if (pager_) pager_->release();
+  pager_.reset();
+  if (offload_) offload_->remove();
+  offload_.reset();
+  in_memory_ += std::exchange(on_disk_, 0);
+}
+
+std::shared_ptr<void> detail::Dispatch::State::meet() const {
+  return homes_ ? std::make_shared<bigmodel::DeviceMeeting>(*homes_) : nullptr;
+}
+
+}  // namespace hortator

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <filesystem>
+#include <hortator/dispatch.hpp>
+#include <hortator/offload.hpp>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "accelerator/dispatch/dispatch_plan.hpp"
+#include "accelerator/weights/filling.hpp"
+#include "bigmodel/device_meeting.hpp"
+#include "io/weight_source.hpp"
+#include "shard/pager.hpp"
+
+namespace hortator {
+
+/// The parts of a dispatched model that are not simply in memory.
+class detail::Dispatch::State {
+ public:
+  State(DeviceMap map, const std::vector<accelerator::PlacedTensor>& tensors);
+
+  /// What lies on disk is read from where it was stored. `stored`: the same tensors, with their names there.
+  void page(const std::vector<accelerator::PlacedTensor>& on_disk, const std::vector<accelerator::Filling>& stored,
+            std::shared_ptr<const io::WeightSource> source, const accelerator::DispatchPlan& plan,
+            const std::filesystem::path& scratch);
+  /// What lies on disk is written there.
+  void offload(const torch::nn::Module& module, const std::vector<accelerator::PlacedTensor>& tensors,
+               const DispatchOptions& options);
+
+  const DeviceMap& map() const { return map_; }
+  DispatchCounters counters() const;
+  void remove();
+  std::shared_ptr<void> meet() const;
+
+ private:
+  DeviceMap map_;
+  std::uint64_t in_memory_ = 0;
+  std::uint64_t on_disk_ = 0;
+  std::optional<bigmodel::DeviceHomes> homes_;  ///< where parts lie on devices
+  std::optional<shard::Pager> pager_;
+  std::optional<Offload> offload_;
+};
+
+}  // namespace hortator
