@@ -15,7 +15,8 @@ namespace {
 
 bool is_estimate_memory(const json& file) {
   const auto& one = file.at("cases").front();
-  return (one.contains("total_size") && one.contains("rows")) || (one.contains("bytes") && one.contains("mixed_precision"));
+  return (one.contains("total_size") && one.contains("rows")) ||
+         (one.contains("bytes") && one.contains("mixed_precision"));
 }
 
 json training_of(Bytes bytes, const std::string& type) {
