@@ -59,7 +59,7 @@ launching::Facts facts_of(const launching::Settings& settings, launching::Schedu
   if (facts.mpi == launching::MpiFlavor::other) facts.mpi = launching::MpiFlavor::open_mpi;
   if (scheduler == launching::Scheduler::pbs) return facts;
   facts.srun_mpi = settings.word("mpi");
-  if (!facts.srun_mpi) facts.srun_mpi = launching::choose_srun_mpi(output_of("srun --mpi=list 2>&1"), facts.mpi);
+  if (!facts.srun_mpi) facts.srun_mpi = launching::choose_srun_mpi(result_of("srun --mpi=list").output, facts.mpi);
   if (!facts.srun_mpi) facts.srun_mpi = "pmix";
   return facts;
 }

@@ -67,7 +67,7 @@ void look_at_slurm(const launching::Settings& settings, launching::Facts& facts)
   // Whose MPI the program is built with, nobody knows before it runs: the mpirun on PATH is the best guess.
   if (find_program("mpirun")) look_at_mpi(facts);
   const auto flavor = facts.mpi == launching::MpiFlavor::other ? launching::MpiFlavor::open_mpi : facts.mpi;
-  facts.srun_mpi = launching::choose_srun_mpi(output_of("srun --mpi=list 2>&1"), flavor);
+  facts.srun_mpi = launching::choose_srun_mpi(result_of("srun --mpi=list").output, flavor);
   if (!facts.srun_mpi) require_mpirun();
 }
 

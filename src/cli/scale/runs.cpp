@@ -83,8 +83,9 @@ void make_run(const fs::path& folder, const report::ScalePlan& plan, const repor
 
 void measure_collectives(const fs::path& folder, const report::ScalePlan& plan, int ranks) {
   auto words = launch_words(plan, ranks);
-  const Words bench = {own_program(), "bench", "collectives", "--json", "--case", "all_reduce", "--blocks", "5",
-                       "--size",      "4KiB",  "--size",      "64KiB",  "--size", "1MiB",       "--size",   "16MiB"};
+  // Enough for a line, and short also where ranks share cores.
+  const Words bench = {own_program(), "bench", "collectives", "--json", "--case", "all_reduce", "--blocks", "3",
+                       "--steps",     "10",    "--size",      "4KiB",   "--size", "256KiB",     "--size",   "16MiB"};
   words.insert(words.end(), bench.begin(), bench.end());
   const auto log = folder / "collectives.log";
   run_into(words, log);
