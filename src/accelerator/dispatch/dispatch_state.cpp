@@ -80,7 +80,7 @@ detail::Dispatch::State::State(DeviceMap map, const std::vector<PlacedTensor>& t
 
 void detail::Dispatch::State::page(const std::vector<PlacedTensor>& on_disk,
                                    const std::vector<accelerator::Filling>& stored,
-                                   std::shared_ptr<const io::WeightSource> source,
+                                   const std::shared_ptr<const io::WeightSource>& source,
                                    const accelerator::DispatchPlan& plan, const std::filesystem::path& scratch) {
   shard::PagedStorages storages(accelerator::named(on_disk));
   const auto items = storages.items();

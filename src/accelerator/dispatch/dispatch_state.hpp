@@ -22,7 +22,7 @@ class detail::Dispatch::State {
 
   /// What lies on disk is read from where it was stored. `stored`: the same tensors, with their names there.
   void page(const std::vector<accelerator::PlacedTensor>& on_disk, const std::vector<accelerator::Filling>& stored,
-            std::shared_ptr<const io::WeightSource> source, const accelerator::DispatchPlan& plan,
+            const std::shared_ptr<const io::WeightSource>& source, const accelerator::DispatchPlan& plan,
             const std::filesystem::path& scratch);
   /// What lies on disk is written there.
   void offload(const torch::nn::Module& module, const std::vector<accelerator::PlacedTensor>& tensors,

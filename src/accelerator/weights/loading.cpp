@@ -44,6 +44,13 @@ void require_materialised(const std::vector<ModuleWeight>& weights) {
        .hint = "make the model on a device first"});
 }
 
+void require_floating(const std::optional<c10::ScalarType>& type) {
+  if (!type || c10::isFloatingType(*type)) return;
+  throw UsageError({.what = text::concat("weights were to become ", io::type_name(*type)),
+                    .why = "only floating-point tensors are converted, and only to such types",
+                    .hint = "take at::kFloat, at::kBFloat16 or at::kHalf for .dtype"});
+}
+
 /// Whether `name` is, or lies in, a module of `modules`, or in one whose name has it as a part.
 bool is_in(const std::vector<std::string>& modules, const std::string& name) {
   return std::ranges::any_of(modules, [&](const std::string& module) {
@@ -55,6 +62,7 @@ bool is_in(const std::vector<std::string>& modules, const std::string& name) {
 
 Loading::Loading(torch::nn::Module& module, const std::filesystem::path& checkpoint, const LoadWeightsOptions& options)
     : options_(options), source_(open_weights_or_checkpoint(checkpoint, options.model)) {
+  require_floating(options.dtype);
   const auto weights = weights_of(module);
   require_materialised(weights);
   const auto matching = match(wanted_of(weights), *source_, options.rename);

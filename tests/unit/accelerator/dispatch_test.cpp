@@ -6,6 +6,7 @@
 #include <fstream>
 #include <hortator/hortator.hpp>
 
+#include "base/memory_limit.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 
@@ -126,6 +127,14 @@ TEST_CASE("any model is taken: with values, or with values that were put off", "
   auto model = load_checkpoint_and_dispatch(stored.state(), pointer, stored.weights(), options);
   model->eval();
   CHECK(is_same(model(some_input()), stored.expected));
+}
+
+TEST_CASE("each rank of a node has its part of the host's memory", "[dispatch]") {
+  const State state({.cpu = true});
+  const auto mine = get_max_memory(state).at(Place::cpu()) * state.num_processes();
+  const auto whole = static_cast<Bytes>(base::available_memory().value());
+  CHECK(mine < 1.3 * whole);  // others come and go meanwhile
+  CHECK(mine > 0.7 * whole);
 }
 
 TEST_CASE("places are given by rules and by maps", "[dispatch]") {
@@ -306,6 +315,7 @@ TEST_CASE("what cannot be dispatched is refused by name", "[dispatch]") {
                     ContainsSubstring("'layer1' is to lie on cuda:63"));
   CHECK_THROWS_WITH(load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.folder() / "nowhere"),
                     ContainsSubstring("nowhere"));
+  CHECK_THROWS_WITH(load({.dtype = at::kInt}), ContainsSubstring("weights were to become int32"));
   auto dispatched = load({.max_memory = half_in_memory});
   CHECK_THROWS_WITH(load_checkpoint_and_dispatch(stored.state(), dispatched.unwrap(), stored.weights()),
                     ContainsSubstring("is already"));
