@@ -114,6 +114,28 @@ void BlockReader::read(const std::string& name, const at::Tensor& tensor) {
   }
 }
 
+// A block is read as a whole, for its checksum; where that is more than what is wanted, aside.
+void BlockReader::read_part(const std::string& name, shard::Range elements, const at::Tensor& tensor) {
+  const auto& dataset = manifest_.datasets.at(name);
+  const auto element = element_bytes(dataset);
+  const auto in_block = block_bytes / element;
+  std::vector<std::byte> aside;
+  auto* to = static_cast<std::byte*>(tensor.mutable_data_ptr());
+  for (auto block = elements.begin / in_block; block * in_block < elements.end; ++block) {
+    const shard::Range whole = {block * in_block, std::min((block + 1) * in_block, dataset.spec.elements())};
+    const shard::Range wanted = {std::max(whole.begin, elements.begin), std::min(whole.end, elements.end)};
+    const auto bytes = static_cast<std::size_t>(wanted.size() * element);
+    if (wanted == whole) {
+      read_block(name, dataset, block, to);
+    } else {
+      aside.resize(static_cast<std::size_t>(whole.size() * element));
+      read_block(name, dataset, block, aside.data());
+      std::memcpy(to, aside.data() + (wanted.begin - whole.begin) * element, bytes);
+    }
+    to += bytes;
+  }
+}
+
 void BlockReader::check(const std::string& name, const std::function<void(std::int64_t)>& advance) {
   const auto& dataset = manifest_.datasets.at(name);
   std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(block_bytes, dataset.spec.bytes())));

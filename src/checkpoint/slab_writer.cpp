@@ -21,9 +21,15 @@ at::Tensor ready_to_store(const at::Tensor& piece) {
 }
 
 void SlabWriter::add(const Source& source, std::int64_t offset) {
+  if (source.is_part) flush();
+  add_slab(source, offset);
+  if (source.is_part) flush();
+}
+
+void SlabWriter::add_slab(const Source& source, std::int64_t offset) {
   const auto element = static_cast<std::int64_t>(source.tensor.element_size());
   const auto elements = source.in_tensor();
-  checksums_.begin_slab();
+  checksums_.begin_slab(source.slab.elements.begin * element);
   // Mostly so, and then there is no need for views, which cost more than a small tensor's bytes.
   if (io::lies_flat(source.tensor)) {
     const auto* data = static_cast<const std::byte*>(source.tensor.const_data_ptr());
@@ -47,7 +53,7 @@ void SlabWriter::add_bytes(std::int64_t offset, const std::byte* data, std::size
 void SlabWriter::put(std::int64_t offset, const std::byte* data, std::size_t bytes) {
   const auto gap = offset - (gathered_at_ + static_cast<std::int64_t>(gathered_.size()));
   const bool joins = gap >= 0 && gap <= widest_gap && gathered_.size() + bytes <= gathered_bytes;
-  if (!gathered_.empty() && (bytes >= small_bytes || !joins)) flush();
+  if (bytes >= small_bytes || !joins) flush();
   if (bytes >= small_bytes) {
     file_.write_at(offset, data, bytes);
     return written(offset + static_cast<std::int64_t>(bytes));
@@ -58,6 +64,7 @@ void SlabWriter::put(std::int64_t offset, const std::byte* data, std::size_t byt
 }
 
 void SlabWriter::flush() {
+  if (gathered_.empty()) return;
   file_.write_at(gathered_at_, gathered_.data(), gathered_.size());
   written(gathered_at_ + static_cast<std::int64_t>(gathered_.size()));
   gathered_.clear();
@@ -72,7 +79,7 @@ void SlabWriter::written(std::int64_t end) {
 }
 
 std::vector<std::uint32_t> SlabWriter::finish() {
-  if (!gathered_.empty()) flush();
+  flush();
   return checksums_.take();
 }
 
