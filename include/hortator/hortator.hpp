@@ -7,6 +7,7 @@
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
 #include <hortator/datasets.hpp>
+#include <hortator/deepspeed.hpp>
 #include <hortator/error.hpp>
 #include <hortator/find_batch_size.hpp>
 #include <hortator/grad_scaler.hpp>
@@ -33,3 +34,4 @@
 #include <hortator/tensor_dataset.hpp>
 #include <hortator/torch_sampler.hpp>
 #include <hortator/version.hpp>
+#include <hortator/zero.hpp>
