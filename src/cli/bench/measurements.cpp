@@ -9,6 +9,7 @@ const std::vector<Measurement>& measurements() {
       {"loader", "shuffled batches of samples in memory against bare index_select", loader},
       {"loop", "everything that surrounds a step (accumulation, clipping, schedule, bar) against the bare loop", loop},
       {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},
+      {"zero", "a training step at each ZeRO stage, and what it keeps in memory, beside stage 0", zero},
   };
   return table;
 }

@@ -31,6 +31,7 @@ std::vector<Result> step(Accelerator& accelerator, const Plan& plan, const Selec
 std::vector<Result> loop(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> checkpoint(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> loader(Accelerator& accelerator, const Plan& plan, const Selection& selection);
+std::vector<Result> zero(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 std::vector<Result> collectives(Accelerator& accelerator, const Plan& plan, const Selection& selection);
 
 }  // namespace hortator::cli::bench
