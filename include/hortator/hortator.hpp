@@ -10,6 +10,7 @@
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
 #include <hortator/datasets.hpp>
+#include <hortator/deepspeed.hpp>
 #include <hortator/deferred_construction.hpp>
 #include <hortator/error.hpp>
 #include <hortator/find_batch_size.hpp>
@@ -42,3 +43,4 @@
 #include <hortator/tracker.hpp>
 #include <hortator/version.hpp>
 #include <hortator/weights.hpp>
+#include <hortator/zero.hpp>

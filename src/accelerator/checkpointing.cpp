@@ -78,6 +78,10 @@ std::string load_from(Training& training, const fs::path& folder, const LoadOpti
   } catch (const Error& error) {
     return error.what();
   }
+  // Each rank has read what it owns.
+  for (const auto& model : training.models) {
+    if (model->flat() != nullptr) model->flat()->publish_all();
+  }
   return "";
 }
 
