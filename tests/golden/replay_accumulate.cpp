@@ -70,7 +70,7 @@ double factor_of_loss(const json& one, std::size_t sync_step, const Accelerator&
   return overflows && is_mine ? std::numeric_limits<double>::infinity() : 1;
 }
 
-Outcome judge(const json& one, const json&) {
+Outcome judge_accumulate(const json& one, const json&) {
   Accelerator accelerator(options_of(one));
   torch::nn::Linear net(1, 1);
   CountingSgd sgd(net->parameters(), torch::optim::SGDOptions(0.001));
@@ -120,7 +120,7 @@ Format accumulate() {
   return {.name = "accumulate",
           .recognises = [](const json& file) { return file.at("cases").front().contains("sched_last_epoch"); },
           .world = [](const json& one) { return one.at("world").get<int>(); },
-          .judge = judge};
+          .judge = judge_accumulate};
 }
 
 }  // namespace hortator::golden

@@ -12,7 +12,7 @@ using Batches = std::vector<std::vector<std::int64_t>>;
 
 bool flag(const json& one, const char* name) { return one.at(name).get<int>() != 0; }
 
-bool recognises(const json& file) {
+bool is_batch_sampler_shard(const json& file) {
   const auto& one = file.at("cases").front();
   for (const char* field : {"bs", "drop_last", "even", "kind", "split"}) {
     if (!one.contains(field)) return false;
@@ -66,7 +66,7 @@ bool reference_len_is_wrong(const json& one) {
   return flag(one, "split") && !flag(one, "even") && !flag(one, "drop_last");
 }
 
-Outcome judge(const json& one, const json&) {
+Outcome judge_batch_sampler_shard(const json& one, const json&) {
   if (one.contains("error")) return judge_refusal(one);
   auto outcome = equal();
   for (int rank = 0; rank < one.at("world").get<int>(); ++rank) {
@@ -89,8 +89,10 @@ Outcome judge(const json& one, const json&) {
 }  // namespace
 
 Format batch_sampler_shard() {
-  return {
-      .name = "batch_sampler_shard", .recognises = recognises, .world = [](const json&) { return 0; }, .judge = judge};
+  return {.name = "batch_sampler_shard",
+          .recognises = is_batch_sampler_shard,
+          .world = [](const json&) { return 0; },
+          .judge = judge_batch_sampler_shard};
 }
 
 }  // namespace hortator::golden

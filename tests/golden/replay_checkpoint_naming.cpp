@@ -61,7 +61,7 @@ class Run {
   torch::nn::Linear net_{1, 1};
 };
 
-bool recognises(const json& file) {
+bool is_checkpoint_naming(const json& file) {
   const auto& first = file.at("cases").front();
   return first.contains("after_each") || first.contains("saves_of_first_run") || first.contains("layout");
 }
@@ -150,7 +150,7 @@ Outcome judge_layout() {
   return all() == saved ? on_purpose("files_of_our_own") : compare("what was saved", all(), saved);
 }
 
-Outcome judge(const json& one, const json&) {
+Outcome judge_checkpoint_naming(const json& one, const json&) {
   if (one.contains("layout")) return judge_layout();
   return one.contains("after_each") ? judge_one_run(one) : judge_two_runs(one);
 }
@@ -158,8 +158,10 @@ Outcome judge(const json& one, const json&) {
 }  // namespace
 
 Format checkpoint_naming() {
-  return {
-      .name = "checkpoint_naming", .recognises = recognises, .world = [](const json&) { return 1; }, .judge = judge};
+  return {.name = "checkpoint_naming",
+          .recognises = is_checkpoint_naming,
+          .world = [](const json&) { return 1; },
+          .judge = judge_checkpoint_naming};
 }
 
 }  // namespace hortator::golden

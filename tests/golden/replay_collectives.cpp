@@ -11,7 +11,7 @@ namespace {
 
 using Tree = std::map<std::string, std::vector<at::Tensor>>;
 
-bool recognises(const json& file) {
+bool is_collectives(const json& file) {
   const auto& one = file.at("cases").front();
   return one.contains("op") && one.contains("world") && one.contains("in");
 }
@@ -131,7 +131,7 @@ bool is_mean_of_integers(const json& one) {
          operation_of(one.at("args")) == Reduce::mean;
 }
 
-Outcome judge(const json& one, const json&) {
+Outcome judge_collectives(const json& one, const json&) {
   Accelerator accelerator;
   const auto rank = static_cast<std::size_t>(accelerator.process_index());
   if (is_mean_of_integers(one)) return judge_mean_of_integers(accelerator, one, rank);
@@ -146,9 +146,9 @@ Outcome judge(const json& one, const json&) {
 
 Format collectives() {
   return {.name = "collectives",
-          .recognises = recognises,
+          .recognises = is_collectives,
           .world = [](const json& one) { return one.at("world").get<int>(); },
-          .judge = judge};
+          .judge = judge_collectives};
 }
 
 }  // namespace hortator::golden

@@ -13,7 +13,7 @@
 namespace hortator::golden {
 namespace {
 
-bool recognises(const json& file) {
+bool is_convert_size(const json& file) {
   const auto& one = file.at("cases").front();
   return (one.contains("in") && (one.contains("accelerate") || one.contains("accelerate_error"))) ||
          one.contains("convert_bytes");
@@ -75,14 +75,17 @@ Outcome judge_printing(const json& one) {
   return differs(text::concat(ours, " here, ", one.at("convert_bytes"), " there"));
 }
 
-Outcome judge(const json& one, const json& /*file*/) {
+Outcome judge_convert_size(const json& one, const json& /*file*/) {
   return one.contains("in") ? judge_reading(one) : judge_printing(one);
 }
 
 }  // namespace
 
 Format convert_size() {
-  return {.name = "convert_size", .recognises = recognises, .world = [](const json&) { return 0; }, .judge = judge};
+  return {.name = "convert_size",
+          .recognises = is_convert_size,
+          .world = [](const json&) { return 0; },
+          .judge = judge_convert_size};
 }
 
 }  // namespace hortator::golden

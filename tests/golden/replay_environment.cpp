@@ -11,7 +11,7 @@ namespace {
 
 using Table = std::map<std::string, std::string>;
 
-bool recognises(const json& file) {
+bool is_environment(const json& file) {
   const auto kind = file.at("cases").front().value("kind", "");
   return kind == "rank_info" || kind == "str_to_bool" || kind == "config_path";
 }
@@ -21,11 +21,11 @@ std::optional<std::string> find(const Table& table, const std::string& name) {
   return found == table.end() ? std::nullopt : std::optional(found->second);
 }
 
-json numbers_of(const runtime::LauncherFacts& facts) {
+json rank_numbers_of(const runtime::LauncherFacts& facts) {
   return {facts.rank.value_or(0), facts.size.value_or(1), facts.local_rank.value_or(0), facts.local_size.value_or(1)};
 }
 
-// What one launcher by itself says, in the order of numbers_of.
+// What one launcher by itself says, in the order of rank_numbers_of.
 json numbers_by(const std::array<const char*, 4>& names, const runtime::Variables& variables) {
   constexpr std::array<int, 4> defaults = {0, 1, 0, 1};
   auto numbers = json::array();
@@ -61,7 +61,7 @@ Outcome judge_other_facts(const json& ours, const json& theirs, const runtime::V
 Outcome judge_rank_info(const json& one) {
   const auto table = one.at("env").get<Table>();
   const auto variables = [&](const char* name) { return find(table, name); };
-  const auto ours = numbers_of(runtime::read_launcher(variables));
+  const auto ours = rank_numbers_of(runtime::read_launcher(variables));
   const json theirs = {one.at("rank"), one.at("world_size"), one.at("local_rank"), one.at("local_world_size")};
   return ours == theirs ? equal() : judge_other_facts(ours, theirs, variables);
 }
@@ -79,7 +79,7 @@ Outcome judge_config_path(const json& one) {
   return compare("the path", path.string(), one.at("path"));
 }
 
-Outcome judge(const json& one, const json&) {
+Outcome judge_environment(const json& one, const json&) {
   const auto kind = one.at("kind").get<std::string>();
   if (kind == "rank_info") return judge_rank_info(one);
   return kind == "str_to_bool" ? judge_bool(one) : judge_config_path(one);
@@ -88,7 +88,10 @@ Outcome judge(const json& one, const json&) {
 }  // namespace
 
 Format environment() {
-  return {.name = "environment", .recognises = recognises, .world = [](const json&) { return 0; }, .judge = judge};
+  return {.name = "environment",
+          .recognises = is_environment,
+          .world = [](const json&) { return 0; },
+          .judge = judge_environment};
 }
 
 }  // namespace hortator::golden

@@ -13,7 +13,7 @@
 namespace hortator::golden {
 namespace {
 
-bool recognises(const json& file) {
+bool is_estimate_memory(const json& file) {
   const auto& one = file.at("cases").front();
   return one.contains("total_size") || (one.contains("bytes") && one.contains("mixed_precision"));
 }
@@ -105,7 +105,7 @@ Outcome judge_model(const json& one, const json& file) {
   return all;
 }
 
-Outcome judge(const json& one, const json& file) {
+Outcome judge_estimate_memory(const json& one, const json& file) {
   if (one.contains("model")) return judge_model(one, file);
   return compare("training", training_of(one.at("bytes"), one.at("mixed_precision")), one.at("training"));
 }
@@ -113,7 +113,10 @@ Outcome judge(const json& one, const json& file) {
 }  // namespace
 
 Format estimate_memory() {
-  return {.name = "estimate_memory", .recognises = recognises, .world = [](const json&) { return 0; }, .judge = judge};
+  return {.name = "estimate_memory",
+          .recognises = is_estimate_memory,
+          .world = [](const json&) { return 0; },
+          .judge = judge_estimate_memory};
 }
 
 }  // namespace hortator::golden

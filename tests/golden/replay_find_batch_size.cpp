@@ -8,7 +8,7 @@
 namespace hortator::golden {
 namespace {
 
-bool recognises(const json& file) {
+bool is_find_batch_size(const json& file) {
   const auto kind = file.at("cases").front().value("kind", "");
   return kind == "search" || kind == "is_oom";
 }
@@ -37,7 +37,7 @@ Outcome judge_search(const json& one) {
   }
 }
 
-Outcome judge(const json& one, const json&) {
+Outcome judge_find_batch_size(const json& one, const json&) {
   if (one.at("kind") == "search") return judge_search(one);
   return compare("whether it is about memory", accelerator::speaks_of_memory(one.at("message").get<std::string>()),
                  one.at("retry"));
@@ -47,9 +47,9 @@ Outcome judge(const json& one, const json&) {
 
 Format find_batch_size() {
   return {.name = "find_batch_size",
-          .recognises = recognises,
+          .recognises = is_find_batch_size,
           .world = [](const json& one) { return one.at("kind") == "search" ? 1 : 0; },
-          .judge = judge};
+          .judge = judge_find_batch_size};
 }
 
 }  // namespace hortator::golden

@@ -14,7 +14,7 @@ using Numbers = std::vector<std::int64_t>;
 using Batches = std::vector<Numbers>;
 using Loader = DataLoader<at::Tensor>;
 
-bool recognises(const json& file) {
+bool is_gather_for_metrics(const json& file) {
   const auto& one = file.at("cases").front();
   return one.contains("mode") && one.contains("bs") && one.contains("even") && one.contains("split");
 }
@@ -173,7 +173,7 @@ void judge_length(Findings& findings, const json& one, const Loader& loader, con
   findings.require("the length that was told", loader.size(), epoch.own.size());
 }
 
-Outcome judge(const json& one, const json&) {
+Outcome judge_gather_for_metrics(const json& one, const json&) {
   auto& accelerator = accelerator_for(one);
   if (mode_of(one) == "objects") return judge_objects(accelerator, one);
   auto loader = accelerator.prepare(loader_of(one));
@@ -195,9 +195,9 @@ Outcome judge(const json& one, const json&) {
 
 Format gather_for_metrics() {
   return {.name = "gather_for_metrics",
-          .recognises = recognises,
+          .recognises = is_gather_for_metrics,
           .world = [](const json& one) { return one.at("world").get<int>(); },
-          .judge = judge,
+          .judge = judge_gather_for_metrics,
           .finish = [] { accelerators().clear(); }};
 }
 

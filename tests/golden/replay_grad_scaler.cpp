@@ -22,7 +22,7 @@ struct Weights : torch::nn::Module {
 // "inf" is written as a string.
 float number(const json& value) { return value.is_string() ? std::stof(value.get<std::string>()) : value.get<float>(); }
 
-GradScalerOptions options_of(const json& one) {
+GradScalerOptions scaler_options_of(const json& one) {
   return {.init_scale = number(one.at("init_scale")),
           .growth_factor = one.at("growth_factor").get<double>(),
           .backoff_factor = one.at("backoff_factor").get<double>(),
@@ -36,8 +36,8 @@ void spoil(const at::Tensor& gradient, int how) {
   if (how == 2) gradient[1] = std::numeric_limits<float>::quiet_NaN();
 }
 
-Outcome judge(const json& one, const json&) {
-  Accelerator accelerator({.mixed_precision = Precision::fp16, .grad_scaler = options_of(one), .cpu = true});
+Outcome judge_grad_scaler(const json& one, const json&) {
+  Accelerator accelerator({.mixed_precision = Precision::fp16, .grad_scaler = scaler_options_of(one), .cpu = true});
   auto net = std::make_shared<Weights>();
   torch::optim::SGD sgd(net->parameters(), 0.1);
   auto [model, optimizer] = accelerator.prepare(net, sgd);
@@ -69,7 +69,7 @@ Format grad_scaler() {
   return {.name = "grad_scaler",
           .recognises = [](const json& file) { return file.at("cases").front().contains("growth_interval"); },
           .world = [](const json&) { return 1; },
-          .judge = judge};
+          .judge = judge_grad_scaler};
 }
 
 }  // namespace hortator::golden

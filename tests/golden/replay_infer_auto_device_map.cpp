@@ -16,7 +16,7 @@ namespace {
 
 const std::vector<std::string> kinds = {"sizes", "tied", "device_map", "balanced", "clean"};
 
-bool recognises(const json& file) {
+bool is_infer_auto_device_map(const json& file) {
   if (!file.contains("models")) return false;
   const auto& kind = file.at("cases").front().value("kind", "");
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
@@ -166,7 +166,7 @@ Outcome judge_clean(const json& one) {
                  to_json(map_of(one.at("out"))));
 }
 
-Outcome judge(const json& one, const json& file) {
+Outcome judge_infer_auto_device_map(const json& one, const json& file) {
   const auto& kind = one.at("kind");
   if (kind == "sizes") return judge_sizes(one, file);
   if (kind == "tied") return judge_tied(one, file);
@@ -178,9 +178,9 @@ Outcome judge(const json& one, const json& file) {
 
 Format infer_auto_device_map() {
   return {.name = "infer_auto_device_map",
-          .recognises = recognises,
+          .recognises = is_infer_auto_device_map,
           .world = [](const json&) { return 0; },
-          .judge = judge};
+          .judge = judge_infer_auto_device_map};
 }
 
 }  // namespace hortator::golden

@@ -13,7 +13,7 @@ using Stream = detail::StreamSourceOf<CountingStream, detail::DefaultJoin>;
 
 bool flag(const json& one, const char* name) { return one.at(name).get<int>() != 0; }
 
-bool recognises(const json& file) {
+bool is_iterable_dataset_shard(const json& file) {
   const auto& one = file.at("cases").front();
   for (const char* field : {"n", "bs", "world", "drop_last", "split"}) {
     if (!one.contains(field)) return false;
@@ -69,7 +69,7 @@ Outcome judge_refusal(const json& one) {
   return differs("was not refused");
 }
 
-Outcome judge(const json& one, const json&) {
+Outcome judge_iterable_dataset_shard(const json& one, const json&) {
   if (one.contains("error") || splits_nothing(one)) return judge_refusal(one);
   auto outcome = equal();
   for (int rank = 0; rank < one.at("world").get<int>(); ++rank) {
@@ -91,9 +91,9 @@ Outcome judge(const json& one, const json&) {
 
 Format iterable_dataset_shard() {
   return {.name = "iterable_dataset_shard",
-          .recognises = recognises,
+          .recognises = is_iterable_dataset_shard,
           .world = [](const json&) { return 0; },
-          .judge = judge};
+          .judge = judge_iterable_dataset_shard};
 }
 
 }  // namespace hortator::golden

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool recognises(const json& file) {
+bool is_safetensors(const json& file) {
   const auto& one = file.at("cases").front();
   return one.contains("file") && one.at("file").get<std::string>().ends_with(".safetensors");
 }
@@ -108,7 +108,7 @@ Outcome judge_refusal(const json& one, const fs::path& path) {
   return differs(text::concat("was opened; the reference says: ", expected));
 }
 
-Outcome judge(const json& one, const json& file) {
+Outcome judge_safetensors(const json& one, const json& file) {
   const auto path = path_of(one, file);
   if (fs::file_size(path) != one.at("size").get<std::uint64_t>())
     return differs(text::concat(path, " is another file: it has ", fs::file_size(path), " bytes"));
@@ -118,7 +118,10 @@ Outcome judge(const json& one, const json& file) {
 }  // namespace
 
 Format safetensors() {
-  return {.name = "safetensors", .recognises = recognises, .world = [](const json&) { return 0; }, .judge = judge};
+  return {.name = "safetensors",
+          .recognises = is_safetensors,
+          .world = [](const json&) { return 0; },
+          .judge = judge_safetensors};
 }
 
 }  // namespace hortator::golden

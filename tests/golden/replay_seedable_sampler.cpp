@@ -9,7 +9,7 @@
 namespace hortator::golden {
 namespace {
 
-bool recognises(const json& file) {
+bool is_seedable_sampler(const json& file) {
   const auto& one = file.at("cases").front();
   return one.contains("data_seed") && one.contains("epoch_after") && one.contains("order");
 }
@@ -32,7 +32,7 @@ Outcome judge_replacement(const json& one) {
   return order == all ? on_purpose("an_epoch_has_each_sample_once") : differs("an epoch has a sample twice");
 }
 
-Outcome judge(const json& one, const json&) {
+Outcome judge_seedable_sampler(const json& one, const json&) {
   const auto first = one.at("epoch").get<std::int64_t>();
   if (one.contains("replacement")) return judge_replacement(one);
   if (!one.contains("three_epochs")) return compare("the order", drawn(one, first), one.at("order"));
@@ -47,7 +47,10 @@ Outcome judge(const json& one, const json&) {
 }  // namespace
 
 Format seedable_sampler() {
-  return {.name = "seedable_sampler", .recognises = recognises, .world = [](const json&) { return 0; }, .judge = judge};
+  return {.name = "seedable_sampler",
+          .recognises = is_seedable_sampler,
+          .world = [](const json&) { return 0; },
+          .judge = judge_seedable_sampler};
 }
 
 }  // namespace hortator::golden

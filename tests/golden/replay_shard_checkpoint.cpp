@@ -13,7 +13,7 @@
 namespace hortator::golden {
 namespace {
 
-bool recognises(const json& file) {
+bool is_shard_checkpoint(const json& file) {
   const auto& one = file.at("cases").front();
   return one.contains("max_shard_size") && one.contains("tensors");
 }
@@ -74,7 +74,7 @@ Outcome judge_refusal(const json& one, const std::string& size) {
   return differs("the size " + size + " was refused");
 }
 
-Outcome judge(const json& one, const json& /*file*/) {
+Outcome judge_shard_checkpoint(const json& one, const json& /*file*/) {
   const auto& size = one.at("max_shard_size");
   if (size.is_number()) return judge_shards(one, size);
   const auto words = size.get<std::string>();
@@ -92,7 +92,10 @@ Outcome judge(const json& one, const json& /*file*/) {
 }  // namespace
 
 Format shard_checkpoint() {
-  return {.name = "shard_checkpoint", .recognises = recognises, .world = [](const json&) { return 0; }, .judge = judge};
+  return {.name = "shard_checkpoint",
+          .recognises = is_shard_checkpoint,
+          .world = [](const json&) { return 0; },
+          .judge = judge_shard_checkpoint};
 }
 
 }  // namespace hortator::golden

@@ -12,7 +12,7 @@ namespace {
 using Batches = std::vector<std::vector<std::int64_t>>;
 using Loader = DataLoader<at::Tensor>;
 
-bool recognises(const json& file) {
+bool is_skip_first_batches(const json& file) {
   const auto& one = file.at("cases").front();
   return one.contains("kind") && one.contains("skip") && one.contains("bs") && one.contains("ranks");
 }
@@ -91,7 +91,7 @@ Outcome judge_rank(const json& one, int rank, std::size_t place) {
   return remainder.rule.empty() ? length : remainder;
 }
 
-Outcome judge(const json& one, const json&) {
+Outcome judge_skip_first_batches(const json& one, const json&) {
   if (one.at("kind") == "double_skip_rank1") return judge_rank(one, 1, 0);
   auto outcome = equal();
   for (int rank = 0; rank < one.at("world").get<int>(); ++rank) {
@@ -105,8 +105,10 @@ Outcome judge(const json& one, const json&) {
 }  // namespace
 
 Format skip_first_batches() {
-  return {
-      .name = "skip_first_batches", .recognises = recognises, .world = [](const json&) { return 0; }, .judge = judge};
+  return {.name = "skip_first_batches",
+          .recognises = is_skip_first_batches,
+          .world = [](const json&) { return 0; },
+          .judge = judge_skip_first_batches};
 }
 
 }  // namespace hortator::golden

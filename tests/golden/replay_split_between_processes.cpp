@@ -15,7 +15,7 @@ namespace {
 using List = std::vector<json>;
 using Lists = std::map<std::string, List>;
 
-bool recognises(const json& file) {
+bool is_split_between_processes(const json& file) {
   const auto& one = file.at("cases").front();
   return one.contains("type") && one.contains("world") && one.contains("pad");
 }
@@ -91,7 +91,7 @@ Outcome judge_without_ranks(const json& one, const SplitOptions& options) {
   return outcome;
 }
 
-Outcome judge(const json& one, const json&) {
+Outcome judge_split_between_processes(const json& one, const json&) {
   const SplitOptions options{.apply_padding = one.at("pad").get<int>() != 0};
   if (one.at("world").get<int>() > most_ranks) return judge_without_ranks(one, options);
   const Accelerator accelerator;
@@ -104,9 +104,9 @@ Outcome judge(const json& one, const json&) {
 Format split_between_processes() {
   return {
       .name = "split_between_processes",
-      .recognises = recognises,
+      .recognises = is_split_between_processes,
       .world = [](const json& one) { return one.at("world").get<int>() > most_ranks ? 0 : one.at("world").get<int>(); },
-      .judge = judge};
+      .judge = judge_split_between_processes};
 }
 
 }  // namespace hortator::golden

@@ -138,7 +138,7 @@ Trace train(const json& one, const json& data, std::int64_t warmup_steps) {
   return trace;
 }
 
-Outcome judge(const json& one, const json& file) {
+Outcome judge_training_trace(const json& one, const json& file) {
   const auto rank = static_cast<std::size_t>(State().process_index());
   const auto& data = file.at("data").at(one.at("model").get<std::string>());
   const auto warmup = file.at("data").at("warmup_scheduler_steps").get<std::int64_t>();
@@ -166,7 +166,7 @@ Format training_trace() {
   return {.name = "training_trace",
           .recognises = [](const json& file) { return file.at("cases").front().contains("grad_norms"); },
           .world = [](const json& one) { return one.at("world").get<int>(); },
-          .judge = judge};
+          .judge = judge_training_trace};
 }
 
 }  // namespace hortator::golden

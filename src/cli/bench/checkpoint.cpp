@@ -17,9 +17,9 @@
 namespace hortator::cli::bench {
 namespace {
 
-constexpr std::int64_t default_bytes = std::int64_t{1} << 30;
+constexpr std::int64_t default_checkpoint_bytes = std::int64_t{1} << 30;
 
-const std::vector<std::string>& known_cases() {
+const std::vector<std::string>& checkpoint_cases() {
   static const std::vector<std::string> names = {"save", "stall", "load", "many"};
   return names;
 }
@@ -51,9 +51,9 @@ std::vector<at::Tensor> tensors_of(const StateDict& state) {
   return tensors;
 }
 
-class Comparison {
+class CheckpointComparison {
  public:
-  Comparison(const mpi::Communicator& comm, int blocks)
+  CheckpointComparison(const mpi::Communicator& comm, int blocks)
       : comm_(comm), blocks_(blocks), scratch_(comm, "hortator-bench-checkpoint") {}
 
   void save(const std::string& name, const checkpoint::Snapshot& snapshot) {
@@ -123,16 +123,16 @@ std::vector<Result> checkpoint(Accelerator& accelerator, const Plan& plan, const
   constexpr std::int64_t layers = 64;
   constexpr std::int64_t many = 10'000;
   for (const auto& name : selection.cases) {
-    if (std::find(known_cases().begin(), known_cases().end(), name) != known_cases().end()) continue;
+    if (std::find(checkpoint_cases().begin(), checkpoint_cases().end(), name) != checkpoint_cases().end()) continue;
     throw UsageError({.what = text::concat("--case ", name, " is nothing that a checkpoint does"),
-                      .hint = text::suggestion(name, known_cases())});
+                      .hint = text::suggestion(name, checkpoint_cases())});
   }
   const auto wanted = [&](const char* name) {
     return selection.cases.empty() ||
            std::find(selection.cases.begin(), selection.cases.end(), name) != selection.cases.end();
   };
-  Comparison comparison(accelerator.world().comm(), plan.blocks);
-  for (const auto bytes : selection.sizes.empty() ? std::vector{default_bytes} : selection.sizes) {
+  CheckpointComparison comparison(accelerator.world().comm(), plan.blocks);
+  for (const auto bytes : selection.sizes.empty() ? std::vector{default_checkpoint_bytes} : selection.sizes) {
     const auto state = state_of(bytes, layers);
     if (wanted("save")) comparison.save("save", state);
     if (wanted("stall")) comparison.stall(state);

@@ -20,7 +20,7 @@
 namespace hortator::cli::bench {
 namespace {
 
-constexpr std::size_t piece_bytes = std::size_t{8} << 20;
+constexpr std::size_t read_bytes = std::size_t{8} << 20;
 
 torch::nn::Sequential make_layers(std::int64_t count) {
   torch::nn::Sequential net;
@@ -47,7 +47,7 @@ LayerStack::LayerStack(std::int64_t bytes)
       path_(std::filesystem::absolute(text::concat("hortator-bench-", ::getpid(), ".raw"))),
       input_(at::randn({batch, width})),
       in_memory_(make_layers(layers_)),
-      piece_(piece_bytes) {
+      piece_(read_bytes) {
   write(in_memory_, path_);
   all_ = page(0);
   half_ = page(static_cast<std::size_t>(this->bytes()) / 2);

@@ -11,11 +11,11 @@
 namespace hortator::cli::bench {
 namespace {
 
-constexpr std::int64_t default_bytes = std::int64_t{2} << 30;
-constexpr std::int64_t layers = 64;
+constexpr std::int64_t default_model_bytes = std::int64_t{2} << 30;
+constexpr std::int64_t layers_of_model = 64;
 constexpr std::int64_t shards = 8;
 
-const std::vector<std::string>& known_cases() {
+const std::vector<std::string>& weights_cases() {
   static const std::vector<std::string> names = {"load_model", "save_model"};
   return names;
 }
@@ -23,15 +23,15 @@ const std::vector<std::string>& known_cases() {
 /// Weights of so many bytes.
 struct Layers : torch::nn::Module {
   explicit Layers(std::int64_t bytes) {
-    const auto elements = std::max<std::int64_t>(bytes / (4 * layers), 1);
-    for (std::int64_t i = 0; i < layers; ++i)
+    const auto elements = std::max<std::int64_t>(bytes / (4 * layers_of_model), 1);
+    for (std::int64_t i = 0; i < layers_of_model; ++i)
       register_buffer(text::concat("layer", i), at::empty({elements}).fill_(static_cast<double>(i)));
   }
 };
 
-class Comparison {
+class WeightsComparison {
  public:
-  Comparison(Accelerator& accelerator, std::int64_t bytes, int blocks)
+  WeightsComparison(Accelerator& accelerator, std::int64_t bytes, int blocks)
       : accelerator_(accelerator),
         comm_(accelerator.world().comm()),
         blocks_(blocks),
@@ -85,16 +85,16 @@ class Comparison {
 
 std::vector<Result> weights(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
   for (const auto& name : selection.cases) {
-    if (std::ranges::count(known_cases(), name) > 0) continue;
+    if (std::ranges::count(weights_cases(), name) > 0) continue;
     throw UsageError({.what = text::concat("--case ", name, " is nothing that is done with weights"),
-                      .hint = text::suggestion(name, known_cases())});
+                      .hint = text::suggestion(name, weights_cases())});
   }
   const auto wanted = [&](const char* name) {
     return selection.cases.empty() || std::ranges::count(selection.cases, name) > 0;
   };
   std::vector<Result> results;
-  for (const auto bytes : selection.sizes.empty() ? std::vector{default_bytes} : selection.sizes) {
-    Comparison comparison(accelerator, bytes, plan.blocks);
+  for (const auto bytes : selection.sizes.empty() ? std::vector{default_model_bytes} : selection.sizes) {
+    WeightsComparison comparison(accelerator, bytes, plan.blocks);
     if (wanted("save_model")) results.push_back(comparison.save());
     if (wanted("load_model")) results.push_back(comparison.load());
   }

@@ -89,7 +89,7 @@ class Tree {
   std::map<std::string, Tree> folders_;
 };
 
-std::string words_of(const StateDict::Value& value) {
+std::string shortened(const StateDict::Value& value) {
   constexpr std::size_t most_letters = 60;
   if (const auto* words = std::get_if<std::string>(&value)) return "= " + text::quote(words->substr(0, most_letters));
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return text::concat("= ", *whole);
@@ -121,7 +121,7 @@ std::string table(const std::vector<fs::path>& folders) {
 
 std::string tree(const fs::path& folder, const Manifest& manifest) {
   Tree tree;
-  for (const auto& [name, value] : manifest.values.values()) tree.add(name, words_of(value));
+  for (const auto& [name, value] : manifest.values.values()) tree.add(name, shortened(value));
   for (const auto& [name, dataset] : manifest.datasets)
     tree.add(name, text::concat(io::to_string(dataset.spec), "  ",
                                 units::bytes(static_cast<std::uint64_t>(dataset.spec.bytes()))));

@@ -10,7 +10,7 @@
 namespace hortator::cli::doctor {
 namespace {
 
-constexpr std::array<std::string_view, 4> names = {"ok", "note", "warning", "error"};
+constexpr std::array<std::string_view, 4> severity_names = {"ok", "note", "warning", "error"};
 
 bool is_same(const Finding& a, const Finding& b) {
   return a.check == b.check && a.severity == b.severity && a.says == b.says && a.remedy == b.remedy;
@@ -25,7 +25,7 @@ nlohmann::json as_json(const Finding& finding) {
 }
 
 Severity severity_named(const std::string& name) {
-  return static_cast<Severity>(std::find(names.begin(), names.end(), name) - names.begin());
+  return static_cast<Severity>(std::find(severity_names.begin(), severity_names.end(), name) - severity_names.begin());
 }
 
 auto count(const Findings& findings, Severity severity) {
@@ -35,7 +35,7 @@ auto count(const Findings& findings, Severity severity) {
 
 }  // namespace
 
-std::string_view to_string(Severity severity) { return names.at(static_cast<std::size_t>(severity)); }
+std::string_view to_string(Severity severity) { return severity_names.at(static_cast<std::size_t>(severity)); }
 
 Findings merge(const Findings& all) {
   Findings merged;

@@ -7,7 +7,8 @@
 namespace hortator::cli::env {
 namespace {
 
-constexpr std::array<std::string_view, 4> names = {"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "LD_PRELOAD", "LIBTORCH"};
+constexpr std::array<std::string_view, 4> reported_variables = {"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "LD_PRELOAD",
+                                                                "LIBTORCH"};
 constexpr std::array<std::string_view, 20> beginnings = {
     "OMP_",   "GOMP_",  "KMP_", "MKL_", "HORTATOR_", "OMPI_", "PRTE_",  "PMI_",   "PMIX_", "PALS_",
     "MPICH_", "I_MPI_", "UCX_", "FI_",  "NCCL_",     "HDF5_", "TORCH_", "SLURM_", "PBS_",  "LSB_"};
@@ -24,7 +25,7 @@ std::string upper(std::string_view text) {
 }  // namespace
 
 bool is_relevant(std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end() ||
+  return std::find(reported_variables.begin(), reported_variables.end(), name) != reported_variables.end() ||
          std::any_of(beginnings.begin(), beginnings.end(), [&](auto beginning) { return name.starts_with(beginning); });
 }
 
