@@ -58,6 +58,8 @@ constexpr auto without_effect = std::to_array<std::string_view>({
     "zero_optimization.legacy_stage1",
     "zero_optimization.load_from_fp32_weights",
     "zero_optimization.memory_efficient_linear",
+    "zero_optimization.offload_optimizer.",
+    "zero_optimization.offload_param.",
     "zero_optimization.overlap_comm",
     "zero_optimization.reduce_bucket_size",
     "zero_optimization.reduce_scatter",
@@ -141,28 +143,34 @@ std::optional<bool> onoff(Entries& entries, const std::string& path) {
   refuse_entry(entries, path, *value, "true or false is needed, or \"auto\"");
 }
 
-// Whoever offloads counts on the memory that it would save.
-void require_none(Entries& entries, const std::string& section) {
-  std::vector<std::string> members;
-  for (const auto& path : entries.rest()) {
-    if (path.starts_with(section + ".")) members.push_back(path);
-  }
-  for (const auto& path : members) {
-    const auto& value = *entries.take(path);
-    const auto* words = std::get_if<std::string>(&value.content);
-    if (path != section + ".device" || (words != nullptr && *words == "none")) continue;
-    throw UsageError({.what = text::concat(entries.file(), ": ", path, " is ", value.described()),
-                      .why = "nothing is offloaded at the word of a DeepSpeed file",
-                      .hint = "set it to \"none\""});
-  }
+std::string words_of(Entries& entries, const std::string& path, const char* expected) {
+  const auto* value = entries.take(path);
+  if (value == nullptr) return {};
+  if (const auto* words = std::get_if<std::string>(&value->content)) return *words;
+  refuse_entry(entries, path, *value, expected);
+}
+
+/// Where it goes: "none", "cpu", or "nvme" with a folder.
+std::filesystem::path offloaded_to(Entries& entries, const std::string& section) {
+  const auto device = words_of(entries, section + ".device", "\"none\", \"cpu\" or \"nvme\" is needed");
+  const auto folder = words_of(entries, section + ".nvme_path", "a folder is needed");
+  if (device.empty() || device == "none") return {};
+  if (device == "cpu") return "cpu";
+  if (device == "nvme" && !folder.empty()) return folder;
+  throw UsageError({.what = text::concat(entries.file(), ": ", section, ".device is ", text::quote(device),
+                                         folder.empty() ? " without a nvme_path" : ""),
+                    .why = "what is offloaded has to go somewhere",
+                    .hint = "set it to \"none\", to \"cpu\", or to \"nvme\" with a nvme_path"});
 }
 
 void read_zero(Entries& entries, AcceleratorOptions& options) {
   if (const auto stage = count(entries, "zero_optimization.stage", 0)) options.zero.stage = static_cast<int>(*stage);
   if (const auto ranks = count(entries, "zero_optimization.zero_hpz_partition_size", 1); ranks && *ranks > 1)
     options.zero.shard_group = static_cast<int>(*ranks);
-  for (const auto* section : {"zero_optimization.offload_optimizer", "zero_optimization.offload_param"})
-    require_none(entries, section);
+  if (auto place = offloaded_to(entries, "zero_optimization.offload_optimizer"); !place.empty())
+    options.zero.offload_optimizer = std::move(place);
+  if (auto place = offloaded_to(entries, "zero_optimization.offload_param"); !place.empty())
+    options.zero.offload_parameters = std::move(place);
 }
 
 void read_precision(Entries& entries, AcceleratorOptions& options) {

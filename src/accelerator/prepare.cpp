@@ -99,7 +99,10 @@ std::shared_ptr<train::OptimizerCore> Accelerator::make_optimizer(torch::optim::
           .cleared = [training =
                           training_.get()](const auto& parameters) { training->loss_weights.forget(parameters); },
           .kernel = options().fused_optimizer ? train::StepKernel::fused : train::StepKernel::own});
-  if (training_->zero) prepared->shard(!training_->zero->sharding().scatters_gradients());
+  if (training_->zero) {
+    const auto& sharding = training_->zero->sharding();
+    prepared->shard(!sharding.scatters_gradients(), sharding.moments);
+  }
   training_->scale_gradients_of(*prepared);
   training_->optimizers.push_back(prepared);
   training_->shard_optimizers();

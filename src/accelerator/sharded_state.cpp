@@ -29,6 +29,14 @@ const Part* find_part(const std::map<std::string, Part>& parts, const std::strin
   return found == parts.end() ? nullptr : &found->second;
 }
 
+void require_shape_of(const Part& part, const std::string& path, at::IntArrayRef shape) {
+  if (part.parameter.sizes() == shape) return;
+  throw Error({.what = text::concat(path, " has shape [", text::join(shape), "], its parameter has [",
+                                    text::join(part.parameter.sizes()), "]"),
+               .why = "the checkpoint is of another model",
+               .hint = "build the model that was saved"});
+}
+
 checkpoint::Share share_of(const Part& part, const at::Tensor& mine, const Training& training) {
   checkpoint::Share share{.whole = {.type = mine.scalar_type(), .shape = part.parameter.sizes().vec()}, .part = mine};
   for (int rank = 0; rank < training.host().size(); ++rank)
@@ -61,6 +69,24 @@ void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, co
   }
 }
 
+StateDict own_parts(const StateDict& whole, const train::OptimizerCore& optimizer, const train::ParameterNames& names) {
+  if (optimizer.shards() == nullptr) return whole;
+  const auto parts = sharded_parts(optimizer, names);
+  StateDict state;
+  for (const auto& [path, value] : whole.values()) {
+    const auto* part = find_part(parts, path);
+    const auto* tensor = std::get_if<at::Tensor>(&value);
+    if (part == nullptr || tensor == nullptr) {
+      std::visit([&](const auto& held) { state.put(path, held); }, value);
+      continue;
+    }
+    require_shape_of(*part, path, tensor->sizes());
+    const auto owned = part->flat->owned(part->number);
+    state.put(path, tensor->reshape({-1}).narrow(0, owned.begin, owned.size()).clone());
+  }
+  return state;
+}
+
 StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix,
                       const train::OptimizerCore& optimizer, const train::ParameterNames& names) {
   const auto parts = sharded_parts(optimizer, names);
@@ -71,12 +97,8 @@ StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefi
     const auto* part = find_part(parts, path);
     if (part == nullptr) {
       state.put(path, reader.read(name));
-    } else if (part->parameter.sizes() != spec.shape) {
-      throw Error({.what = text::concat(path, " has shape [", text::join(spec.shape), "], its parameter has [",
-                                        text::join(part->parameter.sizes()), "]"),
-                   .why = "the checkpoint is of another model",
-                   .hint = "build the model that was saved"});
     } else if (!path.ends_with(text::concat("/", master))) {
+      require_shape_of(*part, path, spec.shape);
       state.put(path, reader.read_part(name, part->flat->owned(part->number)));
     }
   }

@@ -19,6 +19,9 @@ void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, co
 StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix,
                       const train::OptimizerCore& optimizer, const train::ParameterNames& names);
 
+/// Of what is known of a sharded optimizer as a whole, this rank's parts; all of another's.
+StateDict own_parts(const StateDict& whole, const train::OptimizerCore& optimizer, const train::ParameterNames& names);
+
 /// Into `tensor`; of a sharded parameter this rank's part.
 void read_parameter(const checkpoint::Reader& reader, const std::string& name, const Training& training,
                     const at::Tensor& tensor);

@@ -4,6 +4,7 @@
 #include <array>
 #include <hortator/error.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.hpp"
@@ -78,18 +79,40 @@ void require_one_node(int group, const runtime::World& world, const comm::Commun
   if (mpi::all_reduce(world.comm(), shares && within, MPI_LAND)) return;
   throw UsageError(
       {.what = text::concat("zero.stage 3 over ", text::count(group, "rank"), " by the back end ", all.name()),
-       .why = "parameters are shared by the ranks of a node, in its memory; nothing deals them out further yet",
-       .hint = "set zero.shard_group to ZeroConfig::node on CPUs, or use stage 2"});
+       .why = "parameters are shared by the ranks of a node, in its memory; nothing deals them out between nodes or "
+              "devices yet",
+       .hint = "on CPUs set zero.shard_group to ZeroConfig::node, or zero.offload_parameters to a folder; or use "
+               "stage 2"});
+}
+
+/// Empty: it stays in memory.
+std::filesystem::path folder_of(const std::filesystem::path& place) {
+  return place == "cpu" ? std::filesystem::path() : place;
+}
+
+// Pages are in the host's memory, and nothing brings them to a device yet.
+void require_cpu(const ZeroConfig& config, c10::Device device) {
+  if (device.is_cpu()) return;
+  for (const auto& [name, place] : {std::pair("zero.offload_optimizer", config.offload_optimizer),
+                                    std::pair("zero.offload_parameters", config.offload_parameters)}) {
+    if (place.empty()) continue;
+    throw UsageError({.what = text::concat(name, " is ", place, " on ", device.str()),
+                      .why = "what is offloaded comes to CPUs alone yet",
+                      .hint = "leave it out, or train on the CPU (AcceleratorOptions::cpu)"});
+  }
 }
 
 // @collective
 int agreed_group_size(const ZeroConfig& config, const runtime::World& world, const comm::Communicator& all) {
+  const bool on_disk = !folder_of(config.offload_parameters).empty();
   mpi::same_on_all(world.comm(),
                    text::concat("stage ", *config.stage, " in groups of ", config.shard_group.value_or(-1),
-                                config.fp32_masters ? " with" : " without", " fp32 masters"),
+                                config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
+                                on_disk ? "on disk" : "in memory"),
                    "the ZeRO configuration");
+  require_cpu(config, world.device());
   const int size = group_size(config, world);
-  if (*config.stage == 3) require_one_node(size, world, all);
+  if (*config.stage == 3 && !on_disk) require_one_node(size, world, all);
   return size;
 }
 
@@ -105,6 +128,17 @@ void check(const ZeroConfig& config) {
                       .why = "it is how many ranks share one set of shards",
                       .hint = "use a number that divides the number of ranks, or ZeroConfig::node"});
   }
+  if (!config.offload_optimizer.empty() && stage == 0) {
+    throw UsageError({.what = text::concat("zero.offload_optimizer is ", config.offload_optimizer, " at stage 0"),
+                      .why = "moments are offloaded as each rank's part of them",
+                      .hint = "set zero.stage to 1, 2 or 3, also on one rank"});
+  }
+  if (!config.offload_parameters.empty() && stage != 3) {
+    throw UsageError(
+        {.what = text::concat("zero.offload_parameters is ", config.offload_parameters, " at stage ", stage),
+         .why = "before stage 3 parameters stay in memory",
+         .hint = "set zero.stage to 3, also on one rank"});
+  }
 }
 
 ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, comm::Communicator& all)
@@ -115,11 +149,18 @@ ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, comm
       sharding_{.stage = *config.stage,
                 .group = group_ ? *group_ : all,
                 .replicas = replicas_.get(),
-                .masters = config.fp32_masters ? shard::Masters::fp32 : shard::Masters::no} {}
+                .masters = config.fp32_masters ? shard::Masters::fp32 : shard::Masters::no,
+                .parameters = {folder_of(config.offload_parameters), config.resident_bytes},
+                .moments = {folder_of(config.offload_optimizer), config.resident_bytes},
+                .keep_resident = config.keep_resident} {}
 
 std::string ZeroRanks::words() const {
+  const auto offloaded = [](const char* what, const shard::Residence& home) {
+    return home.folder.empty() ? std::string() : text::concat(", ", what, " in ", home.folder);
+  };
   return text::concat("ZeRO stage ", sharding_.stage, " over ", replicas_ ? "groups of " : "",
-                      text::count(size_, "rank"));
+                      text::count(size_, "rank"), offloaded("parameters", sharding_.parameters),
+                      offloaded("moments", sharding_.moments));
 }
 
 }  // namespace accelerator

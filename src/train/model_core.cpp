@@ -49,7 +49,10 @@ std::unique_ptr<shard::FlatParameters> flatten(const DataParallel& parallel,
   const auto limits = bucket_limits(parallel.options);
   return std::make_unique<shard::FlatParameters>(
       parallel.sharding->group, std::move(all), shard::Limits{.first_bytes = limits.first_bytes, .bytes = limits.bytes},
-      parallel.sharding->masters);
+      parallel.sharding->masters,
+      shard::Residences{.parameters = parallel.sharding->parameters,
+                        .masters = parallel.sharding->moments,
+                        .keep_resident = parallel.sharding->keep_resident});
 }
 
 std::vector<at::Tensor> buffers_of(const torch::nn::Module& module) {

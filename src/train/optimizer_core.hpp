@@ -35,9 +35,9 @@ class OptimizerCore {
   /// Null without a scaler.
   ScaledGradients* scaled() const { return scaled_.get(); }
 
-  /// From now on steps slices of parameters that are taken over. `gradients_are_whole`: see ShardedOptimizer.
-  void shard(bool gradients_are_whole) {
-    shards_ = std::make_unique<ShardedOptimizer>(*optimizer_, gradients_are_whole);
+  /// From now on steps slices of parameters that are taken over. See ShardedOptimizer.
+  void shard(bool gradients_are_whole, const shard::Residence& moments) {
+    shards_ = std::make_unique<ShardedOptimizer>(*optimizer_, gradients_are_whole, moments);
     shards_have_gradients_ = !gradients_are_whole;
   }
   /// Null unless sharded.

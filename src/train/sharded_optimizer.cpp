@@ -61,9 +61,14 @@ void require_elementwise(const torch::optim::Optimizer& optimizer) {
                     .hint = "use ZeRO stage 0, or one of these"});
 }
 
-ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole)
+ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole,
+                                   const shard::Residence& moments)
     : optimizer_(&optimizer), gradients_are_whole_(gradients_are_whole) {
   require_elementwise(optimizer);
+  if (!moments.folder.empty()) {
+    require_known_moments(optimizer);
+    on_disk_.emplace(moments);
+  }
   for (const auto& group : optimizer.param_groups()) {
     auto& parts = groups_.emplace_back();
     for (const auto& parameter : group.params()) parts.push_back({.parameter = parameter, .slice = parameter});
@@ -103,6 +108,18 @@ void ShardedOptimizer::take_over_new_ones() {
   }
   if (!any) return;
   for (auto* model : std::vector(models_)) take_over(*model);
+}
+
+// Slices of which this rank has something.
+std::vector<MomentsOnDisk::Owner> ShardedOptimizer::owners_of_moments() const {
+  std::vector<MomentsOnDisk::Owner> owners;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    for (const auto& part : groups_[g]) {
+      if (part.flat == nullptr || part.slice.numel() == 0) continue;
+      owners.push_back({.parameter = part.slice, .group = g, .name = part.flat->parameters()[part.number].name});
+    }
+  }
+  return owners;
 }
 
 void ShardedOptimizer::cut_state(const Part& part) {
@@ -157,6 +174,7 @@ std::vector<std::size_t> ShardedOptimizer::flats_of(const shard::FlatParameters&
 void ShardedOptimizer::before_step() {
   const at::NoGradGuard no_grad;
   take_over_new_ones();
+  if (on_disk_) on_disk_->keep(*optimizer_, owners_of_moments());
   for (auto* model : models_) model->check_untouched();
   if (!models_.empty()) models_.front()->arrive();  // all of them are of the same ranks
   if (!gradients_are_whole_) return;
@@ -223,6 +241,7 @@ void ShardedOptimizer::give_back_parameters() {
   }
   groups_.clear();
   models_.clear();
+  on_disk_.reset();
 }
 
 }  // namespace hortator::train

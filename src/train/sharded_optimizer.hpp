@@ -2,9 +2,11 @@
 
 #include <torch/optim/optimizer.h>
 
+#include <optional>
 #include <vector>
 
 #include "shard/flat_parameters.hpp"
+#include "train/moments_on_disk.hpp"
 #include "train/optimizer_state.hpp"
 
 namespace hortator::train {
@@ -16,7 +18,8 @@ class ShardedOptimizer {
  public:
   /// `optimizer` is borrowed. Throws, naming its type, where steps by slices would not be the same as by parameters.
   /// `gradients_are_whole`: the parameters have them, not the slices.
-  ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole);
+  /// `moments`: where they are between steps; a folder is for optimizers with known ones.
+  ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole, const shard::Residence& moments = {});
 
   /// Takes over its parameters that are these; what it remembers of them is cut.
   void take_over(shard::FlatParameters& parameters);
@@ -46,6 +49,7 @@ class ShardedOptimizer {
 
  private:
   bool is_alive() const;
+  std::vector<MomentsOnDisk::Owner> owners_of_moments() const;
   void cut_state(const Part& part);
   void join_state(const Part& part);
   std::vector<std::size_t> flats_of(const shard::FlatParameters& parameters) const;
@@ -54,6 +58,7 @@ class ShardedOptimizer {
   bool gradients_are_whole_;
   std::vector<shard::FlatParameters*> models_;
   std::vector<std::vector<Part>> groups_;
+  std::optional<MomentsOnDisk> on_disk_;  ///< nothing: they are in memory
 };
 
 /// Throws unless stepping a part of each parameter is the same as a part of the step.

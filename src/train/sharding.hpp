@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "comm/communicator.hpp"
 #include "shard/flat_parameters.hpp"
 
@@ -11,6 +14,9 @@ struct Sharding {
   comm::Communicator& group;     ///< ranks among which shards are dealt
   comm::Communicator* replicas;  ///< ranks that have the same shard, one of each group; null where there is one group
   shard::Masters masters;
+  shard::Residence parameters = {};  ///< where they are between their uses
+  shard::Residence moments = {};     ///< and the fp32 copies
+  std::vector<std::string> keep_resident = {};
 
   /// Gradients are kept as shards, those of the slices.
   bool scatters_gradients() const { return stage >= 2; }

@@ -31,9 +31,20 @@ TEST_CASE("a DeepSpeed file becomes options; what it calls auto stays as the run
   CHECK(config.gradient_clipping == 0.5);
   CHECK(config.train_micro_batch_size_per_gpu == 4);
   CHECK(!config.train_batch_size);
-  CHECK(config.ignored ==
-        std::vector<std::string>{"optimizer.params.lr", "optimizer.type", "zero_optimization.overlap_comm"});
+  CHECK(config.ignored == std::vector<std::string>{"optimizer.params.lr", "optimizer.type",
+                                                   "zero_optimization.offload_optimizer.pin_memory",
+                                                   "zero_optimization.overlap_comm"});
+  CHECK(config.options.zero.offload_optimizer.empty());
   CHECK(config.unknown == std::vector<std::string>{"zero_optimisation.stage"});
+}
+
+TEST_CASE("a DeepSpeed file says what is offloaded, and where to") {
+  const auto zero = read(R"({"zero_optimization": {"stage": 3,
+      "offload_optimizer": {"device": "nvme", "nvme_path": "/scratch"}, "offload_param": {"device": "cpu"}}})")
+                        .options.zero;
+  CHECK(zero.stage == 3);
+  CHECK(zero.offload_optimizer == "/scratch");
+  CHECK(zero.offload_parameters == "cpu");
 }
 
 TEST_CASE("numbers of samples come from the run, and all that the file says otherwise is named at once") {

@@ -40,7 +40,7 @@ class MemoryLimit {
 };
 
 constexpr std::int64_t width_of_layers = 1024;  // 4 MiB a layer
-constexpr int layers = 48;            // 192 MiB
+constexpr int layers = 48;                      // 192 MiB
 constexpr rlim_t allowed = rlim_t{48} << 20;
 
 }  // namespace
@@ -50,7 +50,8 @@ TEST_CASE("A model four times as large as the memory computes as it would with r
   const auto input = at::randn({2, width_of_layers});
   at::manual_seed(21);
   auto expected = input;
-  for (int i = 0; i < layers; ++i) expected = torch::nn::Linear(width_of_layers, width_of_layers)->forward(expected).relu();
+  for (int i = 0; i < layers; ++i)
+    expected = torch::nn::Linear(width_of_layers, width_of_layers)->forward(expected).relu();
 
   const auto disk = testing::folder("memory_limit");
   const MemoryLimit limit(allowed);
