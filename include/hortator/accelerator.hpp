@@ -29,6 +29,7 @@
 #include <hortator/state_hook.hpp>
 #include <hortator/tracker.hpp>
 #include <hortator/weights.hpp>
+#include <hortator/zero.hpp>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -93,6 +94,7 @@ struct AcceleratorOptions {
   bool device_placement = true;        ///< prepare() moves models, loaders move batches, to device()
   DataOptions data = {};
   DistributedDataParallelOptions ddp = {};
+  ZeroConfig zero = {};
   /// Bitwise the same run on any number of ranks that divides virtual_shards by a power of two: each step of all ranks
   /// is made of that many batches of batch_size, and a loop's body is one of them, whoever runs it. Optimizers rest
   /// until a rank has done its share; gradients are summed along one tree; random numbers belong to (seed, step,
@@ -134,7 +136,8 @@ struct PadOptions {
 };
 
 /// One training run over all ranks. Owns the communication and everything that prepare() made; touches none of the
-/// user's objects when it goes. Handles that outlive it throw. Construction is @collective.
+/// user's objects when it goes, but to put back what ZeRO has taken out of them. Handles that outlive it throw.
+/// Construction is @collective.
 class HORTATOR_API Accelerator : public State {
  public:
   /// `built` is left to its default: see hortator::run.
@@ -366,9 +369,20 @@ class HORTATOR_API Accelerator : public State {
   static auto unwrap_model(const Model<M>& model) {
     return model.unwrap();
   }
+  /// The model's parameters and buffers by their names, in host memory: everything on the main process, nothing on the
+  /// others.
+  StateDict get_state_dict(const ModelBase& model, const StateDictOptions& options = {}) const;
+  /// `auto full = accelerator.summon_full_parameters(model);`: as long as `full` lives, parameters can be read and
+  /// written as a whole, whatever the ZeRO stage. @collective, also its end
+  [[nodiscard]] SummonedParameters summon_full_parameters(const ModelBase& model,
+                                                          const SummonOptions& options = {}) const {
+    return {model, options};
+  }
   static torch::optim::Optimizer& unwrap_optimizer(const Optimizer& optimizer) { return optimizer.unwrap(); }
 
-  /// Forgets everything prepared, so that memory can go; handles throw afterwards. @collective
+  /// Forgets everything prepared, so that memory can go; handles throw afterwards. Under ZeRO modules get parameters of
+  /// their own again, and optimizers theirs with what they remember of them. (When the Accelerator ends without it,
+  /// what they remember is lost: each rank had its part.) @collective
   void free_memory();
   /// Ends the run: the last checkpoint and the last numbers are written, progress bars are closed and all ranks have
   /// arrived. @collective

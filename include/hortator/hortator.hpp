@@ -10,6 +10,7 @@
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
 #include <hortator/datasets.hpp>
+#include <hortator/deepspeed.hpp>
 #include <hortator/deferred_construction.hpp>
 #include <hortator/dispatch.hpp>
 #include <hortator/error.hpp>
@@ -43,3 +44,4 @@
 #include <hortator/tracker.hpp>
 #include <hortator/version.hpp>
 #include <hortator/weights.hpp>
+#include <hortator/zero.hpp>

@@ -8,6 +8,7 @@
 #include "accelerator/accelerate_schedule.hpp"
 #include "accelerator/python_values.hpp"
 #include "accelerator/random_state.hpp"
+#include "accelerator/sharded_state.hpp"
 #include "accelerator/snapshot.hpp"
 #include "accelerator/weights/filling.hpp"
 #include "accelerator/weights/loading.hpp"
@@ -45,7 +46,7 @@ class FolderConversion {
                                                      LoadWeightsOptions{.strict = strict_}));
       if (!all.models[i]->omissions().empty()) left_.push_back(all.models[i]->omissions());
     }
-    const auto names = training_.parameter_names();
+    const auto names = training_.stepped_names();
     const auto order = names_in_order();
     for (std::size_t i = 0; i < std::min(training_.optimizers.size(), folder_.optimizers()); ++i) {
       attempt([&] {
@@ -76,10 +77,12 @@ class FolderConversion {
       fill(loading->source(), loading->fillings());
       loading->require_tied();
     }
-    const auto names = training_.parameter_names();
+    const auto names = training_.stepped_names();
     for (std::size_t i = 0; i < all.optimizers.size(); ++i) {
       if (all.optimizers[i].empty()) continue;
-      attempt([&] { train::load_optimizer(training_.optimizers[i]->optimizer(), names, all.optimizers[i]); });
+      const auto& optimizer = *training_.optimizers[i];
+      attempt(
+          [&] { train::load_optimizer(optimizer.optimizer(), names, own_parts(all.optimizers[i], optimizer, names)); });
     }
     for (std::size_t i = 0; i < all.schedules.size(); ++i) {
       if (!all.schedules[i].empty()) training_.schedules[i].load(all.schedules[i]);

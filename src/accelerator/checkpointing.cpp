@@ -78,6 +78,10 @@ std::string load_from(Training& training, const fs::path& folder, const LoadOpti
   } catch (const Error& error) {
     return error.what();
   }
+  // Each rank has read what it owns.
+  for (const auto& model : training.models) {
+    if (model->flat() != nullptr) model->flat()->publish_all();
+  }
   return "";
 }
 
@@ -88,11 +92,33 @@ bool is_of_python(const mpi::Communicator& host, const fs::path& folder) {
   return mpi::broadcast(host, is_one);
 }
 
+/// Each rank has all parameters to itself while `work` is done, by all or by none. @collective
+template <typename Work>
+void with_whole_parameters(Training& training, const Work& work) {
+  std::vector<shard::FlatParameters*> lent;
+  const auto take_back = [&](bool keep) {
+    for (auto* flat : lent) flat->take_back(keep);
+  };
+  for (const auto& model : training.models) {
+    if (model->flat() != nullptr) lent.push_back(model->flat());
+  }
+  mpi::all_or_none(training.host(), [&] {
+    for (auto* flat : lent) flat->lend();
+  });
+  try {
+    mpi::all_or_none(training.host(), work);
+  } catch (...) {
+    take_back(false);
+    throw;
+  }
+  take_back(true);
+}
+
 /// From a folder of Python's Accelerate. Nothing else is tried where it does not fit: it was named. @collective
 void load_from_accelerate(Training& training, const fs::path& folder, const LoadOptions& options) {
   const auto& host = training.host();
   std::vector<std::string> left;
-  mpi::all_or_none(host, [&] {
+  with_whole_parameters(training, [&] {
     accelerator::call(training.load_hooks, folder);
     left = accelerator::restore_from_accelerate(training, folder, host.rank(), host.size(), options.strict);
   });

@@ -41,6 +41,11 @@ void Joining::check_ours() const {
 }
 
 void Joining::check_can_follow() const {
+  if (training_.zero) {
+    throw UsageError({.what = "join_uneven_inputs was called under ZeRO",
+                      .why = "ranks without batches cannot take their part in the others' steps",
+                      .hint = "leave DataOptions::even_batches on, or use stage 0"});
+  }
   for (const auto& model : models_) {
     if (!train::has_synchronized_norms(model.core().module())) continue;
     throw UsageError({.what = "join_uneven_inputs got " + model.core().name() + ", which has SyncBatchNorm layers",

@@ -29,19 +29,26 @@ bool stays_on_cpu(const runtime::Variables& variables) {
   return *said;
 }
 
-// Whoever asked for it counts on the memory that it would save.
-void refuse_sharding(const runtime::Variables& variables) {
-  const auto stage = variables("HORTATOR_ZERO_STAGE");
-  if (!stage || stage->empty() || *stage == "0") return;
-  throw UsageError({.what = "zero_stage " + *stage + " was asked for",
-                    .why = "this version keeps parameters, gradients and moments whole on every rank",
-                    .hint = "leave out --zero-stage (HORTATOR_ZERO_STAGE)"});
+// The program's own word counts, as for mixed_precision.
+ZeroConfig sharding(ZeroConfig config, const runtime::Variables& variables) {
+  constexpr auto name = "HORTATOR_ZERO_STAGE";
+  if (config.stage) return config;
+  const auto words = variables(name);
+  if (!words || words->empty()) return config;
+  try {
+    const auto asked = zero_config(*words);
+    config.stage = asked.stage;
+    if (!config.shard_group) config.shard_group = asked.shard_group;
+  } catch (const UsageError&) {
+    refuse(name, *words, "set it to a stage from 0 to 3, or to FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, ...");
+  }
+  return config;
 }
 
 }  // namespace
 
 AcceleratorOptions launched(AcceleratorOptions options, const runtime::Variables& variables) {
-  refuse_sharding(variables);
+  options.zero = sharding(options.zero, variables);
   if (const auto number = steps(variables)) options.gradient_accumulation_steps = *number;
   options.cpu = options.cpu || stays_on_cpu(variables);
   return options;

@@ -66,6 +66,11 @@ LocalSGD::LocalSGD(Accelerator& accelerator, const ModelBase& model, const Local
   accelerator::check_steps(options.steps);
   accelerator::check_ours(accelerator.training(), model);
   if (!options.enabled || accelerator.num_processes() == 1) return;
+  if (accelerator.training().zero) {
+    throw UsageError({.what = "LocalSGD was called under ZeRO",
+                      .why = "ranks that share the parameters cannot go on with ones of their own",
+                      .hint = "use stage 0"});
+  }
   steps_ = std::make_unique<accelerator::LocalSteps>(accelerator.training(), model, options.steps);
 }
 

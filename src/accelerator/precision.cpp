@@ -32,8 +32,12 @@ void Training::expect_scaled_gradients() const {
 void Training::scale_gradients_of(train::OptimizerCore& optimizer) const {
   if (!scaler) return;
   optimizer.scale_by(*scaler);
+  const auto mine = train::tensor_set(optimizer.parameters());
   for (const auto& other : optimizers) {
-    if (!other->scaled()->hold_any_of(train::tensor_set(optimizer.parameters()))) continue;
+    const auto theirs = other->parameters();
+    if (std::none_of(theirs.begin(), theirs.end(),
+                     [&](const at::Tensor& one) { return mine.contains(one.unsafeGetTensorImpl()); }))
+      continue;
     throw UsageError({.what = "two optimizers with a parameter in common were prepared under mixed_precision fp16",
                       .why = "each divides its gradients by the scale of the loss",
                       .hint = "give every parameter to one optimizer, or use bf16"});
@@ -42,7 +46,7 @@ void Training::scale_gradients_of(train::OptimizerCore& optimizer) const {
 
 void Training::unscale_gradients_of(const std::vector<at::Tensor>& parameters) const {
   if (!scaler) return;
-  const auto wanted = train::tensor_set(parameters);
+  const auto wanted = train::tensor_set(gradient_holders(parameters).all());
   for (const auto& optimizer : optimizers) {
     if (optimizer->scaled()->hold_any_of(wanted)) optimizer->scaled()->unscale();
   }
@@ -94,8 +98,10 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
   training_->synchronise_gradients();
   if (!training_->is_partial()) training_->unscale_gradients_of(parameters);
   const at::NoGradGuard no_grad;
-  const auto gradients = train::gradient_groups(parameters);
-  auto norm = train::total_norm(gradients, norm_type);
+  const auto holders = training_->gradient_holders(parameters);
+  const auto gradients = train::gradient_groups(holders.all());
+  auto norm = holders.shards.empty() ? train::total_norm(gradients, norm_type)
+                                     : train::total_norm(holders, norm_type, training_->zero->sharding().group);
   if (training_->is_partial()) return norm;
   if (options.error_if_nonfinite) require_finite(norm, norm_type, training_->host());
   train::scale_to_norm(gradients, norm, max_norm);
@@ -109,7 +115,7 @@ void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, do
   training_->synchronise_gradients();
   training_->unscale_gradients_of(parameters);
   const at::NoGradGuard no_grad;
-  train::clamp(train::gradient_groups(parameters), clip_value);
+  train::clamp(train::gradient_groups(training_->gradient_holders(parameters).all()), clip_value);
 }
 
 bool Accelerator::optimizer_step_was_skipped() const {

@@ -72,7 +72,8 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
                                      .host = training_->host(),
                                      .options = training_->options.ddp,
                                      .pass = training_->backward_pass,
-                                     .votes = &training_->stopping.votes()};
+                                     .votes = &training_->stopping.votes(),
+                                     .sharding = training_->zero ? &training_->zero->sharding() : nullptr};
   auto model = std::make_shared<train::ModelCore>(module, text::concat("model ", training_->models.size()),
                                                   training_->session, parallel, training_->parameters(),
                                                   !chosen.evaluation_mode && !options().reproducible);
@@ -82,6 +83,7 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
     train::join_synchronized_norms(module, training_->shared_statistics());
   }
   training_->models.push_back(model);
+  training_->shard_optimizers();
   return model;
 }
 
@@ -97,8 +99,13 @@ std::shared_ptr<train::OptimizerCore> Accelerator::make_optimizer(torch::optim::
           .cleared = [training =
                           training_.get()](const auto& parameters) { training->loss_weights.forget(parameters); },
           .kernel = options().fused_optimizer ? train::StepKernel::fused : train::StepKernel::own});
+  if (training_->zero) {
+    const auto& sharding = training_->zero->sharding();
+    prepared->shard(!sharding.scatters_gradients(), sharding.moments);
+  }
   training_->scale_gradients_of(*prepared);
   training_->optimizers.push_back(prepared);
+  training_->shard_optimizers();
   return prepared;
 }
 
@@ -149,6 +156,7 @@ void Accelerator::announce_once() {
     extras.lines.emplace_back("mixed precision",
                               text::concat(to_string(mixed_precision()), is_slow ? " (slow on a CPU)" : ""));
   }
+  if (training_->zero) extras.lines.emplace_back("sharded", training_->zero->words());
   if (!training_->loaders.empty()) extras.lines.emplace_back("effective batch", effective_batches(training_->loaders));
   for (const auto& schedule : training_->schedules) extras.lines.emplace_back("schedule", schedule.core().effect());
   runtime::announce(world(), extras);

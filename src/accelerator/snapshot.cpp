@@ -1,6 +1,7 @@
 #include "accelerator/snapshot.hpp"
 
 #include "accelerator/random_state.hpp"
+#include "accelerator/sharded_state.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "io/file_error.hpp"
@@ -144,9 +145,9 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
   for (std::size_t i = 0; i < training.models.size(); ++i) {
     common.put_all(numbered("models", i), tensors_of(training.models[i]->module()));
   }
-  const auto names = training.parameter_names();
+  const auto names = training.stepped_names();
   for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
-    common.put_all(numbered("optimizers", i), train::save_optimizer(training.optimizers[i]->optimizer(), names));
+    put_optimizer(snapshot, numbered("optimizers", i), training, *training.optimizers[i], names);
   }
   for (std::size_t i = 0; i < training.schedules.size(); ++i)
     common.put_all(numbered("schedules", i), training.schedules[i].state());
@@ -170,10 +171,14 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   const auto own = reader.own(same_world ? rank : 0);
   const Leniency leniency(strict, rank == 0);
   leniency.attempt([&] { check_fits(training, reader, own); });
-  const auto names = training.parameter_names();
+  const auto names = training.stepped_names();
   for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
     leniency.attempt([&] {
-      train::load_optimizer(training.optimizers[i]->optimizer(), names, read_under(reader, numbered("optimizers", i)));
+      const auto& optimizer = *training.optimizers[i];
+      const auto prefix = numbered("optimizers", i);
+      train::load_optimizer(
+          optimizer.optimizer(), names,
+          optimizer.shards() != nullptr ? read_slices(reader, prefix, optimizer, names) : read_under(reader, prefix));
     });
   }
   const at::NoGradGuard no_grad;
@@ -182,8 +187,10 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
     const auto& tensor = std::get<at::Tensor>(value);
     const auto found = reader.tensors().find(name);
     const bool fits = found != reader.tensors().end() && found->second == io::spec_of(tensor);
-    if (strict || fits) reader.read_into(name, tensor);
+    if (strict || fits) read_parameter(reader, name, training, tensor);
   }
+  for (std::size_t i = 0; i < training.optimizers.size(); ++i)
+    restore_masters(reader, numbered("optimizers", i), *training.optimizers[i], names);
   for (std::size_t i = 0; i < training.schedules.size(); ++i)
     leniency.attempt([&] { training.schedules[i].load(read_under(reader, numbered("schedules", i))); });
   for (std::size_t i = 0; i < training.loaders.size(); ++i)

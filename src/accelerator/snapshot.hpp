@@ -12,7 +12,8 @@ namespace hortator::accelerator {
 checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_iteration);
 
 /// Puts it back. Whatever does not fit is found before anything is changed; unless it is `strict`, that is only warned
-/// of and left. `rank` is this process's. FileError: the checkpoint is damaged, and a part of it may be in place.
+/// of and left. `rank` is this process's. Sharded parameters are this rank's part alone until they are published.
+/// FileError: the checkpoint is damaged, and a part of it may be in place.
 void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict);
 
 /// The scale of the loss, empty where it was not saved. Another precision than before is the run's choice, and rank 0

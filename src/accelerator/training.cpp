@@ -31,6 +31,18 @@ AcceleratorOptions checked(AcceleratorOptions options) {
   train::check(options.ddp);
   check(options.checkpoint);
   track::check(options.log_with);
+  accelerator::check(options.zero);
+  const bool is_sharded = options.zero.stage.value_or(0) > 0;
+  if (options.reproducible && is_sharded) {
+    throw UsageError({.what = text::concat("reproducible = true with zero.stage = ", *options.zero.stage),
+                      .why = "gradients are summed along one tree over whole gradients",
+                      .hint = "use stage 0"});
+  }
+  if (options.ddp.error_feedback && options.zero.stage.value_or(0) > 1) {
+    throw UsageError({.what = text::concat("ddp.error_feedback with zero.stage = ", *options.zero.stage),
+                      .why = "what rounding takes from each gradient would be kept whole on every rank",
+                      .hint = "leave error_feedback off, or use stage 1"});
+  }
   if (options.reproducible && !options.data.even_batches) {
     throw UsageError({.what = "reproducible = true with data.even_batches = false",
                       .why = "each step has a fixed number of shards, all of one size",
@@ -128,9 +140,11 @@ bool Training::abandon(std::string_view reason) noexcept {
 }
 
 void Training::start_afresh() {
-  free_memory();
+  forget();
+  empty_cache();
   scaler.reset();
   reproducing.reset();
+  zero.reset();
   on_device_.reset();
   on_cpu_.reset();
   connect();
@@ -145,6 +159,8 @@ void Training::connect() {
     scaler = std::make_unique<train::GradScaler>(options.grad_scaler, device_communicator(), device());
   if (options.reproducible)
     reproducing = std::make_unique<Reproducing>(options.virtual_shards, device_communicator(), seed_, device());
+  if (options.zero.stage.value_or(0) > 0)
+    zero = std::make_unique<ZeroRanks>(options.zero, world_, device_communicator());
 }
 
 void Training::synchronise_gradients() {
@@ -152,7 +168,7 @@ void Training::synchronise_gradients() {
     if (!is_partial() && reproducing->shards().synchronise()) loss_weights.settle(device_communicator());
     return;
   }
-  for (const auto& model : models) model->reducer().finish();
+  for (const auto& model : models) model->finish_gradients();
 }
 
 const LoaderBase* Training::active_loader() const {
@@ -173,6 +189,42 @@ train::ParameterNames Training::parameter_names() const {
   return names;
 }
 
+train::ParameterNames Training::stepped_names() const {
+  auto names = parameter_names();
+  for (const auto& optimizer : optimizers) {
+    if (optimizer->shards() == nullptr) continue;
+    for (const auto& group : optimizer->shards()->groups()) {
+      for (const auto& part : group) {
+        const auto named = names.find(part.parameter.unsafeGetTensorImpl());
+        if (named != names.end()) names.emplace(part.slice.unsafeGetTensorImpl(), named->second);
+      }
+    }
+  }
+  return names;
+}
+
+train::GradientHolders Training::gradient_holders(const std::vector<at::Tensor>& parameters) const {
+  train::GradientHolders holders;
+  for (const auto& parameter : parameters) {
+    std::optional<std::size_t> number;
+    for (const auto& model : models) {
+      if (!model->scatters_gradients() || number) continue;
+      number = model->flat()->find(parameter);
+      if (number) holders.shards.push_back(model->flat()->slice(*number));
+    }
+    if (!number) holders.whole.push_back(parameter);
+  }
+  return holders;
+}
+
+void Training::shard_optimizers() const {
+  for (const auto& optimizer : optimizers) {
+    for (const auto& model : models) {
+      if (optimizer->shards() != nullptr && model->flat() != nullptr) optimizer->shards()->take_over(*model->flat());
+    }
+  }
+}
+
 train::TensorSet Training::parameters() const {
   train::TensorSet parameters;
   for (const auto& model : models) {
@@ -181,8 +233,21 @@ train::TensorSet Training::parameters() const {
   return parameters;
 }
 
+// Optimizers first: parameters are then in use where somebody will use them.
+void Training::release_shards() {
+  for (const auto& optimizer : optimizers) {
+    if (optimizer->shards() != nullptr) optimizer->shards()->give_back_parameters();
+  }
+  std::vector<std::unique_ptr<shard::FlatParameters>> all;
+  for (const auto& model : models) all.push_back(model->release());
+  for (const auto& flat : all) {
+    if (flat) flat->release();
+  }
+}
+
 void Training::forget() {
   for (const auto& model : models) model->retire();
+  release_shards();
   session->end();
   session = std::make_shared<train::Session>();
   accumulation.restart();
@@ -196,9 +261,16 @@ void Training::forget() {
   shared_statistics_.reset();
 }
 
-void Training::free_memory() {
-  forget();
+void Training::empty_cache() const {
   if (!device().is_cpu()) c10::getDeviceAllocator(device().type())->emptyCache();
+}
+
+void Training::free_memory() {
+  for (const auto& optimizer : optimizers) {
+    if (optimizer->shards() != nullptr) optimizer->shards()->give_back();
+  }
+  forget();
+  empty_cache();
 }
 
 }  // namespace hortator::accelerator

@@ -12,6 +12,7 @@
 #include "accelerator/run_status.hpp"
 #include "accelerator/state_hooks.hpp"
 #include "accelerator/stopping.hpp"
+#include "accelerator/zero.hpp"
 #include "checkpoint/background_save.hpp"
 #include "comm/communicator.hpp"
 #include "runtime/world.hpp"
@@ -26,6 +27,7 @@
 #include "train/optimizer_core.hpp"
 #include "train/optimizer_state.hpp"
 #include "train/session.hpp"
+#include "train/sharded_norm.hpp"
 #include "train/shared_statistics.hpp"
 
 namespace hortator::accelerator {
@@ -87,14 +89,21 @@ class Training {
   void scale_gradients_of(train::OptimizerCore& optimizer) const;
   /// Those of all optimizers that have one of these parameters.
   void unscale_gradients_of(const std::vector<at::Tensor>& parameters) const;
+  /// Where the gradients of these parameters are.
+  train::GradientHolders gradient_holders(const std::vector<at::Tensor>& parameters) const;
+  /// Optimizers step slices of the models' parameters, as far as both were prepared. With ZeRO alone
+  void shard_optimizers() const;
   /// The loader whose loop was entered last and still runs; null outside of loops.
   const LoaderBase* active_loader() const;
   train::ParameterNames parameter_names() const;
+  /// The same, by the tensors that optimizers have in the parameters' place.
+  train::ParameterNames stepped_names() const;
   /// Of all models.
   train::TensorSet parameters() const;
-  /// Forgets what was prepared; handles throw from now on.
+  /// Forgets what was prepared; handles throw from now on. What an optimizer of shards remembers is lost.
   void forget();
-  /// The same; the memory goes back to the device, where others may need it.
+  /// The same, but optimizers remember all that they did; memory goes back to the device, where others may need it.
+  /// @collective
   void free_memory();
 
   AcceleratorOptions options;
@@ -127,6 +136,8 @@ class Training {
   RunFacts facts();
   std::int64_t gradient_bytes() const;
   std::int64_t gradient_bytes_ = 0;  ///< as long as nobody asks 0; at the end users' modules are gone already
+  void release_shards();
+  void empty_cache() const;
 
   runtime::World& world_;
   std::uint64_t seed_;  ///< of rank 0 when the Accelerator was made
@@ -136,6 +147,7 @@ class Training {
   std::shared_ptr<train::SharedStatistics> shared_statistics_;  ///< null until a model has use for them
 
  public:
+  std::unique_ptr<ZeroRanks> zero;           ///< null at stage 0
   std::unique_ptr<Reproducing> reproducing;  ///< null unless asked for
 };
 

@@ -19,6 +19,14 @@ constexpr std::uint32_t one = 0x80000000;
 
 constexpr std::uint32_t step(std::uint32_t value) { return crc_step<polynomial>(value); }
 
+constexpr std::uint32_t times(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t product = 0;
+  for (auto bit = one; bit != 0; bit >>= 1, b = step(b)) {
+    if ((a & bit) != 0) product ^= b;
+  }
+  return product;
+}
+
 // --- by the instruction: it has a latency of three cycles and starts every cycle, so three stretches go side by side
 // -----------------
 
@@ -29,14 +37,6 @@ std::uint64_t word_at(const unsigned char* data) {
   std::uint64_t word = 0;
   std::memcpy(&word, data, sizeof word);
   return word;
-}
-
-constexpr std::uint32_t times(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t product = 0;
-  for (auto bit = one; bit != 0; bit >>= 1, b = step(b)) {
-    if ((a & bit) != 0) product ^= b;
-  }
-  return product;
 }
 
 constexpr std::size_t stretch_bytes = 4096;
@@ -93,6 +93,17 @@ HORTATOR_CRC32C_TARGET std::uint32_t by_instruction(std::uint32_t state, const u
 #endif
 
 }  // namespace
+
+// What follows a state multiplies it by x for each of its bits.
+std::uint32_t crc32c_joined(std::uint32_t a, std::uint32_t b, std::size_t bytes_of_b) {
+  auto power = one;
+  auto square = one;
+  for (int bit = 0; bit < 8; ++bit) square = step(square);  // x^8
+  for (auto left = bytes_of_b; left > 0; left >>= 1, square = times(square, square)) {
+    if ((left & 1) != 0) power = times(power, square);
+  }
+  return times(power, a) ^ b;
+}
 
 std::uint32_t crc32c_portable(const void* data, std::size_t bytes, std::uint32_t before) {
   return ~crc_add<polynomial>(~before, static_cast<const unsigned char*>(data), bytes);

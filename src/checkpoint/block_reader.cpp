@@ -105,10 +105,25 @@ void BlockReader::read(const std::string& name, const at::Tensor& tensor) {
   }
 }
 
+// A block is read as a whole, for its checksum; where that is more than what is wanted, aside.
 void BlockReader::read(const std::string& name, shard::Range elements, std::byte* to) {
   const auto& dataset = manifest_.datasets.at(name);
-  const auto block = block_bytes / element_bytes(dataset);
-  for (auto i = elements.begin / block; i * block < elements.end; ++i) to += read_block(name, dataset, i, to);
+  const auto element = element_bytes(dataset);
+  const auto in_block = block_bytes / element;
+  std::vector<std::byte> aside;
+  for (auto block = elements.begin / in_block; block * in_block < elements.end; ++block) {
+    const shard::Range whole = {block * in_block, std::min((block + 1) * in_block, dataset.spec.elements())};
+    const shard::Range wanted = {std::max(whole.begin, elements.begin), std::min(whole.end, elements.end)};
+    const auto bytes = static_cast<std::size_t>(wanted.size() * element);
+    if (wanted == whole) {
+      read_block(name, dataset, block, to);
+    } else {
+      aside.resize(static_cast<std::size_t>(whole.size() * element));
+      read_block(name, dataset, block, aside.data());
+      std::memcpy(to, aside.data() + (wanted.begin - whole.begin) * element, bytes);
+    }
+    to += bytes;
+  }
 }
 
 void BlockReader::check(const std::string& name, const std::function<void(std::int64_t)>& advance) {

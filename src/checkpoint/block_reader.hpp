@@ -24,9 +24,9 @@ class BlockReader {
   /// All elements of a dataset, into a tensor of its shape and type on any device and with any strides. Throws
   /// FileError, naming the file, the dataset and the block, for bytes that are not those that were written.
   void read(const std::string& name, const at::Tensor& tensor);
-  /// Some of them, one after the other. They begin where a block does, and end where one does or the dataset.
+  /// The same of some elements, one after the other.
   void read(const std::string& name, shard::Range elements, std::byte* to);
-  /// The same, without keeping them. `advance` is told the bytes of each block once it is read.
+  /// All of them, without keeping them. `advance` is told the bytes of each block once it is read.
   void check(const std::string& name, const std::function<void(std::int64_t)>& advance);
 
   /// Throws FileError unless it is there and as long as it was.

@@ -24,9 +24,13 @@ Extent extent_of(const Placement& tensor) {
           .element_bytes = static_cast<std::int64_t>(c10::elementSize(tensor.spec.type))};
 }
 
+/// Of what is to be dealt out: shares have their writers.
 std::vector<Extent> common_extents(const Layout& layout) {
   std::vector<Extent> extents;
-  for (std::size_t i = 0; i < layout.common_tensors; ++i) extents.push_back(extent_of(layout.tensors[i]));
+  for (std::size_t i = 0; i < layout.common_tensors; ++i) {
+    extents.push_back(extent_of(layout.tensors[i]));
+    if (!layout.tensors[i].of_ranks.empty()) extents.back().elements = 0;
+  }
   return extents;
 }
 
@@ -56,11 +60,15 @@ class Layouter {
     }
   }
 
-  void add_common(const Outline& common) {
+  void add_common(const Outline& common, const Shares& shares) {
     std::vector<std::size_t> files(files_);
     std::iota(files.begin(), files.end(), 0);
     add(common, "", files);
     layout_.common_tensors = layout_.tensors.size();
+    for (std::size_t i = 0; i < layout_.common_tensors; ++i) {
+      const auto share = shares.find(layout_.tensors[i].name);
+      if (share != shares.end()) add_share(i, share->second);
+    }
     const auto extents = common_extents(layout_);
     const auto order = ranks_by_file(layout_.file_of);
     const auto ranks = static_cast<int>(order.size());
@@ -97,6 +105,13 @@ class Layouter {
   }
 
  private:
+  void add_share(std::size_t tensor, const std::vector<shard::Range>& of_ranks) {
+    layout_.tensors[tensor].of_ranks = of_ranks;
+    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+      if (of_ranks[rank].size() > 0) add_to_pieces(tensor, of_ranks[rank], layout_.file_of[rank]);
+    }
+  }
+
   void add_to_pieces(std::size_t tensor, shard::Range elements, std::size_t file) {
     auto& pieces = layout_.tensors[tensor].pieces;
     if (!pieces.empty() && pieces.back().file == file) {
@@ -123,9 +138,10 @@ io::TensorSpec part_of(const io::TensorSpec& whole, const Piece& piece) {
   return rows;
 }
 
-Layout make_layout(const Outline& common, const std::vector<Outline>& own, const std::vector<std::size_t>& file_of) {
+Layout make_layout(const Outline& common, const std::vector<Outline>& own, const std::vector<std::size_t>& file_of,
+                   const Shares& shares) {
   Layouter layouter(file_of);
-  layouter.add_common(common);
+  layouter.add_common(common, shares);
   for (std::size_t rank = 0; rank < own.size(); ++rank) layouter.add_own(own[rank], static_cast<int>(rank));
   return std::move(layouter).place();
 }
@@ -135,6 +151,11 @@ std::vector<Slab> work_of(const Layout& layout, int rank) {
   const auto turn = std::find(order.begin(), order.end(), rank) - order.begin();
   auto slabs = slabs_of(common_extents(layout), static_cast<int>(order.size()), static_cast<int>(turn));
   const auto self = static_cast<std::size_t>(rank);
+  for (std::size_t i = 0; i < layout.common_tensors; ++i) {
+    const auto& of_ranks = layout.tensors[i].of_ranks;
+    if (!of_ranks.empty() && of_ranks[self].size() > 0) slabs.push_back({i, of_ranks[self]});
+  }
+  std::stable_sort(slabs.begin(), slabs.end(), [](const Slab& a, const Slab& b) { return a.tensor < b.tensor; });
   const auto end = self + 1 < layout.first_own.size() ? layout.first_own[self + 1] : layout.tensors.size();
   for (auto i = layout.first_own[self]; i < end; ++i) {
     const auto elements = layout.tensors[i].spec.elements();
@@ -170,6 +191,10 @@ std::uint64_t hash(const Layout& layout) {
       add(piece.elements.begin);
       add(piece.elements.end);
       add(piece.offset);
+    }
+    for (const auto& range : tensor.of_ranks) {
+      add(range.begin);
+      add(range.end);
     }
   }
   return value;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,12 @@ struct Piece {
 struct Placement {
   std::string name;
   io::TensorSpec spec;
-  std::vector<Piece> pieces = {};  ///< in order, together all elements; none where there are no elements
+  std::vector<Piece> pieces = {};           ///< in order, together all elements; none where there are no elements
+  std::vector<shard::Range> of_ranks = {};  ///< what each rank brings, where that is not the plan's to deal out
 };
+
+/// Of tensors that all ranks have parts of: what each rank has, in ascending order.
+using Shares = std::map<std::string, std::vector<shard::Range>>;
 
 struct Layout {
   std::vector<Placement> tensors = {};  ///< those that all ranks have, by name, then those of rank 0 alone, and so on
@@ -37,7 +42,9 @@ struct Layout {
 io::TensorSpec part_of(const io::TensorSpec& whole, const Piece& piece);
 
 /// Ranks of one file write a contiguous stretch of what all have, so that each file has as few cut tensors as it can.
-Layout make_layout(const Outline& common, const std::vector<Outline>& own, const std::vector<std::size_t>& file_of);
+/// Common tensors that are `shares` are written by those who have them; then the files' ranks must be in their order.
+Layout make_layout(const Outline& common, const std::vector<Outline>& own, const std::vector<std::size_t>& file_of,
+                   const Shares& shares = {});
 
 /// What `rank` writes: its share of what all have, and what it alone has. `tensor` counts in Layout::tensors.
 std::vector<Slab> work_of(const Layout& layout, int rank);

@@ -104,6 +104,13 @@ at::Tensor Reader::read(const std::string& name) const {
   return tensor;
 }
 
+at::Tensor Reader::read_part(const std::string& name, shard::Range elements) const {
+  require(name);
+  auto part = at::empty({elements.size()}, at::TensorOptions().dtype(specs_.at(name).type));
+  blocks_->read(name, elements, static_cast<std::byte*>(part.mutable_data_ptr()));
+  return part;
+}
+
 void Reader::read_into(const std::string& name, const at::Tensor& tensor) const {
   require(name);
   const auto& spec = specs_.at(name);

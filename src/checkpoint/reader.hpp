@@ -41,6 +41,8 @@ class Reader {
   const TensorSpecs& tensors() const { return specs_; }
   const StateDict& values() const { return values_; }  ///< numbers and texts
   at::Tensor read(const std::string& name) const;
+  /// Some of its elements, counted in row-major order: one dimension. Nothing but their blocks is read.
+  at::Tensor read_part(const std::string& name, shard::Range elements) const;
   /// Into a tensor of the same shape and type, on any device and with any strides.
   void read_into(const std::string& name, const at::Tensor& tensor) const;
   /// Some of its elements, one after the other, as BlockReader does it.

@@ -39,22 +39,66 @@ std::vector<Outline> all_outlines(const mpi::Communicator& comm, const Outline& 
   return all;
 }
 
-/// In the order of the layout, where others' own ones stay undefined.
+/// What is written, in the order of the layout, where others' own ones stay undefined.
 std::vector<at::Tensor> tensors_of(const Snapshot& snapshot, const Layout& layout, int rank) {
   std::vector<at::Tensor> tensors(layout.tensors.size());
-  const auto put = [&](const StateDict& state, std::size_t next) {
-    for (const auto& [name, value] : state.values()) {
-      if (const auto* tensor = std::get_if<at::Tensor>(&value)) tensors[next++] = *tensor;
-    }
-  };
-  put(snapshot.common, 0);
-  put(snapshot.own, layout.first_own[static_cast<std::size_t>(rank)]);
+  for (std::size_t i = 0; i < layout.common_tensors; ++i) {
+    const auto& name = layout.tensors[i].name;
+    const auto share = snapshot.shares.find(name);
+    tensors[i] = share != snapshot.shares.end() ? share->second.part : snapshot.common.get<at::Tensor>(name);
+  }
+  auto next = layout.first_own[static_cast<std::size_t>(rank)];
+  for (const auto& [name, value] : snapshot.own.values()) {
+    if (const auto* tensor = std::get_if<at::Tensor>(&value)) tensors[next++] = *tensor;
+  }
   return tensors;
 }
 
-std::vector<std::size_t> files_of(const SaveOptions& options, int ranks) {
-  if (options.file_of.empty()) return std::vector<std::size_t>(static_cast<std::size_t>(ranks), 0);
+std::vector<Source> sources_of(const Snapshot& snapshot, const Layout& layout, int rank) {
+  auto sources = sources_of(work_of(layout, rank), tensors_of(snapshot, layout, rank));
+  for (auto& source : sources) {
+    if (layout.tensors[source.slab.tensor].of_ranks.empty()) continue;
+    source.first = source.slab.elements.begin;
+    source.is_part = true;
+  }
+  return sources;
+}
+
+/// A file has one stretch of a tensor. Parts that lie in the ranks' order can only be cut so where the files do, too.
+std::vector<std::size_t> files_of(const SaveOptions& options, const Snapshot& snapshot, int ranks) {
+  const bool fits = snapshot.shares.empty() || std::is_sorted(options.file_of.begin(), options.file_of.end());
+  if (options.file_of.empty() || !fits) return std::vector<std::size_t>(static_cast<std::size_t>(ranks), 0);
   return options.file_of;
+}
+
+void require_shares(const Snapshot& snapshot, int ranks, int rank) {
+  for (const auto& [name, share] : snapshot.shares) {
+    std::int64_t next = 0;
+    bool good = share.of_ranks.size() == static_cast<std::size_t>(ranks) && !snapshot.common.contains(name);
+    for (const auto& range : share.of_ranks) {
+      good = good && (range.size() == 0 || range.begin == next);
+      next = range.size() > 0 ? range.end : next;
+    }
+    good = good && next == share.whole.elements() &&
+           io::spec_of(share.part) == io::TensorSpec{.type = share.whole.type,
+                                                     .shape = {share.of_ranks[static_cast<std::size_t>(rank)].size()}};
+    if (good) continue;
+    throw UsageError({.what = text::concat("the ranks' parts of ", text::quote(name), " do not make up the whole"),
+                      .why = text::concat("it is ", io::to_string(share.whole))});
+  }
+}
+
+Outline common_outline(const Snapshot& snapshot) {
+  auto outline = outline_of(snapshot.common);
+  for (const auto& [name, share] : snapshot.shares) outline.push_back({.name = name, .content = share.whole});
+  std::sort(outline.begin(), outline.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  return outline;
+}
+
+Shares ranges_of(const Snapshot& snapshot) {
+  Shares shares;
+  for (const auto& [name, share] : snapshot.shares) shares.emplace(name, share.of_ranks);
+  return shares;
 }
 
 /// Rank 0 removes what there is of it. All ranks are here, and none has a file open.
@@ -86,14 +130,16 @@ Task prepare(const mpi::Communicator& comm, const fs::path& folder, const Snapsh
     require_storable(snapshot.common);
     require_storable(snapshot.own);
     require_free_names(snapshot.common);
+    require_shares(snapshot, comm.size(), comm.rank());
   });
   const auto target = agreed_target(comm, folder);
-  Description description = {.common = outline_of(snapshot.common)};
+  Description description = {.common = common_outline(snapshot)};
   require_same(comm, description.common);
   description.own = all_outlines(comm, outline_of(snapshot.own));
-  auto layout = make_layout(description.common, description.own, files_of(options, comm.size()));
+  auto layout =
+      make_layout(description.common, description.own, files_of(options, snapshot, comm.size()), ranges_of(snapshot));
   mpi::same_on_all(comm, std::to_string(hash(layout)), "the plan of the checkpoint");
-  auto sources = sources_of(work_of(layout, comm.rank()), tensors_of(snapshot, layout, comm.rank()));
+  auto sources = sources_of(snapshot, layout, comm.rank());
   Task task = {.replacement = {target, mpi::broadcast(comm, io::replacement_id()), {is_our_file, manifest_file}},
                .description = std::move(description),
                .layout = std::move(layout),

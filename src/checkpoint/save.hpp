@@ -7,14 +7,25 @@
 #include <string>
 #include <vector>
 
+#include "base/shard.hpp"
 #include "checkpoint/task.hpp"
+#include "io/tensor_spec.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::checkpoint {
 
+/// A tensor of which each rank has a part. All but the part's values is the same on all ranks.
+struct Share {
+  io::TensorSpec whole = {};
+  std::vector<shard::Range> of_ranks =
+      {};                ///< what each rank brings, in its row-major elements: each element comes once
+  at::Tensor part = {};  ///< this rank's, of one dimension
+};
+
 struct Snapshot {
-  StateDict common = {};  ///< the same names, shapes, types and values on all ranks
-  StateDict own = {};     ///< this rank's alone, such as the states of its random number generators
+  StateDict common = {};                     ///< the same names, shapes, types and values on all ranks
+  StateDict own = {};                        ///< this rank's alone, such as the states of its random number generators
+  std::map<std::string, Share> shares = {};  ///< named as the common ones, and written as they lie
 };
 
 struct SaveOptions {

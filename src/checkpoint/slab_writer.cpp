@@ -13,9 +13,15 @@ constexpr std::size_t hot_bytes = std::size_t{1} << 19;  // so much stays in the
 }  // namespace
 
 void SlabWriter::add(const Source& source, std::int64_t offset) {
+  if (source.is_part) pieces_.finish();
+  add_slab(source, offset);
+  if (source.is_part) pieces_.finish();
+}
+
+void SlabWriter::add_slab(const Source& source, std::int64_t offset) {
   const auto element = static_cast<std::int64_t>(source.tensor.element_size());
   const auto elements = source.in_tensor();
-  checksums_.begin_slab();
+  checksums_.begin_slab(source.slab.elements.begin * element);
   // Mostly so, and then there is no need for views, which cost more than a small tensor's bytes.
   if (io::lies_flat(source.tensor)) {
     const auto* data = static_cast<const std::byte*>(source.tensor.const_data_ptr());

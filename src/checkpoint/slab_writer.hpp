@@ -21,6 +21,7 @@ class SlabWriter {
   std::vector<std::uint32_t> finish();
 
  private:
+  void add_slab(const Source& source, std::int64_t offset);
   void add_bytes(std::int64_t offset, const std::byte* data, std::size_t bytes);
 
   io::PieceWriter pieces_;

@@ -51,7 +51,8 @@ std::vector<Source> Staging::copy(const std::vector<Source>& sources) {
     const auto place = at::from_blob(static_cast<std::byte*>(memory_.mutable_data_ptr()) + offset,
                                      {source.slab.elements.size()}, source.tensor.options().device(at::kCPU));
     copy_elements(source, place);
-    copies.push_back({.tensor = place, .first = source.slab.elements.begin, .slab = source.slab});
+    copies.push_back(
+        {.tensor = place, .first = source.slab.elements.begin, .slab = source.slab, .is_part = source.is_part});
     offset += bytes_of(source);
   }
   return copies;

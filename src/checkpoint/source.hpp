@@ -14,6 +14,7 @@ struct Source {
   at::Tensor tensor;
   std::int64_t first = 0;
   Slab slab;
+  bool is_part = false;  ///< others' bytes may lie right before and after it in the file
 
   shard::Range in_tensor() const { return {slab.elements.begin - first, slab.elements.end - first}; }
 };

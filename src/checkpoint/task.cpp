@@ -4,6 +4,7 @@
 #include <array>
 #include <ctime>
 
+#include "base/crc32c.hpp"
 #include "base/text.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/gaps.hpp"
@@ -86,12 +87,19 @@ Layout placed(Layout layout, const std::vector<Record>& records) {
   return layout;
 }
 
+/// Ranks come in their order: of a block that several have written, the parts follow each other.
 void put_checksums(std::vector<Manifest::Dataset>& datasets, const Layout& layout, int rank, const Record& record) {
   std::size_t next = 0;
   for (const auto& [tensor, elements] : work_of(layout, rank)) {
-    const auto block = block_bytes / element_bytes(layout.tensors[tensor]);
-    for (auto i = elements.begin / block; i * block < elements.end; ++i)
-      datasets[tensor].blocks.at(static_cast<std::size_t>(i)) = record.blocks.at(next++);
+    const auto element = element_bytes(layout.tensors[tensor]);
+    const auto block = block_bytes / element;
+    for (auto i = elements.begin / block; i * block < elements.end; ++i) {
+      auto& checksum = datasets[tensor].blocks.at(static_cast<std::size_t>(i));
+      const auto mine = record.blocks.at(next++);
+      const auto bytes = (std::min(elements.end, (i + 1) * block) - std::max(elements.begin, i * block)) * element;
+      checksum =
+          elements.begin > i * block ? base::crc32c_joined(checksum, mine, static_cast<std::size_t>(bytes)) : mine;
+    }
   }
 }
 

@@ -18,8 +18,9 @@ void write_slab(const io::File& file, const Task& task, const Source& source, Bl
                                    [&](const Piece& one) { return one.file == task.file(); });
   const auto spec = part_of(tensor.spec, piece);
   auto next = source.slab.elements.begin - piece.elements.begin;
-  checksums.begin_slab();
-  const auto most = most_bytes / static_cast<std::int64_t>(source.tensor.element_size());
+  const auto element = static_cast<std::int64_t>(source.tensor.element_size());
+  checksums.begin_slab(source.slab.elements.begin * element);
+  const auto most = most_bytes / element;
   io::for_each_piece(source.tensor, source.in_tensor(), most, [&](const at::Tensor& part) {
     const auto host = io::ready_to_store(part);
     checksums.add(static_cast<const std::byte*>(host.const_data_ptr()), host.nbytes());

@@ -1,5 +1,7 @@
 #include "io/tensor_slab.hpp"
 
+#include <c10/core/DispatchKeySet.h>
+
 #include <algorithm>
 
 namespace hortator::io {
@@ -23,13 +25,20 @@ void cut_rows(const at::Tensor& tensor, shard::Range rows, std::int64_t row, std
   }
 }
 
+// An ordinary tensor's operators come to autograd first, or to autocasting where that is on.
+bool is_wrapped(const at::Tensor& tensor) {
+  const auto keys = tensor.key_set() - c10::autocast_dispatch_keyset;
+  return c10::toFunctionalityKey(keys.highestPriorityTypeId()) > c10::DispatchKey::AutogradFunctionality;
+}
+
 }  // namespace
 
 bool lies_flat(const at::Tensor& tensor) {
-  return tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
+  return tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg() && !is_wrapped(tensor);
 }
 
 at::Tensor ready_to_store(const at::Tensor& tensor) {
+  if (is_wrapped(tensor)) return tensor.detach().clone(at::MemoryFormat::Contiguous);
   return lies_flat(tensor) ? tensor : tensor.resolve_conj().resolve_neg().to(at::kCPU).contiguous();
 }
 

@@ -9,7 +9,8 @@
 /// Runs of a tensor's elements, counted in row-major order whatever its strides.
 namespace hortator::io {
 
-/// In host memory, in row-major order, as it is stored: its bytes can be taken as they are.
+/// In host memory, in row-major order, as it is stored: its bytes can be taken as they are. Not so a tensor whose
+/// operators come to somebody else first (a paged parameter): its memory may come and go.
 bool lies_flat(const at::Tensor& tensor);
 /// Itself, or a copy, such that it lies flat.
 at::Tensor ready_to_store(const at::Tensor& tensor);

@@ -23,7 +23,7 @@ constexpr std::array<Key, 37> table = {{
     {"mixed_precision", "mixed-precision", "HORTATOR_MIXED_PRECISION", Kind::choice, Scope::both,
      "type of the forward pass", "no", "no fp16 bf16", true},
     {"zero_stage", "zero-stage", "HORTATOR_ZERO_STAGE", Kind::choice, Scope::both, "what is sharded over the ranks",
-     "0", "0 1 2 3", true},
+     "0", "0 1 2 3 NO_SHARD SHARD_GRAD_OP FULL_SHARD HYBRID_SHARD HYBRID_SHARD_ZERO2", true},
     {"gradient_accumulation_steps", "gradient-accumulation-steps", "HORTATOR_GRADIENT_ACCUMULATION_STEPS", Kind::count,
      Scope::both, "micro-steps between two updates", "1", "", true},
     {"debug", "debug", "HORTATOR_DEBUG", Kind::onoff, Scope::both,

@@ -35,10 +35,19 @@ bool is_unused(const Entry& entry) {
   return word.empty() || word == "none" || word == "None" || word == "1" ? true : text::parse_bool(word) == false;
 }
 
-// The strategies of sharding by their names and numbers, as stages; nothing for those that are none.
+// The strategies of sharding by their names and numbers, as stages where these say as much; nothing for those that are
+// none.
 std::optional<std::string> stage_of(std::string_view word) {
-  static const std::map<std::string_view, std::string> stages = {
-      {"FULL_SHARD", "3"}, {"1", "3"}, {"SHARD_GRAD_OP", "2"}, {"2", "2"}, {"NO_SHARD", "0"}, {"3", "0"}};
+  static const std::map<std::string_view, std::string> stages = {{"FULL_SHARD", "3"},
+                                                                 {"1", "3"},
+                                                                 {"SHARD_GRAD_OP", "2"},
+                                                                 {"2", "2"},
+                                                                 {"NO_SHARD", "0"},
+                                                                 {"3", "0"},
+                                                                 {"HYBRID_SHARD", "HYBRID_SHARD"},
+                                                                 {"4", "HYBRID_SHARD"},
+                                                                 {"HYBRID_SHARD_ZERO2", "HYBRID_SHARD_ZERO2"},
+                                                                 {"5", "HYBRID_SHARD_ZERO2"}};
   const auto stage = stages.find(word);
   if (stage != stages.end()) return stage->second;
   if (const auto is_full = text::parse_bool(word)) return *is_full ? "3" : "2";

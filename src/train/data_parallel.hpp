@@ -13,13 +13,16 @@
 
 namespace hortator::train {
 
+struct Sharding;
+
 /// What the replicas of a model have in common.
 struct DataParallel {
   comm::Communicator& communicator;  ///< for tensors on the model's device
   const mpi::Communicator& host;     ///< the same ranks
   const DistributedDataParallelOptions& options;
   const BackwardPass& pass;
-  StepVotes* votes = nullptr;  ///< that ride on the gradients; null: none
+  StepVotes* votes = nullptr;          ///< that ride on the gradients; null: none
+  const Sharding* sharding = nullptr;  ///< null: each rank has all that belongs to a model
 };
 
 /// Throws unless the options have a meaning.

@@ -38,6 +38,7 @@ struct Batch {
   c10::Device device;
   at::ScalarType type;
   std::int64_t step;
+  std::size_t bytes = 0;
   std::vector<at::Tensor> parameters = {};
   std::vector<at::Tensor> gradients = {};
   std::vector<at::Tensor> means = {};
@@ -46,7 +47,9 @@ struct Batch {
 
 Batch& batch_for(std::vector<Batch>& batches, const at::Tensor& parameter, std::int64_t step) {
   for (auto& batch : batches) {
-    if (batch.step == step && batch.device == parameter.device() && batch.type == parameter.scalar_type()) return batch;
+    const bool has_room = batch.bytes < most_bytes_a_call;
+    if (has_room && batch.step == step && batch.device == parameter.device() && batch.type == parameter.scalar_type())
+      return batch;
   }
   return batches.emplace_back(Batch{.device = parameter.device(), .type = parameter.scalar_type(), .step = step});
 }
@@ -74,6 +77,7 @@ std::vector<Batch> batches_of(Optimizer& optimizer, const OptimizerParamGroup& g
     lay_out_as(state.exp_avg(), parameter);
     lay_out_as(state.exp_avg_sq(), parameter);
     auto& batch = batch_for(batches, parameter, state.step());
+    batch.bytes += parameter.nbytes();
     batch.parameters.push_back(parameter);
     batch.gradients.push_back(gradient_of(parameter));
     batch.means.push_back(state.exp_avg());

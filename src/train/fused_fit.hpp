@@ -2,7 +2,13 @@
 
 #include <torch/optim/optimizer.h>
 
+#include <cstddef>
+
 namespace hortator::train {
+
+/// How many bytes of parameters one call of a kernel takes, about: where they or their moments are paged, all of a
+/// call's must be in memory at once.
+constexpr std::size_t most_bytes_a_call = std::size_t{4} << 20;
 
 /// Can the kernels walk over each parameter and its gradient, where it has one, element by element? They look at
 /// addresses and element counts alone, so the two must lie in memory alike, without gaps; and they take all parameters

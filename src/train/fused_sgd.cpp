@@ -18,6 +18,7 @@ struct SgdBatch {
   c10::Device device;
   at::ScalarType type;
   bool first;
+  std::size_t bytes = 0;
   std::vector<at::Tensor> parameters = {};
   std::vector<at::Tensor> gradients = {};
   std::vector<at::Tensor> buffers = {};
@@ -25,10 +26,17 @@ struct SgdBatch {
 
 SgdBatch& sgd_batch_for(std::vector<SgdBatch>& batches, const at::Tensor& parameter, bool first) {
   for (auto& batch : batches) {
-    if (batch.first == first && batch.device == parameter.device() && batch.type == parameter.scalar_type())
+    const bool has_room = batch.bytes < most_bytes_a_call;
+    if (has_room && batch.first == first && batch.device == parameter.device() && batch.type == parameter.scalar_type())
       return batch;
   }
   return batches.emplace_back(SgdBatch{.device = parameter.device(), .type = parameter.scalar_type(), .first = first});
+}
+
+void add(SgdBatch& batch, const at::Tensor& parameter) {
+  batch.bytes += parameter.nbytes();
+  batch.parameters.push_back(parameter);
+  batch.gradients.push_back(gradient_of(parameter));
 }
 
 // As torch::optim does it: with the parameter's first gradient. The kernel fills it.
@@ -44,8 +52,7 @@ void add_with_momentum(std::vector<SgdBatch>& batches, SGD& optimizer, const at:
   const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
   const bool first = found == optimizer.state().end();
   auto& batch = sgd_batch_for(batches, parameter, first);
-  batch.parameters.push_back(parameter);
-  batch.gradients.push_back(gradient_of(parameter));
+  add(batch, parameter);
   if (first) {
     batch.buffers.push_back(fresh_buffer(optimizer, parameter));
   } else {
@@ -62,9 +69,7 @@ std::vector<SgdBatch> batches_of(SGD& optimizer, const OptimizerParamGroup& grou
     if (momentum) {
       add_with_momentum(batches, optimizer, parameter);
     } else {
-      auto& batch = sgd_batch_for(batches, parameter, false);
-      batch.parameters.push_back(parameter);
-      batch.gradients.push_back(gradient_of(parameter));
+      add(sgd_batch_for(batches, parameter, false), parameter);
     }
   }
   return batches;

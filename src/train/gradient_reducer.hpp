@@ -42,6 +42,7 @@ class GradientReducer {
   void retire() {
     hooks_.clear();
     buckets_.clear();
+    parameters_.clear();
   }
 
   /// From now on all collectives are announced, as those of model number `model`; null: no more. Not within backward.

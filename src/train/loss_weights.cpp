@@ -32,15 +32,28 @@ void check_not_joined(const LossWeights::Models& models) {
   }
 }
 
-std::vector<GradientMarks> marks_of(const LossWeights::Models& models) {
-  std::vector<GradientMarks> marks;
-  for (const auto& model : models) marks.emplace_back(model->module().parameters());
+/// To see whether a backward has reached a model. Shards have gradients whether or not this rank's part came to it.
+class ReachMarks {
+ public:
+  explicit ReachMarks(const ModelCore& model)
+      : model_(model), gradients_(model.module().parameters()), scatters_(model.scatters()) {}
+  bool have_changed() const { return gradients_.have_changed() || model_.scatters() != scatters_; }
+
+ private:
+  const ModelCore& model_;
+  GradientMarks gradients_;
+  std::int64_t scatters_;
+};
+
+std::vector<ReachMarks> marks_of(const LossWeights::Models& models) {
+  std::vector<ReachMarks> marks;
+  for (const auto& model : models) marks.emplace_back(*model);
   return marks;
 }
 
 std::vector<at::Tensor> gradients_of(const ModelCore& model, TensorSet& seen) {
   std::vector<at::Tensor> gradients;
-  for (const auto& parameter : model.module().parameters()) {
+  for (const auto& parameter : model.gradient_holders()) {
     if (parameter.grad().defined() && seen.insert(parameter.unsafeGetTensorImpl()).second)
       gradients.push_back(parameter.grad());
   }
@@ -80,8 +93,8 @@ void LossWeights::run(const at::Tensor& loss_sum, const at::Tensor& count, bool 
 
 void LossWeights::run_plain(const at::Tensor& loss, const Backward& backward) const {
   if (pending_.empty()) return backward(loss);
-  std::vector<GradientMarks> before;
-  for (const auto& pending : pending_) before.emplace_back(pending.model->module().parameters());
+  std::vector<ReachMarks> before;
+  for (const auto& pending : pending_) before.emplace_back(*pending.model);
   backward(loss);
   if (std::none_of(before.begin(), before.end(), [](const auto& marks) { return marks.have_changed(); })) return;
   throw UsageError({.what = "backward(loss) came between micro-steps with backward(loss_sum, count)",

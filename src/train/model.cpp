@@ -18,7 +18,7 @@ void ModelBase::train(bool on) const {
 
 void ModelBase::zero_grad() const {
   core_->check_alive();
-  core_->module().zero_grad();
+  core_->zero_grad();
 }
 
 void ModelBase::before_forward() const { core_->before_forward(); }

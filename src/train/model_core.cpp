@@ -4,6 +4,7 @@
 
 #include "train/precision.hpp"
 #include "train/replicate.hpp"
+#include "train/sharding.hpp"
 #include "train/stopwatch.hpp"
 
 namespace hortator::train {
@@ -33,6 +34,27 @@ std::vector<at::Tensor> learning(const std::vector<NamedParameter>& parameters) 
   return learning;
 }
 
+// Gradients of the others are dealt out. A frozen one that is no longer so is still to be noticed.
+std::vector<NamedParameter> to_average(const DataParallel& parallel, std::vector<NamedParameter> parameters) {
+  if (parallel.sharding != nullptr && parallel.sharding->scatters_gradients())
+    std::erase_if(parameters, [](const auto& one) { return one.tensor.requires_grad(); });
+  return parameters;
+}
+
+std::unique_ptr<shard::FlatParameters> flatten(const DataParallel& parallel,
+                                               const std::vector<NamedParameter>& parameters) {
+  if (parallel.sharding == nullptr) return nullptr;
+  std::vector<shard::FlatParameters::Parameter> all;
+  for (const auto& [name, tensor] : parameters) all.push_back({.name = name, .tensor = tensor});
+  const auto limits = bucket_limits(parallel.options);
+  return std::make_unique<shard::FlatParameters>(
+      parallel.sharding->group, std::move(all), shard::Limits{.first_bytes = limits.first_bytes, .bytes = limits.bytes},
+      parallel.sharding->masters,
+      shard::Residences{.parameters = parallel.sharding->parameters,
+                        .masters = parallel.sharding->moments,
+                        .keep_resident = parallel.sharding->keep_resident});
+}
+
 std::vector<at::Tensor> buffers_of(const torch::nn::Module& module) {
   std::vector<at::Tensor> buffers;
   TensorSet seen;
@@ -55,8 +77,26 @@ ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_pt
       parameters_(distinct_parameters(module)),
       own_(learning(without(taken, parameters_))),
       learns_(learns),
-      reducer_(learns ? without(taken, parameters_) : std::vector<NamedParameter>(), parallel) {
+      flat_(learns ? flatten(parallel, without(taken, parameters_)) : nullptr),
+      reducer_(learns ? to_average(parallel, without(taken, parameters_)) : std::vector<NamedParameter>(), parallel) {
   reducer_.set_after_reduction([this] { after_reduction(); });
+  if (!flat_ || !parallel_.sharding->scatters_gradients()) return;
+  scatter_ = std::make_unique<GradientScatter>(*flat_, parallel_, [this] { return reducer_.is_paused(); });
+  scatter_->set_after_reduction([this] { after_reduction(); });
+}
+
+void ModelCore::finish_gradients() { scatter_ ? scatter_->finish() : reducer_.finish(); }
+
+std::vector<at::Tensor> ModelCore::gradient_holders() const {
+  if (!scatter_) return module_->parameters();
+  std::vector<at::Tensor> holders;
+  for (std::size_t i = 0; i < flat_->parameters().size(); ++i) holders.push_back(flat_->slice(i));
+  return holders;
+}
+
+void ModelCore::zero_grad() {
+  module_->zero_grad();
+  if (scatter_) scatter_->clear();
 }
 
 std::vector<at::Tensor> ModelCore::distinct_buffers() const { return buffers_of(*module_); }
@@ -67,6 +107,7 @@ void ModelCore::compute_in(Precision precision) {
 
 GradientTimes ModelCore::times() const {
   auto times = reducer_.times();
+  if (scatter_) times += scatter_->times();
   times.buffers += buffer_seconds_;
   return times;
 }
@@ -78,6 +119,7 @@ bool ModelCore::shares_buffers() const {
 // Forward passes that only look (evaluation), or whose gradients stay here, do not communicate.
 void ModelCore::before_forward() {
   check_alive();
+  if (flat_) flat_->check_untouched();
   if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_.is_paused()) return;
   if (buffers_are_stale_) send_buffers();
   buffers_are_stale_ = true;

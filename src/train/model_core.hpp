@@ -12,6 +12,7 @@
 #include "train/buffer_broadcast.hpp"
 #include "train/data_parallel.hpp"
 #include "train/gradient_reducer.hpp"
+#include "train/gradient_scatter.hpp"
 #include "train/session.hpp"
 #include "train/tensor_set.hpp"
 #include "train/uneven_inputs.hpp"
@@ -33,7 +34,18 @@ class ModelCore {
   std::vector<at::Tensor> distinct_buffers() const;
   /// Each once, also frozen ones and those of models that were prepared before.
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
+  /// Who pauses and counts them; what it averages is whole.
   GradientReducer& reducer() { return reducer_; }
+  /// All gradients of this pass are there: averages, or this rank's shards of them. @collective
+  void finish_gradients();
+  /// The tensors that have the gradients: parameters, or their slices.
+  std::vector<at::Tensor> gradient_holders() const;
+  /// How often gradients were dealt out to shards.
+  std::int64_t scatters() const { return scatter_ ? scatter_->passes() : 0; }
+  void zero_grad();
+  /// Null unless this model's parameters are sharded.
+  shard::FlatParameters* flat() const { return flat_.get(); }
+  bool scatters_gradients() const { return scatter_ != nullptr; }
   GradientTimes times() const;
 
   /// From now on forward computes in this type, on the device of the parameters.
@@ -57,7 +69,17 @@ class ModelCore {
   void follow(const UnevenInputs::Announcement& announcement);
 
   /// The Accelerator goes; handles may keep this a while longer.
-  void retire() { reducer_.retire(); }
+  void retire() {
+    reducer_.retire();
+    if (scatter_) scatter_->retire();
+  }
+  /// After that: parameters of a module that lives have memory of their own.
+  std::unique_ptr<shard::FlatParameters> release() {
+    scatter_.reset();
+    own_.clear();
+    parameters_.clear();
+    return std::move(flat_);
+  }
   void check_alive() const { session_->check_alive("model"); }
 
  private:
@@ -81,7 +103,9 @@ class ModelCore {
   const UnevenInputs* uneven_ = nullptr;
   int index_ = 0;
   bool learns_ = true;
-  GradientReducer reducer_;  ///< last: its hooks call into the rest
+  std::unique_ptr<shard::FlatParameters> flat_;
+  GradientReducer reducer_;  ///< last, with the other: their hooks call into the rest
+  std::unique_ptr<GradientScatter> scatter_;
 };
 
 }  // namespace hortator::train

@@ -5,19 +5,35 @@
 
 namespace hortator {
 namespace train {
+namespace {
+
+// As torch::optim does it, of parameters that the optimizer does not have.
+void zero_gradients_of(const std::vector<at::Tensor>& parameters, bool set_to_none) {
+  for (const auto& parameter : parameters) {
+    auto& gradient = parameter.mutable_grad();
+    if (!gradient.defined()) continue;
+    set_to_none ? gradient.reset() : void(gradient.detach_().zero_());
+  }
+}
+
+}  // namespace
 
 void OptimizerCore::step() {
   check_alive();
   if (!surroundings_.gradients_synchronised()) return;
   surroundings_.synchronise();
   skipped_ = scaled_ && !scaled_->may_step();
-  if (!skipped_) train::step(*optimizer_, surroundings_.kernel);
+  if (skipped_) return;
+  if (shards_) shards_->before_step();
+  train::step(*optimizer_, surroundings_.kernel);
+  if (shards_) shards_->after_step();
 }
 
 void OptimizerCore::zero_grad(bool set_to_none) {
   check_alive();
   if (!surroundings_.gradients_synchronised()) return;
   optimizer_->zero_grad(set_to_none);
+  if (shards_) zero_gradients_of(shards_->parameters(), set_to_none);
   surroundings_.cleared(parameters());
 }
 

@@ -10,6 +10,7 @@
 #include "train/optimizer_parameters.hpp"
 #include "train/scaled_gradients.hpp"
 #include "train/session.hpp"
+#include "train/sharded_optimizer.hpp"
 
 namespace hortator::train {
 
@@ -28,9 +29,19 @@ class OptimizerCore {
   OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session, Surroundings surroundings)
       : optimizer_(&optimizer), session_(std::move(session)), surroundings_(std::move(surroundings)) {}
   /// Its gradients come from losses that `scaler` has scaled.
-  void scale_by(GradScaler& scaler) { scaled_ = std::make_unique<ScaledGradients>(*optimizer_, scaler); }
+  void scale_by(GradScaler& scaler) {
+    scaled_ = std::make_unique<ScaledGradients>([this] { return gradient_holders(); }, scaler);
+  }
   /// Null without a scaler.
   ScaledGradients* scaled() const { return scaled_.get(); }
+
+  /// From now on steps slices of parameters that are taken over. See ShardedOptimizer.
+  void shard(bool gradients_are_whole, const shard::Residence& moments) {
+    shards_ = std::make_unique<ShardedOptimizer>(*optimizer_, gradients_are_whole, moments);
+    shards_have_gradients_ = !gradients_are_whole;
+  }
+  /// Null unless sharded.
+  ShardedOptimizer* shards() const { return shards_.get(); }
 
   torch::optim::Optimizer& optimizer() const {
     check_alive();
@@ -40,7 +51,12 @@ class OptimizerCore {
   /// Does nothing in a micro-step whose gradients are not synchronised, like zero_grad.
   void step();
   void zero_grad(bool set_to_none);
-  std::vector<at::Tensor> parameters() const { return parameters_of(*optimizer_); }
+  /// As the user gave them.
+  std::vector<at::Tensor> parameters() const { return shards_ ? shards_->parameters() : parameters_of(*optimizer_); }
+  /// The tensors that have the gradients: parameters, or their slices.
+  std::vector<at::Tensor> gradient_holders() const {
+    return shards_have_gradients_ ? parameters_of(*optimizer_) : parameters();
+  }
   /// Was the last step left out, because some gradient had overflowed?
   bool step_was_skipped() const { return skipped_; }
   void check_alive() const { session_->check_alive("optimizer"); }
@@ -50,6 +66,8 @@ class OptimizerCore {
   std::shared_ptr<const Session> session_;
   Surroundings surroundings_;
   std::unique_ptr<ScaledGradients> scaled_;
+  std::unique_ptr<ShardedOptimizer> shards_;
+  bool shards_have_gradients_ = false;
   bool skipped_ = false;
 };
 

@@ -36,8 +36,9 @@ class Writer final : public FieldVisitor {
 
 class Reader final : public FieldVisitor {
  public:
-  Reader(const StateDict& in, std::string prefix, c10::Device device)
-      : in_(in), prefix_(std::move(prefix)), device_(device) {}
+  /// Numbers of a floating type become `type`: moments of parameters that had another when they were saved.
+  Reader(const StateDict& in, std::string prefix, c10::Device device, at::ScalarType type)
+      : in_(in), prefix_(std::move(prefix)), device_(device), type_(type) {}
   void field(std::string_view name, double& value) override { value = in_.get<double>(path(name)); }
   void field(std::string_view name, std::int64_t& value) override { value = in_.get<std::int64_t>(path(name)); }
   void field(std::string_view name, bool& value) override { value = in_.get<bool>(path(name)); }
@@ -56,12 +57,14 @@ class Reader final : public FieldVisitor {
   at::Tensor own_copy(const std::string& path) const {
     const auto value = in_.get<at::Tensor>(path);
     const bool is_shared = value.use_count() > 2 || value.storage().use_count() > 1;
-    return value.to(device_, /*non_blocking=*/false, /*copy=*/is_shared);
+    const auto type = value.is_floating_point() && at::isFloatingType(type_) ? type_ : value.scalar_type();
+    return value.to(device_, type, /*non_blocking=*/false, /*copy=*/is_shared);
   }
 
   const StateDict& in_;
   std::string prefix_;
   c10::Device device_;
+  at::ScalarType type_;
 };
 
 std::string name_of(const at::Tensor& parameter, const ParameterNames& names, std::size_t group, std::size_t index) {
@@ -140,7 +143,7 @@ using Moments = std::map<void*, std::unique_ptr<torch::optim::OptimizerParamStat
 Options read_options(const torch::optim::Optimizer& optimizer, const StateDict& state) {
   Options all;
   for (const auto& group : optimizer.param_groups()) {
-    Reader reader(state, text::concat("groups/", all.size()), at::kCPU);
+    Reader reader(state, text::concat("groups/", all.size()), at::kCPU, at::kFloat);
     all.push_back(group.options().clone());
     visit_fields(*all.back(), reader);
   }
@@ -152,7 +155,7 @@ Moments read_moments(const torch::optim::Optimizer& optimizer, const ParameterNa
   for_each_parameter(optimizer, names, [&](std::size_t g, const at::Tensor& parameter, const std::string& prefix) {
     if (state.under(prefix).empty()) return;
     auto fresh = make_state(optimizer.param_groups()[g].options());
-    Reader reader(state, prefix, parameter.device());
+    Reader reader(state, prefix, parameter.device(), parameter.scalar_type());
     visit_fields(*fresh, reader);
     all[parameter.unsafeGetTensorImpl()] = std::move(fresh);
   });

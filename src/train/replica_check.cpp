@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "io/tensor_slab.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator::train {
@@ -50,8 +51,7 @@ std::vector<std::vector<std::uint64_t>> gather(const std::vector<std::uint64_t>&
 }  // namespace
 
 std::uint64_t fingerprint(const at::Tensor& tensor) {
-  auto here = tensor.detach().to(at::kCPU);
-  if (!here.is_non_overlapping_and_dense()) here = here.contiguous();
+  const auto here = io::ready_to_store(tensor.detach());
   return hash_bytes(static_cast<const std::byte*>(here.const_data_ptr()), here.nbytes());
 }
 

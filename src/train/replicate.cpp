@@ -2,9 +2,15 @@
 
 #include <c10/core/GradMode.h>
 
+#include <span>
+#include <utility>
+#include <vector>
+
 #include "base/text.hpp"
 #include "comm/operands.hpp"
 #include "mpi/agree.hpp"
+#include "shard/claims.hpp"
+#include "shard/interception.hpp"
 
 namespace hortator::train {
 namespace {
@@ -30,8 +36,16 @@ void replicate(torch::nn::Module& module, comm::Communicator& communicator, cons
 }
 
 void broadcast_parameters(const torch::nn::Module& module, comm::Communicator& communicator, int root) {
+  if (communicator.size() == 1) return;
   const at::NoGradGuard no_grad;
-  communicator.broadcast_all(module.parameters(), root).wait();
+  std::vector<at::Tensor> present;
+  std::vector<at::Tensor> paged;
+  for (const auto& parameter : module.parameters()) (shard::claim_of(parameter) ? paged : present).push_back(parameter);
+  communicator.broadcast_all(std::move(present), root).wait();
+  for (const auto& parameter : paged) {  // one in memory at a time
+    const shard::Hold hold(std::span(&parameter, 1), shard::Access::write);
+    communicator.broadcast(parameter, root).wait();
+  }
 }
 
 }  // namespace hortator::train

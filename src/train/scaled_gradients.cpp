@@ -10,7 +10,6 @@
 #include <hortator/error.hpp>
 
 #include "train/gradient_groups.hpp"
-#include "train/optimizer_parameters.hpp"
 
 namespace hortator::train {
 namespace {
@@ -32,7 +31,7 @@ void refuse_fp16(const GradientGroup& group) {
 }  // namespace
 
 bool ScaledGradients::hold_any_of(const TensorSet& wanted) const {
-  const auto mine = parameters_of(*optimizer_);
+  const auto mine = holders_();
   return std::any_of(mine.begin(), mine.end(),
                      [&](const at::Tensor& one) { return wanted.contains(one.unsafeGetTensorImpl()); });
 }
@@ -46,13 +45,13 @@ void ScaledGradients::expect_scaled() {
 
 void ScaledGradients::multiply(float by) {
   const at::NoGradGuard no_grad;
-  for (const auto& group : gradient_groups(parameters_of(*optimizer_))) at::_foreach_mul_(group.gradients, by);
+  for (const auto& group : gradient_groups(holders_())) at::_foreach_mul_(group.gradients, by);
 }
 
 void ScaledGradients::unscale() {
   if (checked_) return;
   const at::NoGradGuard no_grad;
-  for (const auto& group : gradient_groups(parameters_of(*optimizer_))) {
+  for (const auto& group : gradient_groups(holders_())) {
     refuse_fp16(group);
     at::_amp_foreach_non_finite_check_and_unscale_(group.gradients, not_finite_on(group.device),
                                                    one_number(inverse(factor_), group.device));

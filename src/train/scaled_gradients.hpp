@@ -1,7 +1,8 @@
 #pragma once
 
-#include <torch/optim/optimizer.h>
+#include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <vector>
 
 #include "train/grad_scaler.hpp"
@@ -13,8 +14,9 @@ namespace hortator::train {
 /// stepped yet is unscaled by the scale that its loss had, whatever the others' steps have made of the scale since.
 class ScaledGradients {
  public:
-  /// `optimizer` is borrowed.
-  ScaledGradients(torch::optim::Optimizer& optimizer, GradScaler& scaler) : optimizer_(&optimizer), scaler_(scaler) {}
+  /// `holders` gives the tensors that have the gradients.
+  ScaledGradients(std::function<std::vector<at::Tensor>()> holders, GradScaler& scaler)
+      : holders_(std::move(holders)), scaler_(scaler) {}
 
   /// A backward of a scaled loss is about to add to them: what is there already becomes as large.
   void expect_scaled();
@@ -30,7 +32,7 @@ class ScaledGradients {
   void multiply(float by);
   at::Tensor& not_finite_on(c10::Device device);
 
-  torch::optim::Optimizer* optimizer_;
+  std::function<std::vector<at::Tensor>()> holders_;
   GradScaler& scaler_;
   float factor_ = 1;                    ///< by which they are too large
   bool checked_ = false;                ///< since the last backward

@@ -13,14 +13,16 @@ namespace {
 
 using io::WeightSource;
 
-/// The runs of elements in which a tensor is read.
-std::vector<shard::Range> pieces_of(const io::TensorSpec& spec) {
+/// The runs in which elements of a tensor are read.
+std::vector<shard::Range> pieces_of(const io::TensorSpec& spec, shard::Range elements) {
   const auto most = WeightSource::piece_bytes / static_cast<std::int64_t>(c10::elementSize(spec.type));
   std::vector<shard::Range> pieces;
-  for (std::int64_t begin = 0; begin < spec.elements(); begin += most)
-    pieces.push_back({begin, std::min(begin + most, spec.elements())});
+  for (auto begin = elements.begin; begin < elements.end; begin += most)
+    pieces.push_back({begin, std::min(begin + most, elements.end)});
   return pieces;
 }
+
+shard::Range all_of(const io::TensorSpec& spec) { return {0, spec.elements()}; }
 
 /// Memory for a piece, in the file's type.
 at::Tensor buffer_for(const io::TensorSpec& spec) {
@@ -30,12 +32,12 @@ at::Tensor buffer_for(const io::TensorSpec& spec) {
 
 std::byte* bytes_of(const at::Tensor& flat) { return static_cast<std::byte*>(flat.mutable_data_ptr()); }
 
-/// Calls work(elements of the piece, the piece) for all of a tensor.
+/// Calls work(elements of the piece, the piece) for these elements of a tensor.
 template <typename Work>
-void for_each_stored(const WeightSource& source, const std::string& name, const Work& work) {
+void for_each_stored(const WeightSource& source, const std::string& name, shard::Range elements, const Work& work) {
   const auto spec = source.spec(name);
   const auto buffer = buffer_for(spec);
-  for (const auto& piece : pieces_of(spec)) {
+  for (const auto& piece : pieces_of(spec, elements)) {
     source.read(name, piece, bytes_of(buffer));
     work(piece, buffer.narrow(0, 0, piece.size()));
   }
@@ -43,15 +45,17 @@ void for_each_stored(const WeightSource& source, const std::string& name, const 
 
 void fill_one(const WeightSource& source, const Filling& filling) {
   const auto spec = source.spec(filling.stored);
+  const auto elements = filling.elements.value_or(all_of(spec));
   const auto target = filling.tensor.detach();
   if (target.scalar_type() == spec.type && io::lies_flat(target)) {
     auto* to = bytes_of(target);
     const auto element = static_cast<std::int64_t>(c10::elementSize(spec.type));
-    for (const auto& piece : pieces_of(spec)) source.read(filling.stored, piece, to + piece.begin * element);
+    for (const auto& piece : pieces_of(spec, elements))
+      source.read(filling.stored, piece, to + (piece.begin - elements.begin) * element);
     return;
   }
-  for_each_stored(source, filling.stored, [&](const shard::Range& piece, const at::Tensor& values) {
-    io::scatter(values, target, piece.begin);
+  for_each_stored(source, filling.stored, elements, [&](const shard::Range& piece, const at::Tensor& values) {
+    io::scatter(values, target, piece.begin - elements.begin);
   });
 }
 
@@ -68,7 +72,8 @@ std::vector<Shared> shared_pieces(const WeightSource& source, const std::vector<
   std::vector<Shared> all;
   for (std::size_t i = 0; i < fillings.size(); ++i) {
     const auto spec = source.spec(fillings[i].stored);
-    for (const auto& piece : pieces_of(spec)) all.push_back({.filling = i, .type = spec.type, .elements = piece});
+    for (const auto& piece : pieces_of(spec, all_of(spec)))
+      all.push_back({.filling = i, .type = spec.type, .elements = piece});
   }
   return all;
 }
@@ -169,15 +174,16 @@ bool holds(const WeightSource& source, const Filling& filling) {
   const at::NoGradGuard no_grad;
   const auto tensor = filling.tensor.detach();
   bool same = true;
-  for_each_stored(source, filling.stored, [&](const shard::Range& piece, const at::Tensor& values) {
-    auto stored = values.to(tensor.scalar_type()).contiguous().view(at::kByte);
-    const auto width = static_cast<std::int64_t>(tensor.element_size());
-    io::for_each_piece(tensor, piece, piece.size(), [&](const at::Tensor& part) {
-      const auto mine = io::ready_to_store(part).view({-1}).view(at::kByte);
-      same = same && at::equal(stored.narrow(0, 0, part.numel() * width), mine);
-      stored = stored.narrow(0, part.numel() * width, stored.numel() - part.numel() * width);
-    });
-  });
+  for_each_stored(source, filling.stored, all_of(source.spec(filling.stored)),
+                  [&](const shard::Range& piece, const at::Tensor& values) {
+                    auto stored = values.to(tensor.scalar_type()).contiguous().view(at::kByte);
+                    const auto width = static_cast<std::int64_t>(tensor.element_size());
+                    io::for_each_piece(tensor, piece, piece.size(), [&](const at::Tensor& part) {
+                      const auto mine = io::ready_to_store(part).view({-1}).view(at::kByte);
+                      same = same && at::equal(stored.narrow(0, 0, part.numel() * width), mine);
+                      stored = stored.narrow(0, part.numel() * width, stored.numel() - part.numel() * width);
+                    });
+                  });
   return same;
 }
 

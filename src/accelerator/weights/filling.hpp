@@ -2,9 +2,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/shard.hpp"
 #include "comm/communicator.hpp"
 #include "io/weight_source.hpp"
 
@@ -15,6 +17,7 @@ namespace hortator::accelerator {
 struct Filling {
   std::string stored = {};  ///< the name in the file
   at::Tensor tensor = {};
+  std::optional<shard::Range> elements = {};  ///< of the stored one, where `tensor` is not for all of them
 };
 
 /// By this rank alone, from number `first` on and around: ranks of one node that begin at different places read

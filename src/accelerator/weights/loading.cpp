@@ -77,7 +77,7 @@ Loading::Loading(torch::nn::Module& module, const std::filesystem::path& checkpo
 
 std::string Loading::outline() const {
   std::vector<std::string> lines;
-  for (const auto& [stored, tensor] : fillings_) lines.push_back(stored + io::to_string(source_->spec(stored)));
+  for (const auto& filling : fillings_) lines.push_back(filling.stored + io::to_string(source_->spec(filling.stored)));
   return text::join(lines);
 }
 
@@ -142,6 +142,53 @@ void load_weights(torch::nn::Module& module, const std::filesystem::path& checkp
 
 }  // namespace detail
 
+namespace accelerator {
+namespace {
+
+/// Null unless the module's parameters are sharded.
+shard::FlatParameters* shards_of(const Training& training, const torch::nn::Module& module) {
+  for (const auto& model : training.models) {
+    if (&model->module() == &module) return model->flat();
+  }
+  return nullptr;
+}
+
+void require_no_conversion(const LoadWeightsOptions& options) {
+  if (!options.dtype) return;
+  throw UsageError({.what = "load_checkpoint_in_model with a dtype got a model that ZeRO has sharded",
+                    .why = "its parameters lie in memory of their type",
+                    .hint = "convert the module before prepare(), or leave out dtype"});
+}
+
+/// Of sharded parameters what this rank owns; the rest as it is.
+std::vector<Filling> owned_parts(const std::vector<Filling>& fillings, const shard::FlatParameters& flat) {
+  std::vector<Filling> parts;
+  for (const auto& filling : fillings) {
+    const auto number = flat.find(filling.tensor);
+    if (!number) {
+      parts.push_back(filling);
+    } else if (flat.owned(*number).size() > 0) {
+      parts.push_back({filling.stored, flat.published_slice(*number), flat.owned(*number)});
+    }
+  }
+  return parts;
+}
+
+// Nothing is read twice but what is whole on every rank. @collective
+void load_shards(const Loading& loading, shard::FlatParameters& flat, const mpi::Communicator& host) {
+  mpi::all_or_none(host, [&] {
+    fill(loading.source(), owned_parts(loading.fillings(), flat));
+    for (const auto& filling : loading.fillings()) {
+      if (const auto number = flat.find(filling.tensor)) flat.take_published(*number);
+    }
+  });
+  flat.publish_all();
+  mpi::all_or_none(host, [&] { loading.require_tied(); });
+}
+
+}  // namespace
+}  // namespace accelerator
+
 // The ranks of one node find in the system's cache what one of them has read. Between nodes nothing is read twice: a
 // file system that serves many of them is slower than the network.
 void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::path& checkpoint,
@@ -152,6 +199,10 @@ void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::pa
   mpi::all_or_none(host, [&] { loading.emplace(module, checkpoint, options); });
   mpi::same_on_all(host, loading->outline(), "what is loaded into the model");
   if (is_main_process() && !loading->omissions().empty()) log::warn(loading->omissions());
+  if (auto* flat = accelerator::shards_of(*training_, module)) {
+    mpi::all_or_none(host, [&] { accelerator::require_no_conversion(options); });
+    return accelerator::load_shards(*loading, *flat, host);
+  }
   mpi::all_or_none(host, [&] {
     loading->prepare_module();
     const auto& fillings = loading->fillings();

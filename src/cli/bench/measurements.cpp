@@ -12,6 +12,7 @@ const std::vector<Measurement>& measurements() {
        paging},
       {"step", "a training step of a small model: the prepared loop against the bare LibTorch loop", step},
       {"weights", "save_model and load_checkpoint_in_model against raw writing and reading of the same bytes", weights},
+      {"zero", "a training step at each ZeRO stage, and what it keeps in memory, beside stage 0", zero},
   };
   return table;
 }

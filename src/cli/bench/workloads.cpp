@@ -62,6 +62,7 @@ const std::vector<Workload>& workloads() {
           32, 10),
       square_mlp("mlp-comm", 8, 1024, 8),
       square_mlp("mlp-mixed", 4, 2048, 64),
+      square_mlp("mlp-big", 8, 4096, 8),
       classes(
           "bert-mini", make_bert_mini,
           [] {

@@ -24,7 +24,7 @@ struct Workload {
   std::function<at::Tensor(const at::Tensor& output, const at::Tensor& target)> loss;
 };
 
-/// mlp-small, mlp-comm, mlp-mixed, bert-mini, resnet18-32
+/// mlp-small, mlp-comm, mlp-mixed, mlp-big, bert-mini, resnet18-32
 const std::vector<Workload>& workloads();
 
 std::shared_ptr<Net> make_bert_mini();

@@ -34,6 +34,18 @@ TEST_CASE("what cannot be meant or had is an error that names the variable") {
                       ContainsSubstring("ACCUMULATION_STEPS is"));
   }
   CHECK_THROWS_WITH(with({{"HORTATOR_CPU", "perhaps"}}), ContainsSubstring("HORTATOR_CPU is 'perhaps'"));
-  CHECK_THROWS_WITH(with({{"HORTATOR_ZERO_STAGE", "2"}}), ContainsSubstring("zero_stage 2"));
-  CHECK_NOTHROW(with({{"HORTATOR_ZERO_STAGE", "0"}}));
+  CHECK_THROWS_WITH(with({{"HORTATOR_ZERO_STAGE", "4"}}), ContainsSubstring("HORTATOR_ZERO_STAGE is '4'"));
+}
+
+TEST_CASE("the launcher's ZeRO stage counts where the program says none, by number or by FSDP's name") {
+  CHECK(!with({}).zero.stage);
+  CHECK(with({{"HORTATOR_ZERO_STAGE", "2"}}).zero.stage == 2);
+  CHECK(with({{"HORTATOR_ZERO_STAGE", "2"}}, {.zero = {.stage = 1}}).zero.stage == 1);
+  CHECK(with({{"HORTATOR_ZERO_STAGE", "FULL_SHARD"}}).zero.stage == 3);
+  CHECK(with({{"HORTATOR_ZERO_STAGE", "SHARD_GRAD_OP"}}).zero.stage == 2);
+  CHECK(with({{"HORTATOR_ZERO_STAGE", "NO_SHARD"}}).zero.stage == 0);
+  const auto hybrid = with({{"HORTATOR_ZERO_STAGE", "HYBRID_SHARD"}}).zero;
+  CHECK(hybrid.stage == 3);
+  CHECK(hybrid.shard_group == ZeroConfig::node);
+  CHECK(with({{"HORTATOR_ZERO_STAGE", "HYBRID_SHARD_ZERO2"}}, {.zero = {.shard_group = 2}}).zero.shard_group == 2);
 }

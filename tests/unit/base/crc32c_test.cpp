@@ -49,3 +49,12 @@ TEST_CASE("the instruction gives what the tables give, at every length, and piec
           whole);
   }
 }
+
+TEST_CASE("checksums of two parts that were taken apart give the whole's") {
+  const auto bytes = some_bytes(70'000);
+  for (const std::size_t first : {0, 1, 63, 4096, 69'999, 70'000}) {
+    const auto a = of(std::string_view(bytes).substr(0, first));
+    const auto b = of(std::string_view(bytes).substr(first));
+    CHECK(hortator::base::crc32c_joined(a, b, bytes.size() - first) == of(bytes));
+  }
+}

@@ -39,13 +39,17 @@ TEST_CASE("what means the same is honoured") {
 }
 
 TEST_CASE("ways of sharding become stages") {
-  for (const auto& [word, stage] :
-       {std::pair("FULL_SHARD", "3"), {"1", "3"}, {"SHARD_GRAD_OP", "2"}, {"NO_SHARD", "0"}}) {
+  for (const auto& [word, stage] : {std::pair("FULL_SHARD", "3"),
+                                    {"1", "3"},
+                                    {"SHARD_GRAD_OP", "2"},
+                                    {"NO_SHARD", "0"},
+                                    {"HYBRID_SHARD", "HYBRID_SHARD"},
+                                    {"5", "HYBRID_SHARD_ZERO2"}}) {
     CHECK(value(read("fsdp_config.fsdp_sharding_strategy", word), "zero_stage") == stage);
   }
   CHECK(value(read("fsdp_config.fsdp_reshard_after_forward", "true"), "zero_stage") == "3");
   CHECK(value(read("fsdp_config.fsdp_reshard_after_forward", "false"), "zero_stage") == "2");
-  CHECK(verdict("fsdp_config.fsdp_sharding_strategy", "HYBRID_SHARD") == Verdict::refused);
+  CHECK(verdict("fsdp_config.fsdp_sharding_strategy", "HYBRID_SHART") == Verdict::refused);
 }
 
 TEST_CASE("what cannot be had is refused with the way round") {

@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "reducer_fixture.hpp"
 #include "support/catch.hpp"
+#include "train/optimizer_parameters.hpp"
 
 using namespace hortator;
 using test::all_are;
@@ -50,7 +51,7 @@ TEST_CASE("gradients are unscaled once, however often that is asked for") {
   Scaling s;
   auto a = parameter({3});
   torch::optim::SGD sgd({a}, 0.1);
-  train::ScaledGradients gradients(sgd, s.scaler);
+  train::ScaledGradients gradients([&] { return train::parameters_of(sgd); }, s.scaler);
   s.backward({a}, 2, {&gradients});
   CHECK(all_are(a.grad(), 8));
   gradients.unscale();
@@ -66,7 +67,7 @@ TEST_CASE("overflow on one rank: no rank steps, and the scale is the same on all
       Scaling s;
       auto a = parameter({3});
       torch::optim::SGD sgd({a}, 0.1);
-      train::ScaledGradients gradients(sgd, s.scaler);
+      train::ScaledGradients gradients([&] { return train::parameters_of(sgd); }, s.scaler);
       s.backward({a}, s.fixture.rank == guilty ? bad : 1, {&gradients});
       CHECK_FALSE(gradients.may_step());
       CHECK(s.scaler.now().scale == 2);
@@ -83,7 +84,7 @@ TEST_CASE("a rank without gradients takes part in the verdict") {
   Scaling s;
   auto a = parameter({3});
   torch::optim::SGD sgd({a}, 0.1);
-  train::ScaledGradients gradients(sgd, s.scaler);
+  train::ScaledGradients gradients([&] { return train::parameters_of(sgd); }, s.scaler);
   if (s.fixture.rank == 0) s.backward({a}, infinity, {&gradients});
   CHECK_FALSE(gradients.may_step());
   CHECK(gradients.may_step() == false);  // the gradient is still there
@@ -97,8 +98,8 @@ TEST_CASE("two optimizers of one loss: each is unscaled by that loss's scale, an
     auto b = parameter({2});
     torch::optim::SGD sgd_a({a}, 0.1);
     torch::optim::SGD sgd_b({b}, 0.1);
-    train::ScaledGradients first(sgd_a, s.scaler);
-    train::ScaledGradients second(sgd_b, s.scaler);
+    train::ScaledGradients first([&] { return train::parameters_of(sgd_a); }, s.scaler);
+    train::ScaledGradients second([&] { return train::parameters_of(sgd_b); }, s.scaler);
     s.backward({a, b}, 3, {&first, &second});
     if (first_overflows) a.mutable_grad().fill_(infinity);
     CHECK(first.may_step() != first_overflows);
@@ -114,8 +115,8 @@ TEST_CASE("gradients add up over backward passes, whatever happened to the scale
   auto b = parameter({2});
   torch::optim::SGD sgd_a({a}, 0.1);
   torch::optim::SGD sgd_b({b}, 0.1);
-  train::ScaledGradients slow(sgd_a, s.scaler);
-  train::ScaledGradients quick(sgd_b, s.scaler);
+  train::ScaledGradients slow([&] { return train::parameters_of(sgd_a); }, s.scaler);
+  train::ScaledGradients quick([&] { return train::parameters_of(sgd_b); }, s.scaler);
   const std::vector<train::ScaledGradients*> both = {&slow, &quick};
   s.backward({a, b}, 1, both);
   CHECK(quick.may_step());  // the scale is 8 now
@@ -134,7 +135,7 @@ TEST_CASE("what was found before further passes is not forgotten") {
   Scaling s;
   auto a = parameter({2});
   torch::optim::SGD sgd({a}, 0.1);
-  train::ScaledGradients gradients(sgd, s.scaler);
+  train::ScaledGradients gradients([&] { return train::parameters_of(sgd); }, s.scaler);
   s.backward({a}, infinity, {&gradients});
   gradients.unscale();
   a.mutable_grad().zero_();  // as somebody might who does not like NaN
@@ -147,7 +148,7 @@ TEST_CASE("plain loss.backward() alone: gradients are taken as they are") {
   Scaling s;
   auto a = parameter({2});
   torch::optim::SGD sgd({a}, 0.1);
-  train::ScaledGradients gradients(sgd, s.scaler);
+  train::ScaledGradients gradients([&] { return train::parameters_of(sgd); }, s.scaler);
   (a * 5).sum().backward();
   CHECK(gradients.may_step());
   CHECK(all_are(a.grad(), 5));
@@ -157,14 +158,14 @@ TEST_CASE("gradients in double are unscaled, those in fp16 refused") {
   Scaling s;
   auto a = parameter({2}, at::kDouble);
   torch::optim::SGD sgd({a}, 0.1);
-  train::ScaledGradients gradients(sgd, s.scaler);
+  train::ScaledGradients gradients([&] { return train::parameters_of(sgd); }, s.scaler);
   s.backward({a}, 0.1, {&gradients});
   gradients.unscale();
   CHECK(at::equal(a.grad(), at::full({2}, 0.1, at::kDouble)));
 
   auto half = parameter({2}, at::kHalf);
   torch::optim::SGD sgd_half({half}, 0.1);
-  train::ScaledGradients halves(sgd_half, s.scaler);
+  train::ScaledGradients halves([&] { return train::parameters_of(sgd_half); }, s.scaler);
   s.backward({half}, 1, {&halves});
   CHECK_THROWS_WITH(halves.unscale(), ContainsSubstring("gradients are fp16") && ContainsSubstring("in fp32"));
 }

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <hortator/export.hpp>
+#include <hortator/model.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hortator {
+
+/// What the ranks divide among themselves in place of each holding all of it; the model and the loop stay as they are.
+/// Losses and parameters are those of stage 0.
+///
+/// From stage 1 on the ranks of a node hold one copy of the parameters between them: writing to a parameter past the
+/// optimizer is an error unless it is done within Accelerator::summon_full_parameters(). Optimizers are torch::optim's
+/// AdamW, Adam, SGD, RMSprop or Adagrad, used through their prepared handles. Modules need no wrapping, in units or
+/// otherwise, and parameters keep their names, shapes and places in the optimizer's groups.
+///
+///     hortator::Accelerator accelerator({.zero = {.stage = 3, .offload_optimizer = "/scratch"}});
+struct ZeroConfig {
+  /// 1: the optimizer's moments; each rank steps its part of the parameters. 2: gradients, too: after backward each
+  /// rank has the mean of its part, and parameters have no grad() of their own. 3: parameters, too: the ranks of a node
+  /// share one copy, which needs no gathering; over several nodes they have to be offloaded to a folder, or sharded
+  /// within nodes (shard_group). By default HORTATOR_ZERO_STAGE, or 0.
+  std::optional<int> stage = {};
+  /// So many ranks in a row share one set of shards; each such group is a replica of the others (FSDP's hybrid
+  /// sharding). By default all ranks; ZeroConfig::node: those of a node.
+  std::optional<int> shard_group = {};
+  static constexpr int node = 0;
+  /// Parameters in 16 bits are stepped as copies in fp32, of which each rank has its part.
+  bool fp32_masters = true;
+  /// Where each rank keeps its part of the moments, and of the fp32 copies, between steps: a folder, for a file without
+  /// a name that goes with the process; or "cpu", which on CPUs is where they are anyway. For AdamW and Adam.
+  std::filesystem::path offload_optimizer = {};
+  /// With stage 3, the same of the parameters between their uses, in forward, backward and the step. In a folder each
+  /// rank has a file of the size of the whole model.
+  std::filesystem::path offload_parameters = {};
+  std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
+  /// Of what is offloaded, of each model's parameters and of each optimizer's moments, so much is in memory at a time;
+  /// 0: what reading ahead needs, about four times ddp.bucket_cap_mb or the largest parameter.
+  std::uint64_t resident_bytes = 0;
+};
+
+/// FSDP's names: FULL_SHARD (stage 3), SHARD_GRAD_OP (2), NO_SHARD (0), HYBRID_SHARD (3 within nodes),
+/// HYBRID_SHARD_ZERO2 (2 within nodes); and the stages' numbers.
+HORTATOR_API ZeroConfig zero_config(std::string_view strategy);
+
+struct SummonOptions {
+  bool writeback = true;  ///< what was written to the parameters stays; of each element its owner's word counts
+};
+
+/// As long as it lives, the model's parameters are whole on every rank, in memory of its own: to look at, or to write
+/// past the optimizer. Without ZeRO they always are.
+class HORTATOR_API SummonedParameters {
+ public:
+  [[nodiscard]] SummonedParameters(const ModelBase& model, const SummonOptions& options);
+  /// @collective
+  ~SummonedParameters() noexcept(false);
+  SummonedParameters(const SummonedParameters&) = delete;
+  SummonedParameters& operator=(const SummonedParameters&) = delete;
+
+ private:
+  ModelBase model_;
+  SummonOptions options_;
+  int exceptions_;
+};
+
+struct StateDictOptions {
+  /// Each rank has its own parts of the parameters, as rows of one dimension: those of the ranks one after the other
+  /// are the whole. Buffers are whole, on every rank.
+  bool sharded = false;
+};
+
+}  // namespace hortator

@@ -1,0 +1,44 @@
+#include <c10/core/GradMode.h>
+
+#include <exception>
+#include <hortator/accelerator.hpp>
+#include <utility>
+
+#include "accelerator/training.hpp"
+
+namespace hortator {
+namespace {
+
+// A copy: the memory goes on changing.
+at::Tensor in_host_memory(const at::Tensor& tensor) {
+  return tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+}
+
+}  // namespace
+
+SummonedParameters::SummonedParameters(const ModelBase& model, const SummonOptions& options)
+    : model_(model), options_(options), exceptions_(std::uncaught_exceptions()) {
+  model_.core().check_alive();
+  if (model_.core().flat() != nullptr) model_.core().flat()->lend();
+}
+
+SummonedParameters::~SummonedParameters() noexcept(false) {
+  auto* flat = model_.core().flat();
+  if (flat == nullptr || std::uncaught_exceptions() > exceptions_) return;
+  flat->take_back(options_.writeback);
+}
+
+StateDict Accelerator::get_state_dict(const ModelBase& model, const StateDictOptions& options) const {
+  model.core().check_alive();
+  StateDict state;
+  if (!options.sharded && !is_main_process()) return state;
+  const auto* flat = model.core().flat();
+  for (const auto& item : model.core().module().named_parameters()) {
+    const auto number = flat != nullptr && options.sharded ? flat->find(item.value()) : std::nullopt;
+    state.put(item.key(), in_host_memory(number ? flat->published_slice(*number) : item.value()));
+  }
+  for (const auto& item : model.core().module().named_buffers()) state.put(item.key(), in_host_memory(item.value()));
+  return state;
+}
+
+}  // namespace hortator

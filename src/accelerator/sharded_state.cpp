@@ -1,0 +1,134 @@
+#include "accelerator/sharded_state.hpp"
+
+#include <c10/core/GradMode.h>
+
+#include <map>
+
+#include "base/text.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+using Part = train::ShardedOptimizer::Part;
+constexpr auto master = "master";
+
+/// The sharded ones, by "state/<parameter>".
+std::map<std::string, Part> sharded_parts(const train::OptimizerCore& optimizer, const train::ParameterNames& names) {
+  std::map<std::string, Part> parts;
+  for (const auto& group : optimizer.shards()->groups()) {
+    for (const auto& part : group) {
+      if (part.flat != nullptr) parts.emplace("state/" + names.at(part.parameter.unsafeGetTensorImpl()), part);
+    }
+  }
+  return parts;
+}
+
+/// Whose moment `path` is: "state/<parameter>/<moment>". Null for what is no part of a whole.
+const Part* find_part(const std::map<std::string, Part>& parts, const std::string& path) {
+  const auto found = parts.find(path.substr(0, path.rfind('/')));
+  return found == parts.end() ? nullptr : &found->second;
+}
+
+void require_shape_of(const Part& part, const std::string& path, at::IntArrayRef shape) {
+  if (part.parameter.sizes() == shape) return;
+  throw Error({.what = text::concat(path, " has shape [", text::join(shape), "], its parameter has [",
+                                    text::join(part.parameter.sizes()), "]"),
+               .why = "the checkpoint is of another model",
+               .hint = "build the model that was saved"});
+}
+
+checkpoint::Share share_of(const Part& part, const at::Tensor& mine, const Training& training) {
+  checkpoint::Share share{.whole = {.type = mine.scalar_type(), .shape = part.parameter.sizes().vec()}, .part = mine};
+  for (int rank = 0; rank < training.host().size(); ++rank)
+    share.of_ranks.push_back(training.zero->counts(rank) ? part.flat->plan().owned(part.number, rank) : shard::Range{});
+  // Replicas have the same, and bring nothing.
+  if (!training.zero->counts(training.host().rank())) share.part = mine.narrow(0, 0, 0);
+  return share;
+}
+
+}  // namespace
+
+void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
+                   const train::OptimizerCore& optimizer, const train::ParameterNames& names) {
+  auto state = train::save_optimizer(optimizer.optimizer(), names);
+  if (optimizer.shards() == nullptr) return snapshot.common.put_all(prefix, state);
+  const auto parts = sharded_parts(optimizer, names);
+  for (const auto& [path, value] : state.values()) {
+    const auto* part = find_part(parts, path);
+    const auto* tensor = std::get_if<at::Tensor>(&value);
+    const auto name = prefix + "/" + path;
+    if (part != nullptr && tensor != nullptr) {
+      snapshot.shares.emplace(name, share_of(*part, *tensor, training));
+    } else {
+      std::visit([&](const auto& held) { snapshot.common.put(name, held); }, value);
+    }
+  }
+  for (const auto& [path, part] : parts) {
+    if (part.flat->has_master(part.number))
+      snapshot.shares.emplace(text::concat(prefix, "/", path, "/", master), share_of(part, part.slice, training));
+  }
+}
+
+StateDict own_parts(const StateDict& whole, const train::OptimizerCore& optimizer, const train::ParameterNames& names) {
+  if (optimizer.shards() == nullptr) return whole;
+  const auto parts = sharded_parts(optimizer, names);
+  StateDict state;
+  for (const auto& [path, value] : whole.values()) {
+    const auto* part = find_part(parts, path);
+    const auto* tensor = std::get_if<at::Tensor>(&value);
+    if (part == nullptr || tensor == nullptr) {
+      std::visit([&](const auto& held) { state.put(path, held); }, value);
+      continue;
+    }
+    require_shape_of(*part, path, tensor->sizes());
+    const auto owned = part->flat->owned(part->number);
+    state.put(path, tensor->reshape({-1}).narrow(0, owned.begin, owned.size()).clone());
+  }
+  return state;
+}
+
+StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix,
+                      const train::OptimizerCore& optimizer, const train::ParameterNames& names) {
+  const auto parts = sharded_parts(optimizer, names);
+  StateDict state = reader.values().under(prefix);
+  for (const auto& [name, spec] : reader.tensors()) {
+    if (!name.starts_with(prefix + "/")) continue;
+    const auto path = name.substr(prefix.size() + 1);
+    const auto* part = find_part(parts, path);
+    if (part == nullptr) {
+      state.put(path, reader.read(name));
+    } else if (!path.ends_with(text::concat("/", master))) {
+      require_shape_of(*part, path, spec.shape);
+      state.put(path, reader.read_part(name, part->flat->owned(part->number)));
+    }
+  }
+  return state;
+}
+
+void read_parameter(const checkpoint::Reader& reader, const std::string& name, const Training& training,
+                    const at::Tensor& tensor) {
+  for (const auto& model : training.models) {
+    const auto number = model->flat() != nullptr ? model->flat()->find(tensor) : std::nullopt;
+    if (!number) continue;
+    model->flat()->published_slice(*number).copy_(reader.read_part(name, model->flat()->owned(*number)));
+    return;
+  }
+  reader.read_into(name, tensor);
+}
+
+void restore_masters(const checkpoint::Reader& reader, const std::string& prefix, const train::OptimizerCore& optimizer,
+                     const train::ParameterNames& names) {
+  if (optimizer.shards() == nullptr) return;
+  const at::NoGradGuard no_grad;
+  for (const auto& [path, part] : sharded_parts(optimizer, names)) {
+    if (!part.flat->has_master(part.number)) continue;
+    const auto name = text::concat(prefix, "/", path, "/", master);
+    if (reader.tensors().contains(name)) {
+      part.slice.copy_(reader.read_part(name, part.flat->owned(part.number)));
+    } else {
+      part.slice.copy_(part.flat->published_slice(part.number));
+    }
+  }
+}
+
+}  // namespace hortator::accelerator

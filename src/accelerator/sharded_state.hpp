@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "accelerator/training.hpp"
+#include "checkpoint/reader.hpp"
+#include "checkpoint/save.hpp"
+
+/// What ranks have parts of, in checkpoints: under the names and shapes that it has as a whole, so that any stage and
+/// any number of ranks reads it. Nothing is gathered; each rank reads what it owns.
+namespace hortator::accelerator {
+
+/// All that `optimizer` remembers, under `prefix`; with fp32 copies of 16-bit parameters as "state/.../master".
+void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
+                   const train::OptimizerCore& optimizer, const train::ParameterNames& names);
+
+/// What the checkpoint has for a sharded optimizer, for train::load_optimizer. Throws where a parameter's shape was
+/// another.
+StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix,
+                      const train::OptimizerCore& optimizer, const train::ParameterNames& names);
+
+/// Of what is known of a sharded optimizer as a whole, this rank's parts; all of another's.
+StateDict own_parts(const StateDict& whole, const train::OptimizerCore& optimizer, const train::ParameterNames& names);
+
+/// Into `tensor`; of a sharded parameter this rank's part.
+void read_parameter(const checkpoint::Reader& reader, const std::string& name, const Training& training,
+                    const at::Tensor& tensor);
+
+/// After the parameters: their fp32 copies, from a checkpoint that has none from the parameters.
+void restore_masters(const checkpoint::Reader& reader, const std::string& prefix, const train::OptimizerCore& optimizer,
+                     const train::ParameterNames& names);
+
+}  // namespace hortator::accelerator

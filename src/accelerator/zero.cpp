@@ -1,0 +1,167 @@
+#include "accelerator/zero.hpp"
+
+#include <algorithm>
+#include <array>
+#include <hortator/error.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator {
+namespace {
+
+struct Strategy {
+  const char* name;
+  ZeroConfig config;
+};
+
+const std::array<Strategy, 9>& strategies() {
+  static const std::array<Strategy, 9> table = {
+      {{"0", {.stage = 0}},
+       {"1", {.stage = 1}},
+       {"2", {.stage = 2}},
+       {"3", {.stage = 3}},
+       {"NO_SHARD", {.stage = 0}},
+       {"SHARD_GRAD_OP", {.stage = 2}},
+       {"FULL_SHARD", {.stage = 3}},
+       {"HYBRID_SHARD", {.stage = 3, .shard_group = ZeroConfig::node}},
+       {"HYBRID_SHARD_ZERO2", {.stage = 2, .shard_group = ZeroConfig::node}}}};
+  return table;
+}
+
+}  // namespace
+
+ZeroConfig zero_config(std::string_view strategy) {
+  std::vector<std::string> names;
+  for (const auto& [name, config] : strategies()) {
+    if (strategy == name) return config;
+    names.emplace_back(name);
+  }
+  throw UsageError({.what = text::concat(text::quote(strategy), " is no ZeRO stage, and no strategy of FSDP's"),
+                    .hint = text::suggestion(std::string(strategy), names)});
+}
+
+namespace accelerator {
+namespace {
+
+// As many on each node: a replica on fewer ranks would count for as much as the others in the mean.
+int ranks_of_a_node(const runtime::World& world) {
+  const auto& topology = world.topology();
+  const bool even = topology.size == topology.nodes * topology.local_size &&
+                    world.comm().rank() / topology.local_size == topology.node;
+  if (mpi::all_reduce(world.comm(), even, MPI_LAND)) return topology.local_size;
+  throw UsageError({.what = "zero.shard_group = node on nodes with different numbers of ranks, or ranks out of order",
+                    .why = "each group of ranks is a replica, and replicas must be alike",
+                    .hint = "start as many ranks on each node, one node after the other (hortator launch does)"});
+}
+
+int group_size(const ZeroConfig& config, const runtime::World& world) {
+  const int ranks = world.comm().size();
+  const int size = !config.shard_group                       ? ranks
+                   : *config.shard_group == ZeroConfig::node ? ranks_of_a_node(world)
+                                                             : *config.shard_group;
+  if (ranks % size == 0) return size;
+  throw UsageError({.what = text::concat("zero.shard_group is ", size, " on ", text::count(ranks, "rank")),
+                    .why = "each group of ranks is a replica, and replicas must be alike",
+                    .hint = "use a number that divides the number of ranks"});
+}
+
+// Ranks of a node share the parameters that they have taken over; those of several nodes each have them all.
+void require_one_node(int group, const runtime::World& world, const comm::Communicator& all) {
+  const auto& topology = world.topology();
+  const bool shares = all.name() == "node" || all.name() == "self";
+  const bool within = topology.nodes == 1 ||
+                      (topology.local_size % group == 0 && topology.size == topology.nodes * topology.local_size);
+  if (mpi::all_reduce(world.comm(), shares && within, MPI_LAND)) return;
+  throw UsageError(
+      {.what = text::concat("zero.stage 3 over ", text::count(group, "rank"), " by the back end ", all.name()),
+       .why = "parameters are shared by the ranks of a node, in its memory; nothing deals them out between nodes or "
+              "devices yet",
+       .hint = "on CPUs set zero.shard_group to ZeroConfig::node, or zero.offload_parameters to a folder; or use "
+               "stage 2"});
+}
+
+/// Empty: it stays in memory.
+std::filesystem::path folder_of(const std::filesystem::path& place) {
+  return place == "cpu" ? std::filesystem::path() : place;
+}
+
+// Pages are in the host's memory, and nothing brings them to a device yet.
+void require_cpu(const ZeroConfig& config, c10::Device device) {
+  if (device.is_cpu()) return;
+  for (const auto& [name, place] : {std::pair("zero.offload_optimizer", config.offload_optimizer),
+                                    std::pair("zero.offload_parameters", config.offload_parameters)}) {
+    if (place.empty()) continue;
+    throw UsageError({.what = text::concat(name, " is ", place, " on ", device.str()),
+                      .why = "what is offloaded comes to CPUs alone yet",
+                      .hint = "leave it out, or train on the CPU (AcceleratorOptions::cpu)"});
+  }
+}
+
+// @collective
+int agreed_group_size(const ZeroConfig& config, const runtime::World& world, const comm::Communicator& all) {
+  const bool on_disk = !folder_of(config.offload_parameters).empty();
+  mpi::same_on_all(world.comm(),
+                   text::concat("stage ", *config.stage, " in groups of ", config.shard_group.value_or(-1),
+                                config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
+                                on_disk ? "on disk" : "in memory"),
+                   "the ZeRO configuration");
+  require_cpu(config, world.device());
+  const int size = group_size(config, world);
+  if (*config.stage == 3 && !on_disk) require_one_node(size, world, all);
+  return size;
+}
+
+}  // namespace
+
+void check(const ZeroConfig& config) {
+  const int stage = config.stage.value_or(0);
+  if (stage < 0 || stage > 3) {
+    throw UsageError({.what = text::concat("zero.stage is ", stage), .hint = "the stages are 0, 1, 2 and 3"});
+  }
+  if (config.shard_group.value_or(1) < 0) {
+    throw UsageError({.what = text::concat("zero.shard_group is ", *config.shard_group),
+                      .why = "it is how many ranks share one set of shards",
+                      .hint = "use a number that divides the number of ranks, or ZeroConfig::node"});
+  }
+  if (!config.offload_optimizer.empty() && stage == 0) {
+    throw UsageError({.what = text::concat("zero.offload_optimizer is ", config.offload_optimizer, " at stage 0"),
+                      .why = "moments are offloaded as each rank's part of them",
+                      .hint = "set zero.stage to 1, 2 or 3, also on one rank"});
+  }
+  if (!config.offload_parameters.empty() && stage != 3) {
+    throw UsageError(
+        {.what = text::concat("zero.offload_parameters is ", config.offload_parameters, " at stage ", stage),
+         .why = "before stage 3 parameters stay in memory",
+         .hint = "set zero.stage to 3, also on one rank"});
+  }
+}
+
+ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, comm::Communicator& all)
+    : size_(agreed_group_size(config, world, all)),
+      rank_(all.rank()),
+      group_(size_ == all.size() ? nullptr : all.split(rank_ / size_, rank_)),
+      replicas_(size_ == all.size() ? nullptr : all.split(rank_ % size_, rank_)),
+      sharding_{.stage = *config.stage,
+                .group = group_ ? *group_ : all,
+                .replicas = replicas_.get(),
+                .masters = config.fp32_masters ? shard::Masters::fp32 : shard::Masters::no,
+                .parameters = {folder_of(config.offload_parameters), config.resident_bytes},
+                .moments = {folder_of(config.offload_optimizer), config.resident_bytes},
+                .keep_resident = config.keep_resident} {}
+
+std::string ZeroRanks::words() const {
+  const auto offloaded = [](const char* what, const shard::Residence& home) {
+    return home.folder.empty() ? std::string() : text::concat(", ", what, " in ", home.folder);
+  };
+  return text::concat("ZeRO stage ", sharding_.stage, " over ", replicas_ ? "groups of " : "",
+                      text::count(size_, "rank"), offloaded("parameters", sharding_.parameters),
+                      offloaded("moments", sharding_.moments));
+}
+
+}  // namespace accelerator
+}  // namespace hortator

@@ -1,0 +1,176 @@
+#include <ATen/Parallel.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <torch/optim/adamw.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <hortator/error.hpp>
+#include <hortator/random.hpp>
+#include <optional>
+#include <sstream>
+
+#include "base/text.hpp"
+#include "cli/bench/measurements.hpp"
+#include "cli/bench/workloads.hpp"
+#include "train/fused_step.hpp"
+
+namespace hortator::cli::bench {
+namespace {
+
+constexpr int warm_steps = 3;
+constexpr int most_blocks = 10;
+constexpr double block_seconds = 1;  // a step of a large model is timed alone
+
+/// MiB of this process, what it has in common with others divided among them. Zero where the system does not say.
+double proportional_mib() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("Pss:")) continue;
+    double kib = 0;
+    std::istringstream(line.substr(4)) >> kib;
+    return std::round(kib / 102.4) / 10;
+  }
+  return 0;
+}
+
+struct OneBatch {
+  at::Tensor input;
+  at::Tensor target;
+};
+
+/// A loop over one batch, and what it keeps in memory between steps, beside the parameters as they were made.
+class Side {
+ public:
+  virtual ~Side() = default;
+  virtual void step() = 0;
+  double mib() const { return mib_; }
+
+ protected:
+  void warm_up(Accelerator& ranks) {
+    const auto before = proportional_mib();
+    for (int i = 0; i < warm_steps; ++i) step();
+    ranks.wait_for_everyone();
+    mib_ = proportional_mib() - before;
+    ranks.wait_for_everyone();
+  }
+
+ private:
+  double mib_ = 0;
+};
+
+/// LibTorch alone: each rank trains for itself.
+class Bare final : public Side {
+ public:
+  Bare(Accelerator& ranks, const Workload& workload, const OneBatch& batch)
+      : workload_(workload), batch_(batch), net_(workload.make_net()), adamw_(net_->parameters(), 1e-3) {
+    warm_up(ranks);
+  }
+  void step() override {
+    workload_.loss(net_->forward(batch_.input), batch_.target).backward();
+    train::step(adamw_, train::StepKernel::fused);
+    adamw_.zero_grad();
+  }
+
+ private:
+  const Workload& workload_;
+  OneBatch batch_;
+  std::shared_ptr<Net> net_;
+  torch::optim::AdamW adamw_;
+};
+
+class Prepared final : public Side {
+ public:
+  Prepared(const ZeroConfig& zero, const Workload& workload, const OneBatch& batch)
+      : accelerator_({.zero = zero}), workload_(workload), batch_(batch), net_(workload.make_net()) {
+    adamw_ = std::make_unique<torch::optim::AdamW>(net_->parameters(), 1e-3);
+    model_.emplace(accelerator_.prepare(net_));
+    optimizer_.emplace(accelerator_.prepare(*adamw_));
+    warm_up(accelerator_);
+  }
+  void step() override {
+    accelerator_.backward(workload_.loss((*model_)(batch_.input), batch_.target));
+    optimizer_->step();
+    optimizer_->zero_grad();
+  }
+
+ private:
+  Accelerator accelerator_;
+  const Workload& workload_;
+  OneBatch batch_;
+  std::shared_ptr<Net> net_;
+  std::unique_ptr<torch::optim::AdamW> adamw_;
+  std::optional<Model<std::shared_ptr<Net>>> model_;
+  std::optional<Optimizer> optimizer_;
+};
+
+/// As many as take a block's time, the same on all ranks. @collective
+int steps_in_a_block(Accelerator& ranks, Side& side, const Plan& plan) {
+  ranks.wait_for_everyone();
+  const auto begin = seconds_now();
+  side.step();
+  const auto slowest = ranks.gather(at::scalar_tensor(seconds_now() - begin, at::kDouble)).max().item<double>();
+  return std::clamp(static_cast<int>(block_seconds / slowest), 1, plan.steps);
+}
+
+Result compare_sides(Accelerator& ranks, const Workload& workload, const Plan& plan, nlohmann::json params, Side& ours,
+                     Side& reference, const std::string& words) {
+  const Plan own = {.blocks = std::min(plan.blocks, most_blocks), .steps = steps_in_a_block(ranks, reference, plan)};
+  params["workload"] = workload.name;
+  params["ranks"] = ranks.num_processes();
+  params["threads"] = at::get_num_threads();
+  params["device"] = ranks.device().str();
+  params["kept_mib"] = ours.mib();
+  params["reference_kept_mib"] = reference.mib();
+  params["steps"] = own.steps;
+  return {.name = "zero",
+          .params = std::move(params),
+          .reference = words,
+          .timing = time_in_pairs({.ours = [&] { ours.step(); },
+                                   .reference = [&] { reference.step(); },
+                                   .line_up = [&] { ranks.wait_for_everyone(); }},
+                                  own)};
+}
+
+std::vector<Result> stages_of(Accelerator& ranks, const Workload& workload, const Plan& plan) {
+  set_seed(1, {.device_specific = true});
+  const OneBatch batch = {workload.make_input().to(ranks.device()), workload.make_target().to(ranks.device())};
+  std::vector<Result> results;
+  Prepared whole({.stage = 0}, workload, batch);
+  {
+    Bare bare(ranks, workload, batch);
+    results.push_back(compare_sides(ranks, workload, plan, {{"stage", 0}}, whole, bare, "LibTorch alone on each rank"));
+  }
+  for (const int stage : {1, 2, 3}) {
+    Prepared sharded({.stage = stage}, workload, batch);
+    results.push_back(
+        compare_sides(ranks, workload, plan, {{"stage", stage}}, sharded, whole, "the same loop at stage 0"));
+  }
+  if (!ranks.device().is_cpu()) return results;
+  const auto folder = std::filesystem::current_path();
+  Prepared offloaded({.stage = 3, .offload_optimizer = folder, .offload_parameters = folder}, workload, batch);
+  results.push_back(compare_sides(ranks, workload, plan, {{"stage", 3}, {"offload", "disk"}}, offloaded, whole,
+                                  "the same loop at stage 0"));
+  return results;
+}
+
+}  // namespace
+
+std::vector<Result> zero(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
+  const auto wanted =
+      selection.cases.empty() ? std::vector<std::string>{"mlp-comm", "mlp-mixed", "bert-mini"} : selection.cases;
+  std::vector<std::string> names;
+  for (const auto& workload : workloads()) names.push_back(workload.name);
+  std::vector<Result> results;
+  for (const auto& name : wanted) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end())
+      throw UsageError(
+          {.what = text::concat("--case ", name, " is no workload"), .hint = text::suggestion(name, names)});
+    const auto& workload = workloads()[static_cast<std::size_t>(found - names.begin())];
+    for (auto& result : stages_of(accelerator, workload, plan)) results.push_back(std::move(result));
+  }
+  return results;
+}
+
+}  // namespace hortator::cli::bench

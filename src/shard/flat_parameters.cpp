@@ -1,0 +1,345 @@
+#include "shard/flat_parameters.hpp"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <numeric>
+
+#include "base/text.hpp"
+#include "shard/claims.hpp"
+#include "shard/interception.hpp"
+#include "shard/paged_key.hpp"
+#include "shard/storage_state.hpp"
+#include "shard/system_memory.hpp"
+
+namespace hortator::shard {
+namespace {
+
+std::int64_t version_of(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor._version()); }
+
+[[noreturn]] void throw_overlap(const std::string& a, const std::string& b) {
+  throw UsageError({.what = text::concat("the parameters ", a, " and ", b, " share memory without being one tensor"),
+                    .why = "each would get a place of its own, and they would drift apart",
+                    .hint = "register the same tensor under both names"});
+}
+
+[[noreturn]] void throw_offloaded(const std::string& name) {
+  throw UsageError({.what = text::concat("the parameter ", name, " is offloaded already, and cannot be sharded"),
+                    .why = "its memory belongs to somebody else",
+                    .hint = "set zero.offload_parameters in place of disk_offload() and cpu_offload()"});
+}
+
+/// Is it one of these, or in a module that is?
+bool is_among(const std::vector<std::string>& names, const std::string& parameter) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return parameter == name || parameter.starts_with(name + "."); });
+}
+
+void require_known(const std::vector<std::string>& names, const std::vector<FlatParameters::Parameter>& parameters) {
+  for (const auto& name : names) {
+    const auto is_it = [&](const auto& parameter) { return is_among({name}, parameter.name); };
+    if (std::any_of(parameters.begin(), parameters.end(), is_it)) continue;
+    throw UsageError({.what = text::concat("zero.keep_resident names ", text::quote(name),
+                                           ", which the model has neither as a parameter nor as a module"),
+                      .hint = "use names as named_parameters() gives them"});
+  }
+}
+
+/// What was not made yet (DeferredConstruction) is made now.
+void take_from_others(const at::Tensor& tensor) {
+  if (const auto former = claim_of(tensor)) former.custodian->hand_over(former.number, Content::keep);
+}
+
+/// The memory of an array that is held, for those who take its pointer.
+at::Tensor held_memory(const at::Tensor& array) {
+  const auto memory = stretch_of(array, 0, array.sizes());
+  remove_key(memory);
+  return memory;
+}
+
+}  // namespace
+
+FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Parameter> parameters,
+                               const Limits& limits, Masters masters, const Residences& homes)
+    : communicator_(communicator), parameters_(std::move(parameters)) {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) numbers_.emplace(parameters_[i].tensor.unsafeGetTensorImpl(), i);
+  check_movable();
+  require_known(homes.keep_resident, parameters_);
+  make_plan(limits, masters == Masters::fp32, homes);
+  slices_.resize(parameters_.size());
+  keepers_.resize(parameters_.size());
+  versions_.resize(parameters_.size());
+  move_in(homes.parameters);
+  make_slices(homes.masters);
+  return_free_memory();  // that the parameters had
+}
+
+std::optional<std::size_t> FlatParameters::find(const at::Tensor& parameter) const {
+  const auto found = numbers_.find(parameter.unsafeGetTensorImpl());
+  return found == numbers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void FlatParameters::check_movable() const {
+  struct Extent {
+    const char* begin;
+    const char* end;
+    const std::string* name;
+  };
+  std::vector<Extent> extents;
+  for (const auto& [name, tensor] : parameters_) {
+    if (tensor.layout() != at::kStrided || tensor.device() != parameters_.front().tensor.device()) {
+      throw UsageError({.what = text::concat("the parameter ", name, " cannot be sharded: it is ", tensor.layout(),
+                                             " on ", tensor.device()),
+                        .why = "a model's parameters are sharded together, as dense tensors on one device",
+                        .hint = "use ZeRO stage 0 for this model"});
+    }
+    if (dynamic_cast<Pager*>(claim_of(tensor).custodian) != nullptr) throw_offloaded(name);
+    const auto* memory = memory_of(tensor.storage());
+    if (memory == nullptr || tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) continue;
+    const auto* begin = reinterpret_cast<const char*>(memory) +
+                        tensor.storage_offset() * static_cast<std::int64_t>(tensor.element_size());
+    extents.push_back({begin, begin + tensor.nbytes(), &name});
+  }
+  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+  for (std::size_t i = 1; i < extents.size(); ++i) {
+    if (extents[i].begin < extents[i - 1].end) throw_overlap(*extents[i - 1].name, *extents[i].name);
+  }
+}
+
+// The last bits of a kind: frozen, whose arrays have no gradients, and on disk.
+void FlatParameters::make_plan(const Limits& limits, bool with_masters, const Residences& homes) {
+  std::vector<Item> items;
+  for (const auto& parameter : parameters_) {
+    const bool on_disk = !homes.parameters.folder.empty() && !is_among(homes.keep_resident, parameter.name);
+    const auto type = parameter.tensor.scalar_type();
+    const bool trained = parameter.tensor.requires_grad();
+    items.push_back({.elements = parameter.tensor.numel(),
+                     .element_bytes = static_cast<std::int64_t>(parameter.tensor.element_size()),
+                     .kind = static_cast<int>(type) * 4 + (on_disk ? 2 : 0) + (trained ? 0 : 1)});
+    masters_.push_back(with_masters && trained && at::isReducedFloatingType(type));
+  }
+  plan_ = plan_shards(items, communicator_.size(), limits);
+}
+
+at::ScalarType FlatParameters::type_of(std::size_t flat) const {
+  return parameters_[plan_.flats[flat].items.front()].tensor.scalar_type();
+}
+
+void FlatParameters::move_in(const Residence& home) {
+  std::vector<std::size_t> on_disk;
+  std::vector<std::size_t> in_common;
+  for (const auto flat : all_flats()) (kind_of(flat).on_disk ? on_disk : in_common).push_back(flat);
+  arrays_.resize(plan_.flats.size());
+  make_arrays_in_common(in_common);
+  if (!on_disk.empty()) make_arrays_on_disk(on_disk, home);
+  note_versions(all_flats());
+}
+
+// Each rank brings what it owns, so that shared memory is written once. @collective
+void FlatParameters::make_arrays_in_common(const std::vector<std::size_t>& flats) {
+  for (const auto flat : flats) {
+    arrays_[flat] = communicator_.allocate_common(plan_.flats[flat].elements, type_of(flat));
+    for (const auto item : plan_.flats[flat].items) {
+      take_from_others(parameters_[item].tensor);
+      write_slice(item);
+    }
+  }
+  // From here on the arrays are whole on every rank.
+  for (const auto flat : flats) gather(flat).wait();
+  for (const auto flat : flats) put_in_arrays(flat);
+}
+
+// The parameters are the same on all ranks already. Their own memory goes as soon as their array is in the file.
+void FlatParameters::make_arrays_on_disk(const std::vector<std::size_t>& flats, const Residence& home) {
+  std::vector<DiskArrays::Spec> specs;
+  for (const auto flat : flats) {
+    specs.push_back({.name = parameters_[plan_.flats[flat].items.front()].name,
+                     .elements = std::max<std::int64_t>(plan_.flats[flat].elements, 1),
+                     .type = type_of(flat)});
+  }
+  const auto fill = [&](std::size_t i, const at::Tensor& array) {
+    array.zero_();
+    for (const auto item : plan_.flats[flats[i]].items) {
+      auto& tensor = parameters_[item].tensor;
+      const auto& place = plan_.places[item];
+      take_from_others(tensor);
+      array.narrow(0, place.offset, place.elements).copy_(tensor.detach().reshape({-1}));
+      tensor.set_data(at::empty({0}, tensor.options()));
+    }
+  };
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const auto& one : parameters_) shapes.push_back(one.tensor.sizes().vec());
+  on_disk_ = std::make_unique<DiskArrays>(specs, fill, home);
+  for (std::size_t i = 0; i < flats.size(); ++i) {
+    arrays_[flats[i]] = on_disk_->array(i);
+    for (const auto item : plan_.flats[flats[i]].items)
+      parameters_[item].tensor.set_data(stretch_of(arrays_[flats[i]], plan_.places[item].offset, shapes[item]));
+  }
+}
+
+// What this rank owns of a parameter that lies elsewhere.
+void FlatParameters::write_slice(std::size_t parameter) {
+  const auto mine = owned(parameter);
+  const auto values = parameters_[parameter].tensor.detach().reshape({-1});
+  published_slice(parameter).copy_(values.narrow(0, mine.begin, mine.size()));
+}
+
+void FlatParameters::put_in_arrays(std::size_t flat) {
+  for (const auto item : plan_.flats[flat].items) {
+    auto& tensor = parameters_[item].tensor;
+    tensor.set_data(stretch_of(arrays_[flat], plan_.places[item].offset, tensor.sizes()));
+  }
+}
+
+void FlatParameters::make_slices(const Residence& masters) {
+  const bool any_master = std::find(masters_.begin(), masters_.end(), true) != masters_.end();
+  if (any_master && !masters.folder.empty()) make_masters_on_disk(masters);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (slices_[i].defined()) continue;
+    slices_[i] = masters_[i] ? published_slice(i).to(at::kFloat, false, /*copy=*/true) : published_slice(i);
+  }
+}
+
+void FlatParameters::make_masters_on_disk(const Residence& home) {
+  std::vector<DiskArrays::Spec> specs;
+  std::vector<std::size_t> items;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!masters_[i] || owned(i).size() == 0) continue;
+    specs.push_back({.name = parameters_[i].name, .elements = owned(i).size(), .type = at::kFloat});
+    items.push_back(i);
+  }
+  if (specs.empty()) return;
+  masters_on_disk_ = std::make_unique<DiskArrays>(
+      specs, [&](std::size_t i, const at::Tensor& array) { array.copy_(published_slice(items[i])); }, home);
+  for (std::size_t i = 0; i < items.size(); ++i)
+    slices_[items[i]] = masters_on_disk_->stretch(i, 0, {specs[i].elements});
+}
+
+at::Tensor FlatParameters::in_array(std::size_t parameter, Range elements) const {
+  const auto& place = plan_.places[parameter];
+  return stretch_of(arrays_[place.flat], place.offset + elements.begin, {elements.size()});
+}
+
+// A sum of nothing, which none has before all have come. Where the device is a GPU its stream waits, not this thread.
+void FlatParameters::arrive() {
+  if (lent_) {
+    throw UsageError({.what = "an optimizer's step came while the model's full parameters were summoned",
+                      .why = "it would step others than these",
+                      .hint = "let what summon_full_parameters() has returned go first"});
+  }
+  if (parameters_.empty()) return;
+  communicator_
+      .all_reduce(at::zeros({1}, parameters_.front().tensor.options().dtype(at::kFloat).requires_grad(false)),
+                  comm::ReduceOp::sum)
+      .wait();
+}
+
+// The parts of all ranks, into each one's array. @collective
+comm::Work FlatParameters::gather(std::size_t flat) {
+  const auto part = plan_.part(flat, communicator_.rank());
+  const auto& array = arrays_[flat];
+  if (!kind_of(flat).on_disk) return communicator_.all_gather(array, array.narrow(0, part.begin, part.size()));
+  if (communicator_.size() == 1) return {};
+  const Hold present(std::span(&array, 1), Access::write);
+  const auto memory = held_memory(array);
+  communicator_.all_gather(memory, memory.narrow(0, part.begin, part.size())).wait();
+  return {};
+}
+
+void FlatParameters::publish(const std::vector<std::size_t>& flats) {
+  const at::NoGradGuard no_grad;
+  std::vector<comm::Work> works;
+  for (const auto flat : flats) {
+    for (const auto item : plan_.flats[flat].items) {
+      if (masters_[item]) published_slice(item).copy_(slices_[item]);
+    }
+    works.push_back(gather(flat));
+  }
+  for (auto& work : works) work.wait();
+  // A graph that has kept these for its backward pass must not take the new for the old.
+  for (const auto flat : flats) {
+    for (const auto item : plan_.flats[flat].items) torch::autograd::impl::bump_version(parameters_[item].tensor);
+  }
+  note_versions(flats);
+}
+
+void FlatParameters::publish_all() { publish(all_flats()); }
+
+void FlatParameters::take_published(std::size_t parameter) {
+  const at::NoGradGuard no_grad;
+  if (masters_[parameter]) slices_[parameter].copy_(published_slice(parameter));
+}
+
+void FlatParameters::lend() {
+  const at::NoGradGuard no_grad;
+  if (lent_) throw UsageError({.what = "the model's full parameters are summoned already"});
+  check_untouched();
+  for (auto& [name, tensor] : parameters_) tensor.set_data(tensor.detach().clone());
+  lent_ = true;
+}
+
+void FlatParameters::take_back(bool keep_changes) {
+  const at::NoGradGuard no_grad;
+  lent_ = false;
+  arrive();
+  for (std::size_t i = 0; keep_changes && i < parameters_.size(); ++i) {
+    write_slice(i);
+    take_published(i);
+  }
+  for (std::size_t flat = 0; flat < arrays_.size(); ++flat) put_in_arrays(flat);
+  note_versions(all_flats());
+  if (keep_changes) publish_all();
+}
+
+void FlatParameters::note_versions(const std::vector<std::size_t>& flats) {
+  for (const auto flat : flats) {
+    for (const auto item : plan_.flats[flat].items) versions_[item] = version_of(parameters_[item].tensor);
+  }
+}
+
+void FlatParameters::check_untouched() const {
+  if (lent_) return;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& [name, tensor] = parameters_[i];
+    const auto& place = plan_.places[i];
+    const auto& array = arrays_[place.flat];
+    const bool is_there = tensor.storage().unsafeGetStorageImpl() == array.storage().unsafeGetStorageImpl() &&
+                          tensor.storage_offset() == array.storage_offset() + place.offset;
+    if (!is_there) {
+      throw UsageError({.what = text::concat("the parameter ", name, " was given other memory after prepare()"),
+                        .why = "its optimizer steps the memory that it had then",
+                        .hint = "move or convert the module before prepare()"});
+    }
+    if (version_of(tensor) != versions_[i]) {
+      throw UsageError({.what = text::concat("the parameter ", name, " was written past its optimizer"),
+                        .why = "under ZeRO the ranks of a node hold one copy of it, and each of them has written to it",
+                        .hint = "write within accelerator.summon_full_parameters(model), where each rank has its own"});
+    }
+  }
+}
+
+void FlatParameters::release() {
+  const at::NoGradGuard no_grad;
+  for (auto& [name, tensor] : parameters_) {
+    if (tensor.use_count() > 1) tensor.set_data(tensor.detach().clone());
+  }
+  parameters_.clear();
+  numbers_.clear();
+  slices_.clear();
+  arrays_.clear();
+  masters_on_disk_.reset();
+  on_disk_.reset();
+}
+
+std::vector<std::size_t> FlatParameters::all_flats() const {
+  std::vector<std::size_t> flats(plan_.flats.size());
+  std::iota(flats.begin(), flats.end(), std::size_t{0});
+  return flats;
+}
+
+}  // namespace hortator::shard

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "shard/disk_arrays.hpp"
+#include "shard/shard_plan.hpp"
+
+namespace hortator::shard {
+
+/// Are 16-bit parameters stepped as copies in fp32, of which each rank has its part?
+enum class Masters { no, fp32 };
+
+/// Where parameters, and fp32 copies of them, are between their uses.
+struct Residences {
+  Residence parameters = {};
+  Residence masters = {};
+  std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
+};
+
+/// The parameters of one model in flat arrays that the ranks hold in common: one copy a node where ranks can share
+/// memory, or one in a file of each rank's own. They stay the tensors that they were (leaves, with their hooks and
+/// gradients), their elements lie in an array. Each rank has a slice of each, mostly an empty one: what its optimizer
+/// steps. What a slice gets, all have after publish().
+class FlatParameters {
+ public:
+  struct Parameter {
+    std::string name = {};
+    at::Tensor tensor = {};
+  };
+
+  /// Takes over parameters that are the same on all ranks, each once; frozen ones, too. @collective
+  FlatParameters(comm::Communicator& communicator, std::vector<Parameter> parameters, const Limits& limits,
+                 Masters masters, const Residences& homes = {});
+
+  comm::Communicator& communicator() const { return communicator_; }
+  const ShardPlan& plan() const { return plan_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  /// Nothing for a tensor that is none of these.
+  std::optional<std::size_t> find(const at::Tensor& parameter) const;
+  bool is_trained(std::size_t parameter) const { return kind_of(plan_.places[parameter].flat).trained; }
+
+  /// What this rank owns of a parameter, in its elements and as a tensor of one dimension: a part of the array, or a
+  /// copy in fp32. The same tensor for as long as this lives.
+  Range owned(std::size_t parameter) const { return plan_.owned(parameter, communicator_.rank()); }
+  const at::Tensor& slice(std::size_t parameter) const { return slices_[parameter]; }
+  /// Somebody keeps a slice in the place of a parameter of the user's, and has put it there in the user's object, too.
+  void note_keeper(std::size_t parameter) { ++keepers_[parameter]; }
+  void forget_keeper(std::size_t parameter) { --keepers_[parameter]; }
+  /// Do the user's objects still have it?
+  bool is_kept(std::size_t parameter) const { return slices_[parameter].use_count() > 2 * keepers_[parameter]; }
+  bool has_master(std::size_t parameter) const { return masters_[parameter]; }
+  /// The same elements where all ranks see them.
+  at::Tensor published_slice(std::size_t parameter) const { return in_array(parameter, owned(parameter)); }
+
+  /// Returns when all ranks are here: none reads any more what is about to be written. Throws while they are lent.
+  /// @collective
+  void arrive();
+  /// All ranks get what the slices of these arrays hold. @collective
+  void publish(const std::vector<std::size_t>& flats);
+  void publish_all();  ///< @collective
+  /// Of one that was written where all ranks see it: its slice becomes that.
+  void take_published(std::size_t parameter);
+
+  /// From now on each parameter has this rank's own copy as its memory, to read and write at will...
+  void lend();
+  /// ...until now. What ranks have written to what they own becomes everybody's, or nothing does. @collective
+  void take_back(bool keep_changes);
+
+  /// Throws, naming the parameter, where its memory is no longer in its array (to(), set_data()), or where it was
+  /// written past the optimizer: each of a node's ranks would have written to the one copy.
+  void check_untouched() const;
+
+  /// Each parameter that is in use elsewhere gets memory of its own, with its present values.
+  void release();
+
+ private:
+  struct Kind {
+    bool trained = true;
+    bool on_disk = false;
+  };
+  Kind kind_of(std::size_t flat) const {
+    const auto number = static_cast<unsigned>(plan_.flats[flat].kind);
+    return {.trained = (number & 1U) == 0, .on_disk = (number & 2U) != 0};
+  }
+  void check_movable() const;
+  void make_plan(const Limits& limits, bool with_masters, const Residences& homes);
+  at::ScalarType type_of(std::size_t flat) const;
+  void move_in(const Residence& home);
+  void make_arrays_in_common(const std::vector<std::size_t>& flats);
+  void make_arrays_on_disk(const std::vector<std::size_t>& flats, const Residence& home);
+  void put_in_arrays(std::size_t flat);
+  void write_slice(std::size_t parameter);
+  void make_slices(const Residence& masters);
+  void make_masters_on_disk(const Residence& home);
+  comm::Work gather(std::size_t flat);
+  at::Tensor in_array(std::size_t parameter, Range elements) const;
+  void note_versions(const std::vector<std::size_t>& flats);
+  std::vector<std::size_t> all_flats() const;
+
+  comm::Communicator& communicator_;
+  std::vector<Parameter> parameters_;
+  std::unordered_map<const void*, std::size_t> numbers_;  ///< by TensorImpl
+  ShardPlan plan_;
+  std::unique_ptr<DiskArrays> on_disk_;  ///< null: they are in memory
+  std::unique_ptr<DiskArrays> masters_on_disk_;
+  std::vector<at::Tensor> arrays_;
+  std::vector<at::Tensor> slices_;
+  std::vector<bool> masters_;
+  std::vector<std::size_t> keepers_;
+  std::vector<std::int64_t> versions_;
+  bool lent_ = false;
+};
+
+}  // namespace hortator::shard

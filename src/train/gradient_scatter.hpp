@@ -1,0 +1,119 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "shard/flat_parameters.hpp"
+#include "train/data_parallel.hpp"
+#include "train/gradient_hook.hpp"
+#include "train/sharding.hpp"
+
+namespace hortator::train {
+
+/// Deals out the gradients of one model: when all of an array's have come, they are added up over the ranks, each rank
+/// gets the mean of its part, as the gradient of its slices, and the parameters' own are freed. Arrays start in a fixed
+/// order, the same on all ranks, learned from the first pass. Passes add up in the shards, so that micro-steps keep no
+/// whole gradients either: each of them is reduced.
+///
+/// A gradient that comes when its array is on its way (a parameter that backward reaches again, recomputation) goes in
+/// a second round at the end of the pass, and its array waits for the end from then on.
+class GradientScatter {
+ public:
+  /// `is_paused`: gradients only add up for now, and need not be complete.
+  GradientScatter(shard::FlatParameters& parameters, const DataParallel& parallel, std::function<bool()> is_paused);
+  GradientScatter(const GradientScatter&) = delete;
+  GradientScatter& operator=(const GradientScatter&) = delete;
+
+  /// After backward: all slices have their gradients. Nothing happens if backward did not reach this model, or if this
+  /// was done already. @collective
+  void finish();
+  void set_after_reduction(std::function<void()> call) { after_reduction_ = std::move(call); }
+  void retire() { hooks_.clear(); }
+
+  /// The slices' gradients go.
+  void clear();
+  /// How often gradients were dealt out: the same on all ranks.
+  std::int64_t passes() const { return passes_; }
+  const GradientTimes& times() const { return times_; }
+  std::vector<std::vector<std::string>> arrays() const;  ///< names, in the order in which they travel
+
+ private:
+  struct Parameter {
+    std::string name;
+    at::Tensor tensor;
+    at::Tensor place = {};   ///< in the shard: what becomes its slice's gradient
+    std::size_t number = 0;  ///< among the flat parameters
+    std::size_t array = 0;
+    bool waits = false;    ///< has a gradient that was not sent
+    bool reached = false;  ///< in this pass
+    bool used = false;     ///< since gradients had to be complete
+  };
+  /// Gradients of the parameters of one flat array.
+  struct Array {
+    std::size_t flat = 0;
+    std::vector<std::size_t> parameters = {};
+    std::int64_t elements = 0;
+    at::ScalarType travel_type = at::kFloat;
+    at::Tensor shard = {};     ///< this rank's part
+    at::Tensor incoming = {};  ///< while it travels: the shard itself, or memory aside
+    std::size_t arrived = 0;   ///< gradients in this pass
+    bool sent = false;         ///< in this pass
+    bool on_the_way = false;
+    bool adds = false;  ///< this round's sum goes to what the shard holds, not in its place
+    bool late = false;  ///< gradients have come after it was sent
+    comm::Work work = {};
+  };
+  /// Window memory in which gradients travel; an array after the other takes one in turn.
+  struct Buffer {
+    at::Tensor memory = {};
+    int taken_by = -1;  ///< an array that is on its way
+  };
+
+  void plan_arrays();
+  void allocate_buffers();
+  void hook();
+  void on_gradient(std::size_t index);
+  void check_dense(const Parameter& parameter) const;
+  void finish_with_engine();
+  void start_full_arrays();
+  void start(std::size_t array);
+  void fill(Array& array, const at::Tensor& buffer);
+  void wait(std::size_t array);
+  at::Tensor take_buffer(std::size_t array);
+  bool has_gradients(const Array& array) const;
+  void bring_gradients_in(const Array& array);
+  std::vector<std::string> missing() const;
+  std::vector<float> exchange_marks(bool misses_some);
+  void send_leftovers(const std::vector<float>& marks);
+  void publish(const std::vector<float>& marks);
+  void end_pass(bool complete);
+  void learn_order();
+  void put_late_ones_last();
+  [[noreturn]] void throw_missing(const std::vector<std::string>& missing) const;
+
+  shard::FlatParameters& flat_;
+  const DataParallel parallel_;
+  const Sharding& sharding_;
+  std::function<bool()> is_paused_;
+  std::vector<Parameter> parameters_;
+  std::vector<Array> arrays_;
+  std::vector<std::size_t> order_;      ///< of arrays
+  std::vector<std::size_t> completed_;  ///< in the first pass, as they came
+  bool learned_ = false;
+  std::size_t next_ = 0;  ///< in the order
+  std::vector<Buffer> buffers_;
+  std::size_t turn_ = 0;
+  at::Tensor marks_;
+  bool reached_ = false;
+  bool engine_will_call_ = false;
+  std::int64_t passes_ = 0;
+  GradientTimes times_;
+  std::function<void()> after_reduction_;
+  std::vector<GradientHook> hooks_;  ///< last: they call into the rest
+};
+
+}  // namespace hortator::train

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "shard/flat_parameters.hpp"
+
+namespace hortator::train {
+
+/// How the ranks share what belongs to a model.
+struct Sharding {
+  int stage;                     ///< 1: moments; 2: gradients, too; 3: parameters, too
+  comm::Communicator& group;     ///< ranks among which shards are dealt
+  comm::Communicator* replicas;  ///< ranks that have the same shard, one of each group; null where there is one group
+  shard::Masters masters;
+  shard::Residence parameters = {};  ///< where they are between their uses
+  shard::Residence moments = {};     ///< and the fp32 copies
+  std::vector<std::string> keep_resident = {};
+
+  /// Gradients are kept as shards, those of the slices.
+  bool scatters_gradients() const { return stage >= 2; }
+};
+
+}  // namespace hortator::train

@@ -1,0 +1,75 @@
+#include <fstream>
+#include <hortator/hortator.hpp>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+namespace {
+
+DeepspeedConfig read(const std::string& words, const AcceleratorOptions& run = {}) {
+  std::ofstream("ds_config.json") << words;
+  return read_deepspeed("ds_config.json", run);
+}
+
+}  // namespace
+
+TEST_CASE("a DeepSpeed file becomes options; what it calls auto stays as the run has it") {
+  const auto config = read(R"({
+    "zero_optimization": {"stage": 2, "overlap_comm": true, "offload_optimizer": {"device": "none", "pin_memory": true}},
+    "bf16": {"enabled": "auto"}, "fp16": {"enabled": true, "initial_scale_power": 8, "loss_scale_window": 100},
+    "gradient_accumulation_steps": "auto", "gradient_clipping": 0.5,
+    "train_micro_batch_size_per_gpu": 4, "train_batch_size": "auto",
+    "optimizer": {"type": "AdamW", "params": {"lr": "auto"}}, "zero_optimisation": {"stage": 3}
+  })",
+                           {.gradient_accumulation_steps = 3});
+  CHECK(config.options.zero.stage == 2);
+  CHECK(config.options.mixed_precision == Precision::fp16);
+  CHECK(config.options.grad_scaler.init_scale == 256);
+  CHECK(config.options.grad_scaler.growth_interval == 100);
+  CHECK(config.options.gradient_accumulation_steps == 3);
+  CHECK(config.gradient_clipping == 0.5);
+  CHECK(config.train_micro_batch_size_per_gpu == 4);
+  CHECK(!config.train_batch_size);
+  CHECK(config.ignored == std::vector<std::string>{"optimizer.params.lr", "optimizer.type",
+                                                   "zero_optimization.offload_optimizer.pin_memory",
+                                                   "zero_optimization.overlap_comm"});
+  CHECK(config.options.zero.offload_optimizer.empty());
+  CHECK(config.unknown == std::vector<std::string>{"zero_optimisation.stage"});
+}
+
+TEST_CASE("a DeepSpeed file says what is offloaded, and where to") {
+  const auto zero = read(R"({"zero_optimization": {"stage": 3,
+      "offload_optimizer": {"device": "nvme", "nvme_path": "/scratch"}, "offload_param": {"device": "cpu"}}})")
+                        .options.zero;
+  CHECK(zero.stage == 3);
+  CHECK(zero.offload_optimizer == "/scratch");
+  CHECK(zero.offload_parameters == "cpu");
+}
+
+TEST_CASE("numbers of samples come from the run, and all that the file says otherwise is named at once") {
+  Accelerator accelerator({.gradient_accumulation_steps = 2});
+  const auto ranks = accelerator.num_processes();
+  auto fits = read(R"({"train_batch_size": "auto"})", accelerator.options());
+  fits.fill(accelerator, 8);
+  CHECK(fits.train_micro_batch_size_per_gpu == 8);
+  CHECK(fits.train_batch_size == 16 * ranks);
+  auto other =
+      read(R"({"train_batch_size": 7, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 5})");
+  CHECK_THROWS_WITH(other.fill(accelerator, 8), ContainsSubstring("gradient_accumulation_steps is 5, the run has 2") &&
+                                                    ContainsSubstring("per_gpu is 1, the run has 8") &&
+                                                    ContainsSubstring("train_batch_size is 7, the run has"));
+}
+
+TEST_CASE("a DeepSpeed file that is wrong, or asks for what cannot be had, is an error that names the entry") {
+  CHECK_THROWS_WITH(read("{"), ContainsSubstring("is no JSON"));
+  CHECK_THROWS_WITH(read("[1]"), ContainsSubstring("a map is needed"));
+  CHECK_THROWS_WITH(read(R"({"zero_optimization": {"stage": "two"}})"),
+                    ContainsSubstring("zero_optimization.stage is"));
+  CHECK_THROWS_WITH(read(R"({"train_batch_size": 0})"), ContainsSubstring("train_batch_size is 0"));
+  CHECK_THROWS_WITH(read(R"({"fp16": {"enabled": true}, "bf16": {"enabled": true}})"),
+                    ContainsSubstring("both enabled"));
+  CHECK_THROWS_WITH(read(R"({"fp16": {"loss_scale": 128}})"), ContainsSubstring("fp16.loss_scale is 128"));
+  CHECK_THROWS_WITH(read(R"({"zero_optimization": {"offload_param": {"device": "nvme"}}})"),
+                    ContainsSubstring("offload_param.device"));
+}

@@ -1,0 +1,241 @@
+// Parameters and moments that are in a file between their uses train as those in memory.
+#include <torch/optim/adam.h>
+#include <torch/optim/sgd.h>
+
+#include <filesystem>
+
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+#include "zero_fixture.hpp"
+
+using namespace hortator;
+using test::are_close;
+using test::are_equal;
+using test::batch;
+using test::copies_of;
+using test::Shardable;
+
+namespace {
+
+// So little that pages leave after each use.
+ZeroConfig all_on_disk(const std::filesystem::path& folder) {
+  return {.stage = 3, .offload_optimizer = folder, .offload_parameters = folder, .resident_bytes = 1 << 10};
+}
+
+struct Learned {
+  std::vector<at::Tensor> parameters = {};
+  std::vector<double> norms = {};
+};
+
+Learned learn_offloaded(AcceleratorOptions options, at::ScalarType type = at::kFloat, int accumulation = 1) {
+  options.ddp.bucket_cap_mb = 3e-3;
+  options.gradient_accumulation_steps = accumulation;
+  Accelerator accelerator(options);
+  Shardable net(type);
+  auto adamw = test::make_adamw(net);
+  auto [model, optimizer] = accelerator.prepare(net, *adamw);
+  Learned learned;
+  for (int step = 0; step < 4 * accumulation; ++step) {
+    auto micro_step = accelerator.accumulate(model);
+    accelerator.backward(model(batch(accelerator, step, type)).square().mean());
+    if (accelerator.sync_gradients())
+      learned.norms.push_back(accelerator.clip_grad_norm_(model.parameters(), 0.1).item<double>());
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  learned.parameters = copies_of(*net);
+  accelerator.wait_for_everyone();
+  return learned;
+}
+
+bool is_in_memory(const at::Tensor& tensor) {
+  try {
+    return tensor.const_data_ptr() != nullptr;
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what is offloaded to a folder trains as what is in memory, bit for bit") {
+  const test::Folder folder(State(), "zero_offload");
+  for (const int accumulation : {1, 2}) {
+    const auto expected = learn_offloaded({.zero = {.stage = 3}}, at::kFloat, accumulation);
+    const auto all = learn_offloaded({.zero = all_on_disk(folder.path())}, at::kFloat, accumulation);
+    CHECK(are_equal(all.parameters, expected.parameters));
+    CHECK(all.norms == expected.norms);
+    for (const int stage : {1, 2}) {
+      const auto in_memory = learn_offloaded({.zero = {.stage = stage}}, at::kFloat, accumulation);
+      const auto moments =
+          learn_offloaded({.zero = {.stage = stage, .offload_optimizer = folder.path(), .resident_bytes = 1 << 10}},
+                          at::kFloat, accumulation);
+      CHECK(are_equal(moments.parameters, in_memory.parameters));
+    }
+  }
+  CHECK(std::filesystem::is_empty(folder.path()));  // the files have no names
+}
+
+TEST_CASE("so do parameters in bf16 with copies in fp32, and groups of ranks") {
+  const test::Folder folder(State(), "zero_offload_masters");
+  const auto expected = learn_offloaded({.zero = {.stage = 3}}, at::kBFloat16);
+  CHECK(
+      are_equal(learn_offloaded({.zero = all_on_disk(folder.path())}, at::kBFloat16).parameters, expected.parameters));
+  const State state;
+  for (int group = 1; group <= state.num_processes(); ++group) {
+    if (state.num_processes() % group != 0) continue;
+    auto zero = all_on_disk(folder.path());
+    zero.shard_group = group;
+    const auto in_groups = learn_offloaded({.zero = {.stage = 3, .shard_group = group}});
+    CHECK(are_equal(learn_offloaded({.zero = zero}).parameters, in_groups.parameters));
+  }
+}
+
+TEST_CASE("on CPUs what is offloaded to \"cpu\" is where it was") {
+  const auto expected = learn_offloaded({.zero = {.stage = 3}});
+  const auto offloaded =
+      learn_offloaded({.zero = {.stage = 3, .offload_optimizer = "cpu", .offload_parameters = "cpu"}});
+  CHECK(are_equal(offloaded.parameters, expected.parameters));
+}
+
+TEST_CASE("between steps neither parameters nor moments are in memory, and free_memory puts them back") {
+  const test::Folder folder(State(), "zero_offload_memory");
+  Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3}, .zero = all_on_disk(folder.path())});
+  Shardable net;
+  const auto expected = copies_of(*net);
+  auto adamw = test::make_adamw(net);
+  auto [model, optimizer] = accelerator.prepare(net, *adamw);
+  CHECK(are_equal(copies_of(*net), expected));
+  accelerator.backward(model(batch(accelerator, 0)).square().mean());
+  optimizer.step();
+  optimizer.zero_grad();
+  std::size_t absent = 0;
+  for (const auto& slice : adamw->param_groups()[0].params()) {
+    const auto state = adamw->state().find(slice.unsafeGetTensorImpl());
+    if (state == adamw->state().end()) continue;  // frozen, or another rank's
+    absent += is_in_memory(static_cast<torch::optim::AdamWParamState&>(*state->second).exp_avg()) ? 0 : 1;
+  }
+  CHECK(absent > 0);
+  CHECK(!is_in_memory(net->first->weight));
+  const auto trained = copies_of(*net);
+  CHECK(!are_equal(trained, expected));
+  accelerator.free_memory();
+  CHECK(is_in_memory(net->first->weight));
+  CHECK(are_equal(copies_of(*net), trained));
+  const auto& state = adamw->state().at(net->first->weight.unsafeGetTensorImpl());
+  const auto& moment = static_cast<torch::optim::AdamWParamState&>(*state).exp_avg();
+  CHECK(moment.sizes() == net->first->weight.sizes());
+  CHECK(is_in_memory(moment));
+}
+
+TEST_CASE("parameters on disk can be summoned, written, and read by name") {
+  const test::Folder folder(State(), "zero_offload_summon");
+  Accelerator accelerator({.zero = all_on_disk(folder.path())});
+  Shardable net;
+  auto model = accelerator.prepare(net);
+  {
+    const at::NoGradGuard no_grad;
+    const auto full = accelerator.summon_full_parameters(model);
+    net->second->weight.fill_(2);
+  }
+  CHECK(at::equal(net->second->weight.detach(), at::full({33, 33}, 2.0F)));
+  const auto state = accelerator.get_state_dict(model);
+  if (accelerator.is_main_process()) CHECK(state.get<at::Tensor>("second.weight").mean().item<float>() == 2);
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("a checkpoint of what is on disk goes on in memory, and the other way round") {
+  const test::Folder folder(State(), "zero_offload_checkpoint");
+  const auto run = [&](const std::string& name, const std::vector<ZeroConfig>& configs, bool asynchronous) {
+    std::vector<at::Tensor> parameters;
+    for (const auto& config : configs) {
+      Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3},
+                               .zero = config,
+                               .project = {.dir = folder.path() / name},
+                               .checkpoint = {.asynchronous = asynchronous}});
+      Shardable net;
+      auto adamw = test::make_adamw(net);
+      auto [model, optimizer] = accelerator.prepare(net, *adamw);
+      if (accelerator.has_checkpoint()) accelerator.load_state();
+      for (int step = 0; step < 2; ++step) {
+        accelerator.backward(model(batch(accelerator, step)).square().mean());
+        optimizer.step();
+        optimizer.zero_grad();
+      }
+      accelerator.save_state();
+      accelerator.wait_for_checkpoint();
+      parameters = copies_of(*net);
+      accelerator.wait_for_everyone();
+    }
+    return parameters;
+  };
+  const ZeroConfig memory = {.stage = 3};
+  const auto disk = all_on_disk(folder.path());
+  const auto expected = run("memory", {memory, memory, memory}, false);
+  CHECK(are_equal(run("disk", {disk, memory, disk}, false), expected));
+  CHECK(are_equal(run("background", {memory, disk, disk}, true), expected));
+}
+
+TEST_CASE("weights are loaded into sharded parameters, by each rank what it owns, and their fp32 copies follow") {
+  const test::Folder folder(State(), "zero_offload_weights");
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const auto step_from_file = [&](const ZeroConfig& zero) {
+      Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3}, .zero = zero});
+      Shardable net(type);
+      auto adamw = test::make_adamw(net);
+      auto [model, optimizer] = accelerator.prepare(net, *adamw);
+      accelerator.load_checkpoint_in_model(model, folder.path() / "weights");
+      const auto loaded = copies_of(*net);
+      accelerator.backward(model(batch(accelerator, 0, type)).square().mean());
+      optimizer.step();
+      accelerator.save_model(model, folder.path() / "again");
+      auto both = copies_of(*net);
+      both.insert(both.end(), loaded.begin(), loaded.end());
+      accelerator.wait_for_everyone();
+      return both;
+    };
+    {
+      Accelerator accelerator;
+      Shardable net(type);
+      const at::NoGradGuard no_grad;
+      for (auto& parameter : net->parameters()) parameter.mul_(0.5).add_(0.01);
+      accelerator.save_model(net, folder.path() / "weights");
+    }
+    const auto expected = step_from_file({.stage = 1});
+    for (const int stage : {2, 3}) CHECK(are_equal(step_from_file({.stage = stage}), expected));
+    CHECK(are_equal(step_from_file(all_on_disk(folder.path() / "scratch")), expected));
+  }
+}
+
+TEST_CASE("parameters and modules that the user names stay in memory") {
+  const test::Folder folder(State(), "zero_offload_resident");
+  auto zero = all_on_disk(folder.path());
+  const auto expected = learn_offloaded({.zero = {.stage = 3}});
+  zero.keep_resident = {"second", "norm.weight"};
+  CHECK(are_equal(learn_offloaded({.zero = zero}).parameters, expected.parameters));
+  Accelerator accelerator({.zero = zero});
+  Shardable net;
+  auto model = accelerator.prepare(net);
+  CHECK(is_in_memory(net->second->bias));
+  CHECK(is_in_memory(net->norm->weight));
+  CHECK(!is_in_memory(net->norm->bias));
+  torch::nn::Linear other(3, 3);
+  CHECK_THROWS_WITH(accelerator.prepare(other),
+                    ContainsSubstring("zero.keep_resident names") && ContainsSubstring("second"));
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("what cannot be offloaded is refused by name") {
+  CHECK_THROWS_WITH(Accelerator({.zero = {.offload_optimizer = "somewhere"}}),
+                    ContainsSubstring("zero.offload_optimizer") && ContainsSubstring("at stage 0"));
+  CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 2, .offload_parameters = "somewhere"}}),
+                    ContainsSubstring("zero.offload_parameters") && ContainsSubstring("at stage 2"));
+  const test::Folder folder(State(), "zero_offload_refused");
+  Accelerator accelerator({.zero = {.stage = 2, .offload_optimizer = folder.path()}});
+  torch::nn::Linear net(3, 3);
+  torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+  CHECK_THROWS_WITH(accelerator.prepare(sgd), ContainsSubstring("SGD") && ContainsSubstring("first step"));
+  torch::nn::Linear offloaded(3, 3);
+  auto elsewhere = disk_offload(offloaded, folder.path());
+  CHECK_THROWS_WITH(accelerator.prepare(offloaded), ContainsSubstring("is offloaded already"));
+}

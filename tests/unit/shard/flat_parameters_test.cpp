@@ -1,0 +1,140 @@
+#include "shard/flat_parameters.hpp"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+
+#include <hortator/error.hpp>
+
+#include "comm/node_communicator.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using shard::FlatParameters;
+using shard::Masters;
+
+namespace {
+
+constexpr shard::Limits small = {.first_bytes = 1, .bytes = 2000};
+
+at::Tensor counted(at::IntArrayRef sizes, at::ScalarType type = at::kFloat) {
+  std::int64_t elements = 1;
+  for (const auto size : sizes) elements *= size;
+  return at::arange(elements, at::kDouble).view(sizes).to(type).requires_grad_();
+}
+
+struct Fixture {
+  comm::NodeCommunicator communicator{mpi::Communicator::world()};
+  at::Tensor weight = counted({13, 17});
+  at::Tensor bias = counted({17});
+  at::Tensor half = counted({200}, at::kBFloat16);
+  at::Tensor frozen = counted({70}).detach();
+
+  FlatParameters flat(Masters masters = Masters::fp32) {
+    return {communicator, {{"weight", weight}, {"bias", bias}, {"half", half}, {"frozen", frozen}}, small, masters};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("parameters keep their values and stay leaves; slices are parts of them") {
+  Fixture f;
+  const auto before = f.weight.detach().clone();
+  auto* const impl = f.weight.unsafeGetTensorImpl();
+  const auto flat = f.flat();
+  CHECK(f.weight.unsafeGetTensorImpl() == impl);
+  CHECK(f.weight.is_leaf());
+  CHECK(f.weight.requires_grad());
+  CHECK(at::equal(f.weight.detach(), before));
+  CHECK(at::equal(f.frozen, counted({70}).detach()));
+  const auto owned = flat.owned(0);
+  CHECK(at::equal(flat.slice(0), before.reshape({-1}).narrow(0, owned.begin, owned.size())));
+  CHECK(flat.find(f.bias) == std::size_t{1});
+  CHECK(!flat.find(before));
+  CHECK(flat.is_trained(2));
+  CHECK(!flat.is_trained(3));
+}
+
+TEST_CASE("what a rank writes to its slices all have after publish, also past copies in fp32") {
+  for (const auto masters : {Masters::no, Masters::fp32}) {
+    Fixture f;
+    auto flat = f.flat(masters);
+    CHECK(flat.has_master(2) == (masters == Masters::fp32));
+    CHECK(flat.slice(2).scalar_type() == (masters == Masters::fp32 ? at::kFloat : at::kBFloat16));
+    flat.arrive();
+    for (std::size_t i = 0; i < 3; ++i) flat.slice(i).fill_(static_cast<double>(i) + 5);
+    flat.publish_all();
+    CHECK((f.weight == 5).all().item<bool>());
+    CHECK((f.bias == 6).all().item<bool>());
+    CHECK((f.half == 7).all().item<bool>());
+    CHECK(f.half.scalar_type() == at::kBFloat16);
+    CHECK(at::equal(f.frozen, counted({70}).detach()));
+    CHECK_NOTHROW(flat.check_untouched());
+    f.communicator.barrier();
+  }
+}
+
+TEST_CASE("a graph that kept parameters for its backward does not take the new values for the old") {
+  Fixture f;
+  auto flat = f.flat();
+  const auto loss = (f.weight * f.weight).sum();
+  flat.arrive();
+  flat.publish_all();
+  CHECK_THROWS_WITH(loss.backward(), ContainsSubstring("modified by an inplace operation"));
+}
+
+TEST_CASE("parameters that are written past their optimizer, or moved, are named") {
+  Fixture f;
+  auto flat = f.flat();
+  f.communicator.barrier();
+  {
+    const at::NoGradGuard no_grad;
+    f.bias.mul_(1);
+  }
+  CHECK_THROWS_WITH(flat.check_untouched(), ContainsSubstring("parameter bias was written past its optimizer"));
+  Fixture g;
+  auto other = g.flat();
+  {
+    const at::NoGradGuard no_grad;
+    g.weight.set_data(g.weight.detach().clone());
+  }
+  CHECK_THROWS_WITH(other.check_untouched(), ContainsSubstring("parameter weight was given other memory"));
+}
+
+TEST_CASE("lent parameters are each rank's own; what owners have written stays, or nothing") {
+  for (const bool keep : {true, false}) {
+    Fixture f;
+    auto flat = f.flat();
+    flat.lend();
+    CHECK_THROWS_WITH(flat.lend(), ContainsSubstring("summoned already"));
+    CHECK_THROWS_WITH(flat.arrive(), ContainsSubstring("step came while"));
+    {
+      const at::NoGradGuard no_grad;
+      f.weight.mul_(0).add_(3);
+      f.half.fill_(2);
+    }
+    flat.take_back(keep);
+    CHECK_NOTHROW(flat.check_untouched());
+    CHECK(at::equal(f.weight.detach(), keep ? at::ones({13, 17}) * 3 : counted({13, 17}).detach()));
+    if (keep) CHECK((flat.slice(2) == 2).all().item<bool>());
+    f.communicator.barrier();
+  }
+}
+
+TEST_CASE("released parameters are each rank's own again") {
+  Fixture f;
+  auto flat = f.flat();
+  const auto shared = f.weight.data_ptr();
+  flat.release();
+  CHECK(f.weight.data_ptr() != shared);
+  CHECK(at::equal(f.weight.detach(), counted({13, 17}).detach()));
+  f.communicator.barrier();
+}
+
+TEST_CASE("two parameters that overlap without being one are refused") {
+  comm::NodeCommunicator communicator(mpi::Communicator::world());
+  const auto memory = at::ones({20});
+  std::vector<FlatParameters::Parameter> both = {{"a", memory.narrow(0, 0, 12)}, {"b", memory.narrow(0, 8, 12)}};
+  CHECK_THROWS_WITH(FlatParameters(communicator, both, small, Masters::no),
+                    ContainsSubstring("parameters a and b share memory"));
+}
