@@ -16,6 +16,7 @@ namespace {
 constexpr double letters = 12;
 constexpr double title_letters = 14;
 constexpr double margin = 14;
+constexpr double dot_radius = 3.2;
 constexpr double tick_length = 4;
 constexpr int longest_label = 28;
 
@@ -68,11 +69,14 @@ double legend_width(const Names& names) {
 /// One panel's place, and what its axes show.
 class Frame {
  public:
-  Frame(const Panel& panel, Place corner, double width, double height) : panel_(panel) {
-    std::vector<double> xs;
+  Frame(const Panel& panel, Place corner, double width, double height)
+      : panel_(panel),
+        left_(corner.x + margin + letters + 8 + tick_length + 4),
+        right_(corner.x + width - margin),
+        top_(corner.y + margin + title_letters + 10),
+        bottom_(corner.y + height - margin - 2 * letters - 12) {
     std::vector<double> ys;
     for (const auto& series : panel.series) {
-      xs.insert(xs.end(), series.x.begin(), series.x.end());
       for (std::size_t i = 0; i < series.y.size(); ++i) {
         const double spread = series.spread.empty() ? 0 : series.spread[i];
         ys.insert(ys.end(), {series.y[i] - spread, series.y[i] + spread});
@@ -80,19 +84,25 @@ class Frame {
     }
     if (panel.from_zero) ys.push_back(0);
     y_ = axis_of(ys, panel.y_scale, static_cast<int>(height / 60));
-    const auto labels = labels_of(y_.ticks);
+    const auto labels = labels_of(y_);
     for (const auto& label : labels) y_label_width_ = std::max(y_label_width_, text_width(label, letters));
-    left_ = corner.x + margin + letters + 8 + y_label_width_ + tick_length + 4;
-    right_ = corner.x + width - margin;
-    top_ = corner.y + margin + title_letters + 10;
-    bottom_ = corner.y + height - margin - 2 * letters - 12;
-    x_ = axis_of(xs, panel.x_scale, static_cast<int>((right_ - left_) / 90));
+  }
+
+  double y_label_width() const { return y_label_width_; }
+
+  /// Frames that stand over each other begin at the same place, whatever their labels.
+  void make_room(double y_label_width) {
+    y_label_width_ = y_label_width;
+    left_ += y_label_width;
+    std::vector<double> xs;
+    for (const auto& series : panel_.series) xs.insert(xs.end(), series.x.begin(), series.x.end());
+    x_ = axis_of(xs, panel_.x_scale, static_cast<int>((right_ - left_) / 90));
   }
 
   void draw_axes(Canvas& canvas) const {
     canvas.text({(left_ + right_) / 2, top_ - 10}, panel_.title,
                 {.align = Align::centre, .size = title_letters, .colour = ink});
-    const auto x_labels = labels_of(x_.ticks);
+    const auto x_labels = labels_of(x_);
     for (std::size_t i = 0; i < x_.ticks.size(); ++i) {
       const double x = place({x_.ticks[i], y_.least}).x;
       canvas.line({{x, top_}, {x, bottom_}}, {.colour = faint});
@@ -100,7 +110,7 @@ class Frame {
       canvas.text({x, bottom_ + tick_length + letters + 1}, x_labels[i],
                   {.align = Align::centre, .size = letters, .colour = ink});
     }
-    const auto y_labels = labels_of(y_.ticks);
+    const auto y_labels = labels_of(y_);
     for (std::size_t i = 0; i < y_.ticks.size(); ++i) {
       const double y = place({x_.least, y_.ticks[i]}).y;
       canvas.line({{left_, y}, {right_, y}}, {.colour = faint});
@@ -133,7 +143,7 @@ class Frame {
       }
       const auto at = place({series.x[i], series.y[i]});
       stretch.push_back(at);
-      if (series.has_dots) canvas.dot(at, 3.2, colour);
+      if (series.has_dots) canvas.dot(at, dot_radius, colour);
       if (!series.spread.empty() && series.spread[i] > 0) draw_spread(canvas, series, i, colour);
     }
     draw_stretch();
@@ -163,25 +173,34 @@ class Frame {
   Axis x_;
   Axis y_;
   double y_label_width_ = 0;
-  double left_ = 0;
-  double right_ = 0;
-  double top_ = 0;
-  double bottom_ = 0;
+  double left_;
+  double right_;
+  double top_;
+  double bottom_;
 };
 
 void draw_legend(Canvas& canvas, const std::vector<Panel>& panels, const Names& names, Place corner) {
   double y = corner.y + margin + title_letters + 10 + letters;
-  const auto entry = [&](const std::string& label, const Stroke& stroke) {
-    canvas.line({{corner.x, y - letters * 0.35}, {corner.x + 18, y - letters * 0.35}}, stroke);
+  const auto entry = [&](const std::string& label, const Stroke& stroke, bool is_dot = false) {
+    const double middle = y - letters * 0.35;
+    if (is_dot) {
+      canvas.dot({corner.x + 9, middle}, dot_radius, stroke.colour);
+    } else {
+      canvas.line({{corner.x, middle}, {corner.x + 18, middle}}, stroke);
+    }
     canvas.text({corner.x + 24, y}, label, {.size = letters, .colour = ink});
     y += letters + 8;
   };
   for (const auto& name : names) {
     bool dashed = false;
+    bool has_line = false;
     for (const auto& panel : panels) {
-      for (const auto& series : panel.series) dashed |= series.label == name && series.dashed;
+      for (const auto& series : panel.series) {
+        dashed |= series.label == name && series.dashed;
+        has_line |= series.label == name && series.has_line;
+      }
     }
-    entry(short_label(name), {.colour = colour_of(names, name), .width = 2, .dashed = dashed});
+    entry(short_label(name), {.colour = colour_of(names, name), .width = 2, .dashed = dashed}, !has_line);
   }
   if (has_marks(panels)) entry("restart", {.colour = mark_colour, .dashed = true});
 }
@@ -196,8 +215,15 @@ double chart_height(const std::vector<Panel>& panels, const ChartSize& size) {
 void draw(const std::vector<Panel>& panels, const ChartSize& size, Canvas& canvas) {
   const auto names = names_in(panels);
   const double width = size.width - legend_width(names);
+  std::vector<Frame> frames;
+  double widest = 0;
   for (std::size_t i = 0; i < panels.size(); ++i) {
-    const Frame frame(panels[i], {0, size.panel_height * static_cast<double>(i)}, width, size.panel_height);
+    frames.emplace_back(panels[i], Place{0, size.panel_height * static_cast<double>(i)}, width, size.panel_height);
+    widest = std::max(widest, frames.back().y_label_width());
+  }
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    auto& frame = frames[i];
+    frame.make_room(widest);
     frame.draw_axes(canvas);
     for (const auto& series : panels[i].series) frame.draw_series(canvas, series, colour_of(names, series.label));
     frame.draw_border(canvas);

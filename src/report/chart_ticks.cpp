@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "report/print.hpp"
@@ -54,6 +55,34 @@ Unit unit_of(const std::vector<double>& ticks) {
   return greatest >= 1e4 ? Unit{1e3, "k"} : Unit{1, ""};
 }
 
+// On a logarithmic axis each tick is told by itself: its neighbours are of other sizes.
+std::string own_label(double tick) {
+  const auto unit = unit_of({tick});
+  auto label = print("%.4g%s", tick / unit.size, unit.name);
+  const auto zero = label.find("e-0");
+  if (zero != std::string::npos) label.erase(zero + 2, 1);
+  return label;
+}
+
+std::vector<std::string> common_labels(const std::vector<double>& ticks) {
+  const auto unit = unit_of(ticks);
+  const bool is_tiny = std::all_of(ticks.begin(), ticks.end(), [](double tick) { return std::abs(tick) < 1e-3; });
+  std::vector<std::string> labels;
+  for (int digits = 0; digits <= 6; ++digits) {
+    labels.clear();
+    bool exact = true;
+    for (const double tick : ticks) {
+      const double shown = tick / unit.size;
+      auto label = tick == 0 ? "0" : print(is_tiny ? "%.*e%s" : "%.*f%s", digits, shown, unit.name);
+      exact &= is_tiny || std::abs(std::stod(label) - shown) <= 1e-6 * std::abs(shown) + 1e-12;
+      labels.push_back(std::move(label));
+    }
+    const std::set<std::string> different(labels.begin(), labels.end());
+    if (exact && different.size() == labels.size()) break;
+  }
+  return labels;
+}
+
 }  // namespace
 
 double Axis::place_of(double value) const {
@@ -70,22 +99,10 @@ Axis axis_of(const std::vector<double>& values, Scale scale, int wanted) {
   return scale == Scale::linear ? linear_axis(*least, *greatest, wanted) : logarithmic_axis(*least, *greatest, wanted);
 }
 
-std::vector<std::string> labels_of(const std::vector<double>& ticks) {
-  const auto unit = unit_of(ticks);
-  const bool is_tiny = std::all_of(ticks.begin(), ticks.end(), [](double tick) { return std::abs(tick) < 1e-3; });
+std::vector<std::string> labels_of(const Axis& axis) {
+  if (axis.scale == Scale::linear) return common_labels(axis.ticks);
   std::vector<std::string> labels;
-  for (int digits = 0; digits <= 6; ++digits) {
-    labels.clear();
-    bool exact = true;
-    for (const double tick : ticks) {
-      const double shown = tick / unit.size;
-      auto label = tick == 0 ? "0" : print(is_tiny ? "%.*e%s" : "%.*f%s", digits, shown, unit.name);
-      exact &= is_tiny || std::abs(std::stod(label) - shown) <= 1e-6 * std::abs(shown) + 1e-12;
-      labels.push_back(std::move(label));
-    }
-    const std::set<std::string> different(labels.begin(), labels.end());
-    if (exact && different.size() == labels.size()) break;
-  }
+  std::transform(axis.ticks.begin(), axis.ticks.end(), std::back_inserter(labels), own_label);
   return labels;
 }
 

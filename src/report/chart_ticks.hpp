@@ -22,7 +22,7 @@ struct Axis {
 /// at round numbers: 1, 2 or 5 times a power of ten; on a logarithmic axis of numbers of ranks, powers of two.
 Axis axis_of(const std::vector<double>& values, Scale scale, int wanted);
 
-/// "12k", "0.05", "1.5M": as short as tells neighbours apart.
-std::vector<std::string> labels_of(const std::vector<double>& ticks);
+/// Of its ticks: "12k", "0.05", "1.5M": as short as tells neighbours apart.
+std::vector<std::string> labels_of(const Axis& axis);
 
 }  // namespace hortator::report

@@ -101,8 +101,9 @@ TEST_CASE("ticks are round, within the axis, and told apart by their labels") {
   struct Range {
     double least, greatest;
   };
-  for (const auto& [least, greatest] : {Range{0, 1}, Range{0.1, 0.1}, Range{-3, 17}, Range{1e-9, 3e-9}, Range{0, 0},
-                                        Range{1e6, 1.00001e6}, Range{12345, 9.9e9}, Range{-1e-3, 1e-3}}) {
+  for (const auto& [least, greatest] :
+       {Range{0, 1}, Range{0.1, 0.1}, Range{-3, 17}, Range{1e-9, 3e-9}, Range{0, 0}, Range{1e6, 1.00001e6},
+        Range{12345, 9.9e9}, Range{-1e-3, 1e-3}, Range{1e-8, 10}}) {
     for (const auto scale : {Scale::linear, Scale::logarithmic}) {
       if (scale == Scale::logarithmic && least <= 0) continue;
       const auto axis = axis_of({least, greatest}, scale, 5);
@@ -111,15 +112,18 @@ TEST_CASE("ticks are round, within the axis, and told apart by their labels") {
       CHECK(axis.greatest >= greatest);
       CHECK(axis.ticks.size() >= 2);
       CHECK(axis.ticks.size() <= 14);
-      const auto labels = labels_of(axis.ticks);
+      const auto labels = labels_of(axis);
       CHECK(std::set<std::string>(labels.begin(), labels.end()).size() == labels.size());
       for (const auto& label : labels) CHECK(label.size() <= 12);
       CHECK(axis.place_of(axis.least) == 0);
       CHECK(axis.place_of(axis.greatest) == Approx(1));
     }
   }
-  CHECK(labels_of({0, 5000, 10000}) == std::vector<std::string>{"0", "5k", "10k"});
-  CHECK(labels_of({0, 0.5, 1}) == std::vector<std::string>{"0", "0.5", "1.0"});
+  using Labels = std::vector<std::string>;
+  CHECK(labels_of({.ticks = {0, 5000, 10000}}) == Labels{"0", "5k", "10k"});
+  CHECK(labels_of({.ticks = {0, 0.5, 1}}) == Labels{"0", "0.5", "1.0"});
+  CHECK(labels_of({.scale = Scale::logarithmic, .ticks = {1e-8, 1e-4, 0.0625, 1, 16, 2e4}}) ==
+        Labels{"1e-8", "0.0001", "0.0625", "1", "16", "20k"});
   CHECK(axis_of({1, 2, 4, 8}, Scale::logarithmic, 8).ticks == std::vector<double>{1, 2, 4, 8});
 }
 
