@@ -80,6 +80,7 @@ have_lmod() { [ -r /usr/share/lmod/lmod/init/bash ]; }
 have_environment_modules() { [ -n "$(find "$deps/environment-modules" /usr/lib /usr/share/Modules -name modulecmd.tcl -print -quit 2>/dev/null)" ]; }
 have_slurm() { command -v slurmctld >/dev/null && command -v munged >/dev/null && ls /usr/lib/*/libpmix.so >/dev/null 2>&1; }
 have_hdf5_tools() { command -v h5dump >/dev/null; }
+have_h5py() { python3 -c 'import h5py' 2>/dev/null || /usr/bin/python3 -c 'import h5py' 2>/dev/null; }
 have_aarch64() { command -v aarch64-linux-gnu-g++ >/dev/null; }
 have_doxygen() { command -v doxygen >/dev/null; }
 have_clang_tidy() { compgen -c clang-tidy- | grep -qE "^clang-tidy-(1[6-9]|2[0-9])$"; }
@@ -179,7 +180,7 @@ ensure_packages() {
 ensure_test_packages() {
   local list lacking=() sudo packages
   list=$lists/tests/$(distribution).txt
-  mapfile -t lacking < <(missing shellcheck clang_format clang_tidy slurm hdf5_tools python aarch64 doxygen images lmod)
+  mapfile -t lacking < <(missing shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images lmod)
   packages=$(packages_of "$list" "${lacking[@]}")
   if [ -n "$packages" ] && sudo=$(as_root); then
     say "installing for the tests from $(distribution): $packages"

@@ -19,11 +19,17 @@ std::size_t count_from_0(const PathOf& path_of) {
   return index;
 }
 
+bool has_deepspeed_states(const fs::path& folder) {
+  return std::ranges::any_of(fs::directory_iterator(folder), [](const fs::directory_entry& entry) {
+    return entry.path().filename().string().ends_with("model_states.pt");
+  });
+}
+
 }  // namespace
 
 bool AccelerateFolder::is_at(const fs::path& folder) {
   return fs::is_directory(folder) && !fs::exists(folder / checkpoint::manifest_file) &&
-         AccelerateFolder(folder).models() > 0;
+         (AccelerateFolder(folder).models() > 0 || AccelerateFolder(folder).pieces());
 }
 
 std::size_t AccelerateFolder::models() const {
@@ -41,7 +47,35 @@ std::size_t AccelerateFolder::count(const std::string& name, const char* extensi
 
 fs::path AccelerateFolder::model(std::size_t index) const {
   auto safe = numbered("model", index, ".safetensors");
-  return fs::exists(safe) ? safe : numbered("pytorch_model", index, ".bin");
+  if (fs::exists(safe)) return safe;
+  auto gathered = numbered("pytorch_model_fsdp", index, ".bin");
+  return fs::exists(gathered) ? gathered : numbered("pytorch_model", index, ".bin");
+}
+
+std::optional<AccelerateFolder::Pieces> AccelerateFolder::pieces() const {
+  const auto place = folder_.string();
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    auto name = entry.path().filename().string();
+    if (name.starts_with("pytorch_model_fsdp_") && entry.is_directory()) {
+      auto way =
+          text::concat("make it whole with Python: accelerate merge-weights ", place, "/", name,
+                       " WHOLE, and load the weights with load_checkpoint_in_model(model, \"WHOLE\"); or save with "
+                       "FSDP's FULL_STATE_DICT, and load_state goes on with the optimizer, too");
+      return Pieces{.library = "FSDP", .name = std::move(name), .way = std::move(way)};
+    }
+    if (name.starts_with("pytorch_model_fsdp") && name.find("rank") != std::string::npos) {
+      return Pieces{.library = "FSDP",
+                    .name = std::move(name),
+                    .way = "load them with Python and save with FSDP's FULL_STATE_DICT, which load_state goes on with"};
+    }
+    if (name.starts_with("pytorch_model") && entry.is_directory() && has_deepspeed_states(entry.path())) {
+      auto way = text::concat("make it whole with Python: python ", place, "/zero_to_fp32.py ", place,
+                              " WHOLE, and load the weights with load_checkpoint_in_model(model, \"WHOLE\"); the "
+                              "optimizer begins anew");
+      return Pieces{.library = "DeepSpeed", .name = std::move(name), .way = std::move(way)};
+    }
+  }
+  return {};
 }
 
 fs::path AccelerateFolder::random_states(int process) const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@ namespace hortator::accelerator {
 /// A folder that save_state() of Hugging Face's Accelerate wrote: whose file is which. Pure but for looking there.
 class AccelerateFolder {
  public:
-  /// Whether the folder is one: it has a model's weights, and no checkpoint of ours.
+  /// Whether the folder is one: it has a model's weights, whole or in pieces, and no checkpoint of ours.
   static bool is_at(const std::filesystem::path& folder);
 
   explicit AccelerateFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -30,6 +31,13 @@ class AccelerateFolder {
   std::filesystem::path scaler() const { return folder_ / "scaler.pt"; }
   std::filesystem::path random_states(int process) const;
   std::filesystem::path object(std::size_t index) const;
+  /// A model that FSDP or DeepSpeed saved in pieces, and how to make it whole; nothing where there is none.
+  struct Pieces {
+    std::string library;
+    std::string name;
+    std::string way;
+  };
+  std::optional<Pieces> pieces() const;
   /// Where Python's loaders stood, which are not ours: sampler.bin, dl_state_dict.bin and so on.
   std::vector<std::string> loaders() const;
 

@@ -1,17 +1,15 @@
 #include "accelerator/accelerate_optimizer.hpp"
 
 #include <torch/optim/adamw.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
-#include <optional>
-#include <set>
 
+#include "accelerator/accelerate_fields.hpp"
 #include "accelerator/python_values.hpp"
 #include "base/text.hpp"
 #include "io/file_error.hpp"
-#include "train/optimizer_fields.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -23,93 +21,6 @@ using io::PickleValue;
 constexpr std::array<std::string_view, 13> without_meaning_here = {
     "params", "param_names", "foreach",       "fused",        "capturable", "differentiable", "initial_lr",
     "max_lr", "min_lr",      "base_momentum", "max_momentum", "max_iter",   "max_eval"};
-
-[[noreturn]] void refuse_state(const PickleFile& file, const std::string& what, std::string why,
-                               std::string hint = "") {
-  throw Error({.what = text::concat("the optimizer's state in ", file.path(), " does not fit: ", what),
-               .why = std::move(why),
-               .hint = std::move(hint)});
-}
-
-/// Takes the values of a record's fields out of a dict of Python's, and puts them under their names.
-class Translator final : public train::FieldVisitor {
- public:
-  Translator(const PickleFile& file, const PickleValue& dict, std::string prefix, StateDict& out)
-      : file_(file), dict_(dict), prefix_(std::move(prefix)), out_(out) {}
-
-  void field(std::string_view name, double& value) override {
-    const auto* found = find_number(name);
-    out_.put(path(name), found == nullptr ? value : need(name, to_real(file_, *found)));
-  }
-  void field(std::string_view name, std::int64_t& value) override {
-    const auto* found = find_number(name);
-    out_.put(path(name), found == nullptr ? value : need(name, to_whole(file_, *found)));
-  }
-  void field(std::string_view name, bool& value) override {
-    const auto* found = find_number(name);
-    out_.put(path(name), found == nullptr ? value : need(name, to_whole(file_, *found)) != 0);
-  }
-  void field(std::string_view name, at::Tensor&) override {
-    const auto* found = find(name);
-    if (found == nullptr || std::holds_alternative<std::nullptr_t>(found->content)) return;
-    const auto tensor = to_tensor(file_, *found);
-    if (!tensor.defined()) misfit(name, *found);
-    out_.put(path(name), tensor);
-  }
-  void field(std::string_view name, std::deque<at::Tensor>&) override {
-    const auto* found = find(name);
-    const auto* items = found != nullptr ? items_of(*found) : nullptr;
-    const std::size_t count = items != nullptr ? items->size() : 0;
-    out_.put(path(name) + "/count", count);
-    for (std::size_t i = 0; i < count; ++i) out_.put(text::concat(path(name), "/", i), to_tensor(file_, (*items)[i]));
-  }
-
-  /// Names in the dict that no field has asked for.
-  std::vector<std::string> unused() const {
-    std::vector<std::string> names;
-    const auto* dict = std::get_if<PickleValue::Dict>(&dict_.content);
-    if (dict == nullptr) misfit("all of it", dict_);
-    for (const auto& [key, value] : *dict) {
-      const auto* name = std::get_if<std::string>(&key.content);
-      if (name != nullptr && !used_.contains(*name)) names.push_back(*name);
-    }
-    return names;
-  }
-
- private:
-  std::string path(std::string_view name) const { return text::concat(prefix_, "/", name); }
-
-  const PickleValue* find(std::string_view name) {
-    const auto* found = dict_.find(name);
-    if (found != nullptr) used_.emplace(name);
-    return found;
-  }
-  /// Python has both betas in one tuple.
-  const PickleValue* find_number(std::string_view name) {
-    const bool is_beta = name == "beta1" || name == "beta2";
-    const auto* found = find(is_beta ? "betas" : name);
-    if (found == nullptr || !is_beta) return found;
-    const auto* betas = items_of(*found);
-    if (betas == nullptr || betas->size() != 2) misfit("betas", *found);
-    return &(*betas)[name == "beta1" ? 0 : 1];
-  }
-
-  template <typename Number>
-  Number need(std::string_view name, const std::optional<Number>& number) const {
-    if (number) return *number;
-    misfit(name, *dict_.find(name.starts_with("beta") ? "betas" : name));
-  }
-  [[noreturn]] void misfit(std::string_view name, const PickleValue& value) const {
-    refuse_state(file_, text::concat(path(name), " is ", value.described()),
-                 "this optimizer keeps something else there");
-  }
-
-  const PickleFile& file_;
-  const PickleValue& dict_;
-  std::string prefix_;
-  StateDict& out_;
-  std::set<std::string, std::less<>> used_;
-};
 
 /// The state dict's own parts.
 struct PythonState {
@@ -145,6 +56,8 @@ void check_other_options(const PickleFile& file, const std::vector<std::string>&
     }
   }
 }
+
+bool is_name(const PickleValue& value) { return std::holds_alternative<std::string>(value.content); }
 
 class OptimizerConversion {
  public:
@@ -197,11 +110,22 @@ class OptimizerConversion {
     return found != names_.end() ? found->second : "";
   }
 
-  /// The names that Python's optimizer was given, if it was.
+  /// The names of its parameters, if Python's optimizer was given them, or FSDP has put them in the place of numbers.
   const PickleValue::List* names_in_group(std::size_t group) const {
-    const auto* given = python_.groups[group].find("param_names");
-    const auto* list = given != nullptr ? items_of(*given) : nullptr;
-    return list != nullptr && list->size() == parameters(group).size() ? list : nullptr;
+    for (const auto* word : {"param_names", "params"}) {
+      const auto* given = python_.groups[group].find(word);
+      const auto* list = given != nullptr ? items_of(*given) : nullptr;
+      if (list != nullptr && list->size() == parameters(group).size() && std::ranges::all_of(*list, is_name))
+        return list;
+    }
+    return nullptr;
+  }
+
+  /// What there is for a parameter, by its number or its name; null where it has got no gradient yet.
+  const PickleValue* state_of(const PickleValue& key) const {
+    if (is_name(key)) return python_.state.find(std::get<std::string>(key.content));
+    const auto number = to_whole(file_, key);
+    return number ? find(python_.state, *number) : nullptr;
   }
 
   void check_order(const std::vector<std::string>& order) const {
@@ -225,9 +149,9 @@ class OptimizerConversion {
 
   void convert_options(std::size_t g) {
     const auto options = optimizer_.param_groups()[g].options().clone();
-    Translator translator(file_, python_.groups[g], text::concat("groups/", g), out_);
-    train::visit_fields(*options, translator);
-    check_other_options(file_, translator.unused(), python_.groups[g],
+    PythonFields fields(file_, python_.groups[g], text::concat("groups/", g), out_);
+    train::visit_fields(*options, fields);
+    check_other_options(file_, fields.unused(), python_.groups[g],
                         dynamic_cast<torch::optim::AdamWOptions*>(options.get()) != nullptr, left_);
   }
 
@@ -235,27 +159,26 @@ class OptimizerConversion {
   const at::Tensor& parameter_at(std::size_t g, std::size_t place) const {
     const auto* given = names_in_group(g);
     if (given == nullptr) return parameters(g)[place];
-    const auto* name = std::get_if<std::string>(&(*given)[place].content);
+    const auto& name = std::get<std::string>((*given)[place].content);
     for (const auto& parameter : parameters(g)) {
       const auto here = name_of(parameter);
-      if (name != nullptr && here.substr(here.find('/') + 1) == *name) return parameter;
+      if (here.substr(here.find('/') + 1) == name) return parameter;
     }
-    refuse_state(file_, text::concat("this optimizer has no parameter ", text::quote(name != nullptr ? *name : "")),
+    refuse_state(file_, text::concat("this optimizer has no parameter ", text::quote(name)),
                  "Python's optimizer has its moments", "give it the same parameters");
   }
 
   void convert_moments(std::size_t g) {
     for (std::size_t i = 0; i < parameters(g).size(); ++i) {
-      const auto number = to_whole(file_, (*numbers(g))[i]);
-      const auto* state = number ? find(python_.state, *number) : nullptr;
-      if (state == nullptr) continue;  // it has got no gradient yet
+      const auto* state = state_of((*numbers(g))[i]);
+      if (state == nullptr) continue;
       const auto& parameter = parameter_at(g, i);
       const auto known = name_of(parameter);
       const auto name = known.empty() ? text::concat("group_", g, "_parameter_", i) : known;
       const auto record = train::make_state(optimizer_.param_groups()[g].options());
-      Translator translator(file_, *state, "state/" + name, out_);
-      train::visit_fields(*record, translator);
-      for (const auto& unused : translator.unused()) {
+      PythonFields fields(file_, *state, "state/" + name, out_);
+      train::visit_fields(*record, fields);
+      for (const auto& unused : fields.unused()) {
         if (unused == "al") continue;  // of LBFGS: written before it is read
         refuse_state(file_, text::concat("it holds ", text::quote(unused), " for the parameter ", text::quote(name)),
                      "this optimizer keeps no such thing", "construct the optimizer that was saved");

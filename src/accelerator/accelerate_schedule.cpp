@@ -34,9 +34,23 @@ Word word_of(const std::string& ours) {
   return {.name = "last_epoch"};
 }
 
+/// The schedules of a SequentialLR or a ChainedScheduler: all count the same steps from the same rates, and the
+/// prepared schedule says what becomes of them.
+const PickleValue* first_of_several(const PickleValue& state) {
+  const auto* several = state.find("_schedulers");
+  const auto* items = several != nullptr ? items_of(*several) : nullptr;
+  return items != nullptr && !items->empty() ? &items->front() : nullptr;
+}
+
+const PickleValue* find_in(const PickleValue& state, const std::string& name) {
+  const auto* value = state.find(name);
+  const auto* first = value == nullptr ? first_of_several(state) : nullptr;
+  return first != nullptr ? find_in(*first, name) : value;
+}
+
 const PickleValue& value_of(const PickleFile& file, const std::string& ours) {
   const auto word = word_of(ours);
-  const auto* value = file.value().find(word.name);
+  const auto* value = find_in(file.value(), word.name);
   if (value != nullptr && word.is_list) {
     const auto* items = items_of(*value);
     value = items != nullptr && word.index < items->size() ? &(*items)[word.index] : nullptr;
@@ -44,7 +58,7 @@ const PickleValue& value_of(const PickleFile& file, const std::string& ours) {
   if (value != nullptr) return *value;
   throw Error({.what = text::concat("the schedule's state in ", file.path(), " has no ", text::quote(word.name),
                                     word.is_list ? text::concat(" for group ", word.index) : ""),
-               .why = "it is of another kind than the prepared one, or of several schedules in one",
+               .why = "it is of another kind than the prepared one",
                .hint = "prepare a schedule of that kind, or load with strict = false and set its step yourself"});
 }
 

@@ -7,7 +7,8 @@
 namespace hortator::accelerator {
 
 /// What the state dict of a schedule of Python's is here, for a schedule whose own state is `like`: LambdaLR and its
-/// likes, or ReduceLROnPlateau. Throws Error, naming the file, for what lacks something.
+/// likes, alone or several in a SequentialLR or a ChainedScheduler, or ReduceLROnPlateau. Throws Error, naming the
+/// file, for what lacks something.
 StateDict schedule_from_python(const io::PickleFile& file, const StateDict& like);
 
 /// The scale of the loss, of torch's GradScaler.

@@ -6,6 +6,7 @@
 #include "accelerator/accelerate_folder.hpp"
 #include "accelerator/accelerate_optimizer.hpp"
 #include "accelerator/accelerate_schedule.hpp"
+#include "accelerator/leniency.hpp"
 #include "accelerator/python_values.hpp"
 #include "accelerator/random_state.hpp"
 #include "accelerator/sharded_state.hpp"
@@ -13,7 +14,6 @@
 #include "accelerator/weights/filling.hpp"
 #include "accelerator/weights/loading.hpp"
 #include "base/text.hpp"
-#include "io/file_error.hpp"
 #include "io/pickle_file.hpp"
 
 namespace hortator::accelerator {
@@ -36,10 +36,16 @@ struct Converted {
 class FolderConversion {
  public:
   FolderConversion(Training& training, const fs::path& folder, int rank, int world, bool strict)
-      : training_(training), folder_(folder), rank_(rank), world_(world), strict_(strict) {}
+      : training_(training),
+        folder_(folder),
+        rank_(rank),
+        world_(world),
+        strict_(strict),
+        leniency_(strict, [this](const std::string& problem) { left_.push_back(problem); }) {}
 
   Converted convert() {
-    attempt([&] { check_counts(); });
+    require_whole();
+    leniency_.attempt([&] { check_counts(); });
     Converted all;
     for (std::size_t i = 0; i < std::min(training_.models.size(), folder_.models()); ++i) {
       all.models.push_back(std::make_unique<Loading>(training_.models[i]->module(), folder_.model(i),
@@ -49,21 +55,22 @@ class FolderConversion {
     const auto names = training_.stepped_names();
     const auto order = names_in_order();
     for (std::size_t i = 0; i < std::min(training_.optimizers.size(), folder_.optimizers()); ++i) {
-      attempt([&] {
+      leniency_.attempt([&] {
         const PickleFile file(folder_.optimizer(i), ForeignObjects::kept);
         all.optimizers.push_back(from_python(file, training_.optimizers[i]->optimizer(), names, order, left_));
       });
       all.optimizers.resize(i + 1);
     }
     for (std::size_t i = 0; i < std::min(training_.schedules.size(), folder_.schedules()); ++i) {
-      attempt([&] {
+      leniency_.attempt([&] {
         const PickleFile file(folder_.schedule(i), ForeignObjects::kept);
         all.schedules.push_back(schedule_from_python(file, training_.schedules[i].state()));
       });
       all.schedules.resize(i + 1);
     }
     for (std::size_t i = 0; i < std::min(training_.objects.size(), folder_.objects()); ++i) {
-      attempt([&] { all.objects.push_back(object_from_python(PickleFile(folder_.object(i), ForeignObjects::kept))); });
+      leniency_.attempt(
+          [&] { all.objects.push_back(object_from_python(PickleFile(folder_.object(i), ForeignObjects::kept))); });
       all.objects.resize(i + 1);
     }
     if (fs::exists(folder_.scaler())) all.scaler = scaler_from_python(PickleFile(folder_.scaler()));
@@ -81,14 +88,14 @@ class FolderConversion {
     for (std::size_t i = 0; i < all.optimizers.size(); ++i) {
       if (all.optimizers[i].empty()) continue;
       const auto& optimizer = *training_.optimizers[i];
-      attempt(
+      leniency_.attempt(
           [&] { train::load_optimizer(optimizer.optimizer(), names, own_parts(all.optimizers[i], optimizer, names)); });
     }
     for (std::size_t i = 0; i < all.schedules.size(); ++i) {
       if (!all.schedules[i].empty()) training_.schedules[i].load(all.schedules[i]);
     }
     for (std::size_t i = 0; i < all.objects.size(); ++i) {
-      attempt([&] { training_.objects[i].load(all.objects[i]); });
+      leniency_.attempt([&] { training_.objects[i].load(all.objects[i]); });
     }
     restore_scaler(training_, all.scaler, rank_);
     if (!all.random.empty()) restore_random_state(training_.device(), all.random);
@@ -98,16 +105,13 @@ class FolderConversion {
   std::vector<std::string> left() && { return std::move(left_); }
 
  private:
-  template <typename Work>
-  void attempt(const Work& work) {
-    if (strict_) return work();
-    try {
-      work();
-    } catch (const io::FileError&) {
-      throw;
-    } catch (const Error& error) {
-      left_.emplace_back(error.what());
-    }
+  void require_whole() const {
+    const auto pieces = folder_.pieces();
+    if (!pieces || folder_.models() > 0) return;
+    throw UsageError(
+        {.what = text::concat(folder_.path(), " holds the model in pieces of ", pieces->library, ": ", pieces->name),
+         .why = "only Python's libraries put them together",
+         .hint = pieces->way});
   }
 
   void check_counts() const {
@@ -163,6 +167,7 @@ class FolderConversion {
   int rank_;
   int world_;
   bool strict_;
+  Leniency leniency_;
   std::vector<std::string> left_;
 };
 

@@ -59,9 +59,11 @@ Project::Numbers Project::numbers() const {
   Numbers all;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(dir_ / "checkpoints", none)) {
+    const auto name = entry.path().filename().string();
+    // What a killed save has begun is none: the next one has its number, and removes it.
+    if (name.find(".new-") != std::string::npos) continue;
     // One that was moved aside is still called "checkpoint_<number>.old-<id>".
-    if (const auto number = checkpoint_number(text::split(entry.path().filename().string(), '.').front()))
-      all.insert(*number);
+    if (const auto number = checkpoint_number(text::split(name, '.').front())) all.insert(*number);
   }
   return all;
 }

@@ -1,10 +1,10 @@
 #include "accelerator/snapshot.hpp"
 
+#include "accelerator/leniency.hpp"
 #include "accelerator/random_state.hpp"
 #include "accelerator/sharded_state.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "io/file_error.hpp"
 #include "train/optimizer_state.hpp"
 
 namespace hortator::accelerator {
@@ -99,28 +99,6 @@ void check_fits(const Training& training, const checkpoint::Reader& reader, cons
   }
 }
 
-/// What becomes of things that do not fit.
-class Leniency {
- public:
-  Leniency(bool strict, bool speaks) : strict_(strict), speaks_(speaks) {}
-
-  template <typename Work>
-  void attempt(const Work& work) const {
-    if (strict_) return work();
-    try {
-      work();
-    } catch (const io::FileError&) {
-      throw;
-    } catch (const Error& error) {
-      if (speaks_) log::warn("not loaded, as strict = false allows: ", error.what());
-    }
-  }
-
- private:
-  bool strict_;
-  bool speaks_;
-};
-
 void warn_of_other_world(const checkpoint::Reader& reader, int world) {
   log::warn("the checkpoint was written by ", text::count(reader.world_size(), "rank"), " and is loaded by ", world,
             ": random numbers (dropout, ...) go on with new ones, everything else where it stopped");
@@ -169,7 +147,9 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
 void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict) {
   const bool same_world = reader.world_size() == world;
   const auto own = reader.own(same_world ? rank : 0);
-  const Leniency leniency(strict, rank == 0);
+  const Leniency leniency(strict, [rank](const std::string& problem) {
+    if (rank == 0) log::warn("not loaded, as strict = false allows: ", problem);
+  });
   leniency.attempt([&] { check_fits(training, reader, own); });
   const auto names = training.stepped_names();
   for (std::size_t i = 0; i < training.optimizers.size(); ++i) {

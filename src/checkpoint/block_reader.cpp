@@ -14,8 +14,7 @@
 namespace hortator::checkpoint {
 namespace {
 
-constexpr std::int64_t checked_bytes = std::int64_t{1} << 19;      // so much stays in the cache between two looks at it
-constexpr std::int64_t read_ahead_bytes = std::int64_t{16} << 20;  // the disk works while the checksums are taken
+constexpr std::int64_t checked_bytes = std::int64_t{1} << 19;  // so much stays in the cache between two looks at it
 
 std::int64_t element_bytes(const Manifest::Dataset& dataset) {
   return static_cast<std::int64_t>(c10::elementSize(dataset.spec.type));
@@ -24,11 +23,7 @@ std::int64_t element_bytes(const Manifest::Dataset& dataset) {
 }  // namespace
 
 BlockReader::BlockReader(std::filesystem::path folder, const Manifest& manifest, bool verify)
-    : folder_(std::move(folder)),
-      manifest_(manifest),
-      verify_(verify),
-      files_(manifest.files.size()),
-      asked_(manifest.files.size(), 0) {}
+    : folder_(std::move(folder)), manifest_(manifest), verify_(verify), files_(manifest.files.size()) {}
 
 const io::RawFile& BlockReader::file(std::size_t index) {
   auto& file = files_[index];
@@ -41,18 +36,12 @@ const io::RawFile& BlockReader::file(std::size_t index) {
     throw io::FileError({.what = text::concat("the file ", path.string(), " is damaged: it has ", bytes, " bytes, not ",
                                               facts.bytes, " as when it was saved")});
   }
+  opened.expect_front_to_back();
   return file.emplace(std::move(opened));
 }
 
 std::uint32_t BlockReader::read_piece(std::size_t index, shard::Range bytes, std::byte* to, std::uint32_t checksum) {
   const auto& from = file(index);
-  auto& asked = asked_[index];
-  const bool is_elsewhere = bytes.begin > asked || bytes.end < asked - 2 * read_ahead_bytes;
-  if (is_elsewhere) asked = bytes.begin;
-  if (bytes.end > asked - read_ahead_bytes / 2) {
-    from.start_reading(asked, static_cast<std::size_t>(read_ahead_bytes));
-    asked += read_ahead_bytes;
-  }
   for (auto begin = bytes.begin; begin < bytes.end; begin += checked_bytes) {
     const auto count = static_cast<std::size_t>(std::min(checked_bytes, bytes.end - begin));
     from.read_at(begin, to, count);

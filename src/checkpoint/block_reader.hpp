@@ -41,7 +41,6 @@ class BlockReader {
   const Manifest& manifest_;
   bool verify_;
   std::vector<std::optional<io::RawFile>> files_;  ///< opened when they are needed
-  std::vector<std::int64_t> asked_;                ///< of each file: up to here the system was asked to read ahead
 };
 
 }  // namespace hortator::checkpoint

@@ -132,6 +132,8 @@ void RawFile::start_reading(std::int64_t offset, std::size_t bytes) const noexce
   ::posix_fadvise(descriptor_, offset, static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
 }
 
+void RawFile::expect_front_to_back() const noexcept { ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL); }
+
 void RawFile::forget_cached() const noexcept { ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED); }
 
 void RawFile::sync() const {

@@ -91,8 +91,19 @@ void Replacement::require_replaceable() const {
   }
 }
 
+void Replacement::remove_killed() const {
+  const auto prefix = target_.filename().string() + ".new-";
+  for (const auto& name : names_in(target_.parent_path())) {
+    if (!name.starts_with(prefix)) continue;
+    const auto id = name.substr(prefix.size());
+    if (!is_id(id) || id >= id_ || remove_folder(target_.parent_path() / name, ownership_)) continue;
+    log::warn(target_.parent_path() / name, " of a save that was killed could not be removed; it is not needed");
+  }
+}
+
 void Replacement::begin() const {
   require_replaceable();
+  remove_killed();
   std::error_code error;
   fs::create_directories(target_.parent_path(), error);
   if (!error) fs::create_directory(staged(), error);

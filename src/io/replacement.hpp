@@ -22,8 +22,9 @@ bool remove_folder(const std::filesystem::path& folder, const Ownership& ownersh
 
 /// Puts a folder in the place of another such that at every instant, whatever is killed, a complete one can be found:
 /// NAME.new-<id> is filled aside; NAME becomes NAME.old-<id>; NAME.new-<id> becomes NAME; NAME.old-<id> goes.
-/// One rank calls these; all ranks write into staged(). Nothing is ever removed but our files in NAME.new-<id> and,
-/// once the new NAME is durable, in every NAME.old-<any id>.
+/// One rank calls these; all ranks write into staged(). Nothing is ever removed but our files in NAME.new-<id>, at the
+/// beginning in those of ids before this one, and, once the new NAME is durable, in every NAME.old-<any id>. One NAME
+/// belongs to one run at a time: what another has begun there before was killed.
 class Replacement {
  public:
   Replacement(std::filesystem::path target, std::string id, Ownership ownership);
@@ -32,7 +33,8 @@ class Replacement {
   std::filesystem::path staged() const;
   std::filesystem::path replaced() const;
 
-  /// Makes the empty staged folder and the parents of NAME. Throws when NAME is something else than a folder of ours.
+  /// Makes the empty staged folder and the parents of NAME, and removes staged folders of those that were killed.
+  /// Throws when NAME is something else than a folder of ours.
   void begin() const;
   /// The steps of publish(), in order.
   void move_old_aside() const;
@@ -48,6 +50,7 @@ class Replacement {
  private:
   std::filesystem::path beside(const std::string& word) const;
   void require_replaceable() const;
+  void remove_killed() const;
 
   std::filesystem::path target_;
   std::string id_;

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 class SafetensorsWeights : public WeightSource {
  public:
   explicit SafetensorsWeights(const fs::path& path) : source_(path) {
+    source_.file().expect_front_to_back();
     const auto& metadata = source_.header().metadata;
     const auto format = metadata.find("format");
     if (format == metadata.end() || format->second == "pt") return;
@@ -38,7 +39,6 @@ class SafetensorsWeights : public WeightSource {
     const auto element = static_cast<std::int64_t>(c10::elementSize(source_.spec(name).type));
     const auto offset = source_.offset(name) + static_cast<std::uint64_t>(elements.begin * element);
     const auto bytes = static_cast<std::size_t>(elements.size() * element);
-    source_.file().start_reading(offset + bytes, ahead_bytes);
     source_.file().read_at(offset, to, bytes);
   }
   std::optional<FileSpan> span(const std::string& name) const override {
@@ -48,8 +48,6 @@ class SafetensorsWeights : public WeightSource {
   void require_unchanged() const override { source_.file().require_unchanged(); }
 
  private:
-  static constexpr std::size_t ahead_bytes = 2 * piece_bytes;  // the disk works while these are copied
-
   SafetensorsSource source_;
 };
 

@@ -60,6 +60,33 @@ def sgd_by_name(net):
     return sgd(net, torch.nn.Module.named_parameters)
 
 
+def sequential(net):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    parts = [torch.optim.lr_scheduler.LambdaLR(optimizer, shape) for shape in (warmup, lambda step: warmup(step + 1))]
+    return optimizer, torch.optim.lr_scheduler.SequentialLR(optimizer, parts, milestones=[3])
+
+
+def chained(net):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    constant = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=7)
+    decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
+    return optimizer, torch.optim.lr_scheduler.ChainedScheduler([constant, decay])
+
+
+def gather(folder):
+    """What FSDP's FULL_STATE_DICT makes of the same run: one file, and names in the place of numbers."""
+    (folder / "pytorch_model.bin").rename(folder / "pytorch_model_fsdp.bin")
+    state = torch.load(folder / "optimizer.bin")
+    net = Net()
+    names = {}
+    for group, made in zip(state["param_groups"], adamw(net)[0].param_groups):
+        there = {id(parameter): name for name, parameter in net.named_parameters()}
+        names.update(zip(group["params"], [there[id(parameter)] for parameter in made["params"]]))
+        group["params"] = [names[number] for number in group["params"]]
+    state["state"] = {names[number]: moments for number, moments in state["state"].items()}
+    torch.save(state, folder / "optimizer.bin")
+
+
 def train(accelerator, model, optimizer, schedule, steps, by_metric):
     losses = []
     for step in steps:
@@ -103,11 +130,15 @@ def main():
         "adamw": run(root / "adamw", adamw, by_metric=False, safe=True),
         "sgd": run(root / "sgd", sgd, by_metric=True, safe=False),
         "named": run(root / "named", sgd_by_name, by_metric=True, safe=False),
+        "sequential": run(root / "sequential", sequential, by_metric=False, safe=False),
+        "chained": run(root / "chained", chained, by_metric=False, safe=False),
+        "gathered": run(root / "gathered", adamw, by_metric=False, safe=False),
     }
     # Only CUDA has a scaler; this is what torch.amp.GradScaler.state_dict() gives.
     scaler = {"scale": 1024.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000, "_growth_tracker": 7}
     torch.save(scaler, root / "adamw" / "scaler.pt")
-    for name in "sgd", "named":
+    gather(root / "gathered")
+    for name in "sgd", "named", "sequential", "chained", "gathered":
         (root / name / "random_states_0.pkl").unlink()
     (root / "expected.json").write_text(json.dumps(expected) + "\n")
 

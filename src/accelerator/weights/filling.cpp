@@ -4,7 +4,6 @@
 #include <ATen/ops/equal.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "io/tensor_slab.hpp"
 
@@ -146,22 +145,10 @@ class Rounds {
 
 }  // namespace
 
-void fill(const WeightSource& source, const std::vector<Filling>& fillings, std::size_t first) {
+void fill(const WeightSource& source, const std::vector<Filling>& fillings) {
   const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < fillings.size(); ++i) fill_one(source, fillings[(first + i) % fillings.size()]);
+  for (const auto& filling : fillings) fill_one(source, filling);
   source.require_unchanged();
-}
-
-std::size_t place_to_begin(const std::vector<Filling>& fillings, int part, int parts) {
-  const auto add = [](std::int64_t bytes, const Filling& one) {
-    return bytes + static_cast<std::int64_t>(one.tensor.nbytes());
-  };
-  const auto total = std::accumulate(fillings.begin(), fillings.end(), std::int64_t{0}, add);
-  const auto begin = shard::balanced(total, parts, part).begin;
-  std::int64_t bytes = 0;
-  std::size_t place = 0;
-  while (place < fillings.size() && bytes < begin) bytes = add(bytes, fillings[place++]);
-  return fillings.empty() ? 0 : place % fillings.size();
 }
 
 void fill_together(comm::Communicator& comm, const WeightSource& source, const std::vector<Filling>& fillings) {

@@ -20,12 +20,9 @@ struct Filling {
   std::optional<shard::Range> elements = {};  ///< of the stored one, where `tensor` is not for all of them
 };
 
-/// By this rank alone, from number `first` on and around: ranks of one node that begin at different places read
-/// different parts of the files first, and find the rest in the system's cache.
-void fill(const io::WeightSource& source, const std::vector<Filling>& fillings, std::size_t first = 0);
-
-/// Where rank `part` of `parts` begins, so that each has as many bytes in front of the next one's beginning.
-std::size_t place_to_begin(const std::vector<Filling>& fillings, int part, int parts);
+/// By this rank alone, in this order: that of the files is the fastest. Ranks of one node that do it at once find in
+/// the system's cache what one of them has read.
+void fill(const io::WeightSource& source, const std::vector<Filling>& fillings);
 
 /// Each piece is read by one rank, which sends it to all. Every rank has the same fillings. A rank that cannot read or
 /// fill takes part to the end and throws then: the others do not know, so an agreement must follow. @collective

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -33,6 +34,13 @@ std::vector<Filling> fillings_of(const std::vector<Matching::Pair>& pairs, const
   std::vector<Filling> fillings;
   for (const auto& [wanted, stored] : pairs) fillings.push_back({.stored = stored, .tensor = weights[wanted].tensor});
   return fillings;
+}
+
+/// Into the order in which the bytes lie in the files.
+void sort_as_stored(std::vector<Filling>& fillings, const io::WeightSource& source) {
+  std::map<std::string, std::size_t> places;
+  for (const auto& name : source.names()) places.emplace(name, places.size());
+  std::ranges::sort(fillings, {}, [&](const Filling& one) { return places.at(one.stored); });
 }
 
 void require_materialised(const std::vector<ModuleWeight>& weights) {
@@ -69,6 +77,7 @@ Loading::Loading(torch::nn::Module& module, const std::filesystem::path& checkpo
   require_match(matching, *source_, options.strict);
   omissions_ = accelerator::omissions(matching, *source_);
   fillings_ = fillings_of(matching.loads, weights);
+  sort_as_stored(fillings_, *source_);
   twins_ = fillings_of(matching.twins, weights);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i].first == i) tensors_.emplace_back(weights[i].name, weights[i].tensor);
@@ -207,8 +216,7 @@ void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::pa
     loading->prepare_module();
     const auto& fillings = loading->fillings();
     if (num_nodes() == 1) {
-      accelerator::fill(loading->source(), fillings,
-                        accelerator::place_to_begin(fillings, process_index(), num_processes()));
+      accelerator::fill(loading->source(), fillings);
     } else {
       accelerator::fill_together(training_->communicator_of({}), loading->source(), fillings);
     }

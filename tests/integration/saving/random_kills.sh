@@ -33,7 +33,9 @@ for ((i = 1; i <= times; ++i)); do
   [ "$i" -eq 1 ] || [ -n "$found" ] || fail "run $i found no checkpoint"
   [ "$i" -eq 1 ] || [ "$found" -eq "$newest" ] || [ "$found" -eq $((newest + 1)) ] || fail "run $i found version $found, saved was $newest"
   newest=$(sed -n 's/^saved //p' output | tail -n 1)
-  compgen -G 'run/checkpoint.new-*' >/dev/null && in_the_middle=$((in_the_middle + 1)) && rm -r run/checkpoint.new-*
+  mapfile -t begun < <(compgen -G 'run/checkpoint.new-*')
+  [ ${#begun[@]} -le 1 ] || fail "run $i has not removed what the one before it had begun"
+  in_the_middle=$((in_the_middle + ${#begun[@]}))
 done
 echo "$times kills, $in_the_middle of them within a save; version $newest"
 [ "$in_the_middle" -gt 0 ] || fail 'no kill came within a save'

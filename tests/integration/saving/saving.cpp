@@ -1,5 +1,6 @@
-// saving SAVES: saves that many versions of one state, one after the other, each in the place of the one before; checks
-// first that what an earlier run has left is one version, whole. Prints what it finds and does.
+// saving [beside] SAVES: saves that many versions of one state, one after the other, each in the place of the one
+// before, by a thread if it is told so; checks first that what an earlier run has left is one version, whole. Prints
+// what it finds and does.
 #include <torch/nn/modules/linear.h>
 
 #include <chrono>
@@ -37,6 +38,7 @@ void save(Accelerator& accelerator, std::int64_t number) {
   const auto begin = std::chrono::steady_clock::now();
   try {
     accelerator.save_state();
+    accelerator.wait_for_checkpoint();
     say(accelerator, "saved " + std::to_string(number));
   } catch (const Error& problem) {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -46,8 +48,8 @@ void save(Accelerator& accelerator, std::int64_t number) {
   }
 }
 
-void run_saves(std::int64_t saves) {
-  Accelerator accelerator({.project = {.dir = "run"}});
+void run_saves(std::int64_t saves, bool beside) {
+  Accelerator accelerator({.project = {.dir = "run"}, .checkpoint = {.asynchronous = beside}});
   torch::nn::Linear net(300, 1000);
   Version version;
   auto model = accelerator.prepare(net);
@@ -66,5 +68,7 @@ void run_saves(std::int64_t saves) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run(argc, argv, [&] { run_saves(argc > 1 ? std::stoll(argv[1]) : 1); });
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const bool beside = !words.empty() && words.front() == "beside";
+  return run(argc, argv, [&] { run_saves(std::stoll(words.at(beside ? 1 : 0)), beside); });
 }

@@ -77,6 +77,13 @@ if ! grep -q '"problem": "this node is full"' runs/failing/failure.json; then
   echo 'failed: failure.json of the last'
   failures=$((failures + 1))
 fi
+if run srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/test_weights" '[.two_nodes]'; then
+  echo 'ok: weights come to two nodes'
+else
+  echo 'failed: weights come to two nodes'
+  sed 's/^/    /' raw
+  failures=$((failures + 1))
+fi
 
 # A rank that keeps the others waiting is named, whichever node it is on; the other node's slots come by a file each.
 export HORTATOR_TIMEOUT=2s

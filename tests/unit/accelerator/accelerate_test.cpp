@@ -1,6 +1,8 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/batchnorm.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -53,9 +55,10 @@ struct Progress {
 
 at::Tensor batch(int step) { return at::sin(at::arange(32, at::kFloat).view({8, 4}) + step); }
 
-torch::optim::AdamW make_adamw(PythonNetImpl& net) {
+torch::optim::AdamW make_adamw(PythonNetImpl& net, bool in_order = true) {
   auto first = net.fc1->parameters();
   for (const auto& parameter : net.norm->parameters()) first.push_back(parameter);
+  if (!in_order) std::reverse(first.begin(), first.end());
   std::vector<torch::optim::OptimizerParamGroup> groups;
   groups.emplace_back(first);
   groups.emplace_back(net.fc2->parameters());
@@ -134,6 +137,62 @@ TEST_CASE("a run of Python's goes on from a state dict: SGD with momentum, a sch
   accelerator.load_state(saved("sgd"));
   check_goes_on(accelerator, *net, model, optimizer, schedule, expected);
   CHECK(sgd.param_groups()[0].options().get_lr() == Approx(expected["rates"][0].get<double>()));
+}
+
+TEST_CASE("a run under FSDP goes on from what it gathered: an optimizer that has names in the place of numbers") {
+  for (const bool in_order : {true, false}) {
+    Accelerator accelerator(as_python());
+    PythonNet net(in_order);
+    auto adamw = make_adamw(*net, in_order);
+    auto [model, optimizer, schedule] = accelerator.prepare(net, adamw, Schedule(adamw, warmup));
+    Progress progress;
+    accelerator.register_for_checkpointing("progress", progress);
+    accelerator.load_state(saved("gathered"));
+    check_goes_on(accelerator, *net, model, optimizer, schedule, went_on("gathered"));
+  }
+}
+
+TEST_CASE("a model in pieces of FSDP's or DeepSpeed's is told by name, with what makes it whole") {
+  Accelerator accelerator(as_python());
+  PythonNet net;
+  auto model = accelerator.prepare(net);
+  test::Folder folder(State(), "in_pieces");
+  const auto expect = [&](const fs::path& piece, const std::string& words, const std::string& way) {
+    const auto file = folder.path() / piece;
+    if (accelerator.is_main_process()) {
+      fs::create_directories(file.parent_path());
+      std::ofstream(file) << "x";
+    }
+    accelerator.wait_for_everyone();
+    const auto place = folder.path() / *piece.begin();
+    for (const bool strict : {true, false}) {
+      CHECK_THROWS_WITH(accelerator.load_state(place, {.strict = strict}),
+                        ContainsSubstring(words) && ContainsSubstring(way));
+    }
+  };
+  expect("sharded/pytorch_model_fsdp_0/.metadata", "in pieces of FSDP: pytorch_model_fsdp_0",
+         "accelerate merge-weights " + (folder.path() / "sharded/pytorch_model_fsdp_0").string());
+  expect("local/pytorch_model_fsdp_rank0.bin", "in pieces of FSDP: pytorch_model_fsdp_rank0.bin", "FULL_STATE_DICT");
+  expect("deepspeed/pytorch_model/zero_pp_rank_0_mp_rank_00_model_states.pt", "in pieces of DeepSpeed: pytorch_model",
+         "zero_to_fp32.py");
+}
+
+TEST_CASE("several schedules of Python's, one after the other or chained, go on as one function of the step") {
+  const auto check = [](const std::string& name, double (*factor)(std::int64_t)) {
+    Accelerator accelerator(as_python());
+    PythonNet net;
+    torch::optim::SGD sgd(net->parameters(), 0.5);
+    auto [model, optimizer, schedule] = accelerator.prepare(net, sgd, Schedule(sgd, factor));
+    Progress progress;
+    accelerator.register_for_checkpointing("progress", progress);
+    const auto expected = went_on(name);
+    accelerator.load_state(saved(name));
+    CHECK(schedule.steps() == 5);
+    check_goes_on(accelerator, *net, model, optimizer, schedule, expected);
+    CHECK(sgd.param_groups()[0].options().get_lr() == Approx(expected["rates"][0].get<double>()));
+  };
+  check("sequential", [](std::int64_t step) { return step < 3 ? warmup(step) : warmup(step - 2); });
+  check("chained", [](std::int64_t step) { return (step < 7 ? 0.5 : 1) * std::pow(0.9, static_cast<double>(step)); });
 }
 
 TEST_CASE("the scale of the loss comes with a folder of Python's") {
@@ -229,4 +288,6 @@ TEST_CASE("a folder of Accelerate's is told from others") {
   CHECK((folder.models() == 1 && folder.optimizers() == 1 && folder.schedules() == 1));
   CHECK((folder.processes() == 1 && folder.objects() == 1));
   CHECK(AccelerateFolder(saved("sgd")).processes() == 0);
+  CHECK(AccelerateFolder::is_at(saved("gathered")));
+  CHECK_FALSE(AccelerateFolder(saved("gathered")).pieces());
 }

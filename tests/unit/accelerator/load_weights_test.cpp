@@ -176,14 +176,28 @@ TEST_CASE("pieces that ranks send to each other make the same tensors") {
   const auto together = make();
   accelerator::fill_together(accelerator.training().communicator_of({}), *source, together);
   check(together);
-  for (std::size_t first = 0; first < 3; ++first) {
-    const auto alone = make();
-    accelerator::fill(*source, alone, first);
-    check(alone);
+  const auto alone = make();
+  accelerator::fill(*source, alone);
+  check(alone);
+}
+
+// Run by the drill of a real Slurm: ranks of one node never send each other what they read.
+TEST_CASE("between nodes weights are read once and sent", "[.two_nodes]") {
+  Accelerator accelerator({.cpu = true});
+  REQUIRE(accelerator.num_nodes() == 2);
+  REQUIRE(accelerator.num_processes() == 4);
+  for (const auto* place : {"sharded", "whole", "pickled"}) {
+    INFO(place);
+    auto net = cleared();
+    accelerator.load_checkpoint_in_model(net, python / place);
+    check_same(*net, *filled());
   }
-  CHECK(accelerator::place_to_begin(together, 0, 2) == 0);
-  CHECK(accelerator::place_to_begin(together, 1, 2) == 1);
-  CHECK(accelerator::place_to_begin({}, 1, 2) == 0);
+  auto converted = cleared();
+  accelerator.load_checkpoint_in_model(converted, python / "sharded", {.dtype = at::kDouble});
+  check_same(*converted, *filled());
+  auto untied = cleared(false);
+  CHECK_THROWS_WITH(accelerator.load_checkpoint_in_model(untied, python / "whole"),
+                    ContainsSubstring("missing 'head.weight'"));
 }
 
 namespace {

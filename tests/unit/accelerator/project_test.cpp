@@ -43,6 +43,22 @@ TEST_CASE("automatic names count up, also after a restart; the newest is loaded"
   CHECK(accelerator.save_state().filename() == "checkpoint_12");
 }
 
+TEST_CASE("what a killed save has begun has no number of its own: the next save has it, and removes that") {
+  test::Folder folder(State(), "killed");
+  Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true}});
+  torch::nn::Linear net(2, 1);
+  auto model = accelerator.prepare(net);
+  accelerator.save_state();
+  const auto killed = folder.path() / "checkpoints" / "checkpoint_1.new-20261121T075530.123456-9f3a51c2";
+  if (accelerator.is_main_process()) {
+    std::filesystem::create_directory(killed);
+    std::ofstream(killed / "state.h5") << "half";
+  }
+  accelerator.wait_for_everyone();
+  CHECK(accelerator.save_state().filename() == "checkpoint_1");
+  CHECK_FALSE(std::filesystem::exists(killed));
+}
+
 TEST_CASE("without names there is one checkpoint, replaced each time; a folder that is named is used") {
   test::Folder folder(State(), "single");
   Accelerator accelerator({.project = {.dir = folder.path()}});

@@ -149,7 +149,7 @@ TEST_CASE("a state dict of torch.save keeps what is tied") {
   }
 }
 
-TEST_CASE("for Python to read", "[.python]") {
+TEST_CASE("for Python to read", "[.for_python]") {
   Accelerator accelerator;
   const fs::path folder = "for_python";
   const auto net = filled();
@@ -171,4 +171,31 @@ TEST_CASE("for Python to read", "[.python]") {
   accelerator.save_model(types, folder / "types");
   if (accelerator.is_main_process())
     fs::rename(folder / "types" / "model.safetensors", folder / "all_types.safetensors");
+}
+
+// Of weights_in_python.sh: Python has written `before` and reads `after`.
+TEST_CASE("a model of transformers' comes in and goes back", "[.transformers]") {
+  Accelerator accelerator;
+  const fs::path folder = "transformers";
+  const SafetensorsFile file(folder / "before" / "model.safetensors");
+  std::map<std::string, std::shared_ptr<torch::nn::Module>> modules = {{"", std::make_shared<torch::nn::Module>()}};
+  const auto module_at = [&](const std::string& path, const auto& self) -> torch::nn::Module& {
+    auto& module = modules[path];
+    if (module == nullptr) {
+      const auto point = path.rfind('.');
+      auto& parent = self(point == std::string::npos ? "" : path.substr(0, point), self);
+      module = parent.register_module(path.substr(point + 1), std::make_shared<torch::nn::Module>());
+    }
+    return *module;
+  };
+  for (const auto& name : file.names()) {
+    const auto point = name.rfind('.');
+    module_at(name.substr(0, point), module_at)
+        .register_parameter(name.substr(point + 1), at::zeros_like(file.get(name)));
+  }
+  auto& embedding = module_at("transformer.wte", module_at);
+  module_at("lm_head", module_at).register_parameter("weight", embedding.named_parameters()["weight"]);
+  auto& model = *modules.at("");
+  accelerator.load_checkpoint_in_model(model, folder / "before");
+  accelerator.save_model(model, folder / "after", {.max_shard_size = "2KB"});
 }

@@ -1,37 +1,18 @@
 // What a save costs in memory. A program of its own: others leave memory behind that hides it.
 #include <ATen/ops/full.h>
-#include <malloc.h>
 
 #include "checkpoint/background_save.hpp"
 #include "checkpoint/reader.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
+#include "support/memory.hpp"
 
 using namespace hortator;
 using namespace hortator::testing;
+using test::extra_memory;
+using test::mebibyte;
 
 namespace {
-
-constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
-
-std::int64_t status(const std::string& key) {
-  std::ifstream file("/proc/self/status");
-  for (std::string word; file >> word;) {
-    std::int64_t kib = 0;
-    if (word == key && file >> kib) return kib * 1024;
-  }
-  return 0;
-}
-
-/// How much more memory than before `work` held at its worst.
-template <typename Work>
-std::int64_t extra_memory(const Work& work) {
-  malloc_trim(0);
-  std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
-  const auto before = status("VmRSS:");
-  work();
-  return status("VmHWM:") - before;
-}
 
 checkpoint::Snapshot state(std::int64_t bytes) {
   checkpoint::Snapshot made;

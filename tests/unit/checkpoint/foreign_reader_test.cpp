@@ -3,9 +3,13 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <numeric>
 
+#include "base/text.hpp"
 #include "checkpoint/save.hpp"
 #include "io/hdf5_handle.hpp"
+#include "io/tensor_spec.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 
@@ -38,29 +42,49 @@ TEST_CASE("h5dump shows each tensor as one dataset with its name, shape and type
   CHECK_THAT(output_of("h5dump -a /name " + file, root / "name"), ContainsSubstring("variant 2"));
 }
 
-TEST_CASE("h5py reads every dataset and finds the same elements") {
+// What h5py.sh compares with: the tensors of this state as doubles, or pairs of them, and what numpy calls their types.
+TEST_CASE("a state of all types, and what another reader must find in it", "[.for_h5py]") {
   const auto comm = mpi::Communicator::world();
-  const auto root = scratch(comm, "read_by_python");
-  const auto saved = snapshot(comm.rank(), 2);
-  checkpoint::save(comm, root / "checkpoint", saved);
-  const auto python = std::string("python3 -c 'import h5py; h5py.File' 2>/dev/null");
-  if (comm.rank() != 0 || std::system(python.c_str()) != 0) return;
-  std::ofstream(root / "read.py") << R"(
-import sys, h5py, numpy
-with h5py.File(sys.argv[1]) as file:
-    names = []
-    file.visititems(lambda name, thing: names.append(name) if isinstance(thing, h5py.Dataset) else None)
-    for name in names:
-        values = file[name][()]
-        print(name, values.shape, numpy.asarray(values, dtype=numpy.float64).sum())
-)";
-  const auto words = output_of("python3 " + (root / "read.py").string() + " " + (root / "checkpoint/state.h5").string(),
-                               root / "words");
-  CHECK_THAT(words, ContainsSubstring("models/0/fc1.weight (900, 1000)"));
-  const auto bias = saved.common.get<at::Tensor>("models/0/fc1.bias").to(at::kDouble).sum().item<double>();
-  CHECK_THAT(words, ContainsSubstring("models/0/fc1.bias (7,) " + std::to_string(static_cast<int>(bias)) + ".0"));
-  CHECK_THAT(words, ContainsSubstring("models/0/empty (0, 3) 0.0"));
-  CHECK_THAT(words, ContainsSubstring("ranks/0/rng/cpu (3,) 0.0"));
+  const auto root = scratch(comm, "for_h5py");
+  auto saved = snapshot(comm.rank(), 2);
+  const std::map<at::ScalarType, std::string> types = {{at::kBool, "bool"},
+                                                       {at::kByte, "uint8"},
+                                                       {at::kChar, "int8"},
+                                                       {at::kUInt16, "uint16"},
+                                                       {at::kShort, "int16"},
+                                                       {at::kUInt32, "uint32"},
+                                                       {at::kInt, "int32"},
+                                                       {at::kUInt64, "uint64"},
+                                                       {at::kLong, "int64"},
+                                                       {at::kHalf, "float16"},
+                                                       {at::kFloat, "float32"},
+                                                       {at::kDouble, "float64"},
+                                                       {at::kBFloat16, "wider"},
+                                                       {at::kFloat8_e5m2, "wider"},
+                                                       {at::kFloat8_e4m3fn, "wider"},
+                                                       {at::kComplexFloat, "complex64"},
+                                                       {at::kComplexDouble, "complex128"}};
+  for (const auto& [type, name] : types)
+    saved.common.put("types/" + std::string(io::type_name(type)),
+                     at::arange(2000).remainder(14).to(type).view({40, 50}));
+  std::vector<std::size_t> own_file(static_cast<std::size_t>(comm.size()));
+  std::iota(own_file.begin(), own_file.end(), 0);
+  checkpoint::save(comm, root / "one", saved);
+  checkpoint::save(comm, root / "several", saved, {.file_of = own_file});
+  if (comm.rank() != 0) return;
+  std::filesystem::create_directory(root / "expected");
+  std::ofstream index(root / "expected" / "index");
+  int number = 0;
+  for (const auto& [name, value] : saved.common.values()) {
+    const auto* tensor = std::get_if<at::Tensor>(&value);
+    if (tensor == nullptr) continue;
+    const auto type = tensor->scalar_type();
+    const auto wide = tensor->to(at::isComplexType(type) ? at::kComplexDouble : at::kDouble).contiguous();
+    write_file(root / "expected" / std::to_string(number),
+               std::string(static_cast<const char*>(wide.const_data_ptr()), wide.nbytes()));
+    index << number++ << '\t' << name << '\t' << types.at(type) << '\t' << text::join(tensor->sizes().vec(), ",")
+          << '\n';
+  }
 }
 
 TEST_CASE("all ranks read it together through HDF5's MPI driver") {

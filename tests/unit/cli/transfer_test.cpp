@@ -1,8 +1,10 @@
 #include <ATen/ATen.h>
+#include <torch/nn/module.h>
 
 #include <filesystem>
 #include <fstream>
 #include <hortator/safetensors_file.hpp>
+#include <hortator/weights.hpp>
 #include <limits>
 
 #include "checkpoint/reader.hpp"
@@ -76,6 +78,60 @@ TEST_CASE("a checkpoint's weights go into others' files, and back into a checkpo
   CHECK(run_verb({"checkpoint", "diff", "again.safetensors", "transfer.safetensors"}).code == 0);
   for (const auto& entry : fs::directory_iterator("."))
     CHECK(entry.path().filename().string().find(".new-") == std::string::npos);
+}
+
+namespace {
+
+struct Embedding : torch::nn::Module {
+  explicit Embedding(bool tied) {
+    register_parameter("embed", at::zeros({6, 4}));
+    register_parameter("head", tied ? named_parameters()["embed"] : at::zeros({6, 4}));
+  }
+};
+
+bool holds(const torch::nn::Module& net, const at::Tensor& values) {
+  return at::equal(net.named_parameters()["embed"], values) && at::equal(net.parameters().back(), values);
+}
+
+}  // namespace
+
+TEST_CASE("tied tensors go out under each of their names, and come in under one or both") {
+  const auto values = at::arange(24, at::kFloat).view({6, 4});
+  checkpoint::Snapshot state;
+  for (const auto* name : {"models/0/embed", "models/0/head"}) state.common.put(name, values);
+  const auto from = checkpoint::save(mpi::Communicator::world(), fs::absolute("tied_from"), state).string();
+  for (const auto* file : {"tied.safetensors", "tied.pt"}) {
+    INFO(file);
+    CHECK(run_verb({"checkpoint", "export", from, file}).code == 0);
+    fs::remove_all("tied_to");
+    CHECK(run_verb({"checkpoint", "import", file, "tied_to"}).code == 0);
+    for (const auto* place : {file, "tied_to"}) {
+      for (const bool tied : {true, false}) {
+        Embedding net(tied);
+        load_checkpoint_in_model(net, place);
+        CHECK(holds(net, values));
+      }
+    }
+  }
+  // As the reference leaves one of two names out, and as Python's torch.save has two names for one storage.
+  io::write_pickle("one_name.pt", {{"embed", values}});
+  io::write_pickle("one_storage.pt", {{"embed", values}, {"head", values}});
+  CHECK(fs::file_size("one_storage.pt") < fs::file_size("tied.pt"));
+  for (const auto* file : {"one_name.pt", "one_storage.pt"}) {
+    INFO(file);
+    fs::remove_all("tied_to");
+    CHECK(run_verb({"checkpoint", "import", file, "tied_to"}).code == 0);
+    CHECK(run_verb({"checkpoint", "export", "tied_to", "tied_again.safetensors"}).code == 0);
+    for (const auto* place : {"tied_to", "tied_again.safetensors"}) {
+      Embedding net(true);
+      load_checkpoint_in_model(net, place);
+      CHECK(holds(net, values));
+    }
+  }
+  fs::remove_all("tied_to");
+  CHECK(run_verb({"checkpoint", "import", "one_name.pt", "tied_to"}).code == 0);
+  Embedding untied(false);
+  CHECK_THROWS_WITH(load_checkpoint_in_model(untied, "tied_to"), ContainsSubstring("missing 'head'"));
 }
 
 TEST_CASE("export and import refuse what they cannot do, and leave nothing behind") {

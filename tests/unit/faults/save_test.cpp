@@ -3,9 +3,11 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "checkpoint/background_save.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/save.hpp"
 #include "forks.hpp"
+#include "kills.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -14,7 +16,6 @@ using faults::Kind;
 using test::count_calls;
 using test::fresh_folder;
 using test::in_fork;
-using test::killed;
 namespace fs = std::filesystem;
 
 namespace {
@@ -48,62 +49,37 @@ int version_in(const fs::path& folder) {
 
 void save(const fs::path& folder, int number) { checkpoint::save(mpi::Communicator::world(), folder, version(number)); }
 
+void save_in_background(const fs::path& folder, int number) {
+  checkpoint::BackgroundSave saves;
+  saves.start(mpi::Communicator::world(), folder, version(number), {});
+  saves.wait(mpi::Communicator::world());
+}
+
+/// Those that `save` makes, of which no kill leaves anything behind once the next is there.
+template <typename Save>
+test::Versions checkpoints(const Save& save) {
+  const auto root = fresh_folder();
+  const auto folder = root / "checkpoint";
+  return {.root = root,
+          .save = [=](int number) { save(folder, number); },
+          .found = [=] { return version_in(folder); },
+          .exists = [=] { return checkpoint::exists(folder); },
+          .check = [=] { CHECK(std::distance(fs::directory_iterator(root), fs::directory_iterator()) == 1); }};
+}
+
 }  // namespace
 
 TEST_CASE("a kill at any point of a first save leaves nothing that passes for a checkpoint, or the whole of it") {
-  const auto root = fresh_folder();
-  const auto folder = root / "checkpoint";
-  const auto calls = count_calls(root, [&] { save(folder, 1); });
-  REQUIRE(calls > 8);
-  REQUIRE(calls < 250);
-  int whole = 0;
-  for (long at = 1; at <= calls + 1; ++at) {
-    INFO("killed at call " << at << " of " << calls);
-    fresh_folder();
-    const auto end = in_fork([&] {
-      faults::arm(root.string(), {.kind = Kind::kill, .at = at});
-      save(folder, 1);
-      return 0;
-    });
-    CHECK(end == (at <= calls ? killed : 0));
-    if (checkpoint::exists(folder)) {
-      ++whole;
-      CHECK(version_in(folder) == 1);
-    }
-    save(folder, 2);  // what is left lies in nobody's way
-    CHECK(version_in(folder) == 2);
-  }
-  CHECK(whole >= 1);
-  CHECK(whole < calls);
+  test::check_kills_of_first_save(checkpoints(save));
 }
 
 TEST_CASE("a kill at any point of an overwrite leaves the older checkpoint or the newer one") {
-  const auto root = fresh_folder();
-  const auto folder = root / "checkpoint";
-  save(folder, 1);
-  const auto calls = count_calls(root, [&] { save(folder, 2); });
-  REQUIRE(calls < 250);
-  bool older = false;
-  bool newer = false;
-  for (long at = 1; at <= calls; ++at) {
-    INFO("killed at call " << at << " of " << calls);
-    fresh_folder();
-    save(folder, 1);
-    CHECK(in_fork([&] {
-            faults::arm(root.string(), {.kind = Kind::kill, .at = at});
-            save(folder, 2);
-            return 0;
-          }) == killed);
-    const auto found = version_in(folder);
-    CHECK((found == 1 || found == 2));
-    CHECK_FALSE((newer && found == 1));  // once it is there it stays
-    older = older || found == 1;
-    newer = newer || found == 2;
-    save(folder, 3);
-    CHECK(version_in(folder) == 3);
-  }
-  CHECK(older);
-  CHECK(newer);
+  test::check_kills_of_overwrite(checkpoints(save));
+}
+
+TEST_CASE("a kill at any point of a save beside the program, in its thread or before, is no worse") {
+  test::check_kills_of_first_save(checkpoints(save_in_background));
+  test::check_kills_of_overwrite(checkpoints(save_in_background));
 }
 
 TEST_CASE("a call that fails is an error that leaves the older checkpoint, or harms nothing; the next save works") {

@@ -8,6 +8,7 @@
 #include "io/safetensors_writer.hpp"
 #include "io/weight_folder.hpp"
 #include "io/weight_source.hpp"
+#include "kills.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -15,7 +16,6 @@ using faults::Kind;
 using test::count_calls;
 using test::fresh_folder;
 using test::in_fork;
-using test::killed;
 namespace fs = std::filesystem;
 
 namespace {
@@ -57,30 +57,12 @@ int weights_version_in(const fs::path& folder) {
 TEST_CASE("a kill at any point leaves the older model or the newer one") {
   const auto root = fresh_folder();
   const auto folder = root / "model";
-  save_weights(folder, 1);
-  const auto calls = count_calls(root, [&] { save_weights(folder, 2); });
-  REQUIRE(calls > 8);
-  REQUIRE(calls < 250);
-  bool newer = false;
-  for (long at = 1; at <= calls; ++at) {
-    INFO("killed at call " << at << " of " << calls);
-    fresh_folder();
-    save_weights(folder, 1);
-    CHECK(in_fork([&] {
-            faults::arm(root.string(), {.kind = Kind::kill, .at = at});
-            save_weights(folder, 2);
-            return 0;
-          }) == killed);
-    const auto found = weights_version_in(folder);
-    CHECK((found == 1 || found == 2));
-    CHECK_FALSE((newer && found == 1));  // once it is there it stays
-    newer = newer || found == 2;
-    save_weights(folder, 3);
-    CHECK(weights_version_in(folder) == 3);
-    const auto left = std::distance(fs::directory_iterator(folder), fs::directory_iterator());
-    CHECK(left == 3);
-  }
-  CHECK(newer);
+  test::check_kills_of_overwrite(
+      {.root = root,
+       .save = [=](int number) { save_weights(folder, number); },
+       .found = [=] { return weights_version_in(folder); },
+       .exists = [=] { return io::holds_weights(folder); },
+       .check = [=] { CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 3); }});
 }
 
 TEST_CASE("a call that fails leaves a whole model, and the next save works") {

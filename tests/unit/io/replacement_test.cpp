@@ -105,6 +105,30 @@ TEST_CASE("an abandoned replacement leaves nothing and changes nothing") {
   second.abandon();
 }
 
+TEST_CASE("the next replacement of a name removes what killed ones had begun there, and nothing else") {
+  const auto root = place();
+  const auto target = root / "checkpoint";
+  const auto killed = replacement(target);
+  fill(killed, "killed");
+  const auto with_strangers = replacement(target);
+  with_strangers.begin();
+  std::ofstream(with_strangers.staged() / "state.h5") << "killed";
+  std::ofstream(with_strangers.staged() / "notes") << "years";
+  const auto later = root / "checkpoint.new-99991231T235959.999999-00000000";
+  for (const auto& other :
+       {later, root / "checkpoint.new-mine", root / "checkpoint_2.new-20261121T075530.123456-9f3a51c2"})
+    fs::create_directory(other);
+  const auto next = replacement(target);
+  fill(next, "next");
+  CHECK_FALSE(fs::exists(killed.staged()));
+  CHECK(fs::exists(with_strangers.staged() / "notes"));
+  CHECK_FALSE(fs::exists(with_strangers.staged() / "state.h5"));
+  CHECK(fs::exists(later));
+  CHECK(entries(root) == 5);
+  next.publish();
+  CHECK(words_at(target) == "next");
+}
+
 TEST_CASE("a failed publication puts back what was there") {
   const auto root = place();
   const auto target = root / "checkpoint";

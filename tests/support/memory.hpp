@@ -1,0 +1,34 @@
+#pragma once
+
+#include <malloc.h>
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+/// What work costs in memory. For a program of its own: what others leave behind hides it.
+namespace hortator::test {
+
+constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+
+/// A line of what Linux says of this process, in bytes.
+inline std::int64_t memory_status(const std::string& key) {
+  std::ifstream file("/proc/self/status");
+  for (std::string word; file >> word;) {
+    std::int64_t kib = 0;
+    if (word == key && file >> kib) return kib * 1024;
+  }
+  return 0;
+}
+
+/// How much more memory than before `work` held at its worst.
+template <typename Work>
+std::int64_t extra_memory(const Work& work) {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
+  const auto before = memory_status("VmRSS:");
+  work();
+  return memory_status("VmHWM:") - before;
+}
+
+}  // namespace hortator::test

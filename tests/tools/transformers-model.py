@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""A model of Hugging Face's transformers on its way through save_model: `write FOLDER` saves it as FOLDER/before, `check FOLDER`
+loads FOLDER/after, which the tests have written, and compares. Needs: pip install torch transformers"""
+import pathlib
+import shutil
+import sys
+
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+
+def model():
+    torch.manual_seed(1)
+    config = GPT2Config(vocab_size=11, n_positions=7, n_embd=8, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0)
+    return GPT2LMHeadModel(config)
+
+
+def write(folder):
+    model().save_pretrained(folder / 'before')
+
+
+def check(folder):
+    for config in (folder / 'before').glob('*config.json'):
+        shutil.copy(config, folder / 'after')
+    assert (folder / 'after' / 'model.safetensors.index.json').exists(), 'it is in one file'
+    loaded, report = GPT2LMHeadModel.from_pretrained(folder / 'after', output_loading_info=True)
+    assert not any(report.values()), report
+    assert loaded.lm_head.weight is loaded.transformer.wte.weight, 'it is no longer tied'
+    expected = model().state_dict()
+    found = loaded.state_dict()
+    assert list(found) == list(expected)
+    for name in expected:
+        assert torch.equal(found[name], expected[name]), name
+    print(f'{len(expected)} tensors are equal')
+
+
+if len(sys.argv) == 3 and sys.argv[1] in ('write', 'check'):
+    {'write': write, 'check': check}[sys.argv[1]](pathlib.Path(sys.argv[2]))
+else:
+    sys.exit('usage: transformers-model.py write|check FOLDER')

@@ -1,0 +1,90 @@
+// What weights cost in memory on their way from and to files. A program of its own: others leave memory behind.
+#include <ATen/ops/empty.h>
+#include <torch/nn/module.h>
+
+#include <hortator/hortator.hpp>
+
+#include "accelerator/training.hpp"
+#include "accelerator/weights/filling.hpp"
+#include "checkpoint/save.hpp"
+#include "fixtures.hpp"
+#include "io/pickle_writer.hpp"
+#include "support/catch.hpp"
+#include "support/memory.hpp"
+
+using namespace hortator;
+using test::extra_memory;
+using test::mebibyte;
+
+namespace {
+
+constexpr int layers = 8;
+constexpr std::int64_t layer_bytes = 32 * mebibyte;
+constexpr std::int64_t allowed = 64 * mebibyte;  // beside the model
+
+struct Layers : torch::nn::Module {
+  explicit Layers(at::ScalarType type = at::kFloat) {
+    const auto elements = layer_bytes / static_cast<std::int64_t>(c10::elementSize(type));
+    for (int i = 0; i < layers; ++i) register_buffer("layer" + std::to_string(i), at::empty({elements}, type).fill_(i));
+  }
+};
+
+void check_loaded(const torch::nn::Module& model) {
+  for (int i = 0; i < layers; ++i) {
+    auto layer = model.named_buffers()["layer" + std::to_string(i)];
+    CHECK(layer.min().item<double>() == i);
+    CHECK(layer.max().item<double>() == i);
+    layer.fill_(77);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a model goes into files with 64 MiB beside it, and comes from any kind of file without a copy of that") {
+  Accelerator accelerator;
+  test::Folder folder(State(), "weights_cost");
+  Layers model;
+  const auto sharded = folder.path() / "sharded";
+  CHECK(extra_memory([&] { accelerator.save_model(model, sharded, {.max_shard_size = "64MB"}); }) < allowed);
+  CHECK(extra_memory([&] { accelerator.save_model(model, folder.path() / "whole"); }) < allowed);
+  const auto pickle = folder.path() / "model.pt";
+  io::NamedSpecs specs;
+  for (const auto& item : model.named_buffers()) specs.emplace_back(item.key(), io::spec_of(item.value()));
+  CHECK(extra_memory([&] {
+          if (!accelerator.is_main_process()) return;
+          io::write_pickle(
+              pickle, specs, [&](const std::string& name) { return model.named_buffers()[name]; }, [](std::int64_t) {});
+        }) < allowed);
+  accelerator.wait_for_everyone();
+  checkpoint::Snapshot state;
+  for (const auto& item : model.named_buffers()) state.common.put("models/0/" + item.key(), item.value());
+  const auto checkpoint = checkpoint::save(accelerator.training().host(), folder.path() / "checkpoint", state);
+  for (const auto& place : {sharded, folder.path() / "whole", pickle, checkpoint}) {
+    INFO(place);
+    CHECK(extra_memory([&] { accelerator.load_checkpoint_in_model(model, place); }) < allowed);
+    check_loaded(model);
+    CHECK(extra_memory([&] { load_checkpoint_in_model(model, place); }) < allowed);
+    check_loaded(model);
+  }
+}
+
+TEST_CASE("neither does another type, nor what one rank reads for all") {
+  Accelerator accelerator;
+  test::Folder folder(State(), "weights_cost_conversion");
+  accelerator.save_model(Layers(), folder.path());
+  struct Halves : torch::nn::Module {
+    Halves() {
+      for (int i = 0; i < layers; ++i)
+        register_buffer("layer" + std::to_string(i), at::zeros({layer_bytes / 4}, at::kBFloat16));
+    }
+  } halves;
+  CHECK(extra_memory([&] { accelerator.load_checkpoint_in_model(halves, folder.path()); }) < allowed);
+  check_loaded(halves);
+  Layers model;
+  const auto source = io::open_weights(folder.path());
+  std::vector<accelerator::Filling> fillings;
+  for (const auto& item : model.named_buffers()) fillings.push_back({.stored = item.key(), .tensor = item.value()});
+  auto& comm = accelerator.training().communicator_of({});
+  CHECK(extra_memory([&] { accelerator::fill_together(comm, *source, fillings); }) < allowed);
+  check_loaded(model);
+}
