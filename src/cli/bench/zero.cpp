@@ -39,7 +39,7 @@ struct OneBatch {
   at::Tensor target;
 };
 
-/// A loop over one batch, and what it keeps in memory between steps, beside the parameters as they were made.
+/// A loop over one batch, and what it keeps in memory between steps: parameters, moments, what communication needs.
 class Side {
  public:
   virtual ~Side() = default;
@@ -48,14 +48,14 @@ class Side {
 
  protected:
   void warm_up(Accelerator& ranks) {
-    const auto before = proportional_mib();
     for (int i = 0; i < warm_steps; ++i) step();
     ranks.wait_for_everyone();
-    mib_ = proportional_mib() - before;
+    mib_ = proportional_mib() - before_;
     ranks.wait_for_everyone();
   }
 
  private:
+  double before_ = proportional_mib();
   double mib_ = 0;
 };
 

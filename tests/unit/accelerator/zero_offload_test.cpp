@@ -212,7 +212,8 @@ TEST_CASE("parameters and modules that the user names stay in memory") {
   auto zero = all_on_disk(folder.path());
   const auto expected = learn_offloaded({.zero = {.stage = 3}});
   zero.keep_resident = {"second", "norm.weight"};
-  CHECK(are_equal(learn_offloaded({.zero = zero}).parameters, expected.parameters));
+  // Other arrays are cut elsewhere, and the norm is summed in another order.
+  CHECK(are_close(learn_offloaded({.zero = zero}).parameters, expected.parameters, 1e-6));
   Accelerator accelerator({.zero = zero});
   Shardable net;
   auto model = accelerator.prepare(net);
