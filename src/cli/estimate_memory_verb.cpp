@@ -13,10 +13,11 @@ namespace po = boost::program_options;
 Options known_options() {
   Options options;
   const bigmodel::EstimateOptions plan;
-  options.named.add_options()("model", po::value<std::vector<std::string>>()->value_name("PATH"),
-                              "a file of safetensors, its index, a folder with one of them, or a checkpoint")(
-      "dtype", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
-      "float32, float16, bfloat16, fp8, int8 or int4 (repeatable)")(
+  options.named.add_options()(
+      "model", po::value<std::vector<std::string>>()->value_name("PATH"),
+      "a file of safetensors, torch.save or HDF5, an index of several, a folder with one of them, "
+      "or a checkpoint")("dtype", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
+                         "float32, float16, bfloat16, fp8, int8 or int4 (repeatable)")(
       "ranks,n", po::value<int>()->default_value(plan.ranks)->value_name("N"), "over which training is spread")(
       "training-dtype", po::value<std::string>()->default_value(plan.training_type)->value_name("TYPE"),
       "in which training computes: float32, float16, bfloat16, fp8")(
@@ -53,7 +54,7 @@ int estimate_memory_verb(const Arguments& arguments) {
   if (values.contains("help")) return print_help();
   if (!values.contains("model")) {
     throw UsageError({.what = "the model is missing",
-                      .hint = "name a file of safetensors, its index, a folder with one of them, or a checkpoint"});
+                      .hint = "name a file of safetensors, torch.save or HDF5, an index, a folder, or a checkpoint"});
   }
   const auto options = options_of(values);
   for (const auto& model : values["model"].as<std::vector<std::string>>()) {

@@ -21,6 +21,9 @@ class LayerStack {
   static constexpr std::int64_t batch = 16;
   static constexpr std::int64_t layer_bytes = (width + 1) * width * 4;
   static constexpr std::int64_t usual_bytes = 48 * layer_bytes;
+  static constexpr std::size_t piece_bytes = std::size_t{8} << 20;  ///< in which files are read
+
+  static torch::nn::Sequential make_layers(std::int64_t count);
 
   /// As many layers as `bytes` has room for, at least two.
   explicit LayerStack(std::int64_t bytes);
@@ -30,6 +33,9 @@ class LayerStack {
 
   std::int64_t layers() const { return layers_; }
   std::int64_t bytes() const { return layers_ * layer_bytes; }
+  const torch::nn::Sequential& in_memory() const { return in_memory_; }
+  const at::Tensor& input() const { return input_; }
+  void check(const at::Tensor& actual) const;  ///< throws unless it is what the layers in memory compute
 
   void forward_in_memory();
   void forward_from_disk();

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "cli/bench/dispatched_half.hpp"
 #include "cli/bench/layer_stack.hpp"
 #include "cli/bench/measurements.hpp"
 #include "shard/host_store.hpp"
@@ -144,13 +145,55 @@ const std::vector<Case>& forward_cases() {
   return cases;
 }
 
+double seconds_of(const std::function<void()>& work) {
+  const double begin = seconds_now();
+  work();
+  return seconds_now() - begin;
+}
+
+// Beside what cannot be had sooner: computing with all in memory, or reading what is on disk, whichever takes longer.
+Result dispatched(const Plan& plan, DispatchedHalf& half, LayerStack& stack, bool is_cold) {
+  const auto line_up = [&, is_end = false]() mutable {  // before a block, not after it
+    if (is_cold && !std::exchange(is_end, !is_end)) half.drop_cache();
+  };
+  half.forward();
+  stack.forward_in_memory();
+  half.read_what_is_on_disk();
+  if (is_cold) half.drop_cache();
+  const auto read_s = seconds_of([&] { half.read_what_is_on_disk(); });
+  const auto compute_s = seconds_of([&] { stack.forward_in_memory(); });
+  const bool reads_longer = read_s > compute_s;
+  const auto timing =
+      time_in_pairs({.ours = [&] { half.forward(); },
+                     .reference = [&] { reads_longer ? half.read_what_is_on_disk() : stack.forward_in_memory(); },
+                     .line_up = line_up},
+                    {.blocks = std::min(plan.blocks, most_passes), .steps = 1});
+  const auto counters = half.counters();
+  return {.name = "paging_forward",
+          .params = {{"case", is_cold ? "dispatch-half-cold" : "dispatch-half"},
+                     {"layers", stack.layers()},
+                     {"width", LayerStack::width},
+                     {"batch", LayerStack::batch},
+                     {"threads", at::get_num_threads()},
+                     {"limit_bytes", half.limit()},
+                     {"in_memory_bytes", counters.in_memory},
+                     {"peak_frame_bytes", counters.peak_page_bytes},
+                     {"on_disk_bytes", counters.on_disk},
+                     {"read_s", read_s},
+                     {"compute_s", compute_s}},
+          .reference = reads_longer ? "reading what is on disk, which takes longer than computing in memory"
+                                    : "computing in memory, which takes longer than reading what is on disk",
+          .timing = timing,
+          .algorithm_bytes_per_s = static_cast<double>(stack.bytes()) / timing.ours.median_s};
+}
+
 void check_selection(const Accelerator& accelerator, const Selection& selection) {
   if (accelerator.num_processes() > 1) {
     throw UsageError({.what = "bench paging was started on several ranks",
                       .why = "it times one rank's memory and disk",
                       .hint = "run it alone: hortator bench paging"});
   }
-  std::vector<std::string> names = {"operator-untouched", "operator-touched"};
+  std::vector<std::string> names = {"operator-untouched", "operator-touched", "dispatch-half", "dispatch-half-cold"};
   for (const auto& known : forward_cases()) names.push_back(known.name);
   for (const auto& name : selection.cases) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
@@ -176,6 +219,13 @@ std::vector<Result> paging(Accelerator& accelerator, const Plan& plan, const Sel
     if (!is_wanted(known.name)) continue;
     if (!stack) stack.emplace(selection.sizes.empty() ? LayerStack::usual_bytes : selection.sizes.front());
     results.push_back(known.run(plan, *stack));
+  }
+  std::optional<DispatchedHalf> half;
+  for (const bool is_cold : {false, true}) {
+    if (!is_wanted(is_cold ? "dispatch-half-cold" : "dispatch-half")) continue;
+    if (!stack) stack.emplace(selection.sizes.empty() ? LayerStack::usual_bytes : selection.sizes.front());
+    if (!half) half.emplace(accelerator, *stack);
+    results.push_back(dispatched(plan, *half, *stack, is_cold));
   }
   return results;
 }

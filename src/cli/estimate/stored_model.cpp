@@ -1,9 +1,7 @@
 #include "cli/estimate/stored_model.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <hortator/error.hpp>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/text.hpp"
@@ -12,7 +10,7 @@
 #include "io/hdf5_dataset.hpp"
 #include "io/hdf5_file.hpp"
 #include "io/hdf5_group.hpp"
-#include "io/safetensors_source.hpp"
+#include "io/weight_source.hpp"
 
 namespace hortator::cli::estimates {
 namespace {
@@ -20,28 +18,17 @@ namespace {
 namespace fs = std::filesystem;
 using Tensors = std::vector<std::pair<std::string, io::TensorSpec>>;
 
-constexpr std::string_view index_suffix = ".index.json";
-
 [[noreturn]] void refuse(const fs::path& path) {
   throw UsageError({.what = text::concat("there is no model in ", text::quote(path.string())),
-                    .hint = "name a file of safetensors, its index, a folder with one of them, or a checkpoint"});
+                    .hint =
+                        "name a file of safetensors or of torch.save, an index of several, a folder with one of them, "
+                        "a checkpoint, or a file of HDF5"});
 }
 
-void add_safetensors(const fs::path& path, Tensors& tensors) {
-  const io::SafetensorsSource source(path);
-  for (const auto& name : source.names()) tensors.emplace_back(name, source.spec(name));
-}
-
-Tensors of_index(const fs::path& path) {
-  std::set<std::string> files;
-  try {
-    const auto index = nlohmann::json::parse(std::ifstream(path));
-    for (const auto& [name, file] : index.at("weight_map").items()) files.insert(file.get<std::string>());
-  } catch (const nlohmann::json::exception& error) {
-    throw Error({.what = text::concat(path.string(), " is no index of a model's files"), .why = error.what()});
-  }
+Tensors of_weights(const fs::path& path) {
+  const auto source = io::open_weights(path);
   Tensors tensors;
-  for (const auto& file : files) add_safetensors(path.parent_path() / file, tensors);
+  for (const auto& name : source->names()) tensors.emplace_back(name, source->spec(name));
   return tensors;
 }
 
@@ -94,37 +81,18 @@ Tensors of_hdf5(const fs::path& path) {
   return models;
 }
 
-std::vector<fs::path> files_with(const fs::path& folder, std::string_view suffix) {
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().filename().string().ends_with(suffix)) found.push_back(entry.path());
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-Tensors of_folder(const fs::path& folder) {
-  if (fs::exists(folder / checkpoint::manifest_file)) return of_checkpoint(folder);
-  const auto indices = files_with(folder, ".safetensors.index.json");
-  if (indices.size() == 1) return of_index(indices.front());
-  Tensors tensors;
-  for (const auto& file : files_with(folder, ".safetensors")) add_safetensors(file, tensors);
-  if (tensors.empty()) refuse(folder);
-  return tensors;
-}
-
 }  // namespace
 
 Tensors stored_model(const fs::path& path) {
   std::error_code error;
-  if (fs::is_directory(path, error)) return of_folder(path);
+  if (fs::is_directory(path, error)) {
+    if (fs::exists(path / checkpoint::manifest_file)) return of_checkpoint(path);
+    if (!io::holds_weights(path)) refuse(path);
+    return of_weights(path);
+  }
   if (!fs::is_regular_file(path, error)) refuse(path);
-  const auto name = path.filename().string();
-  if (name.ends_with(index_suffix)) return of_index(path);
-  if (name.ends_with(".h5") || name.ends_with(".hdf5")) return of_hdf5(path);
-  Tensors tensors;
-  add_safetensors(path, tensors);
-  return tensors;
+  const auto extension = path.extension();
+  return extension == ".h5" || extension == ".hdf5" ? of_hdf5(path) : of_weights(path);
 }
 
 }  // namespace hortator::cli::estimates

@@ -65,13 +65,17 @@ TEST_CASE("a model is estimated by its file, its folder, or its index alone") {
   write_safetensors(folder / "model-00001-of-00002.safetensors", {{"a.weight", 10}, {"b.weight", 20}});
   write_safetensors(folder / "model-00002-of-00002.safetensors", {{"c.weight", 30}});
   CHECK(estimate_of(folder / "model-00001-of-00002.safetensors").at("float32") == 4 * 500);
-  CHECK(estimate_of(folder).at("float32") == 4 * 1400);
+  CHECK_THROWS_WITH(estimate_of(folder), ContainsSubstring("holds several models"));
   std::ofstream(folder / "model.safetensors.index.json")
       << R"({"weight_map": {"a.weight": "model-00001-of-00002.safetensors", "c.weight": "model-00002-of-00002.safetensors"}})";
   CHECK(estimate_of(folder).at("float32") == 4 * 1400);
   const auto estimate = estimate_of(folder / "model.safetensors.index.json");
   CHECK(estimate.at("parameters") == 1400);
   CHECK(estimate.at("largest_layers") == json({"c"}));
+  fs::remove(folder / "model-00002-of-00002.safetensors");
+  CHECK_THROWS_WITH(estimate_of(folder), ContainsSubstring("model-00002-of-00002.safetensors"));
+  std::ofstream(folder / "model.safetensors.index.json") << "{}{";
+  CHECK_THROWS_WITH(estimate_of(folder), ContainsSubstring("model.safetensors.index.json"));
 }
 
 TEST_CASE("of a checkpoint the models count, and nothing else") {

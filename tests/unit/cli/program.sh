@@ -168,7 +168,7 @@ run bench step --blocks 2 --steps 3; code_is 0; out_has 'ratio'
 run bench loader --case row --blocks 1 --steps 1; code_is 2; err_has "did you mean 'rows'?"
 run bench paging --case codl; code_is 2; err_has "did you mean 'cold'?"
 run bench paging --json --size 40MB --blocks 1; code_is 0
-for case in operator-untouched operator-touched cached cached-read half-resident cold; do out_has "\"case\":\"$case\""; done
+for case in operator-untouched operator-touched cached cached-read half-resident cold dispatch-half dispatch-half-cold; do out_has "\"case\":\"$case\""; done
 compgen -G 'hortator-bench-*' >/dev/null && wrong 'bench paging leaves its file behind'
 for launcher in '' "$hortator launch -n 2"; do
   code=0

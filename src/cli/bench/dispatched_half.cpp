@@ -1,0 +1,67 @@
+#include "cli/bench/dispatched_half.hpp"
+
+#include <c10/core/InferenceMode.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.hpp"
+#include "io/raw_file.hpp"
+#include "io/safetensors_writer.hpp"
+
+namespace hortator::cli::bench {
+namespace {
+
+void write_safetensors_of(const torch::nn::Sequential& net, const std::filesystem::path& path) {
+  std::map<std::string, at::Tensor> tensors;
+  std::map<std::string, io::TensorSpec> specs;
+  for (const auto& item : net->named_parameters()) {
+    tensors.emplace(item.key(), item.value());
+    specs.emplace(item.key(), io::spec_of(item.value()));
+  }
+  const auto plan = io::plan_safetensors(specs);
+  std::filesystem::remove(path);
+  auto file = io::RawFile::create(path);
+  file.write_at(0, plan.beginning.data(), plan.beginning.size());
+  for (const auto& place : plan.tensors) {
+    const auto& tensor = tensors.at(place.name);
+    file.write_at(place.offset, tensor.const_data_ptr(), tensor.nbytes());
+  }
+  file.sync();
+  file.close();
+}
+
+}  // namespace
+
+DispatchedHalf::DispatchedHalf(const State& state, const LayerStack& stack)
+    : stack_(stack),
+      path_(std::filesystem::absolute(text::concat("hortator-bench-", ::getpid(), ".safetensors"))),
+      limit_(static_cast<std::uint64_t>(stack.bytes()) / 2),
+      piece_(LayerStack::piece_bytes) {
+  write_safetensors_of(stack.in_memory(), path_);
+  const auto net = init_empty_weights([&] { return LayerStack::make_layers(stack.layers()); });
+  model_.emplace(
+      load_checkpoint_and_dispatch(state, net, path_, {.max_memory = {{Place::cpu(), static_cast<Bytes>(limit_)}}}));
+}
+
+DispatchedHalf::~DispatchedHalf() {
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+}
+
+void DispatchedHalf::forward() {
+  const c10::InferenceMode inference;
+  stack_.check((*model_)(stack_.input()));
+}
+
+void DispatchedHalf::read_what_is_on_disk() {
+  const auto file = io::RawFile::open_for_reading(path_);
+  const auto end = counters().on_disk;
+  for (std::uint64_t offset = 0; offset < end; offset += piece_.size())
+    file.read_at(static_cast<std::int64_t>(offset), piece_.data(), std::min<std::size_t>(end - offset, piece_.size()));
+}
+
+void DispatchedHalf::drop_cache() { io::RawFile::open_for_reading(path_).forget_cached(); }
+
+}  // namespace hortator::cli::bench
