@@ -298,7 +298,7 @@ TEST_CASE("what several ranks find is said once, and what is well only where all
 TEST_CASE("findings come through the way between ranks, and out for people and for programs") {
   const Findings findings = {{"fsync", Severity::error, "no \"fsync\"\n", "elsewhere", 3},
                              {"kernel", Severity::ok, "6.1"}};
-  CHECK(decode(encode(findings)) == findings);
+  CHECK((decode(encode(findings)) == findings));
   CHECK(has_errors(findings));
   CHECK(!has_errors({{"kernel", Severity::warning, "x", "y"}}));
   const auto object = for_programs(findings, 4);
