@@ -118,7 +118,7 @@ chmod +x show
 salloc --quiet -N2 -n4 --gpus-per-node=2 "$hortator" launch --nodes 2 --ranks-per-node 2 --gpus-per-node 2 ./show >devices.out 2>&1 || true
 expect 'every rank sees all devices of its node' "$(grep -ac '^devices [0-3]: 0,1$' devices.out)" 4 devices.out
 code=0
-salloc --quiet -N2 -n4 "$hortator" launch --zero-stage 2 "$binaries/stopping" 2 >usage.out 2>&1 || code=$?
+HORTATOR_ZERO_STAGE=9 salloc --quiet -N2 -n4 "$hortator" launch "$binaries/stopping" 2 >usage.out 2>&1 || code=$?
 expect 'the code of the guilty rank' "$code" 2 usage.out
 code=0
 salloc --quiet -N2 -n4 "$hortator" launch --mpi none "$binaries/stopping" 2 >single.out 2>&1 || code=$?
