@@ -2,6 +2,8 @@
 
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+
 #include "train/precision.hpp"
 #include "train/replicate.hpp"
 #include "train/sharding.hpp"
@@ -41,18 +43,27 @@ std::vector<NamedParameter> to_average(const DataParallel& parallel, std::vector
   return parameters;
 }
 
+// An array of gradients waits for its last one, and two more are on their way: three times this is what a rank has
+// beside its shares.
+shard::Limits array_limits(const DataParallel& parallel, const std::vector<NamedParameter>& parameters) {
+  constexpr std::int64_t part_of_model = 32;
+  const auto limits = bucket_limits(parallel.options);
+  std::int64_t total = 0;
+  for (const auto& parameter : parameters) total += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  const auto most = std::max(limits.first_bytes, total / part_of_model);
+  return {.first_bytes = limits.first_bytes, .bytes = std::min(limits.bytes, most)};
+}
+
 std::unique_ptr<shard::FlatParameters> flatten(const DataParallel& parallel,
                                                const std::vector<NamedParameter>& parameters) {
   if (parallel.sharding == nullptr) return nullptr;
   std::vector<shard::FlatParameters::Parameter> all;
   for (const auto& [name, tensor] : parameters) all.push_back({.name = name, .tensor = tensor});
-  const auto limits = bucket_limits(parallel.options);
-  return std::make_unique<shard::FlatParameters>(
-      parallel.sharding->group, std::move(all), shard::Limits{.first_bytes = limits.first_bytes, .bytes = limits.bytes},
-      parallel.sharding->masters,
-      shard::Residences{.parameters = parallel.sharding->parameters,
-                        .masters = parallel.sharding->moments,
-                        .keep_resident = parallel.sharding->keep_resident});
+  return std::make_unique<shard::FlatParameters>(parallel.sharding->group, std::move(all),
+                                                 array_limits(parallel, parameters), parallel.sharding->masters,
+                                                 shard::Residences{.parameters = parallel.sharding->parameters,
+                                                                   .masters = parallel.sharding->moments,
+                                                                   .keep_resident = parallel.sharding->keep_resident});
 }
 
 std::vector<at::Tensor> buffers_of(const torch::nn::Module& module) {

@@ -1,6 +1,7 @@
 #include <hortator/optimizer.hpp>
 
 #include "base/call_site.hpp"
+#include "shard/system_memory.hpp"
 #include "train/optimizer_core.hpp"
 
 namespace hortator {
@@ -24,9 +25,12 @@ void OptimizerCore::step() {
   surroundings_.synchronise();
   skipped_ = scaled_ && !scaled_->may_step();
   if (skipped_) return;
+  const bool is_first = optimizer_->state().empty();
   if (shards_) shards_->before_step();
   train::step(*optimizer_, surroundings_.kernel);
   if (shards_) shards_->after_step();
+  // What was freed on the way here goes back; later steps use theirs again.
+  if (shards_ && is_first) shard::return_free_memory();
 }
 
 void OptimizerCore::zero_grad(bool set_to_none) {

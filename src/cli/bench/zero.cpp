@@ -8,7 +8,6 @@
 #include <hortator/error.hpp>
 #include <hortator/random.hpp>
 #include <optional>
-#include <sstream>
 
 #include "base/text.hpp"
 #include "cli/bench/measurements.hpp"
@@ -22,16 +21,16 @@ constexpr int warm_steps = 3;
 constexpr int most_blocks = 10;
 constexpr double block_seconds = 1;  // a step of a large model is timed alone
 
-/// MiB of this process, what it has in common with others divided among them. Zero where the system does not say.
+/// MiB of this process, what it has in common with others divided among them, without files. Zero where the system does
+/// not say.
 double proportional_mib() {
   std::ifstream file("/proc/self/smaps_rollup");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("Pss:")) continue;
-    double kib = 0;
-    std::istringstream(line.substr(4)) >> kib;
-    return std::round(kib / 102.4) / 10;
+  double kib = 0;
+  for (std::string word; file >> word;) {
+    double more = 0;
+    if ((word == "Pss_Anon:" || word == "Pss_Shmem:") && file >> more) kib += more;
   }
-  return 0;
+  return std::round(kib / 102.4) / 10;
 }
 
 struct OneBatch {
