@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# generate.sh PROGRAM LAUNCHER...: the example on several ranks gives the answers of one rank; a run that was killed goes on.
+# generate.sh PROGRAM GPT LAUNCHER...: the example on several ranks gives the answers of one rank; a checkpoint that is mostly on disk those of
+# one in memory.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
 generate=$1
-launcher=("${@:2}")
+gpt=$2
+launcher=("${@:3}")
 cd "$scratch"
 for i in $(seq 31); do printf '%s%.*s\n' "$i" $((i % 7)) 'galleys'; done >prompts
 tiny=(--prompts prompts --bytes 12 --context 32 --layers 2 --width 16 --heads 2)
@@ -24,3 +26,18 @@ expect_line 'hortator: rank .*the prompts in nowhere cannot be read'
 run "${launcher[@]}" "$generate" --prompts prompts --answers many --width 10 --heads 4
 expect_code 2
 expect_line 'hortator: rank .*--width is not an even multiple of --heads'
+
+shape=(--context 32 --layers 6 --width 64 --heads 2)
+for i in $(seq 1000); do echo "$i galleys keep time, and $((i * i)) rowers hear the hortator"; done >text
+run "$gpt" --text text --steps 2 --batch-size 2 "${shape[@]}" --run-dir trained
+expect_code 0
+saved=$(find trained -name manifest.json -printf '%h\n' | sort | tail -1)
+run "$generate" --prompts prompts --bytes 12 "${shape[@]}" --weights "$saved" --answers resident
+expect_code 0
+run "${launcher[@]}" "$generate" --prompts prompts --bytes 12 "${shape[@]}" --weights "$saved" --memory 500000 --answers dispatched
+expect_code 0
+cmp resident dispatched || wrong 'a model that is mostly on disk gives other answers'
+if cmp -s resident one; then wrong 'the weights are not those of the checkpoint'; fi
+run "${launcher[@]}" "$generate" --prompts prompts --weights nowhere --answers many
+expect_code 1
+expect_line 'nowhere'

@@ -37,6 +37,7 @@ extern Loader loader;
 void save(const std::vector<double>& results);
 std::vector<double> tokenize_once(const std::string& file);
 void answer(const std::string& prompt);
+std::vector<std::string> generate(const std::vector<std::string>& batch);
 void train(std::int64_t batch_size);
 void use(const hortator::Example<>& batch);
 

@@ -1,7 +1,9 @@
 // Distributed inference: each rank goes on with its share of the prompts, several at once, with a cache of keys and
-// values. Runs alone, under mpirun and under srun.
+// values. A checkpoint larger than the memory stays on disk, and comes as it is needed. Runs alone, under mpirun and
+// under srun.
 #include <fstream>
 #include <hortator/hortator.hpp>
+#include <optional>
 #include <vector>
 
 #include "completion.hpp"
@@ -23,13 +25,24 @@ void write_lines(const std::filesystem::path& path, const std::vector<std::strin
   if (!out.flush()) throw hortator::Error({.what = "the answers cannot be written to " + path.string()});
 }
 
+auto dispatch(const hortator::State& state, const generate::Options& options) {
+  const auto empty = hortator::init_empty_weights([&] { return gpt::Gpt(options.model); });
+  hortator::MaxMemory memory;
+  if (options.memory > 0) memory[hortator::Place::cpu()] = options.memory;
+  return hortator::load_checkpoint_and_dispatch(state, empty, options.weights,
+                                                {.max_memory = memory, .no_split_module_classes = {"Block"}});
+}
+
 void answer(const generate::Options& options) {
   const hortator::State state({.cpu = options.cpu});
   hortator::set_seed(options.seed);
-  gpt::Gpt model(options.model);
-  model->to(state.device());
+  std::optional<hortator::DispatchedModel<gpt::Gpt>> dispatched;
+  if (!options.weights.empty()) dispatched.emplace(dispatch(state, options));
+  auto model = dispatched ? dispatched->unwrap() : gpt::Gpt(options.model);
+  if (!dispatched) model->to(state.device());
 
   const auto prompts = read_lines(options.prompts);
+  const auto together = dispatched ? dispatched->together() : nullptr;
   const auto answers = hortator::answer_prompts(
       state, prompts,
       [&](const std::vector<std::string>& batch) { return generate::complete(model, batch, options.most_bytes); },

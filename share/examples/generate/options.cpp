@@ -15,7 +15,7 @@ auto into(T& value) {
 }
 
 struct Paths {
-  std::string prompts, answers, keep;
+  std::string prompts, answers, keep, weights;
 };
 
 po::options_description described(Options& options, Paths& paths) {
@@ -23,6 +23,9 @@ po::options_description described(Options& options, Paths& paths) {
   auto add = all.add_options();
   add("prompts", po::value(&paths.prompts)->value_name("FILE"), "a prompt a line");
   add("answers", po::value(&paths.answers)->value_name("FILE"), "gets an answer a line, in the prompts' order");
+  add("weights", po::value(&paths.weights)->value_name("PATH"), "a checkpoint of gpt, or a file of safetensors");
+  add("memory", into(options.memory)->value_name("BYTES"),
+      "for the model; what does not fit stays on disk; 0: what there is");
   add("keep", po::value(&paths.keep)->value_name("DIR"), "answers so far, for the case that a rank fails");
   add("batch-size", into(options.answering.batch_size)->value_name("N"), "prompts that a rank answers at once");
   add("bytes", into(options.most_bytes)->value_name("N"), "of an answer, at most");
@@ -55,9 +58,11 @@ Options parse_options(int argc, const char* const* argv) {
   options.prompts = paths.prompts;
   options.answers = paths.answers;
   options.answering.keep = paths.keep;
+  options.weights = paths.weights;
   if (options.help) return options;
   const auto& model = options.model;
   check(!paths.prompts.empty() && !paths.answers.empty(), "--prompts and --answers are needed");
+  check(options.memory >= 0, "--memory is no number of bytes");
   check(options.most_bytes > 0 && model.context > 0 && model.layers > 0, "--bytes, --context and --layers begin at 1");
   check(model.heads > 0 && model.width > 0 && model.width % (2 * model.heads) == 0,
         "--width is not an even multiple of --heads");

@@ -13,9 +13,11 @@ struct Options {
   std::filesystem::path prompts = {};  ///< a prompt a line
   std::filesystem::path answers = {};  ///< an answer a line
   gpt::ModelOptions model;
-  std::int64_t most_bytes = 64;  ///< of an answer
+  std::filesystem::path weights = {};  ///< of the model; empty: random ones
+  double memory = 0;                   ///< bytes of the host's memory that the model may take; 0: what there is
+  std::int64_t most_bytes = 64;        ///< of an answer
   hortator::AnswerOptions answering;
-  std::uint64_t seed = 7;  ///< of a model without weights
+  std::uint64_t seed = 7;  ///< of random weights
   bool cpu = false;
   bool help = false;
 };
