@@ -24,7 +24,7 @@ class Digits {
     auto random = at::detail::createCPUGenerator(static_cast<std::uint64_t>(first_ + i));
     const auto digit = (first_ + i) % 10;
     auto image = at::randn({1, side, side}, random).mul_(0.3);
-    const auto shift = at::randint(0, 5, {2}, random, at::kLong);
+    const auto shift = at::randint(1, 4, {2}, random, at::kLong);
     const auto across = shift[0].item<std::int64_t>();
     const auto down = shift[1].item<std::int64_t>();
     auto pixels = image.accessor<float, 3>();

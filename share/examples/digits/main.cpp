@@ -16,10 +16,10 @@ int main(int argc, char** argv) {
         .project = {.dir = "runs/digits", .automatic_checkpoint_naming = true, .total_limit = 3},
     });
     hortator::set_seed(7);
-    accelerator.init_trackers("digits", {{"learning_rate", 2e-3}, {"batch_size", 32}});
+    accelerator.init_trackers("digits", {{"learning_rate", 1e-2}, {"batch_size", 32}});
 
     digits::ConvNet net;
-    torch::optim::AdamW adamw(net->parameters(), 2e-3);
+    torch::optim::AdamW adamw(net->parameters(), 1e-2);
     auto [model, optimizer, train, test, schedule] = accelerator.prepare(
         net, adamw, hortator::data_loader(digits::Digits("train"), {.batch_size = 32, .shuffle = true}),
         hortator::data_loader(digits::Digits("test"), {.batch_size = 64}),
