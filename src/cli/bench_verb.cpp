@@ -27,7 +27,9 @@ Options known_options() {
       "(repeatable)")("type", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
                       "collectives: float32, bfloat16, ... (repeatable)")(
       "backend", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
-      "collectives: node or mpi (repeatable)")("help,h", "this text");
+      "collectives: node or mpi (repeatable)")(
+      "reference", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
+      "collectives: beside memcpy, MPI or 'raw exchange' (repeatable)")("help,h", "this text");
   return options;
 }
 
@@ -69,8 +71,10 @@ std::vector<std::string> list(const po::variables_map& values, const char* name)
 }
 
 bench::Selection selection_of(const po::variables_map& values) {
-  bench::Selection selection{
-      .cases = list(values, "case"), .types = list(values, "type"), .backends = list(values, "backend")};
+  bench::Selection selection{.cases = list(values, "case"),
+                             .types = list(values, "type"),
+                             .backends = list(values, "backend"),
+                             .references = list(values, "reference")};
   for (const auto& size : list(values, "size")) {
     selection.sizes.push_back(static_cast<std::int64_t>(units::parse_bytes(size)));
   }

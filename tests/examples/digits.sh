@@ -9,7 +9,7 @@ cd "$scratch"
 run "${launcher[@]}" "$program"
 expect_code 0
 right=$(sed -n 's/^epoch 3: \([0-9.]*\) % right$/\1/p' <<<"$output")
-awk -v r="${right:-0}" 'BEGIN { exit !(r > 80) }' || wrong "only '$right' % are right"
+awk -v r="${right:-0}" 'BEGIN { exit !(r > 90) }' || wrong "only '$right' % are right"
 rows=$(wc -l <runs/digits/logs/digits.jsonl)
 ls runs/digits/logs/digits/events.out.tfevents.* >/dev/null || wrong 'there are no event files'
 ls -d runs/digits/checkpoints/checkpoint_2 >/dev/null || wrong 'there is no third checkpoint'

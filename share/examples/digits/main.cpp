@@ -16,14 +16,14 @@ int main(int argc, char** argv) {
         .project = {.dir = "runs/digits", .automatic_checkpoint_naming = true, .total_limit = 3},
     });
     hortator::set_seed(7);
-    accelerator.init_trackers("digits", {{"learning_rate", 8e-3}, {"batch_size", 32}});
+    accelerator.init_trackers("digits", {{"learning_rate", 1e-2}, {"batch_size", 32}});
 
     digits::ConvNet net;
-    torch::optim::AdamW adamw(net->parameters(), 8e-3);
+    torch::optim::AdamW adamw(net->parameters(), 1e-2);
     auto [model, optimizer, train, test, schedule] = accelerator.prepare(
         net, adamw, hortator::data_loader(digits::Digits("train"), {.batch_size = 32, .shuffle = true}),
         hortator::data_loader(digits::Digits("test"), {.batch_size = 64}),
-        hortator::linear_warmup(adamw, {.warmup_steps = 32, .total_steps = 384}));
+        hortator::linear_warmup(adamw, {.warmup_steps = 16, .total_steps = 192}));
 
     if (accelerator.has_checkpoint()) accelerator.load_state();  // any number of ranks; in the middle of an epoch
 

@@ -109,6 +109,7 @@ class CollectivesComparison {
 
   void add(const CollectiveCase& ours, nlohmann::json params, const std::string& reference,
            const std::function<void()>& run) {
+    if (!wanted(selection_.references, reference)) return;
     const auto bytes = params["bytes"].get<std::int64_t>();
     const Plan block{.blocks = plan_.blocks, .steps = steps_for(bytes, plan_.steps)};
     params["steps"] = block.steps;
@@ -132,15 +133,19 @@ class CollectivesComparison {
   std::vector<Result> results_;
 };
 
+void check_known(const char* option, const std::vector<std::string>& selected, const std::vector<std::string>& known) {
+  for (const auto& name : selected) {
+    if (wanted(known, name)) continue;
+    throw UsageError(
+        {.what = text::concat(option, ' ', name, " is none of collectives"), .hint = text::suggestion(name, known)});
+  }
+}
+
 }  // namespace
 
 std::vector<Result> collectives(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
-  for (const auto& name : selection.cases) {
-    if (!wanted(known_operations(), name)) {
-      throw UsageError({.what = text::concat("--case ", name, " is no collective"),
-                        .hint = text::suggestion(name, known_operations())});
-    }
-  }
+  check_known("--case", selection.cases, known_operations());
+  check_known("--reference", selection.references, {"memcpy", "MPI", "raw exchange"});
   CollectivesComparison comparison(accelerator, plan, selection);
   for (const auto& backend : or_default(selection.backends, {"node"})) comparison.add(backend);
   return std::move(comparison).results();

@@ -15,6 +15,7 @@ struct Selection {
   std::vector<std::int64_t> sizes = {};  ///< bytes of a rank's whole buffer
   std::vector<std::string> types = {};   ///< "float32", "bfloat16", ...
   std::vector<std::string> backends = {};
+  std::vector<std::string> references = {};
 };
 
 /// A verb of `hortator bench`: what all ranks do together.

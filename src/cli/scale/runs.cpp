@@ -83,9 +83,10 @@ void make_run(const fs::path& folder, const report::ScalePlan& plan, const repor
 
 void measure_collectives(const fs::path& folder, const report::ScalePlan& plan, int ranks) {
   auto words = launch_words(plan, ranks);
-  // Enough for a line, and short also where ranks share cores.
-  const Words bench = {own_program(), "bench", "collectives", "--json", "--case", "all_reduce", "--blocks", "3",
-                       "--steps",     "10",    "--size",      "4KiB",   "--size", "256KiB",     "--size",   "16MiB"};
+  // Enough for a line, and quick also where ranks share cores.
+  const Words bench = {own_program(), "bench",  "collectives", "--json", "--case",   "all_reduce",
+                       "--reference", "memcpy", "--steps",     "10",     "--blocks", "3",
+                       "--size",      "4KiB",   "--size",      "256KiB", "--size",   "16MiB"};
   words.insert(words.end(), bench.begin(), bench.end());
   const auto log = folder / "collectives.log";
   run_into(words, log);

@@ -107,9 +107,29 @@ fi
 scancel "$id" 2>/dev/null
 for _ in $(seq 60); do [ "$(sinfo -h -N -t idle -o %N | wc -l)" -eq 2 ] && break; /bin/sleep 0.5; done
 
+# A scaling study as a job a size: the last one writes the report.
+study=$work/study
+"$hortator" scale weak --scheduler slurm --nodes 1,2 --ranks-per-node 2 --repeats 1 --time 00:05:00 --out "$study" --submit -- \
+  "$binaries/sleeping" weak 12 50 >study.out 2>&1 || failed "no study: $(<study.out)"
+for ((i = 0; i < 960; i++)); do [ ! -s "$study/report.md" ] || break; /bin/sleep 0.25; done
+if grep -q '^| 2 | 4 | ' "$study/report.md" && [ -s "$study/scaling.svg" ] && [ -s "$study/scaling.png" ]; then
+  ok "a study over jobs: $(grep '^| 2 | 4 ' "$study/report.md")"
+else
+  failed "a study over jobs: $(squeue --noheader --format='%i %T %r'; cat study.out "$study"/*.out "$study"/*/*.log 2>/dev/null)"
+fi
+
 # In an allocation: srun finds the ranks of both nodes, and all of them see their node's GPUs.
 salloc --quiet -N2 -n4 "$hortator" launch "$binaries/place" >place.out 2>&1 || true
 expect 'launch in an allocation' "$(grep -ac '^rank [0-3] of 4 ' place.out)" 4 place.out
+mkdir unlike
+cat >unlike/srun <<SH
+#!/bin/bash
+[ "\$1" != --mpi=list ] || exec echo none
+exec $(command -v srun) "\$@"
+SH
+chmod +x unlike/srun
+PATH=$work/unlike:$PATH salloc --quiet -N2 -n4 "$hortator" launch --nodes 2 --ranks-per-node 2 "$binaries/place" >unlike.out 2>&1 || true
+expect 'an srun without PMI: mpirun starts the ranks on both nodes' "$(grep -ac '^rank [0-3] of 4 .* of 2 (n[12], mpirun)$' unlike.out)" 4 unlike.out
 cat >show <<'SH'
 #!/bin/bash
 echo "devices $SLURM_PROCID: $CUDA_VISIBLE_DEVICES"

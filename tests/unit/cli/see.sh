@@ -13,7 +13,7 @@ failures=0
 
 run() {
   code=0
-  "$hortator" "$@" >out 2>err </dev/null || code=$?
+  timeout 200 "$hortator" "$@" >out 2>err </dev/null || code=$?
   out=$(<out)
   err=$(<err)
   call="hortator $*"
@@ -31,19 +31,19 @@ done
 # a run that lasts long enough to tell of itself, on two ranks
 run watch absent; code_is 2; err_has "no run has left anything in 'absent'"
 run watch; code_is 2; err_has 'watch needs one run'
-HORTATOR_RUN_DIR=$work/runs/a run launch -n 2 "$sleeping" weak 60 30; code_is 0
+HORTATOR_RUN_DIR=$work/runs/a run launch -n 2 "$sleeping" weak 40 30; code_is 0
 run watch runs/a --once; code_is 0
-out_has 'runs/a  finished'; out_has '2 ranks on 1 node'; out_has 'updates    60'; out_has 'loss'; out_has 'gradients'; out_has 'checkpoint, '
+out_has 'runs/a  finished'; out_has '2 ranks on 1 node'; out_has 'updates    40'; out_has 'loss'; out_has 'gradients'; out_has 'checkpoint, '
 run watch runs/a --once --colour sometimes; code_is 2; err_has "--colour sometimes is unknown"
 run watch runs/a --once --colour always; [[ $out == *$'\x1b['* ]] || wrong 'no colour'
-HORTATOR_RUN_DIR=$work/runs/a run launch -n 2 "$sleeping" weak 60 30; code_is 0
-run watch runs/a --once; out_has 'restarts   1: after step 59'
+HORTATOR_RUN_DIR=$work/runs/a run launch -n 2 "$sleeping" weak 40 30; code_is 0
+run watch runs/a --once; out_has 'restarts   1: after step 39'
 
 # in a terminal of 80 and of 200 columns, with and without colour
 if command -v script >/dev/null; then
   for columns in 80 200; do
     for colour in '' NO_COLOR=1; do
-      env $colour TERM=xterm LC_ALL=C.UTF-8 script -qec "stty cols $columns; '$hortator' watch runs/a" /dev/null </dev/null >out 2>err
+      timeout 60 env $colour TERM=xterm LC_ALL=C.UTF-8 script -qec "stty cols $columns; '$hortator' watch runs/a" /dev/null </dev/null >out 2>err
       out=$(<out) err=$(<err) call="watch in $columns columns $colour" code=0
       out_has 'finished'
       if [ -n "$colour" ] && grep -q $'\x1b\[3' out; then wrong 'colour was not asked for'; fi
@@ -53,11 +53,11 @@ if command -v script >/dev/null; then
     done
   done
   # a running one is redrawn in place, and leaves the terminal as it was
-  HORTATOR_RUN_DIR=$work/runs/b "$hortator" launch -n 1 "$sleeping" weak 100 30 >log 2>&1 &
+  HORTATOR_RUN_DIR=$work/runs/b timeout 60 "$hortator" launch -n 1 "$sleeping" weak 80 30 >log 2>&1 &
   job=$!
   for _ in $(seq 100); do [ -s runs/b/status/ranks.jsonl ] && break; sleep 0.1; done
-  TERM=xterm script -qec "'$hortator' watch runs/b --interval 0.3" /dev/null </dev/null >out 2>err
-  wait "$job"
+  TERM=xterm timeout 60 script -qec "'$hortator' watch runs/b --interval 0.3" /dev/null </dev/null >out 2>err || wrong 'watch does not see the end'
+  wait "$job" || { cat log; wrong 'the run failed'; }
   out=$(<out) err=$(<err) call='watch of a running run' code=0
   out_has 'running'; out_has 'finished'; out_has $'\x1b[?1049h'; out_has $'\x1b[?1049l'; out_has $'\x1b[?25h'
 fi
@@ -73,6 +73,21 @@ begin=$(date +%s%N)
 run watch runs/c --once
 took=$((($(date +%s%N) - begin) / 1000000))
 [ "$took" -lt 2000 ] || wrong "a million steps took $took ms"
+
+# Watching takes less than 0.5 % of the run's processors, were it of a single rank: a look, which is due every 2 s, less than 10 ms.
+if command -v script >/dev/null; then
+  mkdir runs/d
+  cp -r runs/a/status runs/d
+  ln -s ../c/logs runs/d/logs
+  sed -i "s|$work/runs/a/|$work/runs/d/|" runs/d/status/ranks.jsonl
+  (sleep 3; echo '{"outcome": "finished"}' >runs/d/outcome.json) &
+  TIMEFORMAT='%U %S'
+  { time TERM=xterm timeout 60 script -qec "'$hortator' watch runs/d --interval 0.1" /dev/null </dev/null >out 2>err; } 2>used
+  looks=$(grep -ao $'\x1b\[H' out | wc -l)
+  used=$(awk -v looks="$looks" '{ if (looks > 0) printf "%.2f", 1000 * ($1 + $2) / looks }' used)
+  out=$(<used) err="$looks looks of $used ms" call='watch of a million steps'
+  awk -v used="${used:-99}" -v looks="$looks" 'BEGIN { exit !(looks >= 5 && used < 10) }' || wrong 'watching costs too much'
+fi
 
 # plot
 run plot runs/a; code_is 2; err_has 'plot needs a file'
@@ -96,9 +111,11 @@ rm -rf runs/scale
 run scale weak --ranks 1,2 --repeats 1 --out runs/false -- /bin/false; code_is 1; err_has 'ended with code'
 run scale weak --ranks 1,2 --repeats 1 --out runs/true -- /bin/true; code_is 1; err_has 'has measured nothing'
 for kind in strong weak; do
-  run scale $kind --ranks 1,2,3,4 --out runs/$kind -- "$sleeping" $kind 20 50; code_is 0
-  out_has 'efficiency'; out_has '4 ranks, repeat 3 of 3'; out_has 'report: '
-  for file in report.md scaling.svg scaling.png collectives.json point_4_3.json; do [ -s runs/$kind/$file ] || wrong "no $file"; done
+  repeats=3
+  [ $kind = strong ] || repeats=1
+  run scale $kind --ranks 1,2,3,4 --repeats $repeats --out runs/$kind -- "$sleeping" $kind 10 100; code_is 0
+  out_has 'efficiency'; out_has "4 ranks, repeat $repeats of $repeats"; out_has 'report: '
+  for file in report.md scaling.svg scaling.png collectives.json point_4_$repeats.json; do [ -s "runs/$kind/$file" ] || wrong "no $file"; done
   # what the model was not shown it says within 15 %
   errors=$(sed -n 's/^| [0-9].*(\([+-][0-9]*\) %) |$/\1/p' runs/$kind/report.md)
   [ "$(wc -w <<<"$errors")" = 3 ] || wrong 'three sizes were to be left out'
