@@ -8,12 +8,9 @@ using namespace hortator::cli::bench;
 
 // A comparison with another framework counts only when both train the same model.
 TEST_CASE("the workloads are the models that other frameworks are timed with") {
-  const std::map<std::string, std::int64_t> parameters = {{"mlp-small", 26'122},
-                                                          {"mlp-comm", 8'396'800},
-                                                          {"mlp-mixed", 16'785'408},
-                                                          {"mlp-big", 134'250'496},
-                                                          {"bert-mini", 11'170'562},
-                                                          {"resnet18-32", 11'173'962}};
+  const std::map<std::string, std::int64_t> parameters = {{"mlp-small", 26'122},     {"mlp-comm", 8'396'800},
+                                                          {"mlp-mixed", 16'785'408}, {"mlp-big", 134'250'496},
+                                                          {"bert-mini", 11'170'562}, {"resnet18-32", 11'173'962}};
   REQUIRE(workloads().size() == parameters.size());
   for (const auto& workload : workloads()) {
     INFO(workload.name);
