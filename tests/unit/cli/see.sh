@@ -112,14 +112,16 @@ run scale weak --ranks 1,2 --repeats 1 --out runs/false -- /bin/false; code_is 1
 run scale weak --ranks 1,2 --repeats 1 --out runs/true -- /bin/true; code_is 1; err_has 'has measured nothing'
 for kind in strong weak; do
   repeats=3
-  [ $kind = strong ] || repeats=1
+  [ $kind = strong ] || repeats=2
   run scale $kind --ranks 1,2,3,4 --repeats $repeats --out runs/$kind -- "$sleeping" $kind 10 100; code_is 0
   out_has 'efficiency'; out_has "4 ranks, repeat $repeats of $repeats"; out_has 'report: '
   for file in report.md scaling.svg scaling.png collectives.json point_4_$repeats.json; do [ -s "runs/$kind/$file" ] || wrong "no $file"; done
-  # what the model was not shown it says within 15 %
-  errors=$(sed -n 's/^| [0-9].*(\([+-][0-9]*\) %) |$/\1/p' runs/$kind/report.md)
-  [ "$(wc -w <<<"$errors")" = 3 ] || wrong 'three sizes were to be left out'
-  for error in $errors; do [ "${error#[+-]}" -le 15 ] || wrong "the model errs by $error %"; done
+  # what the model was not shown it says within 15 %, and what the machine wavered by meanwhile
+  errors=$(sed -nE 's/^\| [0-9].* \+-([0-9.]+) % \| [0-9.]+ \| [0-9]+ % .*\(([+-][0-9]+) %\) \|$/\1 \2/p' "runs/$kind/report.md")
+  [ "$(grep -c . <<<"$errors")" = 3 ] || wrong 'three sizes were to be left out'
+  while read -r spread error; do
+    awk -v error="${error#[+-]}" -v spread="$spread" 'BEGIN { exit !(error <= 15 + spread) }' || wrong "the model errs by $error %"
+  done <<<"$errors"
 done
 run scale strong --ranks 1,2 --out runs/strong -- "$sleeping" strong 5 5; code_is 2; err_has 'already'
 run plot runs/strong -o scaling.svg; code_is 0; grep -q 'Speed-up' scaling.svg || wrong 'no speed-up'
