@@ -10,7 +10,8 @@ set_target_properties(hortator PROPERTIES INSTALL_RPATH "$ORIGIN;${LibTorch_ROOT
 install(TARGETS hortator EXPORT HortatorTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 set_target_properties(hortator_cli PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS hortator_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-set(verbs hortator_verb_bench hortator_verb_checkpoint hortator_verb_doctor hortator_verb_env hortator_verb_test)
+set(verbs hortator_verb_bench hortator_verb_checkpoint hortator_verb_doctor hortator_verb_env hortator_verb_estimate-memory
+          hortator_verb_test)
 set_target_properties(${verbs} PROPERTIES INSTALL_RPATH "${LibTorch_ROOT_DIR}/lib" INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS ${verbs} RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/hortator")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/jobs" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator" FILES_MATCHING PATTERN "*.in")

@@ -12,6 +12,7 @@ if [ "$kind" = install ]; then
   cmake --install "$build" --prefix "$work/first" >/dev/null
   mv "$work/first" "$work/moved"
   package=$work/moved
+  diff <(cd "$build/libexec/hortator" && ls) <(cd "$package/libexec/hortator" && ls)  # every verb that is a program of its own
   "$package/bin/hortator" --version
 fi
 cmake -S "$here/project" -B "$work/consumer" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=$package" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
