@@ -71,8 +71,8 @@ class HORTATOR_API Dispatch {
   const DeviceMap& device_map() const;
   DispatchCounters counters() const;
   void remove();
-  /// Where parts lie on devices: as long as the result lives, this thread's operators get their tensors together. Null
-  /// where all is on the host.
+  /// The model is used now: what it needs first of the disk is on its way. Where parts lie on devices: as long as the
+  /// result lives, this thread's operators get their tensors together. Null where all is on the host.
   std::shared_ptr<void> meet() const;
 
  private:

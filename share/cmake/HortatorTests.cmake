@@ -9,11 +9,13 @@ if(Catch2_VERSION VERSION_LESS 3)
 endif()
 
 # Ranks outnumber cores on small machines: they must yield while they wait, and threads must not multiply. Several nodes may share one
-# address: Open MPI 5 then finds no way between them by asking the kernel for routes (netlink), but does by weighing interfaces.
+# address: Open MPI 5 then finds no way between them by asking the kernel for routes (netlink), but does by weighing interfaces. Tests that
+# configure projects of users use the generator that is here: CMake's own default may not be.
 set(HORTATOR_TEST_ENVIRONMENT
     OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
     OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
-    OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_reachable=weighted)
+    OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_reachable=weighted
+    CMAKE_GENERATOR=${CMAKE_GENERATOR})
 if(HORTATOR_MPI STREQUAL "mpich")
   list(APPEND HORTATOR_TEST_ENVIRONMENT "PATH=${PROJECT_SOURCE_DIR}/tests/support/mpich:$ENV{PATH}")
 endif()
@@ -33,6 +35,8 @@ function(hortator_mpi_test name ranks)
   endif()
 endfunction()
 
+add_custom_target(serial_tests COMMENT "Tests that need no MPI are built")
+
 function(hortator_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 test "" "TIMEOUT" "SOURCES;RANKS;LINKS;LABELS")
   if(NOT test_TIMEOUT)
@@ -41,6 +45,9 @@ function(hortator_add_test name)
   add_executable(test_${name} ${test_SOURCES})
   target_link_libraries(test_${name} PRIVATE hortator_flags hortator_test_main ${test_LINKS})
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  if("serial" IN_LIST test_LABELS)
+    add_dependencies(serial_tests test_${name})
+  endif()
   foreach(ranks IN LISTS test_RANKS)
     set(work "${PROJECT_BINARY_DIR}/tests/work/${name}.np${ranks}")
     file(MAKE_DIRECTORY "${work}")

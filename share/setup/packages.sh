@@ -76,6 +76,7 @@ have_download() { command -v python3 >/dev/null && python3 -m pip --version >/de
 have_extra() { command -v ccache >/dev/null && command -v git >/dev/null; }
 have_shellcheck() { command -v shellcheck >/dev/null; }
 have_clang_format() { command -v clang-format >/dev/null; }
+have_hosts() { command -v ip >/dev/null; }  # several hosts on one machine
 have_lmod() { [ -r /usr/share/lmod/lmod/init/bash ]; }
 have_environment_modules() { [ -n "$(find "$deps/environment-modules" /usr/lib /usr/share/Modules -name modulecmd.tcl -print -quit 2>/dev/null)" ]; }
 have_slurm() { command -v slurmctld >/dev/null && command -v munged >/dev/null && ls /usr/lib/*/libpmix.so >/dev/null 2>&1; }
@@ -180,7 +181,7 @@ ensure_packages() {
 ensure_test_packages() {
   local list lacking=() sudo packages
   list=$lists/tests/$(distribution).txt
-  mapfile -t lacking < <(missing shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images lmod)
+  mapfile -t lacking < <(missing shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images lmod hosts)
   packages=$(packages_of "$list" "${lacking[@]}")
   if [ -n "$packages" ] && sudo=$(as_root); then
     say "installing for the tests from $(distribution): $packages"

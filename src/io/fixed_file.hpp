@@ -23,10 +23,6 @@ class FixedFile {
 
   /// All of it or a FileError, also where the file has become shorter.
   void read_at(std::uint64_t offset, void* data, std::size_t bytes) const;
-  /// Asks the system to begin with reading; returns at once.
-  void start_reading(std::uint64_t offset, std::size_t bytes) const noexcept {
-    file_.start_reading(static_cast<std::int64_t>(offset), bytes);
-  }
   void expect_front_to_back() const noexcept { file_.expect_front_to_back(); }
   /// To be called after reading: throws FileError when the file's size or the time of its last change is another.
   void require_unchanged() const;

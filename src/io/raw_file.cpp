@@ -128,10 +128,6 @@ void RawFile::start_writing(std::int64_t offset, std::size_t bytes) const noexce
 #endif
 }
 
-void RawFile::start_reading(std::int64_t offset, std::size_t bytes) const noexcept {
-  ::posix_fadvise(descriptor_, offset, static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
-}
-
 void RawFile::expect_front_to_back() const noexcept { ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL); }
 
 void RawFile::forget_cached() const noexcept { ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED); }

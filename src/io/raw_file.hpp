@@ -33,12 +33,10 @@ class RawFile {
   void resize(std::uint64_t bytes) const;
   /// Sees to it that the disk has room for so many bytes, as far as its file system can promise that.
   void reserve(std::uint64_t bytes) const;
-  /// Asks the system to begin with writing to the disk, or reading from it; returns at once, and never fails.
+  /// Asks the system to begin with writing to the disk; returns at once, and never fails.
   void start_writing(std::int64_t offset, std::size_t bytes) const noexcept;
-  void start_reading(std::int64_t offset, std::size_t bytes) const noexcept;
   /// Tells the system that the file is about to be read from front to back, perhaps by all ranks of a node at once: it
-  /// reads ahead in the largest pieces that it has. (Ranks that all ask it by start_reading() for the same bytes get
-  /// them in pieces as small as a page.)
+  /// reads ahead in the largest pieces that it has.
   void expect_front_to_back() const noexcept;
   /// Asks the system to forget what it holds of the file in memory, as far as that is on the disk.
   void forget_cached() const noexcept;

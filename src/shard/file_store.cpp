@@ -15,22 +15,26 @@ constexpr std::uint64_t scratch_alignment = 4096;  // of the system's pages and 
 FileStore::FileStore(std::vector<std::uint64_t> storage_bytes, std::vector<FilePlace> places, const Options& options) {
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < storage_bytes.size(); ++i) {
+    if (places[i].file != nullptr) places[i].file->expect_front_to_back();
     extents_.push_back({.given = std::move(places[i]), .scratch_offset = end});
     end += (storage_bytes[i] + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
   }
   if (options.scratch.empty()) return;
   scratch_ = io::RawFile::create_unnamed(options.scratch);
   scratch_->reserve(end);
+  scratch_->expect_front_to_back();
 }
 
 comm::Work FileStore::fetch(const Page& page, std::span<std::byte> frame) {
-  return thread_.run(
-      [this, &page, frame] {
-        for (const auto& place : page.places) read(place, frame.data() + place.offset);
-      },
-      [this, &page] {
-        for (const auto& place : page.places) start_reading(place);
-      });
+  return thread_.run([this, &page, frame] {
+    for (const auto& place : page.places) read(place, frame.data() + place.offset);
+  });
+}
+
+void FileStore::announce(const Page& page) {
+  thread_.run_when_idle([this, places = page.places] {
+    for (const auto& place : places) bring_into_cache(place);
+  });
 }
 
 comm::Work FileStore::publish(const Page& page, std::span<const std::byte> frame) {
@@ -39,19 +43,17 @@ comm::Work FileStore::publish(const Page& page, std::span<const std::byte> frame
                       .why = "there is no place for its new values",
                       .hint = "give a folder for them, or keep the parameter in memory"});
   }
-  return thread_.run(
-      [this, &page, frame] {
-        for (const auto& place : page.places) write(place, frame.data() + place.offset);
-      },
-      [] {});
+  return thread_.run([this, &page, frame] {
+    for (const auto& place : page.places) write(place, frame.data() + place.offset);
+  });
 }
 
-void FileStore::start_reading(const Page::Place& place) {
+void FileStore::bring_into_cache(const Page::Place& place) {
   const auto& at = extent(place);
   if (at.is_in_scratch) {
-    scratch_->start_reading(static_cast<std::int64_t>(at.scratch_offset), place.bytes);
+    cache_.bring(scratch_->descriptor(), at.scratch_offset, place.bytes);
   } else if (at.given.file != nullptr) {
-    at.given.file->start_reading(at.given.offset, place.bytes);
+    cache_.bring(at.given.file->descriptor(), at.given.offset, place.bytes);
   }
 }
 

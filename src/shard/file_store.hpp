@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "io/cache_filler.hpp"
 #include "io/fixed_file.hpp"
 #include "io/raw_file.hpp"
 #include "shard/io_thread.hpp"
@@ -38,6 +39,8 @@ class FileStore final : public Store {
   FileStore(std::vector<std::uint64_t> storage_bytes, std::vector<FilePlace> places, const Options& options);
 
   comm::Work fetch(const Page& page, std::span<std::byte> frame) override;
+  /// The system reads it into its cache, as far as it likes.
+  void announce(const Page& page) override;
   comm::Work publish(const Page& page, std::span<const std::byte> frame) override;
   bool follows_storages() const override { return true; }
 
@@ -49,12 +52,13 @@ class FileStore final : public Store {
     bool is_in_scratch = false;
   };
   Extent& extent(const Page::Place& place) { return extents_[static_cast<std::size_t>(place.storage)]; }
-  void start_reading(const Page::Place& place);
+  void bring_into_cache(const Page::Place& place);
   void read(const Page::Place& place, std::byte* to);
   void write(const Page::Place& place, const std::byte* from);
 
   std::vector<Extent> extents_;
   std::optional<io::RawFile> scratch_;
+  io::CacheFiller cache_;
   IoThread thread_;  ///< the last: it works with all of these
 };
 

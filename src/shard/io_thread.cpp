@@ -15,14 +15,22 @@ IoThread::~IoThread() {
   thread_.join();
 }
 
-comm::Work IoThread::run(std::function<void()> job, std::function<void()> prepare) {
-  auto made = std::make_shared<Job>(Job{.run = std::move(job), .prepare = std::move(prepare)});
+comm::Work IoThread::run(std::function<void()> job) {
+  auto made = std::make_shared<Job>(Job{.run = std::move(job)});
   {
     const std::lock_guard lock(shared_->mutex);
     shared_->queue.push_back(made);
   }
   shared_->changed.notify_all();
   return comm::Work([shared = shared_, made = std::move(made)] { wait(*shared, *made); });
+}
+
+void IoThread::run_when_idle(std::function<void()> job) {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->for_idleness.push_back(std::move(job));
+  }
+  shared_->changed.notify_all();
 }
 
 void IoThread::wait(Shared& shared, const Job& job) {
@@ -34,12 +42,19 @@ void IoThread::wait(Shared& shared, const Job& job) {
 void IoThread::work(Shared& shared) {
   std::unique_lock lock(shared.mutex);
   while (true) {
-    shared.changed.wait(lock, [&] { return shared.is_ending || !shared.queue.empty(); });
-    if (shared.queue.empty()) return;
+    shared.changed.wait(lock,
+                        [&] { return shared.is_ending || !shared.queue.empty() || !shared.for_idleness.empty(); });
+    if (shared.queue.empty()) {
+      if (shared.is_ending) return;
+      const auto job = std::move(shared.for_idleness.front());
+      shared.for_idleness.pop_front();
+      lock.unlock();
+      job();
+      lock.lock();
+      continue;
+    }
     const auto job = shared.queue.front();
-    const auto next = shared.queue.size() > 1 ? shared.queue[1] : nullptr;
     lock.unlock();
-    if (next != nullptr) next->prepare();
     try {
       job->run();
     } catch (...) {

@@ -20,14 +20,14 @@ class IoThread {
   IoThread(const IoThread&) = delete;
   IoThread& operator=(const IoThread&) = delete;
 
-  /// `prepare` runs while the job before is still to be done, so that the disk is busy without a gap. The Work throws
-  /// what the job threw.
-  comm::Work run(std::function<void()> job, std::function<void()> prepare);
+  /// The Work throws what the job threw.
+  comm::Work run(std::function<void()> job);
+  /// For a moment when there is nothing else to do, if one comes. It must not throw.
+  void run_when_idle(std::function<void()> job);
 
  private:
   struct Job {
     std::function<void()> run;
-    std::function<void()> prepare;
     bool is_done = false;
     std::exception_ptr error = {};
   };
@@ -36,6 +36,7 @@ class IoThread {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::shared_ptr<Job>> queue;  ///< the first one is running
+    std::deque<std::function<void()>> for_idleness;
     bool is_ending = false;
   };
 

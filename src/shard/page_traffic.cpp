@@ -60,7 +60,14 @@ void PageTraffic::bring(int page, const AccessOrder& order) {
   }
   const bool is_coming = slot(page).state == State::coming;
   read_ahead(order, static_cast<std::size_t>(options_.fetch_ahead) + (is_coming ? 1 : 0));
-  if (is_coming) await_coming(page);
+  if (!is_coming) return;
+  announce(order);
+  await_coming(page);
+}
+
+void PageTraffic::expect(const AccessOrder& order) {
+  read_ahead(order, static_cast<std::size_t>(options_.fetch_ahead));
+  announce(order);
 }
 
 void PageTraffic::unpin(int page, const AccessOrder& order) noexcept {
@@ -86,6 +93,7 @@ void PageTraffic::ask_for(int page) {
     throw;
   }
   asked.state = State::coming;
+  asked.is_announced = false;
   coming_.push_back(page);
   ++counters_.fetched;
 }
@@ -123,6 +131,19 @@ void PageTraffic::read_ahead(const AccessOrder& order, std::size_t most_coming) 
     if (!make_room_ahead(frame_bytes(page), ahead, order)) return;
     ask_for(page);
     ++counters_.fetched_ahead;
+  }
+}
+
+// Frames are few, and so reading would pause while what is present is used. What comes after the pages under way can be
+// on its way into the system's cache meanwhile.
+void PageTraffic::announce(const AccessOrder& order) {
+  std::size_t bytes = 0;
+  const auto known = order.known_ahead();
+  for (std::size_t ahead = 1; ahead <= known && bytes < options_.announced_bytes; ++ahead) {
+    const int page = order.expected(ahead);
+    if (slot(page).state != State::absent) continue;
+    bytes += page_at(page).bytes;
+    if (!std::exchange(slot(page).is_announced, true)) store_.announce(page_at(page));
   }
 }
 

@@ -22,8 +22,9 @@ namespace hortator::shard {
 class PageTraffic {
  public:
   struct Options {
-    std::size_t budget_bytes = 0;  ///< of frames; what operators have pinned may exceed it
-    int fetch_ahead = 2;           ///< pages under way at most
+    std::size_t budget_bytes = 0;     ///< of frames; what operators have pinned may exceed it
+    int fetch_ahead = 2;              ///< pages under way at most
+    std::size_t announced_bytes = 0;  ///< of pages after these that the store hears of at most
   };
   struct Counters {
     std::size_t frame_bytes = 0;  ///< now in use: present, coming and leaving
@@ -42,6 +43,8 @@ class PageTraffic {
 
   /// Returns with the page present and pinned. What is expected after it is asked for before it is waited for.
   void pin(int page, const AccessOrder& order);
+  /// What is expected next is asked for, before anybody needs it.
+  void expect(const AccessOrder& order);
   bool is_any_pinned() const;
   void unpin(int page, const AccessOrder& order) noexcept;
   void mark_changed(int page) { slot(page).is_changed = true; }
@@ -69,6 +72,7 @@ class PageTraffic {
     State state = State::absent;
     int pins = 0;
     bool is_changed = false;
+    bool is_announced = false;
     std::uint64_t last_use = 0;
     std::byte* home = nullptr;
     Frame frame = {};
@@ -84,6 +88,7 @@ class PageTraffic {
   std::exception_ptr receive_first();
   void await_coming(int page);
   void read_ahead(const AccessOrder& order, std::size_t most_coming);
+  void announce(const AccessOrder& order);
   void make_room(std::size_t bytes, const AccessOrder& order);
   bool make_room_ahead(std::size_t bytes, std::size_t distance, const AccessOrder& order);
   bool fits(std::size_t bytes) const { return counters_.frame_bytes + bytes <= options_.budget_bytes; }

@@ -6,6 +6,7 @@
 #include <hortator/error.hpp>
 #include <utility>
 
+#include "base/memory_limit.hpp"
 #include "base/text.hpp"
 #include "shard/absence.hpp"
 #include "shard/interception.hpp"
@@ -28,6 +29,12 @@ std::size_t largest(const std::vector<Page>& pages) {
   std::size_t bytes = 0;
   for (const auto& page : pages) bytes = std::max(bytes, page.bytes);
   return bytes;
+}
+
+// The system's cache belongs to everybody, and what comes into it too early is gone again when it is needed.
+std::size_t room_for_announced() {
+  constexpr std::size_t most = std::size_t{1} << 30;
+  return std::min(base::available_memory().value_or(0) / 8, most);
 }
 
 }  // namespace
@@ -63,7 +70,8 @@ Pager::~Pager() { abandon(); }
 void Pager::make_traffic() {
   const auto needed = (static_cast<std::size_t>(options_.fetch_ahead) + 2) * whole_pages(largest(pages_));
   const PageTraffic::Options options = {.budget_bytes = options_.budget_bytes != 0 ? options_.budget_bytes : needed,
-                                        .fetch_ahead = options_.fetch_ahead};
+                                        .fetch_ahead = options_.fetch_ahead,
+                                        .announced_bytes = room_for_announced()};
   traffic_ = std::make_unique<PageTraffic>(storages_, pages_, *store_, options);
 }
 

@@ -69,6 +69,9 @@ class Pager final : public Custodian {
   /// to compare.
   std::vector<int> take_uses();
 
+  /// The parameters are about to be used in the order of before: what comes first is asked for.
+  void expect_use();
+
   void enter(int storage, Access access) override;
   void leave(int storage) noexcept override;
   void hand_over(int storage, Content content) override;

@@ -36,6 +36,11 @@ void Pager::enter(int storage, Access access) {
   if (access == Access::write) traffic_->mark_changed(page);
 }
 
+void Pager::expect_use() {
+  const std::lock_guard lock(mutex_);
+  traffic_->expect(order_);
+}
+
 void Pager::leave(int storage) noexcept {
   const std::lock_guard lock(mutex_);
   traffic_->unpin(page_of(storage), order_);

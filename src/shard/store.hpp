@@ -23,6 +23,9 @@ class Store {
   /// Starts to fill `frame` (page.bytes long) with the page.
   virtual comm::Work fetch(const Page& page, std::span<std::byte> frame) = 0;
 
+  /// The page will be fetched before long, after those that are under way: the time to do what needs no frame.
+  virtual void announce(const Page& /*page*/) {}
+
   /// Starts to keep what is in `frame` as the page's new content. The frame stays as it is meanwhile.
   virtual comm::Work publish(const Page& page, std::span<const std::byte> frame) = 0;
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "train/alias.hpp"
+#include "train/copy_gradient.hpp"
 
 namespace hortator::train {
 namespace {
@@ -51,7 +52,7 @@ void GradientBucket::fill(std::size_t i) {
   auto& slot = slots_[i];
   set_state(slot, State::filled);
   if (!in_place_ || slot.parameter.grad().is_same(slot.place)) return;
-  slot.place.copy_(slot.parameter.grad().detach());
+  copy_gradient(slot.place, slot.parameter.grad());
   // At once: the gradient's own memory can serve those that come after it.
   slot.parameter.mutable_grad() = slot.place;
 }

@@ -15,6 +15,7 @@
 #include "mpi/collectives.hpp"
 #include "train/alias.hpp"
 #include "train/backward_pass.hpp"
+#include "train/copy_gradient.hpp"
 #include "train/stopwatch.hpp"
 
 namespace hortator::train {
@@ -148,7 +149,7 @@ void GradientScatter::fill(Array& array, const at::Tensor& buffer) {
     const auto place = buffer.narrow(0, flat_.plan().places[parameter.number].offset, parameter.tensor.numel());
     auto& gradient = parameter.tensor.mutable_grad();
     if (gradient.defined() && parameter.waits) {
-      place.copy_(gradient.detach().reshape({-1}));
+      copy_gradient(place, gradient.detach().reshape({-1}));
       gradient.reset();
     } else {
       place.zero_();

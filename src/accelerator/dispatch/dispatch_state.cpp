@@ -132,7 +132,9 @@ void detail::Dispatch::State::remove() {
   in_memory_ += std::exchange(on_disk_, 0);
 }
 
-std::shared_ptr<void> detail::Dispatch::State::meet() const {
+// Parts in memory come first as a rule, and until the first one on disk is used nothing would be read.
+std::shared_ptr<void> detail::Dispatch::State::meet() {
+  if (pager_) pager_->expect_use();
   return homes_ ? std::make_shared<bigmodel::DeviceMeeting>(*homes_) : nullptr;
 }
 

@@ -31,7 +31,7 @@ class detail::Dispatch::State {
   const DeviceMap& map() const { return map_; }
   DispatchCounters counters() const;
   void remove();
-  std::shared_ptr<void> meet() const;
+  std::shared_ptr<void> meet();
 
  private:
   DeviceMap map_;

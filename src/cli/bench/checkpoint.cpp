@@ -60,7 +60,7 @@ class CheckpointComparison {
     add(name, "pwrite+fsync", snapshot.common,
         {.ours = [&] { checkpoint::save(comm_, scratch_ / "ours", snapshot); },
          .reference = [&] { write_raw(comm_, scratch_ / "raw", tensors_of(snapshot.common)); },
-         .line_up = [] {}});
+         .line_up = [&] { scratch_.make_empty(); }});
   }
 
   void stall(const checkpoint::Snapshot& snapshot) {

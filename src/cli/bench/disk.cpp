@@ -16,19 +16,23 @@ constexpr std::int64_t piece_bytes = std::int64_t{8} << 20;
 }  // namespace
 
 Scratch::Scratch(const mpi::Communicator& comm, const std::string& name) : comm_(comm), path_(fs::absolute(name)) {
-  clear();
-  if (comm.rank() == 0) fs::create_directories(path_);
-  mpi::barrier(comm);
+  make_empty();
 }
 
 Scratch::~Scratch() {
   try {
-    clear();
+    remove();
   } catch (const std::exception&) {  // whoever looks sees what is left
   }
 }
 
-void Scratch::clear() const {
+void Scratch::make_empty() const {
+  remove();
+  if (comm_.rank() == 0) fs::create_directories(path_);
+  mpi::barrier(comm_);
+}
+
+void Scratch::remove() const {
   mpi::barrier(comm_);
   if (comm_.rank() == 0) fs::remove_all(path_);
 }

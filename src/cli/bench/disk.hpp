@@ -22,9 +22,11 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
 
   std::filesystem::path operator/(const char* name) const { return path_ / name; }
+  /// What was written there goes, so that removing it is no part of the next measurement. @collective
+  void make_empty() const;
 
  private:
-  void clear() const;
+  void remove() const;
 
   const mpi::Communicator& comm_;
   std::filesystem::path path_;
@@ -32,7 +34,7 @@ class Scratch {
 
 std::int64_t bytes_of(const std::vector<at::Tensor>& tensors);
 
-/// All bytes by all ranks, equal shares, into one file that replaces the one before, by pwrite and fsync. @collective
+/// All bytes by all ranks, equal shares, into one file, by pwrite and fsync. @collective
 void write_raw(const mpi::Communicator& comm, const std::filesystem::path& path,
                const std::vector<at::Tensor>& tensors);
 /// All bytes by this rank, by pread.

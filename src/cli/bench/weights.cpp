@@ -44,7 +44,7 @@ class WeightsComparison {
     return compare("save_model", "pwrite+fsync",
                    {.ours = [&] { accelerator_.save_model(module_, scratch_ / "ours", options_); },
                     .reference = [&] { write_raw(comm_, scratch_ / "raw", tensors_); },
-                    .line_up = [] {}});
+                    .line_up = [&] { scratch_.make_empty(); }});
   }
 
   /// From a disk that has to be asked for all of it.

@@ -61,7 +61,6 @@ TEST_CASE("a name that comes later is waited for, and hints harm nothing") {
   });
   const auto file = io::RawFile::open_for_reading("later", 10s);
   other.join();
-  file.start_reading(0, 5);
   file.expect_front_to_back();
   file.start_writing(0, 5);
   file.forget_cached();

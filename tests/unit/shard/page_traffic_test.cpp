@@ -29,6 +29,7 @@ class NotingStore final : public Store {
       calls.push_back(text::concat("kept ", number));
     });
   }
+  void announce(const Page& page) override { calls.push_back(text::concat("announce ", page.number)); }
   bool follows_storages() const override { return false; }
 
   std::vector<std::string> calls;
@@ -40,11 +41,14 @@ constexpr std::size_t page_bytes = 4096;
 
 /// Pages of one storage each.
 struct Fixture {
-  explicit Fixture(int count, std::size_t pages_in_budget, int fetch_ahead)
+  explicit Fixture(int count, std::size_t pages_in_budget, int fetch_ahead, std::size_t announced_pages = 0)
       : storages(tensors(count)),
         pages(testing::pages_of(storages, page_bytes)),
         order(count),
-        traffic(storages, pages, store, {.budget_bytes = pages_in_budget * page_bytes, .fetch_ahead = fetch_ahead}) {
+        traffic(storages, pages, store,
+                {.budget_bytes = pages_in_budget * page_bytes,
+                 .fetch_ahead = fetch_ahead,
+                 .announced_bytes = announced_pages * page_bytes}) {
     for (int i = 0; i < count; ++i) take_memory(storages.storage(i), "absent");
   }
 
@@ -82,6 +86,22 @@ TEST_CASE("What comes next is asked for before what is needed is waited for", "[
   CHECK(f.take_calls() == Calls{"fetch 3", "have 1"});
   CHECK(f.traffic.counters().fetched == 4);
   CHECK(f.traffic.counters().fetched_ahead == 3);
+}
+
+TEST_CASE("The store hears early of pages for which there is no frame yet, of each once", "[page_traffic]") {
+  Fixture f(6, 2, 1, 2);
+  f.use(0);
+  CHECK(f.take_calls() == Calls{"fetch 0", "fetch 1", "announce 2", "announce 3", "have 0"});
+  f.use(1);
+  CHECK(f.take_calls() == Calls{"fetch 2", "announce 4", "have 1"});
+}
+
+TEST_CASE("What comes first can be asked for before it is used", "[page_traffic]") {
+  Fixture f(6, 2, 1, 2);
+  f.traffic.expect(f.order);
+  CHECK(f.take_calls() == Calls{"fetch 0", "announce 1", "announce 2"});
+  f.use(0);
+  CHECK(f.take_calls() == Calls{"fetch 1", "announce 3", "have 0"});
 }
 
 TEST_CASE("A present page has its storages point into its frame", "[page_traffic]") {

@@ -1,0 +1,23 @@
+#include "train/copy_gradient.hpp"
+
+#include "base/stream_copy.hpp"
+
+namespace hortator::train {
+namespace {
+
+constexpr std::size_t large_bytes = std::size_t{1} << 20;  // less may still be in the cache when it is summed
+
+bool is_plain(const at::Tensor& tensor) {
+  return tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
+}
+
+}  // namespace
+
+void copy_gradient(const at::Tensor& place, const at::Tensor& gradient) {
+  const bool is_bytewise = is_plain(place) && is_plain(gradient) && place.scalar_type() == gradient.scalar_type() &&
+                           place.numel() == gradient.numel() && place.nbytes() >= large_bytes;
+  if (is_bytewise) return base::stream_copy(place.mutable_data_ptr(), gradient.const_data_ptr(), place.nbytes());
+  place.copy_(gradient.detach());
+}
+
+}  // namespace hortator::train
