@@ -12,7 +12,7 @@ endif()
 # address: Open MPI 5 then finds no way between them by asking the kernel for routes (netlink), but does by weighing interfaces. Tests that
 # configure projects of users use the generator that is here: CMake's own default may not be.
 set(HORTATOR_TEST_ENVIRONMENT
-    OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+    OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=slot:oversubscribe
     OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
     OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_reachable=weighted
     CMAKE_GENERATOR=${CMAKE_GENERATOR})
