@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/text.hpp"
 #include "io/pickle_file.hpp"
 
 namespace hortator::io {
@@ -16,6 +17,10 @@ class PickledWeights : public WeightSource {
   const std::vector<std::string>& names() const override { return file_.names(); }
   TensorSpec spec(const std::string& name) const override { return file_.spec(name); }
 
+  std::string identity(const std::string& name) const override {
+    const auto& tensor = file_.tensor(name);
+    return text::concat(tensor.storage, " from ", tensor.first, ", ", to_string(tensor.spec));
+  }
   at::Tensor tensor(const std::string& name) const override { return file_.view(name); }
 
   // By whole rows: of these the file knows where they lie, whatever the strides.

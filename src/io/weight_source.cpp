@@ -83,6 +83,11 @@ class IndexedWeights : public WeightSource {
     source_of(name).read(name, elements, to);
   }
   std::optional<FileSpan> span(const std::string& name) const override { return source_of(name).span(name); }
+  std::string identity(const std::string& name) const override {
+    const auto& source = source_of(name);
+    const auto inside = source.identity(name);
+    return inside.empty() ? inside : text::concat(source.path(), " ", inside);
+  }
   at::Tensor tensor(const std::string& name) const override { return source_of(name).tensor(name); }
   void require_unchanged() const override {
     for (const auto& file : files_) file->require_unchanged();

@@ -40,6 +40,8 @@ class WeightSource {
   /// Where its elements lie, one after the other and as they are; nothing where they do not, or where reading them does
   /// more than that (checksums).
   virtual std::optional<FileSpan> span(const std::string& /*name*/) const { return {}; }
+  /// The same for tensors of this source that are the same elements of one file (tied); empty: that is not known.
+  virtual std::string identity(const std::string& /*name*/) const { return {}; }
   /// The whole of it: in the file's own pages, fetched when they are touched, where it can be; else read.
   virtual at::Tensor tensor(const std::string& name) const;
   /// After all reading: throws FileError where a file is not what it was.

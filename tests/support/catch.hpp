@@ -1,5 +1,12 @@
 #pragma once
 
+// LibTorch's logging has a CHECK of its own, which ends the program: it must come first, so that Catch's is the one
+// that counts.
+#if __has_include(<c10/util/Logging.h>)
+#include <c10/util/Logging.h>
+#undef CHECK
+#endif
+
 // The only include of Catch2: version 2 (Debian 12) and version 3 (Debian 13, clusters) have different headers and
 // names.
 #ifdef HORTATOR_CATCH2_V2

@@ -28,7 +28,11 @@ using Tensors = std::vector<std::pair<std::string, io::TensorSpec>>;
 Tensors of_weights(const fs::path& path) {
   const auto source = io::open_weights(path);
   Tensors tensors;
-  for (const auto& name : source->names()) tensors.emplace_back(name, source->spec(name));
+  std::set<std::string> known;  // tied weights are one, under whichever name comes first
+  for (const auto& name : source->names()) {
+    const auto identity = source->identity(name);
+    if (identity.empty() || known.insert(identity).second) tensors.emplace_back(name, source->spec(name));
+  }
   return tensors;
 }
 

@@ -78,6 +78,11 @@ TEST_CASE("a model is estimated by its file, its folder, or its index alone") {
   CHECK_THROWS_WITH(estimate_of(folder), ContainsSubstring("model.safetensors.index.json"));
 }
 
+// An embedding of 4 x 2 that is the head's weight, too, and a normalization of 2.
+TEST_CASE("tied weights count once") {
+  CHECK(estimate_of(fs::path(TORCH_PICKLES) / "tied.pt").at("parameters") == 4 * 2 + 4 * 2 + 1);
+}
+
 TEST_CASE("of a checkpoint the models count, and nothing else") {
   const auto folder = scratch("checkpoint");
   checkpoint::Snapshot state;
