@@ -1,7 +1,10 @@
 #include "io/cache_filler.hpp"
 
 #include <fcntl.h>
+#include <sys/types.h>
 #include <unistd.h>
+
+#include <initializer_list>
 
 namespace hortator::io {
 

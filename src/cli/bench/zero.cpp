@@ -8,6 +8,7 @@
 #include <hortator/error.hpp>
 #include <hortator/random.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/text.hpp"
 #include "cli/bench/measurements.hpp"
@@ -68,8 +69,8 @@ class Side {
 /// LibTorch alone: each rank trains for itself.
 class Bare final : public Side {
  public:
-  Bare(Accelerator& ranks, const Workload& workload, const OneBatch& batch)
-      : workload_(workload), batch_(batch), net_(workload.make_net()), adamw_(net_->parameters(), 1e-3) {
+  Bare(Accelerator& ranks, const Workload& workload, OneBatch batch)
+      : workload_(workload), batch_(std::move(batch)), net_(workload.make_net()), adamw_(net_->parameters(), 1e-3) {
     warm_up(ranks);
   }
   void step() override {
@@ -87,8 +88,8 @@ class Bare final : public Side {
 
 class Prepared final : public Side {
  public:
-  Prepared(const ZeroConfig& zero, const Workload& workload, const OneBatch& batch)
-      : accelerator_({.zero = zero}), workload_(workload), batch_(batch), net_(workload.make_net()) {
+  Prepared(const ZeroConfig& zero, const Workload& workload, OneBatch batch)
+      : accelerator_({.zero = zero}), workload_(workload), batch_(std::move(batch)), net_(workload.make_net()) {
     adamw_ = std::make_unique<torch::optim::AdamW>(net_->parameters(), 1e-3);
     model_.emplace(accelerator_.prepare(net_));
     optimizer_.emplace(accelerator_.prepare(*adamw_));
