@@ -45,12 +45,23 @@ ZeroConfig sharding(ZeroConfig config, const runtime::Variables& variables) {
   return config;
 }
 
+// Each of a study's runs has a folder, and begins there: in the program's own it would go on from the user's run, and
+// replace its checkpoints.
+ProjectOptions placed(ProjectOptions project, const runtime::Variables& variables) {
+  const auto is_set = [&](const char* name) { return !variables(name).value_or("").empty(); };
+  if (!is_set("HORTATOR_MEASURE") || !is_set("HORTATOR_RUN_DIR")) return project;
+  project.dir = *variables("HORTATOR_RUN_DIR");
+  project.logging_dir.clear();
+  return project;
+}
+
 }  // namespace
 
 AcceleratorOptions launched(AcceleratorOptions options, const runtime::Variables& variables) {
   options.zero = sharding(options.zero, variables);
   if (const auto number = steps(variables)) options.gradient_accumulation_steps = *number;
   options.cpu = options.cpu || stays_on_cpu(variables);
+  options.project = placed(options.project, variables);
   return options;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/unix_time.hpp"
+#include "device/cuda.hpp"
 #include "report/measure.hpp"
 #include "runtime/build_identity.hpp"
 #include "runtime/run_folder.hpp"
@@ -26,7 +27,6 @@ RunStatus::Clock::duration ticks_of(double count) {
 }
 
 std::int64_t device_bytes(c10::Device device) {
-  if (device.is_cpu()) return 0;
   const auto stats = c10::getDeviceAllocator(device.type())->getDeviceStats(device.index());
   return stats.allocated_bytes.front().current;
 }
@@ -59,9 +59,18 @@ void RunStatus::count_backward(bool averages) {
   if (!averages) return;
   ++updates_;
   if (!is_measured()) return;
+  count_flops();
   last_update_ = Clock::now();
   if (!first_update_) first_update_ = last_update_;
   if (updates_ == cold_updates + 1) warm_update_ = last_update_;
+}
+
+// Of one early update, from one backward pass to the next: later ones are timed.
+void RunStatus::count_flops() {
+  if (updates_ == 1) flop_counter_.emplace();
+  if (updates_ != 2 || !flop_counter_) return;
+  flops_per_update_ = flop_counter_->count();
+  flop_counter_.reset();
 }
 
 // The first updates find caches cold and memory fresh; where there are few, they are a part of it.
@@ -82,7 +91,9 @@ void RunStatus::write_measure(const RunFacts& facts, std::int64_t gradient_bytes
                                 .cpu_seconds = track::cpu_seconds(),
                                 .communicating = facts.communicating,
                                 .waiting_for_data = facts.waiting_for_data,
-                                .gradient_bytes = gradient_bytes};
+                                .gradient_bytes = gradient_bytes,
+                                .device = device_.is_cpu() ? "" : device::name(device_.index()),
+                                .flops_per_update = flops_per_update_};
   if (!runtime::write_whole(measure_file_, measure_file_.string() + ".new", to_json(measure)))
     log::warn("what was measured could not be written to ", measure_file_.string());
   measure_file_.clear();
@@ -96,6 +107,18 @@ void RunStatus::begin_session(const RunFacts& facts) {
                                 .job = job_,
                                 .resumed_after = facts.resumed_after};
   track::append_row(folder_ / report::sessions_file, to_row(session));
+}
+
+// Runs of less than a second never load the library.
+void RunStatus::look_at_device(report::RankStatus& status) {
+  if (device_.is_cpu()) return;
+  status.device_bytes = device_bytes(device_);
+  if (!monitor_) monitor_.emplace(device::uuid(device_.index()));
+  const auto use = monitor_->look();
+  if (!use) return;
+  status.device_used_bytes = static_cast<std::int64_t>(use->used_bytes);
+  status.device_total_bytes = static_cast<std::int64_t>(use->total_bytes);
+  status.device_busy = use->busy;
 }
 
 void RunStatus::write(const RunFacts& facts) {
@@ -124,11 +147,11 @@ void RunStatus::write(const RunFacts& facts) {
       .cpus_used = passed > 0 ? (here.cpu - before_.cpu) / passed : 0,
       .cpus = cpus_,
       .memory_bytes = track::resident_bytes(),
-      .device_bytes = device_bytes(device_),
       .communication = share_of_time(here.communicating - before_.communicating, passed),
       .data_wait = share_of_time(here.waiting_for_data - before_.waiting_for_data, passed),
       .save = facts.save,
       .deadline = facts.deadline};
+  look_at_device(status);
   // The last moment of a run is too short to have a rate.
   if (facts.is_over) {
     status.loops = last_.loops;
@@ -136,6 +159,7 @@ void RunStatus::write(const RunFacts& facts) {
     status.cpus_used = last_.cpus_used;
     status.communication = last_.communication;
     status.data_wait = last_.data_wait;
+    status.device_busy = last_.device_busy;
   }
   if (rank_ == 0) {
     status.rows = facts.rows;

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "device/monitor.hpp"
 #include "report/status_record.hpp"
 #include "runtime/world.hpp"
+#include "track/flop_counter.hpp"
 #include "track/status_file.hpp"
 
 namespace hortator::accelerator {
@@ -28,8 +30,8 @@ struct RunFacts {
 };
 
 /// How this rank is, in the run's folder: for `hortator watch`. Written at steps, about once a second (in large jobs
-/// more rarely: all ranks together about 64 times a second), for some 50 us each time. A run of less than a second
-/// leaves nothing.
+/// more rarely: all ranks together about 64 times a second), for some 50 us each time, and what a device's driver needs
+/// to answer. A run of less than a second leaves nothing.
 class RunStatus {
  public:
   using Clock = std::chrono::steady_clock;
@@ -46,6 +48,8 @@ class RunStatus {
 
  private:
   void begin_session(const RunFacts& facts);
+  void look_at_device(report::RankStatus& status);
+  void count_flops();
 
   std::filesystem::path folder_;
   int rank_;
@@ -53,6 +57,7 @@ class RunStatus {
   std::string host_;
   int cpus_;
   c10::Device device_;
+  std::optional<device::DeviceMonitor> monitor_;
   std::string job_;
   double every_;
   track::StatusFile file_;
@@ -64,6 +69,8 @@ class RunStatus {
   std::optional<Clock::time_point> first_update_;
   std::optional<Clock::time_point> warm_update_;  ///< the first one that counts
   Clock::time_point last_update_;
+  std::optional<track::FlopCounter> flop_counter_;
+  double flops_per_update_ = 0;
   int nodes_;
   bool written_ = false;
   bool is_lost_ = false;  ///< the folder cannot be written

@@ -44,7 +44,9 @@ int print_help() {
   std::cout << "usage: hortator bench VERB [options]\n\n"
                "Measures on all ranks that run it: alone, or as `hortator launch -n N hortator bench VERB`.\n"
                "Blocks of the reference and of Hortator alternate; ratio = Hortator / reference in time.\n\n"
-            << listing() << "\n"
+               "  hortator bench step\n"
+               "  hortator launch -n 2 hortator bench collectives --case all_reduce --json\n\n"
+            << listing() << "\nexit code: 0 measured; 1 an error; 2 wrong usage\n\n"
             << known_options().named;
   return 0;
 }

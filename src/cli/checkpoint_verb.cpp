@@ -93,7 +93,12 @@ const std::vector<Verb>& verbs_of_checkpoint() {
 
 int print_help() {
   std::cout << "usage: hortator checkpoint VERB [FOLDER...]\n\n"
-            << listing(verbs_of_checkpoint()) << "\n"
+            << listing(verbs_of_checkpoint())
+            << "\n  hortator checkpoint list runs/digits\n"
+               "  hortator checkpoint verify runs/digits/checkpoints/checkpoint_12\n"
+               "  hortator checkpoint prune runs/digits/checkpoints --keep 3 --dry-run\n\n"
+               "exit code: 0 done, and all is as it was saved; 1 something is damaged, or differs; 2 wrong usage, or "
+               "diff cannot read one\n\n"
             << known_options().named
             << "\n`hortator checkpoint diff --help` says more of diff, and so for export and import.\n";
   return 0;

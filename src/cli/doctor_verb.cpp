@@ -28,9 +28,10 @@ int print_help() {
   std::cout << "usage: hortator doctor [--json] [FOLDER]\n\n"
                "Looks for what makes runs slow, hang or fail on this machine, and says what to do about it. FOLDER "
                "(default: this\n"
-               "one) is where checkpoints will go. On several nodes: hortator launch --nodes 2 --ranks-per-node 4 "
-               "hortator doctor\n\n"
-               "exit code: 0 nothing, or only notes and warnings; 1 an error\n\n"
+               "one) is where checkpoints will go.\n\n"
+               "  hortator doctor /scratch/me\n"
+               "  hortator launch --nodes 2 --ranks-per-node 4 hortator doctor    (on several nodes)\n\n"
+               "exit code: 0 nothing, or only notes and warnings; 1 an error; 2 wrong usage\n\n"
             << known_options().named;
   return 0;
 }

@@ -19,6 +19,7 @@ int env_verb(const Arguments& arguments) {
   const auto values = parse(arguments, options);
   if (values.contains("help")) {
     std::cout << "usage: hortator env [--json]\n\nReports versions, machine and environment, fit for a bug report.\n\n"
+                 "  hortator env --json >report.json\n\nexit code: 0; 2 wrong usage\n\n"
               << options.named;
     return 0;
   }

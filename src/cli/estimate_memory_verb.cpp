@@ -34,6 +34,9 @@ int print_help() {
                "What a model takes to hold and to train with Adam, by what its files say of it: no value is read.\n"
                "Of a program that uses Hortator: HORTATOR_ESTIMATE=1 ./train prints the same and stops at prepare()\n"
                "(HORTATOR_ESTIMATE=json: as JSON).\n\n"
+               "  hortator estimate-memory model.safetensors\n"
+               "  hortator estimate-memory runs/digits/checkpoint --ranks 8\n\n"
+               "exit code: 0; 1 the files cannot be read; 2 wrong usage\n\n"
             << known_options().named;
   return 0;
 }

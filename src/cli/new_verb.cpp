@@ -34,6 +34,7 @@ int print_help() {
       << "usage: hortator new NAME\n\n"
          "Makes the folder NAME with a project that builds at once: CMakeLists.txt, a training program, a job file, "
          "a README.\n\n"
+         "  hortator new my-model\n\n"
          "exit code: 0 done; 2 wrong usage; 1 a file could not be written\n\n"
       << known_options().named;
   return 0;

@@ -33,6 +33,8 @@ Options known_options() {
                               "sizes in nodes, with --ranks-per-node")(
       "ranks,n", po::value<std::string>()->value_name("N,N,..."),
       "sizes in ranks, on this machine or in this allocation")(
+      "peak-flops", po::value<double>()->value_name("N"),
+      "operations a second of what a rank computes on, for MFU; known of common GPUs, in 16 bits")(
       "repeats", po::value<int>()->default_value(3)->value_name("N"), "runs of each size")(
       "out", po::value<std::string>()->default_value("runs/scale")->value_name("DIR"), "where the study goes")(
       "submit", "one job for each size; without it the runs are steps inside this allocation")("help,h", "this text");
@@ -49,7 +51,8 @@ int print_help() {
          "model makes\n"
          "of larger sizes. strong: the program does the same work on any number of ranks; weak: as much work on "
          "each rank. The\n"
-         "program is as it is: its updates are timed by Hortator, the first few left out.\n\n"
+         "program is as it is: its updates are timed by Hortator, the first few left out, in folders of the "
+         "study.\n\n"
          "  hortator scale strong --nodes 1,2,4,8 --ranks-per-node 4 --time 00:20:00 --submit -- ./train --steps 200\n"
          "  hortator scale weak --ranks 1,2,4 -- ./train --steps 200\n"
          "  hortator scale report runs/scale\n\n"
@@ -74,6 +77,11 @@ ScalePlan plan_of(report::Growth growth, const po::variables_map& values, const 
                  .cores_per_node = core_count()};
   if (plan.repeats < 1 || plan.repeats > 100)
     throw UsageError({.what = text::concat("--repeats ", plan.repeats), .hint = "say a number from 1 to 100"});
+  if (values.contains("peak-flops")) {
+    plan.peak_flops = values["peak-flops"].as<double>();
+    if (!(*plan.peak_flops > 0))
+      throw UsageError({.what = "--peak-flops is no number above 0", .hint = "as in --peak-flops 312e12"});
+  }
   if (values.contains("ranks")) {
     plan.ranks = report::parse_counts(values["ranks"].as<std::string>(), "--ranks");
   } else {

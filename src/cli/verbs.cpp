@@ -71,13 +71,14 @@ std::string listing(const std::vector<Verb>& verbs) {
   return std::move(out).str();
 }
 
-const Verb& find(const std::vector<Verb>& verbs, const std::string& name, const std::string& kind) {
+const Verb& find(const std::vector<Verb>& verbs, const std::string& name, std::string_view kind) {
   const auto verb =
       std::find_if(verbs.begin(), verbs.end(), [&](const Verb& candidate) { return candidate.name == name; });
   if (verb != verbs.end()) return *verb;
   std::vector<std::string> names;
   for (const auto& known : verbs) names.push_back(known.name);
-  throw UsageError({.what = "there is no " + kind + " " + text::quote(name), .hint = text::suggestion(name, names)});
+  throw UsageError(
+      {.what = text::concat("there is no ", kind, " ", text::quote(name)), .hint = text::suggestion(name, names)});
 }
 
 int run(const Arguments& arguments) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/options.hpp"
@@ -41,7 +42,7 @@ int estimate_memory_verb(const Arguments& arguments);
 std::string listing(const std::vector<Verb>& verbs);
 
 /// The one of that name. UsageError with the nearest one for a name that is none of them; `kind` says what they are.
-const Verb& find(const std::vector<Verb>& verbs, const std::string& name, const std::string& kind);
+const Verb& find(const std::vector<Verb>& verbs, const std::string& name, std::string_view kind);
 
 /// Does what the command line says.
 int run(const Arguments& arguments);

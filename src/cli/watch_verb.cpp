@@ -34,9 +34,9 @@ Options known_options() {
 
 int print_help() {
   std::cout << "usage: hortator watch RUN [options]\n\n"
-               "Shows a running or finished run from its folder: state, loss, rate, time left, memory, CPUs, "
-               "communication,\n"
-               "waiting for data, checkpoints, slow ranks, restarts. It reads files alone: the job does not notice, "
+               "Shows a running or finished run from its folder: state, loss, rate, time left, memory, GPUs, CPUs,\n"
+               "communication, waiting for data, checkpoints, slow ranks, restarts. It reads files alone: the job does "
+               "not notice, "
                "and any machine\n"
                "that sees the folder will do.\n\n"
                "  hortator watch runs/digits\n"

@@ -43,6 +43,7 @@ std::string uuid(int index) {
   const auto id = properties(index).uuid;
   std::string text = "GPU-";
   for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
     char pair[3];
     std::snprintf(pair, sizeof pair, "%02x", static_cast<unsigned char>(id.bytes[i]));
     text += pair;

@@ -16,7 +16,8 @@ int visible_device_count();
 bool is_in_use();
 
 std::string name(int index);  ///< "NVIDIA H100 80GB HBM3"
-/// Names the hardware, whatever CUDA_VISIBLE_DEVICES has made of its number: "GPU-0123...".
+/// Names the hardware as nvidia-smi does, whatever CUDA_VISIBLE_DEVICES has made of its number:
+/// "GPU-01234567-89ab-...".
 std::string uuid(int index);
 
 std::size_t free_memory(int index);  ///< bytes that no process has taken

@@ -17,7 +17,9 @@ std::string to_json(const Measure& measure) {
                      {"cpu_seconds", measure.cpu_seconds},
                      {"communicating", measure.communicating},
                      {"waiting_for_data", measure.waiting_for_data},
-                     {"gradient_bytes", measure.gradient_bytes}};
+                     {"gradient_bytes", measure.gradient_bytes},
+                     {"device", measure.device},
+                     {"flops_per_update", measure.flops_per_update}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -34,7 +36,9 @@ std::optional<Measure> parse_measure(const std::string& text) {
                    .cpu_seconds = json.at("cpu_seconds"),
                    .communicating = json.at("communicating"),
                    .waiting_for_data = json.at("waiting_for_data"),
-                   .gradient_bytes = json.at("gradient_bytes")};
+                   .gradient_bytes = json.at("gradient_bytes"),
+                   .device = json.at("device"),
+                   .flops_per_update = json.at("flops_per_update")};
   } catch (const Json::exception&) {
     return {};
   }

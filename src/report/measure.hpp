@@ -20,6 +20,8 @@ struct Measure {
   double communicating = 0;         ///< of these, keeping the ranks together: rank 0's
   double waiting_for_data = 0;      ///< rank 0's
   std::int64_t gradient_bytes = 0;  ///< that are averaged in an update
+  std::string device = "";          ///< rank 0's; empty: the CPU
+  double flops_per_update = 0;      ///< rank 0's, counted in one update; 0: there were too few
 };
 
 std::string to_json(const Measure& measure);

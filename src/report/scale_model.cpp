@@ -55,6 +55,8 @@ std::vector<ScaleSize> sizes_of(const ScalePlan& plan, const std::vector<ScalePo
       size.updates = plan.growth == Growth::strong ? static_cast<double>(measure.updates) : 1;
       size.nodes = measure.nodes;
       size.core_hours += measure.seconds * ranks * measure.cpus / 3600;
+      if (!measure.device.empty()) size.gpu_hours += measure.seconds * ranks / 3600;
+      size.flops = measure.flops_per_update;
       seconds.push_back(measure.seconds_per_update * size.updates);
     }
     if (seconds.empty()) continue;

@@ -31,6 +31,8 @@ struct ScaleSize {
   double greatest = 0;
   double updates = 1;  ///< that these seconds are of
   double core_hours = 0;
+  double gpu_hours = 0;
+  double flops = 0;  ///< of a rank in an update; 0: not known
 };
 std::vector<ScaleSize> sizes_of(const ScalePlan& plan, const std::vector<ScalePoint>& points);
 

@@ -27,6 +27,8 @@ std::string name(const ScaleRun& run) {
   return text::concat(text::count(run.ranks, "rank"), ", repeat ", run.repeat + 1);
 }
 
+std::string device_of(const ScalePoint& point) { return point.measure.device.empty() ? "none" : point.measure.device; }
+
 [[noreturn]] void refuse_difference(const ScalePoint& a, const ScalePoint& b, const char* what, const std::string& of_a,
                                     const std::string& of_b) {
   throw Error({.what = text::concat("the points differ in ", what, ": ", name(a.run), " has ", of_a, ", ", name(b.run),
@@ -71,25 +73,28 @@ int nodes_of(const ScalePlan& plan, int ranks) {
 std::string file_name(const ScaleRun& run) { return text::concat("point_", run.ranks, '_', run.repeat + 1, ".json"); }
 
 std::string to_json(const ScalePlan& plan) {
-  const Json json = {{"growth", to_string(plan.growth)},
-                     {"nodes", plan.nodes},
-                     {"ranks", plan.ranks},
-                     {"repeats", plan.repeats},
-                     {"program", plan.program},
-                     {"words", plan.words},
-                     {"cores_per_node", plan.cores_per_node}};
+  Json json = {{"growth", to_string(plan.growth)},
+               {"nodes", plan.nodes},
+               {"ranks", plan.ranks},
+               {"repeats", plan.repeats},
+               {"program", plan.program},
+               {"words", plan.words},
+               {"cores_per_node", plan.cores_per_node}};
+  if (plan.peak_flops) json["peak_flops"] = *plan.peak_flops;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 ScalePlan parse_plan(const std::string& text) {
   return read_json(text, "plan", [](const Json& json) {
-    return ScalePlan{.growth = json.at("growth") == "weak" ? Growth::weak : Growth::strong,
-                     .nodes = json.at("nodes").get<std::vector<int>>(),
-                     .ranks = json.at("ranks").get<std::vector<int>>(),
-                     .repeats = json.at("repeats"),
-                     .program = json.at("program"),
-                     .words = json.at("words").get<std::vector<std::string>>(),
-                     .cores_per_node = json.at("cores_per_node")};
+    ScalePlan plan{.growth = json.at("growth") == "weak" ? Growth::weak : Growth::strong,
+                   .nodes = json.at("nodes").get<std::vector<int>>(),
+                   .ranks = json.at("ranks").get<std::vector<int>>(),
+                   .repeats = json.at("repeats"),
+                   .program = json.at("program"),
+                   .words = json.at("words").get<std::vector<std::string>>(),
+                   .cores_per_node = json.at("cores_per_node")};
+    if (json.contains("peak_flops")) plan.peak_flops = json.at("peak_flops").get<double>();
+    return plan;
   });
 }
 
@@ -128,6 +133,8 @@ void check_set(const ScalePlan& plan, const std::vector<ScalePoint>& points) {
   for (const auto& point : points) {
     if (point.measure.identity != first.measure.identity)
       refuse_difference(first, point, "versions", first.measure.identity, point.measure.identity);
+    if (point.measure.device != first.measure.device)
+      refuse_difference(first, point, "devices", device_of(first), device_of(point));
     if (point.program != first.program) refuse_difference(first, point, "the program", first.program, point.program);
     if (point.measure.ranks != point.run.ranks) {
       throw Error({.what = text::concat(name(point.run), " ran on ", text::count(point.measure.ranks, "rank")),
@@ -136,8 +143,7 @@ void check_set(const ScalePlan& plan, const std::vector<ScalePoint>& points) {
     if (point.measure.updates < 2) {
       throw Error({.what = text::concat(name(point.run), " made ", text::count(point.measure.updates, "update")),
                    .why = "its time says nothing",
-                   .hint = "let it train for some steps, and begin anew in each run: a project.dir of its own would "
-                           "make it go on from the last one's checkpoint"});
+                   .hint = "let it train for some steps"});
     }
   }
 }

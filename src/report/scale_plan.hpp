@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,7 @@ struct ScalePlan {
   std::string program = "";             ///< the executable's checksum
   std::vector<std::string> words = {};  ///< the program and its arguments
   int cores_per_node = 1;
+  std::optional<double> peak_flops = {};  ///< of what a rank computes on, as the user says; a second
 };
 
 /// "1,2,4,8" as numbers. UsageError unless they are from 1 on and ascending.

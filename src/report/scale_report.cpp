@@ -1,11 +1,13 @@
 #include "report/scale_report.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "report/column.hpp"
+#include "report/peak_rate.hpp"
 #include "report/print.hpp"
 
 namespace hortator::report {
@@ -20,8 +22,16 @@ std::string time_text(double seconds) { return units::duration(std::chrono::dura
 
 double half_range(const ScaleSize& size) { return (size.greatest - size.least) / 2; }
 
-Cells heading() {
-  return {"nodes", "ranks", "time", "spread", "speed-up", "efficiency", "core hours", "model", "left out"};
+/// What is known of all sizes.
+bool has_gpus(const Study& study) { return !study.device.empty(); }
+bool has_use(const Study& study) { return use_of_peak(study, study.sizes.front()).has_value(); }
+
+Cells heading(const Study& study) {
+  Cells cells = {"nodes", "ranks", "time", "spread", "speed-up", "efficiency", "core hours"};
+  if (has_gpus(study)) cells.emplace_back("GPU hours");
+  if (has_use(study)) cells.emplace_back("MFU");
+  cells.insert(cells.end(), {"model", "left out"});
+  return cells;
 }
 
 std::string against(const ScaleSize& size, std::optional<double> predicted) {
@@ -33,21 +43,45 @@ Cells row(const Study& study, std::size_t i) {
   const ScaleModel model(study.setting, study.sizes);
   const double relative = half_range(size) / size.seconds;
   const double share = efficiency(study, size.seconds, size.ranks);
-  return {std::to_string(size.nodes),
-          std::to_string(size.ranks),
-          time_text(size.seconds),
-          print("+-%.1f %%", 100 * relative),
-          print("%.2f", speed_up(study, size.seconds, size.ranks)),
-          print("%.0f %% +-%.1f", 100 * share, 100 * share * relative),
-          print("%.3g", size.core_hours),
-          against(size, model.seconds(size.ranks)),
-          against(size, left_out(study.setting, study.sizes, i))};
+  Cells cells = {std::to_string(size.nodes),
+                 std::to_string(size.ranks),
+                 time_text(size.seconds),
+                 print("+-%.1f %%", 100 * relative),
+                 print("%.2f", speed_up(study, size.seconds, size.ranks)),
+                 print("%.0f %% +-%.1f", 100 * share, 100 * share * relative),
+                 print("%.3g", size.core_hours)};
+  if (has_gpus(study)) cells.push_back(print("%.3g", size.gpu_hours));
+  if (has_use(study)) {
+    const auto use = use_of_peak(study, size);
+    cells.push_back(use ? print("%.3g %%", 100 * *use) : "");
+  }
+  cells.insert(cells.end(),
+               {against(size, model.seconds(size.ranks)), against(size, left_out(study.setting, study.sizes, i))});
+  return cells;
 }
 
 std::vector<Cells> rows(const Study& study) {
-  std::vector<Cells> all = {heading()};
+  std::vector<Cells> all = {heading(study)};
   for (std::size_t i = 0; i < study.sizes.size(); ++i) all.push_back(row(study, i));
   return all;
+}
+
+/// "312 T" for 312e12.
+std::string with_prefix(double number) {
+  static constexpr std::array prefixes = {"", "k", "M", "G", "T", "P"};
+  std::size_t power = 0;
+  for (; number >= 1000 && power + 1 < prefixes.size(); ++power) number /= 1000;
+  return print("%.4g %s", number, prefixes[power]);
+}
+
+std::string words_on_use(const Study& study) {
+  const auto& smallest = study.sizes.front();
+  const auto peak = with_prefix(*study.peak_flops) + "FLOP/s";
+  return text::concat("\n## MFU\n\nMatrix products, convolutions and attention of an update, counted on a rank of the ",
+                      "smallest run: ", with_prefix(smallest.flops), "FLOP", ", what is recomputed counted again. ",
+                      "MFU is what is made of them in proportion to ", peak,
+                      study.plan.peak_flops ? std::string(", as --peak-flops has it.\n")
+                                            : text::concat(" in 16 bits, by the data sheet of ", study.device, ".\n"));
 }
 
 /// Along powers of two between two sizes.
@@ -100,6 +134,8 @@ Study study_of(const ScalePlan& plan, const std::vector<ScalePoint>& points, con
   check_set(plan, points);
   const auto& first = points.front().measure;
   Study study{.plan = plan, .sizes = sizes_of(plan, points)};
+  study.device = first.device;
+  study.peak_flops = plan.peak_flops ? plan.peak_flops : peak_flops(first.device);
   const auto& smallest = study.sizes.front();
   study.setting = {.growth = plan.growth,
                    .network = network,
@@ -121,6 +157,11 @@ double speed_up(const Study& study, double seconds, int ranks) {
   return efficiency(study, seconds, ranks) * ranks / study.sizes.front().ranks;
 }
 
+std::optional<double> use_of_peak(const Study& study, const ScaleSize& size) {
+  if (!study.peak_flops || size.flops <= 0) return {};
+  return size.flops * size.updates / (size.seconds * *study.peak_flops);
+}
+
 std::string scale_table(const Study& study) {
   const auto all = rows(study);
   std::vector<int> widths(all.front().size(), 0);
@@ -132,7 +173,8 @@ std::string scale_table(const Study& study) {
     std::string line;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       line += cells[i];
-      if (i + 1 < cells.size()) line.append(static_cast<std::size_t>(widths[i] - width_of(cells[i]) + 2), ' ');
+      if (i + 1 < cells.size())
+        line += std::string(2, ' ').append(static_cast<std::size_t>(widths[i] - width_of(cells[i])), ' ');
     }
     table += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
@@ -154,7 +196,7 @@ std::string scale_markdown(const Study& study, const std::string& picture) {
                                       : "Weak scaling: as much work for each rank; times are of one update.\n\n");
   for (const auto& cells : rows(study)) {
     page += "| " + text::join(cells, " | ") + " |\n";
-    if (cells == heading())
+    if (cells == heading(study))
       page.append("|")
           .append([&] {
             std::string line;
@@ -175,8 +217,9 @@ std::string scale_markdown(const Study& study, const std::string& picture) {
                        print("%.3g s", network.seconds_per_byte * 1e9), " a GB (`hortator bench collectives`); ",
                        print("%.0f %%", 100 * model.overlap()),
                        " of it hides behind compute: fitted. \"left out\" is what the model says ",
-                       "of a size that it was not shown. Beyond ", text::count(sure_factor * largest, "rank"), " (",
-                       sure_factor, " times the largest size measured) the curve is extrapolated.\n");
+                       "of a size that it was not shown. Beyond ", text::count(1LL * sure_factor * largest, "rank"),
+                       " (", sure_factor, " times the largest size measured) the curve is extrapolated.\n");
+  if (has_use(study)) page += words_on_use(study);
   return page;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ struct Study {
   ScalePlan plan = {};
   std::vector<ScaleSize> sizes = {};
   ScaleModel::Setting setting = {};
+  std::string device = "";                ///< that each rank has; empty: the CPU
+  std::optional<double> peak_flops = {};  ///< a second, of what a rank computes on; nothing: not known
 };
 /// UsageError for a set that check_set() refuses.
 Study study_of(const ScalePlan& plan, const std::vector<ScalePoint>& points, const Network& network);
@@ -21,6 +24,8 @@ Study study_of(const ScalePlan& plan, const std::vector<ScalePoint>& points, con
 /// the ideal.
 double speed_up(const Study& study, double seconds, int ranks);
 double efficiency(const Study& study, double seconds, int ranks);
+/// The floating-point operations that were made, in proportion to those that the devices could have made meanwhile.
+std::optional<double> use_of_peak(const Study& study, const ScaleSize& size);
 
 /// For the terminal, columns aligned.
 std::string scale_table(const Study& study);

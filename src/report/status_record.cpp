@@ -39,6 +39,10 @@ Json json_of_status(const RankStatus& status) {
     json["save"] = {{"at", status.save->at}, {"seconds", status.save->seconds}, {"longest", status.save->longest}};
   }
   if (status.deadline) json["deadline"] = *status.deadline;
+  if (status.device_total_bytes > 0) {
+    json["device"] = {{"used_bytes", status.device_used_bytes}, {"total_bytes", status.device_total_bytes}};
+    if (status.device_busy) json["device"]["busy"] = *status.device_busy;
+  }
   if (!status.rows.empty()) json["rows"] = status.rows;
   if (!status.values.empty()) json["values"] = Json::object();
   for (const auto& [name, value] : status.values) json["values"][name] = json_of(value);
@@ -80,6 +84,12 @@ RankStatus read_status(const Json& json) {
     status.save = {.at = save.at("at"), .seconds = save.at("seconds"), .longest = save.at("longest")};
   }
   if (json.contains("deadline")) status.deadline = json.at("deadline").get<double>();
+  if (json.contains("device")) {
+    const auto& device = json.at("device");
+    status.device_used_bytes = device.at("used_bytes");
+    status.device_total_bytes = device.at("total_bytes");
+    if (device.contains("busy")) status.device_busy = device.at("busy").get<double>();
+  }
   status.rows = json.value("rows", "");
   if (json.contains("values")) {
     for (const auto& [name, value] : json.at("values").items()) status.values.emplace_back(name, number_of(value));

@@ -48,9 +48,12 @@ struct RankStatus {
   double cpus_used = 0;  ///< since the last row
   int cpus = 1;          ///< that this rank may use
   std::int64_t memory_bytes = 0;
-  std::int64_t device_bytes = 0;
-  double communication = 0;  ///< share of the time since the last row
-  double data_wait = 0;      ///< share of the time since the last row
+  std::int64_t device_bytes = 0;           ///< that this rank's tensors take of its device
+  std::int64_t device_used_bytes = 0;      ///< that all take of it; 0: not known
+  std::int64_t device_total_bytes = 0;     ///< 0: not known
+  std::optional<double> device_busy = {};  ///< share of the last moments in which it computed
+  double communication = 0;                ///< share of the time since the last row
+  double data_wait = 0;                    ///< share of the time since the last row
   std::optional<SaveStatus> save = {};
   std::optional<double> deadline = {};                      ///< of the job
   std::vector<std::pair<std::string, double>> values = {};  ///< logged last; the main rank's

@@ -222,23 +222,46 @@ std::string aside(const std::vector<RankStatus>& ranks, const char* word, const 
   return ranks.size() == 1 ? "" : text::concat(", ", word, ' ', value, " on ", who(rank));
 }
 
+std::string bytes(double count) { return units::bytes(static_cast<std::uint64_t>(std::max(count, 0.0))); }
+
+std::string each_of(const std::vector<RankStatus>& ranks) { return ranks.size() == 1 ? "" : " a rank"; }
+
+/// What this run has of them, what all have, and how busy they are: what is known of it.
+void put_devices(Page& page, const std::vector<RankStatus>& ranks) {
+  const auto tensors = [](const RankStatus& one) { return one.device_bytes; };
+  const auto used = [](const RankStatus& one) { return one.device_used_bytes; };
+  const auto busy = [](const RankStatus& one) { return one.device_busy.value_or(0); };
+  const auto size = [](std::int64_t count) { return bytes(static_cast<double>(count)); };
+  const auto& largest = extreme(ranks, tensors, true);
+  const auto& fullest = extreme(ranks, used, true);
+  const auto mean = bytes(mean_of(ranks, tensors)) + each_of(ranks);
+  if (fullest.device_total_bytes > 0) {
+    const bool is_one = ranks.size() == 1;
+    page.row("GPU memory",
+             text::concat(mean, is_one ? ", " : ", at most ", size(fullest.device_used_bytes), " of ",
+                          size(fullest.device_total_bytes), " in use", is_one ? "" : " on " + who(fullest)));
+  } else if (largest.device_bytes > 0) {
+    page.row("GPU memory", mean + aside(ranks, "most", size(largest.device_bytes), largest));
+  }
+  const bool all_known =
+      std::all_of(ranks.begin(), ranks.end(), [](const RankStatus& one) { return one.device_busy.has_value(); });
+  if (!all_known) return;
+  const auto& idlest = extreme(ranks, busy, false);
+  page.row("GPU", percent(mean_of(ranks, busy)) + " of the time busy" +
+                      aside(ranks, "least", percent(*idlest.device_busy), idlest));
+}
+
 void put_use(Page& page, const std::vector<RankStatus>& ranks) {
   const auto memory = [](const RankStatus& one) { return one.memory_bytes; };
-  const auto device = [](const RankStatus& one) { return one.device_bytes; };
   const auto cpu = [](const RankStatus& one) { return one.cpus_used; };
   const auto sharing = [](const RankStatus& one) { return one.communication; };
   const auto data = [](const RankStatus& one) { return one.data_wait; };
-  const auto bytes = [](double count) { return units::bytes(static_cast<std::uint64_t>(std::max(count, 0.0))); };
-  const std::string each = ranks.size() == 1 ? "" : " a rank";
+  const auto each = each_of(ranks);
 
   const auto& largest = extreme(ranks, memory, true);
   page.row("memory", bytes(mean_of(ranks, memory)) + each +
                          aside(ranks, "most", bytes(static_cast<double>(largest.memory_bytes)), largest));
-  const auto& fullest = extreme(ranks, device, true);
-  if (fullest.device_bytes > 0) {
-    page.row("device", bytes(mean_of(ranks, device)) + each +
-                           aside(ranks, "most", bytes(static_cast<double>(fullest.device_bytes)), fullest));
-  }
+  put_devices(page, ranks);
   const auto& idlest = extreme(ranks, cpu, false);
   page.row("CPU", print("%.1f of %d%s", mean_of(ranks, cpu), ranks.front().cpus, each.c_str()) +
                       aside(ranks, "least", print("%.1f", idlest.cpus_used), idlest));

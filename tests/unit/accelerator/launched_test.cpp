@@ -28,6 +28,16 @@ TEST_CASE("the launcher's variables reach the options") {
   CHECK(!with({{"HORTATOR_CPU", ""}, {"HORTATOR_GRADIENT_ACCUMULATION_STEPS", ""}}).cpu);
 }
 
+TEST_CASE("a run of a scaling study stays out of the program's own folder") {
+  const ProjectOptions own = {.dir = "runs/mine", .total_limit = 3, .logging_dir = "logs"};
+  CHECK(with({{"HORTATOR_RUN_DIR", "study"}}, {.project = own}).project.dir == "runs/mine");
+  const auto measured = with({{"HORTATOR_RUN_DIR", "study"}, {"HORTATOR_MEASURE", "m.json"}}, {.project = own}).project;
+  CHECK(measured.dir == "study");
+  CHECK(measured.logging_dir.empty());
+  CHECK(measured.total_limit == 3);
+  CHECK(with({{"HORTATOR_MEASURE", "m.json"}}, {.project = own}).project.dir == "runs/mine");
+}
+
 TEST_CASE("what cannot be meant or had is an error that names the variable") {
   for (const auto* bad : {"0", "-1", "two", "1.5"}) {
     CHECK_THROWS_WITH(with({{"HORTATOR_GRADIENT_ACCUMULATION_STEPS", bad}}),

@@ -38,7 +38,14 @@ run --help; code_is 0; out_has 'launch'; out_has 'env'; out_has 'bench'
 run; code_is 2; err_has 'usage: hortator VERB'
 run lanch; code_is 2; err_has "there is no verb 'lanch'. did you mean 'launch'?"
 run --versoin; code_is 2; err_has "did you mean '--version'?"
-for verb in launch env bench 'bench step' checkpoint 'checkpoint list' new doctor test estimate-memory; do
+run --help
+verbs=$(sed -n 's/^  \([a-z-]*\)  .*/\1/p' out)
+[ "$(wc -w <<<"$verbs")" -ge 14 ] || wrong 'not all verbs are told of'
+for verb in $verbs; do
+  run "$verb" --help; code_is 0; out_has "usage: hortator $verb"; out_has '--help'; out_has 'exit code'
+  grep -qE "^  .*hortator $verb" out || wrong 'there is no example'
+done
+for verb in 'bench step' 'checkpoint list' 'scale strong'; do
   # shellcheck disable=SC2086
   run $verb --help; code_is 0; out_has 'usage: hortator'; out_has '--help'
 done

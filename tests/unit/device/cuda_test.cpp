@@ -24,7 +24,7 @@ TEST_CASE("devices that are there have names and UUIDs of their own") {
   std::set<std::string> uuids;
   for (int i = 0; i < device::visible_device_count(); ++i) {
     CHECK_FALSE(device::name(i).empty());
-    CHECK(device::uuid(i).size() == std::string("GPU-").size() + 32);
+    CHECK(device::uuid(i).size() == std::string("GPU-01234567-89ab-cdef-0123-456789abcdef").size());
     uuids.insert(device::uuid(i));
     CHECK_NOTHROW(device::set_current(i));
   }

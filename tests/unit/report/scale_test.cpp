@@ -1,6 +1,7 @@
 #include <cmath>
 #include <hortator/error.hpp>
 
+#include "report/peak_rate.hpp"
 #include "report/scale_report.hpp"
 #include "support/catch.hpp"
 
@@ -173,6 +174,8 @@ TEST_CASE("the report has every size, the model's word, and where that ends") {
   CHECK(std::count(table.begin(), table.end(), '\n') == 4);
   CHECK_THAT(table, ContainsSubstring("0.06"));  // 3 runs of 36 s on one rank with two cores
   const auto page = scale_markdown(study, "scaling.svg");
+  CHECK(table.find("GPU hours") == std::string::npos);
+  CHECK(table.find("MFU") == std::string::npos);
   CHECK_THAT(page, ContainsSubstring("# Scaling of `./train`") && ContainsSubstring("![](scaling.svg)") &&
                        ContainsSubstring("Beyond 16 ranks") && ContainsSubstring("|---|"));
   const auto panels = scale_panels(study);
@@ -186,4 +189,49 @@ TEST_CASE("the report has every size, the model's word, and where that ends") {
   CHECK(series[2].x.front() == 16);
   CHECK(series[3].y.back() == Approx(16));
   CHECK(chart_file(panels, "a.svg").size() > 2000);
+}
+
+TEST_CASE("GPU hours are told where there are GPUs, and MFU where operations and the peak are known") {
+  const auto plan = plan_of(Growth::weak, {1, 2, 4});
+  auto points = points_of(plan, 0);
+  for (auto& point : points) {
+    point.measure.device = "NVIDIA A100-SXM4-80GB";
+    point.measure.flops_per_update = 0.8 * 156e12;
+  }
+  const auto study = study_of(plan, points, network);
+  CHECK(study.peak_flops == 312e12);
+  CHECK(study.sizes[2].gpu_hours == Approx(3 * 36 * 4 / 3600.0));
+  CHECK(use_of_peak(study, study.sizes[0]).value() == Approx(0.5));
+  const auto table = scale_table(study);
+  CHECK_THAT(table, ContainsSubstring("GPU hours") && ContainsSubstring("MFU"));
+  CHECK_THAT(scale_markdown(study, "scaling.svg"),
+             ContainsSubstring("| 0.12 | 50 % |") && ContainsSubstring("124.8 TFLOP,") &&
+                 ContainsSubstring("312 TFLOP/s in 16 bits") && ContainsSubstring("NVIDIA A100-SXM4-80GB"));
+
+  auto said = plan;
+  said.peak_flops = 624e12;
+  CHECK(use_of_peak(study_of(said, points, network), study.sizes[0]).value() == Approx(0.25));
+  CHECK(parse_plan(to_json(said)).peak_flops == 624e12);
+  for (auto& point : points) point.measure.device = "";
+  CHECK_FALSE(use_of_peak(study_of(plan, points, network), study.sizes[0]).has_value());
+  points.back().measure.device = "NVIDIA H200";
+  CHECK_THROWS_WITH(study_of(plan, points, network), ContainsSubstring("differ in devices"));
+}
+
+TEST_CASE("strong scaling makes the same use of more devices when the work is shared evenly") {
+  const auto plan = plan_of(Growth::strong, {1, 2});
+  auto points = points_of(plan, 0);
+  for (auto& point : points) {
+    point.measure.device = "NVIDIA H100 80GB HBM3";
+    point.measure.flops_per_update = 0.8 * 98.9e12 / point.run.ranks;
+  }
+  const auto study = study_of(plan, points, network);
+  for (const auto& size : study.sizes) CHECK(use_of_peak(study, size).value() == Approx(0.1).epsilon(0.01));
+}
+
+TEST_CASE("peaks are those of the devices' data sheets, the narrower name first") {
+  CHECK(peak_flops("NVIDIA H200 NVL") == 835e12);
+  CHECK(peak_flops("NVIDIA H200") == 989e12);
+  CHECK_FALSE(peak_flops("NVIDIA GeForce RTX 4090").has_value());
+  CHECK_FALSE(peak_flops("").has_value());
 }

@@ -25,6 +25,9 @@ RankStatus full() {
           .cpus = 2,
           .memory_bytes = 1 << 30,
           .device_bytes = 5,
+          .device_used_bytes = 6,
+          .device_total_bytes = 80,
+          .device_busy = 0.5,
           .communication = 0.25,
           .data_wait = 0.125,
           .save = SaveStatus{.at = 150, .seconds = 1.5, .longest = 2},
@@ -45,6 +48,9 @@ TEST_CASE("a rank's row has its length, and says what it said") {
   CHECK(to_row(*read) == row);
   CHECK(read->loops.at(0).title == "epoch \"0\"");
   CHECK(read->save->longest == 2);
+  CHECK(read->device_used_bytes == 6);
+  CHECK(read->device_total_bytes == 80);
+  CHECK(read->device_busy == 0.5);
   CHECK(read->values.at(1).second == std::numeric_limits<double>::infinity());
   CHECK_FALSE(parse_status(row.substr(0, 300)));
   CHECK_FALSE(parse_status(std::string(row_bytes, '\0')));

@@ -69,6 +69,34 @@ TEST_CASE("the page has what people look for") {
   for (const char letter : plain) CHECK(static_cast<unsigned char>(letter) < 128);
 }
 
+TEST_CASE("devices are told of as far as they are known") {
+  CHECK(watch_view(four_ranks(), {.columns = 120, .now = 1100}).find("GPU") == std::string::npos);
+  auto facts = four_ranks();
+  for (auto& rank : facts.ranks) {
+    rank.device_bytes = 12LL << 30;
+    rank.device_used_bytes = 14LL << 30;
+    rank.device_total_bytes = 80LL << 30;
+    rank.device_busy = 0.9;
+  }
+  facts.ranks[3].device_busy = 0.1;
+  facts.ranks[2].device_bytes = 16LL << 30;
+  facts.ranks[2].device_used_bytes = 18LL << 30;
+  const auto page = watch_view(facts, {.columns = 80, .now = 1100});
+  CHECK_THAT(page,
+             ContainsSubstring("GPU memory 13.0 GiB a rank, at most 18.0 GiB of 80.0 GiB in use on rank 2 (n2)\n"));
+  CHECK_THAT(page, ContainsSubstring("GPU        70 % of the time busy, least 10 % on rank 3 (n2)\n"));
+
+  facts.ranks.resize(1);
+  CHECK_THAT(watch_view(facts, {.columns = 120, .now = 1100}),
+             ContainsSubstring("GPU memory 12.0 GiB, 14.0 GiB of 80.0 GiB in use\n") &&
+                 ContainsSubstring("GPU        90 % of the time busy\n"));
+  facts.ranks[0].device_busy = {};
+  facts.ranks[0].device_used_bytes = facts.ranks[0].device_total_bytes = 0;
+  const auto little = watch_view(facts, {.columns = 120, .now = 1100});
+  CHECK_THAT(little, ContainsSubstring("GPU memory 12.0 GiB\n"));
+  CHECK(little.find("busy") == std::string::npos);
+}
+
 TEST_CASE("what is wrong is said") {
   auto facts = four_ranks();
   CHECK_THAT(watch_view(facts, {.columns = 120, .now = 1200}), ContainsSubstring("no sign of life for 1 min 41 s"));

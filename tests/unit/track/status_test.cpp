@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "accelerator/run_status.hpp"
+#include "device/cuda.hpp"
 #include "report/measure.hpp"
 #include "report/status_record.hpp"
 #include "runtime/world.hpp"
@@ -104,5 +105,7 @@ TEST_CASE("a run measures its updates when it is asked to") {
   CHECK(measure->seconds_per_update >= 0.01);
   CHECK(measure->seconds_per_update < 0.1);
   CHECK(measure->gradient_bytes == 4 * (3 * 4 + 4 + 4 + 1));
+  CHECK(measure->flops_per_update == 2 * (12 + 4) + 2 * (12 + 4) + 2 * 4);  // forward, of weights, of the middle
+  CHECK(measure->device == (state.device().is_cpu() ? "" : device::name(state.device().index())));
   CHECK_THAT(measure->identity, ContainsSubstring("hortator"));
 }

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# larger_than_memory.sh PROGRAM GPT LAUNCHER...: weights of another program are learned further, from disk, and are saved; nothing is left
+# where they were meanwhile.
+set -euo pipefail
+# shellcheck source=tests/setup/support.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
+program=$1
+gpt=$2
+launcher=("${@:3}")
+cd "$scratch"
+for i in $(seq 1000); do echo "$i galleys keep time, and $((i * i)) rowers hear the hortator"; done >text
+head -n 60 text >corpus.txt
+mkdir node_disk
+
+run "${launcher[@]}" "$program"
+expect_code 1
+expect_line 'weights'
+run "$gpt" --text text --steps 2 --batch-size 2 --context 64 --layers 12 --run-dir trained
+expect_code 0
+ln -s "$(find trained -name manifest.json -printf '%h\n' | sort | tail -1)" weights
+TMPDIR=$scratch/node_disk run "${launcher[@]}" "$program"
+expect_code 0
+[ -s runs/larger/final/manifest.json ] || wrong 'nothing was saved'
+[ -z "$(find node_disk -type f)" ] || wrong 'files are left behind'
+sed -n 's/.*"loss":\([0-9.]*\).*/\1/p' runs/larger/logs/*.jsonl |
+  awk 'NR <= 2 { first += $1 } { last = before + $1; before = $1 } END { exit !(NR >= 4 && last < 0.9 * first) }' ||
+  wrong "nothing was learned: $(cat runs/larger/logs/*.jsonl)"

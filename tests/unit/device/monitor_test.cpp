@@ -1,0 +1,55 @@
+#include "device/monitor.hpp"
+
+#include <dlfcn.h>
+
+#include "device/cuda.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+namespace {
+
+int users_of_the_library() {
+  void* library = dlopen(HORTATOR_TEST_NVML, RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) return -1;
+  const int users = reinterpret_cast<int (*)()>(dlsym(library, "fake_nvml_users"))();
+  dlclose(library);
+  return users;
+}
+
+}  // namespace
+
+TEST_CASE("a device is looked at by the driver's library, which is given back") {
+  CHECK(users_of_the_library() == -1);
+  {
+    const device::DeviceMonitor monitor("GPU-whole", HORTATOR_TEST_NVML);
+    CHECK(users_of_the_library() == 1);
+    const auto use = monitor.look();
+    REQUIRE(use);
+    CHECK(use->busy == 0.4);
+    CHECK(use->used_bytes == 6ull << 30);
+    CHECK(use->total_bytes == 80ull << 30);
+  }
+  CHECK(users_of_the_library() == -1);
+}
+
+TEST_CASE("what is not known of a device is not made up") {
+  const device::DeviceMonitor part("MIG-part", HORTATOR_TEST_NVML);
+  const auto use = part.look();
+  REQUIRE(use);
+  CHECK_FALSE(use->busy.has_value());
+  CHECK(use->total_bytes == 10ull << 30);
+  CHECK_FALSE(device::DeviceMonitor("GPU-other", HORTATOR_TEST_NVML).look().has_value());
+  CHECK_FALSE(device::DeviceMonitor("GPU-whole", "absent.so").look().has_value());
+  CHECK_FALSE(device::DeviceMonitor("GPU-whole", "libm.so.6").look().has_value());
+}
+
+TEST_CASE("the driver's own library knows the devices that CUDA sees") {
+  for (int index = 0; index < device::visible_device_count(); ++index) {
+    const auto use = device::DeviceMonitor(device::uuid(index)).look();
+    REQUIRE(use);
+    CHECK(use->total_bytes > 1ull << 30);
+    CHECK(use->used_bytes <= use->total_bytes);
+    CHECK((!use->busy || (*use->busy >= 0 && *use->busy <= 1)));
+  }
+}
