@@ -11,10 +11,12 @@
 #include <hortator/accumulation.hpp>
 #include <hortator/autocast.hpp>
 #include <hortator/built_with.hpp>
+#include <hortator/capture.hpp>
 #include <hortator/checkpoint.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
 #include <hortator/detail/leaves.hpp>
+#include <hortator/device_memory.hpp>
 #include <hortator/grad_scaler.hpp>
 #include <hortator/gradient_scopes.hpp>
 #include <hortator/model.hpp>
@@ -69,8 +71,8 @@ struct DataOptions {
   /// begin and end together. By default so for streams alone, whose batches are hortator::Serializable.
   std::optional<bool> dispatch_batches = {};
   std::optional<std::uint64_t> seed = {};  ///< of the shuffled order; by default set_seed's
-  bool non_blocking = false;  ///< batches in page-locked memory (LoaderOptions::pin_memory) are copied to the device
-                              ///< while the loop's body runs
+  bool non_blocking = false;  ///< with LoaderOptions::pin_memory off: nobody waits for the copies to the device of
+                              ///< batches that lie in page-locked memory by themselves
 };
 
 /// The reference's ProjectConfiguration.
@@ -90,8 +92,11 @@ struct AcceleratorOptions {
   std::int64_t gradient_accumulation_steps = 1;  ///< see accumulate(); HORTATOR_GRADIENT_ACCUMULATION_STEPS outranks it
   GradientAccumulationOptions gradient_accumulation = {};
   GradScalerOptions grad_scaler = {};  ///< with Precision::fp16
-  bool cpu = false;                    ///< stay on the CPU, also where there are GPUs; HORTATOR_CPU=1 says it, too
-  bool device_placement = true;        ///< prepare() moves models, loaders move batches, to device()
+  /// On CUDA devices, for the whole process: products and convolutions in fp32 round their factors to 10 bits of
+  /// mantissa, for several times the speed. (PyTorch has it on for convolutions by default.)
+  bool tf32 = false;
+  bool cpu = false;              ///< stay on the CPU, also where there are GPUs; HORTATOR_CPU=1 says it, too
+  bool device_placement = true;  ///< prepare() moves models, loaders move batches, to device()
   DataOptions data = {};
   DistributedDataParallelOptions ddp = {};
   ZeroConfig zero = {};
@@ -171,6 +176,22 @@ class HORTATOR_API Accelerator : public State {
   void backward(const at::Tensor& loss_sum, const at::Tensor& count);
   void backward(const at::Tensor& loss_sum, double count);
 
+  /// `auto step = accelerator.capture([&](const at::Tensor& data, const at::Tensor& target) {...; return loss; });`
+  /// then in the loop `auto loss = step(batch.data, batch.target);`. The function is a whole training step of prepared
+  /// objects: forward, backward(), clip_grad_norm_(), optimizer.step(), schedule.step(), zero_grad(). On a CUDA device
+  /// it is recorded after a few steps and repeated from then on as one piece, at a fraction of the host's time.
+  /// Learning rates, step counts and random numbers go on as they would without; inputs of another shape than the
+  /// recorded ones run as written. Whatever else the function does on the host is done while it runs as written and
+  /// while it is recorded, and not again: what looks at numbers of the device (item()), or prints, belongs behind the
+  /// step.
+  ///
+  /// Where a step cannot be recorded it runs as written, and the log says why: on the CPU, on several ranks, with
+  /// Precision::fp16, ZeRO, reproducible = true, gradient accumulation, and optimizers without a fused kernel.
+  template <typename Step>
+  [[nodiscard]] CapturedStep capture(Step step, const CaptureOptions& options = {}) {
+    return make_captured(detail::step_of_inputs(std::move(step)), options);
+  }
+
   /// Gradient accumulation: `auto micro_step = accelerator.accumulate(model);` first in the loop's body. Gradients of
   /// these models stay on their rank and add up, until the last of gradient_accumulation_steps micro-steps, or the
   /// loader's last batch, averages them. Prepared optimizers and schedules rest in between.
@@ -233,6 +254,8 @@ class HORTATOR_API Accelerator : public State {
   /// `auto profile = accelerator.profile({.output_trace_dir = "trace"});`: as long as `profile` lives, this thread's
   /// operators, their backward and collectives are recorded; then each rank writes a Chrome trace.
   [[nodiscard]] Profile profile(const ProfileOptions& options = {});
+  /// Of this rank's device, for log() and for people; progress() shows the peak by itself.
+  DeviceMemory device_memory() const;
   /// What keeping the ranks' models together has cost this rank so far, over all prepared models.
   GradientTimes gradient_times() const;
 
@@ -396,6 +419,7 @@ class HORTATOR_API Accelerator : public State {
   template <typename T>
   auto prepare_one(T&& object);
   bool begin_micro_step();
+  CapturedStep make_captured(CapturedStep::Step step, const CaptureOptions& options);
   std::shared_ptr<train::ModelCore> make_model(torch::nn::Module& module, const PrepareModelOptions& chosen);
   std::shared_ptr<train::OptimizerCore> make_optimizer(torch::optim::Optimizer& optimizer);
   void attach(const LoaderBase& loader, const PrepareDataLoaderOptions& chosen);

@@ -49,7 +49,9 @@ struct LoaderOptions {
   /// Threads that read ahead, each a batch at a time; at least one batch is read ahead for each. With several, the data
   /// set and the joining function are called by several threads at once: they must be const, and safe for that.
   int workers = 1;
-  bool pin_memory = false;  ///< for a GPU: workers leave batches in page-locked memory, from where they are copied fast
+  /// For a GPU: workers put batches into page-locked memory, and have them copied to the device on a stream of its own
+  /// while the loop's body runs. Off: they are copied when the loop comes to them, as DataOptions::non_blocking says.
+  bool pin_memory = true;
   std::optional<std::uint64_t> seed = {};  ///< of the shuffled order; by default the Accelerator's
 };
 
@@ -69,7 +71,7 @@ struct LoaderBinding {
   bool even_batches = true;
   c10::Device device = c10::Device(c10::kCPU);
   bool device_placement = true;
-  bool non_blocking = false;  ///< copies from page-locked memory go on while the loop's body runs
+  bool non_blocking = false;  ///< nobody waits for copies from page-locked memory; see LoaderOptions::pin_memory
   std::uint64_t seed = 0;
   /// One rank of each node reads for all of its ranks, and hands out by this; the ranks' loops begin and end together.
   std::shared_ptr<data::Dispatcher> dispatcher = {};

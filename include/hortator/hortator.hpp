@@ -6,12 +6,14 @@
 #include <hortator/autocast.hpp>
 #include <hortator/big_models.hpp>
 #include <hortator/built_with.hpp>
+#include <hortator/capture.hpp>
 #include <hortator/checkpoint.hpp>
 #include <hortator/data.hpp>
 #include <hortator/data_parallel.hpp>
 #include <hortator/datasets.hpp>
 #include <hortator/deepspeed.hpp>
 #include <hortator/deferred_construction.hpp>
+#include <hortator/device_memory.hpp>
 #include <hortator/dispatch.hpp>
 #include <hortator/error.hpp>
 #include <hortator/find_batch_size.hpp>

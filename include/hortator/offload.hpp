@@ -19,6 +19,11 @@ namespace hortator {
 struct CpuOffloadOptions {
   std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay as they are
   bool offload_buffers = false;
+  /// Of modules on a device: bytes of parameters there at a time (0: what fetching ahead needs), what comes and goes at
+  /// once, and how many pages are on their way before they are used.
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t page_bytes = std::uint64_t{16} << 20;
+  int fetch_ahead_pages = 2;
 };
 
 struct DiskOffloadOptions {
@@ -102,8 +107,8 @@ template <Module M>
 [[nodiscard]] HORTATOR_API Offload disk_offload(const torch::jit::Module& model, const std::filesystem::path& folder,
                                                 const DiskOffloadOptions& options = {});
 
-/// The module's parameters live in the host's memory, and come to the device while they are used. For modules on the
-/// CPU, where both are the same memory: nothing is copied, and what is said of Offload and Pin holds.
+/// The module's parameters move to the host's memory, page-locked, and come to the module's device while they are used;
+/// remove() and the end put them back there. For modules on the CPU both are the same memory: nothing is copied.
 template <Module M>
 [[nodiscard]] Offload cpu_offload(M& model, const CpuOffloadOptions& options = {}) {
   return detail::cpu_offload(detail::module_of(model), options);

@@ -30,6 +30,13 @@ function(hortator_mpi_test name ranks)
   add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} ${test_COMMAND})
   set_tests_properties(${name} PROPERTIES
     LABELS "np${ranks};${test_LABELS}" PROCESSORS ${ranks} TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};${test_ENVIRONMENT}")
+  # Devices are for the tests with the label gpu, one at a time: the others are of ranks that share one machine, and do there what they do
+  # on machines without.
+  if("gpu" IN_LIST test_LABELS)
+    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no CUDA device" RESOURCE_LOCK gpu)
+  else()
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "CUDA_VISIBLE_DEVICES=")
+  endif()
   if(test_WORKING_DIRECTORY)
     set_tests_properties(${name} PROPERTIES WORKING_DIRECTORY "${test_WORKING_DIRECTORY}")
   endif()

@@ -48,6 +48,7 @@ void Accelerator::log(std::initializer_list<std::pair<std::string, Loggable>> va
 }
 
 void Accelerator::log(const std::vector<std::pair<std::string, Loggable>>& values, std::optional<std::int64_t> step) {
+  training_->session->refuse_in_recording("log() was called");
   for (const auto& [name, value] : values) training_->progress->set(name, value);
   training_->trackers.log(values, step);
   training_->beat();

@@ -129,6 +129,7 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
 }  // namespace
 
 fs::path Accelerator::save_state(const fs::path& dir) {
+  training_->session->refuse_in_recording("save_state() was called");
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto begin = accelerator::SavePace::Clock::now();
   const auto& host = training_->host();

@@ -68,12 +68,14 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
     if (&model->module() == &module) return model;
   }
   if (chosen.device_placement.value_or(options().device_placement)) module.to(device());
-  const train::DataParallel parallel{.communicator = training_->device_communicator(),
-                                     .host = training_->host(),
-                                     .options = training_->options.ddp,
-                                     .pass = training_->backward_pass,
-                                     .votes = &training_->stopping.votes(),
-                                     .sharding = training_->zero ? &training_->zero->sharding() : nullptr};
+  const train::DataParallel parallel{
+      .communicator = training_->device_communicator(),
+      .host = training_->host(),
+      .options = training_->options.ddp,
+      .pass = training_->backward_pass,
+      .votes = &training_->stopping.votes(),
+      .marks = device().is_cpu() ? train::Marks::behind_gradients : train::Marks::from_host_to_host,
+      .sharding = training_->zero ? &training_->zero->sharding() : nullptr};
   auto model = std::make_shared<train::ModelCore>(module, text::concat("model ", training_->models.size()),
                                                   training_->session, parallel, training_->parameters(),
                                                   !chosen.evaluation_mode && !options().reproducible);

@@ -1,5 +1,6 @@
 #include <exception>
 
+#include "accelerator/memory_by_owner.hpp"
 #include "accelerator/training.hpp"
 #include "base/log.hpp"
 #include "base/unix_time.hpp"
@@ -44,7 +45,10 @@ std::int64_t Training::gradient_bytes() const {
 }
 
 void Training::beat() {
-  if (status.is_due()) status.write(facts());
+  if (!status.is_due()) return;
+  if (!device().is_cpu())
+    progress->set("peak GiB", static_cast<double>(device_memory(device()).peak_bytes) / (std::int64_t{1} << 30));
+  status.write(facts());
 }
 
 void Training::tell(const std::string& phase) {

@@ -2,14 +2,17 @@
 
 #include <ATen/Context.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 
+#include "accelerator/memory_by_owner.hpp"
 #include "base/text.hpp"
 #include "comm/make_communicator.hpp"
 #include "mpi/collectives.hpp"
 #include "track/progress_bar.hpp"
 #include "track/tracker_names.hpp"
+#include "train/step_recording.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -82,6 +85,8 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
       status(world, project.dir()),
       world_(world),
       seed_(mpi::broadcast(world.comm(), at::globalContext().defaultGenerator(at::kCPU).current_seed())) {
+  at::globalContext().setAllowTF32CuBLAS(options.tf32);
+  at::globalContext().setAllowTF32CuDNN(options.tf32);
   connect();
 }
 
@@ -94,15 +99,29 @@ comm::Communicator& Training::communicator_of(const at::Tensor& tensor) {
   return tensor.defined() && !tensor.is_cpu() ? device_communicator() : *on_cpu_;
 }
 
-void Training::backward(const at::Tensor& loss) {
-  loss_check.see(loss);
+void Training::note_backward() {
   status.count_backward(sync_gradients());
   if (status.is_measured() && gradient_bytes_ == 0) gradient_bytes_ = gradient_bytes();
   beat();
+}
+
+void Training::backward(const at::Tensor& loss) {
+  if (auto* recording = session->recording()) {
+    recording->before_replay([this] { note_backward(); });
+    recording->after_replay([this, loss = loss.detach()] { loss_check.see(loss); });
+  } else {
+    loss_check.see(loss);
+    note_backward();
+  }
   const auto start = scaled(loss);
   if (reproducing) reproducing->check_backward_counts();
-  if (reproducing || host().size() == 1) return start.backward();
-  backward_pass.run(start);
+  try {
+    if (reproducing || host().size() == 1) return start.backward();
+    backward_pass.run(start);
+  } catch (const c10::OutOfMemoryError&) {
+    explain_out_of_memory(*this);
+    throw;
+  }
   synchronise_gradients();
 }
 

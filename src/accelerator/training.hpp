@@ -133,6 +133,7 @@ class Training {
 
  private:
   void connect();  ///< @collective
+  void note_backward();
   RunFacts facts();
   std::int64_t gradient_bytes() const;
   std::int64_t gradient_bytes_ = 0;  ///< as long as nobody asks 0; at the end users' modules are gone already

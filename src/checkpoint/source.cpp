@@ -3,7 +3,10 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
+#include <algorithm>
+
 #include "base/stream_copy.hpp"
+#include "checkpoint/side_copies.hpp"
 #include "io/tensor_slab.hpp"
 
 namespace hortator::checkpoint {
@@ -17,12 +20,14 @@ std::size_t bytes_of(const Source& source) {
 }
 
 /// One pass over memory where both sides lie flat.
-void copy_elements(const Source& from, const at::Tensor& to) {
+void copy_elements(const Source& from, const at::Tensor& to, SideCopies& from_device) {
   std::int64_t done = 0;
   io::for_each_piece(from.tensor, from.in_tensor(), to.numel(), [&](const at::Tensor& piece) {
     const auto part = to.narrow(0, done, piece.numel());
     if (io::lies_flat(piece)) {
       base::stream_copy(part.mutable_data_ptr(), piece.const_data_ptr(), piece.nbytes());
+    } else if (!piece.is_cpu()) {
+      from_device.copy(piece, part.view(piece.sizes()));
     } else {
       part.view(piece.sizes()).copy_(piece);
     }
@@ -43,18 +48,23 @@ std::vector<Source> Staging::copy(const std::vector<Source>& sources) {
   for (const auto& source : sources) total += bytes_of(source);
   if (!memory_.defined() || memory_.nbytes() < total) {
     memory_ = at::Tensor();  // the old goes before the new comes: never two of them
-    memory_ = at::empty({static_cast<std::int64_t>(total)}, at::kByte);
+    // From a device only page-locked memory is filled at full speed, and beside what the device does.
+    const bool from_device =
+        std::any_of(sources.begin(), sources.end(), [](const Source& source) { return !source.tensor.is_cpu(); });
+    memory_ = at::empty({static_cast<std::int64_t>(total)}, at::TensorOptions(at::kByte).pinned_memory(from_device));
   }
   std::vector<Source> copies;
+  SideCopies from_device;
   std::size_t offset = 0;
   for (const auto& source : sources) {
     const auto place = at::from_blob(static_cast<std::byte*>(memory_.mutable_data_ptr()) + offset,
                                      {source.slab.elements.size()}, source.tensor.options().device(at::kCPU));
-    copy_elements(source, place);
+    copy_elements(source, place, from_device);
     copies.push_back(
         {.tensor = place, .first = source.slab.elements.begin, .slab = source.slab, .is_part = source.is_part});
     offset += bytes_of(source);
   }
+  from_device.wait();
   return copies;
 }
 

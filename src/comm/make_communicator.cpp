@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/backend.hpp"
 #include "comm/checked_communicator.hpp"
@@ -11,10 +12,12 @@
 #include "comm/nccl_backend.hpp"
 #include "comm/node_communicator.hpp"
 #include "comm/self_communicator.hpp"
+#include "comm/staged_communicator.hpp"
 #include "comm/watched_communicator.hpp"
 #include "device/cuda.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "runtime/device_choice.hpp"
 #include "runtime/variables.hpp"
 
 namespace hortator::comm {
@@ -24,12 +27,14 @@ Backend choose(const mpi::Communicator& world, c10::Device device) {
   const int largest_node = mpi::all_reduce(world, world.node().size(), MPI_MAX);
   Backend backend{};
   mpi::all_or_none(world, [&] {
-    backend = choose_backend({.asked = runtime::process_variables()("HORTATOR_COMMUNICATOR"),
-                              .on_cuda = device.is_cuda(),
-                              .has_cuda_tensors = device::visible_device_count() > 0,
-                              .has_nccl = device::is_built(),
-                              .ranks = world.size(),
-                              .largest_node = largest_node});
+    backend = choose_backend(
+        {.asked = runtime::process_variables()("HORTATOR_COMMUNICATOR"),
+         .on_cuda = device.is_cuda(),
+         .has_cuda_tensors = device::visible_device_count() > 0,
+         .has_nccl = device::is_built(),
+         .shares_devices = runtime::asked_sharing(runtime::process_variables()) == runtime::Sharing::allowed,
+         .ranks = world.size(),
+         .largest_node = largest_node});
   });
   mpi::same_on_all(world, std::to_string(static_cast<int>(backend)), "the communicator (HORTATOR_COMMUNICATOR)");
   return backend;
@@ -46,6 +51,10 @@ std::unique_ptr<Communicator> make_unchecked(const mpi::Communicator& world, c10
       return std::make_unique<NodeCommunicator>(mpi::Communicator::duplicate(world.get()));
     case Backend::nccl:
       return make_nccl_communicator(world, device, patience);
+    case Backend::staged:
+      if (world.rank() == 0)
+        log::warn("tensors of CUDA devices travel through the host's memory, for HORTATOR_SHARE_DEVICES=1: slowly");
+      return std::make_unique<StagedCommunicator>(make_unchecked(world, at::kCPU, patience), device);
   }
   throw std::logic_error("a back end without a case");
 }

@@ -104,12 +104,14 @@ std::uint64_t LoaderCore::begin(std::int64_t skip) {
 
 std::unique_ptr<RunningPass> LoaderCore::start(std::int64_t start, std::int64_t first_step) {
   const auto listed = is_stream() ? nullptr : listing();
+  const bool has_lane = options_.pin_memory && binding_.device_placement && binding_.device.is_cuda();
+  lane_ = has_lane ? std::make_shared<const DeviceLane>(binding_.device) : nullptr;
   const PassPlan plan{.deal = Deal(shard(binding_, start), listed),
                       .first_step = first_step,
                       .ahead = {.batches = binding_.before_batch ? 0 : options_.prefetch,
                                 .workers = options_.workers,
                                 .rest = binding_.dispatcher ? Rest::never : rest_},
-                      .pins = options_.pin_memory && binding_.device_placement && binding_.device.is_cuda(),
+                      .lane = lane_,
                       .tell_all = binding_.tell_all};
   return std::make_unique<RunningPass>(
       plan, [&] { return reader(plan.deal, listed); }, source(), binding_.dispatcher);
@@ -153,7 +155,7 @@ std::shared_ptr<void> LoaderCore::take() {
   const auto before = std::chrono::steady_clock::now();
   auto delivery = running_->next();
   waited_ns += (std::chrono::steady_clock::now() - before) / std::chrono::nanoseconds(1);
-  if (binding_.device_placement) source().place(delivery.batch.get(), {binding_.device, binding_.non_blocking});
+  bring_to_device(delivery);
   latest_ = running_->deal();
   const auto& shard = latest_->shard();
   handed_out_ = running_->steps();
@@ -163,6 +165,14 @@ std::shared_ptr<void> LoaderCore::take() {
   at_end_ = handed_out_ == shard.size();
   in_last_step_ = handed_out_ + binding_.parts > shard.size();
   return std::move(delivery.batch);
+}
+
+void LoaderCore::bring_to_device(const Delivery& delivery) const {
+  if (delivery.arrival) return lane_->hand_over(delivery.batch.get(), source(), *delivery.arrival);
+  if (!binding_.device_placement) return;
+  source().change(delivery.batch.get(), [&](const at::Tensor& tensor) {
+    return placed(tensor, {.device = binding_.device, .non_blocking = binding_.non_blocking});
+  });
 }
 
 void LoaderCore::finish() {

@@ -62,6 +62,7 @@ class LoaderCore {
   std::shared_ptr<StepReader> reader(const Deal& deal, std::shared_ptr<const Listing> listing);
   std::shared_ptr<StepReader> reader_of_part(const BatchShard& shard);
   std::shared_ptr<void> take();
+  void bring_to_device(const Delivery& delivery) const;
   void finish();
   std::uint64_t seed() const;
   void refuse_in_loop(std::string_view deed) const;
@@ -86,8 +87,9 @@ class LoaderCore {
   std::chrono::steady_clock::time_point started_;
 
   std::uint64_t passes_ = 0;
-  Rest rest_ = Rest::when_hurried;        ///< as the last pass was gone through
-  std::unique_ptr<RunningPass> running_;  // last: its thread reads the source
+  Rest rest_ = Rest::when_hurried;          ///< as the last pass was gone through
+  std::shared_ptr<const DeviceLane> lane_;  ///< of the latest pass; null where batches are placed when they are taken
+  std::unique_ptr<RunningPass> running_;    // last: its thread reads the source
 };
 
 }  // namespace hortator::data

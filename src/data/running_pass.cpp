@@ -30,12 +30,12 @@ RunningPass::RunningPass(const PassPlan& plan, const std::function<std::shared_p
       number_(dispatcher_ ? dispatcher_->enter() : 0),
       tell_all_(plan.tell_all) {
   // After a stream's end nothing is asked for any more, however far ahead the thread is.
-  auto deliver = [deliver = way(reader, source), &source, pins = plan.pins, first = plan.first_step,
+  auto deliver = [deliver = way(reader, source), &source, lane = plan.lane, first = plan.first_step,
                   shard = deal_.shard()](std::int64_t i) mutable -> std::shared_ptr<void> {
     const at::NoGradGuard no_grad;
     if (first + i >= shard.size() && !shard.is_endless()) return std::make_shared<Delivery>();
     auto delivery = std::make_shared<Delivery>(deliver(first + i));
-    if (pins && delivery->batch) source.pin(delivery->batch.get());
+    if (lane && delivery->batch) delivery->arrival = lane->bring(delivery->batch.get(), source);
     if (delivery->samples != shard.spec().samples) shard = shard.of(delivery->samples);
     return delivery;
   };

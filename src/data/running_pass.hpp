@@ -6,6 +6,7 @@
 
 #include "data/deal.hpp"
 #include "data/delivering.hpp"
+#include "data/device_lane.hpp"
 #include "data/prefetcher.hpp"
 
 namespace hortator::data {
@@ -14,7 +15,7 @@ struct PassPlan {
   Deal deal;
   std::int64_t first_step = 0;  ///< batches before it are left out
   Ahead ahead = {};
-  bool pins = false;  ///< batches into page-locked memory
+  std::shared_ptr<const DeviceLane> lane = {};  ///< by which batches come to the device; null: they stay where they are
   /// Where ranks read parts of their own: what all of them say.
   std::function<std::vector<std::int64_t>(std::int64_t)> tell_all = {};
 };

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <c10/core/Event.h>
+
 #include <cstdint>
 #include <hortator/state_dict.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,6 +19,7 @@ struct Delivery {
   std::int64_t new_rows = 0;                    ///< of the batch, where the rank reads a part of its own
   std::int64_t samples = endless;               ///< of the whole pass, once that is known
   std::shared_ptr<const StateDict> state = {};  ///< of the stream behind this step, if it says where it is
+  std::optional<c10::Event> arrival = {};       ///< on the device, of a batch that is on its way there
 };
 
 /// Reads the batches of one pass.

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "device/cuda.hpp"
+#include "device/graph.hpp"
 
 namespace hortator::device {
 namespace {
@@ -27,5 +28,12 @@ std::string uuid(int index) { refuse(index); }
 std::size_t free_memory(int index) { refuse(index); }
 
 void set_current(int index) { refuse(index); }
+
+struct Graph::Recorded {};
+Graph::Graph(int device) { refuse(device); }
+Graph::~Graph() = default;
+void Graph::rehearse(const std::function<void()>& /*work*/) const {}
+void Graph::record(const std::function<void()>& /*work*/) {}
+void Graph::replay() {}
 
 }  // namespace hortator::device

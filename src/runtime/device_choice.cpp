@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <hortator/error.hpp>
+#include <map>
 #include <set>
 
 #include "base/text.hpp"
@@ -39,8 +40,9 @@ void check_cuda_can_be_had(const DeviceRequest& request) {
   throw UsageError(
       {.what = text::concat(text::count(static_cast<long long>(ranks), "rank"), " on this node for ", cards),
        .why = "each rank needs a device of its own",
-       .hint = text::concat("start ", devices, " a node (srun --ntasks-per-node=", devices, ", mpirun --map-by ppr:",
-                            devices, ":node), ask for more GPUs, or set HORTATOR_DEVICE=cpu")});
+       .hint = text::concat(
+           "start ", devices, " a node (srun --ntasks-per-node=", devices, ", mpirun --map-by ppr:", devices,
+           ":node), ask for more GPUs, set HORTATOR_DEVICE=cpu, or HORTATOR_SHARE_DEVICES=1 to have them share")});
 }
 
 }  // namespace
@@ -52,18 +54,31 @@ bool wants_cuda(const DeviceRequest& request) {
   return !request.cpu_asked && asked != "cpu" && request.is_built && request.visible > 0;
 }
 
-int pick_device(std::span<const std::vector<std::string>> visible_of_node, int local_rank) {
+Sharing asked_sharing(const Variables& variables) {
+  const auto words = variables("HORTATOR_SHARE_DEVICES");
+  if (!words || words->empty()) return Sharing::refused;
+  const auto asked = text::parse_bool(*words);
+  if (asked) return *asked ? Sharing::allowed : Sharing::refused;
+  throw UsageError({.what = text::concat("HORTATOR_SHARE_DEVICES is ", text::quote(*words)),
+                    .why = "that is neither yes nor no",
+                    .hint = "set it to 1 for several ranks on one CUDA device, or unset it"});
+}
+
+int pick_device(std::span<const std::vector<std::string>> visible_of_node, int local_rank, Sharing sharing) {
   std::set<std::string> all;
   for (const auto& visible : visible_of_node) all.insert(visible.begin(), visible.end());
 
   // Every rank deals the devices out to all ranks in the same order, so that no two can choose the same.
-  std::set<std::string> taken;
+  std::map<std::string, int> owners;
   for (int rank = 0;; ++rank) {
     const auto& visible = visible_of_node[static_cast<std::size_t>(rank)];
-    const auto mine = std::ranges::find_if(visible, [&](const auto& device) { return !taken.contains(device); });
-    if (mine == visible.end()) refuse_sharing(visible_of_node.size(), all.size());
+    const auto mine = std::ranges::min_element(
+        visible, {}, [&](const auto& device) { return owners.contains(device) ? owners.at(device) : 0; });
+    const bool is_taken = mine != visible.end() && owners.contains(*mine);
+    if (mine == visible.end() || (is_taken && sharing == Sharing::refused))
+      refuse_sharing(visible_of_node.size(), all.size());
     if (rank == local_rank) return static_cast<int>(mine - visible.begin());
-    taken.insert(*mine);
+    ++owners[*mine];
   }
 }
 

@@ -1,6 +1,7 @@
 #include <ATen/Context.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <hortator/error.hpp>
 #include <hortator/random.hpp>
 
@@ -38,6 +39,8 @@ void set_seed(std::uint64_t seed, const SeedOptions& options) {
   if (!options.deterministic) return;
   at::globalContext().setDeterministicAlgorithms(true, false);
   at::globalContext().setDeterministicCuDNN(true);
+  // cuBLAS asks it of the environment, and LibTorch refuses products without it.
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*replace=*/0);
   at::globalContext().setBenchmarkCuDNN(false);
 }
 

@@ -82,7 +82,7 @@ c10::Device take_cuda_device(const mpi::Communicator& comm, const mpi::Communica
   for (const auto& devices : mpi::all_gather(node, text::join(mine, ","))) of_node.push_back(text::split(devices, ','));
   int index = 0;
   mpi::all_or_none(comm, [&] {
-    index = pick_device(of_node, node.rank());
+    index = pick_device(of_node, node.rank(), asked_sharing(process_variables()));
     device::set_current(index);
   });
   return {c10::kCUDA, static_cast<c10::DeviceIndex>(index)};

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "shard/storage_state.hpp"
 #include "shard/system_memory.hpp"
 
 namespace hortator::shard {
@@ -23,16 +24,20 @@ std::size_t difference(std::size_t a, std::size_t b) { return a > b ? a - b : b 
 }  // namespace
 
 Frame::~Frame() {
-  if (data_ != nullptr) pool_->put_back(data_, bytes_);
+  if (data_ != nullptr) pool_->put_back({.data = data_, .bytes = bytes_, .owner = std::move(owner_)});
 }
 
 Frame::Frame(Frame&& other) noexcept
-    : pool_(other.pool_), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : pool_(other.pool_),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      owner_(std::move(other.owner_)) {}
 
 Frame& Frame::operator=(Frame&& other) noexcept {
   std::swap(pool_, other.pool_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(owner_, other.owner_);
   return *this;
 }
 
@@ -41,6 +46,7 @@ FramePool::~FramePool() { trim(0); }
 Frame FramePool::take(std::size_t bytes) {
   const auto needed = whole_pages(bytes);
   const std::lock_guard lock(mutex_);
+  if (!device_.is_cpu()) return take_on_device(needed);
   const auto fits_best = std::min_element(free_.begin(), free_.end(), [needed](const Block& a, const Block& b) {
     return difference(a.bytes, needed) < difference(b.bytes, needed);
   });
@@ -56,10 +62,33 @@ Frame FramePool::take(std::size_t bytes) {
   return {this, data, needed};
 }
 
-void FramePool::put_back(std::byte* data, std::size_t bytes) noexcept {
+// The smallest that is large enough, if it is not much too large. Otherwise those that are free make way: together with
+// a new one they might be more than there is room for.
+Frame FramePool::take_on_device(std::size_t bytes) {
+  auto chosen = free_.end();
+  for (auto block = free_.begin(); block != free_.end(); ++block) {
+    if (block->bytes < bytes || block->bytes > 2 * bytes) continue;
+    if (chosen == free_.end() || block->bytes < chosen->bytes) chosen = block;
+  }
+  Block block{};
+  if (chosen != free_.end()) {
+    block = std::move(*chosen);
+    free_.erase(chosen);
+  } else {
+    free_.clear();
+    auto memory = new_memory(bytes, device_);
+    block.data = static_cast<std::byte*>(memory.get());
+    block.bytes = bytes;
+    block.owner = std::move(memory);
+  }
+  used_ += block.bytes;
+  return {this, block.data, block.bytes, std::move(block.owner)};
+}
+
+void FramePool::put_back(Block block) noexcept {
   const std::lock_guard lock(mutex_);
-  free_.push_back({.data = data, .bytes = bytes});
-  used_ -= bytes;
+  used_ -= block.bytes;
+  free_.push_back(std::move(block));
 }
 
 void FramePool::trim(std::size_t bytes) {
@@ -68,7 +97,7 @@ void FramePool::trim(std::size_t bytes) {
   for (const auto& block : free_) kept += block.bytes;
   while (!free_.empty() && kept > bytes) {
     kept -= free_.back().bytes;
-    unmap_memory(free_.back().data, free_.back().bytes);
+    if (device_.is_cpu()) unmap_memory(free_.back().data, free_.back().bytes);
     free_.pop_back();
   }
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <exception>
 #include <hortator/error.hpp>
 #include <hortator/offload.hpp>
@@ -16,6 +17,7 @@
 #include "shard/interception.hpp"
 #include "shard/named_tensors.hpp"
 #include "shard/pager.hpp"
+#include "shard/pinned_store.hpp"
 #include "shard/recycling_allocator.hpp"
 
 namespace hortator {
@@ -43,6 +45,13 @@ void check(const DiskOffloadOptions& options) {
   throw UsageError({.what = text::concat("disk_offload got read_ahead_pages = ", options.read_ahead_pages,
                                          " and page_bytes = ", options.page_bytes),
                     .hint = "pages have at least a byte, and none or more are read ahead"});
+}
+
+void check(const CpuOffloadOptions& options) {
+  if (options.fetch_ahead_pages >= 0 && options.page_bytes > 0) return;
+  throw UsageError({.what = text::concat("cpu_offload got fetch_ahead_pages = ", options.fetch_ahead_pages,
+                                         " and page_bytes = ", options.page_bytes),
+                    .hint = "pages have at least a byte, and none or more are fetched ahead"});
 }
 
 }  // namespace
@@ -127,7 +136,25 @@ Offload to_disk(std::vector<shard::NamedTensor> tensors, const std::filesystem::
       options.recycled_bytes));
 }
 
-Offload to_host(std::vector<shard::NamedTensor> tensors) {
+bool is_on_device(const std::vector<shard::NamedTensor>& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const auto& named) { return named.tensor.defined() && named.tensor.is_cuda(); });
+}
+
+Offload from_device(std::vector<shard::NamedTensor> tensors, const CpuOffloadOptions& options) {
+  shard::PagedStorages storages(std::move(tensors), shard::PagedStorages::Where::one_device);
+  const shard::PagePlan plan = {.page_bytes = options.page_bytes};
+  auto pages = pages_of(storages.items(), plan);
+  auto store = std::make_unique<shard::PinnedStore>(pages, storages.device());
+  return Offload(std::make_unique<Offload::State>(
+      std::move(storages), std::move(pages), std::move(store),
+      shard::Pager::Options{
+          .budget_bytes = options.resident_bytes, .fetch_ahead = options.fetch_ahead_pages, .plan = plan},
+      0));
+}
+
+Offload to_host(std::vector<shard::NamedTensor> tensors, const CpuOffloadOptions& options) {
+  if (is_on_device(tensors)) return from_device(std::move(tensors), options);
   shard::PagedStorages storages(std::move(tensors));
   auto pages = pages_of(storages.items(), {});
   auto store = std::make_unique<shard::HostStore>(pages, shard::HostStore::Use::in_place);
@@ -152,10 +179,12 @@ Offload disk_offload(const torch::jit::Module& model, const std::filesystem::pat
   return to_disk(shard::named_tensors(model, choice_of(options)), folder, options);
 }
 Offload detail::cpu_offload(const torch::nn::Module& module, const CpuOffloadOptions& options) {
-  return to_host(shard::named_tensors(module, choice_of(options)));
+  check(options);
+  return to_host(shard::named_tensors(module, choice_of(options)), options);
 }
 Offload cpu_offload(const torch::jit::Module& model, const CpuOffloadOptions& options) {
-  return to_host(shard::named_tensors(model, choice_of(options)));
+  check(options);
+  return to_host(shard::named_tensors(model, choice_of(options)), options);
 }
 
 class Pin::Held {

@@ -11,7 +11,7 @@ namespace hortator::shard {
 
 PageTraffic::PageTraffic(const PagedStorages& storages, const std::vector<Page>& pages, Store& store,
                          const Options& options)
-    : storages_(storages), pages_(pages), store_(store), options_(options) {
+    : storages_(storages), pages_(pages), store_(store), options_(options), frames_(storages.device()) {
   begin_anew();
 }
 

@@ -8,22 +8,30 @@
 namespace hortator::shard {
 namespace {
 
-void check(const NamedTensor& named) {
+[[noreturn]] void refuse(const NamedTensor& named, const char* why, const char* hint) {
+  throw UsageError({.what = text::concat("the parameter ", text::quote(named.name), " is ", named.tensor.layout(),
+                                         " on ", named.tensor.device().str(), ": it cannot be paged"),
+                    .why = why,
+                    .hint = hint});
+}
+
+void check(const NamedTensor& named, PagedStorages::Where where, const NamedTensor& first) {
   const auto& tensor = named.tensor;
-  const bool is_plain = tensor.layout() == at::kStrided && tensor.has_storage() && tensor.device().is_cpu();
-  if (is_plain) return;
-  throw UsageError({.what = text::concat("the parameter ", text::quote(named.name), " is ", tensor.layout(), " on ",
-                                         tensor.device().str(), ": it cannot be paged"),
-                    .why = "pages are made of dense tensors in the host's memory",
-                    .hint = "name it among those that stay, or move the module to the CPU first"});
+  const bool is_plain = tensor.layout() == at::kStrided && tensor.has_storage();
+  if (where == PagedStorages::Where::host && !(is_plain && tensor.device().is_cpu()))
+    refuse(named, "pages are made of dense tensors in the host's memory",
+           "name it among those that stay, or move the module to the CPU first");
+  if (where == PagedStorages::Where::one_device && !(is_plain && tensor.device() == first.tensor.device()))
+    refuse(named, "pages are made of dense tensors on one device",
+           "name it among those that stay, or move the whole module to one device first");
 }
 
 }  // namespace
 
-PagedStorages::PagedStorages(std::vector<NamedTensor> tensors) {
+PagedStorages::PagedStorages(std::vector<NamedTensor> tensors, Where where) {
   for (auto& named : tensors) {
     if (!named.tensor.defined() || named.tensor.numel() == 0) continue;
-    check(named);
+    check(named, where, tensors_.empty() ? named : tensors_.front());
     const auto& storage = named.tensor.storage();
     const auto [place, is_new] = numbers_.try_emplace(storage.unsafeGetStorageImpl(), size());
     if (is_new) {

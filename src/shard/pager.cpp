@@ -1,7 +1,6 @@
 #include "shard/pager.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <hortator/error.hpp>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "base/memory_limit.hpp"
 #include "base/text.hpp"
 #include "shard/absence.hpp"
+#include "shard/copy_bytes.hpp"
 #include "shard/interception.hpp"
 #include "shard/paged_key.hpp"
 #include "shard/storage_state.hpp"
@@ -92,7 +92,7 @@ void Pager::take_over(const Page& page) {
   if (options_.origin == Origin::tensors) {
     traffic_->fill(page, [&](std::byte* frame) {
       for (const auto& place : page.places)
-        std::memcpy(frame + place.offset, memory_of(storages_.storage(place.storage)), place.bytes);
+        copy_bytes(frame + place.offset, memory_of(storages_.storage(place.storage)), place.bytes, storages_.device());
     });
   }
   for (const auto& place : page.places) {
@@ -115,8 +115,9 @@ void Pager::give_back(const Page& page) {
   std::vector<at::DataPtr> memories;
   try {
     for (const auto& place : page.places) {
-      memories.push_back(new_memory(place.bytes));
-      std::memcpy(memories.back().get(), traffic_->memory(page.number) + place.offset, place.bytes);
+      memories.push_back(new_memory(place.bytes, storages_.device()));
+      copy_bytes(static_cast<std::byte*>(memories.back().get()), traffic_->memory(page.number) + place.offset,
+                 place.bytes, storages_.device());
     }
   } catch (...) {
     traffic_->unpin(page.number, unknown);

@@ -1,6 +1,7 @@
 #include "shard/storage_state.hpp"
 
 #include <c10/core/Allocator.h>
+#include <c10/core/DeviceGuard.h>
 
 #include <hortator/error.hpp>
 #include <utility>
@@ -30,17 +31,18 @@ void set_memory(const at::Storage& storage, at::DataPtr memory) {
 
 void take_memory(const at::Storage& storage, std::string message) {
   auto& impl = impl_of(storage);
-  impl.set_data_ptr_noswap({nullptr, c10::Device(c10::kCPU)});
+  impl.set_data_ptr_noswap({nullptr, storage.device()});
   forbid_access(impl, std::move(message));
 }
 
-void lend_memory(const at::Storage& storage, std::byte* memory) {
-  set_memory(storage, {memory, c10::Device(c10::kCPU)});
-}
+void lend_memory(const at::Storage& storage, std::byte* memory) { set_memory(storage, {memory, storage.device()}); }
 
 void own_memory(const at::Storage& storage, at::DataPtr memory) noexcept { set_memory(storage, std::move(memory)); }
 
-at::DataPtr new_memory(std::size_t bytes) { return c10::GetAllocator(c10::kCPU)->allocate(bytes); }
+at::DataPtr new_memory(std::size_t bytes, c10::Device device) {
+  const c10::OptionalDeviceGuard there(device.is_cpu() ? std::nullopt : std::optional(device));
+  return c10::GetAllocator(device.type())->allocate(bytes);
+}
 
 std::byte* memory_of(const at::Storage& storage) {
   return static_cast<std::byte*>(impl_of(storage)._mutable_data_ptr_no_checks().get());

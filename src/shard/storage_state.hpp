@@ -23,7 +23,7 @@ void lend_memory(const at::Storage& storage, std::byte* memory);
 
 /// Gives it memory of its own; new_memory() is uninitialised.
 void own_memory(const at::Storage& storage, at::DataPtr memory) noexcept;
-at::DataPtr new_memory(std::size_t bytes);
+at::DataPtr new_memory(std::size_t bytes, c10::Device device = c10::kCPU);
 
 /// Its bytes, whatever the checks say; null: it has none.
 std::byte* memory_of(const at::Storage& storage);

@@ -21,6 +21,7 @@ class LateRecord {
   LateRecord(std::int64_t step, double time, const NamedValues& values);
 
   bool is_here() const { return !copied_; }
+  bool has_come() const { return !copied_ || copied_->query(); }  ///< would read() wait?
   TrackerRecord read() const;
 
  private:

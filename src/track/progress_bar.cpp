@@ -77,7 +77,7 @@ void ProgressBar::draw(Clock::time_point now) {
 void ProgressBar::draw_last() {
   const auto& loop = loops_.back();
   // While an exception is on its way a device may wait for ranks that are gone: reading a tensor would hang.
-  if (std::uncaught_exceptions() <= loop.exceptions) read_values();
+  if (std::uncaught_exceptions() <= loop.exceptions) read_values_at_last();
   const double elapsed = seconds(now_() - loop.begin);
   const double per_second = elapsed > 0 ? static_cast<double>(loop.done - loop.first) / elapsed : 0;
   show({.title = loop.title,
@@ -96,9 +96,17 @@ void ProgressBar::show(Snapshot snapshot) {
 }
 
 void ProgressBar::read_values() {
-  std::vector<std::pair<std::string, double>> read;
-  for (const auto& [name, value] : values_) read.emplace_back(name, value.value());
-  shown_values_ = std::move(read);
+  if (on_their_way_ && !on_their_way_->has_come()) return;
+  if (on_their_way_) shown_values_ = on_their_way_->read().values;
+  on_their_way_.emplace(/*step=*/0, /*time=*/0, values_);
+  if (!on_their_way_->is_here()) return;
+  shown_values_ = on_their_way_->read().values;
+  on_their_way_.reset();
+}
+
+void ProgressBar::read_values_at_last() {
+  on_their_way_.reset();
+  shown_values_ = LateRecord(/*step=*/0, /*time=*/0, values_).read().values;
 }
 
 std::unique_ptr<ProgressSink> make_progress(Audience audience) {

@@ -3,10 +3,12 @@
 #include <functional>
 #include <hortator/progress.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "track/late_values.hpp"
 #include "track/pace.hpp"
 #include "track/rate.hpp"
 #include "track/render.hpp"
@@ -15,7 +17,8 @@
 namespace hortator::track {
 
 /// Shows the innermost running loop with the numbers logged so far. A step costs a look at the clock; text is made, and
-/// tensors are read, only when a line is drawn.
+/// tensors are read, only when a line is drawn. Those on a device are asked for then, and shown in the line after it:
+/// only a loop's last line waits for them.
 class ProgressBar final : public ProgressSink {
  public:
   using Now = std::function<Clock::time_point()>;
@@ -45,12 +48,14 @@ class ProgressBar final : public ProgressSink {
   void draw(Clock::time_point now);
   void draw_last();
   void read_values();
+  void read_values_at_last();
   void show(Snapshot snapshot);
 
   std::unique_ptr<Screen> screen_;
   Now now_;
   std::vector<Loop> loops_;
   std::vector<std::pair<std::string, Loggable>> values_;
+  std::optional<LateRecord> on_their_way_;
   std::vector<std::pair<std::string, double>> shown_values_;
 };
 

@@ -3,6 +3,7 @@
 #include <hortator/error.hpp>
 
 #include "base/text.hpp"
+#include "train/step_recording.hpp"
 
 namespace hortator::train {
 
@@ -14,6 +15,11 @@ CourseSchedule::CourseSchedule(torch::optim::Optimizer& optimizer, Course course
 
 void CourseSchedule::step() {
   link_.check_alive();
+  if (auto* recording = link_.recording()) return recording->before_replay([this] { step_now(); });
+  step_now();
+}
+
+void CourseSchedule::step_now() {
   const auto steps = steps_of_this_call();
   if (steps > 0) move_to(step_ + steps);
 }

@@ -28,6 +28,7 @@ class CourseSchedule final : public ScheduleCore {
   void load(const StateDict& state) override;
 
  private:
+  void step_now();
   std::int64_t steps_of_this_call() const;
   void move_to(std::int64_t step);
 

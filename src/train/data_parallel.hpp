@@ -15,13 +15,18 @@ namespace hortator::train {
 
 struct Sharding;
 
+/// How ranks tell each other which gradients they have, and what they want. Behind the gradients that costs nothing,
+/// but to read it from a device would make the host wait for all of backward: there it goes from host to host.
+enum class Marks { behind_gradients, from_host_to_host };
+
 /// What the replicas of a model have in common.
 struct DataParallel {
   comm::Communicator& communicator;  ///< for tensors on the model's device
   const mpi::Communicator& host;     ///< the same ranks
   const DistributedDataParallelOptions& options;
   const BackwardPass& pass;
-  StepVotes* votes = nullptr;          ///< that ride on the gradients; null: none
+  StepVotes* votes = nullptr;  ///< that travel as the marks do; null: none
+  Marks marks = Marks::behind_gradients;
   const Sharding* sharding = nullptr;  ///< null: each rank has all that belongs to a model
 };
 

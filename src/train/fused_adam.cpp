@@ -7,8 +7,10 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "train/fused_fit.hpp"
+#include "train/step_recording.hpp"
 
 namespace hortator::train {
 namespace {
@@ -47,7 +49,7 @@ struct Batch {
 
 Batch& batch_for(std::vector<Batch>& batches, const at::Tensor& parameter, std::int64_t step) {
   for (auto& batch : batches) {
-    const bool has_room = batch.bytes < most_bytes_a_call;
+    const bool has_room = has_room_beside(batch.bytes, parameter);
     if (has_room && batch.step == step && batch.device == parameter.device() && batch.type == parameter.scalar_type())
       return batch;
   }
@@ -56,9 +58,10 @@ Batch& batch_for(std::vector<Batch>& batches, const at::Tensor& parameter, std::
 
 // As torch::optim does it: with the parameter's first gradient.
 template <typename State>
-State& state_of(Optimizer& optimizer, const at::Tensor& parameter) {
+State& state_of(Optimizer& optimizer, const at::Tensor& parameter, bool is_recorded) {
   auto& state = optimizer.state()[parameter.unsafeGetTensorImpl()];
   if (!state) {
+    if (is_recorded) throw_first_gradient();
     auto fresh = std::make_unique<State>();
     fresh->exp_avg(at::zeros_like(parameter));
     fresh->exp_avg_sq(at::zeros_like(parameter));
@@ -68,12 +71,12 @@ State& state_of(Optimizer& optimizer, const at::Tensor& parameter) {
 }
 
 template <typename State>
-std::vector<Batch> batches_of(Optimizer& optimizer, const OptimizerParamGroup& group) {
+std::vector<Batch> batches_of(Optimizer& optimizer, const OptimizerParamGroup& group, bool is_recorded) {
   std::vector<Batch> batches;
   for (const auto& parameter : group.params()) {
     if (!parameter.grad().defined()) continue;
-    auto& state = state_of<State>(optimizer, parameter);
-    state.step(state.step() + 1);
+    auto& state = state_of<State>(optimizer, parameter, is_recorded);
+    if (!is_recorded) state.step(state.step() + 1);  // else with each replay
     lay_out_as(state.exp_avg(), parameter);
     lay_out_as(state.exp_avg_sq(), parameter);
     auto& batch = batch_for(batches, parameter, state.step());
@@ -86,15 +89,74 @@ std::vector<Batch> batches_of(Optimizer& optimizer, const OptimizerParamGroup& g
   return batches;
 }
 
-template <typename Kind>
-void run(const Batch& batch, const typename Kind::Options& options) {
-  // The kernel reads one count for each tensor, on the tensor's device; all are the same here.
-  const auto step =
-      at::scalar_tensor(static_cast<double>(batch.step), at::TensorOptions(batch.device).dtype(at::kFloat));
+// The kernel reads one count for each tensor, on the tensor's device; all are the same here.
+template <typename Kind, typename Rate>
+void run(const Batch& batch, const typename Kind::Options& options, const at::Tensor& step, const Rate& rate) {
   const std::vector<at::Tensor> steps(batch.parameters.size(), step);
   const auto [beta1, beta2] = options.betas();
-  Kind::run(batch.parameters, batch.gradients, batch.means, batch.squares, at::TensorList(), steps, options.lr(), beta1,
-            beta2, options.weight_decay(), options.eps(), /*amsgrad=*/false, /*maximize=*/false);
+  Kind::run(batch.parameters, batch.gradients, batch.means, batch.squares, at::TensorList(), steps, rate, beta1, beta2,
+            options.weight_decay(), options.eps(), /*amsgrad=*/false, /*maximize=*/false);
+}
+
+template <typename Kind>
+void run(const Batch& batch, const typename Kind::Options& options) {
+  const auto step =
+      at::scalar_tensor(static_cast<double>(batch.step), at::TensorOptions(batch.device).dtype(at::kFloat));
+  run<Kind>(batch, options, step, options.lr());
+}
+
+/// One batch of a recorded step: what it reads on the device, and what it relies on.
+template <typename Kind>
+class RecordedBatch {
+ public:
+  using State = typename Kind::State;
+  using Options = typename Kind::Options;
+
+  RecordedBatch(Optimizer& optimizer, std::size_t group, Batch batch)
+      : optimizer_(optimizer), group_(group), batch_(std::move(batch)), options_(options()) {
+    for (const auto& parameter : batch_.parameters) places_.push_back(parameter.const_data_ptr());
+  }
+
+  const Batch& batch() const { return batch_; }
+  const Options& options() const { return static_cast<const Options&>(optimizer_.param_groups()[group_].options()); }
+  double count_step() const {
+    for (const auto& parameter : batch_.parameters) state_of(parameter)->step(state_of(parameter)->step() + 1);
+    return static_cast<double>(state_of(batch_.parameters.front())->step());
+  }
+  bool is_good() const {
+    auto now = options();
+    now.lr(options_.lr());
+    if (!(now == options_)) return false;
+    for (std::size_t i = 0; i < batch_.parameters.size(); ++i) {
+      const auto* state = state_of(batch_.parameters[i]);
+      const bool is_in_place = state != nullptr && state->exp_avg().is_same(batch_.means[i]) &&
+                               state->exp_avg_sq().is_same(batch_.squares[i]) &&
+                               batch_.parameters[i].const_data_ptr() == places_[i];
+      if (!is_in_place) return false;
+    }
+    return true;
+  }
+
+ private:
+  State* state_of(const at::Tensor& parameter) const {
+    const auto found = optimizer_.state().find(parameter.unsafeGetTensorImpl());
+    return found != optimizer_.state().end() ? static_cast<State*>(found->second.get()) : nullptr;
+  }
+
+  Optimizer& optimizer_;
+  std::size_t group_;
+  Batch batch_;
+  Options options_;
+  std::vector<const void*> places_;
+};
+
+template <typename Kind>
+void record(Optimizer& optimizer, std::size_t group, Batch batch, StepRecording& recording) {
+  const auto kept = std::make_shared<RecordedBatch<Kind>>(optimizer, group, std::move(batch));
+  const auto step = recording.number(kept->batch().device, [kept] { return kept->count_step(); });
+  const auto rate = recording.number(kept->batch().device, [kept] { return kept->options().lr(); });
+  recording.require([kept] { return kept->is_good(); });
+  run<Kind>(kept->batch(), kept->options(), step, rate);
 }
 
 template <typename Kind>
@@ -105,13 +167,17 @@ bool fits(const OptimizerParamGroup& group) {
 }
 
 template <typename Kind>
-bool step(Optimizer& optimizer) {
+bool step(Optimizer& optimizer, StepRecording* recording) {
   const at::NoGradGuard no_grad;
   const auto& groups = optimizer.param_groups();
   if (!std::all_of(groups.begin(), groups.end(), fits<Kind>)) return false;
-  for (const auto& group : groups) {
-    for (const auto& batch : batches_of<typename Kind::State>(optimizer, group)) {
-      run<Kind>(batch, static_cast<const typename Kind::Options&>(group.options()));
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (auto& batch : batches_of<typename Kind::State>(optimizer, groups[group], recording != nullptr)) {
+      if (recording != nullptr) {
+        record<Kind>(optimizer, group, std::move(batch), *recording);
+      } else {
+        run<Kind>(batch, static_cast<const typename Kind::Options&>(groups[group].options()));
+      }
     }
   }
   return true;
@@ -119,7 +185,7 @@ bool step(Optimizer& optimizer) {
 
 }  // namespace
 
-bool fused_adam(Adam& optimizer) { return step<AdamKind>(optimizer); }
-bool fused_adam(AdamW& optimizer) { return step<AdamWKind>(optimizer); }
+bool fused_adam(Adam& optimizer, StepRecording* recording) { return step<AdamKind>(optimizer, recording); }
+bool fused_adam(AdamW& optimizer, StepRecording* recording) { return step<AdamWKind>(optimizer, recording); }
 
 }  // namespace hortator::train

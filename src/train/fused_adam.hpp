@@ -5,8 +5,10 @@
 
 namespace hortator::train {
 
+class StepRecording;
+
 /// The fused step of one optimizer of exactly this type; see fused_step().
-bool fused_adam(torch::optim::Adam& optimizer);
-bool fused_adam(torch::optim::AdamW& optimizer);
+bool fused_adam(torch::optim::Adam& optimizer, StepRecording* recording);
+bool fused_adam(torch::optim::AdamW& optimizer, StepRecording* recording);
 
 }  // namespace hortator::train

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
+#include <hortator/error.hpp>
 
 namespace hortator::train {
 
@@ -34,6 +35,11 @@ bool has_twins(const std::vector<at::Tensor>& parameters) {
 
 }  // namespace
 
+bool has_room_beside(std::size_t bytes, const at::Tensor& parameter) {
+  constexpr std::size_t most_bytes_a_call = std::size_t{4} << 20;
+  return !parameter.is_cpu() || bytes < most_bytes_a_call;
+}
+
 bool fits_fused_kernel(const torch::optim::OptimizerParamGroup& group) {
   return std::all_of(group.params().begin(), group.params().end(), parameter_fits) && !has_twins(group.params());
 }
@@ -42,6 +48,12 @@ at::Tensor gradient_of(const at::Tensor& parameter) {
   const auto& gradient = parameter.grad();
   if (gradient.strides() == parameter.strides()) return gradient;
   return gradient.as_strided(parameter.sizes(), parameter.strides());
+}
+
+void throw_first_gradient() {
+  throw UsageError({.what = "a parameter gets its first gradient in a step that is recorded (accelerator.capture)",
+                    .why = "what its optimizer remembers of it would begin anew with each replay",
+                    .hint = "use it in the steps before, too: CaptureOptions::warm_up says how many there are"});
 }
 
 void lay_out_as(at::Tensor& moment, const at::Tensor& parameter) {

@@ -5,8 +5,10 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "train/fused_fit.hpp"
+#include "train/step_recording.hpp"
 
 namespace hortator::train {
 namespace {
@@ -26,7 +28,7 @@ struct SgdBatch {
 
 SgdBatch& sgd_batch_for(std::vector<SgdBatch>& batches, const at::Tensor& parameter, bool first) {
   for (auto& batch : batches) {
-    const bool has_room = batch.bytes < most_bytes_a_call;
+    const bool has_room = has_room_beside(batch.bytes, parameter);
     if (has_room && batch.first == first && batch.device == parameter.device() && batch.type == parameter.scalar_type())
       return batch;
   }
@@ -48,9 +50,10 @@ at::Tensor fresh_buffer(SGD& optimizer, const at::Tensor& parameter) {
   return buffer;
 }
 
-void add_with_momentum(std::vector<SgdBatch>& batches, SGD& optimizer, const at::Tensor& parameter) {
+void add_with_momentum(std::vector<SgdBatch>& batches, SGD& optimizer, const at::Tensor& parameter, bool is_recorded) {
   const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
   const bool first = found == optimizer.state().end();
+  if (first && is_recorded) throw_first_gradient();
   auto& batch = sgd_batch_for(batches, parameter, first);
   add(batch, parameter);
   if (first) {
@@ -62,12 +65,13 @@ void add_with_momentum(std::vector<SgdBatch>& batches, SGD& optimizer, const at:
   }
 }
 
-std::vector<SgdBatch> batches_of(SGD& optimizer, const OptimizerParamGroup& group, bool momentum) {
+std::vector<SgdBatch> batches_of(SGD& optimizer, const OptimizerParamGroup& group, bool is_recorded) {
   std::vector<SgdBatch> batches;
+  const bool momentum = static_cast<const SGDOptions&>(group.options()).momentum() != 0;
   for (const auto& parameter : group.params()) {
     if (!parameter.grad().defined()) continue;
     if (momentum) {
-      add_with_momentum(batches, optimizer, parameter);
+      add_with_momentum(batches, optimizer, parameter, is_recorded);
     } else {
       add(sgd_batch_for(batches, parameter, false), parameter);
     }
@@ -80,17 +84,70 @@ bool is_plain_sgd(const OptimizerParamGroup& group) {
   return typeid(options) == typeid(SGDOptions) && fits_fused_kernel(group);
 }
 
+template <typename Rate>
+void run_sgd(const SgdBatch& batch, const SGDOptions& options, const Rate& rate) {
+  at::_fused_sgd_(batch.parameters, batch.gradients, batch.buffers, options.weight_decay(), options.momentum(), rate,
+                  options.dampening(), options.nesterov(), /*maximize=*/false, batch.first);
+}
+
+/// One batch of a recorded step: what it reads on the device, and what it relies on.
+class RecordedSgdBatch {
+ public:
+  RecordedSgdBatch(SGD& optimizer, std::size_t group, SgdBatch batch)
+      : optimizer_(optimizer), group_(group), batch_(std::move(batch)), options_(options()) {
+    for (const auto& parameter : batch_.parameters) places_.push_back(parameter.const_data_ptr());
+  }
+
+  const SgdBatch& batch() const { return batch_; }
+  const SGDOptions& options() const {
+    return static_cast<const SGDOptions&>(optimizer_.param_groups()[group_].options());
+  }
+  bool is_good() const {
+    auto now = options();
+    now.lr(options_.lr());
+    if (!(now == options_)) return false;
+    for (std::size_t i = 0; i < batch_.parameters.size(); ++i) {
+      if (batch_.parameters[i].const_data_ptr() != places_[i]) return false;
+      if (!batch_.buffers.empty() && !has_buffer(batch_.parameters[i], batch_.buffers[i])) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool has_buffer(const at::Tensor& parameter, const at::Tensor& buffer) const {
+    const auto found = optimizer_.state().find(parameter.unsafeGetTensorImpl());
+    return found != optimizer_.state().end() &&
+           static_cast<SGDParamState&>(*found->second).momentum_buffer().is_same(buffer);
+  }
+
+  SGD& optimizer_;
+  std::size_t group_;
+  SgdBatch batch_;
+  SGDOptions options_;
+  std::vector<const void*> places_;
+};
+
+void record_sgd(SGD& optimizer, std::size_t group, SgdBatch batch, StepRecording& recording) {
+  const auto kept = std::make_shared<RecordedSgdBatch>(optimizer, group, std::move(batch));
+  const auto rate = recording.number(kept->batch().device, [kept] { return kept->options().lr(); });
+  recording.require([kept] { return kept->is_good(); });
+  run_sgd(kept->batch(), kept->options(), rate);
+}
+
 }  // namespace
 
-bool fused_sgd(SGD& optimizer) {
+bool fused_sgd(SGD& optimizer, StepRecording* recording) {
   const at::NoGradGuard no_grad;
   const auto& groups = optimizer.param_groups();
   if (!std::all_of(groups.begin(), groups.end(), is_plain_sgd)) return false;
-  for (const auto& group : groups) {
-    const auto& options = static_cast<const SGDOptions&>(group.options());
-    for (const auto& batch : batches_of(optimizer, group, options.momentum() != 0)) {
-      at::_fused_sgd_(batch.parameters, batch.gradients, batch.buffers, options.weight_decay(), options.momentum(),
-                      options.lr(), options.dampening(), options.nesterov(), /*maximize=*/false, batch.first);
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    const auto& options = static_cast<const SGDOptions&>(groups[group].options());
+    for (auto& batch : batches_of(optimizer, groups[group], recording != nullptr)) {
+      if (recording != nullptr) {
+        record_sgd(optimizer, group, std::move(batch), *recording);
+      } else {
+        run_sgd(batch, options, options.lr());
+      }
     }
   }
   return true;

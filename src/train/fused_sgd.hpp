@@ -4,7 +4,9 @@
 
 namespace hortator::train {
 
+class StepRecording;
+
 /// The fused step of one optimizer of exactly this type; see fused_step().
-bool fused_sgd(torch::optim::SGD& optimizer);
+bool fused_sgd(torch::optim::SGD& optimizer, StepRecording* recording);
 
 }  // namespace hortator::train

@@ -81,7 +81,7 @@ void GradientBucket::set_marks(const std::vector<float>& marks) {
 }
 
 std::vector<float> GradientBucket::marks() const {
-  const auto seen = marks_.to(at::kCPU, at::kFloat).contiguous();
+  const auto seen = marks_.to(at::kFloat).contiguous();
   return {seen.data_ptr<float>(), seen.data_ptr<float>() + seen.numel()};
 }
 

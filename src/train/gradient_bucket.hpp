@@ -11,7 +11,7 @@ namespace hortator::train {
 struct BucketFormat {
   at::ScalarType travel_type = at::kFloat;  ///< in which the gradients are sent
   bool error_feedback = false;              ///< where that is not their own: rounding errors go into the next pass
-  std::int64_t marks = 1;                   ///< numbers beside the gradients that a rank can raise and all can see
+  std::int64_t marks = 1;  ///< numbers beside the gradients that a rank can raise and all can see; on the CPU alone
 };
 
 /// Gradients of several parameters in one piece of the communicator's memory, so that they travel in one collective.

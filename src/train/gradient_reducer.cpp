@@ -136,7 +136,7 @@ void GradientReducer::plan() {
     const bool is_last = buckets_.size() + 1 == plans.size();
     const BucketFormat format{.travel_type = travel_type(parallel_.options, members.front().scalar_type()),
                               .error_feedback = parallel_.options.error_feedback,
-                              .marks = is_last ? count_marks() : 0};
+                              .marks = is_last && !sends_marks_by_host() ? count_marks() : 0};
     buckets_.emplace_back(parallel_.communicator, std::move(members), format);
   }
 }
@@ -207,14 +207,26 @@ void GradientReducer::set_marks(bool misses_some) {
     marks.push_back(misses_some ? 1 : 0);
   }
   if (parallel_.votes != nullptr) parallel_.votes->append_to(marks);
-  buckets_.back().set_marks(marks);
+  if (sends_marks_by_host()) {
+    host_marks_ = std::move(marks);
+  } else {
+    buckets_.back().set_marks(marks);
+  }
 }
 
 std::vector<float> GradientReducer::wait_for_all() {
   const Stopwatch waiting(times_.waiting);
   for (auto& bucket : buckets_) bucket.wait();
-  auto marks = buckets_.back().marks();
+  auto marks = sends_marks_by_host() ? exchange_host_marks() : buckets_.back().marks();
   if (parallel_.votes != nullptr) parallel_.votes->hear(std::span(marks).last<StepVotes::marks>());
+  return marks;
+}
+
+// A rank without batches raises none. @collective
+std::vector<float> GradientReducer::exchange_host_marks() {
+  auto marks = std::exchange(host_marks_, {});
+  marks.resize(static_cast<std::size_t>(count_marks()));
+  mpi::all_reduce(parallel_.host, std::span(marks), MPI_SUM);
   return marks;
 }
 

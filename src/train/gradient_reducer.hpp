@@ -79,6 +79,8 @@ class GradientReducer {
   std::int64_t count_marks() const;
   void set_marks(bool misses_some);
   std::vector<float> wait_for_all();
+  bool sends_marks_by_host() const { return parallel_.marks == Marks::from_host_to_host; }
+  std::vector<float> exchange_host_marks();
   void publish(const std::vector<float>& marks);
   void end_pass();
   [[noreturn]] void throw_missing(const std::vector<std::string>& missing) const;
@@ -87,6 +89,7 @@ class GradientReducer {
   std::vector<Parameter> parameters_;
   std::vector<int> arrived_;  ///< in the first pass
   std::vector<GradientBucket> buckets_;
+  std::vector<float> host_marks_;  ///< of this pass, where they do not travel behind the gradients
   std::size_t next_bucket_ = 0;    ///< the first that has not started
   bool engine_will_call_ = false;  ///< at the end of a graph task of this pass
   bool reached_ = false;           ///< backward has come to this model

@@ -72,6 +72,7 @@ void GradientScatter::allocate_buffers() {
     for (std::size_t i = 0; i < buffers_a_type; ++i)
       buffers_.push_back({.memory = flat_.communicator().allocate(elements, type)});
   }
+  if (parallel_.marks == Marks::from_host_to_host) return;
   const auto votes = parallel_.votes != nullptr ? StepVotes::marks : 0;
   const auto marks = static_cast<std::int64_t>(parameters_.size() + arrays_.size() + 1 + votes);
   marks_ = parallel_.communicator.allocate(marks, at::kFloat);
@@ -242,14 +243,20 @@ std::vector<float> GradientScatter::exchange_marks(bool misses_some) {
   }
   if (parallel_.votes != nullptr) parallel_.votes->append_to(marks);
   marks.push_back(misses_some ? 1 : 0);
-  marks_.copy_(at::from_blob(marks.data(), {marks_.numel()}, at::kFloat));
   const Stopwatch waiting(times_.waiting);
-  parallel_.communicator.all_reduce(marks_, comm::ReduceOp::sum).wait();
-  const auto seen = marks_.to(at::kCPU).contiguous();
-  std::copy_n(seen.const_data_ptr<float>(), marks.size(), marks.begin());
+  add_over_ranks(marks);
   if (parallel_.votes != nullptr)
     parallel_.votes->hear(std::span(marks).subspan(parameters_.size() + arrays_.size(), StepVotes::marks));
   return marks;
+}
+
+// @collective
+void GradientScatter::add_over_ranks(std::vector<float>& marks) {
+  if (parallel_.marks == Marks::from_host_to_host) return mpi::all_reduce(parallel_.host, std::span(marks), MPI_SUM);
+  marks_.copy_(at::from_blob(marks.data(), {marks_.numel()}, at::kFloat));
+  parallel_.communicator.all_reduce(marks_, comm::ReduceOp::sum).wait();
+  const auto seen = marks_.contiguous();
+  std::copy_n(seen.const_data_ptr<float>(), marks.size(), marks.begin());
 }
 
 // @collective

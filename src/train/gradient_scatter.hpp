@@ -88,6 +88,7 @@ class GradientScatter {
   void bring_gradients_in(const Array& array);
   std::vector<std::string> missing() const;
   std::vector<float> exchange_marks(bool misses_some);
+  void add_over_ranks(std::vector<float>& marks);
   void send_leftovers(const std::vector<float>& marks);
   void publish(const std::vector<float>& marks);
   void end_pass(bool complete);
@@ -107,7 +108,7 @@ class GradientScatter {
   std::size_t next_ = 0;  ///< in the order
   std::vector<Buffer> buffers_;
   std::size_t turn_ = 0;
-  at::Tensor marks_;
+  at::Tensor marks_;  ///< where they travel as gradients do
   bool reached_ = false;
   bool engine_will_call_ = false;
   std::int64_t passes_ = 0;

@@ -1,8 +1,10 @@
+#include <hortator/error.hpp>
 #include <hortator/optimizer.hpp>
 
 #include "base/call_site.hpp"
 #include "shard/system_memory.hpp"
 #include "train/optimizer_core.hpp"
+#include "train/step_recording.hpp"
 
 namespace hortator {
 namespace train {
@@ -23,6 +25,7 @@ void OptimizerCore::step() {
   check_alive();
   if (!surroundings_.gradients_synchronised()) return;
   surroundings_.synchronise();
+  if (auto* recording = session_->recording()) return record_step(*recording);
   skipped_ = scaled_ && !scaled_->may_step();
   if (skipped_) return;
   const bool is_first = optimizer_->state().empty();
@@ -31,6 +34,14 @@ void OptimizerCore::step() {
   if (shards_) shards_->after_step();
   // What was freed on the way here goes back; later steps use theirs again.
   if (shards_ && is_first) shard::return_free_memory();
+}
+
+void OptimizerCore::record_step(StepRecording& recording) {
+  skipped_ = false;
+  if (surroundings_.kernel == StepKernel::fused && fused_step(*optimizer_, &recording)) return;
+  throw UsageError({.what = "this optimizer's step cannot be recorded (accelerator.capture)",
+                    .why = "only ATen's fused kernels of AdamW, Adam and SGD read learning rates on the device",
+                    .hint = "use one of these without amsgrad, and leave AcceleratorOptions::fused_optimizer on"});
 }
 
 void OptimizerCore::zero_grad(bool set_to_none) {

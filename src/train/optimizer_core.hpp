@@ -62,6 +62,8 @@ class OptimizerCore {
   void check_alive() const { session_->check_alive("optimizer"); }
 
  private:
+  void record_step(StepRecording& recording);
+
   torch::optim::Optimizer* optimizer_;
   std::shared_ptr<const Session> session_;
   Surroundings surroundings_;

@@ -20,6 +20,7 @@ PlateauSchedule::PlateauSchedule(torch::optim::Optimizer& optimizer, const Plate
 
 void PlateauSchedule::step(double metric) {
   link_.check_alive();
+  if (link_.session) link_.session->refuse_in_recording("ReduceOnPlateau::step() was called");
   const double agreed = link_.session ? link_.agree_on_metric(metric) : metric;
   ++step_;
   if (watch_.should_reduce(agreed)) reduce();

@@ -24,6 +24,7 @@ struct ScheduleLink {
   void check_alive() const {
     if (session) session->check_alive("schedule");
   }
+  StepRecording* recording() const { return session ? session->recording() : nullptr; }
 };
 
 /// What stands behind a schedule's handle.

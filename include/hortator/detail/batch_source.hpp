@@ -22,12 +22,14 @@ struct Placement {
   bool non_blocking = false;
 };
 
+using ChangeTensor = std::function<at::Tensor(const at::Tensor& tensor)>;
+
 /// What a loader needs to know of its batches, whatever their type.
 class HORTATOR_API BatchSource {
  public:
   virtual ~BatchSource();
-  virtual void pin(void* batch) const = 0;  ///< into page-locked memory
-  virtual void place(void* batch, const Placement& placement) const = 0;
+  /// Each of the batch's tensors, however deep it lies, becomes what `change` makes of it.
+  virtual void change(void* batch, const ChangeTensor& change) const = 0;
 
   /// What one rank reads for another goes there as bytes, if the batches' type can.
   virtual bool can_travel() const = 0;
@@ -86,7 +88,7 @@ struct Contents {
 [[noreturn]] HORTATOR_API void throw_cannot_travel();
 
 HORTATOR_API at::Tensor stack(std::span<const at::Tensor> tensors);
-HORTATOR_API at::Tensor pinned(const at::Tensor& tensor);
+HORTATOR_API at::Tensor pinned(const at::Tensor& tensor);  ///< in page-locked memory, if it is the host's
 HORTATOR_API at::Tensor placed(const at::Tensor& tensor, const Placement& placement);
 
 /// Calls `draw` with LibTorch's default generator of the CPU seeded; afterwards that is as it was.

@@ -16,14 +16,4 @@ void change_tensors(T& batch, const Change& change) {
   }
 }
 
-template <typename T>
-void place(T& batch, const data::Placement& placement) {
-  change_tensors(batch, [&](const at::Tensor& tensor) { return data::placed(tensor, placement); });
-}
-
-template <typename T>
-void pin(T& batch) {
-  change_tensors(batch, data::pinned);
-}
-
 }  // namespace hortator::detail

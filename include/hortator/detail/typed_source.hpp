@@ -15,9 +15,8 @@ class TypedSource : public Base {
  public:
   using Batch = Batch_;
 
-  void pin(void* batch) const final { detail::pin(*static_cast<Batch*>(batch)); }
-  void place(void* batch, const data::Placement& placement) const final {
-    detail::place(*static_cast<Batch*>(batch), placement);
+  void change(void* batch, const data::ChangeTensor& change) const final {
+    change_tensors(*static_cast<Batch*>(batch), change);
   }
 
   bool can_travel() const final { return Serializable<Batch>; }

@@ -183,3 +183,12 @@ TEST_CASE("training in 16 bits learns") {
     CHECK(last < 0.05 * first);
   }
 }
+
+TEST_CASE("fp32 on devices is not rounded to TF32 unless asked for") {
+  { const Accelerator accelerator({.tf32 = true}); }
+  CHECK(at::globalContext().allowTF32CuBLAS());
+  CHECK(at::globalContext().allowTF32CuDNN());
+  const Accelerator accelerator;
+  CHECK_FALSE(at::globalContext().allowTF32CuBLAS());
+  CHECK_FALSE(at::globalContext().allowTF32CuDNN());
+}

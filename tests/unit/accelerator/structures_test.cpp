@@ -224,10 +224,11 @@ TEST_CASE("gather_for_metrics of a structure returns exactly the data set") {
 }
 
 TEST_CASE("loaders move the tensors of structs with fields") {
+  const auto to_meta = [](const at::Tensor& tensor) { return data::placed(tensor, {.device = at::kMeta}); };
   Labelled batch{.data = at::ones({2}), .name = "a"};
-  hortator::detail::place(batch, {.device = c10::Device(c10::kMeta)});
+  hortator::detail::change_tensors(batch, to_meta);
   CHECK(batch.data.is_meta());
   std::map<int, std::vector<Labelled>> nested = {{1, {{.data = at::ones({2}), .name = "b"}}}};
-  hortator::detail::place(nested, {.device = c10::Device(c10::kMeta)});
+  hortator::detail::change_tensors(nested, to_meta);
   CHECK(nested[1][0].data.is_meta());
 }

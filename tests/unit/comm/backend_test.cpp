@@ -15,6 +15,10 @@ TEST_CASE("the back end follows from where the tensors and the ranks are") {
   CHECK(choose_backend({.ranks = 4, .largest_node = 1}) == Backend::mpi);
   CHECK(choose_backend({.ranks = 4, .largest_node = 2}) == Backend::node);
   CHECK(choose_backend({.on_cuda = true, .has_nccl = true, .ranks = 4, .largest_node = 4}) == Backend::nccl);
+  const BackendRequest sharing{
+      .on_cuda = true, .has_nccl = true, .shares_devices = true, .ranks = 4, .largest_node = 4};
+  CHECK(choose_backend(sharing) == Backend::staged);
+  CHECK(choose_backend({.has_nccl = true, .shares_devices = true, .ranks = 4, .largest_node = 4}) == Backend::node);
 }
 
 TEST_CASE("what is asked for is taken") {
@@ -33,6 +37,8 @@ TEST_CASE("what cannot be had is an error that says why") {
   CHECK_THROWS_WITH(choose_backend({.asked = "ncll"}), ContainsSubstring("did you mean 'nccl'?"));
   CHECK_THROWS_WITH(choose_backend({.asked = "nccl", .on_cuda = true, .ranks = 2}),
                     ContainsSubstring("built without NCCL") && ContainsSubstring("HORTATOR_WITH_CUDA=ON"));
+  CHECK_THROWS_WITH(choose_backend({.asked = "nccl", .on_cuda = true, .has_nccl = true, .shares_devices = true}),
+                    ContainsSubstring("HORTATOR_SHARE_DEVICES=1"));
   CHECK_THROWS_WITH(choose_backend({.asked = "nccl", .has_nccl = true, .ranks = 2}),
                     ContainsSubstring("the ranks work on the CPU"));
 }

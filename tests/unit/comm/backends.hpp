@@ -2,6 +2,8 @@
 
 #ifdef HORTATOR_TEST_NCCL  // the same suites, over the back end for devices and stand-ins for these
 #include "nccl/backends.hpp"
+#elif defined(HORTATOR_TEST_NCCL_GPU)  // the same suites, over the real ones
+#include "nccl/gpu_backends.hpp"
 #else
 
 #include <memory>
@@ -12,6 +14,7 @@
 #include "comm/mpi_communicator.hpp"
 #include "comm/node_communicator.hpp"
 #include "comm/self_communicator.hpp"
+#include "comm/staged_communicator.hpp"
 #include "comm/watched_communicator.hpp"
 
 /// Every back end that must keep the communicator's contract, by name.
@@ -19,12 +22,17 @@ namespace hortator::test {
 
 inline const std::vector<std::string>& backends() {
   static const std::vector<std::string> names = {"self",        "mpi",  "mpi in small pieces",  "mpi checked",
-                                                 "mpi watched", "node", "node in small blocks", "node checked"};
+                                                 "mpi watched", "node", "node in small blocks", "node checked",
+                                                 "staged"};
   return names;
 }
 
 inline std::unique_ptr<comm::Communicator> make_backend(const std::string& name) {
   if (name == "self") return std::make_unique<comm::SelfCommunicator>(at::kCPU);
+  if (name == "staged") {
+    return std::make_unique<comm::StagedCommunicator>(
+        std::make_unique<comm::MpiCommunicator>(mpi::Communicator::world()), at::kCPU);
+  }
   if (name == "node") return std::make_unique<comm::NodeCommunicator>(mpi::Communicator::world());
   if (name == "node in small blocks") {
     return std::make_unique<comm::NodeCommunicator>(mpi::Communicator::world(), 512);

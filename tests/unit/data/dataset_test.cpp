@@ -153,7 +153,8 @@ TEST_CASE("containers of tensors are moved to the device, other types are left a
                 {true},
                 {},
                 {}};
-  hortator::detail::place(nested, {.device = c10::Device(c10::kMeta)});
+  hortator::detail::change_tensors(
+      nested, [](const at::Tensor& tensor) { return hortator::data::placed(tensor, {.device = at::kMeta}); });
   CHECK(std::get<0>(nested).at(0).is_meta());
   CHECK(std::get<0>(nested).at(1).is_meta());
   CHECK(std::get<1>(nested).at("a").first.is_meta());

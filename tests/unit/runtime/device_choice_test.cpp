@@ -105,3 +105,23 @@ TEST_CASE("the kind of distribution") {
   CHECK(runtime::distributed_type(true, 2) == DistributedType::multi_gpu);
   CHECK(to_string(DistributedType::multi_gpu) == "multi_gpu");
 }
+
+TEST_CASE("ranks share devices where that is asked for, as few as possible each") {
+  using runtime::Sharing;
+  const auto two = all_see(5, 2);
+  std::vector<int> picked;
+  for (int rank = 0; rank < 5; ++rank) picked.push_back(runtime::pick_device(two, rank, Sharing::allowed));
+  CHECK(picked == std::vector<int>{0, 1, 0, 1, 0});
+  CHECK_THROWS_AS(runtime::pick_device(all_see(2, 0), 0, Sharing::allowed), UsageError);
+  const auto asked = [](const char* words) {
+    return runtime::asked_sharing([words](const char* name) -> std::optional<std::string> {
+      if (std::string(name) != "HORTATOR_SHARE_DEVICES" || words == nullptr) return std::nullopt;
+      return words;
+    });
+  };
+  CHECK(asked(nullptr) == Sharing::refused);
+  CHECK(asked("") == Sharing::refused);
+  CHECK(asked("0") == Sharing::refused);
+  CHECK(asked("1") == Sharing::allowed);
+  CHECK_THROWS_WITH(asked("maybe"), ContainsSubstring("neither yes nor no"));
+}

@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include <ATen/ATen.h>
 
 #include <hortator/error.hpp>
@@ -45,5 +47,6 @@ TEST_CASE("deterministic forbids what is not") {
   set_seed(1, {.deterministic = true});
   CHECK(at::globalContext().deterministicAlgorithms());
   CHECK_FALSE(at::globalContext().deterministicAlgorithmsWarnOnly());
+  CHECK(std::getenv("CUBLAS_WORKSPACE_CONFIG") != nullptr);
   at::globalContext().setDeterministicAlgorithms(false, false);
 }

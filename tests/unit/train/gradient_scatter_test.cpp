@@ -16,11 +16,12 @@ namespace {
 
 /// Parameters a, b, c, ... of these sizes in arrays of at most `bytes`.
 struct Scattered {
-  Scattered(const std::vector<std::int64_t>& sizes, std::int64_t bytes) {
+  Scattered(const std::vector<std::int64_t>& sizes, std::int64_t bytes,
+            train::Marks marks = train::Marks::behind_gradients) {
     for (const auto size : sizes)
       all.push_back({.name = std::string(1, static_cast<char>('a' + all.size())), .tensor = parameter({size})});
     flat.emplace(fixture.communicator, all, shard::Limits{.first_bytes = bytes, .bytes = bytes}, shard::Masters::no);
-    auto parallel = fixture.parallel();
+    auto parallel = fixture.parallel(marks);
     parallel.sharding = &sharding;
     scatter.emplace(*flat, parallel, [this] { return paused; });
   }
@@ -77,15 +78,17 @@ TEST_CASE("arrays travel in the order in which they were complete on rank 0") {
 }
 
 TEST_CASE("what some ranks use counts, what none uses keeps what it had; without leave it is an error by name") {
-  Scattered s({10, 10}, 1);
-  CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a on rank 0"));
-  Scattered allowed({10, 10}, 1);
-  allowed.fixture.options.find_unused_parameters = true;
-  allowed.backward({1}, 1);
-  CHECK(!allowed.slice_grad(0).defined());
-  const bool uses = allowed.fixture.rank == 0;
-  allowed.backward(uses ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1}, 1);
-  CHECK(all_are(allowed.slice_grad(0), 1.0 / allowed.fixture.size));
+  for (const auto marks : {train::Marks::behind_gradients, train::Marks::from_host_to_host}) {
+    Scattered s({10, 10}, 1, marks);
+    CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a on rank 0"));
+    Scattered allowed({10, 10}, 1, marks);
+    allowed.fixture.options.find_unused_parameters = true;
+    allowed.backward({1}, 1);
+    CHECK(!allowed.slice_grad(0).defined());
+    const bool uses = allowed.fixture.rank == 0;
+    allowed.backward(uses ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1}, 1);
+    CHECK(all_are(allowed.slice_grad(0), 1.0 / allowed.fixture.size));
+  }
 }
 
 TEST_CASE("paused, gradients need not be complete until they have to be") {

@@ -27,6 +27,7 @@ class LazyCommunicator final : public comm::Communicator {
   std::string_view name() const override { return "lazy"; }
   comm::Work all_reduce(at::Tensor tensor, comm::ReduceOp op) override {
     if (log_ != nullptr) log_->push_back("all_reduce");
+    reduced_elements += tensor.numel();
     if (tensor.scalar_type() == at::kHalf) return comm::Work([this, tensor, op] { add_in_fp16(tensor, op); });
     return comm::Work([this, tensor, op] { inner_.all_reduce(tensor, op).wait(); });
   }
@@ -50,6 +51,8 @@ class LazyCommunicator final : public comm::Communicator {
   }
   at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override { return allocate(elements, type); }
   std::unique_ptr<comm::Communicator> split(int color, int key) const override { return inner_.split(color, key); }
+
+  std::int64_t reduced_elements = 0;
 
  private:
   void add_in_fp16(const at::Tensor& tensor, comm::ReduceOp op) {
@@ -75,8 +78,9 @@ struct ReducerFixture {
   double mean_rank = (size - 1) / 2.0;
   DistributedDataParallelOptions options;
 
-  train::DataParallel parallel() {
-    return {.communicator = communicator, .host = host, .options = options, .pass = pass};
+  train::DataParallel parallel(train::Marks marks = train::Marks::behind_gradients, train::StepVotes* votes = nullptr) {
+    return {
+        .communicator = communicator, .host = host, .options = options, .pass = pass, .votes = votes, .marks = marks};
   }
   bool alone() const { return size == 1; }
 };

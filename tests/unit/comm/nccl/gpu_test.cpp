@@ -4,14 +4,14 @@
 #include <hortator/error.hpp>
 
 #include "comm/nccl_backend.hpp"
-#include "device/cuda.hpp"
 #include "support/catch.hpp"
+#include "support/gpu.hpp"
 
 using namespace hortator;
 using comm::ReduceOp;
 
 TEST_CASE("one rank: every verb gives back what it got") {
-  if (device::visible_device_count() == 0) return;
+  if (!test::has_gpu()) return;
   const c10::Device cuda(c10::kCUDA, 0);
   const auto on_device = at::TensorOptions().device(cuda);
   const auto whole = comm::make_nccl_communicator(mpi::Communicator::world(), cuda, std::chrono::minutes(1));
@@ -41,7 +41,7 @@ TEST_CASE("one rank: every verb gives back what it got") {
 }
 
 TEST_CASE("a slow device: results are there for whoever waits by wait() alone") {
-  if (device::visible_device_count() == 0) return;
+  if (!test::has_gpu()) return;
   const c10::Device cuda(c10::kCUDA, 0);
   const auto communicator = comm::make_nccl_communicator(mpi::Communicator::world(), cuda, std::chrono::minutes(1));
   auto data = at::ones({512, 512}, at::TensorOptions().device(cuda));

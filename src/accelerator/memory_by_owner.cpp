@@ -1,0 +1,99 @@
+#include "accelerator/memory_by_owner.hpp"
+
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "train/optimizer_fields.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+/// Adds up memory of one device, each storage once.
+class Tally {
+ public:
+  explicit Tally(c10::Device device) : device_(device) {}
+  void add(std::uint64_t& bytes, const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.has_storage() || tensor.device() != device_) return;
+    const auto& storage = tensor.storage();
+    if (seen_.insert(storage.unsafeGetStorageImpl()).second) bytes += storage.nbytes();
+  }
+
+ private:
+  c10::Device device_;
+  std::unordered_set<const void*> seen_;
+};
+
+/// The tensors among what an optimizer remembers of a parameter.
+class Moments final : public train::FieldVisitor {
+ public:
+  Moments(Tally& tally, std::uint64_t& bytes) : tally_(tally), bytes_(bytes) {}
+  void field(std::string_view /*name*/, double& /*value*/) override {}
+  void field(std::string_view /*name*/, std::int64_t& /*value*/) override {}
+  void field(std::string_view /*name*/, bool& /*value*/) override {}
+  void field(std::string_view /*name*/, at::Tensor& value) override { tally_.add(bytes_, value); }
+  void field(std::string_view /*name*/, std::deque<at::Tensor>& values) override {
+    for (const auto& value : values) tally_.add(bytes_, value);
+  }
+
+ private:
+  Tally& tally_;
+  std::uint64_t& bytes_;
+};
+
+}  // namespace
+
+DeviceMemory device_memory(c10::Device device) {
+  if (device.is_cpu()) return {};
+  const auto stats = c10::getDeviceAllocator(device.type())->getDeviceStats(device.index());
+  constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  return {.allocated_bytes = static_cast<std::uint64_t>(stats.allocated_bytes[all].current),
+          .peak_bytes = static_cast<std::uint64_t>(stats.allocated_bytes[all].peak),
+          .reserved_bytes = static_cast<std::uint64_t>(stats.reserved_bytes[all].current)};
+}
+
+MemoryByOwner memory_by_owner(const Training& training, c10::Device device) {
+  MemoryByOwner owners;
+  Tally tally(device);
+  for (const auto& model : training.models) {
+    for (const auto& parameter : model->module().parameters()) tally.add(owners.parameters, parameter);
+    for (const auto& buffer : model->module().buffers()) tally.add(owners.buffers, buffer);
+    for (const auto& holder : model->gradient_holders()) tally.add(owners.gradients, holder.grad());
+  }
+  for (const auto& optimizer : training.optimizers) {
+    for (const auto& [parameter, state] : optimizer->optimizer().state()) {
+      Moments moments(tally, owners.optimizers);
+      train::visit_fields(*state, moments);
+    }
+  }
+  return owners;
+}
+
+std::string describe(const MemoryByOwner& owners, const DeviceMemory& memory) {
+  const auto known = owners.parameters + owners.buffers + owners.gradients + owners.optimizers;
+  const auto others = memory.allocated_bytes > known ? memory.allocated_bytes - known : 0;
+  return text::concat("parameters ", units::bytes(owners.parameters), ", buffers ", units::bytes(owners.buffers),
+                      ", gradients ", units::bytes(owners.gradients), ", optimizers ", units::bytes(owners.optimizers),
+                      ", activations and others ", units::bytes(others), "; kept for the next tensors ",
+                      units::bytes(memory.reserved_bytes - std::min(memory.reserved_bytes, memory.allocated_bytes)),
+                      "; the most at once was ", units::bytes(memory.peak_bytes));
+}
+
+void explain_out_of_memory(const Training& training) {
+  const auto device = training.device();
+  if (device.is_cpu()) return;
+  log::warn("who has the memory of ", device.str(), ": ",
+            describe(memory_by_owner(training, device), device_memory(device)));
+}
+
+}  // namespace hortator::accelerator
+
+namespace hortator {
+
+DeviceMemory Accelerator::device_memory() const { return accelerator::device_memory(device()); }
+
+}  // namespace hortator

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace hortator::accelerator {
+
+/// What decides whether a training step can be recorded on the device.
+struct RecordingFacts {
+  bool on_cuda = false;
+  int ranks = 1;
+  bool scales_losses = false;
+  bool is_sharded = false;
+  bool is_reproducible = false;
+  std::int64_t accumulation_steps = 1;
+  bool has_fused_optimizers = true;
+};
+
+/// Why it cannot be, for people; empty if it can.
+std::string why_not_recordable(const RecordingFacts& facts);
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,36 @@
+#include "accelerator/memory_by_owner.hpp"
+
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+TEST_CASE("memory is counted by its owners, each piece once") {
+  Accelerator accelerator({.cpu = true});
+  test::Net net;
+  torch::optim::AdamW adamw(net->parameters(), 1e-2);
+  auto [model, optimizer] = accelerator.prepare(net, adamw);
+  constexpr std::uint64_t parameters = 4 * (3 * 4 + 4 + 4 + 1);
+  const auto owners = [&] { return accelerator::memory_by_owner(accelerator.training(), at::kCPU); };
+  CHECK(owners().parameters == parameters);
+  CHECK(owners().buffers == 8);
+  CHECK(owners().gradients == 0);
+  CHECK(owners().optimizers == 0);
+  accelerator.backward(model(at::ones({2, 3})).sum());
+  // With several ranks gradients lie together, beside what ranks tell each other.
+  CHECK(owners().gradients >= parameters);
+  CHECK(owners().gradients < 2 * parameters);
+  optimizer.step();
+  CHECK(owners().optimizers == 2 * parameters);
+  CHECK(accelerator::memory_by_owner(accelerator.training(), at::kMeta).parameters == 0);
+  CHECK(accelerator.device_memory().peak_bytes == 0);
+}
+
+TEST_CASE("an account of the memory names what is left over") {
+  const auto words = accelerator::describe(
+      {.parameters = 1 << 20, .buffers = 512, .gradients = 1 << 20, .optimizers = 2 << 20},
+      {.allocated_bytes = (6 << 20) + 512, .peak_bytes = 7 << 20, .reserved_bytes = (8 << 20) + 512});
+  CHECK_THAT(words, ContainsSubstring("parameters 1.0 MiB, buffers 512 B, gradients 1.0 MiB, optimizers 2.0 MiB"));
+  CHECK_THAT(words, ContainsSubstring("activations and others 2.0 MiB; kept for the next tensors 2.0 MiB"));
+  CHECK_THAT(words, ContainsSubstring("the most at once was 7.0 MiB"));
+}

@@ -1,0 +1,163 @@
+// Steps that the device repeats by itself, beside the same steps as they are written.
+#include "../accelerator/fixtures.hpp"
+#include "support/catch.hpp"
+#include "support/gpu.hpp"
+
+using namespace hortator;
+using test::Net;
+
+namespace {
+
+struct Captured {
+  bool captured = true;
+  bool adamw = true;
+  Precision precision = Precision::no;
+  double dropout = 0.3;
+  int steps = 12;
+};
+
+/// The losses, the learning rates that were used, and whether the device has come to repeat the step.
+struct CaptureTrace {
+  std::vector<double> losses;
+  std::vector<double> rates;
+  bool recorded = false;
+};
+
+CaptureTrace capture_trace(const Captured& how) {
+  Accelerator accelerator({.mixed_precision = how.precision, .log_with = {}});
+  set_seed(11);
+  Net net(how.dropout);
+  std::unique_ptr<torch::optim::Optimizer> own = std::make_unique<torch::optim::AdamW>(net->parameters(), 1e-2);
+  if (!how.adamw)
+    own = std::make_unique<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(1e-2).momentum(0.9));
+  auto [model, optimizer, schedule] =
+      accelerator.prepare(net, *own, cosine_warmup(*own, {.warmup_steps = 6, .total_steps = 40}));
+  const auto body = [&, &model = model, &optimizer = optimizer, &schedule = schedule](const at::Tensor& x,
+                                                                                      const at::Tensor& y) {
+    auto loss = at::mse_loss(model(x), y);
+    accelerator.backward(loss);
+    accelerator.clip_grad_norm_(net->parameters(), 0.5);
+    optimizer.step();
+    schedule.step();
+    optimizer.zero_grad();
+    return loss;
+  };
+  auto step = accelerator.capture(body);
+  CaptureTrace trace;
+  for (int i = 0; i < how.steps; ++i) {
+    const auto x = at::full({8, 3}, 0.1 * i, accelerator.device());
+    const auto y = x.sum(1, true);
+    trace.rates.push_back(schedule.last_lr());
+    trace.losses.push_back((how.captured ? step(x, y) : body(x, y)).template item<double>());
+  }
+  trace.recorded = step.is_recorded();
+  return trace;
+}
+
+bool are_near(const CaptureTrace& a, const CaptureTrace& b, double tolerance) {
+  for (std::size_t i = 0; i < a.losses.size(); ++i) {
+    if (std::abs(a.losses[i] - b.losses[i]) > tolerance * std::max(1.0, std::abs(b.losses[i]))) return false;
+  }
+  return a.rates == b.rates;
+}
+
+}  // namespace
+
+TEST_CASE("a captured step: the losses of the same steps as written, with warm-up of the rate and dropout") {
+  if (!test::has_gpu()) return;
+  for (const bool adamw : {true, false}) {
+    for (const auto precision : {Precision::no, Precision::bf16}) {
+      const auto captured = capture_trace({.adamw = adamw, .precision = precision});
+      CHECK(captured.recorded);
+      CHECK(are_near(captured, capture_trace({.captured = false, .adamw = adamw, .precision = precision}),
+                     precision == Precision::no ? 1e-5 : 1e-3));
+    }
+  }
+}
+
+TEST_CASE("a captured step: fp16 says why not, and trains as written") {
+  if (!test::has_gpu()) return;
+  CHECK_FALSE(capture_trace({.precision = Precision::fp16}).recorded);
+}
+
+TEST_CASE("a captured step: inputs of another shape run as written, and the next ones are repeated again") {
+  if (!test::has_gpu()) return;
+  Accelerator accelerator({.log_with = {}});
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 1e-2);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  int runs = 0;
+  auto step = accelerator.capture([&, &model = model, &optimizer = optimizer](const at::Tensor& x) {
+    ++runs;
+    accelerator.backward(model(x).sum());
+    optimizer.step();
+    optimizer.zero_grad();
+  });
+  const auto usual = at::ones({4, 3}, accelerator.device());
+  for (int i = 0; i < 6; ++i) step(usual);
+  CHECK(step.is_recorded());
+  CHECK(runs == 4);
+  const auto before = net->out->weight.detach().clone();
+  step(usual.narrow(0, 0, 2));
+  CHECK(runs == 5);
+  CHECK_FALSE(at::equal(before, net->out->weight));
+  step(usual);
+  CHECK(runs == 5);
+}
+
+TEST_CASE("a captured step: moments that are loaded are not missed") {
+  if (!test::has_gpu()) return;
+  const auto folder = std::filesystem::absolute("folder_gpu_capture");
+  std::filesystem::remove_all(folder);
+  const auto train = [&](bool captured) {
+    Accelerator accelerator({.log_with = {}, .project = {.dir = folder}});
+    set_seed(5);
+    Net net;
+    torch::optim::AdamW adamw(net->parameters(), 1e-2);
+    auto [model, optimizer] = accelerator.prepare(net, adamw);
+    const auto body = [&, &model = model, &optimizer = optimizer](const at::Tensor& x) {
+      auto loss = model(x).square().mean();
+      accelerator.backward(loss);
+      optimizer.step();
+      optimizer.zero_grad();
+      return loss;
+    };
+    auto step = accelerator.capture(body);
+    double last = 0;
+    for (int i = 0; i < 16; ++i) {
+      if (i == 2) accelerator.save_state();
+      if (i == 8) accelerator.load_state();
+      const auto x = at::full({4, 3}, 0.2 * i, accelerator.device());
+      last = (captured ? step(x) : body(x)).template item<double>();
+    }
+    return last;
+  };
+  const auto expected = train(false);
+  CHECK(train(true) == Approx(expected).epsilon(1e-5));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a captured step: one that looks at its numbers falls back, says why, and trains") {
+  if (!test::has_gpu()) return;
+  Accelerator accelerator({.log_with = {}});
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 1e-2);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  auto step = accelerator.capture([&, &model = model, &optimizer = optimizer](const at::Tensor& x) {
+    auto loss = model(x).sum();
+    accelerator.backward(loss);
+    if (loss.template item<float>() > 1e9) return loss;
+    optimizer.step();
+    optimizer.zero_grad();
+    return loss;
+  });
+  const auto x = at::ones({4, 3}, accelerator.device());
+  double last = 1e30;
+  for (int i = 0; i < 8; ++i) {
+    const auto loss = step(x).item<double>();
+    CHECK(loss < last);
+    last = loss;
+  }
+  CHECK_FALSE(step.is_recorded());
+  CHECK_THAT(step.why_not(), StartsWith("it cannot be recorded"));
+}

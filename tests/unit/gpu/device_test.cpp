@@ -1,0 +1,79 @@
+#include <set>
+
+#include "device/cuda.hpp"
+#include "device/graph.hpp"
+#include "device/stream.hpp"
+#include "support/catch.hpp"
+#include "support/gpu.hpp"
+
+#include <c10/core/StreamGuard.h>
+
+using namespace hortator;
+
+namespace {
+
+// What takes the device some milliseconds; all ones.
+at::Tensor slow_ones() {
+  auto data = at::ones({1024, 1024}, at::kCUDA);
+  for (int i = 0; i < 40; ++i) data = at::mm(data, data).mul_(1.0 / 1024);
+  return data;
+}
+
+}  // namespace
+
+TEST_CASE("devices that are there have names and UUIDs of their own") {
+  if (!test::has_gpu()) return;
+  std::set<std::string> uuids;
+  for (int i = 0; i < device::visible_device_count(); ++i) {
+    CHECK_FALSE(device::name(i).empty());
+    CHECK(device::uuid(i).size() == std::string("GPU-01234567-89ab-cdef-0123-456789abcdef").size());
+    uuids.insert(device::uuid(i));
+    CHECK_NOTHROW(device::set_current(i));
+  }
+  CHECK(static_cast<int>(uuids.size()) == device::visible_device_count());
+  device::set_current(0);
+}
+
+TEST_CASE("a stream takes over what the current one has made, and hands on what it has made itself") {
+  if (!test::has_gpu()) return;
+  const device::Stream side(0);
+  for (int i = 0; i < 20; ++i) {
+    const auto made = slow_ones();
+    at::Tensor doubled;
+    side.follow_current();
+    {
+      const c10::StreamGuard there(side.get());
+      doubled = made * 2;
+      for (int k = 0; k < 20; ++k) doubled = doubled + slow_ones() * 0;
+    }
+    side.mark().hold_current_stream();
+    CHECK((doubled + 1).eq(3).all().item<bool>());
+  }
+}
+
+TEST_CASE("a graph repeats what was recorded, on what its inputs hold by then") {
+  if (!test::has_gpu()) return;
+  device::Graph graph(0);
+  const auto input = at::full({4}, 1.0, at::kCUDA);
+  at::Tensor output;
+  const auto work = [&] { output = (input * 3).sin() + at::ones({4}, at::kCUDA); };
+  graph.rehearse(work);
+  CHECK(at::allclose(output, (input * 3).sin() + 1));
+  graph.record(work);
+  for (const double value : {1.0, 2.0, -5.0}) {
+    input.fill_(value);
+    graph.replay();
+    CHECK(at::allclose(output, (input * 3).sin() + 1));
+  }
+}
+
+TEST_CASE("what cannot be recorded throws, and the device goes on") {
+  if (!test::has_gpu()) return;
+  const auto number = at::ones({}, at::kCUDA);
+  {
+    device::Graph graph(0);
+    graph.rehearse([&] { number.add_(0); });
+    CHECK_THROWS(graph.record([&] { static_cast<void>(number.item<float>()); }));
+  }
+  CHECK(number.item<float>() == 1);
+}

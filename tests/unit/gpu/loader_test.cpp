@@ -1,0 +1,52 @@
+#include "../accelerator/fixtures.hpp"
+#include "support/catch.hpp"
+#include "support/gpu.hpp"
+
+using namespace hortator;
+
+namespace {
+
+// A pass over rows that say which they are: true if all are there, in their order, on the device.
+bool is_whole_pass(Accelerator& accelerator, const LoaderOptions& options, bool slow_body) {
+  constexpr std::int64_t rows = 640;
+  const auto numbers = at::arange(rows, at::kFloat).unsqueeze(1).repeat({1, 2048});
+  auto loader = accelerator.prepare(data_loader(tensor_dataset(numbers, numbers.select(1, 0)), options));
+  std::vector<at::Tensor> sums;
+  for (auto& batch : loader) {
+    if (!batch.data.is_cuda() || !batch.target.is_cuda()) return false;
+    auto work = batch.data;
+    for (int i = 0; slow_body && i < 50; ++i) work = at::sin(work);  // the copies overtake the body
+    sums.push_back(batch.data.sum(1) + 0 * work.sum(1) - 2048 * batch.target);
+    batch = {};  // its memory may be used again while the device still reads it
+  }
+  const auto all = at::cat(sums);
+  return all.size(0) == rows && all.eq(0).all().item<bool>();
+}
+
+}  // namespace
+
+TEST_CASE("batches come to the device whole, read ahead or not, page-locked or not") {
+  if (!test::has_gpu()) return;
+  Accelerator accelerator({.log_with = {}});
+  for (const bool slow_body : {false, true}) {
+    for (const bool pins : {true, false}) {
+      CHECK(is_whole_pass(accelerator, {.batch_size = 16, .pin_memory = pins}, slow_body));
+      CHECK(is_whole_pass(accelerator, {.batch_size = 16, .prefetch = 0, .pin_memory = pins}, slow_body));
+      CHECK(is_whole_pass(accelerator, {.batch_size = 16, .prefetch = 4, .workers = 3, .pin_memory = pins}, slow_body));
+    }
+  }
+}
+
+TEST_CASE("a loop that is left early leaves nothing behind") {
+  if (!test::has_gpu()) return;
+  Accelerator accelerator({.log_with = {}});
+  const auto numbers = at::arange(4096, at::kFloat).view({1024, 4});
+  auto loader = accelerator.prepare(data_loader(tensor_dataset(numbers), {.batch_size = 8, .prefetch = 3}));
+  for (int pass = 0; pass < 5; ++pass) {
+    std::int64_t seen = 0;
+    for (auto& batch : loader) {
+      CHECK(at::equal(batch.cpu(), numbers.narrow(0, seen * 8, 8)));
+      if (++seen == 3) break;
+    }
+  }
+}

@@ -1,0 +1,84 @@
+// Parameters in the host's memory that come to the device while they are used.
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+
+#include "../accelerator/fixtures.hpp"
+#include "support/catch.hpp"
+#include "support/gpu.hpp"
+
+using namespace hortator;
+
+namespace {
+
+constexpr int offload_layers = 16;
+constexpr std::int64_t offload_width = 512;
+constexpr std::uint64_t layer_bytes = 4 * (offload_width * offload_width + offload_width);
+
+torch::nn::Sequential deep_net() {
+  torch::nn::Sequential net;
+  for (int i = 0; i < offload_layers; ++i) {
+    net->push_back(torch::nn::Linear(offload_width, offload_width));
+    net->push_back(torch::nn::ReLU());
+  }
+  net->to(at::kCUDA);
+  return net;
+}
+
+const CpuOffloadOptions quarter = {.resident_bytes = offload_layers * layer_bytes / 4, .page_bytes = layer_bytes / 2};
+
+std::vector<at::Tensor> train_deep_net(bool offloaded) {
+  at::manual_seed(5);
+  auto net = deep_net();
+  std::optional<Offload> offload;
+  if (offloaded) offload.emplace(cpu_offload(net, quarter));
+  torch::optim::SGD optimizer(net->parameters(), torch::optim::SGDOptions(1e-2).momentum(0.9));
+  std::vector<at::Tensor> results;
+  for (int step = 0; step < 6; ++step) {
+    const auto loss = net->forward(at::randn({8, offload_width}, at::kCUDA)).square().mean();
+    loss.backward();
+    optimizer.step();
+    optimizer.zero_grad();
+    results.push_back(loss.detach());
+  }
+  if (offload) {
+    CHECK(offload->counters().pages_written > 0);
+    offload->remove();
+  }
+  for (const auto& parameter : net->parameters()) results.push_back(parameter.detach());
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("a module on the device computes from the host's memory as it did, within a quarter of it, again and again") {
+  if (!test::has_gpu()) return;
+  auto net = deep_net();
+  const at::NoGradGuard no_grad;
+  const auto input = at::randn({64, offload_width}, at::kCUDA);
+  const auto expected = net->forward(input);
+  const auto offload = cpu_offload(net, quarter);
+  bool equal = true;
+  for (int pass = 0; pass < 20; ++pass) equal = equal && at::equal(net->forward(input), expected);
+  CHECK(equal);
+  const auto counters = offload.counters();
+  CHECK(counters.offloaded_bytes == offload_layers * layer_bytes);
+  CHECK(counters.peak_resident_bytes <= quarter.resident_bytes);
+  CHECK(counters.pages_read_ahead > 0);
+}
+
+TEST_CASE("a module is trained from the host's memory bit for bit as on the device") {
+  if (!test::has_gpu()) return;
+  const auto expected = train_deep_net(false);
+  const auto actual = train_deep_net(true);
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(at::equal(actual[i], expected[i]));
+}
+
+TEST_CASE("what cannot be paged on a device is refused by name") {
+  if (!test::has_gpu()) return;
+  torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Linear(4, 4));
+  net->to(at::kCUDA);
+  CHECK_THROWS_WITH(disk_offload(net, "folder_gpu_offload"), ContainsSubstring("cannot be paged"));
+  net[1]->to(at::kCPU);
+  CHECK_THROWS_WITH(cpu_offload(net), ContainsSubstring("on one device"));
+}

@@ -1,0 +1,127 @@
+// Training on a device beside the same training on the CPU.
+#include "../accelerator/fixtures.hpp"
+#include "support/catch.hpp"
+#include "support/gpu.hpp"
+
+using namespace hortator;
+using test::Net;
+using test::Rows;
+
+namespace {
+
+struct Run {
+  AcceleratorOptions options = {};
+  bool adamw = true;
+  int steps = 20;
+};
+
+std::unique_ptr<torch::optim::Optimizer> optimizer_of(const Run& run, const Net& net) {
+  if (run.adamw) return std::make_unique<torch::optim::AdamW>(net->parameters(), 1e-2);
+  return std::make_unique<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(1e-2).momentum(0.9));
+}
+
+/// The losses of so many steps.
+std::vector<double> trace(Run run) {
+  run.options.log_with = {};
+  Accelerator accelerator(run.options);
+  set_seed(3);
+  Net net;
+  const auto own = optimizer_of(run, net);
+  auto [model, optimizer, loader, schedule] =
+      accelerator.prepare(net, *own, data_loader(Rows{40}, {.batch_size = 4, .shuffle = true}),
+                          linear_warmup(*own, {.warmup_steps = 4, .total_steps = 40}));
+  std::vector<double> losses;
+  while (static_cast<int>(losses.size()) < run.steps) {
+    for (auto& batch : loader) {
+      auto micro_step = accelerator.accumulate(model);
+      const auto loss = at::mse_loss(model(batch.data), batch.target);
+      accelerator.backward(loss);
+      if (accelerator.sync_gradients()) accelerator.clip_grad_norm_(net->parameters(), 1.0);
+      optimizer.step();
+      schedule.step();
+      optimizer.zero_grad();
+      losses.push_back(loss.template item<double>());
+    }
+  }
+  return losses;
+}
+
+std::vector<double> on_cpu(Run run) {
+  run.options.cpu = true;
+  return trace(run);
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    largest = std::max(largest, std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i])));
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("fp32: losses are the CPU's, by each optimizer, with accumulation, with and without the fused kernels") {
+  if (!test::has_gpu()) return;
+  for (const bool adamw : {true, false}) {
+    for (const bool fused : {true, false}) {
+      const Run plain{.options = {.fused_optimizer = fused}, .adamw = adamw};
+      CHECK(largest_difference(trace(plain), on_cpu(plain)) < 1e-5);
+    }
+    const Run accumulating{.options = {.gradient_accumulation_steps = 2}, .adamw = adamw};
+    CHECK(largest_difference(trace(accumulating), on_cpu(accumulating)) < 1e-5);
+  }
+}
+
+TEST_CASE("bf16 and fp16: losses are near those of fp32") {
+  if (!test::has_gpu()) return;
+  const auto exact = trace({});
+  for (const auto precision : {Precision::bf16, Precision::fp16})
+    CHECK(largest_difference(trace({.options = {.mixed_precision = precision}}), exact) < 0.05);
+}
+
+TEST_CASE("ZeRO of one rank, stages 1 and 2: losses are those without") {
+  if (!test::has_gpu()) return;
+  const auto plain = trace({});
+  for (const int stage : {1, 2}) {
+    AcceleratorOptions options;
+    options.zero.stage = stage;
+    CHECK(largest_difference(trace({.options = options}), plain) < 1e-5);
+  }
+}
+
+TEST_CASE("fp16 that overflows on the device: the step is skipped, the scale falls, and training goes on") {
+  if (!test::has_gpu()) return;
+  Accelerator accelerator({.mixed_precision = Precision::fp16, .grad_scaler = {.init_scale = 1024}, .log_with = {}});
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 1e-2);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  const auto before = net->out->weight.detach().clone();
+  const auto input = at::ones({2, 3}, accelerator.device());
+  accelerator.backward(model(input).sum() * 1e38);
+  optimizer.step();
+  CHECK(optimizer.step_was_skipped());
+  CHECK(at::equal(net->out->weight, before));
+  CHECK(accelerator.loss_scale().scale == 512);
+  optimizer.zero_grad();
+  accelerator.backward(model(input).sum());
+  optimizer.step();
+  CHECK_FALSE(accelerator.optimizer_step_was_skipped());
+  CHECK_FALSE(at::equal(net->out->weight, before));
+}
+
+TEST_CASE("sums with counts on the device, gathering, and metrics") {
+  if (!test::has_gpu()) return;
+  Accelerator accelerator({.log_with = {}});
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 1e-2);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  const auto input = at::ones({4, 3}, accelerator.device());
+  accelerator.backward(model(input).sum(), at::full({}, 4, accelerator.device()));
+  const auto by_count = net->out->weight.grad().clone();
+  optimizer.zero_grad();
+  accelerator.backward(model(input).mean());
+  CHECK(at::allclose(by_count, net->out->weight.grad()));
+  CHECK(at::equal(accelerator.gather(input), input));
+  CHECK(at::equal(accelerator.gather_for_metrics(input), input));
+  CHECK(at::equal(accelerator.reduce(input, Reduce::mean), input));
+}

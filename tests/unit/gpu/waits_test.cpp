@@ -1,0 +1,68 @@
+// How often a training step makes the host wait for the device: never, but for the verdict of fp16.
+#include "../accelerator/fixtures.hpp"
+#include "counted_calls.hpp"
+#include "support/catch.hpp"
+#include "support/gpu.hpp"
+
+using namespace hortator;
+using test::cuda_calls;
+using test::CudaCalls;
+
+namespace {
+
+/// The calls of `counted` whole steps, after so many that memory and streams are there.
+CudaCalls calls_of_steps(Precision precision, int counted) {
+  constexpr int warm_up = 40;
+  Accelerator accelerator({.mixed_precision = precision, .log_with = {}});
+  test::Net net(0.1);
+  torch::optim::AdamW adamw(net->parameters(), 1e-3);
+  const auto data = at::randn({4096, 3});
+  auto [model, optimizer, loader, schedule] = accelerator.prepare(
+      net, adamw, data_loader(tensor_dataset(data, data.sum(1, true)), {.batch_size = 16, .shuffle = true}),
+      cosine_warmup(adamw, {.warmup_steps = 3, .total_steps = 1000}));
+  int step = 0;
+  CudaCalls before;
+  for (auto& batch : accelerator.progress(loader, "counted steps")) {
+    if (step == warm_up) before = cuda_calls();
+    auto micro_step = accelerator.accumulate(model);
+    accelerator.backward(at::mse_loss(model(batch.data), batch.target));
+    accelerator.clip_grad_norm_(net->parameters(), 1.0);
+    optimizer.step();
+    schedule.step();
+    optimizer.zero_grad();
+    if (++step == warm_up + counted) return cuda_calls() - before;
+  }
+  throw std::logic_error("the data set is too small");
+}
+
+}  // namespace
+
+TEST_CASE("waits and copies to the host are seen") {
+  if (!test::has_gpu()) return;
+  const auto number = at::ones({}, at::kCUDA);
+  const auto before = cuda_calls();
+  CHECK(number.item<float>() == 1);
+  const auto seen = cuda_calls() - before;
+  CHECK(seen.waits >= 1);
+  CHECK(seen.device_to_host == 1);
+  const auto again = cuda_calls();
+  number.add_(1);
+  CHECK((cuda_calls() - again).waits == 0);
+}
+
+TEST_CASE("a step in fp32 or bf16 waits for nothing and copies nothing to the host") {
+  if (!test::has_gpu()) return;
+  for (const auto precision : {Precision::no, Precision::bf16}) {
+    INFO(to_string(precision));
+    const auto calls = calls_of_steps(precision, 100);
+    CHECK(calls.waits == 0);
+    CHECK(calls.device_to_host == 0);
+  }
+}
+
+TEST_CASE("a step in fp16 waits for one number") {
+  if (!test::has_gpu()) return;
+  const auto calls = calls_of_steps(Precision::fp16, 100);
+  CHECK(calls.waits <= 2 * 100);  // to copy it, and to have it
+  CHECK(calls.device_to_host <= 100);
+}
