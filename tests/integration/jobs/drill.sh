@@ -118,6 +118,14 @@ else
   failed "a study over jobs: $(squeue --noheader --format='%i %T %r'; cat study.out "$study"/*.out "$study"/*/*.log 2>/dev/null)"
 fi
 
+# And as steps inside an allocation: what the model was not shown it says within 15 %.
+salloc --quiet -N2 -n4 "$hortator" scale weak --ranks 1,2,4 --repeats 2 --out "$work/steps" -- "$binaries/sleeping" weak 10 150 >steps.out 2>&1 || true
+near=0
+while read -r error; do
+  [ "${error#[+-]}" -gt 15 ] || near=$((near + 1))
+done < <(sed -nE 's/^\| [0-9].*\(([+-][0-9]+) %\) \|$/\1/p' "$work/steps/report.md" 2>/dev/null)
+expect 'a study in an allocation, in which the model says what it was not shown' "$near" 2 steps.out
+
 # In an allocation: srun finds the ranks of both nodes, and all of them see their node's GPUs.
 salloc --quiet -N2 -n4 "$hortator" launch "$binaries/place" >place.out 2>&1 || true
 expect 'launch in an allocation' "$(grep -ac '^rank [0-3] of 4 ' place.out)" 4 place.out

@@ -1,5 +1,6 @@
 #include "track/flop_counter.hpp"
 
+#include <ATen/autocast_mode.h>
 #include <torch/nn/functional/conv.h>
 #include <torch/nn/modules/linear.h>
 
@@ -27,6 +28,13 @@ TEST_CASE("matrix products count two operations for each product of numbers") {
   CHECK(flops_in([] { at::matmul(at::ones({3, 5}), at::ones({5})); }) == 2 * 3 * 5);
   CHECK(flops_in([] { at::addmm(at::ones({7}), at::ones({3, 5}), at::ones({5, 7})); }) == 2 * 3 * 5 * 7);
   CHECK(flops_in([] { at::ones({100, 100}).add(1).relu().sum(); }) == 0);
+}
+
+TEST_CASE("an operator that calls another of its kind counts once") {
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  CHECK(flops_in([] { at::mm(at::ones({3, 5}), at::ones({5, 7})); }) == 2 * 3 * 5 * 7);
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  at::autocast::clear_cache();
 }
 
 TEST_CASE("a backward pass counts as well, with what it is asked for") {
