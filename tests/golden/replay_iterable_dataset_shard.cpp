@@ -48,7 +48,8 @@ Read read(const json& one, int rank) {
   const auto slice = shard.total_batch_size() / shard.spec().world;
   result.len = shard.of(*source.size()).size() * slice;
   for (std::int64_t step = 0;; ++step) {
-    const auto delivery = reader.read(step, {&rank, 1}).front();
+    const auto deliveries = reader.read(step, {&rank, 1});
+    const auto& delivery = deliveries.front();
     if (!delivery.batch) return result;
     const auto batch = numbers_of(*static_cast<at::Tensor*>(delivery.batch.get()));
     result.samples.insert(result.samples.end(), batch.begin(), batch.end());
