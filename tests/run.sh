@@ -27,4 +27,9 @@ if [ -n "$ranks" ]; then for n in $(seq $((ranks + 1)) 64); do excluded+=("np$n"
 filter=()
 if [ ${#excluded[@]} -gt 0 ]; then filter=(-LE "^($(IFS='|'; echo "${excluded[*]}"))\$"); fi
 
+# ctest lists what is skipped, without the reason.
+if [ -x "$build/tests/test_gpu" ]; then
+  "$build/tests/test_gpu" 'devices that are there*' 2>/dev/null | sed -n 's/^skipped: /tests with the label gpu will be skipped: /p'
+fi
+
 exec ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" "${filter[@]}"

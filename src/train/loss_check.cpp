@@ -34,7 +34,7 @@ LossCheck::LossCheck(Warn warn) : warn_(warn ? std::move(warn) : Warn(log::write
 // What the device is still to write to must not become somebody else's: nobody waits for it here, so it stays.
 LossCheck::~LossCheck() {
   for (std::int64_t pass = looked_at_; losses_.defined() && pass < passes_; ++pass) {
-    if (!has_come(pass + 1, losses_)) static_cast<void>(new at::Tensor(std::exchange(losses_, {})));
+    if (!has_come(pass + 1, losses_)) static_cast<void>(losses_.unsafeReleaseTensorImpl());
   }
 }
 

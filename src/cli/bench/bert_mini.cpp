@@ -44,7 +44,7 @@ struct BertMini final : Net {
   }
 
   at::Tensor forward(const at::Tensor& ids) override {
-    auto x = norm(tokens(ids) + positions(at::arange(ids.size(1))));
+    auto x = norm(tokens(ids) + positions(at::arange(ids.size(1), ids.options())));
     for (const auto& layer : *layers) x = layer->as<EncoderLayer>()->forward(x);
     return head(at::tanh(pool(x.select(1, 0))));
   }

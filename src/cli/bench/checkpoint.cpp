@@ -25,11 +25,11 @@ const std::vector<std::string>& checkpoint_cases() {
 }
 
 /// A model of `layers` parameters with the two moments of Adam, of so many bytes together.
-checkpoint::Snapshot state_of(std::int64_t bytes, std::int64_t layers) {
+checkpoint::Snapshot state_of(std::int64_t bytes, std::int64_t layers, c10::Device device) {
   checkpoint::Snapshot snapshot;
   const auto elements = std::max<std::int64_t>(bytes / (3 * layers * 4), 1);
   for (std::int64_t i = 0; i < layers; ++i) {
-    const auto tensor = [&](double kind) { return at::full({elements}, static_cast<double>(i) + kind); };
+    const auto tensor = [&](double kind) { return at::full({elements}, static_cast<double>(i) + kind, device); };
     snapshot.common.put(text::concat("models/0/layer", i), tensor(0));
     snapshot.common.put(text::concat("optimizers/0/state/layer", i, "/exp_avg"), tensor(0.25));
     snapshot.common.put(text::concat("optimizers/0/state/layer", i, "/exp_avg_sq"), tensor(0.5));
@@ -51,36 +51,53 @@ std::vector<at::Tensor> tensors_of(const StateDict& state) {
   return tensors;
 }
 
+/// What a file of raw bytes is written from and read into: plain memory of the host.
+std::vector<at::Tensor> on_host(std::vector<at::Tensor> tensors) {
+  for (auto& tensor : tensors) tensor = tensor.to(at::kCPU);
+  return tensors;
+}
+
 class CheckpointComparison {
  public:
-  CheckpointComparison(const mpi::Communicator& comm, int blocks)
-      : comm_(comm), blocks_(blocks), scratch_(comm, "hortator-bench-checkpoint") {}
+  CheckpointComparison(const mpi::Communicator& comm, c10::Device device, int blocks)
+      : comm_(comm), device_(device), blocks_(blocks), scratch_(comm, "hortator-bench-checkpoint") {}
 
   void save(const std::string& name, const checkpoint::Snapshot& snapshot) {
+    const auto raw = on_host(tensors_of(snapshot.common));
     add(name, "pwrite+fsync", snapshot.common,
         {.ours = [&] { checkpoint::save(comm_, scratch_ / "ours", snapshot); },
-         .reference = [&] { write_raw(comm_, scratch_ / "raw", tensors_of(snapshot.common)); },
+         .reference = [&] { write_raw(comm_, scratch_ / "raw", raw); },
          .line_up = [&] { scratch_.make_empty(); }});
   }
 
   void stall(const checkpoint::Snapshot& snapshot) {
     checkpoint::BackgroundSave background;
     const auto bytes = static_cast<std::size_t>(bytes_of(tensors_of(snapshot.common)) / comm_.size());
-    const auto from = at::full({static_cast<std::int64_t>(bytes)}, 1, at::kByte);
-    const auto to = at::full({static_cast<std::int64_t>(bytes)}, 2, at::kByte);
-    add("stall", "memcpy of the shard", snapshot.common,
+    const auto elements = static_cast<std::int64_t>(bytes);
+    const auto from = at::full({elements}, 1, at::TensorOptions(device_).dtype(at::kByte));
+    const auto to = at::empty({elements}, at::TensorOptions(at::kByte).pinned_memory(!device_.is_cpu())).fill_(2);
+    const auto copy = [&] {
+      if (device_.is_cpu()) {
+        std::memcpy(to.mutable_data_ptr(), from.const_data_ptr(), bytes);
+      } else {
+        to.copy_(from);
+      }
+    };
+    add("stall", device_.is_cpu() ? "memcpy of the shard" : "copy of the shard into page-locked memory",
+        snapshot.common,
         {.ours = [&] { background.start(comm_, scratch_ / "ours", snapshot, {}); },
-         .reference = [&] { std::memcpy(to.mutable_data_ptr(), from.const_data_ptr(), bytes); },
+         .reference = copy,
          .line_up = [&] { background.wait(comm_); }});
     background.wait(comm_);
   }
 
   void load(const checkpoint::Snapshot& snapshot) {
     checkpoint::save(comm_, scratch_ / "ours", snapshot);
-    write_raw(comm_, scratch_ / "raw", tensors_of(snapshot.common));
+    const auto raw = on_host(tensors_of(snapshot.common));
+    write_raw(comm_, scratch_ / "raw", raw);
     add("load", "cold read", snapshot.common,
         {.ours = [&] { load_ours(snapshot.common); },
-         .reference = [&] { read_raw(scratch_ / "raw", tensors_of(snapshot.common)); },
+         .reference = [&] { read_raw(scratch_ / "raw", raw); },
          .line_up =
              [&] {
                forget_cached(comm_, {scratch_ / "raw", scratch_ / "ours"});
@@ -102,6 +119,7 @@ class CheckpointComparison {
     const auto extra_us = 1e6 * (timing.ours.median_s - timing.reference.median_s) / datasets;
     results_.push_back({.name = name,
                         .params = {{"bytes", bytes},
+                                   {"device", device_.str()},
                                    {"ranks", comm_.size()},
                                    {"datasets", state.values().size()},
                                    {"extra_us_per_dataset", std::round(10 * extra_us) / 10}},
@@ -112,6 +130,7 @@ class CheckpointComparison {
   }
 
   const mpi::Communicator& comm_;
+  c10::Device device_;
   int blocks_;
   Scratch scratch_;
   std::vector<Result> results_;
@@ -131,9 +150,9 @@ std::vector<Result> checkpoint(Accelerator& accelerator, const Plan& plan, const
     return selection.cases.empty() ||
            std::find(selection.cases.begin(), selection.cases.end(), name) != selection.cases.end();
   };
-  CheckpointComparison comparison(accelerator.world().comm(), plan.blocks);
+  CheckpointComparison comparison(accelerator.world().comm(), accelerator.device(), plan.blocks);
   for (const auto bytes : selection.sizes.empty() ? std::vector{default_checkpoint_bytes} : selection.sizes) {
-    const auto state = state_of(bytes, layers);
+    const auto state = state_of(bytes, layers, accelerator.device());
     if (wanted("save")) comparison.save("save", state);
     if (wanted("stall")) comparison.stall(state);
     if (wanted("load")) comparison.load(state);

@@ -7,6 +7,7 @@
 #include <ranges>
 
 #include "base/text.hpp"
+#include "cli/bench/bare_step.hpp"
 #include "cli/bench/measurements.hpp"
 #include "cli/bench/workloads.hpp"
 #include "train/fused_step.hpp"
@@ -95,7 +96,8 @@ std::vector<Result> loop(Accelerator& accelerator, const Plan& plan, const Selec
                  {"accumulation", accumulated},
                  {"steps", plan.steps}},
       .reference = "bare LibTorch loop with clipping, same optimizer kernel",
-      .timing = time_in_pairs({.ours = prepared_step, .reference = [&] { bare.step(); }, .line_up = [] {}}, plan)};
+      .timing = time_in_pairs(
+          {.ours = prepared_step, .reference = [&] { bare.step(); }, .line_up = [&] { line_up(accelerator); }}, plan)};
   accelerator.set_gradient_accumulation_steps(1);
   accelerator.free_memory();
   return {result};

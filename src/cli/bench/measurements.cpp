@@ -4,6 +4,7 @@ namespace hortator::cli::bench {
 
 const std::vector<Measurement>& measurements() {
   static const std::vector<Measurement> table = {
+      {"capture", "a training step that a CUDA device repeats by itself against the bare LibTorch loop", capture},
       {"checkpoint", "saving and loading against raw writing, reading and copying of the same bytes", checkpoint},
       {"collectives", "tensor collectives against a copy of the same bytes, and against MPI", collectives},
       {"loader", "shuffled batches of samples in memory against bare index_select", loader},

@@ -75,6 +75,13 @@ const std::vector<Workload>& workloads() {
             return at::randn({16, 3, 32, 32});
           },
           16, 10),
+      // For devices: a CPU takes minutes a step.
+      classes(
+          "gpt-124m", make_gpt,
+          [] {
+            return at::randint(50257, {8, 1024}, at::kLong);
+          },
+          std::int64_t{8} * 1024, 50257),
   };
   return all;
 }

@@ -24,10 +24,11 @@ struct Workload {
   std::function<at::Tensor(const at::Tensor& output, const at::Tensor& target)> loss;
 };
 
-/// mlp-small, mlp-comm, mlp-mixed, mlp-big, bert-mini, resnet18-32
+/// mlp-small, mlp-comm, mlp-mixed, mlp-big, bert-mini, resnet18-32, gpt-124m
 const std::vector<Workload>& workloads();
 
 std::shared_ptr<Net> make_bert_mini();
 std::shared_ptr<Net> make_resnet18();
+std::shared_ptr<Net> make_gpt();  ///< as GPT-2 of 124 million parameters, for 1024 words
 
 }  // namespace hortator::cli::bench

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "cli/bench/bare_step.hpp"
 #include "cli/bench/measurements.hpp"
 #include "cli/bench/workloads.hpp"
 #include "shard/system_memory.hpp"
@@ -130,13 +131,13 @@ Result compare_sides(Accelerator& ranks, const Workload& workload, const Plan& p
   params["kept_mib"] = ours.mib();
   params["reference_kept_mib"] = reference.mib();
   params["steps"] = own.steps;
-  return {.name = "zero",
-          .params = std::move(params),
-          .reference = words,
-          .timing = time_in_pairs({.ours = [&] { ours.step(); },
-                                   .reference = [&] { reference.step(); },
-                                   .line_up = [&] { ranks.wait_for_everyone(); }},
-                                  own)};
+  return {
+      .name = "zero",
+      .params = std::move(params),
+      .reference = words,
+      .timing = time_in_pairs(
+          {.ours = [&] { ours.step(); }, .reference = [&] { reference.step(); }, .line_up = [&] { line_up(ranks); }},
+          own)};
 }
 
 std::vector<Result> stages_of(Accelerator& ranks, const Workload& workload, const Plan& plan) {
