@@ -33,6 +33,8 @@ class RawFile {
   void resize(std::uint64_t bytes) const;
   /// Sees to it that the disk has room for so many bytes, as far as its file system can promise that.
   void reserve(std::uint64_t bytes) const;
+  /// The same of a new file for certain: where nothing is promised, zeros are written. It has so many bytes then.
+  void occupy(std::uint64_t bytes) const;
   /// Asks the system to begin with writing to the disk, or reading from it; returns at once, and never fails.
   void start_writing(std::int64_t offset, std::size_t bytes) const noexcept;
   void start_reading(std::int64_t offset, std::size_t bytes) const noexcept;
@@ -49,6 +51,7 @@ class RawFile {
 
  private:
   RawFile(std::filesystem::path path, int descriptor);
+  bool is_promised(std::uint64_t bytes) const;
 
   std::filesystem::path path_;
   int descriptor_ = -1;
@@ -59,6 +62,9 @@ constexpr std::chrono::seconds visible_within{10};
 
 /// The whole of a file that has at most `most` bytes.
 std::string read_text(const std::filesystem::path& path, std::uint64_t most);
+
+/// With all those above it; one that is there already is as good.
+void make_folder(const std::filesystem::path& folder);
 
 /// In place of what may have that name.
 void rename(const std::filesystem::path& from, const std::filesystem::path& to);
