@@ -24,7 +24,8 @@ struct ZeroConfig {
   /// 1: the optimizer's moments; each rank steps its part of the parameters. 2: gradients, too: after backward each
   /// rank has the mean of its part, and parameters have no grad() of their own. 3: parameters, too: the ranks of a node
   /// share one copy, which needs no gathering; over several nodes they have to be offloaded to a folder, or sharded
-  /// within nodes (shard_group). By default HORTATOR_ZERO_STAGE, or 0.
+  /// within nodes (shard_group). Ranks must use the parameters in one order then, unless ddp.find_unused_parameters is
+  /// set. By default HORTATOR_ZERO_STAGE, or 0.
   std::optional<int> stage = {};
   /// So many ranks in a row share one set of shards; each such group is a replica of the others (FSDP's hybrid
   /// sharding). By default all ranks; ZeroConfig::node: those of a node.
@@ -32,15 +33,17 @@ struct ZeroConfig {
   static constexpr int node = 0;
   /// Parameters in 16 bits are stepped as copies in fp32, of which each rank has its part.
   bool fp32_masters = true;
-  /// Where each rank keeps its part of the moments, and of the fp32 copies, between steps: a folder, for a file without
-  /// a name that goes with the process; or "cpu", which on CPUs is where they are anyway. For AdamW and Adam.
+  /// Where each rank keeps its part of the moments, of the fp32 copies, and from stage 2 on of the gradients, between
+  /// their uses: a folder, for files without names that go with the process, whose room is taken at once; or "cpu",
+  /// which on CPUs is where they are anyway. For AdamW and Adam.
   std::filesystem::path offload_optimizer = {};
   /// With stage 3, the same of the parameters between their uses, in forward, backward and the step. In a folder each
   /// rank has a file of the size of the whole model.
   std::filesystem::path offload_parameters = {};
   std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
   /// Of what is offloaded, of each model's parameters and of each optimizer's moments, so much is in memory at a time;
-  /// 0: what reading ahead needs, about four times ddp.bucket_cap_mb or the largest parameter.
+  /// 0: what reading ahead needs, about four times ddp.bucket_cap_mb or the largest parameter. (Gradients are in the
+  /// system's cache of files, which gives way to whoever needs memory.)
   std::uint64_t resident_bytes = 0;
 };
 

@@ -103,7 +103,7 @@ std::shared_ptr<train::OptimizerCore> Accelerator::make_optimizer(torch::optim::
           .kernel = options().fused_optimizer ? train::StepKernel::fused : train::StepKernel::own});
   if (training_->zero) {
     const auto& sharding = training_->zero->sharding();
-    prepared->shard(!sharding.scatters_gradients(), sharding.moments);
+    prepared->shard(!sharding.scatters_gradients(), sharding.moments, training_->host());
   }
   training_->scale_gradients_of(*prepared);
   training_->optimizers.push_back(prepared);

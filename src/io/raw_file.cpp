@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/text.hpp"
 #include "io/file_error.hpp"
@@ -116,10 +118,23 @@ void RawFile::resize(std::uint64_t bytes) const {
     throw_system_error(text::concat("resize ", path_), errno);
 }
 
-void RawFile::reserve(std::uint64_t bytes) const {
-  if (bytes == 0 || ::fallocate(descriptor_, 0, 0, static_cast<off_t>(bytes)) == 0) return;
-  if (errno == EOPNOTSUPP) return resize(bytes);
+// Not every file system can (NFS before 4.2 among others).
+bool RawFile::is_promised(std::uint64_t bytes) const {
+  if (bytes == 0 || ::fallocate(descriptor_, 0, 0, static_cast<off_t>(bytes)) == 0) return true;
+  if (errno == EOPNOTSUPP) return false;
   throw_system_error(text::concat("reserve ", bytes, " bytes for ", path_), errno);
+}
+
+void RawFile::reserve(std::uint64_t bytes) const {
+  if (!is_promised(bytes)) resize(bytes);
+}
+
+void RawFile::occupy(std::uint64_t bytes) const {
+  if (is_promised(bytes)) return;
+  const std::vector<std::byte> zeros(std::min<std::uint64_t>(bytes, std::uint64_t{1} << 20));
+  for (std::uint64_t done = 0; done < bytes; done += zeros.size())
+    write_at(static_cast<std::int64_t>(done), zeros.data(), std::min<std::uint64_t>(zeros.size(), bytes - done));
+  sync();  // what is not on the disk yet may still find it full
 }
 
 void RawFile::start_writing(std::int64_t offset, std::size_t bytes) const noexcept {
@@ -150,6 +165,12 @@ std::string read_text(const std::filesystem::path& path, std::uint64_t most) {
   std::string words(bytes, '\0');
   file.read_at(0, words.data(), words.size());
   return words;
+}
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw_system_error(text::concat("make the folder ", folder), error.value());
 }
 
 void rename(const std::filesystem::path& from, const std::filesystem::path& to) {

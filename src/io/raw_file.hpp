@@ -33,6 +33,8 @@ class RawFile {
   void resize(std::uint64_t bytes) const;
   /// Sees to it that the disk has room for so many bytes, as far as its file system can promise that.
   void reserve(std::uint64_t bytes) const;
+  /// The same of a new file for certain: where nothing is promised, zeros are written. It has so many bytes then.
+  void occupy(std::uint64_t bytes) const;
   /// Asks the system to begin with writing to the disk; returns at once, and never fails.
   void start_writing(std::int64_t offset, std::size_t bytes) const noexcept;
   /// Tells the system that the file is about to be read from front to back, perhaps by all ranks of a node at once: it
@@ -47,6 +49,7 @@ class RawFile {
 
  private:
   RawFile(std::filesystem::path path, int descriptor);
+  bool is_promised(std::uint64_t bytes) const;
 
   std::filesystem::path path_;
   int descriptor_ = -1;
@@ -57,6 +60,9 @@ constexpr std::chrono::seconds visible_within{10};
 
 /// The whole of a file that has at most `most` bytes.
 std::string read_text(const std::filesystem::path& path, std::uint64_t most);
+
+/// With all those above it; one that is there already is as good.
+void make_folder(const std::filesystem::path& folder);
 
 /// In place of what may have that name.
 void rename(const std::filesystem::path& from, const std::filesystem::path& to);

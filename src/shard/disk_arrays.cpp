@@ -6,11 +6,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <system_error>
 #include <utility>
 
-#include "base/text.hpp"
-#include "io/system_error.hpp"
+#include "io/raw_file.hpp"
 #include "shard/file_store.hpp"
 #include "shard/storage_state.hpp"
 
@@ -29,23 +27,21 @@ std::vector<at::Tensor> empty_arrays(const std::vector<DiskArrays::Spec>& specs)
   return arrays;
 }
 
-std::unique_ptr<FileStore> file_for(const std::vector<at::Tensor>& arrays, const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) io::throw_system_error(text::concat("make the folder ", folder), error.value());
+std::unique_ptr<Store> file_for(const std::vector<at::Tensor>& arrays, const std::filesystem::path& folder) {
+  io::make_folder(folder);
   std::vector<std::uint64_t> bytes;
   for (const auto& array : arrays) bytes.push_back(array.storage().nbytes());
   return std::make_unique<FileStore>(bytes, std::vector<FilePlace>(arrays.size()), FileStore::Options{folder});
 }
 
 /// One array after the other, each in memory while it gets its values.
-void write_all(FileStore& store, const std::vector<at::Tensor>& arrays,
-               const std::function<void(std::size_t, const at::Tensor&)>& fill) {
+void write_all(Store& store, const std::vector<at::Tensor>& arrays,
+               const std::function<void(std::size_t, const at::Tensor&)>& values) {
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const auto& storage = arrays[i].storage();
     const auto bytes = storage.nbytes();
     own_memory(storage, new_memory(bytes));
-    fill(i, arrays[i]);
+    values(i, arrays[i]);
     const Page page{.places = {{.storage = static_cast<int>(i), .bytes = bytes}}, .bytes = bytes};
     store.publish(page, {memory_of(storage), bytes}).wait();
     take_memory(storage, "");
@@ -68,20 +64,23 @@ std::vector<NamedTensor> named_arrays(const std::vector<DiskArrays::Spec>& specs
 
 }  // namespace
 
-DiskArrays::DiskArrays(const std::vector<Spec>& specs, const std::function<void(std::size_t, const at::Tensor&)>& fill,
-                       const Residence& home)
-    : arrays_(empty_arrays(specs)) {
+DiskArrays::DiskArrays(std::vector<Spec> specs, Residence home)
+    : specs_(std::move(specs)),
+      home_(std::move(home)),
+      arrays_(empty_arrays(specs_)),
+      store_(file_for(arrays_, home_.folder)) {}
+
+void DiskArrays::fill(const std::function<void(std::size_t, const at::Tensor&)>& values) {
   const at::NoGradGuard no_grad;
-  auto store = file_for(arrays_, home.folder);
-  write_all(*store, arrays_, fill);
-  PagedStorages storages(named_arrays(specs, arrays_));
+  write_all(*store_, arrays_, values);
+  PagedStorages storages(named_arrays(specs_, arrays_));
   std::vector<int> order(static_cast<std::size_t>(storages.size()));
   std::iota(order.begin(), order.end(), 0);
-  const auto plan = plan_for(home);
+  const auto plan = plan_for(home_);
   auto pages = plan_pages(storages.items(), order, plan);
   pager_ = std::make_unique<Pager>(
-      std::move(storages), std::move(pages), std::move(store),
-      Pager::Options{.budget_bytes = home.resident_bytes, .origin = Pager::Origin::store, .plan = plan});
+      std::move(storages), std::move(pages), std::move(store_),
+      Pager::Options{.budget_bytes = home_.resident_bytes, .origin = Pager::Origin::store, .plan = plan});
 }
 
 at::Tensor DiskArrays::stretch(std::size_t i, std::int64_t begin, at::IntArrayRef sizes) const {

@@ -29,9 +29,10 @@ class DiskArrays {
     std::int64_t elements = 0;
     at::ScalarType type = at::kFloat;
   };
-  /// `fill` gives array number i, which is uninitialised, its first values. `home` has a folder.
-  DiskArrays(const std::vector<Spec>& specs, const std::function<void(std::size_t i, const at::Tensor& array)>& fill,
-             const Residence& home);
+  /// Takes their room on the disk, or throws FileError. `home` has a folder.
+  DiskArrays(std::vector<Spec> specs, Residence home);
+  /// `values` gives array number i, which is uninitialised, its first values. Once, before they are used.
+  void fill(const std::function<void(std::size_t i, const at::Tensor& array)>& values);
 
   const at::Tensor& array(std::size_t i) const { return arrays_[i]; }
   /// Some of its elements, as a tensor that is no view: LibTorch refuses to detach those in place.
@@ -39,7 +40,10 @@ class DiskArrays {
   PageTraffic::Counters counters() const { return pager_->counters(); }
 
  private:
+  std::vector<Spec> specs_;
+  Residence home_;
   std::vector<at::Tensor> arrays_;
+  std::unique_ptr<Store> store_;  ///< the pager's, once they are filled
   std::unique_ptr<Pager> pager_;
 };
 

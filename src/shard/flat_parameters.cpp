@@ -13,6 +13,7 @@
 #include "shard/claims.hpp"
 #include "shard/interception.hpp"
 #include "shard/paged_key.hpp"
+#include "shard/recycling_allocator.hpp"
 #include "shard/storage_state.hpp"
 #include "shard/system_memory.hpp"
 
@@ -50,9 +51,13 @@ void require_known(const std::vector<std::string>& names, const std::vector<Flat
 }
 
 /// What was not made yet (DeferredConstruction) is made now.
-void take_from_others(const at::Tensor& tensor) {
+void take_from_others(const at::Tensor& tensor, const Together& together) {
   if (const auto former = claim_of(tensor)) former.custodian->hand_over(former.number, Content::keep);
+  together.settle(tensor);
 }
+
+/// It gets other memory before it is used again.
+void drop_memory(at::Tensor& parameter) { parameter.set_data(at::empty({0}, parameter.options())); }
 
 /// The memory of an array that is held, for those who take its pointer.
 at::Tensor held_memory(const at::Tensor& array) {
@@ -64,7 +69,7 @@ at::Tensor held_memory(const at::Tensor& array) {
 }  // namespace
 
 FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Parameter> parameters,
-                               const Limits& limits, Masters masters, const Residences& homes)
+                               const Limits& limits, Masters masters, const Residences& homes, const Together& together)
     : communicator_(communicator), parameters_(std::move(parameters)) {
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < parameters_.size(); ++i) numbers_.emplace(parameters_[i].tensor.unsafeGetTensorImpl(), i);
@@ -74,8 +79,15 @@ FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Par
   slices_.resize(parameters_.size());
   keepers_.resize(parameters_.size());
   versions_.resize(parameters_.size());
-  move_in(homes.parameters);
-  make_slices(homes.masters);
+  for (const auto& one : parameters_) shapes_.push_back(one.tensor.sizes().vec());
+  const RecyclingAllocator blocks(0);  // what comes and goes here leaves no holes
+  try {
+    move_in(homes.parameters, together);
+    make_slices(homes.masters, together);
+  } catch (...) {  // a disk without room
+    release();
+    throw;
+  }
   return_free_memory();  // that the parameters had
 }
 
@@ -130,55 +142,60 @@ at::ScalarType FlatParameters::type_of(std::size_t flat) const {
   return parameters_[plan_.flats[flat].items.front()].tensor.scalar_type();
 }
 
-void FlatParameters::move_in(const Residence& home) {
+void FlatParameters::move_in(const Residence& home, const Together& together) {
   std::vector<std::size_t> on_disk;
   std::vector<std::size_t> in_common;
   for (const auto flat : all_flats()) (kind_of(flat).on_disk ? on_disk : in_common).push_back(flat);
   arrays_.resize(plan_.flats.size());
-  make_arrays_in_common(in_common);
-  if (!on_disk.empty()) make_arrays_on_disk(on_disk, home);
+  make_arrays_in_common(in_common, together);
+  if (!on_disk.empty()) make_arrays_on_disk(on_disk, home, together);
   note_versions(all_flats());
 }
 
 // Each rank brings what it owns, so that shared memory is written once. @collective
-void FlatParameters::make_arrays_in_common(const std::vector<std::size_t>& flats) {
+void FlatParameters::make_arrays_in_common(const std::vector<std::size_t>& flats, const Together& together) {
+  std::vector<std::size_t> items;
   for (const auto flat : flats) {
     arrays_[flat] = communicator_.allocate_common(plan_.flats[flat].elements, type_of(flat));
-    for (const auto item : plan_.flats[flat].items) {
-      take_from_others(parameters_[item].tensor);
-      write_slice(item);
-    }
+    items.insert(items.end(), plan_.flats[flat].items.begin(), plan_.flats[flat].items.end());
+  }
+  std::sort(items.begin(), items.end());
+  for (const auto item : items) {
+    take_from_others(parameters_[item].tensor, together);
+    write_slice(item);
+    drop_memory(parameters_[item].tensor);
   }
   // From here on the arrays are whole on every rank.
   for (const auto flat : flats) gather(flat).wait();
   for (const auto flat : flats) put_in_arrays(flat);
 }
 
-// The parameters are the same on all ranks already. Their own memory goes as soon as their array is in the file.
-void FlatParameters::make_arrays_on_disk(const std::vector<std::size_t>& flats, const Residence& home) {
+// The parameters are the same on all ranks already, or become so. Arrays are laid out from the last to the first.
+void FlatParameters::make_arrays_on_disk(std::vector<std::size_t> flats, const Residence& home,
+                                         const Together& together) {
+  std::reverse(flats.begin(), flats.end());
   std::vector<DiskArrays::Spec> specs;
   for (const auto flat : flats) {
     specs.push_back({.name = parameters_[plan_.flats[flat].items.front()].name,
                      .elements = std::max<std::int64_t>(plan_.flats[flat].elements, 1),
                      .type = type_of(flat)});
   }
-  const auto fill = [&](std::size_t i, const at::Tensor& array) {
+  together.all_or_none([&] { on_disk_ = std::make_unique<DiskArrays>(specs, home); });
+  on_disk_->fill([&](std::size_t i, const at::Tensor& array) {
     array.zero_();
-    for (const auto item : plan_.flats[flats[i]].items) {
+    auto items = plan_.flats[flats[i]].items;
+    std::sort(items.begin(), items.end());
+    for (const auto item : items) {
       auto& tensor = parameters_[item].tensor;
       const auto& place = plan_.places[item];
-      take_from_others(tensor);
+      take_from_others(tensor, together);
       array.narrow(0, place.offset, place.elements).copy_(tensor.detach().reshape({-1}));
-      tensor.set_data(at::empty({0}, tensor.options()));
+      drop_memory(tensor);
     }
-  };
-  std::vector<std::vector<std::int64_t>> shapes;
-  for (const auto& one : parameters_) shapes.push_back(one.tensor.sizes().vec());
-  on_disk_ = std::make_unique<DiskArrays>(specs, fill, home);
+  });
   for (std::size_t i = 0; i < flats.size(); ++i) {
     arrays_[flats[i]] = on_disk_->array(i);
-    for (const auto item : plan_.flats[flats[i]].items)
-      parameters_[item].tensor.set_data(stretch_of(arrays_[flats[i]], plan_.places[item].offset, shapes[item]));
+    put_in_arrays(flats[i]);
   }
 }
 
@@ -191,14 +208,13 @@ void FlatParameters::write_slice(std::size_t parameter) {
 
 void FlatParameters::put_in_arrays(std::size_t flat) {
   for (const auto item : plan_.flats[flat].items) {
-    auto& tensor = parameters_[item].tensor;
-    tensor.set_data(stretch_of(arrays_[flat], plan_.places[item].offset, tensor.sizes()));
+    parameters_[item].tensor.set_data(stretch_of(arrays_[flat], plan_.places[item].offset, shapes_[item]));
   }
 }
 
-void FlatParameters::make_slices(const Residence& masters) {
+void FlatParameters::make_slices(const Residence& masters, const Together& together) {
   const bool any_master = std::find(masters_.begin(), masters_.end(), true) != masters_.end();
-  if (any_master && !masters.folder.empty()) make_masters_on_disk(masters);
+  if (any_master && !masters.folder.empty()) together.all_or_none([&] { make_masters_on_disk(masters); });
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (slices_[i].defined()) continue;
     slices_[i] = masters_[i] ? published_slice(i).to(at::kFloat, false, /*copy=*/true) : published_slice(i);
@@ -214,8 +230,8 @@ void FlatParameters::make_masters_on_disk(const Residence& home) {
     items.push_back(i);
   }
   if (specs.empty()) return;
-  masters_on_disk_ = std::make_unique<DiskArrays>(
-      specs, [&](std::size_t i, const at::Tensor& array) { array.copy_(published_slice(items[i])); }, home);
+  masters_on_disk_ = std::make_unique<DiskArrays>(specs, home);
+  masters_on_disk_->fill([&](std::size_t i, const at::Tensor& array) { array.copy_(published_slice(items[i])); });
   for (std::size_t i = 0; i < items.size(); ++i)
     slices_[items[i]] = masters_on_disk_->stretch(i, 0, {specs[i].elements});
 }
@@ -302,15 +318,19 @@ void FlatParameters::note_versions(const std::vector<std::size_t>& flats) {
   }
 }
 
+bool FlatParameters::is_in_array(std::size_t parameter) const {
+  const auto& tensor = parameters_[parameter].tensor;
+  const auto& place = plan_.places[parameter];
+  const auto& array = arrays_[place.flat];
+  return array.defined() && tensor.storage().unsafeGetStorageImpl() == array.storage().unsafeGetStorageImpl() &&
+         tensor.storage_offset() == array.storage_offset() + place.offset;
+}
+
 void FlatParameters::check_untouched() const {
   if (lent_) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& [name, tensor] = parameters_[i];
-    const auto& place = plan_.places[i];
-    const auto& array = arrays_[place.flat];
-    const bool is_there = tensor.storage().unsafeGetStorageImpl() == array.storage().unsafeGetStorageImpl() &&
-                          tensor.storage_offset() == array.storage_offset() + place.offset;
-    if (!is_there) {
+    if (!is_in_array(i)) {
       throw UsageError({.what = text::concat("the parameter ", name, " was given other memory after prepare()"),
                         .why = "its optimizer steps the memory that it had then",
                         .hint = "move or convert the module before prepare()"});
@@ -325,8 +345,9 @@ void FlatParameters::check_untouched() const {
 
 void FlatParameters::release() {
   const at::NoGradGuard no_grad;
-  for (auto& [name, tensor] : parameters_) {
-    if (tensor.use_count() > 1) tensor.set_data(tensor.detach().clone());
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    auto& tensor = parameters_[i].tensor;
+    if (tensor.use_count() > 1 && is_in_array(i)) tensor.set_data(tensor.detach().clone());
   }
   parameters_.clear();
   numbers_.clear();

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,14 @@ struct Residences {
   std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
 };
 
+/// How the ranks make them together.
+struct Together {
+  /// Does what may fail on one rank alone: then all throw. As it is, each is on its own.
+  std::function<void(const std::function<void()>& work)> all_or_none = [](const auto& work) { work(); };
+  /// Called with each parameter when it has its values, in the same order on all ranks: they become the same.
+  std::function<void(const at::Tensor& parameter)> settle = [](const at::Tensor&) {};
+};
+
 /// The parameters of one model in flat arrays that the ranks hold in common: one copy a node where ranks can share
 /// memory, or one in a file of each rank's own. They stay the tensors that they were (leaves, with their hooks and
 /// gradients), their elements lie in an array. Each rank has a slice of each, mostly an empty one: what its optimizer
@@ -36,9 +45,11 @@ class FlatParameters {
     at::Tensor tensor = {};
   };
 
-  /// Takes over parameters that are the same on all ranks, each once; frozen ones, too. @collective
+  /// Takes over parameters that are the same on all ranks, each once; frozen ones, too. Those that were not made yet
+  /// (DeferredConstruction) are made one after the other, in the module's order; none is in memory with the next one.
+  /// If a disk has no room, all parameters have their memory again. @collective
   FlatParameters(comm::Communicator& communicator, std::vector<Parameter> parameters, const Limits& limits,
-                 Masters masters, const Residences& homes = {});
+                 Masters masters, const Residences& homes = {}, const Together& together = {});
 
   comm::Communicator& communicator() const { return communicator_; }
   const ShardPlan& plan() const { return plan_; }
@@ -93,20 +104,22 @@ class FlatParameters {
   void check_movable() const;
   void make_plan(const Limits& limits, bool with_masters, const Residences& homes);
   at::ScalarType type_of(std::size_t flat) const;
-  void move_in(const Residence& home);
-  void make_arrays_in_common(const std::vector<std::size_t>& flats);
-  void make_arrays_on_disk(const std::vector<std::size_t>& flats, const Residence& home);
+  void move_in(const Residence& home, const Together& together);
+  void make_arrays_in_common(const std::vector<std::size_t>& flats, const Together& together);
+  void make_arrays_on_disk(std::vector<std::size_t> flats, const Residence& home, const Together& together);
   void put_in_arrays(std::size_t flat);
   void write_slice(std::size_t parameter);
-  void make_slices(const Residence& masters);
+  void make_slices(const Residence& masters, const Together& together);
   void make_masters_on_disk(const Residence& home);
   comm::Work gather(std::size_t flat);
   at::Tensor in_array(std::size_t parameter, Range elements) const;
+  bool is_in_array(std::size_t parameter) const;
   void note_versions(const std::vector<std::size_t>& flats);
   std::vector<std::size_t> all_flats() const;
 
   comm::Communicator& communicator_;
   std::vector<Parameter> parameters_;
+  std::vector<std::vector<std::int64_t>> shapes_;
   std::unordered_map<const void*, std::size_t> numbers_;  ///< by TensorImpl
   ShardPlan plan_;
   std::unique_ptr<DiskArrays> on_disk_;  ///< null: they are in memory

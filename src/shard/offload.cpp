@@ -4,14 +4,13 @@
 #include <hortator/offload.hpp>
 #include <numeric>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "base/log.hpp"
 #include "base/memory_limit.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "io/system_error.hpp"
+#include "io/raw_file.hpp"
 #include "shard/file_store.hpp"
 #include "shard/host_store.hpp"
 #include "shard/interception.hpp"
@@ -32,12 +31,6 @@ std::vector<shard::Page> pages_of(const std::vector<shard::PageItem>& items, con
   std::vector<int> order(items.size());
   std::iota(order.begin(), order.end(), 0);
   return shard::plan_pages(items, order, plan);
-}
-
-void make_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) io::throw_system_error(text::concat("make the folder ", folder), error.value());
 }
 
 void check(const DiskOffloadOptions& options) {
@@ -125,7 +118,7 @@ Offload to_disk(std::vector<shard::NamedTensor> tensors, const std::filesystem::
   const auto items = storages.items();
   std::vector<std::uint64_t> bytes;
   for (const auto& item : items) bytes.push_back(item.bytes);
-  make_folder(folder);
+  io::make_folder(folder);
   auto store = std::make_unique<shard::FileStore>(bytes, std::vector<shard::FilePlace>(items.size()),
                                                   shard::FileStore::Options{.scratch = folder});
   const shard::PagePlan plan = {.page_bytes = options.page_bytes};

@@ -10,10 +10,21 @@ namespace {
 
 // Look at shapes and types alone, or change what a tensor says of itself; or run operators that come by themselves
 // (backward).
-constexpr std::array<std::string_view, 14> about_tensors = {
-    "aten::_backward", "aten::requires_grad_", "aten::retain_grad", "aten::empty_like",       "aten::zeros_like",
-    "aten::ones_like", "aten::full_like",      "aten::rand_like",   "aten::randn_like",       "aten::new_empty",
-    "aten::new_zeros", "aten::new_ones",       "aten::new_full",    "aten::new_empty_strided"};
+constexpr std::array<std::string_view, 15> about_tensors = {"aten::_has_compatible_shallow_copy_type",
+                                                            "aten::_backward",
+                                                            "aten::requires_grad_",
+                                                            "aten::retain_grad",
+                                                            "aten::empty_like",
+                                                            "aten::zeros_like",
+                                                            "aten::ones_like",
+                                                            "aten::full_like",
+                                                            "aten::rand_like",
+                                                            "aten::randn_like",
+                                                            "aten::new_empty",
+                                                            "aten::new_zeros",
+                                                            "aten::new_ones",
+                                                            "aten::new_full",
+                                                            "aten::new_empty_strided"};
 
 bool is_about_tensors(const std::string& name) {
   return std::find(about_tensors.begin(), about_tensors.end(), name) != about_tensors.end();

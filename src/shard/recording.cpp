@@ -194,4 +194,8 @@ void Recording::set_free(int storage) {
   disclaim(std::exchange(target.storage, at::Storage()));
 }
 
+bool awaits_construction(const at::Tensor& tensor) {
+  return dynamic_cast<const Recording*>(claim_of(tensor).custodian) != nullptr;
+}
+
 }  // namespace hortator::shard

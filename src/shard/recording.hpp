@@ -69,4 +69,7 @@ class Recording final : public Custodian, public std::enable_shared_from_this<Re
   at::Tensor present_state_;  ///< after the random steps that are done
 };
 
+/// Was it made under deferred construction, and has no values yet, or not all of them?
+bool awaits_construction(const at::Tensor& tensor);
+
 }  // namespace hortator::shard

@@ -12,7 +12,9 @@
 #include <numeric>
 
 #include "base/text.hpp"
+#include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "shard/scratch_tensor.hpp"
 #include "train/alias.hpp"
 #include "train/backward_pass.hpp"
 #include "train/copy_gradient.hpp"
@@ -28,7 +30,8 @@ constexpr std::size_t buffers_a_type = 2;  // one is filled while the other trav
 GradientScatter::GradientScatter(shard::FlatParameters& parameters, const DataParallel& parallel,
                                  std::function<bool()> is_paused)
     : flat_(parameters), parallel_(parallel), sharding_(*parallel.sharding), is_paused_(std::move(is_paused)) {
-  plan_arrays();
+  // Files are each rank's own: a disk without room must not leave the others waiting.
+  mpi::all_or_none(parallel_.host, [this] { plan_arrays(); });
   allocate_buffers();
   hook();
 }
@@ -42,7 +45,7 @@ void GradientScatter::plan_arrays() {
     Array array{
         .flat = flat, .elements = plan.flats[flat].elements, .travel_type = travel_type(parallel_.options, type)};
     const auto& slice = flat_.slice(items.front());
-    array.shard = at::zeros({plan.part_elements(flat)}, slice.options().requires_grad(false));
+    array.shard = new_shard(plan.part_elements(flat), slice);
     for (const auto item : items) {
       const auto& [name, tensor] = flat_.parameters()[item];
       const auto begin =
@@ -61,6 +64,13 @@ void GradientScatter::plan_arrays() {
   std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
 
+// Beside the moments: what a rank has of a model is there then but for what is in use.
+at::Tensor GradientScatter::new_shard(std::int64_t elements, const at::Tensor& like) const {
+  const auto& folder = sharding_.moments.folder;
+  return folder.empty() ? at::zeros({elements}, like.options().requires_grad(false))
+                        : shard::zeros_in_scratch(folder, elements, like.scalar_type());
+}
+
 // Each is as long as the longest array that travels in its type. @collective
 void GradientScatter::allocate_buffers() {
   std::map<at::ScalarType, std::int64_t> longest;
@@ -74,7 +84,7 @@ void GradientScatter::allocate_buffers() {
   }
   if (parallel_.marks == Marks::from_host_to_host) return;
   const auto votes = parallel_.votes != nullptr ? StepVotes::marks : 0;
-  const auto marks = static_cast<std::int64_t>(parameters_.size() + arrays_.size() + 1 + votes);
+  const auto marks = static_cast<std::int64_t>(parameters_.size() + arrays_.size() + 2 + votes);
   marks_ = parallel_.communicator.allocate(marks, at::kFloat);
 }
 
@@ -90,7 +100,7 @@ void GradientScatter::on_gradient(std::size_t index) {
   reached_ = true;
   finish_with_engine();
   parameter.used = true;
-  parameter.reached = true;
+  if (!std::exchange(parameter.reached, true)) arrivals_.note(index);
   auto& array = arrays_[parameter.array];
   if (std::exchange(parameter.waits, true) || array.sent) return;
   if (++array.arrived < array.parameters.size()) return;
@@ -220,6 +230,7 @@ void GradientScatter::finish() {
   if (!learned_) learn_order();
   end_pass(complete);
   if (!parallel_.options.find_unused_parameters && marks.back() > 0) throw_missing(names);
+  if (marks[marks.size() - 2] > 0) agree_on_order();
   if (after_reduction_) after_reduction_();
 }
 
@@ -231,8 +242,13 @@ std::vector<std::string> GradientScatter::missing() const {
   return names;
 }
 
-// Of each parameter, whether backward has come to it; of each array, whether some of it is left; the votes; and last
-// whether something is missing. All ranks learn the sums. @collective
+std::size_t GradientScatter::count_learning() const {
+  return static_cast<std::size_t>(std::count_if(parameters_.begin(), parameters_.end(),
+                                                [](const auto& one) { return one.tensor.requires_grad(); }));
+}
+
+// Of each parameter, whether backward has come to it; of each array, whether some of it is left; the votes; whether
+// backward came in a new order; and last whether something is missing. All ranks learn the sums. @collective
 std::vector<float> GradientScatter::exchange_marks(bool misses_some) {
   std::vector<float> marks;
   for (const auto& parameter : parameters_) marks.push_back(parameter.reached ? 1 : 0);
@@ -242,6 +258,8 @@ std::vector<float> GradientScatter::exchange_marks(bool misses_some) {
     marks.push_back(left ? 1 : 0);
   }
   if (parallel_.votes != nullptr) parallel_.votes->append_to(marks);
+  const bool compares_orders = sharding_.stage == 3 && !parallel_.options.find_unused_parameters;
+  marks.push_back(compares_orders && arrivals_.is_new(count_learning()) ? 1 : 0);
   marks.push_back(misses_some ? 1 : 0);
   const Stopwatch waiting(times_.waiting);
   add_over_ranks(marks);
@@ -289,6 +307,7 @@ void GradientScatter::end_pass(bool complete) {
     parameter.reached = false;
     if (complete) parameter.used = false;
   }
+  arrivals_.close_pass(count_learning());
   completed_.clear();
   next_ = 0;
   reached_ = false;
@@ -314,6 +333,13 @@ void GradientScatter::learn_order() {
 
 void GradientScatter::put_late_ones_last() {
   std::stable_partition(order_.begin(), order_.end(), [&](std::size_t array) { return !arrays_[array].late; });
+}
+
+// @collective
+void GradientScatter::agree_on_order() {
+  std::vector<std::string> names;
+  for (const auto& parameter : parameters_) names.push_back(parameter.name);
+  arrivals_.agree(parallel_.host, names);
 }
 
 void GradientScatter::throw_missing(const std::vector<std::string>& missing) const {

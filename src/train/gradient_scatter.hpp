@@ -8,6 +8,7 @@
 
 #include "comm/communicator.hpp"
 #include "shard/flat_parameters.hpp"
+#include "train/arrival_order.hpp"
 #include "train/data_parallel.hpp"
 #include "train/gradient_hook.hpp"
 #include "train/sharding.hpp"
@@ -18,6 +19,11 @@ namespace hortator::train {
 /// gets the mean of its part, as the gradient of its slices, and the parameters' own are freed. Arrays start in a fixed
 /// order, the same on all ranks, learned from the first pass. Passes add up in the shards, so that micro-steps keep no
 /// whole gradients either: each of them is reduced.
+///
+/// Where moments are in a folder, so are the shards: in files that the system writes when memory is short.
+///
+/// At stage 3 ranks that come to the parameters in different orders are told so, all of them, unless
+/// ddp.find_unused_parameters says that they may.
 ///
 /// A gradient that comes when its array is on its way (a parameter that backward reaches again, recomputation) goes in
 /// a second round at the end of the pass, and its array waits for the end from then on.
@@ -74,6 +80,7 @@ class GradientScatter {
   };
 
   void plan_arrays();
+  at::Tensor new_shard(std::int64_t elements, const at::Tensor& like) const;
   void allocate_buffers();
   void hook();
   void on_gradient(std::size_t index);
@@ -87,6 +94,7 @@ class GradientScatter {
   bool has_gradients(const Array& array) const;
   void bring_gradients_in(const Array& array);
   std::vector<std::string> missing() const;
+  std::size_t count_learning() const;
   std::vector<float> exchange_marks(bool misses_some);
   void add_over_ranks(std::vector<float>& marks);
   void send_leftovers(const std::vector<float>& marks);
@@ -94,6 +102,7 @@ class GradientScatter {
   void end_pass(bool complete);
   void learn_order();
   void put_late_ones_last();
+  void agree_on_order();
   [[noreturn]] void throw_missing(const std::vector<std::string>& missing) const;
 
   shard::FlatParameters& flat_;
@@ -105,6 +114,7 @@ class GradientScatter {
   std::vector<std::size_t> order_;      ///< of arrays
   std::vector<std::size_t> completed_;  ///< in the first pass, as they came
   bool learned_ = false;
+  ArrivalOrder arrivals_;
   std::size_t next_ = 0;  ///< in the order
   std::vector<Buffer> buffers_;
   std::size_t turn_ = 0;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "mpi/agree.hpp"
+#include "shard/recording.hpp"
 #include "train/precision.hpp"
 #include "train/replicate.hpp"
 #include "train/sharding.hpp"
@@ -54,16 +56,31 @@ shard::Limits array_limits(const DataParallel& parallel, const std::vector<Named
   return {.first_bytes = limits.first_bytes, .bytes = std::min(limits.bytes, most)};
 }
 
+// No rank needs to have all of what is sharded at once.
+Unmade unmade(const DataParallel& parallel, bool learns) {
+  return learns && parallel.sharding != nullptr ? Unmade::left : Unmade::made;
+}
+
+// Those that were not made yet become rank 0's as they are made.
 std::unique_ptr<shard::FlatParameters> flatten(const DataParallel& parallel,
                                                const std::vector<NamedParameter>& parameters) {
   if (parallel.sharding == nullptr) return nullptr;
+  const auto& sharding = *parallel.sharding;
   std::vector<shard::FlatParameters::Parameter> all;
-  for (const auto& [name, tensor] : parameters) all.push_back({.name = name, .tensor = tensor});
-  return std::make_unique<shard::FlatParameters>(parallel.sharding->group, std::move(all),
-                                                 array_limits(parallel, parameters), parallel.sharding->masters,
-                                                 shard::Residences{.parameters = parallel.sharding->parameters,
-                                                                   .masters = parallel.sharding->moments,
-                                                                   .keep_resident = parallel.sharding->keep_resident});
+  TensorSet deferred;
+  for (const auto& [name, tensor] : parameters) {
+    all.push_back({.name = name, .tensor = tensor});
+    if (shard::awaits_construction(tensor)) deferred.insert(tensor.unsafeGetTensorImpl());
+  }
+  const auto settle = [&](const at::Tensor& parameter) {
+    if (deferred.contains(parameter.unsafeGetTensorImpl())) parallel.communicator.broadcast(parameter, 0).wait();
+  };
+  return std::make_unique<shard::FlatParameters>(
+      sharding.group, std::move(all), array_limits(parallel, parameters), sharding.masters,
+      shard::Residences{
+          .parameters = sharding.parameters, .masters = sharding.moments, .keep_resident = sharding.keep_resident},
+      shard::Together{.all_or_none = [&](const auto& work) { mpi::all_or_none(parallel.host, work); },
+                      .settle = settle});
 }
 
 std::vector<at::Tensor> buffers_of(const torch::nn::Module& module) {
@@ -84,7 +101,8 @@ ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_pt
       name_(std::move(name)),
       session_(std::move(session)),
       parallel_(parallel),
-      buffers_((replicate(module, parallel.communicator, parallel.host), buffers_of(module)), parallel.communicator),
+      buffers_((replicate(module, parallel.communicator, parallel.host, unmade(parallel, learns)), buffers_of(module)),
+               parallel.communicator),
       parameters_(distinct_parameters(module)),
       own_(learning(without(taken, parameters_))),
       learns_(learns),
@@ -92,7 +110,12 @@ ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_pt
       reducer_(learns ? to_average(parallel, without(taken, parameters_)) : std::vector<NamedParameter>(), parallel) {
   reducer_.set_after_reduction([this] { after_reduction(); });
   if (!flat_ || !parallel_.sharding->scatters_gradients()) return;
-  scatter_ = std::make_unique<GradientScatter>(*flat_, parallel_, [this] { return reducer_.is_paused(); });
+  try {
+    scatter_ = std::make_unique<GradientScatter>(*flat_, parallel_, [this] { return reducer_.is_paused(); });
+  } catch (...) {  // a disk without room for gradients
+    flat_->release();
+    throw;
+  }
   scatter_->set_after_reduction([this] { after_reduction(); });
 }
 

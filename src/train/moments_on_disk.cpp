@@ -83,16 +83,23 @@ void MomentsOnDisk::move(torch::optim::Optimizer& optimizer, const std::vector<O
                      .type = owner.parameter.scalar_type()});
     former.push_back(std::exchange(moment, at::Tensor()));
   });
-  const auto fill = [&](std::size_t i, const at::Tensor& array) {
+  const auto values = [&](std::size_t i, const at::Tensor& array) {
     former[i].defined() ? array.copy_(former[i]) : array.zero_();
     former[i].reset();
   };
-  auto moved = std::make_unique<shard::DiskArrays>(specs, fill, home_);
   std::size_t next = 0;
-  for_each_moment(optimizer, owners, [&](const Owner& owner, at::Tensor& moment) {
-    moment = moved->stretch(next++, 0, owner.parameter.sizes());
-  });
-  arrays_ = std::move(moved);
+  try {
+    auto moved = std::make_unique<shard::DiskArrays>(std::move(specs), home_);
+    moved->fill(values);
+    for_each_moment(optimizer, owners, [&](const Owner& owner, at::Tensor& moment) {
+      moment = moved->stretch(next++, 0, owner.parameter.sizes());
+    });
+    arrays_ = std::move(moved);
+  } catch (...) {  // a disk without room: they are where they were
+    for_each_moment(optimizer, owners,
+                    [&](const Owner& /*owner*/, at::Tensor& moment) { moment = std::move(former[next++]); });
+    throw;
+  }
 }
 
 }  // namespace hortator::train

@@ -36,8 +36,8 @@ class OptimizerCore {
   ScaledGradients* scaled() const { return scaled_.get(); }
 
   /// From now on steps slices of parameters that are taken over. See ShardedOptimizer.
-  void shard(bool gradients_are_whole, const shard::Residence& moments) {
-    shards_ = std::make_unique<ShardedOptimizer>(*optimizer_, gradients_are_whole, moments);
+  void shard(bool gradients_are_whole, const shard::Residence& moments, const mpi::Communicator& host) {
+    shards_ = std::make_unique<ShardedOptimizer>(*optimizer_, gradients_are_whole, moments, host);
     shards_have_gradients_ = !gradients_are_whole;
   }
   /// Null unless sharded.

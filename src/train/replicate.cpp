@@ -11,6 +11,7 @@
 #include "mpi/agree.hpp"
 #include "shard/claims.hpp"
 #include "shard/interception.hpp"
+#include "shard/recording.hpp"
 
 namespace hortator::train {
 namespace {
@@ -19,7 +20,7 @@ std::string describe_all(const torch::nn::Module& module) {
   std::string lines;
   for (const auto& item : module.named_parameters()) {
     lines += text::concat(item.key(), " ", comm::describe(item.value()), item.value().requires_grad() ? "" : " frozen",
-                          "; ");
+                          shard::awaits_construction(item.value()) ? " deferred; " : "; ");
   }
   for (const auto& item : module.named_buffers())
     lines += text::concat(item.key(), " ", comm::describe(item.value()), "; ");
@@ -28,19 +29,23 @@ std::string describe_all(const torch::nn::Module& module) {
 
 }  // namespace
 
-void replicate(torch::nn::Module& module, comm::Communicator& communicator, const mpi::Communicator& host) {
+void replicate(torch::nn::Module& module, comm::Communicator& communicator, const mpi::Communicator& host,
+               Unmade unmade) {
   mpi::same_on_all(host, describe_all(module), "the model");
-  broadcast_parameters(module, communicator, 0);
+  broadcast_parameters(module, communicator, 0, unmade);
   const at::NoGradGuard no_grad;
   communicator.broadcast_all(module.buffers(), 0).wait();
 }
 
-void broadcast_parameters(const torch::nn::Module& module, comm::Communicator& communicator, int root) {
+void broadcast_parameters(const torch::nn::Module& module, comm::Communicator& communicator, int root, Unmade unmade) {
   if (communicator.size() == 1) return;
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> present;
   std::vector<at::Tensor> paged;
-  for (const auto& parameter : module.parameters()) (shard::claim_of(parameter) ? paged : present).push_back(parameter);
+  for (const auto& parameter : module.parameters()) {
+    if (unmade == Unmade::left && shard::awaits_construction(parameter)) continue;
+    (shard::claim_of(parameter) ? paged : present).push_back(parameter);
+  }
   communicator.broadcast_all(std::move(present), root).wait();
   for (const auto& parameter : paged) {  // one in memory at a time
     const shard::Hold hold(std::span(&parameter, 1), shard::Access::write);

@@ -15,6 +15,7 @@
 #include <typeinfo>
 
 #include "base/text.hpp"
+#include "mpi/agree.hpp"
 #include "train/optimizer_fields.hpp"
 
 namespace hortator::train {
@@ -62,8 +63,8 @@ void require_elementwise(const torch::optim::Optimizer& optimizer) {
 }
 
 ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole,
-                                   const shard::Residence& moments)
-    : optimizer_(&optimizer), gradients_are_whole_(gradients_are_whole) {
+                                   const shard::Residence& moments, const mpi::Communicator& host)
+    : optimizer_(&optimizer), gradients_are_whole_(gradients_are_whole), host_(host) {
   require_elementwise(optimizer);
   if (!moments.folder.empty()) {
     require_known_moments(optimizer);
@@ -174,7 +175,8 @@ std::vector<std::size_t> ShardedOptimizer::flats_of(const shard::FlatParameters&
 void ShardedOptimizer::before_step() {
   const at::NoGradGuard no_grad;
   take_over_new_ones();
-  if (on_disk_) on_disk_->keep(*optimizer_, owners_of_moments());
+  // It may need a new file, which one rank's disk may have no room for.
+  if (on_disk_) mpi::all_or_none(host_, [this] { on_disk_->keep(*optimizer_, owners_of_moments()); });
   for (auto* model : models_) model->check_untouched();
   if (!models_.empty()) models_.front()->arrive();  // all of them are of the same ranks
   if (!gradients_are_whole_) return;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "mpi/communicator.hpp"
 #include "shard/flat_parameters.hpp"
 #include "train/moments_on_disk.hpp"
 #include "train/optimizer_state.hpp"
@@ -18,8 +19,9 @@ class ShardedOptimizer {
  public:
   /// `optimizer` is borrowed. Throws, naming its type, where steps by slices would not be the same as by parameters.
   /// `gradients_are_whole`: the parameters have them, not the slices.
-  /// `moments`: where they are between steps; a folder is for optimizers with known ones.
-  ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole, const shard::Residence& moments = {});
+  /// `moments`: where they are between steps; a folder is for optimizers with known ones. `host`: all who step.
+  ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole, const shard::Residence& moments,
+                   const mpi::Communicator& host);
 
   /// Takes over its parameters that are these; what it remembers of them is cut.
   void take_over(shard::FlatParameters& parameters);
@@ -56,6 +58,7 @@ class ShardedOptimizer {
 
   torch::optim::Optimizer* optimizer_;
   bool gradients_are_whole_;
+  const mpi::Communicator& host_;
   std::vector<shard::FlatParameters*> models_;
   std::vector<std::vector<Part>> groups_;
   std::optional<MomentsOnDisk> on_disk_;  ///< nothing: they are in memory

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 #include <numeric>
-#include <system_error>
 #include <unordered_map>
 #include <utility>
 
 #include "base/text.hpp"
-#include "io/system_error.hpp"
+#include "io/raw_file.hpp"
 #include "shard/file_store.hpp"
 
 namespace hortator {
@@ -49,13 +48,6 @@ std::vector<shard::NamedTensor> named(const std::vector<PlacedTensor>& tensors) 
   return all;
 }
 
-void make_scratch(const std::filesystem::path& folder) {
-  if (folder.empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) io::throw_system_error(text::concat("make the folder ", folder), error.value());
-}
-
 std::vector<shard::Page> pages_in_order(const std::vector<shard::PageItem>& items, const shard::PagePlan& plan) {
   std::vector<int> order(items.size());
   std::iota(order.begin(), order.end(), 0);
@@ -91,7 +83,7 @@ void detail::Dispatch::State::page(const std::vector<PlacedTensor>& on_disk,
     const auto number = storages.number_of(filling.tensor);
     if (number >= 0) places[static_cast<std::size_t>(number)] = accelerator::place_in_file(source, filling);
   }
-  accelerator::make_scratch(scratch);
+  if (!scratch.empty()) io::make_folder(scratch);
   const shard::PagePlan pages = {.page_bytes = accelerator::whole(plan.page_bytes)};
   auto store = std::make_unique<shard::FileStore>(std::move(bytes), std::move(places),
                                                   shard::FileStore::Options{.scratch = scratch});

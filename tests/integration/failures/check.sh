@@ -68,4 +68,4 @@ done
 if [ -n "${WHERE:-}" ]; then grep -q "\"where\": \"$WHERE\"" "$record" || complain "not at $WHERE: $(cat "$record")"; fi
 recorded=$(sed -n 's/^  "problem": "\(.*\)",$/\1/p' "$record")
 [[ $recorded =~ ^${RECORDED:-$problem}$ ]] || complain "the record says: $recorded"
-[ "$(find . -name '*.json*' -o -name '.stall*' | wc -l)" -eq 1 ] || complain "files are left over: $(find . -type f)"
+[ "$(find . -path '*/status/*' -o \( -name '*.json*' -o -name '.stall*' -o -path './scratch/*' \) -print | wc -l)" -eq 1 ] || complain "files are left over: $(find . -type f)"

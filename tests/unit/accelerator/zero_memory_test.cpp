@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "shard/recycling_allocator.hpp"
 #include "support/catch.hpp"
 #include "zero_fixture.hpp"
 
@@ -94,4 +95,51 @@ TEST_CASE("ranks divide parameters, gradients and moments among them") {
     INFO(used << " MB of " << allowed);
     CHECK(used <= allowed);
   }
+}
+
+TEST_CASE("at its worst a rank has its shares, two arrays of gradients that are not on their way yet, and one more") {
+  constexpr double parameters = layers * width * width * 4 / megabyte;
+  constexpr double array = 16;  // MiB: a 32nd of the model, in whole layers
+  constexpr double gradient = width * width * 4 / megabyte;
+  const shard::RecyclingAllocator counted(0);
+  Accelerator accelerator({.zero = {.stage = 3}});
+  const auto before = static_cast<double>(shard::RecyclingAllocator::counters().used_bytes);
+  auto net = make_net(layers);
+  torch::optim::AdamW adamw(net->parameters(), 1e-3);
+  auto [model, optimizer] = accelerator.prepare(net, adamw);
+  shard::RecyclingAllocator::reset_peak();
+  for (int step = 0; step < 2; ++step) {
+    accelerator.backward(model(at::ones({4, width})).square().mean());
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  const double peak = (static_cast<double>(shard::RecyclingAllocator::counters().peak_used_bytes) - before) / megabyte;
+  // Gradients and moments. Parameters, and two arrays that travel, are in memory that the ranks share.
+  const double shares = 3 * parameters / accelerator.num_processes();
+  INFO(peak << " MB, of shares " << shares);
+  CHECK(peak > shares * 0.99);  // they are counted
+  CHECK(peak <= shares + 2 * array + gradient);
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("a model that is made when it is sharded is on no rank as a whole") {
+  constexpr int depth = 24;
+  constexpr double parameters = depth * width * width * 4 / megabyte;
+  constexpr double layer = width * width * 4 / megabyte;
+  const auto expected = [] {
+    at::manual_seed(5);
+    return test::copies_of(*make_net(depth));
+  }();
+  const shard::RecyclingAllocator counted(0);
+  Accelerator accelerator({.zero = {.stage = 3}});
+  at::manual_seed(accelerator.is_main_process() ? 5 : 6);  // all ranks' becomes rank 0's
+  const auto before = static_cast<double>(shard::RecyclingAllocator::counters().used_bytes);
+  shard::RecyclingAllocator::reset_peak();
+  auto net = construct_deferred([] { return make_net(depth); });
+  auto model = accelerator.prepare(net);
+  const double peak = (static_cast<double>(shard::RecyclingAllocator::counters().peak_used_bytes) - before) / megabyte;
+  INFO(peak << " MB");
+  CHECK(peak <= parameters / accelerator.num_processes() + 2 * layer);  // of gradients, too
+  CHECK(test::are_equal(test::copies_of(*net), expected));
+  accelerator.wait_for_everyone();
 }

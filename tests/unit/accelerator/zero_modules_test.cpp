@@ -1,12 +1,16 @@
 // Every kind of module trains under ZeRO as without it.
+#include <ATen/ops/_transformer_encoder_layer_fwd.h>
 #include <ATen/ops/tensor.h>
+#include <torch/autograd.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/rnn.h>
+#include <torch/nn/modules/transformercoder.h>
 #include <torch/nn/modules/transformerlayer.h>
 #include <torch/optim/sgd.h>
+#include <torch/script.h>
 
 #include <map>
 
@@ -54,6 +58,80 @@ struct Encoder final : Learner {
                                    torch::nn::TransformerEncoderLayerOptions(8, 2).dim_feedforward(16).dropout(0)));
 };
 
+/// In evaluation a layer is one operator, as Python's is.
+struct FastEncoder final : Learner {
+  FastEncoder() {
+    torch::nn::TransformerEncoderLayer layer(
+        torch::nn::TransformerEncoderLayerOptions(8, 2).dim_feedforward(16).dropout(0));
+    inner = register_module("inner", torch::nn::TransformerEncoder(torch::nn::TransformerEncoderOptions(layer, 2)));
+  }
+  at::Tensor forward(const at::Tensor& x) override {
+    auto y = waves(x, {4, 3, 8});
+    if (is_training()) return inner(y);
+    for (const auto& layer : *inner->layers) y = run_fast(*layer->as<torch::nn::TransformerEncoderLayer>(), y);
+    return y;
+  }
+  static at::Tensor run_fast(const torch::nn::TransformerEncoderLayerImpl& layer, const at::Tensor& y) {
+    const auto& attention = layer.self_attn;
+    return at::_transformer_encoder_layer_fwd(y, 8, 2, attention->in_proj_weight, attention->in_proj_bias,
+                                              attention->out_proj->weight, attention->out_proj->bias, false, false,
+                                              1e-5, layer.norm1->weight, layer.norm1->bias, layer.norm2->weight,
+                                              layer.norm2->bias, layer.linear1->weight, layer.linear1->bias,
+                                              layer.linear2->weight, layer.linear2->bias, {}, {});
+  }
+  torch::nn::TransformerEncoder inner{nullptr};
+};
+
+/// A TorchScript module, whose parameters a module of the program's names as its own.
+struct Scripted final : Learner {
+  Scripted() {
+    script.register_parameter("kernel", at::randn({4, 3, 3}).requires_grad_(), false);
+    script.register_parameter("scale", at::rand({4}).requires_grad_(), false);
+    script.register_buffer("mean", at::zeros({4}));
+    script.register_buffer("var", at::ones({4}));
+    script.register_parameter("to_gates", at::randn({8, 4}).requires_grad_(), false);
+    script.register_parameter("from_state", at::randn({8, 2}).requires_grad_(), false);
+    script.define(R"(
+def forward(self, x):
+    y = torch.conv1d(x, self.kernel)
+    y = torch.batch_norm(y, self.scale, None, self.mean, self.var, True, 0.1, 1e-5, False)
+    h = torch.zeros([2, 2])
+    c = torch.zeros([2, 2])
+    for i in range(3):
+        h, c = torch.lstm_cell(y[:, :, i], [h, c], self.to_gates, self.from_state)
+    return h
+)");
+    for (const auto& parameter : script.named_parameters()) register_parameter(parameter.name, parameter.value);
+    for (const auto& buffer : script.named_buffers()) register_buffer(buffer.name, buffer.value);
+  }
+  at::Tensor forward(const at::Tensor& x) override { return script.forward({waves(x, {2, 3, 5})}).toTensor(); }
+  torch::jit::Module script{"net"};
+};
+
+/// Its loss has the length of a gradient in it: backward goes through a backward.
+struct Penalised final : Learner {
+  at::Tensor forward(const at::Tensor& x) override {
+    const auto y = waves(x, {3, 6}).requires_grad_();
+    const auto z = out(at::tanh(in(y)));
+    if (!at::GradMode::is_enabled()) return z;
+    const auto gradient = torch::autograd::grad({z.sum()}, {y}, {}, true, true)[0];
+    return z.squeeze(1) + gradient.norm(2, 1);
+  }
+  torch::nn::Linear in = register_module("in", torch::nn::Linear(6, 5));
+  torch::nn::Linear out = register_module("out", torch::nn::Linear(5, 1));
+};
+
+/// Backward makes its activations again.
+struct Recomputed final : Learner {
+  at::Tensor forward(const at::Tensor& x) override {
+    const auto block = [this](const at::Tensor& y) { return at::tanh(middle(at::tanh(y))); };
+    return out(recompute(block, in(waves(x, {3, 6}))));
+  }
+  torch::nn::Linear in = register_module("in", torch::nn::Linear(6, 7));
+  torch::nn::Linear middle = register_module("middle", torch::nn::Linear(7, 7));
+  torch::nn::Linear out = register_module("out", torch::nn::Linear(7, 2));
+};
+
 struct Convolution final : Learner {
   at::Tensor forward(const at::Tensor& x) override { return norm(conv(waves(x, {2, 3, 6, 6}))); }
   torch::nn::Conv2d conv = register_module("conv", torch::nn::Conv2d(3, 5, 3));
@@ -76,6 +154,10 @@ const std::map<std::string, MakeLearner> learners = {
     {"GRU", [] { return std::make_shared<Recurrent<torch::nn::GRU>>(); }},
     {"MultiheadAttention", [] { return std::make_shared<Attention>(); }},
     {"TransformerEncoderLayer", [] { return std::make_shared<Encoder>(); }},
+    {"TransformerEncoder and its fast path", [] { return std::make_shared<FastEncoder>(); }},
+    {"TorchScript", [] { return std::make_shared<Scripted>(); }},
+    {"a gradient's length in the loss", [] { return std::make_shared<Penalised>(); }},
+    {"recomputed layers", [] { return std::make_shared<Recomputed>(); }},
     {"Conv2d and BatchNorm2d", [] { return std::make_shared<Convolution>(); }},
     {"Embedding", [] { return std::make_shared<Words>(); }},
 };
@@ -108,7 +190,7 @@ Trained train_learner(const MakeLearner& make, const ZeroConfig& zero) {
 
 }  // namespace
 
-TEST_CASE("recurrent layers, attention, convolutions, normalisations and embeddings train as at stage 0") {
+TEST_CASE("every kind of module trains as at stage 0: recurrent, attention, convolutions, TorchScript, recomputed") {
   const test::Folder folder(State(), "zero_modules");
   for (const auto& [name, make] : learners) {
     INFO(name);
@@ -147,8 +229,11 @@ TEST_CASE("against one rank: the same losses, and the same parameters by SGD in 
   torch::optim::SGD sgd_alone(test::distinct(*alone), options);
   const auto expected = fifty_steps([&](const at::Tensor& x) { return alone->forward(x); }, sgd_alone, rows);
   CHECK(expected.back() < expected.front());
-  for (const int stage : {1, 2, 3}) {
-    Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3}, .zero = {.stage = stage}});
+  const test::Folder folder(State(), "zero_one_rank");
+  const ZeroConfig on_disk = {
+      .stage = 3, .offload_optimizer = "cpu", .offload_parameters = folder.path(), .resident_bytes = 256};
+  for (const auto& zero : {ZeroConfig{.stage = 1}, ZeroConfig{.stage = 2}, ZeroConfig{.stage = 3}, on_disk}) {
+    Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3}, .zero = zero});
     const int ranks = accelerator.num_processes();
     test::Shardable net(at::kDouble);
     torch::optim::SGD sgd(test::distinct(*net), options);

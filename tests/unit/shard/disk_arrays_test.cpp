@@ -5,6 +5,7 @@
 #include "shard/interception.hpp"
 #include "shard/storage_state.hpp"
 #include "support/catch.hpp"
+#include "unit/checkpoint/file_limit.hpp"
 
 namespace hortator::shard {
 namespace {
@@ -23,7 +24,8 @@ bool lacks_memory(const at::Tensor& tensor) { return memory_of(tensor.storage())
 
 TEST_CASE("Arrays have the values that they were filled with, and keep what is written", "[disk_arrays]") {
   const auto folder = testing::folder("disk_arrays");
-  const DiskArrays arrays(three_arrays(), fill_with_number, {.folder = folder, .resident_bytes = 1});
+  DiskArrays arrays(three_arrays(), {.folder = folder, .resident_bytes = 1});
+  arrays.fill(fill_with_number);
   for (int round = 0; round < 2; ++round) {
     for (std::size_t i = 0; i < 3; ++i) {
       CHECK(lacks_memory(arrays.array(i)));
@@ -37,7 +39,8 @@ TEST_CASE("Arrays have the values that they were filled with, and keep what is w
 
 TEST_CASE("A stretch of an array is paged with it, and is no view", "[disk_arrays]") {
   const auto folder = testing::folder("disk_arrays_stretch");
-  const DiskArrays arrays(three_arrays(), fill_with_number, {.folder = folder, .resident_bytes = 1});
+  DiskArrays arrays(three_arrays(), {.folder = folder, .resident_bytes = 1});
+  arrays.fill(fill_with_number);
   auto stretch = arrays.stretch(2, 100, {4, 5});
   CHECK(!stretch.is_view());
   CHECK(lacks_memory(stretch));
@@ -52,14 +55,21 @@ TEST_CASE("A stretch of an array is paged with it, and is no view", "[disk_array
 TEST_CASE("No two arrays are in memory while they are made", "[disk_arrays]") {
   const auto folder = testing::folder("disk_arrays_one");
   std::vector<at::Tensor> seen;
-  const auto fill = [&](std::size_t, const at::Tensor& array) {
+  const auto values = [&](std::size_t, const at::Tensor& array) {
     for (const auto& former : seen) CHECK(lacks_memory(former));
     CHECK(!lacks_memory(array));
     array.zero_();
     seen.push_back(array);
   };
-  const DiskArrays arrays(three_arrays(), fill, {.folder = folder});
+  DiskArrays(three_arrays(), {.folder = folder}).fill(values);
   CHECK(seen.size() == 3);
+}
+
+TEST_CASE("A disk without room for the arrays says so before anything is filled", "[disk_arrays]") {
+  const auto folder = testing::folder("disk_arrays_full");
+  const testing::FileLimit limit(1 << 10);
+  CHECK_THROWS_WITH(DiskArrays(three_arrays(), {.folder = folder}), ContainsSubstring("reserve"));
+  CHECK(std::filesystem::is_empty(folder));
 }
 
 }  // namespace hortator::shard

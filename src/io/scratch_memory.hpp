@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+
+namespace hortator::io {
+
+/// Memory that is a file without a name: zeros at first, gone with the process however that ends. The system writes
+/// what is not in use to the disk when memory is short, and brings it back when it is touched. Nobody else can change
+/// the file or cut it short, and its room on the disk is taken at once: a disk that were found full, or a file that had
+/// become shorter, would end the process (SIGBUS).
+class ScratchMemory {
+ public:
+  /// `bytes` are more than none. Throws FileError, also where the disk has no room.
+  ScratchMemory(const std::filesystem::path& folder, std::size_t bytes);
+  ~ScratchMemory();
+  ScratchMemory(const ScratchMemory&) = delete;
+  ScratchMemory& operator=(const ScratchMemory&) = delete;
+
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace hortator::io
