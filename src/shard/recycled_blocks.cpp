@@ -20,13 +20,22 @@ RecycledBlocks::Block RecycledBlocks::take(std::size_t bytes) {
     block.data = map_memory(block.bytes);
     if (block.data == nullptr) return {};
   }
+  taken_.emplace(block.data, block.bytes);
   counters_.used_bytes += block.bytes;
   counters_.peak_used_bytes = std::max(counters_.peak_used_bytes, counters_.used_bytes);
   return block;
 }
 
+std::optional<RecycledBlocks::Block> RecycledBlocks::taken_at(const void* data) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = taken_.find(data);
+  if (found == taken_.end()) return {};
+  return Block{.data = static_cast<std::byte*>(const_cast<void*>(data)), .bytes = found->second};
+}
+
 void RecycledBlocks::put_back(const Block& block) noexcept {
   const std::lock_guard lock(mutex_);
+  taken_.erase(block.data);
   counters_.used_bytes -= block.bytes;
   kept_.push_back(block);
   counters_.kept_bytes += block.bytes;

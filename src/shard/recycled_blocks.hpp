@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
+#include <optional>
+#include <unordered_map>
 
 namespace hortator::shard {
 
@@ -21,6 +23,8 @@ class RecycledBlocks {
 
   /// Of whole pages of the system; data is null if there is no memory.
   Block take(std::size_t bytes);
+  /// The block that was taken at this address; nothing where none was.
+  std::optional<Block> taken_at(const void* data) const;
   void put_back(const Block& block) noexcept;
   /// Beyond so much, the oldest go back to the system.
   void set_cap(std::size_t bytes) noexcept;
@@ -32,7 +36,8 @@ class RecycledBlocks {
   void shrink() noexcept;
 
   mutable std::mutex mutex_;
-  std::deque<Block> kept_;  ///< the oldest first
+  std::unordered_map<const void*, std::size_t> taken_;  ///< their bytes
+  std::deque<Block> kept_;                              ///< the oldest first
   std::size_t cap_ = 0;
   Counters counters_;
 };

@@ -8,8 +8,8 @@ namespace hortator::shard {
 
 /// While one of these lives, LibTorch's CPU tensors of 1 MiB and more get blocks that are used again for the next of
 /// the same size: gradients come and go with each step, and fresh memory costs ten times what recycled does. What is
-/// not in use is kept up to a cap. When the last one dies all of that goes back to the system, and LibTorch has its
-/// former allocator again; tensors that are still alive stay good.
+/// not in use is kept up to a cap. When the last one dies all of that goes back to the system, and new memory comes
+/// from LibTorch's former allocator again; what is still alive stays good.
 class RecyclingAllocator {
  public:
   /// Of several that live the largest cap counts.
