@@ -40,4 +40,4 @@ within_group "$program" >/dev/null 2>&1 && fail 'the limit is none: it trains in
 on_disk=$(within_group "$program" "$work/scratch") || fail 'it does not train from disk within the limit'
 [ "$in_memory" = "$on_disk" ] || fail "the losses differ: $in_memory from memory, $on_disk from disk"
 [ -z "$(ls -A "$work/scratch")" ] || fail 'files are left in the folder'
-echo "losses with 1 GiB in memory, and in $((limit >> 20)) MiB from disk:" $on_disk
+echo "losses with 1 GiB in memory, and in $((limit >> 20)) MiB from disk:" "$on_disk"
