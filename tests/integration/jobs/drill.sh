@@ -18,7 +18,7 @@ expect() {
 }
 ok() { echo "ok: $1"; }
 job() { "$hortator" job --scheduler slurm --nodes 2 --ranks-per-node 2 "$@"; }
-steps=1000 id=0 records=$work
+steps=1300 id=0 records=$work
 
 # submit OPTION... -- PROGRAM...: its number in $id, its folder in $records
 submit() {
@@ -59,7 +59,7 @@ mkdir whole
 wanted=$(grep -a '^end' whole.out)
 
 # Warned before its limit by Slurm itself, it saves, goes back into the queue, resumes, and ends as the other.
-submit --name limit --time 00:02:00 --warning-seconds 108 --run-dir run -- "$binaries/stopping" "$steps"
+submit --name limit --time 00:02:00 --warning-seconds 118 --run-dir run -- "$binaries/stopping" "$steps"
 if ! await 240; then failed "warned: $(state) after four minutes"; scancel "$id"; fi
 got=$(grep -ah '^end' "$records/$id.out")
 if [ -n "$wanted" ] && [ "$got" = "$wanted" ] && grep -aq 'back into the queue' "$records/$id.out" && [ -e "$records/finished" ]; then
