@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <hortator/find_batch_size.hpp>
 
-#include "accelerator/memory_by_owner.hpp"
 #include "accelerator/out_of_memory.hpp"
 #include "accelerator/training.hpp"
 #include "base/log.hpp"
@@ -76,7 +75,6 @@ bool BatchSizeSearch::attempt(const std::function<void()>& body) {
   } catch (...) {
     const bool was_freed = comm::is_abandoned(std::current_exception());
     const bool no_memory = is_out_of_memory(std::current_exception());
-    if (no_memory) accelerator::explain_out_of_memory(training);
     others_are_free = training.abandon(no_memory ? "it is out of memory" : "an exception has ended its work");
     if (!no_memory && !was_freed) throw;
     mine.outcome = no_memory ? Outcome::out_of_memory : Outcome::freed;

@@ -108,7 +108,8 @@ int agreed_group_size(const ZeroConfig& config, const runtime::World& world, con
   mpi::same_on_all(world.comm(),
                    text::concat("stage ", *config.stage, " in groups of ", config.shard_group.value_or(-1),
                                 config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
-                                on_disk ? "on disk" : "in memory"),
+                                on_disk ? "on disk" : "in memory", ", moments ",
+                                folder_of(config.offload_optimizer).empty() ? "in memory" : "on disk"),
                    "the ZeRO configuration");
   require_cpu(config, world.device());
   const int size = group_size(config, world);

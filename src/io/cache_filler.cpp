@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <initializer_list>
 
 namespace hortator::io {
@@ -29,10 +30,17 @@ void CacheFiller::bring(int descriptor, std::uint64_t offset, std::size_t bytes)
     bytes -= static_cast<std::size_t>(held);
     while (held > 0) {
       const auto gone = ::splice(from_, nullptr, nowhere_, nullptr, static_cast<std::size_t>(held), SPLICE_F_MOVE);
-      if (gone <= 0) return;
+      if (gone < 0 && errno == EINTR) continue;
+      if (gone <= 0) return give_up();
       held -= gone;
     }
   }
+}
+
+// What stays in the pipe would let the next call wait for ever.
+void CacheFiller::give_up() noexcept {
+  ::close(nowhere_);
+  nowhere_ = -1;
 }
 #else
 CacheFiller::CacheFiller() noexcept = default;

@@ -21,6 +21,8 @@ class CacheFiller {
   void bring(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept;
 
  private:
+  void give_up() noexcept;
+
   int from_ = -1;
   int to_ = -1;
   int nowhere_ = -1;

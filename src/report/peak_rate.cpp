@@ -28,6 +28,7 @@ constexpr std::array peaks = {
 }  // namespace
 
 std::optional<double> peak_flops(std::string_view device) {
+  if (device.find(" MIG ") != std::string_view::npos) return {};  // a slice, of which sheets say nothing
   const auto* found =
       std::find_if(peaks.begin(), peaks.end(), [&](const Peak& peak) { return device.starts_with(peak.device); });
   return found == peaks.end() ? std::nullopt : std::optional(found->flops);

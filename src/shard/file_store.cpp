@@ -21,18 +21,19 @@ FileStore::FileStore(std::vector<std::uint64_t> storage_bytes, std::vector<FileP
   }
   if (options.scratch.empty()) return;
   scratch_ = io::RawFile::create_unnamed(options.scratch);
-  scratch_->reserve(end);
+  scratch_->occupy(end);
   scratch_->expect_front_to_back();
 }
 
 comm::Work FileStore::fetch(const Page& page, std::span<std::byte> frame) {
+  thread_.forget(page.number);  // what was announced comes now
   return thread_.run([this, &page, frame] {
     for (const auto& place : page.places) read(place, frame.data() + place.offset);
   });
 }
 
 void FileStore::announce(const Page& page) {
-  thread_.run_when_idle([this, places = page.places] {
+  thread_.run_when_idle(page.number, [this, places = page.places] {
     for (const auto& place : places) bring_into_cache(place);
   });
 }

@@ -25,12 +25,17 @@ comm::Work IoThread::run(std::function<void()> job) {
   return comm::Work([shared = shared_, made = std::move(made)] { wait(*shared, *made); });
 }
 
-void IoThread::run_when_idle(std::function<void()> job) {
+void IoThread::run_when_idle(int number, std::function<void()> job) {
   {
     const std::lock_guard lock(shared_->mutex);
-    shared_->for_idleness.push_back(std::move(job));
+    shared_->for_idleness.emplace_back(number, std::move(job));
   }
   shared_->changed.notify_all();
+}
+
+void IoThread::forget(int number) {
+  const std::lock_guard lock(shared_->mutex);
+  std::erase_if(shared_->for_idleness, [number](const auto& waiting) { return waiting.first == number; });
 }
 
 void IoThread::wait(Shared& shared, const Job& job) {
@@ -46,7 +51,7 @@ void IoThread::work(Shared& shared) {
                         [&] { return shared.is_ending || !shared.queue.empty() || !shared.for_idleness.empty(); });
     if (shared.queue.empty()) {
       if (shared.is_ending) return;
-      const auto job = std::move(shared.for_idleness.front());
+      const auto job = std::move(shared.for_idleness.front().second);
       shared.for_idleness.pop_front();
       lock.unlock();
       job();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "comm/work.hpp"
 
@@ -22,8 +23,9 @@ class IoThread {
 
   /// The Work throws what the job threw.
   comm::Work run(std::function<void()> job);
-  /// For a moment when there is nothing else to do, if one comes. It must not throw.
-  void run_when_idle(std::function<void()> job);
+  /// For a moment when there is nothing else to do, if one comes before it is forgotten. It must not throw.
+  void run_when_idle(int number, std::function<void()> job);
+  void forget(int number);
 
  private:
   struct Job {
@@ -36,7 +38,7 @@ class IoThread {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::shared_ptr<Job>> queue;  ///< the first one is running
-    std::deque<std::function<void()>> for_idleness;
+    std::deque<std::pair<int, std::function<void()>>> for_idleness;
     bool is_ending = false;
   };
 

@@ -46,7 +46,7 @@ std::size_t first_difference(const std::vector<std::vector<int>>& orders) {
                                   const std::vector<std::string>& names) {
   std::map<int, std::vector<int>> ranks;  // by the parameter that they have come to
   for (std::size_t rank = 0; rank < orders.size(); ++rank) {
-    if (!orders[rank].empty()) ranks[orders[rank][place]].push_back(static_cast<int>(rank));
+    if (orders[rank].size() > place) ranks[orders[rank][place]].push_back(static_cast<int>(rank));
   }
   std::vector<std::string> words;
   int odd = 0;  // the first that is not with the lowest

@@ -1,5 +1,7 @@
 #include "train/copy_gradient.hpp"
 
+#include <ATen/Parallel.h>
+
 #include "base/stream_copy.hpp"
 
 namespace hortator::train {
@@ -14,8 +16,10 @@ bool is_plain(const at::Tensor& tensor) {
 }  // namespace
 
 void copy_gradient(const at::Tensor& place, const at::Tensor& gradient) {
-  const bool is_bytewise = is_plain(place) && is_plain(gradient) && place.scalar_type() == gradient.scalar_type() &&
-                           place.numel() == gradient.numel() && place.nbytes() >= large_bytes;
+  // One thread copies; LibTorch's many are faster than that where a rank has them.
+  const bool is_bytewise = at::get_num_threads() <= 2 && is_plain(place) && is_plain(gradient) &&
+                           place.scalar_type() == gradient.scalar_type() && place.numel() == gradient.numel() &&
+                           place.nbytes() >= large_bytes;
   if (is_bytewise) return base::stream_copy(place.mutable_data_ptr(), gradient.const_data_ptr(), place.nbytes());
   place.copy_(gradient.detach());
 }
