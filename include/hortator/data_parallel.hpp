@@ -37,7 +37,7 @@ struct DistributedDataParallelOptions {
 struct GradientTimes {
   double copying = 0;   ///< gradients into and out of buckets
   double starting = 0;  ///< reductions, while backward goes on
-  double waiting = 0;   ///< for reductions to end, after backward
+  double waiting = 0;   ///< for other ranks and for reductions to end, after backward
   double buffers = 0;   ///< broadcasting buffers
 
   GradientTimes& operator+=(const GradientTimes& other) {

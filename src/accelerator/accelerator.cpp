@@ -39,6 +39,7 @@ JoinUnevenInputs Accelerator::join_uneven_inputs(std::vector<ModelBase> models, 
 GradientTimes Accelerator::gradient_times() const {
   GradientTimes times;
   for (const auto& model : training_->models) times += model->times();
+  times.waiting += training_->common_pass->seconds_waited();
   return times;
 }
 

@@ -28,8 +28,12 @@ comm::ReduceOp operation_of(Reduce reduce) {
   return comm::ReduceOp::sum;
 }
 
+// An undefined tensor has nothing to detach: it goes on to the communicator, whose error is one of all ranks.
+at::Tensor detached(const at::Tensor& tensor) { return tensor.defined() ? tensor.detach() : tensor; }
+
 // The parts of all ranks, a row each.
 at::Tensor gather_rows(accelerator::Training& training, const at::Tensor& part) {
+  if (!part.defined()) training.communicator_of(part).all_gather(part, part).wait();  // throws
   auto rows = at::empty({training.host().size(), part.numel()}, part.options().requires_grad(false));
   training.communicator_of(part).all_gather(rows.view({-1}), part.detach().reshape({-1})).wait();
   return rows;
@@ -103,7 +107,7 @@ void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
 
 at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation) {
   const CallSite site(__builtin_return_address(0));
-  auto result = tensor.detach().clone();
+  auto result = tensor.defined() ? tensor.detach().clone() : tensor;
   training_->communicator_of(result).all_reduce(result, operation_of(operation)).wait();
   return result;
 }
@@ -126,7 +130,7 @@ void Accelerator::reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce 
 
 at::Tensor Accelerator::broadcast(at::Tensor tensor, int from_process) {
   const CallSite site(__builtin_return_address(0));
-  training_->communicator_of(tensor).broadcast(tensor.detach(), from_process).wait();
+  training_->communicator_of(tensor).broadcast(detached(tensor), from_process).wait();
   return tensor;
 }
 

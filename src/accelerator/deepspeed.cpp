@@ -40,7 +40,6 @@ constexpr auto without_effect = std::to_array<std::string_view>({
     "wandb.",
     "zero_allow_untested_optimizer",
     "zero_force_ds_cpu_optimizer",
-    "communication_data_type",
     "disable_allgather",
     "checkpoint.",
     "data_types.",
@@ -190,6 +189,25 @@ void read_precision(Entries& entries, AcceleratorOptions& options) {
   }
 }
 
+/// In which gradients travel; null: in their own.
+void read_communication(Entries& entries, AcceleratorOptions& options) {
+  constexpr auto path = "communication_data_type";
+  constexpr auto expected = R"("fp32", "fp16", "bf16" or null is needed)";
+  const auto* value = entries.take(path);
+  if (value == nullptr || std::holds_alternative<std::nullptr_t>(value->content)) return;
+  const auto* words = std::get_if<std::string>(&value->content);
+  const auto type = words != nullptr ? *words : "";
+  if (type == "fp32") {
+    options.ddp.comm_hook = DDPCommunicationHookType::fp32;
+  } else if (type == "fp16") {
+    options.ddp.comm_hook = DDPCommunicationHookType::fp16;
+  } else if (type == "bf16" || type == "bfp16") {
+    options.ddp.comm_hook = DDPCommunicationHookType::bf16;
+  } else {
+    refuse_entry(entries, path, *value, expected);
+  }
+}
+
 bool has_no_effect(const std::string& path) {
   return std::any_of(without_effect.begin(), without_effect.end(), [&](std::string_view known) {
     return known.ends_with('.') ? path.starts_with(known) : path == known;
@@ -238,6 +256,7 @@ DeepspeedConfig read_deepspeed(const std::filesystem::path& file, const Accelera
   DeepspeedConfig config{.options = run};
   read_zero(entries, config.options);
   read_precision(entries, config.options);
+  read_communication(entries, config.options);
   if (const auto steps = count(entries, "gradient_accumulation_steps", 1))
     config.options.gradient_accumulation_steps = *steps;
   config.gradient_clipping = number(entries, "gradient_clipping");

@@ -68,6 +68,7 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
     if (&model->module() == &module) return model;
   }
   if (chosen.device_placement.value_or(options().device_placement)) module.to(device());
+  const auto name = text::concat("model ", training_->models.size());
   const train::DataParallel parallel{
       .communicator = training_->device_communicator(),
       .host = training_->host(),
@@ -75,9 +76,9 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
       .pass = training_->backward_pass,
       .votes = &training_->stopping.votes(),
       .marks = device().is_cpu() ? train::Marks::behind_gradients : train::Marks::from_host_to_host,
-      .sharding = training_->zero ? &training_->zero->sharding() : nullptr};
-  auto model = std::make_shared<train::ModelCore>(module, text::concat("model ", training_->models.size()),
-                                                  training_->session, parallel, training_->parameters(),
+      .sharding = training_->zero ? &training_->zero->sharding() : nullptr,
+      .in_common = training_->common_pass->enrol(name)};
+  auto model = std::make_shared<train::ModelCore>(module, name, training_->session, parallel, training_->parameters(),
                                                   !chosen.evaluation_mode && !options().reproducible);
   model->compute_in(training_->precision);
   if (training_->reproducing) training_->reproducing->shards().add(*model);

@@ -122,7 +122,22 @@ void Training::backward(const at::Tensor& loss) {
     explain_out_of_memory(*this);
     throw;
   }
+  agree_on_models();
   synchronise_gradients();
+}
+
+// Those without batches are not here: the others announce what they send.
+void Training::agree_on_models() {
+  const auto sends = [](const auto& model) { return model->sends_gradients(); };
+  const auto lacks_ranks = [](const auto& model) { return model->may_lack_ranks(); };
+  if (std::none_of(models.begin(), models.end(), sends) || std::any_of(models.begin(), models.end(), lacks_ranks))
+    return;
+  try {
+    common_pass->agree();
+  } catch (...) {
+    abandon("ranks have reached different models");  // gradients are under way that some ranks never send
+    throw;
+  }
 }
 
 // With virtual shards a rank's gradients are ready when those of its last shard are: the loop decides.
@@ -154,7 +169,8 @@ std::shared_ptr<train::SharedStatistics> Training::shared_statistics() {
 }
 
 bool Training::abandon(std::string_view reason) noexcept {
-  const bool cpu = on_cpu_->abandon(reason);
+  const bool common = common_pass->abandon(reason);
+  const bool cpu = on_cpu_->abandon(reason) && common;
   return (!on_device_ || on_device_->abandon(reason)) && cpu;
 }
 
@@ -164,6 +180,7 @@ void Training::start_afresh() {
   scaler.reset();
   reproducing.reset();
   zero.reset();
+  common_pass.reset();
   on_device_.reset();
   on_cpu_.reset();
   connect();
@@ -174,6 +191,7 @@ void Training::connect() {
   on_cpu_ = comm::make_communicator(world_.comm(), at::kCPU, checks, world_.collective_timeout());
   if (!device().is_cpu())
     on_device_ = comm::make_communicator(world_.comm(), device(), checks, world_.collective_timeout());
+  common_pass = std::make_unique<train::CommonPass>(on_cpu_->split(0, host().rank()), host());
   if (precision == Precision::fp16 && options.grad_scaler.enabled)
     scaler = std::make_unique<train::GradScaler>(options.grad_scaler, device_communicator(), device());
   if (options.reproducible)
@@ -278,6 +296,7 @@ void Training::forget() {
   schedules.clear();
   objects.clear();
   shared_statistics_.reset();
+  common_pass->forget_all();
 }
 
 void Training::empty_cache() const {

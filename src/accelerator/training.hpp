@@ -20,6 +20,7 @@
 #include "track/trackers.hpp"
 #include "train/accumulation.hpp"
 #include "train/backward_pass.hpp"
+#include "train/common_pass.hpp"
 #include "train/grad_scaler.hpp"
 #include "train/loss_check.hpp"
 #include "train/loss_weights.hpp"
@@ -113,6 +114,7 @@ class Training {
   checkpoint::BackgroundSave background_save;
   std::shared_ptr<train::Session> session = std::make_shared<train::Session>();
   train::BackwardPass backward_pass;
+  std::unique_ptr<train::CommonPass> common_pass;
   train::Accumulation accumulation;
   train::LossCheck loss_check;
   std::vector<std::shared_ptr<train::ModelCore>> models;
@@ -134,6 +136,7 @@ class Training {
  private:
   void connect();  ///< @collective
   void note_backward();
+  void agree_on_models();  ///< @collective
   RunFacts facts();
   std::int64_t gradient_bytes() const;
   std::int64_t gradient_bytes_ = 0;  ///< as long as nobody asks 0; at the end users' modules are gone already

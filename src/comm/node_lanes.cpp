@@ -2,6 +2,8 @@
 
 #include <ATen/ops/from_blob.h>
 
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 
@@ -67,13 +69,18 @@ void NodeLanes::exchange(std::byte* data, std::int64_t elements, const kernels::
       prepare(block.begin, block.count);
       send_shares(block, begin_of(block), what);
     }
+    bool moved = false;
     for (auto& block : under_way) {
-      if (!block.is_reduced && !advance(block, begin_of(block), what)) break;  // results in the blocks' order
+      if (block.is_reduced) continue;
+      if (!advance(block, begin_of(block), what)) break;  // results in the blocks' order
+      moved = true;
     }
     while (!under_way.empty() && under_way.front().is_reduced && is_complete(under_way.front().request)) {
       publish(under_way.front().begin, under_way.front().count);
       under_way.pop_front();
+      moved = true;
     }
+    if (!moved) sched_yield();  // to ranks that share this one's core
   }
 }
 

@@ -9,6 +9,7 @@
 #include "mpi/communicator.hpp"
 #include "train/backward_pass.hpp"
 #include "train/bucket_plan.hpp"
+#include "train/common_pass.hpp"
 #include "train/step_votes.hpp"
 
 namespace hortator::train {
@@ -28,6 +29,7 @@ struct DataParallel {
   StepVotes* votes = nullptr;  ///< that travel as the marks do; null: none
   Marks marks = Marks::behind_gradients;
   const Sharding* sharding = nullptr;  ///< null: each rank has all that belongs to a model
+  CommonPass::Model in_common = {};    ///< what ranks compare of each pass
 };
 
 /// Throws unless the options have a meaning.

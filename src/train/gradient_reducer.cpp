@@ -87,6 +87,7 @@ void GradientReducer::check_dense(const Parameter& parameter) const {
 
 void GradientReducer::begin_pass() {
   if (std::exchange(reached_, true)) return;
+  parallel_.in_common.open();
   outermost_ = parallel_.pass.outermost();
   if (outermost_ == no_graph_task) outermost_ = current_graph_task();
   if (buckets_.empty()) return;
@@ -101,7 +102,9 @@ void GradientReducer::finish_with_engine() {
   if (parallel_.pass.outermost() != no_graph_task || std::exchange(engine_will_call_, true)) return;
   torch::autograd::Engine::get_default_engine().queue_callback([this] {
     engine_will_call_ = false;
-    if (!is_within_backward()) finish();
+    if (is_within_backward()) return;
+    if (reached_ && uneven_ == nullptr) parallel_.in_common.agree();
+    finish();
   });
 }
 
@@ -149,6 +152,7 @@ void GradientReducer::start_full_buckets() {
 // @collective
 void GradientReducer::start_next_bucket() {
   if (uneven_ != nullptr) uneven_->announce(UnevenInputs::Collective::reduce_bucket, model_);
+  parallel_.in_common.note_sent(next_bucket_);
   auto& bucket = buckets_[next_bucket_++];
   {
     const Stopwatch copying(times_.copying);
@@ -241,6 +245,7 @@ void GradientReducer::publish(const std::vector<float>& marks) {
 }
 
 void GradientReducer::end_pass() {
+  parallel_.in_common.close();
   for (auto& bucket : buckets_) bucket.reset();
   for (auto& parameter : parameters_) parameter.used = false;
   next_bucket_ = 0;
@@ -271,6 +276,7 @@ void GradientReducer::follow(UnevenInputs::Collective what) {
 
 // The others' averages are of no use here: the model will become theirs.
 void GradientReducer::reduce_zeros() {
+  parallel_.in_common.note_sent(next_bucket_);
   auto& bucket = buckets_[next_bucket_++];
   bucket.fill_with_zeros();
   bucket.start(parallel_.communicator);

@@ -97,7 +97,7 @@ void GradientScatter::on_gradient(std::size_t index) {
   const at::NoGradGuard no_grad;
   auto& parameter = parameters_[index];
   check_dense(parameter);
-  reached_ = true;
+  if (!std::exchange(reached_, true)) parallel_.in_common.open();
   finish_with_engine();
   parameter.used = true;
   if (!std::exchange(parameter.reached, true)) arrivals_.note(index);
@@ -120,7 +120,9 @@ void GradientScatter::finish_with_engine() {
   if (parallel_.pass.outermost() != no_graph_task || std::exchange(engine_will_call_, true)) return;
   torch::autograd::Engine::get_default_engine().queue_callback([this] {
     engine_will_call_ = false;
-    if (!is_within_backward()) finish();
+    if (is_within_backward()) return;
+    if (reached_) parallel_.in_common.agree();
+    finish();
   });
 }
 
@@ -135,6 +137,7 @@ void GradientScatter::start_full_arrays() {
 
 // @collective
 void GradientScatter::start(std::size_t index) {
+  parallel_.in_common.note_sent(index);
   auto& array = arrays_[index];
   const auto buffer = take_buffer(index);
   {
@@ -299,6 +302,7 @@ void GradientScatter::publish(const std::vector<float>& marks) {
 }
 
 void GradientScatter::end_pass(bool complete) {
+  parallel_.in_common.close();
   for (auto& array : arrays_) {
     array.arrived = 0;
     array.sent = false;

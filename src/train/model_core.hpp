@@ -38,6 +38,8 @@ class ModelCore {
   GradientReducer& reducer() { return reducer_; }
   /// All gradients of this pass are there: averages, or this rank's shards of them. @collective
   void finish_gradients();
+  /// Will a pass that reaches this model now be averaged over the ranks?
+  bool sends_gradients() const { return learns_ && (scatter_ != nullptr || !reducer_.is_paused()); }
   /// The tensors that have the gradients: parameters, or their slices.
   std::vector<at::Tensor> gradient_holders() const;
   /// How often gradients were dealt out to shards.

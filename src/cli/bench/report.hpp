@@ -15,6 +15,7 @@ struct Result {
   std::string reference = "";                        ///< what it is compared with
   PairedTiming timing = {};
   double communication_s = 0;        ///< of training steps: what a step spends on keeping the ranks together
+  double imbalance_s = 0;            ///< of training steps: for how long the fastest rank waits for the slowest
   double algorithm_bytes_per_s = 0;  ///< of what moves data: size of the buffer by time
   double bus_bytes_per_s = 0;        ///< what crosses the slowest link, whatever the number of ranks
   double samples_per_s = 0;          ///< of loaders: of all ranks together
@@ -22,7 +23,7 @@ struct Result {
 
 /// {"name", "params", "reference", "reference_median_s", "median_s", "min_s", "ratio", "runs"} and,
 /// of what moves data, "algorithm_gb_per_s" and "bus_gb_per_s", of training steps
-/// on several ranks "communication_s", of loaders "samples_per_s"; ratio = ours / reference in time.
+/// on several ranks "communication_s" and "imbalance_s", of loaders "samples_per_s"; ratio = ours / reference in time.
 std::string json_line(const Result& result);
 
 /// The results as a table with a line of headings.

@@ -1,4 +1,5 @@
 #include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
 
 #include <hortator/random.hpp>
 
@@ -6,6 +7,10 @@
 
 namespace hortator::cli::bench {
 namespace {
+
+double over_ranks(Accelerator& accelerator, double seconds, Reduce operation) {
+  return accelerator.reduce(at::full({}, seconds, at::kDouble), operation).item<double>();
+}
 
 Result time_workload(Accelerator& accelerator, const Plan& plan, const Workload& workload) {
   set_seed(1, {.device_specific = true});
@@ -38,9 +43,14 @@ Result time_workload(Accelerator& accelerator, const Plan& plan, const Workload&
                 .reference = "bare LibTorch loop on each rank, same optimizer kernel",
                 .timing = time_in_pairs(sides, plan)};
   const auto after = accelerator.gradient_times();
-  const auto spent = (after.copying - before.copying) + (after.starting - before.starting) +
-                     (after.waiting - before.waiting) + (after.buffers - before.buffers);
-  result.communication_s = spent / ours_steps;
+  const auto worked =
+      (after.copying - before.copying) + (after.starting - before.starting) + after.buffers - before.buffers;
+  const auto waited = after.waiting - before.waiting;
+  const auto most_worked = over_ranks(accelerator, worked / ours_steps, Reduce::max);
+  const auto least_waited = over_ranks(accelerator, waited / ours_steps, Reduce::min);
+  // What the others wait longer, they wait for the slowest rank's own computing.
+  result.communication_s = most_worked + least_waited;
+  result.imbalance_s = over_ranks(accelerator, waited / ours_steps, Reduce::max) - least_waited;
   accelerator.free_memory();
   return result;
 }

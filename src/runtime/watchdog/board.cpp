@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "mpi/error.hpp"
+#include "runtime/shared_name.hpp"
 #include "runtime/watchdog/process.hpp"
 
 namespace hortator::runtime {
@@ -28,7 +29,7 @@ struct Board::Page {
 
 Board::Board(const mpi::Communicator& node) : size_(node.size()), own_(node.rank()) {
   try {
-    memory_.emplace(node, node, sizeof(Page), "hortator-watchdog");
+    memory_.emplace(node, node, sizeof(Page), shared_name("watchdog"));
   } catch (const mpi::MpiError& error) {
     // All ranks of the node are here: it is no reason to do without the run.
     blindness_ = error.what();
@@ -44,13 +45,7 @@ Board::Page* Board::page(int local_rank) const {
 }
 
 void Board::publish(const Slot& slot) {
-  auto words = to_json(slot);
-  if (words.size() > text_bytes) {
-    auto shorter = slot;
-    shorter.stack.clear();
-    words = to_json(shorter);
-  }
-  if (words.size() > text_bytes) return;
+  auto words = to_json_within(slot, text_bytes);
   auto& own = *page(own_);
   const auto length = words.size();
   words.resize((length + 7) / 8 * 8, ' ');

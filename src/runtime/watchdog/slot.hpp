@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,6 +57,9 @@ struct Slot {
 };
 
 std::string to_json(const Slot& slot);
+/// In at most so many bytes: without the stack if need be, then without the older of the communicators that the rank
+/// does not wait in.
+std::string to_json_within(Slot slot, std::size_t bytes);
 std::string to_json(const std::vector<Slot>& slots);
 /// Empty for a text that is not what to_json wrote: it may have been cut short.
 std::optional<Slot> slot_from_json(std::string_view text);

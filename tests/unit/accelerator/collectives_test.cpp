@@ -88,3 +88,14 @@ TEST_CASE("an Accelerator of half of the ranks, given as a communicator") {
   }
   MPI_Comm_free(&half);
 }
+
+TEST_CASE("a tensor that one rank does not have is an error on all of them") {
+  Accelerator accelerator;
+  if (accelerator.num_processes() == 1) return;
+  const auto tensor = accelerator.is_last_process() ? at::Tensor() : at::ones({2});
+  const auto told = ContainsSubstring("undefined tensor");
+  CHECK_THROWS_WITH(accelerator.reduce(tensor), told);
+  CHECK_THROWS_WITH(accelerator.gather(tensor), told);
+  CHECK_THROWS_WITH(accelerator.broadcast(tensor), told);
+  CHECK(at::equal(accelerator.reduce(at::ones({2})), at::full({2}, double(accelerator.num_processes()))));
+}

@@ -47,6 +47,15 @@ TEST_CASE("a DeepSpeed file says what is offloaded, and where to") {
   CHECK(zero.offload_parameters == "cpu");
 }
 
+TEST_CASE("a DeepSpeed file says in which type gradients travel") {
+  using Hook = DDPCommunicationHookType;
+  CHECK(read(R"({"communication_data_type": "bfp16"})").options.ddp.comm_hook == Hook::bf16);
+  CHECK(read(R"({"communication_data_type": "fp16"})").options.ddp.comm_hook == Hook::fp16);
+  CHECK(read(R"({"communication_data_type": null})", {.ddp = {.comm_hook = Hook::fp32}}).options.ddp.comm_hook ==
+        Hook::fp32);
+  CHECK_THROWS_WITH(read(R"({"communication_data_type": "int8"})"), ContainsSubstring("communication_data_type is"));
+}
+
 TEST_CASE("numbers of samples come from the run, and all that the file says otherwise is named at once") {
   Accelerator accelerator({.gradient_accumulation_steps = 2});
   const auto ranks = accelerator.num_processes();

@@ -4,6 +4,8 @@
 #include "nccl/backends.hpp"
 #elif defined(HORTATOR_TEST_NCCL_GPU)  // the same suites, over the real ones
 #include "nccl/gpu_backends.hpp"
+#elif defined(HORTATOR_TEST_NODES)  // the same suites, over several nodes
+#include "nodes_backends.hpp"
 #else
 
 #include <memory>

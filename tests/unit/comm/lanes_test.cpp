@@ -52,3 +52,24 @@ TEST_CASE("between nodes tensors of every length are reduced, in the window and 
     }
   }
 }
+
+TEST_CASE("between nodes large tensors of 16-bit floats and of whole numbers are reduced, also where sums are large") {
+  for (const int ranks_a_node : {1, 2}) {
+    scale::pretend_nodes_of(ranks_a_node);
+    comm::NodeCommunicator communicator(mpi::Communicator::world());
+    const int n = communicator.size();
+    for (const auto type : {at::kHalf, at::kBFloat16, at::kInt, at::kLong, at::kDouble}) {
+      INFO(ranks_a_node << " ranks a node, " << type);
+      const auto window = communicator.allocate(many, type);
+      const auto ranks_own = at::arange(many).remainder(5).add(communicator.rank()).to(type);
+      window.copy_(ranks_own);
+      communicator.all_reduce(window, ReduceOp::sum).wait();
+      CHECK(at::equal(window, at::arange(many).remainder(5).mul(n).add(n * (n - 1) / 2).to(type)));
+      if (!at::isFloatingType(type)) continue;
+      const double large = type == at::kHalf ? 60000 : 1e30;  // two of them are infinity in fp16
+      window.fill_(large);
+      communicator.all_reduce(window, ReduceOp::mean).wait();
+      CHECK(at::allclose(window.to(at::kDouble), at::full({many}, large, at::kDouble), 2e-2));
+    }
+  }
+}

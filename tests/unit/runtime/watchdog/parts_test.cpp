@@ -1,4 +1,5 @@
 #include <unistd.h>
+#include <algorithm>
 
 #include <csignal>
 #include <cstdlib>
@@ -107,6 +108,27 @@ TEST_CASE("slots survive JSON, broken ones are nothing") {
   const auto text = to_json(slot);
   CHECK_FALSE(runtime::slot_from_json(text.substr(0, text.size() / 2)));
   CHECK(runtime::slots_from_json("").empty());
+}
+
+TEST_CASE("a slot that is too long gives up its stack first, then communicators, never the one that it waits in") {
+  Slot slot = {.rank = 3, .wait = Slot::Wait{.name = "barrier", .communicator = 7, .sequence = 6}};
+  for (std::uint64_t communicator = 0; communicator < 1000; ++communicator)
+    slot.standings.push_back({.communicator = communicator, .entered = 1});
+  const auto whole = to_json(slot).size();
+  slot.stack.assign(100, "a function");
+  const auto without_stack = runtime::slot_from_json(to_json_within(slot, whole));
+  REQUIRE(without_stack);
+  CHECK(without_stack->stack.empty());
+  CHECK(without_stack->standings.size() == 1000);
+  for (const std::size_t room : {whole - 1, whole / 5, whole / 300}) {
+    const auto words = to_json_within(slot, room);
+    CHECK(words.size() <= room);
+    const auto shorter = runtime::slot_from_json(words);
+    REQUIRE(shorter);
+    CHECK((shorter->wait == slot.wait));
+    const auto is_awaited = [](const auto& standing) { return standing.communicator == 7; };
+    CHECK(std::ranges::any_of(shorter->standings, is_awaited));
+  }
 }
 
 TEST_CASE("processes are read from /proc, whatever they are called") {
