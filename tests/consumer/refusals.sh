@@ -87,9 +87,13 @@ mkdir "$scratch/serial"
 IFS=. read -r major minor release <<<"${hdf5//[^0-9.]/}"
 {
   echo "int H5get_libversion(unsigned* a, unsigned* b, unsigned* c) { *a = $major, *b = $minor, *c = $release; return 0; }"
-  nm -D --undefined-only "$program" | grep -oE ' H5[A-Za-z0-9_]+' | grep -vE 'mpio|mpi|H5get_libversion' | sort -u | sed 's/.*/long&[64];/'
+  nm -D --undefined-only "$program" | grep -oE ' H5[A-Za-z0-9_]+' | grep -vE 'mpio|mpi|H5get_libversion' | sort -u | sed 's/.*_g$/long&[64];/; t; s/.*/long&(void) { return 0; }/'
 } >"$scratch/serial.c"
-[ -z "$name" ] || "$compiler" -x c -shared -fPIC "$scratch/serial.c" "-Wl,-soname,$name" -o "$scratch/serial/$name"
+# with the symbols' versions, where HDF5 has them
+nm -D --undefined-only "$program" | sed -nE 's/.* (H5[A-Za-z0-9_]+)@+(.+)$/\2 \1/p' |
+  awk '{ names[$1] = names[$1] " " $2 ";" } END { for (version in names) print version " { global:" names[version] " };" }' >"$scratch/serial.map"
+[ ! -s "$scratch/serial.map" ] || versions=-Wl,--version-script=$scratch/serial.map
+[ -z "$name" ] || "$compiler" -x c -shared -fPIC "$scratch/serial.c" "-Wl,-soname,$name" ${versions:+"$versions"} -o "$scratch/serial/$name"
 source_tree=$(cd "$here/../.." && pwd)
 program() { # NAME [FLAG...]
   "$compiler" -std=c++20 "${@:2}" -I "$source_tree/include" -I "$build/include" -I "$torch/include" -I "$torch/include/torch/csrc/api/include" \
