@@ -1,8 +1,18 @@
 #!/usr/bin/env bash
-# The rules between the rooms under src/: reads rooms.txt, prints each offending line with the rule that it breaks.
+# The rules between the rooms under src/, and standard MPI only: reads rooms.txt, prints each offending line with the rule that it breaks.
 set -euo pipefail
 rules=$(dirname "${BASH_SOURCE[0]}")/rooms.txt
 includes='^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"][^>"]+[>"]'
+
+bad=0
+while read -r kind word files; do
+  [ "$kind" = name ] || continue
+  while IFS= read -r line; do
+    if [[ ${line%%:*} =~ $files ]]; then continue; fi
+    printf '%s\n    %s\n' "$line" "$word... is not standard MPI: only ${files/'^$'/nobody} may speak of it"
+    bad=1
+  done < <(git grep -nE "(^|[^A-Za-z_])${word}[A-Za-z]" -- 'src/*' 'include/*' 'share/examples/*' 'share/new/*')
+done <"$rules"
 
 git grep -nE "$includes" -- 'src/*' 'include/*' | awk -v rules="$rules" '
   function reach(room, to,   i, n, next_rooms) {  # all rooms below `room`
@@ -14,7 +24,7 @@ git grep -nE "$includes" -- 'src/*' 'include/*' | awk -v rules="$rules" '
   function complain(rule) { print place ": " text "\n    " rule; bad = 1 }
   BEGIN {
     while ((getline line < rules) > 0) {
-      if (line ~ /^(#|$)/) continue
+      if (line ~ /^(#|name |$)/) continue
       split(line, word, " ")
       if (word[1] == "only") { only[word[2]] = word[3]; continue }
       rooms[word[1]] = 1
@@ -38,4 +48,5 @@ git grep -nE "$includes" -- 'src/*' 'include/*' | awk -v rules="$rules" '
     if (to in rooms && !((room, to) in may)) complain(room " may include only: " (below[room] ? below[room] " and what they include" : "nothing of ours"))
   }
   END { exit bad }
-'
+' || bad=1
+exit "$bad"

@@ -3,6 +3,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # one program in several files: the names of one are used in others
 
 lists=$root/share/setup/packages
+test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images lmod hosts)
 
 # The folders in which a cluster's modules may have put a library.
 prefixes() {
@@ -86,6 +87,7 @@ have_aarch64() { command -v aarch64-linux-gnu-g++ >/dev/null; }
 have_doxygen() { command -v doxygen >/dev/null; }
 have_clang_tidy() { compgen -c clang-tidy- | grep -qE "^clang-tidy-(1[6-9]|2[0-9])$"; }
 have_python() { have_download; }
+have_package_tools() { [ -e "$package_tools/whole-${package_tool_pins[*]}" ] || { command -v eb && command -v reframe; } >/dev/null; }
 
 # missing CAPABILITY...: those that are not here, one a line
 missing() { local c; for c in "$@"; do "have_$c" || printf '%s\n' "$c"; done; }
@@ -179,21 +181,26 @@ ensure_packages() {
 
 # What only tests use. Where it cannot be installed, the tests that need it skip themselves: no reason to stop.
 ensure_test_packages() {
+  local lacking=()
+  install_test_packages "${test_capabilities[@]}"
+  unpack_environment_modules
+  fetch_package_tools
+  mapfile -t lacking < <(missing "${test_capabilities[@]}" environment_modules package_tools)
+  [ ${#lacking[@]} -eq 0 ] || say "not here, so the tests that need it are skipped: ${lacking[*]}"
+}
+
+# install_test_packages CAPABILITY...: those that are missing, as far as that may be done here
+install_test_packages() {
   local list lacking=() sudo packages
   list=$lists/tests/$(distribution).txt
-  mapfile -t lacking < <(missing shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images lmod hosts)
+  mapfile -t lacking < <(missing "$@")
   packages=$(packages_of "$list" "${lacking[@]}")
-  if [ -n "$packages" ] && sudo=$(as_root); then
-    say "installing for the tests from $(distribution): $packages"
-    # shellcheck disable=SC2086
-    install_packages "$sudo" $packages || fail "installing packages failed (see above). correct the cause, then run the same command again"
-    hash -r
-    probe_headers
-    mapfile -t lacking < <(missing "${lacking[@]}")
-  fi
-  unpack_environment_modules
-  mapfile -t -O ${#lacking[@]} lacking < <(missing environment_modules)
-  [ ${#lacking[@]} -eq 0 ] || say "not here, so the tests that need it are skipped: ${lacking[*]}"
+  if [ -z "$packages" ] || ! sudo=$(as_root); then return 0; fi
+  say "installing for the tests from $(distribution): $packages"
+  # shellcheck disable=SC2086
+  install_packages "$sudo" $packages || fail "installing packages failed (see above). correct the cause, then run the same command again"
+  hash -r
+  probe_headers
 }
 
 # Debian lets only one of Lmod and Environment Modules into a system: the second lies beside, unpacked and not installed.
@@ -203,4 +210,20 @@ unpack_environment_modules() {
   mkdir -p "$aside"
   (cd "$aside" && apt-get -qq download environment-modules >/dev/null 2>&1 && dpkg-deb -x ./*.deb . && rm ./*.deb) ||
     say 'environment-modules could not be fetched'
+}
+
+# EasyBuild and ReFrame, which read the recipes in share/packages: from PyPI, in an environment of their own. The last file says that it is whole.
+package_tools=$deps/package-tools
+package_tool_pins=(easybuild==5.4.1 reframe-hpc==4.10.4)
+fetch_package_tools() {
+  if [ -n "${HORTATOR_NO_INSTALL:-}" ] || have_package_tools || ! have_download; then return 0; fi
+  say "fetching for the tests from PyPI: ${package_tool_pins[*]}"
+  rm -rf "$package_tools"
+  # without a pip of its own, which Debian keeps in one more package
+  if python3 -m venv --without-pip "$package_tools" &&
+    timeout 300 python3 -m pip --python "$package_tools/bin/python" --disable-pip-version-check --no-input -q install "${package_tool_pins[@]}"; then
+    touch "$package_tools/whole-${package_tool_pins[*]}"
+  else
+    say 'EasyBuild and ReFrame could not be fetched'
+  fi
 }

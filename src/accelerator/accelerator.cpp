@@ -2,7 +2,7 @@
 
 #include "accelerator/launched.hpp"
 #include "accelerator/training.hpp"
-#include "io/hdf5_version.hpp"
+#include "io/hdf5_library.hpp"
 #include "mpi/agree.hpp"
 #include "runtime/banner.hpp"
 #include "runtime/compatibility.hpp"
@@ -14,7 +14,7 @@ namespace {
 // Before anything of the program's is read: parts that were not made for each other see different data in it.
 StateOptions state_options(const AcceleratorOptions& options, const BuiltWith& built) {
   runtime::check_program(built);
-  io::check_hdf5_version(io::built_hdf5_version(), io::hdf5_version());
+  io::check_hdf5(io::built_hdf5_version(), io::loaded_hdf5());
   return {.cpu = accelerator::launched(options).cpu,
           .communicator = options.communicator,
           .collective_timeout = options.collective_timeout};

@@ -4,7 +4,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "data/dispatcher.hpp"
-#include "io/hdf5_version.hpp"
+#include "io/hdf5_library.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/banner.hpp"
 #include "train/metric_agreement.hpp"
@@ -153,7 +153,7 @@ void Accelerator::attach(const ScheduleBase& schedule) {
 // With the first prepare() and not before: only then is the effective batch size known.
 void Accelerator::announce_once() {
   if (std::exchange(training_->announced, true)) return;
-  runtime::BannerExtras extras{.libraries = {io::hdf5_version()}, .lines = {}};
+  runtime::BannerExtras extras{.libraries = {io::loaded_hdf5().version}, .lines = {}};
   if (mixed_precision() != Precision::no) {
     const bool is_slow = mixed_precision() == Precision::fp16 && device().is_cpu();
     extras.lines.emplace_back("mixed precision",

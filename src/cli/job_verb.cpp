@@ -52,11 +52,8 @@ std::string read_template(const std::string& name) {
   return std::move(content).str();
 }
 
-// The nodes' MPI is taken for the one that is here.
 launching::Facts facts_of(const launching::Settings& settings, launching::Scheduler scheduler) {
-  launching::Facts facts;
-  look_at_mpi(facts);
-  if (facts.mpi == launching::MpiFlavor::other) facts.mpi = launching::MpiFlavor::open_mpi;
+  auto facts = facts_elsewhere(settings);
   if (scheduler == launching::Scheduler::pbs) return facts;
   facts.srun_mpi = settings.word("mpi");
   if (!facts.srun_mpi) facts.srun_mpi = launching::choose_srun_mpi(result_of("srun --mpi=list").output, facts.mpi);

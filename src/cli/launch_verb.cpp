@@ -35,9 +35,9 @@ Options known_options() {
 void print_help() {
   std::cout
       << "usage: hortator launch -n N [options] PROGRAM [ARGUMENTS]\n\n"
-         "Starts PROGRAM on N ranks: with srun inside a Slurm allocation, else with the mpirun on PATH. Everything "
-         "after\n"
-         "PROGRAM belongs to PROGRAM. SIGUSR1 and SIGTERM are handed on to the ranks.\n\n"
+         "Starts PROGRAM on N ranks: with srun inside a Slurm allocation, else with the mpirun of Hortator's "
+         "own MPI.\n"
+         "Everything after PROGRAM belongs to PROGRAM. SIGUSR1 and SIGTERM are handed on to the ranks.\n\n"
          "  hortator launch -n 4 ./train --epochs 3\n"
          "  hortator launch --nodes 2 --ranks-per-node 4 --gpus-per-node 4 ./train     (in a job)\n"
          "  hortator launch -n 4 --max-restarts 2 --log-dir logs ./train\n\n"

@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "cli/machine.hpp"
+#include "cli/mpirun.hpp"
 #include "cli/programs.hpp"
 #include "launching/pbs.hpp"
 #include "launching/quote.hpp"
@@ -48,27 +49,47 @@ std::optional<int> cpus_per_task() {
   return static_cast<int>(count);
 }
 
-void require(const std::string& launcher, const std::string& hint) {
-  if (!find_program(launcher))
-    throw Error({.what = "there is no " + launcher + " on PATH", .why = "it starts the ranks", .hint = hint});
+[[noreturn]] void refuse_mpirun() {
+  if (!find_program("mpirun")) {
+    throw Error({.what = "there is no mpirun on PATH",
+                 .why = "it starts the ranks",
+                 .hint = "load your site's MPI module, or install openmpi-bin (Debian, Ubuntu) or openmpi (Rocky)"});
+  }
+  throw Error({.what = "the mpirun on PATH is of another MPI than Hortator's " + built_mpi(),
+               .why = "each rank would think that it is alone",
+               .hint = "load the MPI module that Hortator was built with, or name its mpirun with --launcher"});
 }
 
-void require_mpirun() {
-  require("mpirun", "load your site's MPI module, or install openmpi-bin (Debian, Ubuntu) or openmpi (Rocky)");
+launching::Mpirun chosen_mpirun(const std::string& program) {
+  if (find_program(program)) return look_at_mpirun(program);
+  throw UsageError({.what = "there is no program " + text::quote(program),
+                    .why = "it was to start the ranks",
+                    .hint = "--launcher and HORTATOR_LAUNCHER take a path, or a name on PATH"});
+}
+
+launching::Mpirun mpirun_for(const launching::Settings& settings) {
+  if (const auto chosen = settings.word("launcher")) return chosen_mpirun(*chosen);
+  if (const auto own = own_mpirun()) return *own;
+  refuse_mpirun();
+}
+
+void take(const launching::Mpirun& mpirun, launching::Facts& facts) {
+  facts.mpirun = mpirun.program;
+  facts.mpi = mpirun.flavor;
+  facts.mpi_major = mpirun.major;
 }
 
 void look_at_slurm(const launching::Settings& settings, launching::Facts& facts) {
-  require(
-      "srun",
-      "this is a Slurm allocation (SLURM_JOB_ID is set): load the site's Slurm, or unset SLURM_JOB_ID to use mpirun");
+  if (!find_program("srun")) {
+    throw Error({.what = "there is no srun on PATH",
+                 .why = "it starts the ranks in a Slurm allocation, and SLURM_JOB_ID is set",
+                 .hint = "load the site's Slurm, or unset SLURM_JOB_ID to use mpirun"});
+  }
   facts.cpus_per_task = cpus_per_task();
   facts.srun_mpi = settings.word("mpi");
   if (facts.srun_mpi) return;
-  // Whose MPI the program is built with, nobody knows before it runs: the mpirun on PATH is the best guess.
-  if (find_program("mpirun")) look_at_mpi(facts);
-  const auto flavor = facts.mpi == launching::MpiFlavor::other ? launching::MpiFlavor::open_mpi : facts.mpi;
-  facts.srun_mpi = launching::choose_srun_mpi(result_of("srun --mpi=list").output, flavor);
-  if (!facts.srun_mpi) require_mpirun();
+  facts.srun_mpi = launching::choose_srun_mpi(result_of("srun --mpi=list").output, built_mpirun().flavor);
+  if (!facts.srun_mpi) take(mpirun_for(settings), facts);
 }
 
 void look_at_pbs(launching::Facts& facts) {
@@ -82,11 +103,14 @@ void look_at_pbs(launching::Facts& facts) {
 
 }  // namespace
 
-void look_at_mpi(launching::Facts& facts) {
-  auto version = output_of("mpirun --version");
-  if (version.empty() && find_program("mpiexec")) version = output_of("mpiexec --version");
-  facts.mpi = launching::mpi_flavor(version);
-  facts.mpi_major = launching::mpi_major(version);
+launching::Facts facts_elsewhere(const launching::Settings& settings) {
+  const auto built = built_mpirun();
+  const auto chosen = settings.word("launcher");
+  auto mpirun = chosen ? look_at_mpirun(*chosen) : own_mpirun().value_or(built);
+  if (mpirun.flavor == launching::MpiFlavor::other) mpirun = {mpirun.program, built.flavor, built.major};
+  launching::Facts facts;
+  take(mpirun, facts);
+  return facts;
 }
 
 launching::Facts look_around(const launching::Settings& settings) {
@@ -99,9 +123,7 @@ launching::Facts look_around(const launching::Settings& settings) {
     look_at_slurm(settings, facts);
     return facts;
   }
-  const bool has_pals = variable("PBS_NODEFILE") && !find_program("mpirun") && find_program("mpiexec");
-  if (!has_pals) require_mpirun();
-  look_at_mpi(facts);
+  take(mpirun_for(settings), facts);
   look_at_pbs(facts);
   return facts;
 }

@@ -1,5 +1,9 @@
 // Compiled with -mavx2 -mf16c where the target is x86-64.
+#ifdef __AVX2__
 #include "comm/reduce_kernels_body.hpp"
+#else
+#include "comm/reduce_kernels.hpp"
+#endif
 
 namespace hortator::comm::kernels {
 

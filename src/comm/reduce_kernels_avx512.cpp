@@ -1,5 +1,9 @@
 // Compiled with -mavx512f and its companions where the target is x86-64.
+#ifdef __AVX512BW__
 #include "comm/reduce_kernels_body.hpp"
+#else
+#include "comm/reduce_kernels.hpp"
+#endif
 
 namespace hortator::comm::kernels {
 

@@ -121,7 +121,7 @@ Words open_mpi_variables(const Request& request, const Facts& facts) {
 }
 
 Words open_mpi(const Request& request, const Facts& facts) {
-  Words words = {"mpirun", "-n", std::to_string(request.ranks)};
+  Words words = {facts.mpirun, "-n", std::to_string(request.ranks)};
   if (facts.is_root) words.emplace_back("--allow-run-as-root");
   if (!request.hostfile.empty()) {
     append(words, {"--hostfile", request.hostfile});
@@ -134,8 +134,8 @@ Words open_mpi(const Request& request, const Facts& facts) {
   return words;
 }
 
-Words mpich(const Request& request) {
-  Words words = {"mpirun", "-n", std::to_string(request.ranks)};
+Words mpich(const Request& request, const Facts& facts) {
+  Words words = {facts.mpirun, "-n", std::to_string(request.ranks)};
   if (!request.hostfile.empty()) append(words, {"-f", request.hostfile});
   if (request.ranks_per_node) append(words, {"-ppn", std::to_string(*request.ranks_per_node)});
   if (request.prefix_output) words.emplace_back("-prepend-rank");
@@ -143,8 +143,8 @@ Words mpich(const Request& request) {
   return words;
 }
 
-Words pals(const Request& request) {
-  Words words = {"mpiexec", "-n", std::to_string(request.ranks)};
+Words pals(const Request& request, const Facts& facts) {
+  Words words = {facts.mpirun, "-n", std::to_string(request.ranks)};
   if (request.ranks_per_node) append(words, {"-ppn", std::to_string(*request.ranks_per_node)});
   if (request.threads) append(words, {"--cpu-bind", "depth", "-d", std::to_string(*request.threads)});
   if (request.prefix_output) words.emplace_back("--label");
@@ -152,18 +152,18 @@ Words pals(const Request& request) {
 }
 
 // What an unknown mpirun was asked for and would not do is an error, not a surprise.
-Words other(const Request& request) {
+Words other(const Request& request, const Facts& facts) {
   for (const auto& [asked, flag] : {std::pair(request.prefix_output, "--prefix-output"),
                                     {!request.log_dir.empty(), "--log-dir"},
                                     {!request.hostfile.empty(), "--hostfile"},
                                     {request.nodes.value_or(1) > 1, "--nodes"}}) {
     if (asked) {
-      throw UsageError({.what = text::concat(flag, " is not known of the mpirun on PATH"),
+      throw UsageError({.what = text::concat(flag, " is not known of ", facts.mpirun),
                         .why = "it is neither Open MPI's nor MPICH's",
-                        .hint = "leave it out, or call that mpirun by itself"});
+                        .hint = "leave it out, or call it by itself"});
     }
   }
-  return {"mpirun", "-n", std::to_string(request.ranks)};
+  return {facts.mpirun, "-n", std::to_string(request.ranks)};
 }
 
 Words launcher(const Request& request, const Facts& facts) {
@@ -176,13 +176,13 @@ Words launcher(const Request& request, const Facts& facts) {
       words = open_mpi(request, facts);
       break;
     case MpiFlavor::mpich:
-      words = mpich(request);
+      words = mpich(request, facts);
       break;
     case MpiFlavor::pals:
-      words = pals(request);
+      words = pals(request, facts);
       break;
     case MpiFlavor::other:
-      words = other(request);
+      words = other(request, facts);
       break;
   }
   append(words, by_env(request.variables));

@@ -21,6 +21,7 @@ struct Facts {
   std::string pbs_node_file = "";   ///< where the MPI does not speak with PBS and has to be given the nodes
   bool has_pbs_tmrsh = false;
   bool is_root = false;
+  std::string mpirun = "mpirun";  ///< the command that starts ranks where srun does not
   MpiFlavor mpi = MpiFlavor::other;
   int mpi_major = 4;
   int cores = 1;             ///< physical cores that this process may use

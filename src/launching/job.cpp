@@ -131,6 +131,7 @@ std::string render(const Job& job, const Facts& facts, const Templates& template
                                                    " on " + text::count(*request.nodes, "node")},
                                      {"launcher", shell_line(launcher_words(request, here))},
                                      {"one_each", shell_line(launcher_words(one_on_each_node(job), here))},
+                                     {"open_mpi", facts.mpi == MpiFlavor::open_mpi ? "yes" : "no"},
                                      {"pass", shell_line(passed_on(job))},
                                      {"program", shell_line(program)},
                                      {"nodes", std::to_string(*request.nodes)},

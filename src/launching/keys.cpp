@@ -10,7 +10,7 @@
 namespace hortator::launching {
 namespace {
 
-constexpr std::array<Key, 37> table = {{
+constexpr std::array<Key, 38> table = {{
     {"num_processes", "ranks", "HORTATOR_RANKS", Kind::count, Scope::both, "ranks, over all nodes together"},
     {"num_machines", "nodes", "HORTATOR_NODES", Kind::count, Scope::both, "nodes"},
     {"ranks_per_node", "ranks-per-node", "HORTATOR_RANKS_PER_NODE", Kind::count, Scope::both, "ranks on each node"},
@@ -31,6 +31,8 @@ constexpr std::array<Key, 37> table = {{
     {"num_cpu_threads_per_process", "threads", "HORTATOR_THREADS", Kind::count, Scope::both,
      "threads of a rank (default: as many as it has cores)"},
     {"mpi", "mpi", "HORTATOR_MPI", Kind::word, Scope::both, "srun's --mpi (default: the best that srun offers)"},
+    {"launcher", "launcher", "HORTATOR_LAUNCHER", Kind::word, Scope::both,
+     "the mpirun that starts ranks where srun does not (default: that of Hortator's own MPI)"},
     {"hostfile", "hostfile", "HORTATOR_HOSTFILE", Kind::word, Scope::launch, "mpirun's list of hosts"},
     {"max_restarts", "max-restarts", "HORTATOR_MAX_RESTARTS", Kind::number, Scope::both,
      "how often a run that failed starts again", "0"},

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -31,8 +32,22 @@ std::string process_name(pid_t process) {
   return name;
 }
 
-std::optional<int> columns_of_launcher() {
+// "PID (NAME) STATE PARENT ...", and the name may have spaces and brackets.
+pid_t parent_of(pid_t process) {
+  std::string line;
+  std::getline(std::ifstream(process_file(process, "stat")), line);
+  const auto end = line.rfind(") ");
+  return end == std::string::npos || end + 4 >= line.size() ? 0 : static_cast<pid_t>(std::atoi(line.c_str() + end + 4));
+}
+
+// MPICH's stands behind a proxy, one on each machine.
+pid_t launcher_of_this() {
   const auto parent = getppid();
+  return process_name(parent) == "hydra_pmi_proxy" ? parent_of(parent) : parent;
+}
+
+std::optional<int> columns_of_launcher() {
+  const auto parent = launcher_of_this();
   if (!is_mpirun(process_name(parent))) return std::nullopt;
   const int descriptor = open(process_file(parent, "fd/2").c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return std::nullopt;
@@ -44,8 +59,9 @@ std::optional<int> columns_of_launcher() {
 }  // namespace
 
 bool is_mpirun(std::string_view process_name) {
-  static constexpr std::array<std::string_view, 6> names = {"mpirun",  "mpiexec", "orterun",
-                                                            "prterun", "prun",    "mpirun.openmpi"};
+  static constexpr std::array<std::string_view, 9> names = {"mpirun",        "mpiexec",       "orterun",
+                                                            "prterun",       "prun",          "mpirun.openmpi",
+                                                            "mpiexec.hydra", "mpiexec.mpich", "mpirun.mpich"};
   return std::find(names.begin(), names.end(), process_name) != names.end();
 }
 

@@ -1,17 +1,33 @@
 #!/usr/bin/env bash
-# With the network cut and nothing to install with, the build configures and the command is built: nothing is fetched.
-#   offline.sh GENERATOR
+# The documented way without a network, with the network cut: sources with LibTorch in .deps/, HORTATOR_NO_INSTALL=1, set-up, build,
+# installation; and what was installed works.
+#   offline.sh LIBTORCH
 set -euo pipefail
+libtorch=$1
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/setup/support.sh
 . "$here/../setup/support.sh"
 # the loopback interface alone: without it, Open MPI's compiler wrapper complains to whoever asks it
 cut='ip link set lo up'
 unshare -rn bash -c "$cut" 2>/dev/null || { echo 'skipped: the network cannot be cut here'; exit 77; }
-run env HORTATOR_NO_INSTALL=1 unshare -rn bash -c "
-  $cut && ! getent hosts pypi.org && ! ip route get 1.1.1.1 2>/dev/null &&
-  cmake -S '$source_tree' -B '$scratch/build' -G '$1' -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=6 -DHORTATOR_BUILD_TESTS=OFF -DHORTATOR_BUILD_EXAMPLES=OFF &&
-  cmake --build '$scratch/build' --target hortator_cli"
+without_network() { run unshare -rn bash -c "$cut && ! getent hosts pypi.org && ! ip route get 1.1.1.1 2>/dev/null && $1"; }
+
+# The tree as it is copied to such a machine: the wheels' folder, or a LibTorch of the site's that LIBTORCH names.
+tree=$scratch/tree
+mkdir -p "$tree/.deps"
+for name in CMakeLists.txt CMakePresets.json INSTALL LICENSE README.md include jobs modules share src tests; do cp -r "$source_tree/$name" "$tree"; done
+if [ "$libtorch" = "$source_tree/.deps/libtorch/torch" ]; then
+  ln -s "$source_tree/.deps/libtorch" "$tree/.deps/libtorch"
+  unset LIBTORCH
+else
+  export LIBTORCH=$libtorch
+fi
+export HORTATOR_NO_INSTALL=1
+cd "$scratch"
+without_network "'$tree/share/setup/setup.sh' --prefix '$scratch/prefix'"
 expect_code 0
-run "$scratch/build/bin/hortator" --version
+expect_line "installed into $scratch/prefix"
+expect_no_line 'installing|[Dd]ownload|fetch'
+without_network "'$scratch/prefix/bin/hortator' test -n 2 --here --dir ."
 expect_code 0
+expect_line '^([0-9]+) of \1 checks passed'

@@ -19,7 +19,10 @@ if [ "$mpi" = MPICH ]; then
   printf '#define OMPI_%s_VERSION %s\n' MAJOR 3 MINOR 1 RELEASE 6 >"$scratch/mpi/mpi.h"
 fi
 echo "set(MPI_CXX_HEADER_DIR $scratch/mpi)" >"$scratch/mpi.cmake"
-echo 'set(HDF5_FOUND TRUE) set(HDF5_VERSION 1.8.23)' | sed 's/) /)\n/' >"$scratch/hdf5.cmake"
+found_hdf5() { printf 'set(HDF5_%s)\n' 'FOUND TRUE' "VERSION $1" "IS_PARALLEL $2"; }
+found_hdf5 1.8.23 TRUE >"$scratch/hdf5.cmake"
+found_hdf5 "$hdf5" TRUE >"$scratch/same_hdf5.cmake"
+found_hdf5 "$hdf5" FALSE >"$scratch/serial_hdf5.cmake"
 echo 'add_compile_definitions(_GLIBCXX_USE_CXX11_ABI=0)' >"$scratch/abi.cmake"
 mkdir -p "$scratch/torch/lib" "$scratch/torch/include/ATen/core" "$scratch/torch/include/torch/headeronly"
 touch "$scratch/torch/lib/libtorch_cpu.so" "$scratch/torch/include/ATen/core/Tensor.h"
@@ -41,6 +44,9 @@ refused "$mpi.* $other" "-DBEFORE=$scratch/mpi.cmake"
 refused "$mpi.* $other" "-DAFTER=$scratch/mpi.cmake"
 refused "HDF5 $hdf5.* HDF5 1\\.8\\.23" "-DBEFORE=$scratch/hdf5.cmake"
 refused "HDF5 $hdf5.* HDF5 1\\.8\\.23" "-DAFTER=$scratch/hdf5.cmake"
+for when in BEFORE AFTER; do refused "a parallel HDF5 $hdf5.* a serial HDF5 $hdf5" "-D$when=$scratch/serial_hdf5.cmake"; done
+configure "-DBEFORE=$scratch/same_hdf5.cmake"
+expect_code 0
 refused 'libstdc\+\+, the project is compiled with libstdc\+\+ with the ABI before' "-DBEFORE=$scratch/abi.cmake"
 refused 'libstdc\+\+, the project is compiled with libstdc\+\+ with the ABI before' -DCMAKE_CXX_FLAGS=-D_GLIBCXX_USE_CXX11_ABI=0
 LIBTORCH=$scratch/torch refused 'built with LibTorch [0-9.]+, found is 2\.11\.7'
@@ -73,6 +79,21 @@ C
 "$compiler" -x c -shared -fPIC "$scratch/stand_in.c" -Wl,-soname,libmpi.so.12 -o "$scratch/libmpi.so.12"
 "$compiler" -x c -shared -fPIC "$scratch/words.c" -o "$scratch/words.so"
 "$compiler" -x c -shared -fPIC "$scratch/hdf5.c" -o "$scratch/hdf5.so"
+"$compiler" -x c -shared -fPIC "$scratch/stand_in.c" -Wl,-soname,libhdf5_serial.so.103 -o "$scratch/libhdf5_serial.so.103"
+# a serial HDF5 of our release in the place of ours: with all that Hortator asks of HDF5, but for the parallel calls
+program=$(find "$build" -path '*/hortator/hortator-bench' -print -quit)
+name=$(ldd "$program" | grep -oE '^\s*libhdf5[^ ]*' | tr -d '[:space:]')
+mkdir "$scratch/serial"
+IFS=. read -r major minor release <<<"${hdf5//[^0-9.]/}"
+{
+  echo "int H5get_libversion(unsigned* a, unsigned* b, unsigned* c) { *a = $major, *b = $minor, *c = $release; return 0; }"
+  nm -D --undefined-only "$program" | grep -oE ' H5[A-Za-z0-9_]+' | grep -vE 'mpio|mpi|H5get_libversion' | sort -u | sed 's/.*_g$/long&[64];/; t; s/.*/long&(void) { return 0; }/'
+} >"$scratch/serial.c"
+# with the symbols' versions, where HDF5 has them
+nm -D --undefined-only "$program" | sed -nE 's/.* (H5[A-Za-z0-9_]+)@+(.+)$/\2 \1/p' |
+  awk '{ names[$1] = names[$1] " " $2 ";" } END { for (version in names) print version " { global:" names[version] " };" }' >"$scratch/serial.map"
+[ ! -s "$scratch/serial.map" ] || versions=-Wl,--version-script=$scratch/serial.map
+[ -z "$name" ] || "$compiler" -x c -shared -fPIC "$scratch/serial.c" "-Wl,-soname,$name" ${versions:+"$versions"} -o "$scratch/serial/$name"
 source_tree=$(cd "$here/../.." && pwd)
 program() { # NAME [FLAG...]
   "$compiler" -std=c++20 "${@:2}" -I "$source_tree/include" -I "$build/include" -I "$torch/include" -I "$torch/include/torch/csrc/api/include" \
@@ -103,3 +124,13 @@ expect_line 'libmpi\.so\.12'
 preloaded "$scratch/hdf5.so"
 expect_code 1
 expect_line "loaded is HDF5 1\\.99\\.3, this Hortator was built with HDF5 $hdf5"
+preloaded "$scratch/libhdf5_serial.so.103"
+expect_code 1
+expect_line 'two HDF5s, .*libhdf5'
+expect_line 'libhdf5_serial\.so\.103'
+# where HDF5 is no part of the program, and LD_LIBRARY_PATH outranks what is written into it
+if [ -n "$name" ] && readelf -d "$program" | grep -q RUNPATH; then
+  run env LD_LIBRARY_PATH="$scratch/serial" "$bench" bench step --blocks 1 --steps 1
+  expect_code 1
+  expect_line "$name, is serial; this Hortator was built with a parallel HDF5 $hdf5"
+fi

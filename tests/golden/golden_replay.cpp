@@ -4,8 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +13,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "cli/mpirun.hpp"
 #include "launching/command.hpp"
 #include "launching/quote.hpp"
 #include "mpi/communicator.hpp"
@@ -32,12 +31,6 @@ namespace fs = std::filesystem;
 constexpr const char* as_ranks = "--as-ranks";  // FILE RESULT: what the started ranks are told
 
 fs::path own_path() { return fs::read_symlink("/proc/self/exe"); }
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  std::array<char, 4096> buffer{};
-  return {buffer.data(), std::fread(buffer.data(), 1, buffer.size(), pipe.get())};
-}
 
 /// A new folder that goes with it.
 class Scratch {
@@ -60,8 +53,9 @@ class Scratch {
 
 // Ranks that outnumber the cores must let each other run, and leave nothing where the user stands.
 std::string command_for(int ranks, const std::string& file, const Scratch& scratch) {
+  const auto mpirun = cli::own_mpirun().value_or(cli::built_mpirun());
   const launching::Facts facts{
-      .is_root = geteuid() == 0, .mpi = launching::mpi_flavor(output_of("mpirun --version 2>&1")), .cores = 0};
+      .is_root = geteuid() == 0, .mpirun = mpirun.program, .mpi = mpirun.flavor, .mpi_major = mpirun.major, .cores = 0};
   launching::Request request{.ranks = ranks,
                              .program = own_path(),
                              .arguments = {as_ranks, file, scratch / "result"},

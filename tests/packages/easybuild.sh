@@ -4,7 +4,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/setup/support.sh
 . "$here/../setup/support.sh"
-command -v eb >/dev/null || { echo 'skipped: eb is not here (pip install easybuild)'; exit 77; }
+export PATH=$source_tree/.deps/package-tools/bin:$PATH
+command -v eb >/dev/null || { echo 'skipped: eb is not here (share/setup/setup.sh --tests --only-deps fetches it)'; exit 77; }
 [ -x /usr/share/lmod/lmod/libexec/lmod ] || { echo 'skipped: lmod is not here, without which eb does nothing'; exit 77; }
 export HOME=$scratch EASYBUILD_PREFIX=$scratch EASYBUILD_MODULES_TOOL=Lmod LMOD_CMD=/usr/share/lmod/lmod/libexec/lmod
 folder=$source_tree/share/packages/easybuild

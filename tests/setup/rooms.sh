@@ -18,6 +18,14 @@ judge() {
   git add -A
   run .ci/checks/rooms.sh
 }
+# judge_line FILE LINE: the same, of one line
+judge_line() {
+  rm -rf src include
+  mkdir -p "$(dirname "$1")"
+  printf "#include <vector>\n%s\n" "$2" >"$1"
+  git add -A
+  run .ci/checks/rooms.sh
+}
 allowed() { judge "$@"; [ "$code" = 0 ] || wrong "$1 may include $2"; }
 refused() { judge "$@"; [ "$code" != 0 ] || wrong "$1 must not include $2"; expect_line "$1:1: .*$2"; }
 
@@ -47,3 +55,15 @@ refused src/train/reducer.cpp '<mpi.h>'
 refused src/comm/mpi_communicator.cpp '<nccl.h>'
 refused src/checkpoint/writer.cpp '<hdf5.h>'
 refused include/hortator/hortator.hpp '<mpi.h>'
+
+# standard MPI only
+judge_line src/mpi/agree.cpp 'MPIX_Query_cuda_support();'
+[ "$code" != 0 ] || wrong 'a call of Open MPI alone is taken'
+expect_line 'src/mpi/agree.cpp:2: *MPIX_Query_cuda_support'
+expect_line 'not standard MPI: only nobody'
+judge_line src/comm/mpi_communicator.cpp 'std::getenv("OMPI_COMM_WORLD_RANK");'
+[ "$code" != 0 ] || wrong "the launcher's variables are read anywhere"
+judge_line src/runtime/launcher.cpp 'std::getenv("OMPI_COMM_WORLD_RANK");'
+expect_code 0
+judge_line src/mpi/agree.cpp 'MPI_Allreduce(); PMI_RANK; // no COMPI_X'
+expect_code 0

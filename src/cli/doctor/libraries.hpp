@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/doctor/finding.hpp"
+#include "io/hdf5_library.hpp"
 
 namespace hortator::cli::doctor {
 
@@ -16,9 +17,10 @@ struct Libraries {
   std::string mpi_built = "";
   std::string mpi_loaded = "";
   std::vector<std::string> mpi_files = {};
-  std::string mpirun = "";  ///< what the one on PATH says of itself; empty: there is none
+  std::string mpirun = "";      ///< what the one on PATH says of itself; empty: there is none
+  std::string own_mpirun = "";  ///< what `hortator launch` starts ranks with; empty: there is nothing
   std::string hdf5_built = "";
-  std::string hdf5_loaded = "";
+  io::Hdf5Library hdf5_loaded = {};
   std::string cuda_toolkit = "";   ///< "13.0"; empty: built without CUDA
   std::string nvidia_driver = "";  ///< "580.65.06"; empty: none is loaded
   std::string nccl_built = "";     ///< "2.30.7"

@@ -8,8 +8,9 @@
 #include "base/loaded_libraries.hpp"
 #include "base/text.hpp"
 #include "cli/doctor/libraries.hpp"
+#include "cli/mpirun.hpp"
 #include "cli/programs.hpp"
-#include "io/hdf5_version.hpp"
+#include "io/hdf5_library.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/library.hpp"
 #include "runtime/build_identity.hpp"
@@ -60,8 +61,9 @@ Libraries look_at_libraries() {
           .mpi_loaded = mpi::library_version(),
           .mpi_files = mpi::loaded_libraries(),
           .mpirun = first_line(output_of("mpirun --version")),
+          .own_mpirun = own_mpirun().value_or(launching::Mpirun{.program = ""}).program,
           .hdf5_built = io::built_hdf5_version(),
-          .hdf5_loaded = io::hdf5_version(),
+          .hdf5_loaded = io::loaded_hdf5(),
           .cuda_toolkit = HORTATOR_CUDA_TOOLKIT,
           .nvidia_driver = driver(),
           .nccl_built = HORTATOR_NCCL_BUILT,

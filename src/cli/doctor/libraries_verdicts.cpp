@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 #include "cli/doctor/libraries.hpp"
-#include "io/hdf5_version.hpp"
+#include "io/hdf5_library.hpp"
 #include "mpi/library.hpp"
 #include "runtime/compatibility.hpp"
 
@@ -26,15 +26,20 @@ Finding judge_by(const char* name, std::string well, const Check& check) {
 }
 
 Finding judge_mpirun(const Libraries& libraries) {
+  const auto& own = libraries.own_mpirun;
   if (libraries.mpirun.empty()) {
+    if (!own.empty()) return {"mpirun", ok, text::concat("none on PATH; hortator launch takes ", own)};
     return {"mpirun", note, "there is none on PATH",
             "needed where there is no srun: load the MPI module that Hortator was built with"};
   }
   if (mpi::is_compatible(libraries.mpi_loaded, libraries.mpirun)) return {"mpirun", ok, libraries.mpirun};
-  return {"mpirun", error,
-          text::concat("the one on PATH is of another MPI (", libraries.mpirun, ") than Hortator's (",
-                       libraries.mpi_loaded, "): each rank would think that it is alone"),
-          "load the MPI module that Hortator was built with, or put its mpirun first on PATH"};
+  const auto says = text::concat("the one on PATH is of another MPI (", libraries.mpirun, ") than Hortator's (",
+                                 libraries.mpi_loaded, "): each rank would think that it is alone");
+  if (!own.empty()) {
+    return {"mpirun", warning, says,
+            text::concat("start by hortator launch, which takes ", own, ", or put that first on PATH")};
+  }
+  return {"mpirun", error, says, "load the MPI module that Hortator was built with, or put its mpirun first on PATH"};
 }
 
 std::vector<long long> numbers_of(const std::string& version) {
@@ -88,8 +93,8 @@ Findings judge(const Libraries& libraries) {
     mpi::check_library(libraries.mpi_built, libraries.mpi_loaded, libraries.mpi_files);
   }));
   findings.push_back(judge_mpirun(libraries));
-  findings.push_back(judge_by("HDF5", libraries.hdf5_loaded,
-                              [&] { io::check_hdf5_version(libraries.hdf5_built, libraries.hdf5_loaded); }));
+  findings.push_back(judge_by("HDF5", libraries.hdf5_loaded.version,
+                              [&] { io::check_hdf5(libraries.hdf5_built, libraries.hdf5_loaded); }));
   findings.push_back(judge_driver(libraries));
   findings.push_back(judge_nccl(libraries));
   return findings;

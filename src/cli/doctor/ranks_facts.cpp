@@ -15,6 +15,7 @@
 #include "device/device_files.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/library.hpp"
 
 namespace hortator::cli::doctor {
 namespace {
@@ -54,6 +55,7 @@ std::set<std::string> devices_of_node(const mpi::Communicator& node) {
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 std::optional<bool> does_open_mpi_know_fabrics() {
+  if (!mpi::built_library().starts_with("Open MPI")) return {};  // an Open MPI on PATH is not ours
   const auto parts = result_of("ompi_info --parsable").output;
   if (parts.find(":pml:") == std::string::npos) return {};
   return parts.find(":pml:ucx") != std::string::npos || parts.find(":mtl:ofi") != std::string::npos;

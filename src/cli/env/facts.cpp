@@ -13,6 +13,7 @@
 #include "cli/batch.hpp"
 #include "cli/env/variables.hpp"
 #include "cli/machine.hpp"
+#include "cli/mpirun.hpp"
 #include "cli/programs.hpp"
 #include "device/cuda.hpp"
 #include "mpi/environment.hpp"
@@ -53,7 +54,8 @@ Section mpi_facts() {
   return {"MPI",
           {{"library", mpi::library_version()},
            {"mpirun", program_path("mpirun")},
-           {"mpirun says", first_line(output_of("mpirun --version"))}}};
+           {"mpirun says", first_line(output_of("mpirun --version"))},
+           {"hortator launch takes", own_mpirun().value_or(launching::Mpirun{.program = "nothing"}).program}}};
 }
 
 Section hdf5_facts() { return {"HDF5", {{"version", HORTATOR_HDF5}, {"parallel", true}}}; }

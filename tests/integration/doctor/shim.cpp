@@ -1,22 +1,32 @@
-// Preloaded: a machine with the one fault that DOCTOR_FAULT names, on all ranks or on DOCTOR_RANK alone.
+// Preloaded: a machine with the one fault that DOCTOR_FAULT names, on all ranks or on DOCTOR_RANK alone. DOCTOR_GPUS is
+// the number of devices that CUDA shows there.
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string>
 
 namespace {
+
+const char* own_rank() {
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  return rank != nullptr ? rank : std::getenv("PMI_RANK");
+}
 
 bool has_fault(const char* name) {
   const char* fault = std::getenv("DOCTOR_FAULT");
   if (fault == nullptr || std::strcmp(fault, name) != 0) return false;
   const char* only = std::getenv("DOCTOR_RANK");
-  const char* rank =
-      std::getenv("OMPI_COMM_WORLD_RANK") != nullptr ? std::getenv("OMPI_COMM_WORLD_RANK") : std::getenv("PMI_RANK");
+  const char* rank = own_rank();
   return only == nullptr || (rank != nullptr && std::strcmp(only, rank) == 0);
 }
 
@@ -24,6 +34,9 @@ template <typename Function>
 Function* real(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
+
+// As long as LibTorch describes itself: then it asks CUDA more of each device than is known here.
+bool describes_itself = false;
 
 int refuse(int code) {
   errno = code;
@@ -36,6 +49,31 @@ extern "C" {
 
 int flock(int descriptor, int operation) {
   return has_fault("flock") ? refuse(ENOSYS) : real<int(int, int)>("flock")(descriptor, operation);
+}
+
+int fcntl(int descriptor, int command, ...) {
+  std::va_list rest;
+  va_start(rest, command);
+  void* const argument = va_arg(rest, void*);
+  va_end(rest);
+  if (command == F_SETLK && has_fault("fcntl")) return refuse(ENOLCK);
+  return real<int(int, int, ...)>("fcntl")(descriptor, command, argument);
+}
+
+int statvfs(const char* path, struct statvfs* facts) noexcept {
+  if (has_fault("shm") && std::strcmp(path, "/dev/shm") == 0) return refuse(ENOENT);
+  return real<int(const char*, struct statvfs*)>("statvfs")(path, facts);
+}
+
+// The first rank is left one CPU, the others have three.
+int sched_getaffinity(pid_t process, size_t bytes, cpu_set_t* mask) noexcept {
+  const int code = real<int(pid_t, size_t, cpu_set_t*)>("sched_getaffinity")(process, bytes, mask);
+  const char* rank = own_rank();
+  if (code != 0 || rank == nullptr || !has_fault("one_cpu")) return code;
+  const bool is_first = std::strcmp(rank, "0") == 0;
+  CPU_ZERO_S(bytes, mask);
+  for (int cpu = is_first ? 0 : 1; cpu < (is_first ? 1 : 4); ++cpu) CPU_SET_S(static_cast<size_t>(cpu), bytes, mask);
+  return 0;
 }
 
 int fsync(int descriptor) { return has_fault("fsync") ? refuse(EIO) : real<int(int)>("fsync")(descriptor); }
@@ -64,4 +102,45 @@ int H5get_libversion(unsigned* major, unsigned* minor, unsigned* release) {
   return 0;
 }
 
+int ncclGetVersion(int* version) {
+  if (has_fault("nccl")) {
+    *version = 20304;
+    return 0;
+  }
+  const auto next = real<int(int*)>("ncclGetVersion");
+  return next == nullptr ? 1 : next(version);
+}
+
+// Of what it tells only the UUID counts here, which stands behind the name of 256 letters.
+int cudaGetDeviceProperties(void* properties, int index) {
+  if (!has_fault("gpus")) return real<int(void*, int)>("cudaGetDeviceProperties")(properties, index);
+  std::memset(static_cast<char*>(properties) + 256, index + 1, 16);
+  return 0;
+}
+
 }  // extern "C"
+
+namespace c10::cuda {
+
+signed char device_count() noexcept {
+  const char* count = std::getenv("DOCTOR_GPUS");
+  if (has_fault("gpus") && count != nullptr && !describes_itself) return static_cast<signed char>(std::atoi(count));
+  const auto next = real<signed char()>("_ZN3c104cuda12device_countEv");
+  return next == nullptr ? static_cast<signed char>(0) : next();
+}
+
+}  // namespace c10::cuda
+
+namespace at {
+
+std::string show_config() {
+  describes_itself = true;
+  auto words = real<std::string()>("_ZN2at11show_configB5cxx11Ev")();
+  describes_itself = false;
+  const auto begin = words.find("TORCH_VERSION=");
+  if (has_fault("torch") && begin != std::string::npos)
+    words.replace(begin, words.find(',', begin) - begin, "TORCH_VERSION=2.11.7");
+  return words;
+}
+
+}  // namespace at

@@ -77,6 +77,32 @@ if ! grep -q '"problem": "this node is full"' runs/failing/failure.json; then
   echo 'failed: failure.json of the last'
   failures=$((failures + 1))
 fi
+
+# The centre's own checks, on the nodes: of the doctor's findings errors are the machine's, not the drill's.
+hortator=$(dirname "$binaries")/bin/hortator
+# contains NAME LINES: in what was printed last there is a line for each of the patterns LINES
+contains() {
+  local pattern
+  while IFS= read -r pattern; do
+    if grep -aqE "$pattern" raw; then continue; fi
+    echo "failed: $1: no line matches '$pattern'"
+    sed 's/^/    /' raw
+    failures=$((failures + 1))
+    return
+  done <<<"$2"
+  echo "ok: $1"
+}
+run srun --mpi=pmix -N2 --ntasks-per-node=2 "$hortator" doctor .
+contains 'doctor on two nodes' '^[a-z]+ +kernel 
+^ok +clocks +they agree within a second
+^[a-z]+ +CPU binding +2 ranks of this node
+^[0-9]+ errors?, [0-9]+ warnings?$'
+run srun --mpi=pmix -N2 --ntasks-per-node=2 env HORTATOR_TIMEOUT=60s "$hortator" test --dir . || echo "ended: $?" >>raw
+contains 'test on two nodes' '^passed +ranks .*4 ranks, 2 nodes, 2 a node
+^passed +node 
+^passed +checkpoint by MPI-IO 
+^([0-9]+) of \1 checks passed'
+
 if run srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/test_weights" '[.two_nodes]'; then
   echo 'ok: weights come to two nodes'
 else

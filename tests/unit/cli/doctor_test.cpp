@@ -31,7 +31,7 @@ Libraries good_libraries() {
           .mpi_files = {"/usr/lib/libmpi.so.40"},
           .mpirun = "mpirun (Open MPI) 4.1.4",
           .hdf5_built = "HDF5 1.10.8",
-          .hdf5_loaded = "HDF5 1.10.8"};
+          .hdf5_loaded = {.version = "HDF5 1.10.8", .files = {"/usr/lib/libhdf5.so.103"}}};
 }
 
 Devices good_devices() {
@@ -200,12 +200,19 @@ TEST_CASE("libraries that do not fit are found, naming both versions") {
   };
   mismatch([](Libraries& all) { all.libtorch_loaded = "2.14.0"; }, "LibTorch", "2.15.0", "2.14.0");
   mismatch([](Libraries& all) { all.mpi_loaded = "Open MPI v5.0.7"; }, "MPI", "Open MPI v4.1.4", "Open MPI v5.0.7");
-  mismatch([](Libraries& all) { all.hdf5_loaded = "HDF5 1.14.5"; }, "HDF5", "HDF5 1.10.8", "HDF5 1.14.5");
+  mismatch([](Libraries& all) { all.hdf5_loaded.version = "HDF5 1.14.5"; }, "HDF5", "HDF5 1.10.8", "HDF5 1.14.5");
   mismatch([](Libraries& all) { all.mpirun = "HYDRA build details:"; }, "mpirun", "Open MPI v4.1.4", "HYDRA");
   mismatch([](Libraries& all) { all.mpirun = "mpirun (Open MPI) 5.0.7"; }, "mpirun", "4.1.4", "5.0.7");
   finds(with([](Libraries& all) { all.mpi_files.emplace_back("/opt/libmpi.so.12"); }), "MPI", Severity::error,
         "/opt/libmpi.so.12", "no other");
+  finds(with([](Libraries& all) { all.hdf5_loaded.files.emplace_back("/opt/libhdf5.so.310"); }), "HDF5",
+        Severity::error, "two HDF5s, /usr/lib/libhdf5.so.103 and /opt/libhdf5.so.310", "no other");
+  finds(with([](Libraries& all) { all.hdf5_loaded.is_parallel = false; }), "HDF5", Severity::error, "is serial",
+        "load the HDF5 module");
   finds(with([](Libraries& all) { all.mpirun = ""; }), "mpirun", Severity::note, "none", "module");
+  is_well(with([](Libraries& all) { all.mpirun = "", all.own_mpirun = "/opt/mpirun"; }));
+  finds(with([](Libraries& all) { all.mpirun = "HYDRA build details:", all.own_mpirun = "/opt/mpirun"; }), "mpirun",
+        Severity::warning, "each rank would think that it is alone", "hortator launch, which takes /opt/mpirun");
   finds(with([](Libraries& all) { all.torch_in_path = "/opt/torch/lib"; }), "LD_LIBRARY_PATH", Severity::warning,
         "/opt/torch/lib", "take that folder out");
 }

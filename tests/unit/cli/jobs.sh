@@ -14,7 +14,7 @@ program() { { echo '#!/bin/bash'; cat; } >"$1"; chmod +x "$1"; }
 
 # A Slurm and a PBS of one node each. srun and mpirun drop their own options and run the rest once.
 mkdir bin runs
-export PATH=$work/bin:$PATH
+export PATH=$work/bin:$PATH HORTATOR_LAUNCHER=mpirun
 for launcher in srun mpirun; do
   program "bin/$launcher" <<'SH'
 [ "$1" != --version ] || { echo 'mpirun (Open MPI) 4.1.4'; exit; }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The hortator command as users call it: program.sh HORTATOR CMAKE. Prints what is wrong and ends with 1.
+# The hortator command as users call it: program.sh HORTATOR CMAKE MPI. Prints what is wrong and ends with 1.
 set -u
 hortator=$1
 cmake=$2
+mpi=$3
 source_dir=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -61,7 +62,7 @@ run launch -n 2 ./absent; code_is 2; err_has "there is no program './absent'"
 run launch -n 2 absent; code_is 2; err_has "there is no program 'absent' on PATH"
 run launch -n 2 show; code_is 2; err_has "did you mean './show'?"
 run launch -n 2 ./plain; code_is 2; err_has "'./plain' is not an executable file"
-PATH=/nowhere run launch -n 2 ./show; code_is 1; err_has 'there is no mpirun on PATH'
+run launch -n 2 --launcher ./absent ./show; code_is 2; err_has "there is no program './absent'"
 SLURM_JOB_ID=1 PATH=/nowhere run launch -n 2 ./show; code_is 1; err_has 'there is no srun on PATH'
 
 # launch --dry-run: an mpirun and an srun that only say who they are
@@ -69,6 +70,7 @@ mkdir fakes
 program fakes/mpirun 'echo "mpirun (Open MPI) 4.1.4"'
 program fakes/srun 'echo "pmix pmi2"'
 ln -s /bin/sh fakes/sh
+export HORTATOR_LAUNCHER=mpirun
 PATH=$work/fakes run launch -n 1000000 --dry-run ./show --dry-run 'a b'; code_is 0
 out_has 'mpirun -n 1000000 '; out_has "--map-by :OVERSUBSCRIBE --bind-to none ./show --dry-run 'a b'"
 SLURM_JOB_ID=1 PATH=$work/fakes run launch -n 64 --dry-run ./show -n 3; code_is 0
@@ -76,15 +78,33 @@ out_is 'srun --mpi=pmix --kill-on-bad-exit=1 -n 64 --export=ALL ./show -n 3'
 mkdir unlike
 # shellcheck disable=SC2016
 program unlike/srun '[ "$1" != --mpi=list ] || echo "MPI plugin types are... none pmi2" >&2'
+if [ "$mpi" = 'Open MPI' ]; then pmi2='mpirun -n 8 *--map-by ppr:4:node '; else pmi2='srun --mpi=pmi2 '; fi
 PATH=$work/unlike:$work/fakes SLURM_JOB_ID=1 run launch -n 8 --nodes 2 --ranks-per-node 4 --dry-run ./show; code_is 0
-[[ $out == 'mpirun -n 8 '*'--map-by ppr:4:node '*./show ]] || wrong 'Open MPI knows no pmi2: mpirun is to start the ranks'
-rm fakes/mpirun; PATH=$work/unlike:$work/fakes SLURM_JOB_ID=1 run launch -n 2 --dry-run ./show; code_is 1; err_has 'there is no mpirun on PATH'
-program fakes/mpirun 'echo "HYDRA build details:"'
-PATH=$work/unlike:$work/fakes SLURM_JOB_ID=1 run launch -n 2 --dry-run ./show; out_has 'srun --mpi=pmi2 '
-program fakes/mpirun 'echo "mpirun (Open MPI) 4.1.4"'
+# shellcheck disable=SC2053
+[[ $out == $pmi2*./show ]] || wrong 'Open MPI knows no pmi2, so that mpirun is to start the ranks; MPICH does'
 SLURM_JOB_ID=1 SLURM_CPUS_PER_TASK=6 PATH=$work/fakes run launch -n 64 --dry-run ./show; out_has '--cpus-per-task=6'
 
 PATH=$work/fakes run launch -n 2 --mixed-precision bf16 --debug --dry-run ./show; out_has 'env HORTATOR_MIXED_PRECISION=bf16 HORTATOR_DEBUG=1 ./show'
+
+# Of two MPIs on a machine the mpirun of Hortator's own starts the ranks: one on PATH that is of it, else the one of the build, but above
+# all the one that the user names.
+unset HORTATOR_LAUNCHER
+mkdir theirs ours
+if [ "$mpi" = 'Open MPI' ]; then foreign='HYDRA build details:' variable=OMPI_COMM_WORLD_SIZE; else foreign='mpirun (Open MPI) 4.1.4' variable=PMI_SIZE; fi
+program theirs/mpirun "[ \$1 = --version ] && echo '$foreign' && exit; echo stranger; exit 3"
+ln -s mpirun theirs/mpiexec
+# shellcheck disable=SC2016
+program ours/mpirun '[ $1 = --version ] && echo "mpirun of the site" && exit; echo friend'
+program world "echo \"world:\$$variable\""
+PATH=$work/theirs:$PATH run launch -n 2 ./world; code_is 0
+[ "$(grep -ac '^world:2$' out)" = 2 ] || wrong 'two ranks of our own MPI were expected'
+PATH=$work/theirs:$PATH run launch -n 2 "$hortator" doctor --json .; out_has '"ranks":2'
+PATH=$work/ours:$PATH run launch -n 2 ./world; code_is 0; out_is friend
+PATH=/nowhere run launch -n 2 --dry-run ./world; code_is 0; [[ $out == /*/mpi[er]*' -n 2 '* ]] || wrong 'the mpirun of the build was expected'
+PATH=$work/theirs:$PATH run launch -n 2 --launcher mpirun ./world; code_is 3; out_is stranger
+HORTATOR_LAUNCHER=$work/ours/mpirun run launch -n 2 ./world; code_is 0; out_is friend
+
+export HORTATOR_LAUNCHER=mpirun
 run launch --num_processes 2 ./show; code_is 2; err_has "that is Accelerate's; here it is --ranks"
 run launch -n 2 --nodes 3 --dry-run ./show; code_is 2; err_has 'too few'
 
@@ -144,6 +164,7 @@ done
 if command -v ldd >/dev/null && ldd "$hortator" | grep -qE 'libtorch|libc10|libmpi'; then wrong 'the command links what takes long to load'; fi
 
 # launch for real
+unset HORTATOR_LAUNCHER
 run launch -n 2 ./show -n 'a b' --help; code_is 0
 [ "$(grep -ac '^rank:3 -n|a b|--help$' out)" = 2 ] || wrong 'two ranks with three arguments each were expected'
 run launch -n 1 ./fail; code_is 7
@@ -161,7 +182,7 @@ run launch -n 2 --log-dir logs ./show a b c; code_is 0
 [ "$(grep -rl 'rank:3' logs | wc -l)" = 2 ] || wrong 'a file of output for each rank was expected'
 
 # env
-run env; code_is 0; out_has 'LibTorch'; out_has 'libmpi.so'
+run env; code_is 0; out_has 'LibTorch'; out_has libmpi
 SLURM_JWT=s3cr3t run env --json; code_is 0
 [[ $out != *s3cr3t* ]] || wrong 'a secret is shown'
 "$cmake" -DJSON="$out" -P "$source_dir/json_field.cmake" hortator version >/dev/null 2>&1 || wrong 'no JSON with hortator.version'

@@ -2,6 +2,7 @@
 
 #include <hortator/error.hpp>
 
+#include "launching/mpirun.hpp"
 #include "launching/quote.hpp"
 #include "launching/srun_mpi.hpp"
 #include "support/catch.hpp"
@@ -77,6 +78,34 @@ TEST_CASE("an mpirun is known by what it says of itself") {
   CHECK(mpi_flavor("HYDRA build details:\n    Version: 4.0.2") == MpiFlavor::mpich);
   CHECK(mpi_flavor("Intel(R) MPI Library for Linux* OS, Version 2021.9") == MpiFlavor::other);
   CHECK(mpi_flavor("") == MpiFlavor::other);
+}
+
+TEST_CASE("an mpirun fits the MPI that it belongs to, by its name and, of Open MPI, by its major release") {
+  const auto fits = [](std::string_view says, std::string_view name, std::string_view version) {
+    return fits_mpi(mpirun_of("mpirun", says), name, version);
+  };
+  const auto four = "mpirun (Open MPI) 4.1.4\n\nReport bugs";
+  const auto hydra = "HYDRA build details:\n    Version: 4.0.2";
+  CHECK(fits(four, "Open MPI", "4.0.1"));
+  CHECK(!fits(four, "Open MPI", "5.0.7"));
+  CHECK(fits("prterun (PRRTE) 3.0.8", "Open MPI", "5.0.7"));
+  CHECK(fits("OpenRTE 4.1", "Open MPI", "5.0.7"));  // does not say its release
+  CHECK(!fits(four, "MPICH", "4.0.2"));
+  CHECK(!fits(hydra, "Open MPI", "4.1.4"));
+  for (const auto* name : {"MPICH", "Intel MPI", "Cray MPICH", "MVAPICH"}) CHECK(fits(hydra, name, "2021.9"));
+  CHECK(fits("PALS 1.2", "Cray MPICH", "8.1"));
+  // a site's own words, and an MPI whose name nobody knows
+  CHECK(fits("our mpirun", "Open MPI", "4.1.4"));
+  CHECK(fits(hydra, "", ""));
+  CHECK((mpirun_of("/opt/bin/mpirun", four) == Mpirun{"/opt/bin/mpirun", open_mpi, 4}));
+}
+
+TEST_CASE("the command begins with the mpirun that was found") {
+  const std::string own = "/opt/mpi/bin/mpirun";
+  CHECK(line(1, {.mpirun = own, .mpi = open_mpi}).starts_with(own + " -n 1 --bind-to none"));
+  for (const auto mpi : {MpiFlavor::mpich, MpiFlavor::pals, MpiFlavor::other}) {
+    CHECK(line(3, {.mpirun = own, .mpi = mpi}) == own + " -n 3 ./train --lr 1e-3");
+  }
 }
 
 TEST_CASE("variables reach all ranks through every launcher") {
@@ -177,7 +206,7 @@ TEST_CASE("in PBS an Open MPI without tm is given the nodes and PBS's agent") {
 TEST_CASE("MPICH and PALS have words of their own") {
   const Request request = {.ranks = 8, .ranks_per_node = 4, .threads = 2, .prefix_output = true, .program = "./train"};
   CHECK(shell_line(command_line(request, {.mpi = MpiFlavor::mpich})) == "mpirun -n 8 -ppn 4 -prepend-rank ./train");
-  CHECK(shell_line(command_line(request, {.mpi = MpiFlavor::pals})) ==
+  CHECK(shell_line(command_line(request, {.mpirun = "mpiexec", .mpi = MpiFlavor::pals})) ==
         "mpiexec -n 8 -ppn 4 --cpu-bind depth -d 2 --label ./train");
   CHECK(shell_line(command_line({.log_dir = "l", .hostfile = "h", .program = "./train"}, {.mpi = MpiFlavor::mpich})) ==
         "mpirun -n 1 -f h -outfile-pattern l/rank_%r.log ./train");

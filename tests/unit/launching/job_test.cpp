@@ -97,18 +97,19 @@ TEST_CASE("a template is filled once, and what was filled in is not looked into"
 }
 
 TEST_CASE("in the script words are quoted, and the variables reach the ranks") {
-  const Templates templates = {.scheduler = "@launcher@\n@pass@\n@program@\n#@ exports\n#@ modules\n", .common = ""};
+  const Templates templates = {.scheduler = "@launcher@ @open_mpi@\n@pass@\n@program@\n#@ exports\n#@ modules\n",
+                               .common = ""};
   auto one = job(slurm, {"environment=NCCL_NET=AWS Libfabric", "modules=a b", "mixed_precision=bf16"});
   one.request.program = "./my $(prog)";
   const auto script = render(one, {}, templates);
   CHECK_THAT(script,
-             ContainsSubstring("srun --mpi=pmix --kill-on-bad-exit=1 -N 2 -n 8 --ntasks-per-node=4 --export=ALL\n"));
+             ContainsSubstring("srun --mpi=pmix --kill-on-bad-exit=1 -N 2 -n 8 --ntasks-per-node=4 --export=ALL no\n"));
   CHECK_THAT(script, ContainsSubstring("'./my $(prog)' --lr 1e-3\n"));
   CHECK_THAT(script, ContainsSubstring("export NCCL_NET='AWS Libfabric'\nexport HORTATOR_MIXED_PRECISION=bf16\nexport "
                                        "HORTATOR_RUN_DIR=runs/train\n"));
   CHECK_THAT(script, ContainsSubstring("module load 'a b'\n"));
   auto other = job(pbs, {"mixed_precision=bf16"});
   const auto in_pbs = render(other, {.mpi = MpiFlavor::open_mpi}, templates);
-  CHECK_THAT(in_pbs, ContainsSubstring("mpirun -n 8 --map-by ppr:4:node\n"));
+  CHECK_THAT(in_pbs, ContainsSubstring("mpirun -n 8 --map-by ppr:4:node yes\n"));
   CHECK_THAT(in_pbs, ContainsSubstring("env HORTATOR_MIXED_PRECISION=bf16 HORTATOR_RUN_DIR=runs/train\n"));
 }

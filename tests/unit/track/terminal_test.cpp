@@ -63,7 +63,7 @@ TEST_CASE("a file or a pipe is no terminal, also when the shell that started us 
 }
 
 TEST_CASE("only those who pass their children's standard error on are asked for theirs") {
-  for (const auto* name : {"mpirun", "mpiexec", "orterun", "prterun"}) CHECK(track::is_mpirun(name));
+  for (const auto* name : {"mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra"}) CHECK(track::is_mpirun(name));
   for (const auto* name : {"bash", "slurmstepd", "orted", "", "mpirun2"}) CHECK(!track::is_mpirun(name));
 }
 

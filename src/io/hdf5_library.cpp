@@ -1,0 +1,87 @@
+#include "io/hdf5_library.hpp"
+
+#include <dlfcn.h>
+#include <hdf5.h>
+
+#include <algorithm>
+#include <array>
+#include <hortator/error.hpp>
+
+#include "base/loaded_libraries.hpp"
+#include "base/text.hpp"
+#include "io/hdf5_lock.hpp"
+
+namespace hortator::io {
+namespace {
+
+std::string loaded_hdf5_version() {
+  const Hdf5Lock lock;
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return text::concat("HDF5 ", major, '.', minor, '.', release);
+}
+
+// Its parts for other languages and its tools' have names of their own: "libhdf5_openmpi_hl.so.100".
+bool is_hdf5_part(std::string_view path) {
+  static constexpr std::array<std::string_view, 6> parts = {"hl", "cpp", "fortran", "f90", "tools", "java"};
+  const auto name = text::file_name(path);
+  const auto stem = name.substr(0, name.find(".so"));
+  return std::any_of(parts.begin(), parts.end(), [&](auto part) { return stem.find(part) != std::string_view::npos; });
+}
+
+std::vector<std::string> loaded_hdf5_files() {
+  auto files = base::loaded_libraries("libhdf5");
+  std::erase_if(files, is_hdf5_part);
+  return files;
+}
+
+// Asked of the file itself: a call that is missing would end the process at its first use.
+bool has_parallel_calls(const std::string& file) {
+  void* const library = dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return true;
+  const bool has_calls = dlsym(library, "H5Pset_fapl_mpio") != nullptr;
+  dlclose(library);
+  return has_calls;
+}
+
+constexpr auto hdf5_hint =
+    "load the HDF5 module that Hortator was built with, and no other, and build programs with it; `hortator doctor` "
+    "says what is loaded";
+
+}  // namespace
+
+std::string built_hdf5_version() {
+  return text::concat("HDF5 ", H5_VERS_MAJOR, '.', H5_VERS_MINOR, '.', H5_VERS_RELEASE);
+}
+
+Hdf5Library loaded_hdf5() {
+  Hdf5Library library{.version = loaded_hdf5_version(), .files = loaded_hdf5_files()};
+  library.is_parallel = std::all_of(library.files.begin(), library.files.end(), has_parallel_calls);
+  return library;
+}
+
+void check_hdf5(std::string_view built, const Hdf5Library& loaded) {
+  const auto minor_release = [](std::string_view version) { return version.substr(0, version.rfind('.')); };
+  if (minor_release(built) != minor_release(loaded.version)) {
+    throw Error(
+        {.what = text::concat("the HDF5 that was loaded is ", loaded.version, ", this Hortator was built with ", built),
+         .why = "their data structures differ",
+         .hint = hdf5_hint});
+  }
+  if (loaded.files.size() > 1) {
+    throw Error({.what = text::concat("this process has loaded two HDF5s, ", text::join(loaded.files, " and "),
+                                      "; this Hortator was built with ", built),
+                 .why = "each would take the other's calls",
+                 .hint = hdf5_hint});
+  }
+  if (!loaded.is_parallel) {
+    throw Error({.what = text::concat("the HDF5 that was loaded, ", text::join(loaded.files),
+                                      ", is serial; this Hortator was built with a parallel ", built),
+                 .why = "ranks write checkpoints together, which it cannot",
+                 .hint = hdf5_hint});
+  }
+}
+
+}  // namespace hortator::io

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# The faults that take mounts of their own to make: small /dev/shm, control groups, devices, drivers, networks, a machine without an mpirun.
+#   mounts.sh HORTATOR SHIM MPIEXEC
+# Exit code 77: mounts cannot be made here, which needs root.
+set -euo pipefail
+hortator=$1 shim=$2 mpiexec=$3
+unshare -m mount -t tmpfs tmpfs /mnt 2>/dev/null || { echo 'skipped: mounts cannot be made here'; exit 77; }
+# shellcheck source=tests/integration/doctor/support.sh
+. "$(dirname "${BASH_SOURCE[0]}")/support.sh"
+mounted() { run unshare -m bash -c "set -e; $1; exec \"\$0\" doctor ." "$hortator"; }
+
+# /dev/shm, and folders for checkpoints
+mounted 'mount -t tmpfs -o size=8m tmpfs /dev/shm'
+expect_code 1
+finds 'shared memory' error 'free in /dev/shm, for 1 rank: MPI and NCCL end' 'shm-size'
+mounted 'mount -t tmpfs -o size=48m tmpfs /dev/shm'
+finds 'shared memory' warning 'tight for NCCL' 'shm-size'
+mkdir folder
+mounted 'mount -t tmpfs -o size=64m tmpfs folder; cd folder'
+finds folder warning 'folder \(tmpfs\): 64\.0 MiB free, little for checkpoints' 'parallel file system'
+mounted 'mount -t tmpfs -o size=4g tmpfs folder; cd folder'
+finds folder note "4\\.0 GiB free, in this node's memory" 'lost with the node'
+
+# systemd and control groups
+mounted 'mount -t tmpfs tmpfs /run; mkdir -p /run/systemd/system; mkdir -p /etc/systemd; mount -t tmpfs tmpfs /etc/systemd; echo RemoveIPC=yes >/etc/systemd/logind.conf'
+finds RemoveIPC warning 'RemoveIPC=yes' 'RemoveIPC=no in /etc/systemd/logind.conf'
+# shellcheck disable=SC2016
+group='mount -t tmpfs tmpfs /sys/fs/cgroup; mkdir -p "/sys/fs/cgroup$(sed -n "s/^0:://p" /proc/self/cgroup)"'
+if grep -q '^0::' /proc/self/cgroup; then
+  mounted "$group; echo 536870912 >/sys/fs/cgroup/memory.max"
+  expect_code 1
+  finds 'control group' error 'allows 512.0 MiB' '--mem=0'
+  if [ "$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)" -gt 3200000 ]; then
+    mounted "$group; echo 1342177280 >/sys/fs/cgroup/memory.max"
+    finds 'control group' note 'allows 1.2 GiB of the node' '--mem=0'
+  fi
+  mounted "$group; echo '50000 100000' >/sys/fs/cgroup/cpu.max"
+  finds 'control group' warning 'the time of 0.5' 'cpus-per-task'
+fi
+
+# the mpirun of our own MPI is gone; then there is another MPI's
+mkdir bin
+hidden="for f in \$(command -v mpirun) \$(command -v mpiexec) $mpiexec; do mount --bind /dev/null \$f; done"
+mounted "$hidden"
+finds mpirun note 'there is none on PATH' 'load the MPI module'
+printf '#!/bin/sh\necho "%s"\n' "$foreign" >bin/mpirun
+chmod +x bin/mpirun
+mounted "$hidden; export PATH=$scratch/bin:\$PATH"
+expect_code 1
+finds mpirun error 'another MPI \(.*\) than Hortator.s' 'put its mpirun first on PATH'
+rm bin/mpirun
+
+# Two GPUs, of which only one can be opened; CUDA shows as many as are asked for. What else is in /dev stays.
+# shellcheck disable=SC2016
+devices='d=$(mktemp -d); mount -t tmpfs tmpfs "$d"; mkdir "$d/old"; mount --rbind /dev "$d/old"
+for f in /dev/*; do [[ $f == */nvidia* ]] || ln -s "old/${f##*/}" "$d/${f##*/}"; done
+touch "$d/nvidia0" "$d/nvidiactl"; ln -s nowhere "$d/nvidia1"; mount --rbind "$d" /dev'
+mounted "$devices"
+if [ "$has_cuda" = 0 ]; then
+  finds GPUs warning 'has 2 GPUs, this Hortator is built without CUDA' 'with CUDA'
+else
+  finds GPUs error 'has 2 GPUs, CUDA shows none' 'gpus-per-node'
+  shown() { # NUMBER RANKS: so many devices are shown to each of so many ranks
+    run unshare -m bash -c "set -e; $devices; exec mpirun -n $2 --oversubscribe --bind-to none env LD_PRELOAD=$shim DOCTOR_FAULT=gpus DOCTOR_GPUS=$1 \"\$0\" doctor ." "$hortator"
+  }
+  shown 2 1
+  finds GPUs note '1 of 2 stay idle' 'hortator launch --ranks-per-node'
+  shown 2 2
+  finds GPUs warning 'lets this rank open 1 of 2: .*2 of 2 ranks' 'without --gpus-per-task'
+  shown 1 2
+  expect_code 1
+  finds GPUs error '1 GPU for 2 ranks of this node' 'one rank a GPU'
+  mounted "mount -t tmpfs tmpfs /proc/driver; mkdir /proc/driver/nvidia; echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  430.12.3  Sun Jul 27' >/proc/driver/nvidia/version"
+  expect_code 1
+  finds CUDA error 'driver 430\.12\.3 is too old for it' 'ask for driver [0-9]+ or newer'
+fi
+
+# fast networks
+printf '#!/bin/sh\necho mca:pml:ob1:version\n' >bin/ompi_info
+chmod +x bin/ompi_info
+networks="export PATH=$scratch/bin:\$PATH; mount -t tmpfs tmpfs /sys/class; mkdir -p /sys/class"
+mounted "$networks/infiniband/mlx5_0; ulimit -l 64"
+expect_code 1
+finds fabric error 'ulimit -l is 64.0 KiB' 'LimitMEMLOCK'
+if [[ $foreign == HYDRA* ]]; then
+  finds fabric warning 'mlx5_0, but this Open MPI has neither UCX nor libfabric' 'UCX \(InfiniBand\)'
+else
+  expect_no_line 'this Open MPI'
+fi
+if [ "$has_cuda" = 1 ]; then
+  mounted "$networks/cxi/cxi0"
+  expect_code 1
+  finds fabric error 'cxi0, but no libnccl-net for it: NCCL would use TCP' 'aws-ofi-nccl'
+fi

@@ -1,0 +1,22 @@
+# What both halves of the doctor's drill share: where they work, and how a finding is looked for. Sourced, never run.
+# shellcheck shell=bash disable=SC2034,SC2154
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tests/setup/support.sh
+. "$here/../../setup/support.sh"
+cd "$scratch" || exit 1
+for name in $(compgen -e | grep -E '^(SLURM|PBS|HORTATOR)_' || true); do unset "$name"; done
+
+facts=$("$hortator" env)
+has_cuda=1
+[[ ! $facts =~ 'built with'\ +no ]] || has_cuda=0
+# What an mpirun of another MPI says of itself.
+foreign='HYDRA build details:'
+[[ $facts == *'Open MPI v'* ]] || foreign='mpirun (Open MPI) 4.1.4'
+
+# finds CHECK SEVERITY WORDS REMEDY: in what was printed last, the finding and in the line below it the remedy
+finds() {
+  local line
+  line=$(grep -nE "^$2 +$1 +.*$3" <<<"$output" | head -n 1 | cut -d : -f 1) || true
+  [ -n "$line" ] || wrong "no $2 of $1 that says '$3'"
+  sed -n "$((line + 1))p" <<<"$output" | grep -qE "^ +remedy: .*$4" || wrong "the remedy of $1 is not '$4'"
+}

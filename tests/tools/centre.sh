@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# All that a centre does with the sources, in one command: what is missing, library and command, an installation that moves, `module load`,
+# a new project, `hortator test`. On bare machines:
+#   tests/tools/fresh-machine.sh . tests/tools/centre.sh
+#   tests/tools/fresh-machine.sh --suite trixie . tests/tools/centre.sh
+set -euo pipefail
+# shellcheck source=share/setup/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../share/setup/setup.sh"
+usage() {
+  echo 'usage: tests/tools/centre.sh [option...]    install, move, module load, hortator new, hortator test'
+  # shellcheck disable=SC2059
+  printf "$shared_usage" 'has no effect here'
+}
+parse_options "$@"
+set_up
+install_test_packages lmod
+export CMAKE_GENERATOR=Ninja  # of the user's project: set-up brings no make
+exec "$root/tests/consumer/centre.sh" "$build"
