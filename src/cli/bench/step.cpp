@@ -1,5 +1,3 @@
-#include <ATen/Parallel.h>
-
 #include <hortator/random.hpp>
 
 #include "cli/bench/bare_step.hpp"
@@ -7,40 +5,29 @@
 namespace hortator::cli::bench {
 namespace {
 
-Result time_workload(Accelerator& accelerator, const Plan& plan, const Workload& workload) {
-  set_seed(1, {.device_specific = true});
-  const auto input = workload.make_input().to(accelerator.device());
-  const auto target = workload.make_target().to(accelerator.device());
+double communicating_s(const GradientTimes& times) {
+  return times.copying + times.starting + times.waiting + times.buffers;
+}
 
-  BareStep bare_step(accelerator, workload, input, target);
+Result time_prepared(Accelerator& accelerator, const Plan& plan, const Workload& workload) {
+  set_seed(1, {.device_specific = true});
+  const auto batch = make_batch(accelerator, workload);
+  BareStep bare_step(accelerator, workload, batch);
 
   auto net = workload.make_net();
   const auto own_optimizer = make_optimizer(workload, *net);
   auto [model, optimizer] = accelerator.prepare(net, *own_optimizer);
   double ours_steps = 0;
   const auto prepared_step = [&, &model = model, &optimizer = optimizer] {
-    accelerator.backward(workload.loss(model(input), target));
+    accelerator.backward(workload.loss(model(batch.input), batch.target));
     optimizer.step();
     optimizer.zero_grad();
     ++ours_steps;
   };
 
-  const auto before = accelerator.gradient_times();
-  const Sides sides = {
-      .ours = prepared_step, .reference = [&] { bare_step(); }, .line_up = [&] { line_up(accelerator); }};
-  Result result{.name = "step",
-                .params = {{"workload", workload.name},
-                           {"ranks", accelerator.num_processes()},
-                           {"threads", at::get_num_threads()},
-                           {"device", accelerator.device().str()},
-                           {"precision", std::string(to_string(accelerator.mixed_precision()))},
-                           {"steps", plan.steps}},
-                .reference = "bare LibTorch loop on each rank, same optimizer kernel",
-                .timing = time_in_pairs(sides, plan)};
-  const auto after = accelerator.gradient_times();
-  const auto spent = (after.copying - before.copying) + (after.starting - before.starting) +
-                     (after.waiting - before.waiting) + (after.buffers - before.buffers);
-  result.communication_s = spent / ours_steps;
+  const double before = communicating_s(accelerator.gradient_times());
+  auto result = bare_step.compare("step", prepared_step, plan);
+  result.communication_s = (communicating_s(accelerator.gradient_times()) - before) / ours_steps;
   accelerator.free_memory();
   return result;
 }
@@ -48,10 +35,7 @@ Result time_workload(Accelerator& accelerator, const Plan& plan, const Workload&
 }  // namespace
 
 std::vector<Result> step(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
-  std::vector<Result> results;
-  for (const auto& workload : selected_workloads(selection))
-    results.push_back(time_workload(accelerator, plan, workload));
-  return results;
+  return time_workloads(time_prepared, accelerator, plan, selection);
 }
 
 }  // namespace hortator::cli::bench

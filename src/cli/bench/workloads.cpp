@@ -8,6 +8,11 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
+#include <algorithm>
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+
 namespace hortator::cli::bench {
 namespace {
 
@@ -84,6 +89,21 @@ const std::vector<Workload>& workloads() {
           std::int64_t{8} * 1024, 50257),
   };
   return all;
+}
+
+std::vector<const Workload*> workloads_named(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const auto& workload : workloads()) known.push_back(workload.name);
+  std::vector<const Workload*> found;
+  for (const auto& name : names) {
+    const auto place = std::find(known.begin(), known.end(), name);
+    if (place == known.end()) {
+      throw UsageError(
+          {.what = text::concat("--case ", name, " is no workload"), .hint = text::suggestion(name, known)});
+    }
+    found.push_back(&workloads()[static_cast<std::size_t>(place - known.begin())]);
+  }
+  return found;
 }
 
 }  // namespace hortator::cli::bench
