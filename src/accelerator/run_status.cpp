@@ -6,12 +6,12 @@
 
 #include "base/log.hpp"
 #include "base/unix_time.hpp"
+#include "base/whole_file.hpp"
 #include "device/cuda.hpp"
 #include "report/measure.hpp"
 #include "runtime/build_identity.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/variables.hpp"
-#include "runtime/whole_file.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -94,7 +94,7 @@ void RunStatus::write_measure(const RunFacts& facts, std::int64_t gradient_bytes
                                 .gradient_bytes = gradient_bytes,
                                 .device = device_.is_cpu() ? "" : device::name(device_.index()),
                                 .flops_per_update = flops_per_update_};
-  if (!runtime::write_whole(measure_file_, measure_file_.string() + ".new", to_json(measure)))
+  if (!base::write_whole(measure_file_, measure_file_.string() + ".new", to_json(measure) + '\n'))
     log::warn("what was measured could not be written to ", measure_file_.string());
   measure_file_.clear();
 }

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace hortator;
 using runtime::Claim;
@@ -19,12 +19,6 @@ struct ClaimFolder {
   ~ClaimFolder() { fs::remove_all(path); }
 };
 
-std::string content(const fs::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
-
 }  // namespace
 
 TEST_CASE("the first claim of a run wins, all later ones lose, also after the record is written") {
@@ -34,7 +28,7 @@ TEST_CASE("the first claim of a run wins, all later ones lose, also after the re
   CHECK(runtime::claim_failure(dir, "run-1") == Claim::lost);
   CHECK(runtime::write_failure(dir, "run-1", "{1}"));
   CHECK(runtime::claim_failure(dir, "run-1") == Claim::lost);
-  CHECK(content(dir / "failure.json") == "{1}\n");
+  CHECK(test::content_of(dir / "failure.json") == "{1}\n");
 }
 
 TEST_CASE("runs that share a folder do not silence each other") {
@@ -43,7 +37,7 @@ TEST_CASE("runs that share a folder do not silence each other") {
   CHECK(runtime::write_failure(folder.path, "run-1", "{1}"));
   CHECK(runtime::claim_failure(folder.path, "run-2") == Claim::won);
   CHECK(runtime::write_failure(folder.path, "run-2", "{2}"));
-  CHECK(content(folder.path / "failure.json") == "{2}\n");
+  CHECK(test::content_of(folder.path / "failure.json") == "{2}\n");
 }
 
 TEST_CASE("what an earlier run has left goes, what this run or the user has written stays") {
@@ -57,7 +51,7 @@ TEST_CASE("what an earlier run has left goes, what this run or the user has writ
   CHECK_FALSE(fs::exists(folder.path / "failure.json"));
   CHECK(runtime::claim_failure(folder.path, "run-1") == Claim::won);
   runtime::remove_stale_failure(folder.path, "");
-  CHECK(content(folder.path / "log.jsonl") == "mine");
+  CHECK(test::content_of(folder.path / "log.jsonl") == "mine");
   CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
   CHECK_NOTHROW(runtime::remove_stale_failure(folder.path / "nowhere", ""));
   CHECK_FALSE(fs::exists(folder.path / "nowhere"));
