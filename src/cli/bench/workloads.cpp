@@ -9,9 +9,8 @@
 #include <torch/nn/modules/linear.h>
 
 #include <algorithm>
-#include <hortator/error.hpp>
 
-#include "base/text.hpp"
+#include "cli/bench/measurements.hpp"
 
 namespace hortator::cli::bench {
 namespace {
@@ -94,15 +93,11 @@ const std::vector<Workload>& workloads() {
 std::vector<const Workload*> workloads_named(const std::vector<std::string>& names) {
   std::vector<std::string> known;
   for (const auto& workload : workloads()) known.push_back(workload.name);
+  check_known("--case", names, known);
   std::vector<const Workload*> found;
-  for (const auto& name : names) {
-    const auto place = std::find(known.begin(), known.end(), name);
-    if (place == known.end()) {
-      throw UsageError(
-          {.what = text::concat("--case ", name, " is no workload"), .hint = text::suggestion(name, known)});
-    }
-    found.push_back(&workloads()[static_cast<std::size_t>(place - known.begin())]);
-  }
+  for (const auto& name : names)
+    found.push_back(
+        &workloads()[static_cast<std::size_t>(std::find(known.begin(), known.end(), name) - known.begin())]);
   return found;
 }
 
