@@ -24,6 +24,7 @@ class LoaderCore;
 /// reference's seedable sampler does, number for number, in 8 bytes a sample.
 enum class ShuffleOrder { counter, randperm };
 
+/// Of data_loader: how samples become batches, and how they are read.
 struct LoaderOptions {
   std::int64_t batch_size = 1;  ///< samples a rank and step; with DataOptions::split_batches, of all ranks together
   bool shuffle = false;         ///< another order in each epoch, the same on any number of ranks
