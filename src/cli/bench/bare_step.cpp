@@ -59,11 +59,11 @@ Result BareStep::compare(const std::string& name, const std::function<void()>& o
           .timing = time_in_pairs(sides, plan)};
 }
 
-std::vector<Result> time_workloads(TimeWorkload time, Accelerator& accelerator, const Plan& plan,
+std::vector<Result> time_workloads(TimeWorkload time_one, Accelerator& accelerator, const Plan& plan,
                                    const Selection& selection) {
   const auto names = selection.cases.empty() ? std::vector<std::string>{overhead_workload} : selection.cases;
   std::vector<Result> results;
-  for (const auto* workload : workloads_named(names)) results.push_back(time(accelerator, plan, *workload));
+  for (const auto* workload : workloads_named(names)) results.push_back(time_one(accelerator, plan, *workload));
   return results;
 }
 

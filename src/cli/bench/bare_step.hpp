@@ -47,7 +47,7 @@ class BareStep {
 
 /// Times the step of each workload that was asked for, by default of the one for overhead. @collective
 using TimeWorkload = Result (*)(Accelerator& accelerator, const Plan& plan, const Workload& workload);
-std::vector<Result> time_workloads(TimeWorkload time, Accelerator& accelerator, const Plan& plan,
+std::vector<Result> time_workloads(TimeWorkload time_one, Accelerator& accelerator, const Plan& plan,
                                    const Selection& selection);
 
 }  // namespace hortator::cli::bench

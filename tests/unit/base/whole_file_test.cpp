@@ -22,7 +22,7 @@ struct WholeFileFolder {
 TEST_CASE("a file is read as it was written, whatever its bytes and length") {
   const WholeFileFolder folder;
   const auto file = folder.path / "deeper" / "file";
-  for (const std::size_t bytes : {0, 1, 4095, 4096, 4097, 100'000}) {
+  for (const auto bytes : std::initializer_list<std::size_t>{0, 1, 4095, 4096, 4097, 100'000}) {
     INFO(bytes);
     std::string content(bytes, '\0');
     for (std::size_t i = 0; i < bytes; ++i) content[i] = static_cast<char>(i * 7);
