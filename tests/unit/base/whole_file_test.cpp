@@ -2,25 +2,14 @@
 
 #include <unistd.h>
 
-#include <fstream>
-
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace hortator;
 namespace fs = std::filesystem;
 
-namespace {
-
-struct WholeFileFolder {
-  fs::path path = fs::temp_directory_path() / ("hortator-whole-file-" + std::to_string(getpid()));
-  WholeFileFolder() { fs::remove_all(path); }
-  ~WholeFileFolder() { fs::remove_all(path); }
-};
-
-}  // namespace
-
 TEST_CASE("a file is read as it was written, whatever its bytes and length") {
-  const WholeFileFolder folder;
+  const test::OwnFolder folder("whole-file");
   const auto file = folder.path / "deeper" / "file";
   for (const auto bytes : std::initializer_list<std::size_t>{0, 1, 4095, 4096, 4097, 100'000}) {
     INFO(bytes);
@@ -34,14 +23,14 @@ TEST_CASE("a file is read as it was written, whatever its bytes and length") {
 }
 
 TEST_CASE("what cannot be read is nothing, and is not thrown") {
-  const WholeFileFolder folder;
+  const test::OwnFolder folder("whole-file");
   fs::create_directories(folder.path);
   CHECK_FALSE(base::read_whole(folder.path / "missing"));
   CHECK_FALSE(base::read_whole(folder.path));  // opens, but cannot be read
 }
 
 TEST_CASE("the old file stays where the new one cannot be written") {
-  const WholeFileFolder folder;
+  const test::OwnFolder folder("whole-file");
   const auto file = folder.path / "file";
   REQUIRE(base::write_whole(file, folder.path / "aside", "old"));
   fs::create_directories(folder.path / "in the way");

@@ -11,18 +11,8 @@ using namespace hortator;
 using runtime::Claim;
 namespace fs = std::filesystem;
 
-namespace {
-
-struct ClaimFolder {
-  fs::path path = fs::temp_directory_path() / ("hortator-claim-" + std::to_string(getpid()));
-  ClaimFolder() { fs::remove_all(path); }
-  ~ClaimFolder() { fs::remove_all(path); }
-};
-
-}  // namespace
-
 TEST_CASE("the first claim of a run wins, all later ones lose, also after the record is written") {
-  const ClaimFolder folder;
+  const test::OwnFolder folder("claim");
   const auto dir = folder.path / "a" / "b";
   CHECK(runtime::claim_failure(dir, "run-1") == Claim::won);
   CHECK(runtime::claim_failure(dir, "run-1") == Claim::lost);
@@ -32,7 +22,7 @@ TEST_CASE("the first claim of a run wins, all later ones lose, also after the re
 }
 
 TEST_CASE("runs that share a folder do not silence each other") {
-  const ClaimFolder folder;
+  const test::OwnFolder folder("claim");
   CHECK(runtime::claim_failure(folder.path, "run-1") == Claim::won);
   CHECK(runtime::write_failure(folder.path, "run-1", "{1}"));
   CHECK(runtime::claim_failure(folder.path, "run-2") == Claim::won);
@@ -41,7 +31,7 @@ TEST_CASE("runs that share a folder do not silence each other") {
 }
 
 TEST_CASE("what an earlier run has left goes, what this run or the user has written stays") {
-  const ClaimFolder folder;
+  const test::OwnFolder folder("claim");
   runtime::claim_failure(folder.path, "run-1");
   runtime::write_failure(folder.path, "run-1", "{1}");
   std::ofstream(folder.path / "log.jsonl") << "mine";
@@ -58,7 +48,7 @@ TEST_CASE("what an earlier run has left goes, what this run or the user has writ
 }
 
 TEST_CASE("where nothing can be written there is no claim and no record, and no error") {
-  const ClaimFolder folder;
+  const test::OwnFolder folder("claim");
   fs::create_directories(folder.path);
   std::ofstream(folder.path / "file") << "in the way";
   CHECK(runtime::claim_failure(folder.path / "file" / "run", "run-1") == Claim::impossible);
