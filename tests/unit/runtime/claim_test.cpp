@@ -1,7 +1,5 @@
 #include "runtime/claim.hpp"
 
-#include <unistd.h>
-
 #include <fstream>
 
 #include "support/catch.hpp"
