@@ -249,7 +249,7 @@ void GradientReducer::reduce_zeros() {
   if (next_bucket_ < buckets_.size()) return;
   const auto marks = wait_for_all();
   end_pass();
-  if (!parallel_.options.find_unused_parameters && marks[0] > 0) throw_missing({});
+  if (!parallel_.options.find_unused_parameters && marks[0] > 0) throw_missing(parallel_.host, {});
 }
 
 std::vector<std::vector<std::string>> GradientReducer::buckets() const {
