@@ -1,5 +1,6 @@
 // A user's file that names neither namespace: what users write of the library is nothing else in LibTorch or in the
-// standard library.
+// standard library. What such a file cannot have itself, in no namespace, are functions and variables called as the
+// library's inner namespaces: accelerator, data, detail, io, runtime, track, train.
 #include <torch/torch.h>
 
 #include <hortator/hortator.hpp>
@@ -20,10 +21,10 @@ TORCH_MODULE(Net);
 
 struct Digits {
   int64_t size() const { return 10; }
-  Example<> get(int64_t) const { return {zeros({4}), zeros({}, kLong)}; }
+  Example<> get(int64_t) const { return {torch::zeros({4}), torch::zeros({}, kLong)}; }
 };
 
-void train() {
+void learn() {
   AcceleratorOptions options{.mixed_precision = Precision::bf16,
                              .data = DataOptions{.even_batches = true},
                              .ddp = DistributedDataParallelOptions{.comm_hook = DDPCommunicationHookType::bf16},
@@ -79,7 +80,7 @@ void compute() {
 // Compiled, never run.
 int names(int argc, char** argv) {
   return run(argc, argv, [] {
-    train();
+    learn();
     compute();
   });
 }
