@@ -22,6 +22,7 @@
 
 namespace hortator {
 
+/// How a set of prompts is answered: of the calls below.
 struct AnswerOptions {
   std::int64_t batch_size = 8;  ///< prompts that are answered at once, at most
   /// What a batch is filled up to, when its prompts have different lengths: their number times the longest, at most.

@@ -8,6 +8,7 @@
 
 namespace hortator {
 
+/// Of Accelerator::autocast.
 struct AutocastOptions {
   bool enabled = true;        ///< off: as long as the scope lives, nothing is cast, also within another scope
   bool cache_enabled = true;  ///< parameters are cast once, until the outermost scope ends

@@ -64,6 +64,7 @@ struct SizeOptions {
   std::map<std::string, at::ScalarType> special_dtypes = {};  ///< of tensors by name, which count in just that type
 };
 
+/// Of get_balanced_memory.
 struct BalanceOptions {
   MaxMemory max_memory = {};  ///< what there is: get_max_memory()
   /// Classes of modules that stay in one place, as code calls them: "Block", for nn::Module's BlockImpl too.
@@ -72,6 +73,7 @@ struct BalanceOptions {
   bool low_zero = false;  ///< as little as possible on the first CUDA device, which does other work
 };
 
+/// Of infer_auto_device_map.
 struct DeviceMapOptions {
   MaxMemory max_memory = {};                              ///< what there is: get_max_memory(), or get_balanced_memory()
   std::vector<std::string> no_split_module_classes = {};  ///< see BalanceOptions
@@ -102,6 +104,7 @@ HORTATOR_API DeviceMap infer_auto_device_map(const torch::nn::Module& module, co
 /// Throws UsageError that names the tensors that have no place in `map`, and names in it that the model does not have.
 HORTATOR_API void check_device_map(const torch::nn::Module& module, const DeviceMap& map);
 
+/// Of init_empty_weights.
 struct EmptyOptions {
   bool include_buffers = false;  ///< they get no memory, too
 };

@@ -15,6 +15,7 @@
 
 namespace hortator {
 
+/// Of Accelerator::capture.
 struct CaptureOptions {
   int warm_up = 3;  ///< so many steps run as they are written before one is recorded; at least one
 };

@@ -4,6 +4,7 @@
 
 namespace hortator {
 
+/// Which way a checkpoint's bytes go into its files.
 enum class CheckpointWriter {
   direct,  ///< every rank writes its part past HDF5: an error of the disk on one rank is survived by all
   mpio,    ///< every rank writes through parallel HDF5 over MPI-IO, for file systems that want it so
@@ -20,6 +21,7 @@ struct CheckpointOptions {
   bool asynchronous = false;
 };
 
+/// Of Accelerator::load_state.
 struct LoadOptions {
   /// false: what fits is loaded, by name, shape and type; the rest is warned of, and stays what it is.
   bool strict = true;

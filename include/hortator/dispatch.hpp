@@ -27,12 +27,14 @@ namespace hortator {
 /// the first of them; "sequential": the first places are filled first.
 using DeviceMapChoice = std::variant<std::string, DeviceMap>;
 
+/// Of dispatch_model.
 struct DispatchOptions {
   /// A folder with room for the parts that go to disk, which are written to a file without a name there.
   std::filesystem::path offload_folder = {};
   bool offload_buffers = false;  ///< buffers of modules on disk go there, too; else they stay in memory
 };
 
+/// Of load_checkpoint_and_dispatch.
 struct LoadAndDispatchOptions {
   DeviceMapChoice device_map = "auto";
   /// By default what there is: get_max_memory(). It holds for parts on disk as well, while they are used. Where the
@@ -50,6 +52,7 @@ struct LoadAndDispatchOptions {
   std::size_t model = 0;
 };
 
+/// What a dispatched model has where, and has read so far.
 struct DispatchCounters {
   std::uint64_t in_memory = 0;        ///< bytes of the parts that stay there, on devices or the host
   std::uint64_t on_disk = 0;          ///< bytes of the parts that come when they are used

@@ -18,6 +18,7 @@ struct Problem {
 /// "what (why). hint", in lower case, with the place in the source that found it.
 std::string HORTATOR_API to_string(const Problem& problem);
 
+/// What the library throws: what is wrong, why that matters, and what helps. See UsageError for wrong uses of it.
 class HORTATOR_API Error : public std::runtime_error {
  public:
   explicit Error(const Problem& problem, std::source_location where = std::source_location::current());

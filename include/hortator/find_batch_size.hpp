@@ -13,6 +13,7 @@
 
 namespace hortator {
 
+/// Of find_executable_batch_size.
 struct BatchSizeOptions {
   std::int64_t start = 128;
   /// What to try after `batch_size`; by default nine tenths of it, rounded down, as the reference.

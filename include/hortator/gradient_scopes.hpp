@@ -49,6 +49,7 @@ class HORTATOR_API MicroStep {
   std::optional<NoSync> no_sync_;
 };
 
+/// Of Accelerator::join_uneven_inputs.
 struct JoinOptions {
   /// In place of DataOptions::even_batches, for all prepared loaders, as long as the scope lives.
   std::optional<bool> even_batches = {};

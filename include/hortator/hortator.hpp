@@ -2,6 +2,7 @@
 
 // All of Hortator.
 #include <hortator/accelerator.hpp>
+#include <hortator/accelerator_options.hpp>
 #include <hortator/answers.hpp>
 #include <hortator/autocast.hpp>
 #include <hortator/big_models.hpp>
@@ -20,6 +21,7 @@
 #include <hortator/grad_scaler.hpp>
 #include <hortator/gradient_scopes.hpp>
 #include <hortator/launch.hpp>
+#include <hortator/loader_base.hpp>
 #include <hortator/local_sgd.hpp>
 #include <hortator/logger.hpp>
 #include <hortator/objects.hpp>

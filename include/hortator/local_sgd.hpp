@@ -12,6 +12,7 @@ namespace accelerator {
 class LocalSteps;
 }
 
+/// Of LocalSGD.
 struct LocalSGDOptions {
   std::int64_t steps = 8;  ///< parameters are averaged after every so many calls of step()
   bool enabled = true;     ///< false: nothing happens, as with one rank

@@ -10,6 +10,7 @@
 
 namespace hortator {
 
+/// How much a line matters.
 enum class LogLevel { debug, info, warning, error, critical };
 
 class Logger;

@@ -16,6 +16,7 @@ struct Module;
 
 namespace hortator {
 
+/// Of cpu_offload.
 struct CpuOffloadOptions {
   std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay as they are
   bool offload_buffers = false;
@@ -26,6 +27,7 @@ struct CpuOffloadOptions {
   int fetch_ahead_pages = 2;
 };
 
+/// Of disk_offload.
 struct DiskOffloadOptions {
   std::uint64_t resident_bytes = 0;  ///< of parameters in memory at a time; 0: what reading ahead needs
   std::uint64_t page_bytes = std::uint64_t{16} << 20;  ///< what comes and goes at once; larger parameters are pages
@@ -35,6 +37,7 @@ struct DiskOffloadOptions {
   bool offload_buffers = false;
 };
 
+/// What is offloaded, and what has come and gone for it.
 struct OffloadCounters {
   std::uint64_t offloaded_bytes = 0;  ///< of the parameters that are paged
   std::uint64_t resident_bytes = 0;   ///< memory that their pages take now

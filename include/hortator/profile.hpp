@@ -17,6 +17,7 @@ namespace track {
 class Recorder;
 }
 
+/// What a profile records.
 enum class ProfilerActivity { cpu, cuda };
 
 /// Which steps are recorded, counted by Profile::step(): after `skip_first` steps, cycles of `wait` steps without,

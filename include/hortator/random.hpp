@@ -5,6 +5,7 @@
 
 namespace hortator {
 
+/// Of set_seed.
 struct SeedOptions {
   /// Add the rank, so that ranks draw different numbers (dropout, augmentation). The order of the data stays one for
   /// all: it follows `seed` alone.

@@ -35,6 +35,7 @@ class HORTATOR_API Sampler {
   virtual std::unique_ptr<const Order> order(const EpochKey& epoch) const = 0;
 };
 
+/// Of weighted_sampler.
 struct WeightedOptions {
   std::optional<std::int64_t> epoch_size = {};  ///< draws in an epoch; by default as many as there are samples
   /// false: each sample at most once in an epoch. Costs a sort an epoch in place of nothing.
@@ -44,6 +45,7 @@ struct WeightedOptions {
 HORTATOR_API std::shared_ptr<const Sampler> weighted_sampler(std::vector<double> weights,
                                                              const WeightedOptions& options = {});
 
+/// Of length_grouped_sampler.
 struct LengthGroupOptions {
   std::int64_t batch_size = 1;  ///< samples that should be of like length; best of all ranks together
   /// Shuffled samples are sorted by length, the longest first, in groups of so many batches; 0: 50, or fewer, so that
@@ -55,6 +57,7 @@ struct LengthGroupOptions {
 HORTATOR_API std::shared_ptr<const Sampler> length_grouped_sampler(std::vector<std::int64_t> lengths,
                                                                    const LengthGroupOptions& options);
 
+/// Of block_sampler.
 struct BlockOptions {
   std::int64_t block = 1024;  ///< consecutive samples that are best read together: a chunk of a file
   std::int64_t window = 16;   ///< blocks whose samples are mixed with each other
@@ -63,6 +66,7 @@ struct BlockOptions {
 /// change places within each window of blocks. Takes no memory, however long the data set is.
 HORTATOR_API std::shared_ptr<const Sampler> block_sampler(const BlockOptions& options = {});
 
+/// Of custom_sampler.
 struct CustomOptions {
   std::optional<std::int64_t> epoch_size = {};  ///< by default as many positions as there are samples
 };

@@ -25,12 +25,14 @@ class HORTATOR_API PerGroup {
   std::vector<double> values_;
 };
 
+/// Of constant_warmup.
 struct ConstantWarmup {
   std::int64_t warmup_steps = 0;
 };
 /// From 0 up to the full rate over warmup_steps, in a straight line; then it stays.
 HORTATOR_API Schedule constant_warmup(torch::optim::Optimizer& optimizer, const ConstantWarmup& options);
 
+/// Of linear_warmup.
 struct LinearWarmup {
   std::int64_t warmup_steps = 0;
   std::int64_t total_steps = 0;
@@ -38,6 +40,7 @@ struct LinearWarmup {
 /// From 0 up to the full rate over warmup_steps, then down to 0 at total_steps, both in straight lines.
 HORTATOR_API Schedule linear_warmup(torch::optim::Optimizer& optimizer, const LinearWarmup& options);
 
+/// Of cosine_warmup.
 struct CosineWarmup {
   std::int64_t warmup_steps = 0;
   std::int64_t total_steps = 0;
@@ -48,8 +51,10 @@ struct CosineWarmup {
 /// stays, where the reference's would rise again.
 HORTATOR_API Schedule cosine_warmup(torch::optim::Optimizer& optimizer, const CosineWarmup& options);
 
+/// The curve along which a rate rises and falls.
 enum class Anneal { cosine, linear };
 
+/// Of one_cycle.
 struct OneCycle {
   PerGroup max_lr = 0.0;  ///< the peak
   std::int64_t total_steps = 0;
@@ -67,6 +72,7 @@ struct OneCycle {
 /// torch extrapolates beyond its last rate, in straight lines to a negative one; this one stays at the last rate.
 HORTATOR_API Schedule one_cycle(torch::optim::Optimizer& optimizer, const OneCycle& options);
 
+/// Of step_lr.
 struct StepLr {
   std::int64_t step_size = 0;
   double gamma = 0.1;
@@ -74,6 +80,7 @@ struct StepLr {
 /// Times gamma every step_size steps; torch's StepLR.
 HORTATOR_API Schedule step_lr(torch::optim::Optimizer& optimizer, const StepLr& options);
 
+/// Of multi_step_lr.
 struct MultiStepLr {
   std::vector<std::int64_t> milestones = {};
   double gamma = 0.1;
@@ -81,12 +88,14 @@ struct MultiStepLr {
 /// Times gamma at each milestone; torch's MultiStepLR.
 HORTATOR_API Schedule multi_step_lr(torch::optim::Optimizer& optimizer, const MultiStepLr& options);
 
+/// Of exponential_lr.
 struct ExponentialLr {
   double gamma = 0.9;
 };
 /// Times gamma at each step; torch's ExponentialLR.
 HORTATOR_API Schedule exponential_lr(torch::optim::Optimizer& optimizer, const ExponentialLr& options);
 
+/// Of cosine_annealing.
 struct CosineAnnealing {
   std::int64_t half_period = 0;  ///< T_max
   double eta_min = 0;            ///< the lowest rate

@@ -18,6 +18,7 @@
 
 namespace hortator {
 
+/// Of State::split_between_processes.
 struct SplitOptions {
   /// Ranks with fewer values repeat the last of all values, until all ranks have as many.
   bool apply_padding = false;

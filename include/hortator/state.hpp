@@ -22,9 +22,11 @@ class World;
 
 struct SplitOptions;
 
+/// Whether a run has several ranks, and what they compute on.
 enum class DistributedType { no, multi_cpu, multi_gpu };
 HORTATOR_API std::string_view to_string(DistributedType type);
 
+/// Of a State, and so of an Accelerator.
 struct StateOptions {
   bool cpu = false;  ///< stay on the CPU, also where there are GPUs
   /// Ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f).

@@ -47,6 +47,7 @@ class HORTATOR_API TrackerSetting {
 /// Hyper-parameters by their names: {{"learning_rate", 1e-3}, {"epochs", 3}}.
 using TrackerConfig = std::vector<std::pair<std::string, TrackerSetting>>;
 
+/// What a tracker is told of the run before it is given its first record.
 struct TrackerStart {
   std::string name = "";              ///< of the run, as init_trackers() was told
   std::filesystem::path folder = {};  ///< for files: ProjectOptions::logging_dir

@@ -46,6 +46,7 @@ class HORTATOR_API Renaming {
   std::vector<Rule> rules_;
 };
 
+/// Of Accelerator::save_model.
 struct SaveModelOptions {
   /// Files grow no larger, but for a tensor that is larger by itself: "200MB", "5GiB".
   std::string max_shard_size = "10GB";
@@ -54,6 +55,7 @@ struct SaveModelOptions {
   Renaming rename = {};  ///< from the model's names to those in the files
 };
 
+/// Of load_checkpoint_in_model.
 struct LoadWeightsOptions {
   Renaming rename = {};  ///< from the names in the files to the model's
   /// Every name must be on both sides. false: what is missing stays as it is, what is unexpected is not read, and both

@@ -51,6 +51,7 @@ struct ZeroConfig {
 /// HYBRID_SHARD_ZERO2 (2 within nodes); and the stages' numbers.
 HORTATOR_API ZeroConfig zero_config(std::string_view strategy);
 
+/// Of Accelerator::summon_full_parameters.
 struct SummonOptions {
   bool writeback = true;  ///< what was written to the parameters stays; of each element its owner's word counts
 };
@@ -71,6 +72,7 @@ class HORTATOR_API SummonedParameters {
   int exceptions_;
 };
 
+/// Of Accelerator::get_state_dict.
 struct StateDictOptions {
   /// Each rank has its own parts of the parameters, as rows of one dimension: those of the ranks one after the other
   /// are the whole. Buffers are whole, on every rank.

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "accelerator/outline.hpp"
 #include "accelerator/packing.hpp"
+#include "accelerator/same_structure.hpp"
 #include "accelerator/training.hpp"
 #include "base/call_site.hpp"
 #include "mpi/collectives.hpp"

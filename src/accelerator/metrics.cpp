@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "accelerator/outline.hpp"
+#include "accelerator/same_structure.hpp"
 #include "accelerator/training.hpp"
 #include "base/call_site.hpp"
 #include "mpi/agree.hpp"

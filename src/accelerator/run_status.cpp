@@ -6,12 +6,12 @@
 
 #include "base/log.hpp"
 #include "base/unix_time.hpp"
+#include "base/whole_file.hpp"
 #include "device/cuda.hpp"
 #include "report/measure.hpp"
 #include "runtime/build_identity.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/variables.hpp"
-#include "runtime/whole_file.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -94,7 +94,7 @@ void RunStatus::write_measure(const RunFacts& facts, std::int64_t gradient_bytes
                                 .gradient_bytes = gradient_bytes,
                                 .device = device_.is_cpu() ? "" : device::name(device_.index()),
                                 .flops_per_update = flops_per_update_};
-  if (!runtime::write_whole(measure_file_, measure_file_.string() + ".new", to_json(measure)))
+  if (!base::write_whole(measure_file_, measure_file_.string() + ".new", to_json(measure) + '\n'))
     log::warn("what was measured could not be written to ", measure_file_.string());
   measure_file_.clear();
 }
@@ -121,46 +121,51 @@ void RunStatus::look_at_device(report::RankStatus& status) {
   status.device_busy = use->busy;
 }
 
+report::RankStatus RunStatus::status_at(const Moment& here, const RunFacts& facts) const {
+  const double passed = std::chrono::duration<double>(here.at - before_.at).count();
+  return {.run_id = runtime::current_run().id,
+          .rank = rank_,
+          .world = world_,
+          .host = host_,
+          .job = job_,
+          .started = started_,
+          .time = base::unix_time(),
+          .every = every_,
+          .is_over = facts.is_over,
+          .phase = facts.phase,
+          .loops = facts.loops,
+          .updates = updates_,
+          .updates_per_second = passed > 0 ? static_cast<double>(here.updates - before_.updates) / passed : 0,
+          .cpus_used = passed > 0 ? (here.cpu - before_.cpu) / passed : 0,
+          .cpus = cpus_,
+          .memory_bytes = track::resident_bytes(),
+          .communication = share_of_time(here.communicating - before_.communicating, passed),
+          .data_wait = share_of_time(here.waiting_for_data - before_.waiting_for_data, passed),
+          .save = facts.save,
+          .deadline = facts.deadline};
+}
+
+// The last moment of a run is too short to have a rate.
+void RunStatus::keep_last_rates(report::RankStatus& status) const {
+  status.loops = last_.loops;
+  status.updates_per_second = last_.updates_per_second;
+  status.cpus_used = last_.cpus_used;
+  status.communication = last_.communication;
+  status.data_wait = last_.data_wait;
+  status.device_busy = last_.device_busy;
+}
+
 void RunStatus::write(const RunFacts& facts) {
   next_ = Clock::now() + ticks_of(every_);
   if (is_lost_) return;
-  const Before here{.at = Clock::now(),
+  const Moment here{.at = Clock::now(),
                     .updates = updates_,
                     .cpu = track::cpu_seconds(),
                     .communicating = facts.communicating,
                     .waiting_for_data = facts.waiting_for_data};
-  const double passed = std::chrono::duration<double>(here.at - before_.at).count();
-  report::RankStatus status{
-      .run_id = runtime::current_run().id,
-      .rank = rank_,
-      .world = world_,
-      .host = host_,
-      .job = job_,
-      .started = started_,
-      .time = base::unix_time(),
-      .every = every_,
-      .is_over = facts.is_over,
-      .phase = facts.phase,
-      .loops = facts.loops,
-      .updates = updates_,
-      .updates_per_second = passed > 0 ? static_cast<double>(here.updates - before_.updates) / passed : 0,
-      .cpus_used = passed > 0 ? (here.cpu - before_.cpu) / passed : 0,
-      .cpus = cpus_,
-      .memory_bytes = track::resident_bytes(),
-      .communication = share_of_time(here.communicating - before_.communicating, passed),
-      .data_wait = share_of_time(here.waiting_for_data - before_.waiting_for_data, passed),
-      .save = facts.save,
-      .deadline = facts.deadline};
+  auto status = status_at(here, facts);
   look_at_device(status);
-  // The last moment of a run is too short to have a rate.
-  if (facts.is_over) {
-    status.loops = last_.loops;
-    status.updates_per_second = last_.updates_per_second;
-    status.cpus_used = last_.cpus_used;
-    status.communication = last_.communication;
-    status.data_wait = last_.data_wait;
-    status.device_busy = last_.device_busy;
-  }
+  if (facts.is_over) keep_last_rates(status);
   if (rank_ == 0) {
     status.rows = facts.rows;
     status.values = facts.values;

@@ -47,6 +47,17 @@ class RunStatus {
   void write_measure(const RunFacts& facts, std::int64_t gradient_bytes);
 
  private:
+  /// What rates are taken from, between two of them.
+  struct Moment {
+    Clock::time_point at = {};
+    std::int64_t updates = 0;
+    double cpu = 0;
+    double communicating = 0;
+    double waiting_for_data = 0;
+  };
+
+  report::RankStatus status_at(const Moment& here, const RunFacts& facts) const;
+  void keep_last_rates(report::RankStatus& status) const;
   void begin_session(const RunFacts& facts);
   void look_at_device(report::RankStatus& status);
   void count_flops();
@@ -75,14 +86,7 @@ class RunStatus {
   bool written_ = false;
   bool is_lost_ = false;  ///< the folder cannot be written
 
-  struct Before {
-    Clock::time_point at = {};
-    std::int64_t updates = 0;
-    double cpu = 0;
-    double communicating = 0;
-    double waiting_for_data = 0;
-  };
-  Before before_;
+  Moment before_;  ///< of the last row
   report::RankStatus last_;
 };
 

@@ -6,58 +6,15 @@
 
 #include <algorithm>
 
+#include "accelerator/checked_options.hpp"
 #include "accelerator/memory_by_owner.hpp"
-#include "base/text.hpp"
 #include "comm/make_communicator.hpp"
 #include "mpi/collectives.hpp"
 #include "track/progress_bar.hpp"
-#include "track/tracker_names.hpp"
 #include "train/step_recording.hpp"
 
 namespace hortator::accelerator {
 namespace {
-
-void check(const CheckpointOptions& options) {
-  if (options.nodes_per_file.value_or(1) < 1) {
-    throw UsageError({.what = text::concat("checkpoint.nodes_per_file = ", *options.nodes_per_file),
-                      .why = "every file of a checkpoint is written by the ranks of at least one node",
-                      .hint = "leave it out for the default"});
-  }
-  if (options.asynchronous && options.writer == CheckpointWriter::mpio) {
-    throw UsageError({.what = "checkpoint.asynchronous with CheckpointWriter::mpio",
-                      .why = "MPI-IO belongs to the program while a checkpoint is written beside it",
-                      .hint = "use CheckpointWriter::direct, which writes the same datasets"});
-  }
-}
-
-AcceleratorOptions checked(AcceleratorOptions options) {
-  train::check(options.ddp);
-  check(options.checkpoint);
-  track::check(options.log_with);
-  accelerator::check(options.zero);
-  const bool is_sharded = options.zero.stage.value_or(0) > 0;
-  if (options.reproducible && is_sharded) {
-    throw UsageError({.what = text::concat("reproducible = true with zero.stage = ", *options.zero.stage),
-                      .why = "gradients are summed along one tree over whole gradients",
-                      .hint = "use stage 0"});
-  }
-  if (options.ddp.error_feedback && options.zero.stage.value_or(0) > 1) {
-    throw UsageError({.what = text::concat("ddp.error_feedback with zero.stage = ", *options.zero.stage),
-                      .why = "what rounding takes from each gradient would be kept whole on every rank",
-                      .hint = "leave error_feedback off, or use stage 1"});
-  }
-  if (options.reproducible && !options.data.even_batches) {
-    throw UsageError({.what = "reproducible = true with data.even_batches = false",
-                      .why = "each step has a fixed number of shards, all of one size",
-                      .hint = "leave even_batches on, or use drop_last"});
-  }
-  if (options.reproducible && options.data.dispatch_batches.value_or(false)) {
-    throw UsageError({.what = "reproducible = true with data.dispatch_batches = true",
-                      .why = "what a data set draws at random belongs to the rank that trains on it",
-                      .hint = "let each rank read its own batches"});
-  }
-  return options;
-}
 
 track::Audience audience_of(const runtime::World& world) {
   return world.topology().local_rank == 0 ? track::Audience::people : track::Audience::nobody;

@@ -2,19 +2,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 
 namespace hortator::base {
 namespace {
 
-std::string content(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+std::string content(const std::filesystem::path& file) { return read_whole(file).value_or(""); }
 
 std::optional<std::size_t> number(std::string_view words) {
   while (!words.empty() && (words.back() == '\n' || words.back() == ' ')) words.remove_suffix(1);

@@ -100,9 +100,10 @@ int bench_verb(const Arguments& arguments) {
   const auto values = parse({arguments.begin() + 1, arguments.end()}, known_options());
   if (values.contains("help")) return print_help();
 
-  const bench::Plan plan = {.blocks = at_least_one(values, "blocks"), .steps = at_least_one(values, "steps")};
+  bench::Plan plan = {.blocks = at_least_one(values, "blocks"), .steps = at_least_one(values, "steps")};
   const auto selection = selection_of(values);
-  return run_in_passing("hortator-bench", ".", [&](const auto&, const auto&) {
+  return run_in_passing("hortator-bench", ".", [&](const auto&, const auto& folder) {
+    plan.folder = folder;
     Accelerator accelerator;
     const auto results = measurement.run(accelerator, plan, selection);
     if (accelerator.is_main_process()) print(results, values.contains("json"));

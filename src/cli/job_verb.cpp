@@ -1,10 +1,9 @@
 #include <filesystem>
-#include <fstream>
 #include <hortator/error.hpp>
 #include <iostream>
-#include <sstream>
 
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 #include "cli/flags.hpp"
 #include "cli/programs.hpp"
 #include "cli/submitting.hpp"
@@ -45,11 +44,10 @@ int print_help() {
 
 std::string read_template(const std::string& name) {
   const auto file = data_folder() / "jobs" / name;
-  std::ifstream in(file);
-  std::ostringstream content;
-  content << in.rdbuf();
-  if (!in) throw Error({.what = text::quote(file.string()) + " cannot be read", .why = "it is the job's template"});
-  return std::move(content).str();
+  auto content = base::read_whole(file);
+  if (!content)
+    throw Error({.what = text::quote(file.string()) + " cannot be read", .why = "it is the job's template"});
+  return *std::move(content);
 }
 
 launching::Facts facts_of(const launching::Settings& settings, launching::Scheduler scheduler) {

@@ -6,9 +6,9 @@
 #include <hortator/error.hpp>
 #include <hortator/version.hpp>
 #include <iostream>
-#include <sstream>
 
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 #include "cli/programs.hpp"
 #include "cli/verbs.hpp"
 #include "launching/template.hpp"
@@ -62,14 +62,12 @@ void check_name(const std::string& name) {
 
 std::string filled(const std::string& file, const std::string& name) {
   const auto path = data_folder() / "new" / (file + ".in");
-  std::ifstream in(path);
-  std::ostringstream content;
-  content << in.rdbuf();
-  if (!in)
+  const auto content = base::read_whole(path);
+  if (!content)
     throw Error({.what = text::concat(path, " cannot be read"),
                  .why = "it is the project's template",
                  .hint = "install Hortator again"});
-  return launching::fill(content.str(), {.words = {{"name", name}, {"version", HORTATOR_VERSION}}});
+  return launching::fill(*content, {.words = {{"name", name}, {"version", HORTATOR_VERSION}}});
 }
 
 void write(const fs::path& path, const std::string& content) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "cli/leftovers.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/run_folder.hpp"
@@ -30,7 +31,9 @@ int run_in_passing(const std::string& tool, const fs::path& below, const Passing
   char* argv[] = {name.data(), nullptr};
   const int code = hortator::run(1, argv, [&] {
     const auto world = mpi::Communicator::world();
+    if (world.rank() == 0) remove_leftovers(below, tool);
     folder = own_folder(world, tool, below);
+    if (world.rank() == 0) claim_folder(folder);
     if (runtime::process_variables()("HORTATOR_RUN_DIR").value_or("").empty()) runtime::set_run_folder(folder);
     body(world, folder);
   });

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <hortator/error.hpp>
-#include <sstream>
 
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 #include "cli/machine.hpp"
 #include "cli/mpirun.hpp"
 #include "cli/programs.hpp"
@@ -22,14 +21,6 @@ namespace {
 std::optional<std::string> variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? std::optional<std::string>(value) : std::nullopt;
-}
-
-std::optional<std::string> content_of(const std::string& file) {
-  std::ifstream in(file);
-  if (!in) return std::nullopt;
-  std::ostringstream content;
-  content << in.rdbuf();
-  return std::move(content).str();
 }
 
 std::vector<std::string> own_variables() {
@@ -93,7 +84,7 @@ void look_at_slurm(const launching::Settings& settings, launching::Facts& facts)
 }
 
 void look_at_pbs(launching::Facts& facts) {
-  const auto job = launching::read_pbs(variable, content_of);
+  const auto job = launching::read_pbs(variable, base::read_whole);
   facts.in_other_batch_job = job || variable("LSB_JOBID");
   if (!job) return;
   const bool knows_pbs = output_of("ompi_info --parsable").find(":plm:tm:") != std::string::npos;

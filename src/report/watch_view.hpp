@@ -36,7 +36,4 @@ struct ViewOptions {
 /// Lines of at most `columns` each.
 std::string watch_view(const WatchFacts& facts, const ViewOptions& options);
 
-/// The ranks that the others wait for: those that wait much less for others than most do, the slowest first.
-std::vector<RankStatus> slowest(const std::vector<RankStatus>& ranks);
-
 }  // namespace hortator::report

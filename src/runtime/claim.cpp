@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "runtime/whole_file.hpp"
+#include "base/whole_file.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -46,7 +46,7 @@ bool is_failure_claimed(const std::filesystem::path& folder, std::string_view ru
 }
 
 bool write_failure(const std::filesystem::path& folder, std::string_view run_id, const std::string& content) {
-  return write_whole(folder / "failure.json", failure_claim(folder, run_id).concat(".json"), content);
+  return base::write_whole(folder / "failure.json", failure_claim(folder, run_id).concat(".json"), content + '\n');
 }
 
 void remove_stale_failure(const std::filesystem::path& folder, std::string_view run_id) {

@@ -7,15 +7,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <hortator/error.hpp>
 #include <hortator/launch.hpp>
 #include <hortator/run.hpp>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 #include "device/cuda.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/launcher.hpp"
@@ -30,9 +29,7 @@ namespace fs = std::filesystem;
 constexpr const char* call_variable = "HORTATOR_LAUNCH_CALL";
 
 std::vector<std::string> own_words() {
-  std::ifstream in("/proc/self/cmdline", std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  auto words = text::split(bytes, '\0');
+  auto words = text::split(base::read_whole("/proc/self/cmdline").value_or(""), '\0');
   if (!words.empty()) words.pop_back();  // each word is followed by a zero byte
   if (words.empty()) throw Error({.what = "the command line of this process cannot be read from /proc/self/cmdline"});
   words.front() = fs::read_symlink("/proc/self/exe").string();

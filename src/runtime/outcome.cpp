@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.hpp"
-#include "runtime/whole_file.hpp"
+#include "base/whole_file.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -36,7 +36,8 @@ void write_outcome() {
   if (run.rank != 0) return;
   const auto path = run.folder / file_name;
   const auto aside = run.folder / (".outcome-" + run.id);
-  if (!write_whole(path, aside, outcome_record(run, was_stopped()))) log::warn("could not write ", path.string());
+  if (!base::write_whole(path, aside, outcome_record(run, was_stopped()) + '\n'))
+    log::warn("could not write ", path.string());
 }
 
 void remove_stale_outcome(const fs::path& folder) {

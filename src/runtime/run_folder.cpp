@@ -10,6 +10,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/claim.hpp"
@@ -17,7 +18,6 @@
 #include "runtime/mpi_use.hpp"
 #include "runtime/outcome.hpp"
 #include "runtime/variables.hpp"
-#include "runtime/whole_file.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -46,7 +46,7 @@ std::filesystem::path default_folder(std::string_view program) {
 // A launcher that asks for it is told where the run's records will be: only the program knows.
 void tell_launcher(const std::filesystem::path& folder) {
   const auto note = process_variables()("HORTATOR_RUN_NOTE");
-  if (note && !note->empty()) write_whole(*note, *note + ".new", folder.string());
+  if (note && !note->empty()) base::write_whole(*note, *note + ".new", folder.string() + '\n');
 }
 
 // What earlier runs have left of their ends.

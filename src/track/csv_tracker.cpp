@@ -7,7 +7,7 @@
 #include <hortator/error.hpp>
 
 #include "base/text.hpp"
-#include "runtime/whole_file.hpp"
+#include "base/whole_file.hpp"
 #include "track/json_row.hpp"
 #include "track/row_cut.hpp"
 
@@ -86,7 +86,7 @@ void CsvTracker::add_columns(const TrackerRecord& record) {
     std::getline(in, row);
     // What the earlier rows lack is empty at their ends.
     while (std::getline(in, row)) content.append("\n").append(row).append(columns_.size() - before, ',');
-    if (!runtime::write_whole(path(), path().string() + ".new", content)) {
+    if (!base::write_whole(path(), path().string() + ".new", content + '\n')) {
       throw Error({.what = path().string() + " cannot be written",
                    .why = "the numbers of the run are kept there",
                    .hint = "make room or choose another project.logging_dir"});

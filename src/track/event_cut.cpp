@@ -1,10 +1,10 @@
 #include "track/event_cut.hpp"
 
 #include <cstring>
-#include <fstream>
 #include <hortator/error.hpp>
-#include <sstream>
 #include <vector>
+
+#include "base/whole_file.hpp"
 
 namespace hortator::track {
 namespace {
@@ -29,11 +29,8 @@ std::vector<fs::path> files_with(const fs::path& folder, std::string_view stem) 
 
 void write_events(const fs::path& file, const std::string& records) {
   const auto aside = file.parent_path() / ".cut";
-  std::ofstream out(aside, std::ios::binary);
-  out << records;
-  out.close();
-  if (!out) throw Error({.what = aside.string() + " cannot be written", .why = "the numbers of the run go on there"});
-  fs::rename(aside, file);
+  if (!base::write_whole(file, aside, records))
+    throw Error({.what = aside.string() + " cannot be written", .why = "the numbers of the run go on there"});
 }
 
 }  // namespace
@@ -68,9 +65,7 @@ std::string without_later(std::string_view records, std::int64_t last_step) {
 
 void cut_events(const fs::path& folder, std::int64_t last_step) {
   for (const auto& file : files_with(folder, event_stem)) {
-    std::ostringstream content;
-    content << std::ifstream(file, std::ios::binary).rdbuf();
-    const auto records = std::move(content).str();
+    const auto records = base::read_whole(file).value_or("");
     const auto kept = without_later(records, last_step);
     if (kept != records) write_events(file, kept);
   }

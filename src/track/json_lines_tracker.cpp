@@ -2,7 +2,7 @@
 
 #include <hortator/error.hpp>
 
-#include "runtime/whole_file.hpp"
+#include "base/whole_file.hpp"
 #include "track/json_row.hpp"
 #include "track/row_cut.hpp"
 
@@ -12,7 +12,7 @@ std::filesystem::path JsonLinesTracker::path() const { return start_.folder / (s
 
 void JsonLinesTracker::store_config(const TrackerConfig& config) {
   const auto file = start_.folder / (start_.name + ".config.json");
-  if (!runtime::write_whole(file, file.string() + ".new", json_config(config)))
+  if (!base::write_whole(file, file.string() + ".new", json_config(config) + '\n'))
     throw Error({.what = file.string() + " cannot be written", .hint = "choose another project.logging_dir"});
 }
 

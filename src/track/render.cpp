@@ -1,12 +1,12 @@
 #include "track/render.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "base/text.hpp"
 #include "report/column.hpp"
+#include "report/print.hpp"
+#include "report/progress_words.hpp"
 
 namespace hortator::track {
 namespace {
@@ -17,31 +17,14 @@ constexpr std::string_view gap = "  ";
 
 using report::cut;
 using report::one_line;  // a title that ends a line, or starts a new one, would break the drawing
+using report::print;
 using report::width_of;
-
-template <typename... Args>
-std::string print(const char* format, Args... args) {
-  std::array<char, 64> buffer{};
-  std::snprintf(buffer.data(), buffer.size(), format, args...);
-  return buffer.data();
-}
 
 // 36 s: "0:36", an hour and a bit: "1:02:03"
 std::string clock_text(double seconds) {
   const long long whole = std::llround(seconds);
   if (whole < 3600) return print("%lld:%02lld", whole / 60, whole % 60);
   return print("%lld:%02lld:%02lld", whole / 3600, whole % 3600 / 60, whole % 60);
-}
-
-std::string value_text(double value) {
-  const bool is_whole = std::abs(value) < 1e9 && value == std::floor(value);
-  return print(is_whole ? "%.0f" : "%.4g", value);
-}
-
-std::string rate_text(double per_second) {
-  if (per_second >= 100) return print("%.0f/s", per_second);
-  if (per_second >= 1) return print("%.3g/s", per_second);
-  return print("%.3g s each", 1 / per_second);
 }
 
 std::string time_text(const Snapshot& now) {
@@ -69,17 +52,10 @@ std::string count_text(const Snapshot& now) {
 
 std::vector<std::string> details(const Snapshot& now) {
   std::vector<std::string> parts;
-  if (now.per_second > 0) parts.push_back(rate_text(now.per_second));
+  if (now.per_second > 0) parts.push_back(report::rate_text(now.per_second));
   parts.push_back(time_text(now));
-  for (const auto& [name, value] : now.values) parts.push_back(text::concat(name, ' ', value_text(value)));
+  for (const auto& [name, value] : now.values) parts.push_back(text::concat(name, ' ', report::value_text(value)));
   return parts;
-}
-
-std::string bar(double fraction, int width) {
-  const int full = static_cast<int>(fraction * width);
-  std::string cells = "[";
-  for (int i = 0; i < width; ++i) cells += i < full ? '=' : i == full ? '>' : ' ';
-  return cells + ']';
 }
 
 }  // namespace
@@ -93,7 +69,7 @@ std::string bar_line(const Snapshot& now, int columns) {
     tail.append(gap).append(one_line(part));
   }
   const int room = columns - width_of(head) - width_of(tail) - static_cast<int>(std::string_view(" []").size());
-  if (room >= narrowest_bar && !is_endless(now)) head += ' ' + bar(fraction(now), std::min(room, widest_bar));
+  if (room >= narrowest_bar && !is_endless(now)) head += ' ' + report::bar(fraction(now), std::min(room, widest_bar));
   return cut(head + tail, std::max(columns, 0));
 }
 

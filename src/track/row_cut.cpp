@@ -1,31 +1,20 @@
 #include "track/row_cut.hpp"
 
-#include <fstream>
 #include <hortator/error.hpp>
-#include <sstream>
 #include <string>
 
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 
 namespace hortator::track {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string read(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream content;
-  content << in.rdbuf();
-  return std::move(content).str();
-}
-
 void replace(const fs::path& file, std::string_view content) {
   const fs::path aside = file.string() + ".new";
-  std::ofstream out(aside, std::ios::binary);
-  out << content;
-  out.close();
-  if (!out) throw Error({.what = aside.string() + " cannot be written", .why = "the numbers of the run go on there"});
-  fs::rename(aside, file);
+  if (!base::write_whole(file, aside, content))
+    throw Error({.what = aside.string() + " cannot be written", .why = "the numbers of the run go on there"});
 }
 
 }  // namespace
@@ -33,7 +22,7 @@ void replace(const fs::path& file, std::string_view content) {
 void cut_rows(const fs::path& file, FirstRow first, const StepOf& step_of, std::int64_t last_step) {
   std::error_code none;
   if (!fs::exists(file, none)) return;
-  const auto content = read(file);
+  const auto content = base::read_whole(file).value_or("");
   std::string kept;
   kept.reserve(content.size());
   for (std::size_t begin = 0, end = 0; (end = content.find('\n', begin)) != std::string::npos; begin = end + 1) {

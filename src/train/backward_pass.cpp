@@ -1,7 +1,10 @@
 #include "train/backward_pass.hpp"
 
+#include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/graph_task.h>
+
+#include <utility>
 
 namespace hortator::train {
 namespace {
@@ -34,6 +37,14 @@ void BackwardPass::run(const at::Tensor& loss) {
   if (!loss.requires_grad()) return loss.backward();  // throws LibTorch's own words
   const LossHook hook(loss, [this](const at::Tensor&) { outermost_ = current_graph_task(); });
   loss.backward();
+}
+
+void PassEnd::call(std::function<void()> finish, const BackwardPass& pass) {
+  if (pass.outermost() != no_graph_task || std::exchange(is_awaited_, true)) return;
+  torch::autograd::Engine::get_default_engine().queue_callback([this, finish = std::move(finish)] {
+    is_awaited_ = false;
+    if (!is_within_backward()) finish();
+  });
 }
 
 }  // namespace hortator::train

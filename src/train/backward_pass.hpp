@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
+
 namespace hortator::train {
 
 /// Which of the engine's graph tasks runs on this thread; none outside of backward. A backward within backward
@@ -21,6 +23,20 @@ class BackwardPass {
 
  private:
   int outermost_ = no_graph_task;
+};
+
+/// The end of a pass that began with plain loss.backward(): the engine tells it. Lives until backward is over.
+class PassEnd {
+ public:
+  /// From a gradient's hook: `finish` is called at the end of the graph task that runs now. Where that is a nested one,
+  /// the next gradient asks again; behind a nested one that is the last, only the caller of backward knows the end.
+  /// Nothing where `pass` knows its own.
+  void call(std::function<void()> finish, const BackwardPass& pass);
+  /// The pass is over: the next one asks anew.
+  void forget() { is_awaited_ = false; }
+
+ private:
+  bool is_awaited_ = false;
 };
 
 }  // namespace hortator::train

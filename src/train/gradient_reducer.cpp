@@ -1,7 +1,6 @@
 #include "train/gradient_reducer.hpp"
 
 #include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/engine.h>
 
 #include <algorithm>
 #include <hortator/error.hpp>
@@ -9,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "mpi/collectives.hpp"
+#include "train/gradient_faults.hpp"
 #include "train/stopwatch.hpp"
 
 namespace hortator::train {
@@ -56,11 +56,11 @@ void GradientReducer::hook(std::vector<NamedParameter> parameters) {
 void GradientReducer::on_gradient(std::size_t index) {
   const at::NoGradGuard no_grad;
   auto& parameter = parameters_[index];
-  check_dense(parameter);
+  check_dense(parameter.name, parameter.tensor.grad());
   parameter.used = true;
   if (is_paused()) return;
   begin_pass();
-  finish_with_engine();
+  end_.call([this] { finish_alone(); }, parallel_.pass);
   const int task = current_graph_task();
   outermost_ = std::min(outermost_, task);
   if (buckets_.empty()) return learn(index, task);
@@ -78,13 +78,6 @@ void GradientReducer::on_gradient(std::size_t index) {
   start_full_buckets();
 }
 
-void GradientReducer::check_dense(const Parameter& parameter) const {
-  if (parameter.tensor.grad().layout() == at::kStrided) return;
-  throw UsageError({.what = text::concat("the gradient of ", parameter.name, " is sparse"),
-                    .why = "sparse gradients cannot be averaged over ranks",
-                    .hint = "construct the embedding without sparse(true)"});
-}
-
 void GradientReducer::begin_pass() {
   if (std::exchange(reached_, true)) return;
   parallel_.in_common.open();
@@ -96,16 +89,10 @@ void GradientReducer::begin_pass() {
   }
 }
 
-// Plain loss.backward(). The engine calls at the end of the graph task that runs now. Where that is a nested one, the
-// next gradient asks again; behind a nested one that is the last, only the caller of finish() knows the end.
-void GradientReducer::finish_with_engine() {
-  if (parallel_.pass.outermost() != no_graph_task || std::exchange(engine_will_call_, true)) return;
-  torch::autograd::Engine::get_default_engine().queue_callback([this] {
-    engine_will_call_ = false;
-    if (is_within_backward()) return;
-    if (reached_ && uneven_ == nullptr) parallel_.in_common.agree();
-    finish();
-  });
+// Nobody has asked for all models together: plain loss.backward().
+void GradientReducer::finish_alone() {
+  if (reached_ && uneven_ == nullptr) parallel_.in_common.agree();
+  finish();
 }
 
 void GradientReducer::learn(std::size_t index, int task) {
@@ -175,7 +162,7 @@ void GradientReducer::finish() {
   const auto marks = wait_for_all();
   publish(marks);
   end_pass();
-  if (!parallel_.options.find_unused_parameters && marks[0] > 0) throw_missing(missing);
+  if (!parallel_.options.find_unused_parameters && marks[0] > 0) throw_missing(parallel_.host, missing);
   if (after_reduction_) after_reduction_();
 }
 
@@ -250,18 +237,7 @@ void GradientReducer::end_pass() {
   for (auto& parameter : parameters_) parameter.used = false;
   next_bucket_ = 0;
   reached_ = false;
-  engine_will_call_ = false;
-}
-
-void GradientReducer::throw_missing(const std::vector<std::string>& missing) const {
-  const auto all = mpi::all_gather(parallel_.host, std::string_view(text::join(missing)));
-  int rank = 0;
-  while (all[static_cast<std::size_t>(rank)].empty()) ++rank;
-  throw UsageError(
-      {.what = text::concat("backward gave no gradient to ", all[static_cast<std::size_t>(rank)], " on rank ", rank),
-       .why = "the ranks' gradients can only be averaged when every parameter has one on every rank",
-       .hint = "use these parameters in the loss, set requires_grad(false) on them, or set ddp.find_unused_parameters"})
-      .on_rank(rank);
+  end_.forget();
 }
 
 void GradientReducer::announce_by(const UnevenInputs* uneven, int model) {
@@ -283,7 +259,7 @@ void GradientReducer::reduce_zeros() {
   if (next_bucket_ < buckets_.size()) return;
   const auto marks = wait_for_all();
   end_pass();
-  if (!parallel_.options.find_unused_parameters && marks[0] > 0) throw_missing({});
+  if (!parallel_.options.find_unused_parameters && marks[0] > 0) throw_missing(parallel_.host, {});
 }
 
 std::vector<std::vector<std::string>> GradientReducer::buckets() const {

@@ -67,9 +67,8 @@ class GradientReducer {
 
   void hook(std::vector<NamedParameter> parameters);
   void on_gradient(std::size_t index);
-  void check_dense(const Parameter& parameter) const;
   void begin_pass();
-  void finish_with_engine();
+  void finish_alone();
   void learn(std::size_t index, int task);
   void plan();
   void start_full_buckets();
@@ -83,7 +82,6 @@ class GradientReducer {
   std::vector<float> exchange_host_marks();
   void publish(const std::vector<float>& marks);
   void end_pass();
-  [[noreturn]] void throw_missing(const std::vector<std::string>& missing) const;
 
   const DataParallel parallel_;
   std::vector<Parameter> parameters_;
@@ -91,7 +89,7 @@ class GradientReducer {
   std::vector<GradientBucket> buckets_;
   std::vector<float> host_marks_;  ///< of this pass, where they do not travel behind the gradients
   std::size_t next_bucket_ = 0;    ///< the first that has not started
-  bool engine_will_call_ = false;  ///< at the end of a graph task of this pass
+  PassEnd end_;
   bool reached_ = false;           ///< backward has come to this model
   int outermost_ = no_graph_task;  ///< the pass's graph task, as far as it is known
   int pauses_ = 0;

@@ -4,20 +4,17 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/engine.h>
 
 #include <algorithm>
-#include <hortator/error.hpp>
 #include <map>
 #include <numeric>
 
-#include "base/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "shard/scratch_tensor.hpp"
 #include "train/alias.hpp"
-#include "train/backward_pass.hpp"
 #include "train/copy_gradient.hpp"
+#include "train/gradient_faults.hpp"
 #include "train/stopwatch.hpp"
 
 namespace hortator::train {
@@ -96,9 +93,9 @@ void GradientScatter::hook() {
 void GradientScatter::on_gradient(std::size_t index) {
   const at::NoGradGuard no_grad;
   auto& parameter = parameters_[index];
-  check_dense(parameter);
+  check_dense(parameter.name, parameter.tensor.grad());
   if (!std::exchange(reached_, true)) parallel_.in_common.open();
-  finish_with_engine();
+  end_.call([this] { finish_alone(); }, parallel_.pass);
   parameter.used = true;
   if (!std::exchange(parameter.reached, true)) arrivals_.note(index);
   auto& array = arrays_[parameter.array];
@@ -108,22 +105,10 @@ void GradientScatter::on_gradient(std::size_t index) {
   start_full_arrays();
 }
 
-void GradientScatter::check_dense(const Parameter& parameter) const {
-  if (parameter.tensor.grad().layout() == at::kStrided) return;
-  throw UsageError({.what = text::concat("the gradient of ", parameter.name, " is sparse"),
-                    .why = "sparse gradients cannot be averaged over ranks",
-                    .hint = "construct the embedding without sparse(true)"});
-}
-
 // Plain loss.backward(): see GradientReducer.
-void GradientScatter::finish_with_engine() {
-  if (parallel_.pass.outermost() != no_graph_task || std::exchange(engine_will_call_, true)) return;
-  torch::autograd::Engine::get_default_engine().queue_callback([this] {
-    engine_will_call_ = false;
-    if (is_within_backward()) return;
-    if (reached_) parallel_.in_common.agree();
-    finish();
-  });
+void GradientScatter::finish_alone() {
+  if (reached_) parallel_.in_common.agree();
+  finish();
 }
 
 // In the first pass the order is a guess that need not hold: arrays that come out of turn wait for the others.
@@ -232,7 +217,7 @@ void GradientScatter::finish() {
   publish(marks);
   if (!learned_) learn_order();
   end_pass(complete);
-  if (!parallel_.options.find_unused_parameters && marks.back() > 0) throw_missing(names);
+  if (!parallel_.options.find_unused_parameters && marks.back() > 0) throw_missing(parallel_.host, names);
   if (marks[marks.size() - 2] > 0) agree_on_order();
   if (after_reduction_) after_reduction_();
 }
@@ -315,7 +300,7 @@ void GradientScatter::end_pass(bool complete) {
   completed_.clear();
   next_ = 0;
   reached_ = false;
-  engine_will_call_ = false;
+  end_.forget();
   ++passes_;
 }
 
@@ -344,17 +329,6 @@ void GradientScatter::agree_on_order() {
   std::vector<std::string> names;
   for (const auto& parameter : parameters_) names.push_back(parameter.name);
   arrivals_.agree(parallel_.host, names);
-}
-
-void GradientScatter::throw_missing(const std::vector<std::string>& missing) const {
-  const auto all = mpi::all_gather(parallel_.host, std::string_view(text::join(missing)));
-  int rank = 0;
-  while (all[static_cast<std::size_t>(rank)].empty()) ++rank;
-  throw UsageError(
-      {.what = text::concat("backward gave no gradient to ", all[static_cast<std::size_t>(rank)], " on rank ", rank),
-       .why = "the ranks' gradients can only be averaged when every parameter has one on every rank",
-       .hint = "use these parameters in the loss, set requires_grad(false) on them, or set ddp.find_unused_parameters"})
-      .on_rank(rank);
 }
 
 void GradientScatter::clear() {

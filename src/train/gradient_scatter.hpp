@@ -84,8 +84,7 @@ class GradientScatter {
   void allocate_buffers();
   void hook();
   void on_gradient(std::size_t index);
-  void check_dense(const Parameter& parameter) const;
-  void finish_with_engine();
+  void finish_alone();
   void start_full_arrays();
   void start(std::size_t array);
   void fill(Array& array, const at::Tensor& buffer);
@@ -103,7 +102,6 @@ class GradientScatter {
   void learn_order();
   void put_late_ones_last();
   void agree_on_order();
-  [[noreturn]] void throw_missing(const std::vector<std::string>& missing) const;
 
   shard::FlatParameters& flat_;
   const DataParallel parallel_;
@@ -120,7 +118,7 @@ class GradientScatter {
   std::size_t turn_ = 0;
   at::Tensor marks_;  ///< where they travel as gradients do
   bool reached_ = false;
-  bool engine_will_call_ = false;
+  PassEnd end_;
   std::int64_t passes_ = 0;
   GradientTimes times_;
   std::function<void()> after_reduction_;

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 #include "cli/mpirun.hpp"
 #include "launching/command.hpp"
 #include "launching/quote.hpp"
@@ -66,12 +67,6 @@ std::string command_for(int ranks, const std::string& file, const Scratch& scrat
          launching::shell_quote((scratch / "said").string()) + " 2>&1";
 }
 
-std::string content_of(const fs::path& path) {
-  std::ostringstream content;
-  content << std::ifstream(path).rdbuf();
-  return content.str();
-}
-
 Verdict all_failed(const Format& format, const json& file, int ranks, const std::string& why) {
   Verdict verdict;
   for (const auto& one : file.at("cases")) {
@@ -83,8 +78,9 @@ Verdict all_failed(const Format& format, const json& file, int ranks, const std:
 Verdict replay_by_ranks(const Format& format, const json& file, const std::string& path, int ranks) {
   const Scratch scratch;
   const int status = std::system(command_for(ranks, path, scratch).c_str());
-  if (status == 0 && fs::exists(scratch / "result")) return json::parse(content_of(scratch / "result")).get<Verdict>();
-  std::cerr << content_of(scratch / "said");
+  if (status == 0 && fs::exists(scratch / "result"))
+    return json::parse(base::read_whole(scratch / "result").value_or("")).get<Verdict>();
+  std::cerr << base::read_whole(scratch / "said").value_or("");
   return all_failed(format, file, ranks,
                     text::concat("its ", text::count(ranks, "rank"), " ended with code ",
                                  WIFEXITED(status) ? WEXITSTATUS(status) : status));

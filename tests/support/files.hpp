@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,5 +16,18 @@ inline std::string content_of(const std::filesystem::path& file) {
   content << in.rdbuf();
   return std::move(content).str();
 }
+
+/// Where this process alone may put files: nothing is there at first, and nothing is left.
+struct OwnFolder {
+  explicit OwnFolder(const std::string& name)
+      : path(std::filesystem::temp_directory_path() / ("hortator-" + name + "-" + std::to_string(getpid()))) {
+    std::filesystem::remove_all(path);
+  }
+  ~OwnFolder() { std::filesystem::remove_all(path); }
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+
+  const std::filesystem::path path;
+};
 
 }  // namespace hortator::test

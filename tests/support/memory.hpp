@@ -1,6 +1,7 @@
 #pragma once
 
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include <cstdint>
 #include <fstream>
@@ -30,5 +31,22 @@ std::int64_t extra_memory(const Work& work) {
   work();
   return memory_status("VmHWM:") - before;
 }
+
+/// While it lives this process can take `more` bytes of memory of its own, and no more.
+class MemoryLimit {
+ public:
+  explicit MemoryLimit(rlim_t more) {
+    getrlimit(RLIMIT_DATA, &before_);
+    const auto held = static_cast<rlim_t>(memory_status("VmData:"));
+    const rlimit limit = {.rlim_cur = held + more, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_DATA, &limit);
+  }
+  ~MemoryLimit() { setrlimit(RLIMIT_DATA, &before_); }
+  MemoryLimit(const MemoryLimit&) = delete;
+  MemoryLimit& operator=(const MemoryLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 }  // namespace hortator::test

@@ -13,6 +13,7 @@ namespace data {
 class CsvTable;
 }
 
+/// Of CsvRows.
 struct CsvOptions {
   std::vector<TableColumn> columns = {};  ///< those to read; none: all of the file's, as float32
   std::optional<char> separator = {};     ///< by default a tab for names that end with .tsv, else a comma

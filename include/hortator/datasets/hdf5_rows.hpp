@@ -18,6 +18,7 @@ namespace data {
 struct Hdf5TableFile;
 }
 
+/// Of Hdf5Rows.
 struct Hdf5RowsOptions {
   /// Memory for unpacked chunks of each dataset. 0: room for the 17 chunks in a row that the default block_sampler()
   /// comes back to, at most 256 MiB; a wider window, or larger chunks, need more, or rows are unpacked again and again.

@@ -16,6 +16,7 @@ namespace data {
 struct ImageFiles;
 }
 
+/// Of ImageFolder.
 struct ImageFolderOptions {
   int channels = 3;  ///< 3: red, green, blue; 1: grey. Images of other kinds are converted, transparency is left out
   /// What is done to each image, float32 [channels, height, width] from 0 to 1: at the least, where sizes differ, made

@@ -18,6 +18,7 @@ class Tokens;
 /// How a token lies in a file.
 enum class TokenType { byte, uint16, uint32 };
 
+/// Of TokenWindows.
 struct TokenWindowsOptions {
   std::int64_t context = 1024;       ///< tokens that a window has
   std::int64_t count = 0;            ///< windows, evenly spaced, overlapping where there are many; 0: side by side

@@ -1,13 +1,12 @@
 #include "cli/bench/bare_step.hpp"
 
+#include <ATen/Parallel.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
-#include <algorithm>
-#include <hortator/error.hpp>
+#include <utility>
 
-#include "base/text.hpp"
 #include "train/fused_step.hpp"
 
 namespace hortator::cli::bench {
@@ -18,34 +17,20 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Workload& workload
   return std::make_unique<torch::optim::SGD>(net.parameters(), torch::optim::SGDOptions(1e-3).momentum(0.9));
 }
 
-std::vector<Workload> selected_workloads(const Selection& selection) {
-  std::vector<std::string> names;
-  for (const auto& workload : workloads()) names.push_back(workload.name);
-  const auto cases = selection.cases.empty() ? std::vector<std::string>{overhead_workload} : selection.cases;
-  std::vector<Workload> result;
-  for (const auto& name : cases) {
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) {
-      throw UsageError(
-          {.what = text::concat("--case ", name, " is no workload"), .hint = text::suggestion(name, names)});
-    }
-    result.push_back(workloads()[static_cast<std::size_t>(found - names.begin())]);
-  }
-  return result;
-}
-
 void line_up(const Accelerator& accelerator) {
   const auto device = accelerator.device();
   if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
   accelerator.wait_for_everyone();
 }
 
-BareStep::BareStep(const Accelerator& accelerator, const Workload& workload, at::Tensor input, at::Tensor target)
-    : accelerator_(accelerator),
-      workload_(workload),
-      input_(std::move(input)),
-      target_(std::move(target)),
-      net_(workload.make_net()) {
+OneBatch make_batch(const Accelerator& accelerator, const Workload& workload) {
+  auto input = workload.make_input().to(accelerator.device());
+  auto target = workload.make_target().to(accelerator.device());
+  return {std::move(input), std::move(target)};
+}
+
+BareStep::BareStep(const Accelerator& accelerator, const Workload& workload, OneBatch batch)
+    : accelerator_(accelerator), workload_(workload), batch_(std::move(batch)), net_(workload.make_net()) {
   net_->to(accelerator.device());
   optimizer_ = make_optimizer(workload, *net_);
 }
@@ -54,11 +39,32 @@ void BareStep::operator()() {
   at::Tensor output;
   {
     const auto mixed = accelerator_.autocast();
-    output = net_->forward(input_);
+    output = net_->forward(batch_.input);
   }
-  workload_.loss(output, target_).backward();
+  workload_.loss(output, batch_.target).backward();
   train::step(*optimizer_, train::StepKernel::fused);
   optimizer_->zero_grad();
+}
+
+Result BareStep::compare(const std::string& name, const std::function<void()>& ours, const Plan& plan) {
+  const Sides sides = {.ours = ours, .reference = [this] { (*this)(); }, .line_up = [this] { line_up(accelerator_); }};
+  return {.name = name,
+          .params = {{"workload", workload_.name},
+                     {"ranks", accelerator_.num_processes()},
+                     {"threads", at::get_num_threads()},
+                     {"device", accelerator_.device().str()},
+                     {"precision", std::string(to_string(accelerator_.mixed_precision()))},
+                     {"steps", plan.steps}},
+          .reference = "bare LibTorch loop on each rank, same optimizer kernel",
+          .timing = time_in_pairs(sides, plan)};
+}
+
+std::vector<Result> time_workloads(TimeWorkload time_one, Accelerator& accelerator, const Plan& plan,
+                                   const Selection& selection) {
+  const auto names = selection.cases.empty() ? std::vector<std::string>{overhead_workload} : selection.cases;
+  std::vector<Result> results;
+  for (const auto* workload : workloads_named(names)) results.push_back(time_one(accelerator, plan, *workload));
+  return results;
 }
 
 }  // namespace hortator::cli::bench

@@ -1,19 +1,17 @@
-#include <ATen/Parallel.h>
-
 #include <hortator/error.hpp>
 #include <hortator/random.hpp>
 
-#include "base/text.hpp"
 #include "cli/bench/bare_step.hpp"
 
 namespace hortator::cli::bench {
 namespace {
 
+constexpr int steps_until_recorded = 4;
+
 Result time_captured(Accelerator& accelerator, const Plan& plan, const Workload& workload) {
   set_seed(1);
-  const auto input = workload.make_input().to(accelerator.device());
-  const auto target = workload.make_target().to(accelerator.device());
-  BareStep bare_step(accelerator, workload, input, target);
+  const auto batch = make_batch(accelerator, workload);
+  BareStep bare_step(accelerator, workload, batch);
 
   auto net = workload.make_net();
   const auto own_optimizer = make_optimizer(workload, *net);
@@ -26,24 +24,14 @@ Result time_captured(Accelerator& accelerator, const Plan& plan, const Workload&
         optimizer.zero_grad();
         return loss;
       });
-  for (int i = 0; i < 4; ++i) step(input, target);
+  for (int i = 0; i < steps_until_recorded; ++i) step(batch.input, batch.target);
   if (!step.is_recorded()) {
     throw UsageError({.what = "bench capture cannot compare a recorded step",
                       .why = step.why_not(),
                       .hint = "run it alone on a CUDA device"});
   }
-  const Sides sides = {.ours = [&] { step(input, target); },
-                       .reference = [&] { bare_step(); },
-                       .line_up = [&] { line_up(accelerator); }};
-  Result result{.name = "capture",
-                .params = {{"workload", workload.name},
-                           {"ranks", accelerator.num_processes()},
-                           {"threads", at::get_num_threads()},
-                           {"device", accelerator.device().str()},
-                           {"precision", std::string(to_string(accelerator.mixed_precision()))},
-                           {"steps", plan.steps}},
-                .reference = "bare LibTorch loop, same optimizer kernel",
-                .timing = time_in_pairs(sides, plan)};
+  const auto captured_step = [&] { step(batch.input, batch.target); };
+  auto result = bare_step.compare("capture", captured_step, plan);
   accelerator.free_memory();
   return result;
 }
@@ -51,10 +39,7 @@ Result time_captured(Accelerator& accelerator, const Plan& plan, const Workload&
 }  // namespace
 
 std::vector<Result> capture(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
-  std::vector<Result> results;
-  for (const auto& workload : selected_workloads(selection))
-    results.push_back(time_captured(accelerator, plan, workload));
-  return results;
+  return time_workloads(time_captured, accelerator, plan, selection);
 }
 
 }  // namespace hortator::cli::bench

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <hortator/error.hpp>
 
 #include "base/text.hpp"
 #include "checkpoint/background_save.hpp"
@@ -18,11 +17,6 @@ namespace hortator::cli::bench {
 namespace {
 
 constexpr std::int64_t default_checkpoint_bytes = std::int64_t{1} << 30;
-
-const std::vector<std::string>& checkpoint_cases() {
-  static const std::vector<std::string> names = {"save", "stall", "load", "many"};
-  return names;
-}
 
 /// A model of `layers` parameters with the two moments of Adam, of so many bytes together.
 checkpoint::Snapshot state_of(std::int64_t bytes, std::int64_t layers, c10::Device device) {
@@ -59,8 +53,8 @@ std::vector<at::Tensor> on_host(std::vector<at::Tensor> tensors) {
 
 class CheckpointComparison {
  public:
-  CheckpointComparison(const mpi::Communicator& comm, c10::Device device, int blocks)
-      : comm_(comm), device_(device), blocks_(blocks), scratch_(comm, "hortator-bench-checkpoint") {}
+  CheckpointComparison(const mpi::Communicator& comm, c10::Device device, const Plan& plan)
+      : comm_(comm), device_(device), blocks_(plan.blocks), scratch_(comm, plan.folder) {}
 
   void save(const std::string& name, const checkpoint::Snapshot& snapshot) {
     const auto raw = on_host(tensors_of(snapshot.common));
@@ -141,23 +135,15 @@ class CheckpointComparison {
 std::vector<Result> checkpoint(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
   constexpr std::int64_t layers = 64;
   constexpr std::int64_t many = 10'000;
-  for (const auto& name : selection.cases) {
-    if (std::find(checkpoint_cases().begin(), checkpoint_cases().end(), name) != checkpoint_cases().end()) continue;
-    throw UsageError({.what = text::concat("--case ", name, " is nothing that a checkpoint does"),
-                      .hint = text::suggestion(name, checkpoint_cases())});
-  }
-  const auto wanted = [&](const char* name) {
-    return selection.cases.empty() ||
-           std::find(selection.cases.begin(), selection.cases.end(), name) != selection.cases.end();
-  };
-  CheckpointComparison comparison(accelerator.world().comm(), accelerator.device(), plan.blocks);
+  check_known("--case", selection.cases, {"save", "stall", "load", "many"});
+  CheckpointComparison comparison(accelerator.world().comm(), accelerator.device(), plan);
   for (const auto bytes : selection.sizes.empty() ? std::vector{default_checkpoint_bytes} : selection.sizes) {
     const auto state = state_of(bytes, layers, accelerator.device());
-    if (wanted("save")) comparison.save("save", state);
-    if (wanted("stall")) comparison.stall(state);
-    if (wanted("load")) comparison.load(state);
+    if (selection.wants("save")) comparison.save("save", state);
+    if (selection.wants("stall")) comparison.stall(state);
+    if (selection.wants("load")) comparison.load(state);
   }
-  if (wanted("many")) comparison.save("many", many_parameters(many, 4096));
+  if (selection.wants("many")) comparison.save("many", many_parameters(many, 4096));
   return std::move(comparison).results();
 }
 

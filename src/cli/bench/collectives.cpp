@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <hortator/error.hpp>
 #include <type_traits>
 
-#include "base/text.hpp"
 #include "cli/bench/collective_cases.hpp"
 #include "cli/bench/measurements.hpp"
 #include "mpi/collectives.hpp"
@@ -132,14 +130,6 @@ class CollectivesComparison {
   bool has_even_nodes_;      ///< several nodes of as many ranks each
   std::vector<Result> results_;
 };
-
-void check_known(const char* option, const std::vector<std::string>& selected, const std::vector<std::string>& known) {
-  for (const auto& name : selected) {
-    if (wanted(known, name)) continue;
-    throw UsageError(
-        {.what = text::concat(option, ' ', name, " is none of collectives"), .hint = text::suggestion(name, known)});
-  }
-}
 
 }  // namespace
 

@@ -15,7 +15,7 @@ constexpr std::int64_t piece_bytes = std::int64_t{8} << 20;
 
 }  // namespace
 
-Scratch::Scratch(const mpi::Communicator& comm, const std::string& name) : comm_(comm), path_(fs::absolute(name)) {
+Scratch::Scratch(const mpi::Communicator& comm, const fs::path& below) : comm_(comm), path_(below / "scratch") {
   make_empty();
 }
 

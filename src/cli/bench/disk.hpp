@@ -13,11 +13,11 @@
 /// What measurements of files have in common: a place for them, and the same bytes without any format.
 namespace hortator::cli::bench {
 
-/// A folder of the measurement's own in the working directory, that all ranks see and that goes at its end.
+/// A folder below the measurement's own, that all ranks see and that goes at its end.
 class Scratch {
  public:
-  Scratch(const mpi::Communicator& comm, const std::string& name);  ///< @collective
-  ~Scratch();                                                       ///< @collective
+  Scratch(const mpi::Communicator& comm, const std::filesystem::path& below);  ///< @collective
+  ~Scratch();                                                                  ///< @collective
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 

@@ -1,12 +1,10 @@
 #include "cli/bench/dispatched_half.hpp"
 
 #include <c10/core/InferenceMode.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
 
-#include "base/text.hpp"
 #include "io/raw_file.hpp"
 #include "io/safetensors_writer.hpp"
 
@@ -34,11 +32,12 @@ void write_safetensors_of(const torch::nn::Sequential& net, const std::filesyste
 
 }  // namespace
 
-DispatchedHalf::DispatchedHalf(const State& state, const LayerStack& stack)
+DispatchedHalf::DispatchedHalf(const State& state, const std::filesystem::path& folder, const LayerStack& stack)
     : stack_(stack),
-      path_(std::filesystem::absolute(text::concat("hortator-bench-", ::getpid(), ".safetensors"))),
+      path_(folder / "layers.safetensors"),
       limit_(static_cast<std::uint64_t>(stack.bytes()) / 2),
       piece_(LayerStack::piece_bytes) {
+  std::filesystem::create_directories(folder);
   write_safetensors_of(stack.in_memory(), path_);
   const auto net = init_empty_weights([&] { return LayerStack::make_layers(stack.layers()); });
   model_.emplace(

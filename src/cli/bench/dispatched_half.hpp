@@ -13,11 +13,11 @@
 
 namespace hortator::cli::bench {
 
-/// The layers of a stack in a file of safetensors in the working folder, of which half are dispatched to the memory and
+/// The layers of a stack in a file of safetensors in `folder`, of which half are dispatched to the memory and
 /// the others are used from there.
 class DispatchedHalf {
  public:
-  DispatchedHalf(const State& state, const LayerStack& stack);
+  DispatchedHalf(const State& state, const std::filesystem::path& folder, const LayerStack& stack);
   ~DispatchedHalf();
   DispatchedHalf(const DispatchedHalf&) = delete;
   DispatchedHalf& operator=(const DispatchedHalf&) = delete;

@@ -4,7 +4,6 @@
 #include <ATen/ops/randn.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/nn/modules/linear.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <hortator/deferred_construction.hpp>
@@ -12,7 +11,6 @@
 #include <numeric>
 #include <utility>
 
-#include "base/text.hpp"
 #include "io/raw_file.hpp"
 #include "shard/file_store.hpp"
 #include "shard/named_tensors.hpp"
@@ -40,12 +38,13 @@ torch::nn::Sequential LayerStack::make_layers(std::int64_t count) {
   return net;
 }
 
-LayerStack::LayerStack(std::int64_t bytes)
+LayerStack::LayerStack(const std::filesystem::path& folder, std::int64_t bytes)
     : layers_(std::max<std::int64_t>(bytes / layer_bytes, 2)),
-      path_(std::filesystem::absolute(text::concat("hortator-bench-", ::getpid(), ".raw"))),
+      path_(folder / "layers.raw"),
       input_(at::randn({batch, width})),
       in_memory_(make_layers(layers_)),
       piece_(piece_bytes) {
+  std::filesystem::create_directories(folder);
   write(in_memory_, path_);
   all_ = page(0);
   half_ = page(static_cast<std::size_t>(this->bytes()) / 2);

@@ -13,7 +13,7 @@
 
 namespace hortator::cli::bench {
 
-/// Linear layers, once in memory and once in a file in the working folder: what big models are run from. The same as
+/// Linear layers, once in memory and once in a file in `folder`: what big models are run from. The same as
 /// other frameworks are timed with.
 class LayerStack {
  public:
@@ -26,7 +26,7 @@ class LayerStack {
   static torch::nn::Sequential make_layers(std::int64_t count);
 
   /// As many layers as `bytes` has room for, at least two.
-  explicit LayerStack(std::int64_t bytes);
+  LayerStack(const std::filesystem::path& folder, std::int64_t bytes);
   ~LayerStack();
   LayerStack(const LayerStack&) = delete;
   LayerStack& operator=(const LayerStack&) = delete;

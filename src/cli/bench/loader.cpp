@@ -5,7 +5,6 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/randperm.h>
 
-#include <algorithm>
 #include <hortator/error.hpp>
 #include <hortator/random.hpp>
 #include <hortator/tensor_dataset.hpp>
@@ -99,17 +98,10 @@ std::vector<Reader> readers_of(Accelerator& accelerator, const TensorDataset<2>&
 }
 
 std::vector<Reader> selected(std::vector<Reader> readers, const Selection& selection) {
-  if (selection.cases.empty()) return readers;
   std::vector<std::string> names;
   for (const auto& reader : readers) names.push_back(reader.name);
-  for (const auto& name : selection.cases) {
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      throw UsageError(
-          {.what = text::concat("--case ", name, " is no way to read"), .hint = text::suggestion(name, names)});
-  }
-  std::erase_if(readers, [&](const Reader& reader) {
-    return std::find(selection.cases.begin(), selection.cases.end(), reader.name) == selection.cases.end();
-  });
+  check_known("--case", selection.cases, names);
+  std::erase_if(readers, [&](const Reader& reader) { return !selection.wants(reader.name); });
   return readers;
 }
 

@@ -5,6 +5,7 @@
 #include <hortator/error.hpp>
 #include <hortator/random.hpp>
 #include <ranges>
+#include <utility>
 
 #include "base/text.hpp"
 #include "cli/bench/bare_step.hpp"
@@ -36,14 +37,14 @@ void check_alone(const Accelerator& accelerator, const Selection& selection) {
 /// The loop as its author would write it without the library.
 class BareLoop {
  public:
-  BareLoop(const Workload& workload, const at::Tensor& input, const at::Tensor& target)
-      : workload_(workload), input_(input), target_(target), net_(workload.make_net()) {
-    net_->to(input.device());
+  BareLoop(const Workload& workload, OneBatch batch)
+      : workload_(workload), batch_(std::move(batch)), net_(workload.make_net()) {
+    net_->to(batch_.input.device());
     optimizer_ = std::make_unique<torch::optim::AdamW>(net_->parameters(), rate);
   }
 
   void step() {
-    (workload_.loss(net_->forward(input_), target_) / accumulated).backward();
+    (workload_.loss(net_->forward(batch_.input), batch_.target) / accumulated).backward();
     if (++micro_steps_ % accumulated != 0) return;
     torch::nn::utils::clip_grad_norm_(net_->parameters(), max_norm);
     train::step(*optimizer_, train::StepKernel::fused);
@@ -53,8 +54,7 @@ class BareLoop {
 
  private:
   const Workload& workload_;
-  at::Tensor input_;
-  at::Tensor target_;
+  OneBatch batch_;
   std::shared_ptr<Net> net_;
   std::unique_ptr<torch::optim::AdamW> optimizer_;
   std::int64_t micro_steps_ = 0;
@@ -66,9 +66,8 @@ std::vector<Result> loop(Accelerator& accelerator, const Plan& plan, const Selec
   check_alone(accelerator, selection);
   set_seed(1);
   const auto& workload = workloads().front();
-  const auto input = workload.make_input().to(accelerator.device());
-  const auto target = workload.make_target().to(accelerator.device());
-  BareLoop bare(workload, input, target);
+  const auto batch = make_batch(accelerator, workload);
+  BareLoop bare(workload, batch);
 
   auto net = workload.make_net();
   torch::optim::AdamW adamw(net->parameters(), rate);
@@ -78,7 +77,7 @@ std::vector<Result> loop(Accelerator& accelerator, const Plan& plan, const Selec
   auto place = steps.begin();
   const auto prepared_step = [&, &model = model, &optimizer = optimizer, &schedule = schedule] {
     auto micro_step = accelerator.accumulate(model);
-    const auto loss = workload.loss(model(input), target);
+    const auto loss = workload.loss(model(batch.input), batch.target);
     accelerator.backward(loss);
     if (accelerator.sync_gradients()) accelerator.clip_grad_norm_(model.parameters(), max_norm);
     optimizer.step();

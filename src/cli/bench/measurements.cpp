@@ -1,6 +1,24 @@
 #include "cli/bench/measurements.hpp"
 
+#include <algorithm>
+#include <hortator/error.hpp>
+
+#include "base/text.hpp"
+
 namespace hortator::cli::bench {
+
+bool Selection::wants(std::string_view name) const {
+  return cases.empty() || std::find(cases.begin(), cases.end(), name) != cases.end();
+}
+
+void check_known(const std::string& option, const std::vector<std::string>& values,
+                 const std::vector<std::string>& known) {
+  for (const auto& value : values) {
+    if (std::find(known.begin(), known.end(), value) != known.end()) continue;
+    throw UsageError({.what = text::concat(option, ' ', value, " is nothing that this bench verb knows"),
+                      .hint = text::suggestion(value, known)});
+  }
+}
 
 const std::vector<Measurement>& measurements() {
   static const std::vector<Measurement> table = {

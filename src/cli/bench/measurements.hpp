@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <hortator/accelerator.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/bench/report.hpp"
@@ -16,7 +17,13 @@ struct Selection {
   std::vector<std::string> types = {};   ///< "float32", "bfloat16", ...
   std::vector<std::string> backends = {};
   std::vector<std::string> references = {};
+
+  bool wants(std::string_view name) const;  ///< this case
 };
+
+/// UsageError, with the nearest of the known ones, for a value of the option that is not among them.
+void check_known(const std::string& option, const std::vector<std::string>& values,
+                 const std::vector<std::string>& known);
 
 /// A verb of `hortator bench`: what all ranks do together.
 struct Measurement {

@@ -13,7 +13,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/text.hpp"
 #include "cli/bench/dispatched_half.hpp"
 #include "cli/bench/layer_stack.hpp"
 #include "cli/bench/measurements.hpp"
@@ -195,36 +194,28 @@ void check_selection(const Accelerator& accelerator, const Selection& selection)
   }
   std::vector<std::string> names = {"operator-untouched", "operator-touched", "dispatch-half", "dispatch-half-cold"};
   for (const auto& known : forward_cases()) names.push_back(known.name);
-  for (const auto& name : selection.cases) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    throw UsageError(
-        {.what = text::concat("--case ", name, " is no case of bench paging"), .hint = text::suggestion(name, names)});
-  }
+  check_known("--case", selection.cases, names);
 }
 
 }  // namespace
 
 std::vector<Result> paging(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
   check_selection(accelerator, selection);
-  const auto is_wanted = [&](const std::string& name) {
-    const auto& cases = selection.cases;
-    return cases.empty() || std::find(cases.begin(), cases.end(), name) != cases.end();
-  };
   set_seed(1);
   std::vector<Result> results;
-  if (is_wanted("operator-untouched")) results.push_back(untouched(plan));
-  if (is_wanted("operator-touched")) results.push_back(touched(plan));
+  if (selection.wants("operator-untouched")) results.push_back(untouched(plan));
+  if (selection.wants("operator-touched")) results.push_back(touched(plan));
   std::optional<LayerStack> stack;
   for (const auto& known : forward_cases()) {
-    if (!is_wanted(known.name)) continue;
-    if (!stack) stack.emplace(selection.sizes.empty() ? LayerStack::usual_bytes : selection.sizes.front());
+    if (!selection.wants(known.name)) continue;
+    if (!stack) stack.emplace(plan.folder, selection.sizes.empty() ? LayerStack::usual_bytes : selection.sizes.front());
     results.push_back(known.run(plan, *stack));
   }
   std::optional<DispatchedHalf> half;
   for (const bool is_cold : {false, true}) {
-    if (!is_wanted(is_cold ? "dispatch-half-cold" : "dispatch-half")) continue;
-    if (!stack) stack.emplace(selection.sizes.empty() ? LayerStack::usual_bytes : selection.sizes.front());
-    if (!half) half.emplace(accelerator, *stack);
+    if (!selection.wants(is_cold ? "dispatch-half-cold" : "dispatch-half")) continue;
+    if (!stack) stack.emplace(plan.folder, selection.sizes.empty() ? LayerStack::usual_bytes : selection.sizes.front());
+    if (!half) half.emplace(accelerator, plan.folder, *stack);
     results.push_back(dispatched(plan, *half, *stack, is_cold));
   }
   return results;

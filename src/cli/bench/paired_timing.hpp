@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <span>
 
@@ -9,8 +10,9 @@
 namespace hortator::cli::bench {
 
 struct Plan {
-  int blocks = 20;  ///< timed, of each side
-  int steps = 50;   ///< in a block
+  int blocks = 20;                    ///< timed, of each side
+  int steps = 50;                     ///< in a block
+  std::filesystem::path folder = {};  ///< for what is written; somebody else removes it at the end
 };
 
 struct Timing {

@@ -1,7 +1,6 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <hortator/error.hpp>
 
 #include "base/text.hpp"
 #include "cli/bench/disk.hpp"
@@ -15,11 +14,6 @@ constexpr std::int64_t default_model_bytes = std::int64_t{2} << 30;
 constexpr std::int64_t layers_of_model = 64;
 constexpr std::int64_t shards = 8;
 
-const std::vector<std::string>& weights_cases() {
-  static const std::vector<std::string> names = {"load_model", "save_model"};
-  return names;
-}
-
 /// Weights of so many bytes.
 struct Layers : torch::nn::Module {
   explicit Layers(std::int64_t bytes) {
@@ -31,14 +25,14 @@ struct Layers : torch::nn::Module {
 
 class WeightsComparison {
  public:
-  WeightsComparison(Accelerator& accelerator, std::int64_t bytes, int blocks)
+  WeightsComparison(Accelerator& accelerator, std::int64_t bytes, const Plan& plan)
       : accelerator_(accelerator),
         comm_(accelerator.world().comm()),
-        blocks_(blocks),
+        blocks_(plan.blocks),
         module_(bytes),
         tensors_(module_.buffers()),
         options_({.max_shard_size = std::to_string(bytes_of(tensors_) / shards)}),
-        scratch_(comm_, "hortator-bench-weights") {}
+        scratch_(comm_, plan.folder) {}
 
   Result save() {
     return compare("save_model", "pwrite+fsync",
@@ -84,19 +78,12 @@ class WeightsComparison {
 }  // namespace
 
 std::vector<Result> weights(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
-  for (const auto& name : selection.cases) {
-    if (std::ranges::count(weights_cases(), name) > 0) continue;
-    throw UsageError({.what = text::concat("--case ", name, " is nothing that is done with weights"),
-                      .hint = text::suggestion(name, weights_cases())});
-  }
-  const auto wanted = [&](const char* name) {
-    return selection.cases.empty() || std::ranges::count(selection.cases, name) > 0;
-  };
+  check_known("--case", selection.cases, {"load_model", "save_model"});
   std::vector<Result> results;
   for (const auto bytes : selection.sizes.empty() ? std::vector{default_model_bytes} : selection.sizes) {
-    WeightsComparison comparison(accelerator, bytes, plan.blocks);
-    if (wanted("save_model")) results.push_back(comparison.save());
-    if (wanted("load_model")) results.push_back(comparison.load());
+    WeightsComparison comparison(accelerator, bytes, plan);
+    if (selection.wants("save_model")) results.push_back(comparison.save());
+    if (selection.wants("load_model")) results.push_back(comparison.load());
   }
   return results;
 }

@@ -8,6 +8,10 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
+#include <algorithm>
+
+#include "cli/bench/measurements.hpp"
+
 namespace hortator::cli::bench {
 namespace {
 
@@ -84,6 +88,17 @@ const std::vector<Workload>& workloads() {
           std::int64_t{8} * 1024, 50257),
   };
   return all;
+}
+
+std::vector<const Workload*> workloads_named(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const auto& workload : workloads()) known.push_back(workload.name);
+  check_known("--case", names, known);
+  std::vector<const Workload*> found;
+  for (const auto& name : names)
+    found.push_back(
+        &workloads()[static_cast<std::size_t>(std::find(known.begin(), known.end(), name) - known.begin())]);
+  return found;
 }
 
 }  // namespace hortator::cli::bench

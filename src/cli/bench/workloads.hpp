@@ -26,6 +26,8 @@ struct Workload {
 
 /// mlp-small, mlp-comm, mlp-mixed, mlp-big, bert-mini, resnet18-32, gpt-124m
 const std::vector<Workload>& workloads();
+/// UsageError, with the nearest name, for one that there is not.
+std::vector<const Workload*> workloads_named(const std::vector<std::string>& names);
 
 std::shared_ptr<Net> make_bert_mini();
 std::shared_ptr<Net> make_resnet18();

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <hortator/error.hpp>
 #include <hortator/random.hpp>
 #include <optional>
 #include <utility>
 
-#include "base/text.hpp"
 #include "cli/bench/bare_step.hpp"
 #include "cli/bench/measurements.hpp"
 #include "cli/bench/workloads.hpp"
@@ -41,11 +39,6 @@ double settled_mib() {
   shard::return_free_memory();
   return proportional_mib();
 }
-
-struct OneBatch {
-  at::Tensor input;
-  at::Tensor target;
-};
 
 /// A loop over one batch, and what it keeps in memory between steps: parameters, moments, what communication needs.
 class Side {
@@ -142,7 +135,7 @@ Result compare_sides(Accelerator& ranks, const Workload& workload, const Plan& p
 
 std::vector<Result> stages_of(Accelerator& ranks, const Workload& workload, const Plan& plan) {
   set_seed(1, {.device_specific = true});
-  const OneBatch batch = {workload.make_input().to(ranks.device()), workload.make_target().to(ranks.device())};
+  const auto batch = make_batch(ranks, workload);
   std::vector<Result> results;
   Prepared whole({.stage = 0}, workload, batch);
   {
@@ -165,18 +158,11 @@ std::vector<Result> stages_of(Accelerator& ranks, const Workload& workload, cons
 }  // namespace
 
 std::vector<Result> zero(Accelerator& accelerator, const Plan& plan, const Selection& selection) {
-  const auto wanted =
+  const auto names =
       selection.cases.empty() ? std::vector<std::string>{"mlp-comm", "mlp-mixed", "bert-mini"} : selection.cases;
-  std::vector<std::string> names;
-  for (const auto& workload : workloads()) names.push_back(workload.name);
   std::vector<Result> results;
-  for (const auto& name : wanted) {
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end())
-      throw UsageError(
-          {.what = text::concat("--case ", name, " is no workload"), .hint = text::suggestion(name, names)});
-    const auto& workload = workloads()[static_cast<std::size_t>(found - names.begin())];
-    for (auto& result : stages_of(accelerator, workload, plan)) results.push_back(std::move(result));
+  for (const auto* workload : workloads_named(names)) {
+    for (auto& result : stages_of(accelerator, *workload, plan)) results.push_back(std::move(result));
   }
   return results;
 }

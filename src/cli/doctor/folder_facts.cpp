@@ -5,12 +5,11 @@
 #include <array>
 #include <cerrno>
 #include <exception>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <system_error>
 
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 #include "cli/doctor/folder.hpp"
 #include "io/raw_file.hpp"
 #include "mpi/environment.hpp"
@@ -85,11 +84,6 @@ void lock_part(const fs::path& file) {
   require(::fcntl(opened.descriptor(), F_SETLK, &part) == 0);
 }
 
-std::string mountinfo() {
-  std::ifstream in("/proc/self/mountinfo");
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 }  // namespace
 
 std::string file_system_of(const fs::path& path, const std::string& mountinfo) {
@@ -112,7 +106,8 @@ Folder look_at_folder(const fs::path& asked) {
   std::error_code error;
   const auto path = fs::canonical(asked, error);
   if (error) return {.path = asked.string(), .writing = error.message()};
-  Folder folder{.path = path.string(), .file_system = file_system_of(path, mountinfo())};
+  Folder folder{.path = path.string(),
+                .file_system = file_system_of(path, base::read_whole("/proc/self/mountinfo").value_or(""))};
   folder.free_bytes = fs::space(path, error).available;
   const Trial trial(path);
   folder.writing = complaint([&] { write(trial.one); });

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 #include "cli/doctor/machine.hpp"
 #include "cli/machine.hpp"
 
@@ -17,10 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string content(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+std::string content(const fs::path& file) { return base::read_whole(file).value_or(""); }
 
 std::optional<std::uint64_t> limit(__rlimit_resource what) {
   rlimit values{};

@@ -1,11 +1,10 @@
 #include "cli/scale/study_folder.hpp"
 
-#include <fstream>
 #include <hortator/error.hpp>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 
 namespace hortator::cli {
 namespace {
@@ -23,20 +22,14 @@ report::Network read_network(const fs::path& folder) {
 }  // namespace
 
 std::string read_text(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream content;
-  content << in.rdbuf();
-  if (!in) throw Error({.what = text::quote(file.string()) + " cannot be read"});
-  return std::move(content).str();
+  auto content = base::read_whole(file);
+  if (!content) throw Error({.what = text::quote(file.string()) + " cannot be read"});
+  return *std::move(content);
 }
 
 void write_text(const fs::path& file, const std::string& content) {
-  const fs::path aside = file.string() + ".new";
-  std::ofstream out(aside, std::ios::binary);
-  out << content;
-  out.close();
-  if (!out) throw Error({.what = text::quote(file.string()) + " cannot be written"});
-  fs::rename(aside, file);
+  if (!base::write_whole(file, file.string() + ".new", content))
+    throw Error({.what = text::quote(file.string()) + " cannot be written"});
 }
 
 void write_plan(const fs::path& folder, const report::ScalePlan& plan) {

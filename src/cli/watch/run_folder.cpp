@@ -6,21 +6,16 @@
 #include <fstream>
 #include <hortator/error.hpp>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 
 namespace hortator::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string content_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream content;
-  content << in.rdbuf();
-  return in ? std::move(content).str() : "";
-}
+std::string content_of(const fs::path& file) { return base::read_whole(file).value_or(""); }
 
 double modified(const fs::path& file) {
   struct stat facts {};

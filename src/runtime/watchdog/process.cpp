@@ -1,17 +1,15 @@
 #include "runtime/watchdog/process.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 
 namespace hortator::runtime {
 namespace {
 
 std::string read(long pid, const char* name) {
-  std::ifstream in(text::concat("/proc/", pid, '/', name));
-  return {std::istreambuf_iterator<char>(in), {}};
+  return base::read_whole(text::concat("/proc/", pid, '/', name)).value_or("");
 }
 
 }  // namespace

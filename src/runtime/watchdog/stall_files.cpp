@@ -1,23 +1,13 @@
 #include "runtime/watchdog/stall_files.hpp"
 
 #include <fstream>
-#include <iterator>
 
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 
 namespace hortator::runtime {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-std::optional<std::string> content(const fs::path& file) {
-  std::ifstream in(file);
-  if (!in) return {};
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
-}  // namespace
 
 fs::path StallFiles::announcement() const { return folder_ / (".stall-" + run_); }
 
@@ -30,7 +20,7 @@ Claim StallFiles::announce(int node) const {
 }
 
 std::optional<int> StallFiles::announcer() const {
-  const auto words = content(announcement());
+  const auto words = base::read_whole(announcement());
   long long node = 0;
   // Until its last byte is there it is not yet announced.
   if (!words || !words->ends_with('\n') || !text::parse_integer(words->substr(0, words->size() - 1), node)) return {};
@@ -49,7 +39,7 @@ void StallFiles::answer(int node, const std::string& slots) const {
 }
 
 std::optional<std::string> StallFiles::answer_of(int node) const {
-  const auto words = content(answer_file(node));
+  const auto words = base::read_whole(answer_file(node));
   if (!words || !words->ends_with('\n')) return {};
   return words->substr(0, words->size() - 1);
 }

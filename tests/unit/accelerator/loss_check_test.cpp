@@ -3,7 +3,7 @@
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
-#include "support/standard_error.hpp"
+#include "support/written.hpp"
 
 using namespace hortator;
 
@@ -11,7 +11,7 @@ TEST_CASE("a loss that is not a number warns once on the rank that has it, and n
   Accelerator accelerator;
   torch::nn::Linear net(3, 1);
   auto model = accelerator.prepare(net);
-  test::StandardError lines;
+  test::Written lines(STDERR_FILENO);
   for (int step = 1; step <= 5; ++step) {
     const bool is_bad = step >= 3 && accelerator.is_last_process();
     accelerator.backward(model(at::full({1, 3}, is_bad ? std::numeric_limits<double>::quiet_NaN() : 1)).sum());

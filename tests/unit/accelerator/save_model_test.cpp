@@ -4,6 +4,7 @@
 #include "fixtures.hpp"
 #include "io/safetensors_source.hpp"
 #include "support/catch.hpp"
+#include "support/files.hpp"
 #include "weights_model.hpp"
 
 using namespace hortator;
@@ -18,7 +19,7 @@ void check_same_files(const fs::path& ours, const fs::path& theirs) {
   CHECK(test::names_in(ours) == test::names_in(theirs));
   for (const auto& name : test::names_in(theirs)) {
     INFO(name);
-    CHECK(test::bytes_of(ours / name) == test::bytes_of(theirs / name));
+    CHECK(test::content_of(ours / name) == test::content_of(theirs / name));
   }
 }
 
@@ -68,7 +69,7 @@ TEST_CASE("each save replaces the files of the one before, and those alone") {
   accelerator.wait_for_everyone();
   accelerator.save_model(net, folder.path(), {.max_shard_size = "0.1KB"});
   CHECK(test::names_in(folder.path()) == expected);
-  CHECK(test::bytes_of(folder.path() / "config.json") == "mine");
+  CHECK(test::content_of(folder.path() / "config.json") == "mine");
 }
 
 TEST_CASE("names can be other ones in the files, and come back") {

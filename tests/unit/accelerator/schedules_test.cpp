@@ -5,7 +5,7 @@
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
-#include "support/standard_error.hpp"
+#include "support/written.hpp"
 
 using namespace hortator;
 using test::Net;
@@ -76,7 +76,7 @@ TEST_CASE("how a schedule advances is said once, when it is prepared") {
   int ranks = 1;
   bool speaks = false;
   {
-    const test::StandardError error;
+    const test::Written error(STDERR_FILENO);
     Accelerator accelerator;
     ranks = accelerator.num_processes();
     speaks = accelerator.is_main_process();

@@ -5,11 +5,9 @@
 #include <torch/nn/modules/linear.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -61,12 +59,6 @@ inline void fill(const torch::nn::Module& net) {
 inline void clear(const torch::nn::Module& net) {
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : tensors_of_net(net)) tensor.fill_(77);
-}
-
-inline std::string bytes_of(const std::filesystem::path& file) {
-  std::ostringstream bytes;
-  bytes << std::ifstream(file, std::ios::binary).rdbuf();
-  return bytes.str();
 }
 
 inline std::set<std::string> names_in(const std::filesystem::path& folder) {

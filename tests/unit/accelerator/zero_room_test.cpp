@@ -1,15 +1,14 @@
 // Training in less memory than the parameters and moments take. Alone in its program: what others have freed would be
 // room.
-#include <sys/resource.h>
 #include <torch/nn/modules/container/sequential.h>
 
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include "fixtures.hpp"
 #include "shard/recycling_allocator.hpp"
 #include "support/catch.hpp"
+#include "support/memory.hpp"
 #include "zero_fixture.hpp"
 
 using namespace hortator;
@@ -20,31 +19,6 @@ constexpr std::int64_t width = 1024;
 constexpr std::int64_t layer_bytes = width * width * 4;
 constexpr int layers_a_rank = 24;
 constexpr rlim_t room = rlim_t{80} << 20;  // of a rank: pages, gradients on their way, a batch, stacks of threads
-
-/// While it lives this process can take `more` bytes of memory of its own, and no more.
-class MemoryLimit {
- public:
-  explicit MemoryLimit(rlim_t more) {
-    getrlimit(RLIMIT_DATA, &before_);
-    const rlimit limit = {.rlim_cur = private_bytes() + more, .rlim_max = before_.rlim_max};
-    setrlimit(RLIMIT_DATA, &limit);
-  }
-  ~MemoryLimit() { setrlimit(RLIMIT_DATA, &before_); }
-  MemoryLimit(const MemoryLimit&) = delete;
-  MemoryLimit& operator=(const MemoryLimit&) = delete;
-
- private:
-  static rlim_t private_bytes() {
-    std::ifstream status("/proc/self/status");
-    for (std::string word; status >> word;) {
-      rlim_t kib = 0;
-      if (word == "VmData:" && status >> kib) return kib * 1024;
-    }
-    return 0;
-  }
-
-  rlimit before_{};
-};
 
 torch::nn::Sequential make_net(int layers) {
   at::manual_seed(1);
@@ -86,7 +60,7 @@ TEST_CASE("a model of four times the memory is made and trained with all of it o
                                       .offload_parameters = folder.path(),
                                       .resident_bytes = std::uint64_t{12} << 20}});
     const shard::RecyclingAllocator blocks(4 << 20);  // holes in the C library's heap are not what is measured
-    const MemoryLimit limit(room);
+    const test::MemoryLimit limit(room);
     CHECK_THROWS(at::empty({layers, width, width}));  // the limit works
     auto net = construct_deferred([&] { return make_net(layers); });
     losses = losses_of(accelerator, net);

@@ -12,6 +12,7 @@
 #include "io/tensor_spec.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace hortator;
 using namespace hortator::testing;
@@ -19,9 +20,7 @@ using namespace hortator::testing;
 namespace {
 std::string output_of(const std::string& command, const std::filesystem::path& to) {
   if (std::system((command + " >" + to.string() + " 2>&1").c_str()) != 0) return "";
-  std::ostringstream words;
-  words << std::ifstream(to).rdbuf();
-  return words.str();
+  return test::content_of(to);
 }
 }  // namespace
 

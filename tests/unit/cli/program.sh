@@ -218,5 +218,18 @@ for launcher in '' "$hortator launch -n 2"; do
     "$cmake" -DJSON="$out" -P "$source_dir/json_field.cmake" "$member" >/dev/null 2>&1 || wrong "no JSON with $member"
   done
 done
+# what a measurement that was killed leaves behind goes with the next one; what another process has, or nobody has claimed, stays
+"$hortator" bench step --blocks 1000000 >/dev/null 2>&1 &
+killed=$!
+for _ in $(seq 200); do compgen -G 'hortator-bench-*/.claim' >/dev/null && break; sleep 0.1; done
+kill -9 "$killed"; wait "$killed" 2>/dev/null
+left=$(compgen -G 'hortator-bench-*') || wrong 'a killed bench was expected to leave its folder'
+mkdir hortator-bench-unclaimed hortator-bench-alive hortator-bench-elsewhere
+{ sed -n 1p "$left/.claim"; echo $$; awk '{print $22}' /proc/$$/stat; } >hortator-bench-alive/.claim
+sed '1s/^./x/' "$left/.claim" >hortator-bench-elsewhere/.claim
+run bench step --blocks 1 --steps 1; code_is 0
+[ ! -e "$left" ] || wrong "$left is still there"
+for kept in unclaimed alive elsewhere; do [ -d "hortator-bench-$kept" ] || wrong "hortator-bench-$kept has gone"; done
+rm -r hortator-bench-*
 
 [ "$failures" = 0 ] || { echo "$failures wrong"; exit 1; }

@@ -10,6 +10,7 @@
 #include "data/staged_file.hpp"
 #include "io/file_error.hpp"
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace hortator;
 namespace fs = std::filesystem;
@@ -17,11 +18,6 @@ namespace fs = std::filesystem;
 namespace {
 
 void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
-
-std::string content(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 ino_t inode(const fs::path& path) {
   struct stat facts {};
@@ -81,7 +77,7 @@ TEST_CASE("a file is copied to the node once, and again only when it has changed
   const auto file = disks.shared / "train.bin";
   disks.alone([&] { write(file, "first"); });
   const auto path = stage_to_node(disks.state, file, disks.node);
-  CHECK(content(path) == "first");
+  CHECK(test::content_of(path) == "first");
   CHECK(path.parent_path().parent_path() == disks.node);
   CHECK(path.filename().string().ends_with("train.bin"));
   const auto copy = inode(path);
@@ -94,7 +90,7 @@ TEST_CASE("a file is copied to the node once, and again only when it has changed
     fs::last_write_time(file, fs::last_write_time(path) + std::chrono::hours(1));
   });
   CHECK(stage_to_node(disks.state, file, disks.node) == path);
-  CHECK(content(path) == "other");
+  CHECK(test::content_of(path) == "other");
   disks.state.wait_for_everyone();
 
   // A copy that was cut short, with the right time.
@@ -104,7 +100,7 @@ TEST_CASE("a file is copied to the node once, and again only when it has changed
     fs::last_write_time(path, time);
   });
   stage_to_node(disks.state, file, disks.node);
-  CHECK(content(path) == "other");
+  CHECK(test::content_of(path) == "other");
   CHECK(files_in(disks.node) == 1);
 }
 
@@ -118,8 +114,8 @@ TEST_CASE("files of the same name from different folders are different files") {
   });
   const auto a = stage_to_node(disks.state, disks.shared / "a" / "data.h5", disks.node);
   const auto b = stage_to_node(disks.state, disks.shared / "b" / "data.h5", disks.node);
-  CHECK(content(a) == "a");
-  CHECK(content(b) == "b");
+  CHECK(test::content_of(a) == "a");
+  CHECK(test::content_of(b) == "b");
 }
 
 TEST_CASE("what cannot be copied is an error on all ranks, and leaves nothing") {

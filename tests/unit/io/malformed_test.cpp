@@ -2,11 +2,11 @@
 
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "io/pickle_archive.hpp"
 #include "io/safetensors_header.hpp"
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace hortator::io;
 
@@ -58,8 +58,7 @@ class Spoiler {
 };
 
 std::string file(const std::string& name) {
-  std::ifstream in(std::filesystem::path(TORCH_PICKLES) / name, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return hortator::test::content_of(std::filesystem::path(TORCH_PICKLES) / name);
 }
 
 /// What of a file is the pickle.

@@ -9,6 +9,7 @@
 
 #include "io/file_error.hpp"
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace hortator;
 using io::PickleFile;
@@ -154,8 +155,7 @@ TEST_CASE("foreign objects are kept where that is asked for, unmade") {
 }
 
 TEST_CASE("a file that is cut is refused wherever that is") {
-  std::ifstream in(stored("nested.pt"), std::ios::binary);
-  const std::string whole((std::istreambuf_iterator<char>(in)), {});
+  const auto whole = test::content_of(stored("nested.pt"));
   for (std::size_t bytes = 0; bytes < whole.size(); bytes += 7) {
     std::ofstream("cut.pt", std::ios::binary | std::ios::trunc) << whole.substr(0, bytes);
     INFO(bytes);

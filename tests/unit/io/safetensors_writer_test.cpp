@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <hortator/safetensors_file.hpp>
 #include <numeric>
-#include <sstream>
 
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace hortator;
 namespace fs = std::filesystem;
@@ -21,12 +20,6 @@ namespace {
 const auto& world() {
   static const auto comm = mpi::Communicator::world();
   return comm;
-}
-
-std::string bytes_of(const fs::path& file) {
-  std::ostringstream bytes;
-  bytes << std::ifstream(file, std::ios::binary).rdbuf();
-  return bytes.str();
 }
 
 /// A path at which nothing is. @collective
@@ -69,7 +62,7 @@ TEST_CASE("a file is byte for byte what the format's own library writes") {
   const auto tensors = all_types();
   const auto path = fresh("types.safetensors");
   io::write_safetensors(world(), {{.path = path, .plan = io::plan_safetensors(specs_of(tensors))}}, source_of(tensors));
-  CHECK(bytes_of(path) == bytes_of(fs::path(PYTHON_WEIGHTS) / "all_types.safetensors"));
+  CHECK(test::content_of(path) == test::content_of(fs::path(PYTHON_WEIGHTS) / "all_types.safetensors"));
 }
 
 TEST_CASE("headers are filled up to a multiple of eight bytes") {

@@ -5,20 +5,16 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace hortator;
 
 namespace {
 
-std::string maps() {
-  std::ifstream in("/proc/self/maps");
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+std::string maps() { return test::content_of("/proc/self/maps"); }
 
 }  // namespace
 

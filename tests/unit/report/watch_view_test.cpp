@@ -4,6 +4,8 @@
 #include <sstream>
 
 #include "report/column.hpp"
+#include "report/progress_words.hpp"
+#include "report/watch_ranks.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator::report;
@@ -133,4 +135,11 @@ TEST_CASE("the slowest ranks are those that wait least for the others") {
   REQUIRE(slow.size() == 2);
   CHECK(slow[0].rank == 1);
   CHECK(slow[1].rank == 3);
+}
+
+TEST_CASE("rates are told by what people can read") {
+  CHECK(rate_text(1234.5) == "1234/s");  // not 1.23e+03/s
+  CHECK(rate_text(12.34) == "12.3/s");
+  CHECK(rate_text(0) == "0/s");
+  CHECK(rate_text(0.5) == "2 s each");
 }

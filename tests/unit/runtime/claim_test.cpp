@@ -1,53 +1,35 @@
 #include "runtime/claim.hpp"
 
-#include <unistd.h>
-
 #include <fstream>
-#include <sstream>
 
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace hortator;
 using runtime::Claim;
 namespace fs = std::filesystem;
 
-namespace {
-
-struct ClaimFolder {
-  fs::path path = fs::temp_directory_path() / ("hortator-claim-" + std::to_string(getpid()));
-  ClaimFolder() { fs::remove_all(path); }
-  ~ClaimFolder() { fs::remove_all(path); }
-};
-
-std::string content(const fs::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
-
-}  // namespace
-
 TEST_CASE("the first claim of a run wins, all later ones lose, also after the record is written") {
-  const ClaimFolder folder;
+  const test::OwnFolder folder("claim");
   const auto dir = folder.path / "a" / "b";
   CHECK(runtime::claim_failure(dir, "run-1") == Claim::won);
   CHECK(runtime::claim_failure(dir, "run-1") == Claim::lost);
   CHECK(runtime::write_failure(dir, "run-1", "{1}"));
   CHECK(runtime::claim_failure(dir, "run-1") == Claim::lost);
-  CHECK(content(dir / "failure.json") == "{1}\n");
+  CHECK(test::content_of(dir / "failure.json") == "{1}\n");
 }
 
 TEST_CASE("runs that share a folder do not silence each other") {
-  const ClaimFolder folder;
+  const test::OwnFolder folder("claim");
   CHECK(runtime::claim_failure(folder.path, "run-1") == Claim::won);
   CHECK(runtime::write_failure(folder.path, "run-1", "{1}"));
   CHECK(runtime::claim_failure(folder.path, "run-2") == Claim::won);
   CHECK(runtime::write_failure(folder.path, "run-2", "{2}"));
-  CHECK(content(folder.path / "failure.json") == "{2}\n");
+  CHECK(test::content_of(folder.path / "failure.json") == "{2}\n");
 }
 
 TEST_CASE("what an earlier run has left goes, what this run or the user has written stays") {
-  const ClaimFolder folder;
+  const test::OwnFolder folder("claim");
   runtime::claim_failure(folder.path, "run-1");
   runtime::write_failure(folder.path, "run-1", "{1}");
   std::ofstream(folder.path / "log.jsonl") << "mine";
@@ -57,14 +39,14 @@ TEST_CASE("what an earlier run has left goes, what this run or the user has writ
   CHECK_FALSE(fs::exists(folder.path / "failure.json"));
   CHECK(runtime::claim_failure(folder.path, "run-1") == Claim::won);
   runtime::remove_stale_failure(folder.path, "");
-  CHECK(content(folder.path / "log.jsonl") == "mine");
+  CHECK(test::content_of(folder.path / "log.jsonl") == "mine");
   CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
   CHECK_NOTHROW(runtime::remove_stale_failure(folder.path / "nowhere", ""));
   CHECK_FALSE(fs::exists(folder.path / "nowhere"));
 }
 
 TEST_CASE("where nothing can be written there is no claim and no record, and no error") {
-  const ClaimFolder folder;
+  const test::OwnFolder folder("claim");
   fs::create_directories(folder.path);
   std::ofstream(folder.path / "file") << "in the way";
   CHECK(runtime::claim_failure(folder.path / "file" / "run", "run-1") == Claim::impossible);

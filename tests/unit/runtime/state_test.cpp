@@ -1,8 +1,3 @@
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <fstream>
 #include <hortator/error.hpp>
 #include <hortator/state.hpp>
 
@@ -11,30 +6,9 @@
 #include "mpi/environment.hpp"
 #include "runtime/world.hpp"
 #include "support/catch.hpp"
+#include "support/written.hpp"
 
 using namespace hortator;
-
-namespace {
-
-// What the work prints on standard output.
-template <typename Work>
-std::string printed(const State& state, Work&& work) {
-  const auto file = text::concat("printed.", state.process_index());
-  std::fflush(stdout);
-  const int before = dup(STDOUT_FILENO);
-  const int aside = open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0666);
-  dup2(aside, STDOUT_FILENO);
-  work();
-  std::fflush(stdout);
-  dup2(before, STDOUT_FILENO);
-  close(aside);
-  close(before);
-  std::ostringstream content;
-  content << std::ifstream(file).rdbuf();
-  return content.str();
-}
-
-}  // namespace
 
 TEST_CASE("the process facts") {
   const auto comm = mpi::Communicator::world();
@@ -66,7 +40,7 @@ TEST_CASE("copies share one world, and a state outlives the one that it came fro
 
 TEST_CASE("print is once a machine, with one newline") {
   const State state;
-  CHECK(printed(state, [&] { state.print("loss ", 0.5, ", step ", 3); }) ==
+  CHECK(test::written_to(STDOUT_FILENO, [&] { state.print("loss ", 0.5, ", step ", 3); }) ==
         (state.is_local_main_process() ? "loss 0.5, step 3\n" : ""));
 }
 

@@ -1,43 +1,16 @@
 #include <ATen/ATen.h>
-#include <sys/resource.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
-#include <fstream>
 #include <hortator/deferred_construction.hpp>
 #include <hortator/offload.hpp>
-#include <string>
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
+#include "support/memory.hpp"
 
 namespace hortator {
 namespace {
-
-rlim_t data_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    rlim_t kib = 0;
-    if (word == "VmData:" && status >> kib) return kib * 1024;
-  }
-  return 0;
-}
-
-/// While it lives this process can take `more` bytes of memory, and no more.
-class MemoryLimit {
- public:
-  explicit MemoryLimit(rlim_t more) {
-    getrlimit(RLIMIT_DATA, &before_);
-    const rlimit limit = {.rlim_cur = data_bytes() + more, .rlim_max = before_.rlim_max};
-    setrlimit(RLIMIT_DATA, &limit);
-  }
-  ~MemoryLimit() { setrlimit(RLIMIT_DATA, &before_); }
-  MemoryLimit(const MemoryLimit&) = delete;
-  MemoryLimit& operator=(const MemoryLimit&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 constexpr std::int64_t width_of_layers = 1024;  // 4 MiB a layer
 constexpr int layers = 48;                      // 192 MiB
@@ -54,7 +27,7 @@ TEST_CASE("A model four times as large as the memory computes as it would with r
     expected = torch::nn::Linear(width_of_layers, width_of_layers)->forward(expected).relu();
 
   const auto disk = testing::folder("memory_limit");
-  const MemoryLimit limit(allowed);
+  const test::MemoryLimit limit(allowed);
   CHECK_THROWS(at::empty({layers, width_of_layers, width_of_layers}));  // the limit works
   at::manual_seed(21);
   auto net = construct_deferred([] {

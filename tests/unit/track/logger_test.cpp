@@ -1,36 +1,18 @@
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <hortator/error.hpp>
 #include <hortator/logger.hpp>
-#include <sstream>
 
 #include "base/text.hpp"
 #include "support/catch.hpp"
+#include "support/written.hpp"
 
 using namespace hortator;
 
 namespace {
 
-/// What this process says on standard error meanwhile.
+/// What this process says meanwhile.
 template <typename Work>
-std::string said(const State& state, const Work& work) {
-  const auto file = "said_" + std::to_string(state.process_index());
-  std::fflush(stderr);
-  const int before = dup(STDERR_FILENO);
-  const int to = open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
-  dup2(to, STDERR_FILENO);
-  work();
-  std::fflush(stderr);
-  dup2(before, STDERR_FILENO);
-  close(before);
-  close(to);
-  std::ostringstream content;
-  content << std::ifstream(file).rdbuf();
-  return std::move(content).str();
+std::string said(const Work& work) {
+  return test::written_to(STDERR_FILENO, work);
 }
 
 }  // namespace
@@ -38,17 +20,17 @@ std::string said(const State& state, const Work& work) {
 TEST_CASE("a logger speaks on the main process, everywhere, or in order") {
   const State state;
   const auto logger = get_logger(state, "train");
-  const auto once = said(state, [&] { logger.info("epoch ", 3); });
+  const auto once = said([&] { logger.info("epoch ", 3); });
   if (state.is_main_process()) {
     CHECK_THAT(once, ContainsSubstring("train: epoch 3\n"));
   } else {
     CHECK(once.empty());
   }
-  const auto everywhere = said(state, [&] { logger.everywhere().warning("here"); });
+  const auto everywhere = said([&] { logger.everywhere().warning("here"); });
   CHECK_THAT(everywhere, ContainsSubstring(text::concat('[', state.process_index(), '/')));
   CHECK_THAT(everywhere, ContainsSubstring("warning: train: here\n"));
-  CHECK_THAT(said(state, [&] { logger.in_order().error("mine"); }), ContainsSubstring("error: train: mine\n"));
-  const auto twice = said(state, [&] {
+  CHECK_THAT(said([&] { logger.in_order().error("mine"); }), ContainsSubstring("error: train: mine\n"));
+  const auto twice = said([&] {
     for (int i = 0; i < 3; ++i) logger.everywhere().warning_once("again");
   });
   CHECK(twice.find("again") == twice.rfind("again"));
@@ -64,8 +46,8 @@ TEST_CASE("levels come from the call, or from the environment") {
   const auto logger = get_logger(state, "");
   CHECK(logger.is_enabled_for(LogLevel::debug));
   CHECK_FALSE(get_logger(state, "", LogLevel::error).is_enabled_for(LogLevel::info));
-  CHECK(said(state, [&] { get_logger(state, "", LogLevel::error).everywhere().info("unheard"); }).empty());
-  CHECK(said(state, [&] { get_logger(state, "", LogLevel::error).in_order().info("unheard"); }).empty());
+  CHECK(said([&] { get_logger(state, "", LogLevel::error).everywhere().info("unheard"); }).empty());
+  CHECK(said([&] { get_logger(state, "", LogLevel::error).in_order().info("unheard"); }).empty());
   setenv("HORTATOR_LOG_LEVEL", "loud", 1);
   CHECK_THROWS_WITH(get_logger(state, ""), ContainsSubstring("HORTATOR_LOG_LEVEL=loud is no level"));
   unsetenv("HORTATOR_LOG_LEVEL");

@@ -1,6 +1,4 @@
-#include <unistd.h>
 #include <algorithm>
-
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +11,7 @@
 #include "runtime/watchdog/time_limit.hpp"
 #include "runtime/watchdog/wait_clock.hpp"
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace hortator;
 using namespace std::chrono_literals;
@@ -36,12 +35,9 @@ activity::View seen(std::uint64_t visit, bool inside, std::uint64_t family = 1) 
 
 double waited(const WaitClock& clock) { return clock.longest() ? clock.longest()->waited.count() : -1; }
 
-struct StallFolder {
-  fs::path path = fs::temp_directory_path() / ("hortator-stall-" + std::to_string(getpid()));
-  StallFolder() { fs::remove_all(path); }
-  ~StallFolder() { fs::remove_all(path); }
-  long files() const { return std::distance(fs::directory_iterator(path), fs::directory_iterator()); }
-};
+long files_in(const fs::path& folder) {
+  return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+}
 
 }  // namespace
 
@@ -162,7 +158,7 @@ TEST_CASE("running, stopped and vanished processes, and a later one of the same 
 }
 
 TEST_CASE("the first to announce a stall collects one answer a node, and nothing stays") {
-  const StallFolder folder;
+  const test::OwnFolder folder("stall");
   const runtime::StallFiles files(folder.path / "a", "run-1");
   CHECK_FALSE(files.announcer());
   CHECK(files.announce(2) == Claim::won);
@@ -181,7 +177,7 @@ TEST_CASE("the first to announce a stall collects one answer a node, and nothing
 }
 
 TEST_CASE("where no stall can be announced, it is said") {
-  const StallFolder folder;
+  const test::OwnFolder folder("stall");
   fs::create_directories(folder.path);
   std::ofstream(folder.path / "file") << "in the way";
   const runtime::StallFiles files(folder.path / "file", "run-1");

@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <hortator/error.hpp>
 #include <iterator>
 #include <thread>
@@ -16,6 +15,7 @@
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace hortator;
 using namespace std::chrono_literals;
@@ -30,10 +30,7 @@ long threads() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
 }
 
-bool maps_a_board() {
-  std::ifstream in("/proc/self/maps");
-  return std::string(std::istreambuf_iterator<char>(in), {}).find("hortator-watchdog") != std::string::npos;
-}
+bool maps_a_board() { return test::content_of("/proc/self/maps").find("hortator-watchdog") != std::string::npos; }
 
 Slot slot_of(const mpi::Communicator& node) {
   Slot slot{.rank = node.rank(), .local_rank = node.rank(), .pid = getpid()};

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <hortator/data.hpp>
 #include <hortator/error.hpp>
+#include <hortator/loader_base.hpp>
 
 #include "base/text.hpp"
 #include "data/loader_core.hpp"

@@ -1,4 +1,4 @@
-#include "accelerator/outline.hpp"
+#include "accelerator/same_structure.hpp"
 
 #include <algorithm>
 #include <hortator/error.hpp>

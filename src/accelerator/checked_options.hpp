@@ -1,0 +1,10 @@
+#pragma once
+
+#include <hortator/accelerator_options.hpp>
+
+namespace hortator::accelerator {
+
+/// The options as they are. UsageError where one has no meaning, or two exclude each other.
+AcceleratorOptions checked(AcceleratorOptions options);
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,154 @@
+// What ZeRO does to the user's modules and optimizers, gives back, and refuses.
+#include <torch/optim/lbfgs.h>
+#include <torch/optim/sgd.h>
+
+#include "support/catch.hpp"
+#include "zero_fixture.hpp"
+
+using namespace hortator;
+using test::are_equal;
+using test::batch;
+using test::copies_of;
+using test::Shardable;
+
+TEST_CASE("optimizers that do not step element by element are refused by name") {
+  struct Own : torch::optim::SGD {
+    using SGD::SGD;
+  };
+  Accelerator accelerator({.zero = {.stage = 1}});
+  torch::nn::Linear net(3, 3);
+  torch::optim::LBFGS lbfgs(net->parameters(), torch::optim::LBFGSOptions(0.1));
+  CHECK_THROWS_WITH(accelerator.prepare(lbfgs), ContainsSubstring("torch::optim::LBFGS") &&
+                                                    ContainsSubstring("depends on all parameters together"));
+  Own own(net->parameters(), torch::optim::SGDOptions(0.1));
+  CHECK_THROWS_WITH(accelerator.prepare(own),
+                    ContainsSubstring("Own") && ContainsSubstring("may look at whole parameters"));
+}
+
+TEST_CASE("what cannot be had together with ZeRO is refused before anything is trained") {
+  CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 4}}), ContainsSubstring("zero.stage is 4"));
+  CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 1, .shard_group = -2}}),
+                    ContainsSubstring("zero.shard_group is -2"));
+  CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 1}, .reproducible = true}),
+                    ContainsSubstring("reproducible = true"));
+  CHECK_THROWS_WITH(
+      Accelerator({.ddp = {.comm_hook = DDPCommunicationHookType::bf16, .error_feedback = true}, .zero = {.stage = 2}}),
+      ContainsSubstring("error_feedback with zero.stage"));
+  CHECK_THROWS_WITH(zero_config("FULL_SHART"), ContainsSubstring("FULL_SHARD"));
+  CHECK(zero_config("SHARD_GRAD_OP").stage == 2);
+}
+
+TEST_CASE("a parameter that is written past the optimizer is named; summoned, it can be written") {
+  Accelerator accelerator({.zero = {.stage = 2}});
+  Shardable net;
+  auto adamw = test::make_adamw(net);
+  auto [model, optimizer] = accelerator.prepare(net, *adamw);
+  {
+    const at::NoGradGuard no_grad;
+    const auto full = accelerator.summon_full_parameters(model);
+    net->second->weight.mul_(0.5).add_(1);
+    model(batch(accelerator, 0));
+  }
+  const auto halved = net->second->weight.detach().clone();
+  CHECK(halved.mean().item<double>() == Approx(1).margin(0.1));
+  {
+    const at::NoGradGuard no_grad;
+    const auto full = accelerator.summon_full_parameters(model, {.writeback = false});
+    net->second->weight.zero_();
+  }
+  CHECK(at::equal(net->second->weight.detach(), halved));
+  accelerator.backward(model(batch(accelerator, 0)).sum());
+  optimizer.step();
+  CHECK(!at::equal(net->second->weight.detach(), halved));
+  accelerator.wait_for_everyone();
+  {
+    const at::NoGradGuard no_grad;
+    net->second->weight.mul_(1);
+  }
+  CHECK_THROWS_WITH(model(batch(accelerator, 0)), ContainsSubstring("second.weight was written past its optimizer"));
+}
+
+TEST_CASE("free_memory gives module and optimizer their own back, and another stage goes on from there") {
+  const auto run = [](const std::vector<int>& stages) {
+    Shardable net;
+    auto adamw = test::make_adamw(net);
+    int step = 0;
+    for (const int stage : stages) {
+      Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3}, .zero = {.stage = stage}});
+      const auto own = adamw->param_groups()[0].params();
+      auto [model, optimizer] = accelerator.prepare(net, *adamw);
+      for (int i = 0; i < 2; ++i) {
+        accelerator.backward(model(batch(accelerator, step++)).square().mean());
+        optimizer.step();
+        optimizer.zero_grad();
+      }
+      accelerator.free_memory();
+      for (std::size_t i = 0; i < own.size(); ++i) CHECK(adamw->param_groups()[0].params()[i].is_same(own[i]));
+      CHECK_THROWS_WITH(optimizer.step(), ContainsSubstring("had freed it"));
+    }
+    return copies_of(*net);
+  };
+  const auto expected = run({0, 0, 0});
+  CHECK(are_equal(run({0, 2, 0}), expected));
+  CHECK(are_equal(run({1, 3, 2}), expected));
+}
+
+TEST_CASE("an optimizer or a module that has gone is left alone") {
+  Accelerator accelerator({.zero = {.stage = 2}});
+  {
+    Shardable net;
+    auto adamw = test::make_adamw(net);
+    auto [model, optimizer] = accelerator.prepare(net, *adamw);
+    accelerator.backward(model(batch(accelerator, 0)).square().mean());
+    optimizer.step();
+  }
+  CHECK_NOTHROW(accelerator.free_memory());
+  Shardable net;
+  {
+    Accelerator other({.zero = {.stage = 1}});
+    auto model = other.prepare(net);
+  }
+  const auto before = net->scale.detach().clone();
+  {
+    const at::NoGradGuard no_grad;
+    net->scale.add_(1);  // each rank its own again
+  }
+  CHECK(at::equal(net->scale.detach(), before + 1));
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("parameters that come into an optimizer later are sharded, too") {
+  const auto run = [](int stage) {
+    Accelerator accelerator({.zero = {.stage = stage}});
+    Shardable net;
+    torch::optim::AdamW adamw(net->first->parameters(), torch::optim::AdamWOptions(1e-2));
+    auto [model, optimizer] = accelerator.prepare(net, adamw);
+    for (int step = 0; step < 4; ++step) {
+      if (step == 2) adamw.add_param_group(torch::optim::OptimizerParamGroup(net->second->parameters()));
+      accelerator.backward(model(batch(accelerator, step)).square().mean());
+      optimizer.step();
+      model.zero_grad();
+    }
+    accelerator.wait_for_everyone();
+    return copies_of(*net);
+  };
+  const auto expected = run(0);
+  for (const int stage : {1, 2}) CHECK(are_equal(run(stage), expected));
+}
+
+TEST_CASE("the main process gets a whole state dict, or each rank its parts") {
+  Accelerator accelerator({.zero = {.stage = 2}});
+  Shardable net;
+  const auto expected = net->second->weight.detach().clone();
+  auto model = accelerator.prepare(net);
+  const auto full = accelerator.get_state_dict(model);
+  CHECK(full.empty() != accelerator.is_main_process());
+  if (accelerator.is_main_process()) {
+    CHECK(at::equal(full.get<at::Tensor>("second.weight"), expected));
+    CHECK(full.get<at::Tensor>("frozen.weight").sizes() == at::IntArrayRef{5, 33});
+    CHECK(full.contains("calls"));
+  }
+  const auto mine = accelerator.get_state_dict(model, {.sharded = true}).get<at::Tensor>("second.weight");
+  const auto whole = accelerator.gather_to_main(mine);
+  if (accelerator.is_main_process()) CHECK(at::equal(*whole, expected.reshape({-1})));
+}
