@@ -100,8 +100,9 @@ namespace detail {
 }  // namespace detail
 
 /// The module's parameters move to a file in `folder` (made if it is not there), and are read when they are used. The
-/// file has no name and goes with the process, however that ends. For modules on the CPU. Modules that were made under
-/// DeferredConstruction are initialised page by page, straight to the file.
+/// file has no name and goes with the process, however that ends. For modules on the CPU or on one device, which gets
+/// its pages through page-locked memory. Modules that were made under DeferredConstruction are initialised page by
+/// page, straight to the file.
 template <Module M>
 [[nodiscard]] Offload disk_offload(M& model, const std::filesystem::path& folder,
                                    const DiskOffloadOptions& options = {}) {

@@ -19,7 +19,8 @@ class HORTATOR_API Optimizer {
   /// With Precision::fp16: unscales the gradients if that was not done yet, and skips the step where some rank's are
   /// not finite. @collective
   void step();
-  /// Whether the last step was skipped. Stays so until the next.
+  /// Whether the last step was skipped. Stays so until the next. With GradScalerOptions::late_verdict the step before
+  /// the last.
   bool step_was_skipped() const;
   void zero_grad(bool set_to_none = true);
 

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/device_activity.hpp"
+
 namespace hortator::activity {
 
 // A thread's collective. The version is odd while it changes; every field is released, so that whoever sees a new field
@@ -39,6 +41,8 @@ constexpr auto release = std::memory_order_release;
 // recorded, which costs words in a report and nothing else.
 constinit std::array<Lane, 8> lanes;
 constinit std::array<Entry, 64> entries;
+constinit Lane device_lane;
+constinit std::atomic<bool> has_device_operation{false};
 constinit std::atomic<Phase> phase{Phase::running};
 constinit std::mutex entries_mutex;
 
@@ -62,7 +66,7 @@ Lane* take_lane() {
   return nullptr;
 }
 
-void write(Lane& lane, const Operation& operation) {
+void write(Lane& lane, const Operation& operation, bool inside = true) {
   const auto version = lane.version.load(relaxed);
   lane.version.store(version + 1, relaxed);
   for (std::size_t i = 0; i < Name::words; ++i) lane.name[i].store(operation.name.packed()[i], release);
@@ -71,7 +75,7 @@ void write(Lane& lane, const Operation& operation) {
   lane.family.store(operation.family, release);
   lane.sequence.store(operation.sequence, release);
   lane.size.store(operation.size, release);
-  lane.inside.store(true, release);
+  lane.inside.store(inside, release);
   lane.version.store(version + 2, release);
 }
 
@@ -189,6 +193,30 @@ View view() {
         .communicator = id, .family = entry.family.load(acquire), .entered = entry.entered.load(acquire)};
     if (id != 0 && id == entry.communicator.load(relaxed)) seen.standings.push_back(standing);
   }
+  return seen;
+}
+
+Operation current() { return own_lane != nullptr && own_lane->depth > 0 ? read(*own_lane).operation : Operation(); }
+
+void tell_device(const Operation& operation, bool is_its_turn) {
+  write(device_lane, operation, is_its_turn);
+  has_device_operation.store(true, release);
+}
+
+void tell_device_idle() {
+  has_device_operation.store(false, release);
+  device_lane.inside.store(false, release);
+}
+
+std::optional<OnDevice> on_device() {
+  const auto now = read(device_lane);
+  if (!has_device_operation.load(acquire)) return {};
+  return OnDevice{.operation = now.operation, .is_its_turn = now.inside};
+}
+
+View view_with_device() {
+  auto seen = view();
+  seen.threads.push_back(read(device_lane));
   return seen;
 }
 

@@ -26,7 +26,7 @@ Work NcclCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
   check_reducible(tensor.scalar_type(), op);
   const auto reduction = nccl_reduction(tensor.scalar_type(), op);
   if (tensor.numel() == 0) return {};
-  const NcclPassage passage(handle_);
+  NcclPassage passage(handle_);
   const auto data = passage.packed(tensor, reduction.carrier);
   handle_->run("all_reduce", [&](ncclComm_t comm, cudaStream_t stream) {
     return ncclAllReduce(data.data_ptr(), data.data_ptr(), scalars_in(data, reduction), reduction.type, reduction.op,
@@ -43,7 +43,7 @@ Work NcclCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input
   check_parts(input, output, size(), "reduce_scatter");
   const auto reduction = nccl_reduction(input.scalar_type(), op);
   if (output.numel() == 0) return {};
-  const NcclPassage passage(handle_);
+  NcclPassage passage(handle_);
   const auto whole = passage.packed(input, reduction.carrier);
   const auto part = passage.packed(output, reduction.carrier);
   handle_->run("reduce_scatter", [&](ncclComm_t comm, cudaStream_t stream) {
@@ -59,7 +59,7 @@ Work NcclCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
   check_operand(input, device_, "all_gather", name());
   check_parts(output, input, size(), "all_gather");
   if (input.numel() == 0) return {};
-  const NcclPassage passage(handle_);
+  NcclPassage passage(handle_);
   const auto part = passage.packed(input, input.scalar_type());
   const auto whole = passage.packed(output, output.scalar_type());
   handle_->run("all_gather", [&](ncclComm_t comm, cudaStream_t stream) {
@@ -76,7 +76,7 @@ Work NcclCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) 
   check_root(root, size());
   std::erase_if(tensors, [](const at::Tensor& tensor) { return tensor.numel() == 0; });
   if (tensors.empty()) return {};
-  const NcclPassage passage(handle_);
+  NcclPassage passage(handle_);
   std::vector<at::Tensor> data;
   for (const auto& tensor : tensors) data.push_back(passage.packed(tensor, tensor.scalar_type()));
   handle_->run("broadcast", [&](ncclComm_t comm, cudaStream_t stream) {

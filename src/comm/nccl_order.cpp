@@ -67,6 +67,7 @@ void NcclOrder::watch(const std::stop_token& stop) {
       std::unique_lock unshared(unused);
       nap.wait_for(unshared, stop, 100ms, [] { return false; });
     }
+    flights_.look();
     // Whoever has the lock asks for errors itself.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) continue;

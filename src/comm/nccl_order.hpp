@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/nccl_flights.hpp"
 #include "device/stream.hpp"
 
 namespace hortator::comm {
@@ -44,6 +45,7 @@ class NcclOrder {
   NcclOrder& operator=(const NcclOrder&) = delete;
 
   const device::Stream& stream() const { return stream_; }
+  NcclFlights& flights() { return flights_; }
 
   /// From now on `member` is asked for errors and aborted with the others.
   void join(Member& member);
@@ -66,6 +68,7 @@ class NcclOrder {
 
   int device_;
   device::Stream stream_;
+  NcclFlights flights_;
   std::mutex mutex_;
   std::vector<Member*> members_;
   std::jthread watcher_;  // last: it uses all the others

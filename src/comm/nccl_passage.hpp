@@ -4,8 +4,11 @@
 #include <c10/core/StreamGuard.h>
 
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "base/device_activity.hpp"
 #include "comm/nccl_handle.hpp"
 #include "comm/work.hpp"
 
@@ -16,7 +19,11 @@ namespace hortator::comm {
 class NcclPassage {
  public:
   explicit NcclPassage(std::shared_ptr<NcclHandle> handle)
-      : handle_(std::move(handle)), guard_((handle_->order()->stream().follow_current(), stream().get())) {}
+      : handle_(std::move(handle)),
+        guard_((handle_->order()->stream().follow_current(), stream().get())),
+        operation_(activity::current()) {
+    if (operation_) begin_.emplace(stream().mark());
+  }
 
   /// `tensor` as NCCL wants it, without gaps, in memory as it reads and in this type: itself, or a copy that belongs to
   /// the stream, which takes its memory back in its own order.
@@ -27,9 +34,11 @@ class NcclPassage {
     if (packed.data_ptr() != tensor.data_ptr()) tensor.detach().copy_(packed.view(tensor.sizes()));
   }
 
-  /// The operation under way: `tensors` are kept until it is waited for.
-  Work work(std::vector<at::Tensor> tensors) const {
-    return Work([handle = handle_, end = std::make_shared<device::Event>(stream().mark()), kept = std::move(tensors)] {
+  /// The operation under way: `tensors` are kept until it is waited for. The watchdog sees how far the device is.
+  Work work(std::vector<at::Tensor> tensors) {
+    const auto end = std::make_shared<const device::Event>(stream().mark());
+    if (begin_) handle_->order()->flights().add(operation_, *std::exchange(begin_, std::nullopt), end);
+    return Work([handle = handle_, end, kept = std::move(tensors)] {
       handle->check();
       end->hold_current_stream();
     });
@@ -40,6 +49,8 @@ class NcclPassage {
 
   std::shared_ptr<NcclHandle> handle_;
   c10::StreamGuard guard_;
+  activity::Operation operation_;       ///< none: nobody watches
+  std::optional<device::Event> begin_;  ///< where the stream was then
 };
 
 }  // namespace hortator::comm

@@ -51,6 +51,14 @@ std::string uuid(int index) {
   return text;
 }
 
+std::string pci_address(int index) {
+  const auto device = properties(index);
+  char text[sizeof "00000000:00:00.0"];
+  std::snprintf(text, sizeof text, "%04x:%02x:%02x.0", static_cast<unsigned>(device.pciDomainID),
+                static_cast<unsigned>(device.pciBusID) & 0xffU, static_cast<unsigned>(device.pciDeviceID) & 0xffU);
+  return text;
+}
+
 std::size_t free_memory(int index) {
   const auto before = c10::cuda::current_device();
   set_current(index);

@@ -20,6 +20,9 @@ std::string name(int index);  ///< "NVIDIA H100 80GB HBM3"
 /// "GPU-01234567-89ab-...".
 std::string uuid(int index);
 
+/// "0000:3b:00.0", as the kernel writes it.
+std::string pci_address(int index);
+
 std::size_t free_memory(int index);  ///< bytes that no process has taken
 
 /// Makes `index` the device of the calling thread.

@@ -1,3 +1,4 @@
+#include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/core/StreamGuard.h>
 
@@ -5,6 +6,20 @@
 #include "device/stream.hpp"
 
 namespace hortator::device {
+
+namespace {
+
+// Before 2.15 LibTorch leaves its generator of random numbers in the state of a recording when that ends with an error:
+// all later ones would be refused. The generator goes on from where it was.
+template <typename State = at::CUDAGeneratorState>
+void leave_recording(int device) {
+  if constexpr (requires(State state) { state.capturing_; }) {
+    auto generator = at::cuda::detail::getDefaultCUDAGenerator(static_cast<c10::DeviceIndex>(device));
+    generator.graphsafe_set_state(generator.clone());
+  }
+}
+
+}  // namespace
 
 struct Graph::Recorded {
   int device;
@@ -31,15 +46,20 @@ void Graph::record(const std::function<void()>& work) {
   auto& graph = recorded_->graph;
   graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
   try {
-    work();
-  } catch (...) {
     try {
-      graph.capture_end();
-    } catch (const std::exception&) {  // the first one is the one to tell
+      work();
+    } catch (...) {
+      try {
+        graph.capture_end();
+      } catch (const std::exception&) {  // the first one is the one to tell
+      }
+      throw;
     }
+    graph.capture_end();
+  } catch (...) {
+    leave_recording(recorded_->device);
     throw;
   }
-  graph.capture_end();
 }
 
 void Graph::replay() { recorded_->graph.replay(); }

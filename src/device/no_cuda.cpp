@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "device/cuda.hpp"
 #include "device/graph.hpp"
+#include "device/memory.hpp"
 
 namespace hortator::device {
 namespace {
@@ -25,9 +26,15 @@ std::string name(int index) { refuse(index); }
 
 std::string uuid(int index) { refuse(index); }
 
+std::string pci_address(int index) { refuse(index); }
+
 std::size_t free_memory(int index) { refuse(index); }
 
 void set_current(int index) { refuse(index); }
+
+std::shared_ptr<void> page_locked(std::size_t /*bytes*/) { refuse(0); }
+
+void on_out_of_memory(std::function<void(std::uint64_t)> /*act*/) {}
 
 struct Graph::Recorded {};
 Graph::Graph(int device) { refuse(device); }

@@ -75,6 +75,7 @@ std::string banner(const BannerFacts& facts, const BannerExtras& extras) {
       {"device", text::concat(facts.device, ", ", text::count(facts.threads, "thread"), " a rank", whose)},
       {"CPUs", text::concat(facts.cpus, facts.ranks > 1 ? " (rank 0)" : "")},
   };
+  if (!facts.place.empty()) lines.emplace_back("GPU at", text::concat(facts.place, facts.ranks > 1 ? " (rank 0)" : ""));
   lines.insert(lines.end(), extras.lines.begin(), extras.lines.end());
 
   std::size_t width = 0;
@@ -98,6 +99,7 @@ BannerFacts banner_facts(const World& world) {
           .shown = gather_lines(world),
           .device = device,
           .cpus = to_ranges(world.cpus()),
+          .place = world.device_place(),
           .threads = threads,
           .same_everywhere = is_same_everywhere(world.comm(), text::concat(device, threads))};
 }

@@ -25,6 +25,7 @@ struct BannerFacts {
   std::vector<NodeLine> shown = {};  ///< all nodes, or the first few and the last
   std::string device = {};           ///< of the main rank: "cpu", "cuda (NVIDIA H100)"
   std::string cpus = {};             ///< of the main rank: "0-3"
+  std::string place = {};            ///< of the main rank's device: World::device_place()
   int threads = 1;
   bool same_everywhere = true;  ///< device and threads are all ranks'
 };

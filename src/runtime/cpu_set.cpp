@@ -4,8 +4,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <hortator/error.hpp>
 #include <memory>
+#include <optional>
 
 #include "base/text.hpp"
 
@@ -27,14 +29,15 @@ int as_number(const std::string& text) {
   return static_cast<int>(value);
 }
 
-}  // namespace
+using Mask = std::unique_ptr<cpu_set_t, FreeMask>;
 
-CpuSet own_cpu_set() {
+// The CPUs of a thread, 0: this one. Nothing where the kernel does not tell; errno says why.
+std::optional<CpuSet> cpus_of_thread(pid_t thread) {
   for (int cpus = first_guess; cpus <= most_cpus; cpus *= 2) {
-    const std::unique_ptr<cpu_set_t, FreeMask> mask(CPU_ALLOC(cpus));
+    const Mask mask(CPU_ALLOC(cpus));
     const std::size_t bytes = CPU_ALLOC_SIZE(cpus);
     CPU_ZERO_S(bytes, mask.get());
-    if (sched_getaffinity(0, bytes, mask.get()) == 0) {
+    if (sched_getaffinity(thread, bytes, mask.get()) == 0) {
       CpuSet set;
       for (int cpu = 0; cpu < cpus; ++cpu) {
         if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, mask.get())) set.push_back(cpu);
@@ -43,8 +46,36 @@ CpuSet own_cpu_set() {
     }
     if (errno != EINVAL) break;
   }
+  return std::nullopt;
+}
+
+bool bind_thread(pid_t thread, const CpuSet& cpus) {
+  const int most = cpus.back() + 1;
+  const Mask mask(CPU_ALLOC(most));
+  const std::size_t bytes = CPU_ALLOC_SIZE(most);
+  CPU_ZERO_S(bytes, mask.get());
+  for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), bytes, mask.get());
+  return sched_setaffinity(thread, bytes, mask.get()) == 0;
+}
+
+}  // namespace
+
+CpuSet own_cpu_set() {
+  if (auto set = cpus_of_thread(0)) return *std::move(set);
   throw Error({.what = text::concat("the kernel does not tell this process's CPUs: ", std::strerror(errno)),
                .why = "the number of threads follows from them"});
+}
+
+// MPI and LibTorch have threads of their own by now. Those that were bound to something else stay there.
+bool bind_own_threads(const CpuSet& before, const CpuSet& cpus) {
+  if (!bind_thread(0, cpus)) return false;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc/self/task", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const auto thread = static_cast<pid_t>(as_number(entry->path().filename().string()));
+    if (cpus_of_thread(thread) == before) bind_thread(thread, cpus);
+  }
+  return true;
 }
 
 std::string to_ranges(const CpuSet& set) {

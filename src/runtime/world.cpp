@@ -13,7 +13,9 @@
 #include "mpi/environment.hpp"
 #include "runtime/build_identity.hpp"
 #include "runtime/compatibility.hpp"
+#include "runtime/device_binding.hpp"
 #include "runtime/device_choice.hpp"
+#include "runtime/device_place.hpp"
 #include "runtime/launcher.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/variables.hpp"
@@ -32,10 +34,27 @@ mpi::Communicator open_communicator(const StateOptions& options) {
   return world;
 }
 
-ThreadPlan plan_own_threads(const mpi::Communicator& node, const CpuSet& cpus) {
+std::vector<CpuSet> sets_of_node(const mpi::Communicator& node, const CpuSet& cpus) {
   std::vector<CpuSet> sets;
   for (const auto& ranges : mpi::all_gather(node, to_ranges(cpus))) sets.push_back(from_ranges(ranges));
-  return plan_threads(sets, node.rank(), asked_threads(process_variables()));
+  return sets;
+}
+
+ThreadPlan plan_own_threads(const mpi::Communicator& node, const CpuSet& cpus) {
+  return plan_threads(sets_of_node(node, cpus), node.rank(), asked_threads(process_variables()));
+}
+
+// One line for the whole job. Nothing is done about it: the launcher was told to.
+void warn_of_far_devices(const mpi::Communicator& comm, const DeviceBinding& binding) {
+  const bool is_far = binding.kind == DeviceBinding::Kind::launchers_far;
+  const int count = mpi::all_reduce(comm, is_far ? 1 : 0, MPI_SUM);
+  static std::atomic_flag warned;  // programs make several States
+  if (count == 0 || comm.rank() != 0 || warned.test_and_set()) return;
+  log::warn(
+      count, " of ", text::count(comm.size(), "rank"),
+      " have no CPU beside their GPU: all that they give it crosses the node. Bind ranks to the CPUs beside their "
+      "GPUs (srun --gpus-per-node=N --cpu-bind=... or --ntasks-per-socket, mpirun --map-by numa), or leave "
+      "binding out, and it is done here");
 }
 
 // One line for the whole job, with one rank as the example.
@@ -111,13 +130,32 @@ World::World(const StateOptions& options)
   topology_ = find_topology(comm_, node_);
 
   mpi::all_or_none(comm_, [&] { cpus_ = own_cpu_set(); });
+  if (choose_cuda(comm_, options.cpu)) {
+    device_ = take_cuda_device(comm_, node_);
+    move_beside_device();
+  }
   threads_ = plan_own_threads(node_, cpus_);
   at::set_num_threads(threads_.threads);
   warn_if_crowded(*this);
 
-  if (choose_cuda(comm_, options.cpu)) device_ = take_cuda_device(comm_, node_);
   collective_timeout_ = agreed_limit(comm_, options);
   watchdog_ = make_watchdog(*this);
+}
+
+// @collective
+void World::move_beside_device() {
+  DevicePlace place;
+  mpi::all_or_none(comm_, [&] { place = find_place(device::pci_address(device_.index())); });
+  auto binding = bind_to_device(sets_of_node(node_, cpus_), node_.rank(), online_cpus(), place.cpus);
+  if (binding.kind == DeviceBinding::Kind::bind && !bind_own_threads(cpus_, binding.cpus))
+    binding = {.kind = DeviceBinding::Kind::unknown, .cpus = cpus_};
+  cpus_ = binding.cpus;
+  warn_of_far_devices(comm_, binding);
+  std::vector<std::string> parts;
+  for (auto& part : {to_string(place), to_string(binding.kind)}) {
+    if (!part.empty()) parts.push_back(part);
+  }
+  device_place_ = text::join(parts);
 }
 
 DistributedType World::distributed_type() const { return runtime::distributed_type(device_.is_cuda(), comm_.size()); }

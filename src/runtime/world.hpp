@@ -32,11 +32,15 @@ class World {
   const CpuSet& cpus() const { return cpus_; }
   const ThreadPlan& threads() const { return threads_; }
   c10::Device device() const { return device_; }
+  /// Of a CUDA device: where on the node it is, and what that means for this rank's CPUs; for people. Empty on the CPU.
+  const std::string& device_place() const { return device_place_; }
   DistributedType distributed_type() const;
   /// How long a collective may last before the job is ended.
   std::chrono::milliseconds collective_timeout() const { return collective_timeout_; }
 
  private:
+  void move_beside_device();
+
   MpiUse mpi_;
   mpi::Communicator comm_;
   mpi::Communicator node_;
@@ -45,6 +49,7 @@ class World {
   CpuSet cpus_;
   ThreadPlan threads_;
   c10::Device device_ = c10::kCPU;
+  std::string device_place_;
   std::chrono::milliseconds collective_timeout_{};
   std::unique_ptr<Watchdog> watchdog_;  ///< one rank has none: it waits for nobody
 };

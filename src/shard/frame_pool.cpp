@@ -1,6 +1,7 @@
 #include "shard/frame_pool.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <hortator/error.hpp>
 #include <utility>
 
@@ -18,6 +19,8 @@ std::byte* checked(std::byte* memory, std::size_t bytes) {
                .why = "the system gives no more",
                .hint = "give the parameters a smaller budget, or smaller pages"});
 }
+
+std::atomic<std::uint64_t> all_on_devices = 0;
 
 std::size_t difference(std::size_t a, std::size_t b) { return a > b ? a - b : b - a; }
 
@@ -75,8 +78,10 @@ Frame FramePool::take_on_device(std::size_t bytes) {
     block = std::move(*chosen);
     free_.erase(chosen);
   } else {
+    for (const auto& one : free_) give_up(one);
     free_.clear();
     auto memory = new_memory(bytes, device_);
+    all_on_devices += bytes;
     block.data = static_cast<std::byte*>(memory.get());
     block.bytes = bytes;
     block.owner = std::move(memory);
@@ -97,10 +102,20 @@ void FramePool::trim(std::size_t bytes) {
   for (const auto& block : free_) kept += block.bytes;
   while (!free_.empty() && kept > bytes) {
     kept -= free_.back().bytes;
-    if (device_.is_cpu()) unmap_memory(free_.back().data, free_.back().bytes);
+    give_up(free_.back());
     free_.pop_back();
   }
 }
+
+void FramePool::give_up(const Block& block) const {
+  if (device_.is_cpu()) {
+    unmap_memory(block.data, block.bytes);
+  } else {
+    all_on_devices -= block.bytes;  // its owner goes with it
+  }
+}
+
+std::uint64_t FramePool::bytes_on_devices() { return all_on_devices; }
 
 std::size_t FramePool::used_bytes() const {
   const std::lock_guard lock(mutex_);

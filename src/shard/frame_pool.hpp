@@ -4,6 +4,7 @@
 #include <c10/core/Device.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -53,6 +54,9 @@ class FramePool {
   /// Free frames beyond `bytes` in all go back to the system.
   void trim(std::size_t bytes);
 
+  /// Of all pools of the process, used or free.
+  static std::uint64_t bytes_on_devices();
+
   std::size_t used_bytes() const;
   std::size_t free_bytes() const;
 
@@ -65,6 +69,7 @@ class FramePool {
   };
   Frame take_on_device(std::size_t bytes);
   void put_back(Block block) noexcept;
+  void give_up(const Block& block) const;
 
   c10::Device device_;
   mutable std::mutex mutex_;

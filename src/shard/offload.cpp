@@ -10,6 +10,7 @@
 #include "base/memory_limit.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "device/memory.hpp"
 #include "io/raw_file.hpp"
 #include "shard/file_store.hpp"
 #include "shard/host_store.hpp"
@@ -18,6 +19,7 @@
 #include "shard/pager.hpp"
 #include "shard/pinned_store.hpp"
 #include "shard/recycling_allocator.hpp"
+#include "shard/staged_store.hpp"
 
 namespace hortator {
 namespace {
@@ -112,30 +114,38 @@ OffloadCounters Offload::counters() const { return state_ ? state_->counters() :
 
 namespace {
 
-Offload to_disk(std::vector<shard::NamedTensor> tensors, const std::filesystem::path& folder,
-                const DiskOffloadOptions& options) {
-  shard::PagedStorages storages(std::move(tensors));
-  const auto items = storages.items();
-  std::vector<std::uint64_t> bytes;
-  for (const auto& item : items) bytes.push_back(item.bytes);
-  io::make_folder(folder);
-  auto store = std::make_unique<shard::FileStore>(bytes, std::vector<shard::FilePlace>(items.size()),
-                                                  shard::FileStore::Options{.scratch = folder});
-  const shard::PagePlan plan = {.page_bytes = options.page_bytes};
-  return Offload(std::make_unique<Offload::State>(
-      std::move(storages), pages_of(items, plan), std::move(store),
-      shard::Pager::Options{
-          .budget_bytes = options.resident_bytes, .fetch_ahead = options.read_ahead_pages, .plan = plan},
-      options.recycled_bytes));
-}
-
 bool is_on_device(const std::vector<shard::NamedTensor>& tensors) {
   return std::any_of(tensors.begin(), tensors.end(),
                      [](const auto& named) { return named.tensor.defined() && named.tensor.is_cuda(); });
 }
 
+shard::PagedStorages storages_of(std::vector<shard::NamedTensor> tensors) {
+  using Where = shard::PagedStorages::Where;
+  const auto where = is_on_device(tensors) ? Where::one_device : Where::host;
+  return shard::PagedStorages(std::move(tensors), where);
+}
+
+Offload to_disk(std::vector<shard::NamedTensor> tensors, const std::filesystem::path& folder,
+                const DiskOffloadOptions& options) {
+  auto storages = storages_of(std::move(tensors));
+  const auto items = storages.items();
+  std::vector<std::uint64_t> bytes;
+  for (const auto& item : items) bytes.push_back(item.bytes);
+  io::make_folder(folder);
+  std::unique_ptr<shard::Store> store = std::make_unique<shard::FileStore>(
+      bytes, std::vector<shard::FilePlace>(items.size()), shard::FileStore::Options{.scratch = folder});
+  const auto device = storages.device();
+  if (!device.is_cpu()) store = std::make_unique<shard::StagedStore>(std::move(store), device, device::page_locked);
+  const shard::PagePlan plan = {.page_bytes = options.page_bytes};
+  return Offload(std::make_unique<Offload::State>(
+      std::move(storages), pages_of(items, plan), std::move(store),
+      shard::Pager::Options{
+          .budget_bytes = options.resident_bytes, .fetch_ahead = options.read_ahead_pages, .plan = plan},
+      device.is_cpu() ? options.recycled_bytes : 0));
+}
+
 Offload from_device(std::vector<shard::NamedTensor> tensors, const CpuOffloadOptions& options) {
-  shard::PagedStorages storages(std::move(tensors), shard::PagedStorages::Where::one_device);
+  auto storages = storages_of(std::move(tensors));
   const shard::PagePlan plan = {.page_bytes = options.page_bytes};
   auto pages = pages_of(storages.items(), plan);
   auto store = std::make_unique<shard::PinnedStore>(pages, storages.device());

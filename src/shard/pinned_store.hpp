@@ -1,18 +1,16 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/Stream.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <vector>
 
+#include "shard/copy_stream.hpp"
 #include "shard/store.hpp"
 
 namespace hortator::shard {
 
-/// Pages in page-locked memory of the host, for frames on a device. Copies go on a stream of their own, each after what
-/// the current stream was given before, so that they overlap with what it is given next. A Work makes the current
-/// stream wait; the host never does.
+/// Pages in page-locked memory of the host, for frames on a device. A Work makes the current stream wait; the host
+/// never does.
 class PinnedStore final : public Store {
  public:
   PinnedStore(const std::vector<Page>& pages, c10::Device device);
@@ -24,10 +22,8 @@ class PinnedStore final : public Store {
  private:
   comm::Work copy(const at::Tensor& from, const at::Tensor& to) const;
   const at::Tensor& kept(const Page& page) const { return pages_[static_cast<std::size_t>(page.number)]; }
-  at::Tensor on_device(std::byte* frame, const Page& page) const;
 
-  c10::impl::VirtualGuardImpl device_;
-  c10::Stream stream_;
+  CopyStream copies_;
   std::vector<at::Tensor> pages_;
 };
 

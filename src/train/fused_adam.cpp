@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "train/fused_fit.hpp"
+#include "train/step_ahead.hpp"
 #include "train/step_recording.hpp"
 
 namespace hortator::train {
@@ -58,10 +59,10 @@ Batch& batch_for(std::vector<Batch>& batches, const at::Tensor& parameter, std::
 
 // As torch::optim does it: with the parameter's first gradient.
 template <typename State>
-State& state_of(Optimizer& optimizer, const at::Tensor& parameter, bool is_recorded) {
+State& state_of(Optimizer& optimizer, const at::Tensor& parameter, const StepManner& manner) {
   auto& state = optimizer.state()[parameter.unsafeGetTensorImpl()];
   if (!state) {
-    if (is_recorded) throw_first_gradient();
+    if (manner.recording != nullptr) throw_first_gradient();
     auto fresh = std::make_unique<State>();
     fresh->exp_avg(at::zeros_like(parameter));
     fresh->exp_avg_sq(at::zeros_like(parameter));
@@ -71,12 +72,22 @@ State& state_of(Optimizer& optimizer, const at::Tensor& parameter, bool is_recor
 }
 
 template <typename State>
-std::vector<Batch> batches_of(Optimizer& optimizer, const OptimizerParamGroup& group, bool is_recorded) {
+void take_back_step(Optimizer& optimizer, const at::Tensor& parameter) {
+  const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
+  if (found == optimizer.state().end()) return;
+  auto& state = static_cast<State&>(*found->second);
+  state.step(state.step() - 1);
+}
+
+template <typename State>
+std::vector<Batch> batches_of(Optimizer& optimizer, const OptimizerParamGroup& group, const StepManner& manner) {
   std::vector<Batch> batches;
   for (const auto& parameter : group.params()) {
     if (!parameter.grad().defined()) continue;
-    auto& state = state_of<State>(optimizer, parameter, is_recorded);
-    if (!is_recorded) state.step(state.step() + 1);  // else with each replay
+    auto& state = state_of<State>(optimizer, parameter, manner);
+    if (manner.recording == nullptr) state.step(state.step() + 1);  // else with each replay
+    if (manner.ahead != nullptr)
+      manner.ahead->when_skipped([&optimizer, parameter] { take_back_step<State>(optimizer, parameter); });
     lay_out_as(state.exp_avg(), parameter);
     lay_out_as(state.exp_avg_sq(), parameter);
     auto& batch = batch_for(batches, parameter, state.step());
@@ -91,18 +102,20 @@ std::vector<Batch> batches_of(Optimizer& optimizer, const OptimizerParamGroup& g
 
 // The kernel reads one count for each tensor, on the tensor's device; all are the same here.
 template <typename Kind, typename Rate>
-void run(const Batch& batch, const typename Kind::Options& options, const at::Tensor& step, const Rate& rate) {
+void run(const Batch& batch, const typename Kind::Options& options, const StepManner& manner, const at::Tensor& step,
+         const Rate& rate) {
   const std::vector<at::Tensor> steps(batch.parameters.size(), step);
   const auto [beta1, beta2] = options.betas();
   Kind::run(batch.parameters, batch.gradients, batch.means, batch.squares, at::TensorList(), steps, rate, beta1, beta2,
-            options.weight_decay(), options.eps(), /*amsgrad=*/false, /*maximize=*/false);
+            options.weight_decay(), options.eps(), /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/std::nullopt,
+            not_finite_for(manner, batch.device));
 }
 
 template <typename Kind>
-void run(const Batch& batch, const typename Kind::Options& options) {
+void run(const Batch& batch, const typename Kind::Options& options, const StepManner& manner) {
   const auto step =
       at::scalar_tensor(static_cast<double>(batch.step), at::TensorOptions(batch.device).dtype(at::kFloat));
-  run<Kind>(batch, options, step, options.lr());
+  run<Kind>(batch, options, manner, step, options.lr());
 }
 
 /// One batch of a recorded step: what it reads on the device, and what it relies on.
@@ -151,12 +164,13 @@ class RecordedBatch {
 };
 
 template <typename Kind>
-void record(Optimizer& optimizer, std::size_t group, Batch batch, StepRecording& recording) {
+void record(Optimizer& optimizer, std::size_t group, Batch batch, const StepManner& manner) {
+  auto& recording = *manner.recording;
   const auto kept = std::make_shared<RecordedBatch<Kind>>(optimizer, group, std::move(batch));
   const auto step = recording.number(kept->batch().device, [kept] { return kept->count_step(); });
   const auto rate = recording.number(kept->batch().device, [kept] { return kept->options().lr(); });
   recording.require([kept] { return kept->is_good(); });
-  run<Kind>(kept->batch(), kept->options(), step, rate);
+  run<Kind>(kept->batch(), kept->options(), manner, step, rate);
 }
 
 template <typename Kind>
@@ -167,16 +181,16 @@ bool fits(const OptimizerParamGroup& group) {
 }
 
 template <typename Kind>
-bool step(Optimizer& optimizer, StepRecording* recording) {
+bool step(Optimizer& optimizer, const StepManner& manner) {
   const at::NoGradGuard no_grad;
   const auto& groups = optimizer.param_groups();
   if (!std::all_of(groups.begin(), groups.end(), fits<Kind>)) return false;
   for (std::size_t group = 0; group < groups.size(); ++group) {
-    for (auto& batch : batches_of<typename Kind::State>(optimizer, groups[group], recording != nullptr)) {
-      if (recording != nullptr) {
-        record<Kind>(optimizer, group, std::move(batch), *recording);
+    for (auto& batch : batches_of<typename Kind::State>(optimizer, groups[group], manner)) {
+      if (manner.recording != nullptr) {
+        record<Kind>(optimizer, group, std::move(batch), manner);
       } else {
-        run<Kind>(batch, static_cast<const typename Kind::Options&>(groups[group].options()));
+        run<Kind>(batch, static_cast<const typename Kind::Options&>(groups[group].options()), manner);
       }
     }
   }
@@ -185,7 +199,7 @@ bool step(Optimizer& optimizer, StepRecording* recording) {
 
 }  // namespace
 
-bool fused_adam(Adam& optimizer, StepRecording* recording) { return step<AdamKind>(optimizer, recording); }
-bool fused_adam(AdamW& optimizer, StepRecording* recording) { return step<AdamWKind>(optimizer, recording); }
+bool fused_adam(Adam& optimizer, const StepManner& manner) { return step<AdamKind>(optimizer, manner); }
+bool fused_adam(AdamW& optimizer, const StepManner& manner) { return step<AdamWKind>(optimizer, manner); }
 
 }  // namespace hortator::train

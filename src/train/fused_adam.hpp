@@ -3,12 +3,12 @@
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 
+#include "train/fused_step.hpp"
+
 namespace hortator::train {
 
-class StepRecording;
-
 /// The fused step of one optimizer of exactly this type; see fused_step().
-bool fused_adam(torch::optim::Adam& optimizer, StepRecording* recording);
-bool fused_adam(torch::optim::AdamW& optimizer, StepRecording* recording);
+bool fused_adam(torch::optim::Adam& optimizer, const StepManner& manner);
+bool fused_adam(torch::optim::AdamW& optimizer, const StepManner& manner);
 
 }  // namespace hortator::train

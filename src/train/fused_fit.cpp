@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
+#include "train/step_ahead.hpp"
+
 namespace hortator::train {
 
 namespace {
@@ -54,6 +56,11 @@ void throw_first_gradient() {
   throw UsageError({.what = "a parameter gets its first gradient in a step that is recorded (accelerator.capture)",
                     .why = "what its optimizer remembers of it would begin anew with each replay",
                     .hint = "use it in the steps before, too: CaptureOptions::warm_up says how many there are"});
+}
+
+std::optional<at::Tensor> not_finite_for(const StepManner& manner, c10::Device device) {
+  if (manner.ahead == nullptr) return std::nullopt;
+  return manner.ahead->not_finite_on(device);
 }
 
 void lay_out_as(at::Tensor& moment, const at::Tensor& parameter) {

@@ -3,6 +3,9 @@
 #include <torch/optim/optimizer.h>
 
 #include <cstddef>
+#include <optional>
+
+#include "train/fused_step.hpp"
 
 namespace hortator::train {
 
@@ -22,6 +25,9 @@ at::Tensor gradient_of(const at::Tensor& parameter);
 
 /// Throws: what is remembered of a parameter cannot be made while a step is recorded.
 [[noreturn]] void throw_first_gradient();
+
+/// What kernels on `device` look at before they do anything, if this step may prove to be skipped.
+std::optional<at::Tensor> not_finite_for(const StepManner& manner, c10::Device device);
 
 /// A moment that lies in memory as its parameter does. A restored one may not.
 void lay_out_as(at::Tensor& moment, const at::Tensor& parameter);

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "train/fused_fit.hpp"
+#include "train/step_ahead.hpp"
 #include "train/step_recording.hpp"
 
 namespace hortator::train {
@@ -50,14 +51,18 @@ at::Tensor fresh_buffer(SGD& optimizer, const at::Tensor& parameter) {
   return buffer;
 }
 
-void add_with_momentum(std::vector<SgdBatch>& batches, SGD& optimizer, const at::Tensor& parameter, bool is_recorded) {
+void add_with_momentum(std::vector<SgdBatch>& batches, SGD& optimizer, const at::Tensor& parameter,
+                       const StepManner& manner) {
   const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
   const bool first = found == optimizer.state().end();
-  if (first && is_recorded) throw_first_gradient();
+  if (first && manner.recording != nullptr) throw_first_gradient();
   auto& batch = sgd_batch_for(batches, parameter, first);
   add(batch, parameter);
   if (first) {
     batch.buffers.push_back(fresh_buffer(optimizer, parameter));
+    // A kernel that is held back does not fill it: the next step is the first one.
+    if (manner.ahead != nullptr)
+      manner.ahead->when_skipped([&optimizer, parameter] { optimizer.state().erase(parameter.unsafeGetTensorImpl()); });
   } else {
     auto& buffer = static_cast<SGDParamState&>(*found->second).momentum_buffer();
     lay_out_as(buffer, parameter);
@@ -65,13 +70,13 @@ void add_with_momentum(std::vector<SgdBatch>& batches, SGD& optimizer, const at:
   }
 }
 
-std::vector<SgdBatch> batches_of(SGD& optimizer, const OptimizerParamGroup& group, bool is_recorded) {
+std::vector<SgdBatch> batches_of(SGD& optimizer, const OptimizerParamGroup& group, const StepManner& manner) {
   std::vector<SgdBatch> batches;
   const bool momentum = static_cast<const SGDOptions&>(group.options()).momentum() != 0;
   for (const auto& parameter : group.params()) {
     if (!parameter.grad().defined()) continue;
     if (momentum) {
-      add_with_momentum(batches, optimizer, parameter, is_recorded);
+      add_with_momentum(batches, optimizer, parameter, manner);
     } else {
       add(sgd_batch_for(batches, parameter, false), parameter);
     }
@@ -85,9 +90,10 @@ bool is_plain_sgd(const OptimizerParamGroup& group) {
 }
 
 template <typename Rate>
-void run_sgd(const SgdBatch& batch, const SGDOptions& options, const Rate& rate) {
+void run_sgd(const SgdBatch& batch, const SGDOptions& options, const StepManner& manner, const Rate& rate) {
   at::_fused_sgd_(batch.parameters, batch.gradients, batch.buffers, options.weight_decay(), options.momentum(), rate,
-                  options.dampening(), options.nesterov(), /*maximize=*/false, batch.first);
+                  options.dampening(), options.nesterov(), /*maximize=*/false, batch.first, /*grad_scale=*/std::nullopt,
+                  not_finite_for(manner, batch.device));
 }
 
 /// One batch of a recorded step: what it reads on the device, and what it relies on.
@@ -127,26 +133,27 @@ class RecordedSgdBatch {
   std::vector<const void*> places_;
 };
 
-void record_sgd(SGD& optimizer, std::size_t group, SgdBatch batch, StepRecording& recording) {
+void record_sgd(SGD& optimizer, std::size_t group, SgdBatch batch, const StepManner& manner) {
+  auto& recording = *manner.recording;
   const auto kept = std::make_shared<RecordedSgdBatch>(optimizer, group, std::move(batch));
   const auto rate = recording.number(kept->batch().device, [kept] { return kept->options().lr(); });
   recording.require([kept] { return kept->is_good(); });
-  run_sgd(kept->batch(), kept->options(), rate);
+  run_sgd(kept->batch(), kept->options(), manner, rate);
 }
 
 }  // namespace
 
-bool fused_sgd(SGD& optimizer, StepRecording* recording) {
+bool fused_sgd(SGD& optimizer, const StepManner& manner) {
   const at::NoGradGuard no_grad;
   const auto& groups = optimizer.param_groups();
   if (!std::all_of(groups.begin(), groups.end(), is_plain_sgd)) return false;
   for (std::size_t group = 0; group < groups.size(); ++group) {
     const auto& options = static_cast<const SGDOptions&>(groups[group].options());
-    for (auto& batch : batches_of(optimizer, groups[group], recording != nullptr)) {
-      if (recording != nullptr) {
-        record_sgd(optimizer, group, std::move(batch), *recording);
+    for (auto& batch : batches_of(optimizer, groups[group], manner)) {
+      if (manner.recording != nullptr) {
+        record_sgd(optimizer, group, std::move(batch), manner);
       } else {
-        run_sgd(batch, options, options.lr());
+        run_sgd(batch, options, manner, options.lr());
       }
     }
   }

@@ -2,11 +2,11 @@
 
 #include <torch/optim/sgd.h>
 
+#include "train/fused_step.hpp"
+
 namespace hortator::train {
 
-class StepRecording;
-
 /// The fused step of one optimizer of exactly this type; see fused_step().
-bool fused_sgd(torch::optim::SGD& optimizer, StepRecording* recording);
+bool fused_sgd(torch::optim::SGD& optimizer, const StepManner& manner);
 
 }  // namespace hortator::train

@@ -7,11 +7,11 @@
 
 namespace hortator::train {
 
-bool fused_step(torch::optim::Optimizer& optimizer, StepRecording* recording) {
+bool fused_step(torch::optim::Optimizer& optimizer, const StepManner& manner) {
   const auto& type = typeid(optimizer);
-  if (type == typeid(torch::optim::AdamW)) return fused_adam(static_cast<torch::optim::AdamW&>(optimizer), recording);
-  if (type == typeid(torch::optim::Adam)) return fused_adam(static_cast<torch::optim::Adam&>(optimizer), recording);
-  if (type == typeid(torch::optim::SGD)) return fused_sgd(static_cast<torch::optim::SGD&>(optimizer), recording);
+  if (type == typeid(torch::optim::AdamW)) return fused_adam(static_cast<torch::optim::AdamW&>(optimizer), manner);
+  if (type == typeid(torch::optim::Adam)) return fused_adam(static_cast<torch::optim::Adam&>(optimizer), manner);
+  if (type == typeid(torch::optim::SGD)) return fused_sgd(static_cast<torch::optim::SGD&>(optimizer), manner);
   return false;
 }
 

@@ -1,7 +1,6 @@
 #include "train/loss_check.hpp"
 
 #include <ATen/ops/add.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
@@ -12,6 +11,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "train/device_view.hpp"
 
 namespace hortator::train {
 namespace {
@@ -49,9 +49,7 @@ void LossCheck::leave_on_host(const at::Tensor& loss) {
   const at::NoGradGuard no_grad;
   if (!losses_.defined()) {
     losses_ = at::zeros({most_late}, at::kDouble).pin_memory();
-    // Page-locked memory has one address for host and device.
-    device_view_ = at::from_blob(
-        losses_.mutable_data_ptr(), {most_late}, [](void*) {}, losses_.options().device(loss.device()), loss.device());
+    device_view_ = device_view(losses_, loss.device());
     looked_at_ = passes_ - 1;
   }
   look_at_arrived();

@@ -26,22 +26,66 @@ void OptimizerCore::step() {
   if (!surroundings_.gradients_synchronised()) return;
   surroundings_.synchronise();
   if (auto* recording = session_->recording()) return record_step(*recording);
+  if (scaled_ && scaled_->is_late()) return step_ahead();
   skipped_ = scaled_ && !scaled_->may_step();
   if (skipped_) return;
+  step_now([this] { train::step(*optimizer_, surroundings_.kernel); });
+}
+
+void OptimizerCore::step_ahead() {
+  settle();
+  auto ahead = std::make_shared<StepAhead>(scaled_->end_step());
+  step_now([&] { run_fused({.ahead = ahead.get()}); });
+  scaled_->scaler().expect(ahead->verdict());
+  ahead_ = std::move(ahead);
+}
+
+void OptimizerCore::step_now(const std::function<void()>& kernels) {
   const bool is_first = optimizer_->state().empty();
   if (shards_) shards_->before_step();
-  train::step(*optimizer_, surroundings_.kernel);
+  kernels();
   if (shards_) shards_->after_step();
   // What was freed on the way here goes back; later steps use theirs again.
   if (shards_ && is_first) shard::return_free_memory();
 }
 
+void OptimizerCore::settle() {
+  const auto ahead = std::exchange(ahead_, nullptr);
+  if (!ahead) return;
+  skipped_ = scaled_->scaler().hear(ahead->verdict());
+  if (skipped_) ahead->take_back();
+}
+
+void OptimizerCore::forget_step_ahead(bool skipped) {
+  ahead_.reset();
+  skipped_ = skipped;
+}
+
+// Before each replay the last one's verdict is heard: its place is about to be written again.
 void OptimizerCore::record_step(StepRecording& recording) {
-  skipped_ = false;
-  if (surroundings_.kernel == StepKernel::fused && fused_step(*optimizer_, &recording)) return;
-  throw UsageError({.what = "this optimizer's step cannot be recorded (accelerator.capture)",
-                    .why = "only ATen's fused kernels of AdamW, Adam and SGD read learning rates on the device",
-                    .hint = "use one of these without amsgrad, and leave AcceleratorOptions::fused_optimizer on"});
+  if (!scaled_) {
+    skipped_ = false;
+    return run_fused({.recording = &recording});
+  }
+  recording.before_replay([this] { settle(); });
+  const auto ahead = std::make_shared<StepAhead>(scaled_->end_step());
+  run_fused({.recording = &recording, .ahead = ahead.get()});
+  recording.after_replay([this, ahead] {
+    scaled_->scaler().expect(ahead->verdict());
+    ahead_ = ahead;
+  });
+}
+
+void OptimizerCore::run_fused(const StepManner& manner) {
+  if (surroundings_.kernel == StepKernel::fused && fused_step(*optimizer_, manner)) return;
+  const bool is_recorded = manner.recording != nullptr;
+  throw UsageError(
+      {.what = is_recorded ? "this optimizer's step cannot be recorded (accelerator.capture)"
+                           : "this optimizer cannot step with grad_scaler.late_verdict = true",
+       .why = is_recorded
+                  ? "only ATen's fused kernels of AdamW, Adam and SGD read learning rates on the device"
+                  : "only ATen's fused kernels of AdamW, Adam and SGD find out on the device that a step is skipped",
+       .hint = "use one of these without amsgrad, and leave AcceleratorOptions::fused_optimizer on"});
 }
 
 void OptimizerCore::zero_grad(bool set_to_none) {

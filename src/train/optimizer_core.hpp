@@ -11,6 +11,7 @@
 #include "train/scaled_gradients.hpp"
 #include "train/session.hpp"
 #include "train/sharded_optimizer.hpp"
+#include "train/step_ahead.hpp"
 
 namespace hortator::train {
 
@@ -57,12 +58,20 @@ class OptimizerCore {
   std::vector<at::Tensor> gradient_holders() const {
     return shards_have_gradients_ ? parameters_of(*optimizer_) : parameters();
   }
-  /// Was the last step left out, because some gradient had overflowed?
+  /// Was the last step left out, because some gradient had overflowed? With late verdicts: the one before it, unless
+  /// settle() was called since.
   bool step_was_skipped() const { return skipped_; }
+  /// With late verdicts: waits for the one over the last step, so that what the optimizer counts is right.
+  void settle();
+  /// With late verdicts, where others decide what the optimizer holds: the last step is theirs.
+  void forget_step_ahead(bool skipped);
   void check_alive() const { session_->check_alive("optimizer"); }
 
  private:
+  void step_ahead();
+  void step_now(const std::function<void()>& kernels);
   void record_step(StepRecording& recording);
+  void run_fused(const StepManner& manner);
 
   torch::optim::Optimizer* optimizer_;
   std::shared_ptr<const Session> session_;
@@ -71,6 +80,7 @@ class OptimizerCore {
   std::unique_ptr<ShardedOptimizer> shards_;
   bool shards_have_gradients_ = false;
   bool skipped_ = false;
+  std::shared_ptr<StepAhead> ahead_;  ///< the last step, as long as its verdict is still to come
 };
 
 }  // namespace hortator::train

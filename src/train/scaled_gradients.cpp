@@ -20,6 +20,7 @@ at::Tensor one_number(double value, c10::Device device) {
 
 // In double, as torch: the inverse is rounded once.
 double inverse(float factor) { return 1.0 / static_cast<double>(factor); }
+at::Tensor inverse_of(const at::Tensor& factor) { return factor.to(at::kDouble).reciprocal(); }
 
 void refuse_fp16(const GradientGroup& group) {
   if (group.type != at::kHalf) return;
@@ -37,45 +38,78 @@ bool ScaledGradients::hold_any_of(const TensorSet& wanted) const {
 }
 
 void ScaledGradients::expect_scaled() {
+  now_.checked = false;
+  if (is_late()) return expect_scaled_on_device();
   const float scale = scaler_.now().scale;
-  if (factor_ != scale) multiply(static_cast<float>(scale * inverse(factor_)));
-  factor_ = scale;
-  checked_ = false;
+  if (now_.factor != scale) {
+    const auto by = static_cast<float>(scale * inverse(now_.factor));
+    multiply([by](at::TensorList gradients, c10::Device) { at::_foreach_mul_(gradients, by); });
+  }
+  now_.factor = scale;
 }
 
-void ScaledGradients::multiply(float by) {
+// Only the device knows the scale, and by how much it has changed.
+void ScaledGradients::expect_scaled_on_device() {
+  const bool is_scaled = now_.factor_on_device.defined();
+  if (is_scaled && now_.verdicts == scaler_.verdicts()) return;
   const at::NoGradGuard no_grad;
-  for (const auto& group : gradient_groups(holders_())) at::_foreach_mul_(group.gradients, by);
+  const auto& scale = scaler_.scale_on_device();
+  const auto by = is_scaled ? (scale.to(at::kDouble) * inverse_of(now_.factor_on_device)).to(at::kFloat) : scale;
+  multiply([&by](at::TensorList gradients, c10::Device device) { at::_foreach_mul_(gradients, by.to(device)); });
+  now_.factor_on_device = scale.clone();
+  now_.verdicts = scaler_.verdicts();
+}
+
+void ScaledGradients::multiply(const std::function<void(at::TensorList, c10::Device)>& by) const {
+  const at::NoGradGuard no_grad;
+  for (const auto& group : gradient_groups(holders_())) by(group.gradients, group.device);
 }
 
 void ScaledGradients::unscale() {
-  if (checked_) return;
+  if (now_.checked) return;
   const at::NoGradGuard no_grad;
   for (const auto& group : gradient_groups(holders_())) {
     refuse_fp16(group);
     at::_amp_foreach_non_finite_check_and_unscale_(group.gradients, not_finite_on(group.device),
-                                                   one_number(inverse(factor_), group.device));
+                                                   inverse_factor(group.device));
   }
-  factor_ = 1;
-  checked_ = true;
+  now_.factor = 1;
+  now_.factor_on_device.reset();
+  now_.checked = true;
+}
+
+at::Tensor ScaledGradients::inverse_factor(c10::Device device) const {
+  const auto& known = now_.factor_on_device;
+  return known.defined() ? inverse_of(known).to(device, at::kFloat) : one_number(inverse(now_.factor), device);
 }
 
 at::Tensor& ScaledGradients::not_finite_on(c10::Device device) {
-  const auto found = std::find_if(not_finite_.begin(), not_finite_.end(),
-                                  [&](const at::Tensor& number) { return number.device() == device; });
-  return found != not_finite_.end() ? *found : not_finite_.emplace_back(one_number(0, device));
+  auto& numbers = now_.not_finite;
+  const auto found =
+      std::find_if(numbers.begin(), numbers.end(), [&](const at::Tensor& number) { return number.device() == device; });
+  return found != numbers.end() ? *found : numbers.emplace_back(one_number(0, device));
 }
 
-// Also a rank without gradients has a say, so that none waits.
+// Of all devices. Also a rank without gradients has a say, so that none waits.
+at::Tensor ScaledGradients::worst() {
+  const auto& numbers = now_.not_finite;
+  auto worst = numbers.empty() ? one_number(0, at::kCPU) : numbers.front();
+  for (std::size_t i = 1; i < numbers.size(); ++i) worst = at::maximum(worst, numbers[i].to(worst.device()));
+  now_.not_finite.clear();
+  now_.checked = false;
+  return worst;
+}
+
 bool ScaledGradients::may_step() {
   unscale();
-  auto worst = not_finite_.empty() ? one_number(0, at::kCPU) : not_finite_.front();
-  for (std::size_t i = 1; i < not_finite_.size(); ++i) {
-    worst = at::maximum(worst, not_finite_[i].to(worst.device()));
-  }
-  not_finite_.clear();
-  checked_ = false;
-  return !scaler_.overflowed(worst);
+  return !scaler_.overflowed(worst());
+}
+
+const std::shared_ptr<LateVerdict>& ScaledGradients::end_step() {
+  unscale();
+  if (!verdict_) verdict_ = std::make_shared<LateVerdict>(scaler_.device());
+  scaler_.overflowed_later(worst(), *verdict_);
+  return verdict_;
 }
 
 }  // namespace hortator::train

@@ -23,6 +23,10 @@ Json json_of(const Slot& slot) {
     const auto& wait = *slot.wait;
     json["wait"] = {wait.name, wait.bytes, wait.communicator, wait.sequence, wait.size, wait.seconds};
   }
+  if (slot.device) {
+    const auto& device = *slot.device;
+    json["device"] = {device.name, device.communicator, device.sequence, device.is_its_turn};
+  }
   for (const auto& standing : slot.standings) json["standings"].push_back({standing.communicator, standing.entered});
   return json;
 }
@@ -45,6 +49,11 @@ Slot slot_of(const Json& json) {
                  .sequence = wait.at(3),
                  .size = wait.at(4),
                  .seconds = wait.at(5)};
+  }
+  if (json.contains("device")) {
+    const auto& device = json.at("device");
+    slot.device = {
+        .name = device.at(0), .communicator = device.at(1), .sequence = device.at(2), .is_its_turn = device.at(3)};
   }
   for (const auto& standing : json.at("standings")) slot.standings.push_back({standing.at(0), standing.at(1)});
   return slot;

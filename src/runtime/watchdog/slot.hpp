@@ -33,6 +33,15 @@ struct Slot {
 
     friend bool operator==(const Wait&, const Wait&) = default;
   };
+  /// The oldest operation that the rank's device was given and has not ended.
+  struct OnDevice {
+    std::string name;
+    std::uint64_t communicator = 0;
+    std::uint64_t sequence = 0;
+    bool is_its_turn = false;  ///< else the device is still at what it was given before
+
+    friend bool operator==(const OnDevice&, const OnDevice&) = default;
+  };
   struct Standing {
     std::uint64_t communicator = 0;
     std::uint64_t entered = 0;
@@ -48,8 +57,10 @@ struct Slot {
       0;  ///< when the process started, in the kernel's ticks: tells it from a later one of this number
   Life life = Life::running;
   activity::Phase phase = activity::Phase::running;
-  std::optional<Wait> wait = {};         ///< the collective that it is in, the longest if there are several
+  std::optional<Wait> wait =
+      {};  ///< the collective that it is in, itself or by its device, the longest if there are several
   double outside_seconds = 0;            ///< how long it has been in none
+  std::optional<OnDevice> device = {};   ///< nothing: it has ended all, or there is none
   std::vector<Standing> standings = {};  ///< in the communicators of the world
   std::vector<std::string> stack = {};   ///< of its main thread, innermost first, when somebody has asked
 

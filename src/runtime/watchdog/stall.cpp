@@ -21,11 +21,23 @@ bool is_excused(const Slot& slot) {
   return slot.life == Life::traced || (!is_frozen(slot) && !waits(slot) && activity::is_patient(slot.phase));
 }
 
+bool has_on_device(const Slot& slot, const Key& key) {
+  return slot.device && slot.device->is_its_turn && Key(slot.device->communicator, slot.device->sequence) == key;
+}
+
 std::optional<std::uint64_t> entered(const Slot& slot, std::uint64_t communicator) {
   for (const auto& standing : slot.standings) {
     if (standing.communicator == communicator) return standing.entered;
   }
   return {};
+}
+
+// Its process has begun an operation, which runs on the others' devices, but its own device has not come to it.
+bool is_behind_on_device(const Slot& slot, const Key& key) {
+  if (!slot.device) return false;
+  const auto& [name, communicator, sequence, is_its_turn] = *slot.device;
+  if (Key(communicator, sequence) == key) return !is_its_turn;
+  return communicator != key.first || sequence < key.second;
 }
 
 class Search {
@@ -41,11 +53,12 @@ class Search {
     if (!visited_.insert(key).second) return;
     order_.push_back(key);
     blame_silenced(key);
+    const bool on_device = is_on_device(key);
     std::vector<const Slot*> late;
     std::vector<const Slot*> frozen;  // it has begun it, or even ended
     for (const auto& slot : slots_) {
       const auto begun = entered(slot, key.first);
-      if (begun && *begun < key.second) {
+      if (begun && (*begun < key.second || (on_device && !is_frozen(slot) && is_behind_on_device(slot, key)))) {
         late.push_back(&slot);
       } else if (begun && is_frozen(slot)) {
         frozen.push_back(&slot);
@@ -96,6 +109,11 @@ class Search {
   }
 
  private:
+  // Do ranks wait in it by their devices?
+  bool is_on_device(const Key& key) const {
+    return std::ranges::any_of(waiting_.at(key), [&](const Slot* slot) { return has_on_device(*slot, key); });
+  }
+
   // Who was stopped or killed right after a communicator was made could not say that it is of it.
   void blame_silenced(const Key& key) {
     if (unknown(*waiting_.at(key).front()->wait) == 0) return;
@@ -134,21 +152,24 @@ Stall explain(const Search& search) {
     stall.culprits = smallest(stall.sides);
   } else {
     stall.kind = stall.unknown > 0 ? Stall::Kind::unknown : Stall::Kind::inside;
+    const auto& side = stall.sides.front();
+    stall.is_on_devices =
+        std::ranges::all_of(side.ranks, [&](const Slot* slot) { return has_on_device(*slot, key_of(side.wait)); });
   }
   return stall;
 }
 
 bool is_due(const Search& search, const Stall& stall, double seconds, const Patience& patience) {
-  const auto& [kind, culprits, sides, unknown] = stall;
+  const auto& culprits = stall.culprits;
   const auto is_traced = [](const Slot* slot) { return slot->life == Life::traced; };
-  for (const auto& side : sides) {
+  for (const auto& side : stall.sides) {
     if (std::ranges::any_of(side.ranks, is_traced)) return false;
   }
   if (search.is_hopeless() && seconds >= patience.for_the_gone) return true;
-  if (seconds < patience.of(sides.front().wait)) return false;
+  if (seconds < patience.of(stall.sides.front().wait)) return false;
   const auto frozen = [](const Slot* slot) { return is_frozen(*slot); };
   const auto excused = [](const Slot* slot) { return is_excused(*slot); };
-  return kind != Stall::Kind::absent || std::ranges::any_of(culprits, frozen) ||
+  return stall.kind != Stall::Kind::absent || std::ranges::any_of(culprits, frozen) ||
          std::ranges::none_of(culprits, excused);
 }
 

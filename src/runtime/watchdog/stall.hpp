@@ -20,7 +20,7 @@ struct Patience {
 /// Why a collective does not end.
 struct Stall {
   enum class Kind {
-    absent,   ///< `culprits` have not come to it, and do not wait elsewhere
+    absent,   ///< `culprits` have not come to it, or their devices have not, and do not wait elsewhere
     apart,    ///< ranks wait for each other in different collectives
     inside,   ///< all ranks are in it
     unknown,  ///< all ranks that are known are in it
@@ -35,6 +35,7 @@ struct Stall {
   Kind kind = Kind::absent;
   std::vector<const Slot*> culprits = {};  ///< by number; `apart`: the smallest side's
   std::vector<Side> sides = {};            ///< first the one that has lasted longest; more: what that one waits for
+  bool is_on_devices = false;              ///< `inside`: and it runs on the devices of all of them
   int unknown = 0;                         ///< ranks of the first side's communicator of which nothing is known
 };
 

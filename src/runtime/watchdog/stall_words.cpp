@@ -51,6 +51,10 @@ std::string condition(const Slot& slot) {
     case Life::traced:
       break;
   }
+  if (slot.device && !slot.device->is_its_turn) {
+    return text::concat("its process has begun ", slot.device->name, " #", slot.device->sequence,
+                        ", but its GPU is still at work that it was given before, or stuck in it", place(slot));
+  }
   if (slot.wait) return text::concat("it is in ", call(*slot.wait), place(slot));
   return text::concat("it has been outside of collectives for ", time(slot.outside_seconds), in_phase(slot),
                       place(slot));
@@ -99,8 +103,12 @@ std::string apart(const Stall& stall) {
 
 std::string inside(const Stall& stall) {
   const auto& side = stall.sides.front();
-  return text::concat("has been in ", call(side.wait), " for ", time(side.seconds),
-                      ": all ranks have come to it, yet it does not end: the network or a device does not answer");
+  return text::concat(
+      "has been in ", call(side.wait), " for ", time(side.seconds),
+      stall.is_on_devices
+          ? ": it runs on the GPUs of all ranks, yet it does not end: the links between them, or the "
+            "network, do not answer"
+          : ": all ranks have come to it, yet it does not end: the network or a device does not answer");
 }
 
 std::string unknown(const Stall& stall) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/device_activity.hpp"
 #include "base/text.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/failure.hpp"
@@ -114,7 +115,7 @@ void Watchdog::watch() {
 
 void Watchdog::look() {
   const auto now = steady_clock::now();
-  const auto view = activity::view();
+  const auto view = activity::view_with_device();
   clock_.look(view, now - last_look_);
   last_look_ = now;
   slot_.phase = view.phase;
@@ -129,6 +130,14 @@ void Watchdog::look() {
                   .seconds = longest->waited.count()};
   }
   slot_.outside_seconds = clock_.outside().count();
+  slot_.device.reset();
+  const auto device = activity::on_device();
+  if (device && device->operation.family == family_) {
+    slot_.device = {.name = device->operation.name.text(),
+                    .communicator = device->operation.communicator,
+                    .sequence = device->operation.sequence,
+                    .is_its_turn = device->is_its_turn};
+  }
   slot_.standings.clear();
   for (const auto& [communicator, family, entered] : view.standings) {
     if (family == family_) slot_.standings.push_back({.communicator = communicator, .entered = entered});
@@ -176,7 +185,7 @@ void Watchdog::answer_other_nodes() {
 }
 
 bool Watchdog::still_waits(std::uint64_t visit) const {
-  const auto view = activity::view();
+  const auto view = activity::view_with_device();
   return std::ranges::any_of(view.threads, [&](const auto& thread) { return thread.visit == visit && thread.inside; });
 }
 

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/device_activity.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator::activity;
@@ -184,4 +185,34 @@ TEST_CASE("a collective costs nanoseconds: no lock, no allocation, no clock") {
   }
   INFO("it costs " << least.count() << " ns");
   CHECK(least.count() < bound);
+}
+
+TEST_CASE("a device's operation is seen, and counts as a wait from its turn on") {
+  const Membership membership(47, 46, 2);
+  const auto operation = membership.begin("all_reduce", 8);
+  CHECK_FALSE(on_device());
+  tell_device(operation, false);
+  CHECK(on_device()->operation.sequence == 1);
+  CHECK_FALSE(on_device()->is_its_turn);
+  CHECK_FALSE(view_with_device().threads.back().inside);
+  const auto before = view_with_device().threads.back().visit;
+  tell_device(operation, true);
+  CHECK(on_device()->is_its_turn);
+  CHECK(view_with_device().threads.back().inside);
+  CHECK(operations_now().empty());  // no thread is in it
+  CHECK(view_with_device().threads.back().visit != before);
+  tell_device_idle();
+  CHECK_FALSE(on_device());
+  CHECK_FALSE(view_with_device().threads.back().inside);
+}
+
+TEST_CASE("a thread knows the collective that it is in: the outermost") {
+  const Membership membership(48, 48, 2);
+  CHECK_FALSE(current());
+  {
+    const Collective outer(membership, "outer");
+    const Collective inner(membership, "inner");
+    CHECK(current().name.text() == "outer");
+  }
+  CHECK_FALSE(current());
 }

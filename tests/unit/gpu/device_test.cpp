@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <set>
 
 #include "device/cuda.hpp"
@@ -28,6 +29,10 @@ TEST_CASE("devices that are there have names and UUIDs of their own") {
     CHECK_FALSE(device::name(i).empty());
     CHECK(device::uuid(i).size() == std::string("GPU-01234567-89ab-cdef-0123-456789abcdef").size());
     uuids.insert(device::uuid(i));
+    const auto address = device::pci_address(i);
+    CHECK(address.size() == std::string("0000:3b:00.0").size());
+    if (std::filesystem::exists("/sys/bus/pci/devices"))
+      CHECK(std::filesystem::exists("/sys/bus/pci/devices/" + address));
     CHECK_NOTHROW(device::set_current(i));
   }
   CHECK(static_cast<int>(uuids.size()) == device::visible_device_count());
@@ -73,7 +78,22 @@ TEST_CASE("what cannot be recorded throws, and the device goes on") {
   {
     device::Graph graph(0);
     graph.rehearse([&] { number.add_(0); });
-    CHECK_THROWS(graph.record([&] { static_cast<void>(number.item<float>()); }));
+    CHECK_THROWS(graph.record([&] {
+      static_cast<void>(at::rand({4}, at::kCUDA));
+      static_cast<void>(number.item<float>());
+    }));
   }
   CHECK(number.item<float>() == 1);
+  // Random numbers go on, too, and can be recorded.
+  const auto first = at::rand({64}, at::kCUDA);
+  CHECK_FALSE(at::equal(first, at::rand({64}, at::kCUDA)));
+  device::Graph graph(0);
+  at::Tensor drawn;
+  const auto draw = [&] { drawn = at::rand({64}, at::kCUDA); };
+  graph.rehearse(draw);
+  graph.record(draw);
+  graph.replay();
+  const auto replayed = drawn.clone();
+  graph.replay();
+  CHECK_FALSE(at::equal(replayed, drawn));
 }

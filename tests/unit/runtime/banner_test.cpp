@@ -43,6 +43,13 @@ TEST_CASE("one rank needs few words") {
         "  CPUs    7");
 }
 
+TEST_CASE("where a device is has a line of its own") {
+  auto facts = two_nodes();
+  facts.place = "NUMA node 1, bound to the CPUs beside it";
+  CHECK_THAT(runtime::banner(facts),
+             ContainsSubstring("\n  GPU at  NUMA node 1, bound to the CPUs beside it (rank 0)"));
+}
+
 TEST_CASE("what differs between ranks or nodes is said") {
   auto facts = two_nodes();
   facts.fewest_a_node = 1;

@@ -2,6 +2,9 @@
 
 #include <sched.h>
 
+#include <future>
+#include <thread>
+
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -47,4 +50,33 @@ TEST_CASE("a process knows the CPUs that it is bound to") {
   const auto bound = runtime::own_cpu_set();
   sched_setaffinity(0, sizeof before, &before);
   CHECK(bound == CpuSet{all.back()});
+}
+
+TEST_CASE("a process is bound with all its threads, but for those that were bound to something else") {
+  cpu_set_t before;
+  CPU_ZERO(&before);
+  if (sched_getaffinity(0, sizeof before, &before) != 0) return;  // more CPUs than a fixed mask holds
+  const auto all = runtime::own_cpu_set();
+  if (all.size() < 2) return;
+  const CpuSet last{all.back()};
+  std::promise<void> bound;
+  auto go_on = bound.get_future().share();
+  auto follower = std::async(std::launch::async, [&] { return go_on.wait(), runtime::own_cpu_set(); });
+  std::promise<void> elsewhere;
+  auto loner = std::async(std::launch::async, [&] {
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(static_cast<std::size_t>(all.front()), &first);
+    sched_setaffinity(0, sizeof first, &first);
+    elsewhere.set_value();
+    return go_on.wait(), runtime::own_cpu_set();
+  });
+  elsewhere.get_future().wait();
+  CHECK(runtime::bind_own_threads(all, last));
+  bound.set_value();
+  CHECK(runtime::own_cpu_set() == last);
+  CHECK(follower.get() == last);
+  CHECK(loner.get() == CpuSet{all.front()});
+  CHECK(runtime::bind_own_threads(last, all));
+  CHECK(runtime::own_cpu_set() == all);
 }

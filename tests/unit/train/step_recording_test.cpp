@@ -53,14 +53,14 @@ TEST_CASE("recorded Adam: each replay counts a step; loaded moments, options and
   auto weight = weight_with_gradient();
   torch::optim::AdamW adamw(std::vector<at::Tensor>{weight}, 1e-2);
   StepRecording early;
-  CHECK_THROWS_WITH(train::fused_step(adamw, &early),
+  CHECK_THROWS_WITH(train::fused_step(adamw, {.recording = &early}),
                     ContainsSubstring("its first gradient in a step that is recorded"));
   REQUIRE(train::fused_step(adamw));
   const auto steps = [&] {
     return static_cast<torch::optim::AdamWParamState&>(*adamw.state().at(weight.unsafeGetTensorImpl())).step();
   };
   StepRecording recording;
-  REQUIRE(train::fused_step(adamw, &recording));
+  REQUIRE(train::fused_step(adamw, {.recording = &recording}));
   CHECK(steps() == 1);
   recording.begin_replay();
   recording.begin_replay();
@@ -73,13 +73,13 @@ TEST_CASE("recorded Adam: each replay counts a step; loaded moments, options and
   CHECK_FALSE(recording.is_good());
 
   StepRecording second;
-  REQUIRE(train::fused_step(adamw, &second));
+  REQUIRE(train::fused_step(adamw, {.recording = &second}));
   CHECK(second.is_good());
   train::load_optimizer(adamw, {}, train::save_optimizer(adamw, {}));
   CHECK_FALSE(second.is_good());
 
   StepRecording third;
-  REQUIRE(train::fused_step(adamw, &third));
+  REQUIRE(train::fused_step(adamw, {.recording = &third}));
   CHECK(third.is_good());
   weight.set_data(at::ones({3}));
   CHECK_FALSE(third.is_good());
@@ -89,10 +89,10 @@ TEST_CASE("recorded SGD: momentum must be there, and stay") {
   auto weight = weight_with_gradient();
   torch::optim::SGD sgd(std::vector<at::Tensor>{weight}, torch::optim::SGDOptions(1e-2).momentum(0.9));
   StepRecording early;
-  CHECK_THROWS_AS(train::fused_step(sgd, &early), UsageError);
+  CHECK_THROWS_AS(train::fused_step(sgd, {.recording = &early}), UsageError);
   REQUIRE(train::fused_step(sgd));
   StepRecording recording;
-  REQUIRE(train::fused_step(sgd, &recording));
+  REQUIRE(train::fused_step(sgd, {.recording = &recording}));
   CHECK(recording.is_good());
   sgd.state().clear();
   CHECK_FALSE(recording.is_good());

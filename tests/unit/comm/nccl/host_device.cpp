@@ -25,7 +25,6 @@ namespace hortator::device {
 namespace {
 
 int the_stream = 0;
-int an_event = 0;
 
 }  // namespace
 
@@ -34,6 +33,7 @@ int visible_device_count() { return 1; }
 bool is_in_use() { return false; }
 std::string name(int) { return test::host_device().name; }
 std::string uuid(int) { return test::host_device().uuid; }
+std::string pci_address(int) { return {}; }
 std::size_t free_memory(int) { return 0; }
 
 void set_current(int) {}
@@ -44,11 +44,14 @@ void* Stream::native() const { return &the_stream; }
 void Stream::follow_current() const { test::trace().emplace_back("nccl's stream follows the current one"); }
 Event Stream::mark() const {
   test::trace().emplace_back("mark");
-  return Event(&an_event);
+  return Event(reinterpret_cast<void*>(++test::host_device().marks));  // NOLINT(performance-no-int-to-ptr)
 }
 
 Event::~Event() = default;
-bool Event::is_reached() const { return !test::host_device().is_stuck; }
+bool Event::is_reached() const {
+  const auto& device = test::host_device();
+  return !device.is_stuck && reinterpret_cast<long>(native_) <= device.last_reached;
+}
 void Event::hold_current_stream() const { test::trace().emplace_back("the current stream waits for the mark"); }
 
 void wait_until_idle(int) { test::trace().emplace_back("the device is idle"); }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -12,7 +14,10 @@ std::vector<std::string>& trace();
 struct HostDevice {
   std::string uuid;
   std::string name = "Host";
-  bool is_stuck = false;  ///< its streams never come to an end
+  bool is_stuck = false;        ///< its streams never come to an end
+  std::atomic<long> marks = 0;  ///< that were taken so far
+  std::atomic<long> last_reached =
+      std::numeric_limits<long>::max();  ///< of the marks, counted from 1; streams stand behind it
 };
 HostDevice& host_device();
 

@@ -97,6 +97,7 @@ TEST_CASE("slots survive JSON, broken ones are nothing") {
       .wait =
           Slot::Wait{.name = "barrier", .bytes = 5, .communicator = ~0ULL, .sequence = 6, .size = 7, .seconds = 1.5},
       .outside_seconds = 2.5,
+      .device = Slot::OnDevice{.name = "all_reduce", .communicator = ~1ULL, .sequence = 8, .is_its_turn = true},
       .standings = {{.communicator = 1, .entered = 2}},
       .stack = {"a", "b"}};
   CHECK((runtime::slot_from_json(to_json(slot)) == slot));

@@ -48,6 +48,21 @@ Slot in_state(Slot slot, Life life) {
   return slot;
 }
 
+// A rank whose process goes on, while its device is at an operation of `tensors`, or before it.
+Slot with_device(int rank, std::uint64_t entered, std::uint64_t sequence, bool is_its_turn, double seconds = 130) {
+  auto slot = busy(rank, 4);
+  slot.standings.push_back({.communicator = tensors, .entered = entered});
+  slot.device = {.name = "all_reduce", .communicator = tensors, .sequence = sequence, .is_its_turn = is_its_turn};
+  if (is_its_turn)
+    slot.wait = {.name = "all_reduce",
+                 .bytes = 16,
+                 .communicator = tensors,
+                 .sequence = sequence,
+                 .size = 3,
+                 .seconds = seconds};
+  return slot;
+}
+
 Slot in_phase(Slot slot, Phase phase) {
   slot.phase = phase;
   return slot;
@@ -253,4 +268,49 @@ TEST_CASE("ranks are named in ranges, not more than eight") {
   std::vector<int> odd;
   for (int i = 1; i < 40; i += 2) odd.push_back(i);
   CHECK(runtime::ranges_of(odd) == "1, 3, 5, 7, 9, 11, 13, 15, and 12 more");
+}
+
+TEST_CASE("devices wait for a rank whose process has not begun the operation: it is missing") {
+  auto late = busy(2, 4);
+  late.standings.push_back({.communicator = tensors, .entered = 8});
+  const std::vector slots = {with_device(0, 9, 9, true), with_device(1, 12, 9, true), late};
+  const auto stall = find_stall(slots, patience);
+  REQUIRE(stall);
+  CHECK(stall->kind == Stall::Kind::absent);
+  CHECK(ranks_of(stall->culprits) == std::vector{2});
+  CHECK_THAT(words(slots),
+             ContainsSubstring("does not come to all_reduce #9 (16 B, 3 ranks), for which ranks 0-1 have") &&
+                 ContainsSubstring("it has been outside of collectives"));
+}
+
+TEST_CASE(
+    "devices wait for one that is still at work that it was given before: that is told apart from a missing rank") {
+  const std::vector slots = {with_device(0, 12, 9, true), with_device(1, 12, 9, true), with_device(2, 12, 9, false)};
+  const auto stall = find_stall(slots, patience);
+  REQUIRE(stall);
+  CHECK(stall->kind == Stall::Kind::absent);
+  CHECK(ranks_of(stall->culprits) == std::vector{2});
+  CHECK_THAT(words(slots), ContainsSubstring("its process has begun all_reduce #9, but its GPU is still at work"));
+  // An operation before that one, which the others' devices have ended.
+  const std::vector behind = {with_device(0, 12, 9, true), with_device(1, 12, 9, true), with_device(2, 12, 8, false)};
+  CHECK(ranks_of(find_stall(behind, patience)->culprits) == std::vector{2});
+}
+
+TEST_CASE("an operation that runs on all devices and does not end: the links are to blame") {
+  const std::vector all = {with_device(0, 9, 9, true), with_device(1, 9, 9, true), with_device(2, 9, 9, true)};
+  const auto stall = find_stall(all, patience);
+  REQUIRE(stall);
+  CHECK(stall->kind == Stall::Kind::inside);
+  CHECK_THAT(words(all), ContainsSubstring("it runs on the GPUs of all ranks, yet it does not end"));
+}
+
+TEST_CASE("devices that compute for long keep nobody, and a host's wait for such a rank finds it") {
+  CHECK_FALSE(find_stall(std::vector{with_device(0, 9, 9, false), with_device(1, 9, 9, false)}, patience));
+  CHECK_FALSE(find_stall(std::vector{with_device(0, 9, 9, true, 99), with_device(1, 9, 9, false)}, patience));
+  // 0 waits in a barrier for 1, whose device waits for 2's.
+  const std::vector chain = {waiting(0, 5, 130, "barrier", 3), with_device(1, 9, 9, true, 20),
+                             with_device(2, 9, 9, false)};
+  const auto stall = find_stall(chain, patience);
+  REQUIRE(stall);
+  CHECK(ranks_of(stall->culprits) == std::vector{2});
 }

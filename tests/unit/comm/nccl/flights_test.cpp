@@ -1,0 +1,96 @@
+// What the watchdog sees of operations that the device was given.
+#include <chrono>
+#include <thread>
+
+#include "backends.hpp"
+#include "base/device_activity.hpp"
+#include "comm/watched_communicator.hpp"
+
+using namespace hortator;
+using namespace std::chrono_literals;
+using comm::ReduceOp;
+
+namespace {
+
+bool comes_true(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + 5s;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(5ms);
+  }
+  return true;
+}
+
+using activity::on_device;
+
+// Whether the watchdog counts the time.
+bool device_waits() { return activity::view_with_device().threads.back().inside; }
+
+comm::WatchedCommunicator watched_nccl() {
+  auto nccl = test::make_nccl();
+  const int size = nccl->size();
+  return {std::move(nccl), activity::Membership(77, 76, size)};
+}
+
+/// A device whose streams stand still from now on.
+struct StandStill {
+  StandStill() { test::host_device().last_reached = test::host_device().marks.load(); }
+  ~StandStill() { test::host_device().last_reached = std::numeric_limits<long>::max(); }
+  StandStill(const StandStill&) = delete;
+  StandStill& operator=(const StandStill&) = delete;
+  static void go_on_by(long marks) { test::host_device().last_reached += marks; }
+};
+
+}  // namespace
+
+TEST_CASE("the watchdog sees whether the device has come to an operation, and that it has ended it") {
+  const test::CleanMock mock;
+  auto communicator = watched_nccl();
+  auto tensor = at::ones({4});
+  const StandStill still;
+  communicator.all_reduce(tensor, ReduceOp::sum).wait();  // the host goes on
+  communicator.broadcast(tensor, 0).wait();
+  REQUIRE(comes_true([] { return on_device().has_value(); }));
+  CHECK(on_device()->operation.name.text() == "all_reduce");
+  CHECK(on_device()->operation.bytes == 16);
+  CHECK(on_device()->operation.communicator == 77);
+  CHECK(on_device()->operation.sequence == 1);
+  CHECK_FALSE(on_device()->is_its_turn);
+  CHECK_FALSE(device_waits());
+  StandStill::go_on_by(1);
+  CHECK(comes_true([] { return on_device()->is_its_turn; }));
+  CHECK(on_device()->operation.sequence == 1);
+  CHECK(device_waits());
+  StandStill::go_on_by(1);
+  CHECK(comes_true([] { return on_device()->operation.sequence == 2; }));
+  CHECK_FALSE(device_waits());
+  StandStill::go_on_by(2);
+  CHECK(comes_true([] { return !on_device(); }));
+  CHECK_FALSE(device_waits());
+}
+
+TEST_CASE("of an operation that nobody watches nothing is kept") {
+  const test::CleanMock mock;
+  const auto communicator = test::make_nccl();
+  auto tensor = at::ones({4});
+  const StandStill still;
+  test::trace().clear();
+  communicator->all_reduce(tensor, ReduceOp::sum).wait();
+  CHECK(std::count(test::trace().begin(), test::trace().end(), "mark") == 1);
+  std::this_thread::sleep_for(250ms);
+  CHECK_FALSE(on_device());
+}
+
+TEST_CASE("an operation within another one is told as what the ranks count: the outer one") {
+  const test::CleanMock mock;
+  auto communicator = watched_nccl();
+  const activity::Membership outer(99, 98, communicator.size());
+  auto tensor = at::ones({4});
+  const StandStill still;
+  {
+    const activity::Collective here(outer, "outer");
+    communicator.all_reduce(tensor, ReduceOp::sum).wait();
+  }
+  REQUIRE(comes_true([] { return on_device().has_value(); }));
+  CHECK(on_device()->operation.communicator == 99);
+}
