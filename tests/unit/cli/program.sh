@@ -71,10 +71,11 @@ program fakes/mpirun 'echo "mpirun (Open MPI) 4.1.4"'
 program fakes/srun 'echo "pmix pmi2"'
 ln -s /bin/sh fakes/sh
 export HORTATOR_LAUNCHER=mpirun
+if [ "$mpi" = 'Open MPI' ]; then pmi=pmix; else pmi=pmi2; fi
 PATH=$work/fakes run launch -n 1000000 --dry-run ./show --dry-run 'a b'; code_is 0
 out_has 'mpirun -n 1000000 '; out_has "--map-by :OVERSUBSCRIBE --bind-to none ./show --dry-run 'a b'"
 SLURM_JOB_ID=1 PATH=$work/fakes run launch -n 64 --dry-run ./show -n 3; code_is 0
-out_is 'srun --mpi=pmix --kill-on-bad-exit=1 -n 64 --export=ALL ./show -n 3'
+out_is "srun --mpi=$pmi --kill-on-bad-exit=1 -n 64 --export=ALL ./show -n 3"
 mkdir unlike
 # shellcheck disable=SC2016
 program unlike/srun '[ "$1" != --mpi=list ] || echo "MPI plugin types are... none pmi2" >&2'
