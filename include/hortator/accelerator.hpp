@@ -303,7 +303,7 @@ class HORTATOR_API Accelerator : public State {
     return model.unwrap();
   }
   /// The model's parameters and buffers by their names, in host memory: everything on the main process, nothing on the
-  /// others.
+  /// others. @collective at ZeRO's stage 3
   StateDict get_state_dict(const ModelBase& model, const StateDictOptions& options = {}) const;
   /// `auto full = accelerator.summon_full_parameters(model);`: as long as `full` lives, parameters can be read and
   /// written as a whole, whatever the ZeRO stage. @collective, also its end

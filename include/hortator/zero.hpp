@@ -23,9 +23,11 @@ namespace hortator {
 struct ZeroConfig {
   /// 1: the optimizer's moments; each rank steps its part of the parameters. 2: gradients, too: after backward each
   /// rank has the mean of its part, and parameters have no grad() of their own. 3: parameters, too: the ranks of a node
-  /// share one copy, which needs no gathering; over several nodes they have to be offloaded to a folder, or sharded
-  /// within nodes (shard_group). Ranks must use the parameters in one order then, unless ddp.find_unused_parameters is
-  /// set. By default HORTATOR_ZERO_STAGE, or 0.
+  /// share one copy, which needs no gathering. Over several nodes each rank has its part, and parameters come together
+  /// as operators use them, in forward and again in backward: all ranks of a shard group must use them in one order
+  /// then, in evaluation as well, or all of them are told where they differ. (Offloaded to a folder, or sharded within
+  /// nodes by shard_group, parameters do not travel.) Backward must come to them in one order in any case, unless
+  /// ddp.find_unused_parameters is set. By default HORTATOR_ZERO_STAGE, or 0.
   std::optional<int> stage = {};
   /// So many ranks in a row share one set of shards; each such group is a replica of the others (FSDP's hybrid
   /// sharding). By default all ranks; ZeroConfig::node: those of a node.
@@ -43,7 +45,8 @@ struct ZeroConfig {
   std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
   /// Of what is offloaded, of each model's parameters and of each optimizer's moments, so much is in memory at a time;
   /// 0: what reading ahead needs, about four times ddp.bucket_cap_mb or the largest parameter. (Gradients are in the
-  /// system's cache of files, which gives way to whoever needs memory.)
+  /// system's cache of files, which gives way to whoever needs memory.) Of parameters that come together over nodes so
+  /// much stays until others take its place; 0: about twice ddp.bucket_cap_mb or the largest parameter.
   std::uint64_t resident_bytes = 0;
 };
 
@@ -60,6 +63,7 @@ struct SummonOptions {
 /// past the optimizer. Without ZeRO they always are.
 class HORTATOR_API SummonedParameters {
  public:
+  /// @collective
   [[nodiscard]] SummonedParameters(const ModelBase& model, const SummonOptions& options);
   /// @collective
   ~SummonedParameters() noexcept(false);

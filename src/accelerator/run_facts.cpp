@@ -74,7 +74,11 @@ Training::~Training() {
   } catch (const std::exception& error) {
     log::warn("the run's end was not noted: ", error.what());
   }
-  forget();
+  try {
+    forget();
+  } catch (const std::exception& error) {  // a rank has gone that has a part of them
+    log::warn("what was sharded has no values any more: ", error.what());
+  }
 }
 
 }  // namespace hortator::accelerator

@@ -2,9 +2,11 @@
 
 #include <exception>
 #include <hortator/accelerator.hpp>
+#include <span>
 #include <utility>
 
 #include "accelerator/training.hpp"
+#include "shard/interception.hpp"
 
 namespace hortator {
 namespace {
@@ -12,6 +14,13 @@ namespace {
 // A copy: the memory goes on changing.
 at::Tensor in_host_memory(const at::Tensor& tensor) {
   return tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+}
+
+/// One after the other, for another rank to read. @collective
+void bring_all(const torch::nn::Module& module) {
+  for (const auto& parameter : module.parameters()) {
+    const shard::Hold present(std::span(&parameter, 1), shard::Access::read);
+  }
 }
 
 }  // namespace
@@ -31,8 +40,11 @@ SummonedParameters::~SummonedParameters() noexcept(false) {
 StateDict Accelerator::get_state_dict(const ModelBase& model, const StateDictOptions& options) const {
   model.core().check_alive();
   StateDict state;
-  if (!options.sharded && !is_main_process()) return state;
   const auto* flat = model.core().flat();
+  if (!options.sharded && !is_main_process()) {
+    if (flat != nullptr && flat->is_any_dealt_out()) bring_all(model.core().module());
+    return state;
+  }
   for (const auto& item : model.core().module().named_parameters()) {
     const auto number = flat != nullptr && options.sharded ? flat->find(item.value()) : std::nullopt;
     state.put(item.key(), in_host_memory(number ? flat->published_slice(*number) : item.value()));

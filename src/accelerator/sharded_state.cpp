@@ -37,10 +37,27 @@ void require_shape_of(const Part& part, const std::string& path, at::IntArrayRef
                .hint = "build the model that was saved"});
 }
 
-checkpoint::Share share_of(const Part& part, const at::Tensor& mine, const Training& training) {
-  checkpoint::Share share{.whole = {.type = mine.scalar_type(), .shape = part.parameter.sizes().vec()}, .part = mine};
+/// One of the parameters of a model that is sharded.
+struct Owned {
+  shard::FlatParameters* flat = nullptr;  ///< null: of none
+  std::size_t number = 0;
+};
+
+Owned find_owned(const Training& training, const at::Tensor& parameter) {
+  for (const auto& model : training.models) {
+    if (model->flat() == nullptr) continue;
+    if (const auto number = model->flat()->find(parameter)) return {model->flat(), *number};
+  }
+  return {};
+}
+
+/// `mine` is what this rank has of something like the parameter.
+checkpoint::Share share_of(const Owned& owned, const at::Tensor& mine, const Training& training) {
+  const auto& [flat, number] = owned;
+  const auto& parameter = flat->parameters()[number].tensor;
+  checkpoint::Share share{.whole = {.type = mine.scalar_type(), .shape = parameter.sizes().vec()}, .part = mine};
   for (int rank = 0; rank < training.host().size(); ++rank)
-    share.of_ranks.push_back(training.zero->counts(rank) ? part.flat->plan().owned(part.number, rank) : shard::Range{});
+    share.of_ranks.push_back(training.zero->counts(rank) ? flat->plan().owned(number, rank) : shard::Range{});
   // Replicas have the same, and bring nothing.
   if (!training.zero->counts(training.host().rank())) share.part = mine.narrow(0, 0, 0);
   return share;
@@ -58,15 +75,32 @@ void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, co
     const auto* tensor = std::get_if<at::Tensor>(&value);
     const auto name = prefix + "/" + path;
     if (part != nullptr && tensor != nullptr) {
-      snapshot.shares.emplace(name, share_of(*part, *tensor, training));
+      snapshot.shares.emplace(name, share_of({part->flat, part->number}, *tensor, training));
     } else {
       std::visit([&](const auto& held) { snapshot.common.put(name, held); }, value);
     }
   }
   for (const auto& [path, part] : parts) {
     if (part.flat->has_master(part.number))
-      snapshot.shares.emplace(text::concat(prefix, "/", path, "/", master), share_of(part, part.slice, training));
+      snapshot.shares.emplace(text::concat(prefix, "/", path, "/", master),
+                              share_of({part.flat, part.number}, part.slice, training));
   }
+}
+
+// Tied parameters stand under each of their names, so that any of them can be looked up. What no rank has as a whole is
+// written as it lies.
+void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
+               const torch::nn::Module& module) {
+  for (const auto& item : module.named_parameters()) {
+    const auto name = prefix + "/" + item.key();
+    const auto owned = find_owned(training, item.value());
+    if (owned.flat != nullptr && owned.flat->is_dealt_out(owned.number)) {
+      snapshot.shares.emplace(name, share_of(owned, owned.flat->published_slice(owned.number), training));
+    } else {
+      snapshot.common.put(name, item.value());
+    }
+  }
+  for (const auto& item : module.named_buffers()) snapshot.common.put(prefix + "/" + item.key(), item.value());
 }
 
 StateDict own_parts(const StateDict& whole, const train::OptimizerCore& optimizer, const train::ParameterNames& names) {
@@ -107,13 +141,9 @@ StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefi
 
 void read_parameter(const checkpoint::Reader& reader, const std::string& name, const Training& training,
                     const at::Tensor& tensor) {
-  for (const auto& model : training.models) {
-    const auto number = model->flat() != nullptr ? model->flat()->find(tensor) : std::nullopt;
-    if (!number) continue;
-    model->flat()->published_slice(*number).copy_(reader.read_part(name, model->flat()->owned(*number)));
-    return;
-  }
-  reader.read_into(name, tensor);
+  const auto [flat, number] = find_owned(training, tensor);
+  if (flat == nullptr) return reader.read_into(name, tensor);
+  flat->published_slice(number).copy_(reader.read_part(name, flat->owned(number)));
 }
 
 void restore_masters(const checkpoint::Reader& reader, const std::string& prefix, const train::OptimizerCore& optimizer,

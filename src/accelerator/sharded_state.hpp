@@ -14,6 +14,10 @@ namespace hortator::accelerator {
 void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
                    const train::OptimizerCore& optimizer, const train::ParameterNames& names);
 
+/// The parameters and buffers of a model under `prefix`.
+void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
+               const torch::nn::Module& module);
+
 /// What the checkpoint has for a sharded optimizer, for train::load_optimizer. Throws where a parameter's shape was
 /// another.
 StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix,

@@ -12,7 +12,6 @@ namespace {
 
 std::string numbered(const char* room, std::size_t index) { return text::concat(room, "/", index); }
 
-/// Tied parameters stand under each of their names, so that any of them can be looked up.
 StateDict tensors_of(const torch::nn::Module& module) {
   StateDict tensors;
   for (const auto& item : module.named_parameters()) tensors.put(item.key(), item.value());
@@ -120,9 +119,8 @@ void restore_scaler(const Training& training, const StateDict& saved, int rank) 
 checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_iteration) {
   checkpoint::Snapshot snapshot;
   auto& common = snapshot.common;
-  for (std::size_t i = 0; i < training.models.size(); ++i) {
-    common.put_all(numbered("models", i), tensors_of(training.models[i]->module()));
-  }
+  for (std::size_t i = 0; i < training.models.size(); ++i)
+    put_model(snapshot, numbered("models", i), training, training.models[i]->module());
   const auto names = training.stepped_names();
   for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
     put_optimizer(snapshot, numbered("optimizers", i), training, *training.optimizers[i], names);

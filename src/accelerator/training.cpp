@@ -131,8 +131,9 @@ bool Training::abandon(std::string_view reason) noexcept {
   return (!on_device_ || on_device_->abandon(reason)) && cpu;
 }
 
+// Ranks have left collectives that others were in: nothing can be brought together.
 void Training::start_afresh() {
-  forget();
+  forget(Ending::alone);
   empty_cache();
   scaler.reset();
   reproducing.reset();
@@ -228,20 +229,20 @@ train::TensorSet Training::parameters() const {
 }
 
 // Optimizers first: parameters are then in use where somebody will use them.
-void Training::release_shards() {
+void Training::release_shards(Ending ending) {
   for (const auto& optimizer : optimizers) {
     if (optimizer->shards() != nullptr) optimizer->shards()->give_back_parameters();
   }
   std::vector<std::unique_ptr<shard::FlatParameters>> all;
   for (const auto& model : models) all.push_back(model->release());
   for (const auto& flat : all) {
-    if (flat) flat->release();
+    if (flat) flat->release(ending);
   }
 }
 
-void Training::forget() {
+void Training::forget(Ending ending) {
   for (const auto& model : models) model->retire();
-  release_shards();
+  release_shards(ending);
   session->end();
   session = std::make_shared<train::Session>();
   accumulation.restart();

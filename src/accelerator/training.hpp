@@ -101,8 +101,10 @@ class Training {
   train::ParameterNames stepped_names() const;
   /// Of all models.
   train::TensorSet parameters() const;
-  /// Forgets what was prepared; handles throw from now on. What an optimizer of shards remembers is lost.
-  void forget();
+  using Ending = shard::FlatParameters::Ending;
+  /// Forgets what was prepared; handles throw from now on. What an optimizer of shards remembers is lost. @collective
+  /// where parameters are dealt out, unless it is done alone.
+  void forget(Ending ending = Ending::together);
   /// The same, but optimizers remember all that they did; memory goes back to the device, where others may need it.
   /// @collective
   void free_memory();
@@ -140,7 +142,7 @@ class Training {
   RunFacts facts();
   std::int64_t gradient_bytes() const;
   std::int64_t gradient_bytes_ = 0;  ///< as long as nobody asks 0; at the end users' modules are gone already
-  void release_shards();
+  void release_shards(Ending ending);
   void empty_cache() const;
 
   runtime::World& world_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "comm/checked_communicator.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 
@@ -70,19 +71,23 @@ int group_size(const ZeroConfig& config, const runtime::World& world) {
                     .hint = "use a number that divides the number of ranks"});
 }
 
-// Ranks of a node share the parameters that they have taken over; those of several nodes each have them all.
-void require_one_node(int group, const runtime::World& world, const comm::Communicator& all) {
+/// Can the ranks of each group have one copy of the parameters between them, in a node's memory? @collective
+bool groups_share_memory(int group, const runtime::World& world, const comm::Communicator& all) {
   const auto& topology = world.topology();
   const bool shares = all.name() == "node" || all.name() == "self";
   const bool within = topology.nodes == 1 ||
                       (topology.local_size % group == 0 && topology.size == topology.nodes * topology.local_size);
-  if (mpi::all_reduce(world.comm(), shares && within, MPI_LAND)) return;
+  return mpi::all_reduce(world.comm(), shares && within, MPI_LAND);
+}
+
+// Pages come to the host's memory alone.
+void require_cpu_for_dealing(int group, const runtime::World& world, const comm::Communicator& all) {
+  if (world.device().is_cpu()) return;
   throw UsageError(
       {.what = text::concat("zero.stage 3 over ", text::count(group, "rank"), " by the back end ", all.name()),
-       .why = "parameters are shared by the ranks of a node, in its memory; nothing deals them out between nodes or "
-              "devices yet",
-       .hint = "on CPUs set zero.shard_group to ZeroConfig::node, or zero.offload_parameters to a folder; or use "
-               "stage 2"});
+       .why = "parameters are shared by the ranks of a node, in its memory, or brought together there; "
+              "nothing deals them out between devices yet",
+       .hint = "use stage 2"});
 }
 
 /// Empty: it stays in memory.
@@ -100,21 +105,6 @@ void require_cpu(const ZeroConfig& config, c10::Device device) {
                       .why = "what is offloaded comes to CPUs alone yet",
                       .hint = "leave it out, or train on the CPU (AcceleratorOptions::cpu)"});
   }
-}
-
-// @collective
-int agreed_group_size(const ZeroConfig& config, const runtime::World& world, const comm::Communicator& all) {
-  const bool on_disk = !folder_of(config.offload_parameters).empty();
-  mpi::same_on_all(world.comm(),
-                   text::concat("stage ", *config.stage, " in groups of ", config.shard_group.value_or(-1),
-                                config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
-                                on_disk ? "on disk" : "in memory", ", moments ",
-                                folder_of(config.offload_optimizer).empty() ? "in memory" : "on disk"),
-                   "the ZeRO configuration");
-  require_cpu(config, world.device());
-  const int size = group_size(config, world);
-  if (*config.stage == 3 && !on_disk) require_one_node(size, world, all);
-  return size;
 }
 
 }  // namespace
@@ -142,17 +132,49 @@ void check(const ZeroConfig& config) {
   }
 }
 
+// @collective
+ZeroRanks::Dealing ZeroRanks::agree(const ZeroConfig& config, const runtime::World& world,
+                                    const comm::Communicator& all) {
+  const bool on_disk = !folder_of(config.offload_parameters).empty();
+  mpi::same_on_all(world.comm(),
+                   text::concat("stage ", *config.stage, " in groups of ", config.shard_group.value_or(-1),
+                                config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
+                                on_disk ? "on disk" : "in memory", ", moments ",
+                                folder_of(config.offload_optimizer).empty() ? "in memory" : "on disk"),
+                   "the ZeRO configuration");
+  require_cpu(config, world.device());
+  Dealing dealing = {.size = group_size(config, world)};
+  if (*config.stage < 3 || on_disk || groups_share_memory(dealing.size, world, all)) return dealing;
+  require_cpu_for_dealing(dealing.size, world, all);
+  dealing.parameters = true;
+  return dealing;
+}
+
+// Where operators bring parameters together, ranks that do not go the same way must find out, whatever they are in: the
+// back end node looks by itself. Null: all ranks as they are.
+std::unique_ptr<comm::Communicator> ZeroRanks::make_group(const runtime::World& world,
+                                                          const comm::Communicator& all) const {
+  const bool checks = dealing_.parameters && all.name() == "mpi";
+  if (dealing_.size == all.size() && !checks) return nullptr;
+  const int number = rank_ / dealing_.size;
+  auto group = all.split(number, rank_);
+  if (!checks) return group;
+  return std::make_unique<comm::CheckedCommunicator>(std::move(group), world.comm().split(number, rank_));
+}
+
 ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, comm::Communicator& all)
-    : size_(agreed_group_size(config, world, all)),
+    : dealing_(agree(config, world, all)),
       rank_(all.rank()),
-      group_(size_ == all.size() ? nullptr : all.split(rank_ / size_, rank_)),
-      replicas_(size_ == all.size() ? nullptr : all.split(rank_ % size_, rank_)),
+      group_(make_group(world, all)),
+      replicas_(dealing_.size == all.size() ? nullptr : all.split(rank_ % dealing_.size, rank_)),
       sharding_{.stage = *config.stage,
                 .group = group_ ? *group_ : all,
                 .replicas = replicas_.get(),
                 .masters = config.fp32_masters ? shard::Masters::fp32 : shard::Masters::no,
                 .parameters = {folder_of(config.offload_parameters), config.resident_bytes},
                 .moments = {folder_of(config.offload_optimizer), config.resident_bytes},
+                .deals_out_parameters = dealing_.parameters,
+                .first_rank = rank_ / dealing_.size * dealing_.size,
                 .keep_resident = config.keep_resident} {}
 
 std::string ZeroRanks::words() const {
@@ -160,8 +182,9 @@ std::string ZeroRanks::words() const {
     return home.folder.empty() ? std::string() : text::concat(", ", what, " in ", home.folder);
   };
   return text::concat("ZeRO stage ", sharding_.stage, " over ", replicas_ ? "groups of " : "",
-                      text::count(size_, "rank"), offloaded("parameters", sharding_.parameters),
-                      offloaded("moments", sharding_.moments));
+                      text::count(dealing_.size, "rank"),
+                      dealing_.parameters ? ", parameters brought together as they are used" : "",
+                      offloaded("parameters", sharding_.parameters), offloaded("moments", sharding_.moments));
 }
 
 }  // namespace accelerator

@@ -23,11 +23,18 @@ class ZeroRanks {
 
   const train::Sharding& sharding() const { return sharding_; }
   /// All ranks' shards, by rank of the whole world: where replicas have the same, the first group's count.
-  bool counts(int rank) const { return rank < size_; }
+  bool counts(int rank) const { return rank < dealing_.size; }
   std::string words() const;  ///< "ZeRO stage 2, groups of 4 ranks"
 
  private:
-  int size_;  ///< of a group
+  struct Dealing {
+    int size = 1;             ///< of a group
+    bool parameters = false;  ///< no rank has all of them
+  };
+  static Dealing agree(const ZeroConfig& config, const runtime::World& world, const comm::Communicator& all);
+  std::unique_ptr<comm::Communicator> make_group(const runtime::World& world, const comm::Communicator& all) const;
+
+  Dealing dealing_;
   int rank_;
   std::unique_ptr<comm::Communicator> group_;     ///< null: all ranks
   std::unique_ptr<comm::Communicator> replicas_;  ///< null: there is one group

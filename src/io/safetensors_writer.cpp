@@ -103,10 +103,11 @@ at::Tensor asked_for(const TensorSource& source, const SafetensorsPlan::Place& p
 /// Writes what of one file lies in `stretch`, counted in bytes from the beginning of its data.
 class FilePart {
  public:
-  FilePart(const SafetensorsOutput& output, const TensorSource& source,
+  FilePart(const SafetensorsOutput& output, const TensorSource& source, const PartSource& parts,
            const std::function<void(std::int64_t)>& advance)
       : output_(output),
         source_(source),
+        parts_(parts),
         advance_(advance),
         file_(RawFile::open_for_writing(output.path, visible_within)),
         pieces_(file_) {}
@@ -119,6 +120,11 @@ class FilePart {
   void write(shard::Range stretch) {
     const auto data = static_cast<std::int64_t>(output_.plan.beginning.size());
     for (const auto& place : output_.plan.tensors) {
+      const auto own = parts_ ? parts_(place.name) : std::nullopt;
+      if (own) {
+        write(place, *own);
+        continue;
+      }
       const auto begin = place.offset - data;
       const shard::Range bytes = {std::max(stretch.begin - begin, std::int64_t{0}),
                                   std::min(stretch.end - begin, place.spec.bytes())};
@@ -136,8 +142,20 @@ class FilePart {
   void write(const SafetensorsPlan::Place& place, shard::Range bytes) {
     const auto tensor = asked_for(source_, place);
     const auto element = static_cast<std::int64_t>(tensor.element_size());
-    auto offset = place.offset + bytes.begin;
-    for_each_piece(tensor, {bytes.begin / element, bytes.end / element}, piece_bytes / element,
+    put(tensor, {bytes.begin / element, bytes.end / element}, place.offset + bytes.begin);
+  }
+
+  // Between two parts of this rank's a few bytes of another rank's may lie, over which nothing may be written.
+  void write(const SafetensorsPlan::Place& place, const TensorPart& own) {
+    if (own.elements.size() == 0) return;
+    const auto element = static_cast<std::int64_t>(own.values.element_size());
+    pieces_.finish();
+    put(own.values, {0, own.elements.size()}, place.offset + own.elements.begin * element);
+    pieces_.finish();
+  }
+
+  void put(const at::Tensor& tensor, shard::Range elements, std::int64_t offset) {
+    for_each_piece(tensor, elements, piece_bytes / static_cast<std::int64_t>(tensor.element_size()),
                    [&](const at::Tensor& piece) {
                      const auto host = ready_to_store(piece);
                      pieces_.put(offset, static_cast<const std::byte*>(host.const_data_ptr()), host.nbytes());
@@ -148,26 +166,27 @@ class FilePart {
 
   const SafetensorsOutput& output_;
   const TensorSource& source_;
+  const PartSource& parts_;
   const std::function<void(std::int64_t)>& advance_;
   RawFile file_;
   PieceWriter pieces_;
 };
 
 void write_part(const mpi::Communicator& comm, const std::vector<SafetensorsOutput>& files, const TensorSource& source,
-                const std::function<void(std::int64_t)>& advance) {
+                const PartSource& parts, const std::function<void(std::int64_t)>& advance) {
   const auto begins = line_of(files);
   const auto stretch = shard::aligned(begins.back(), comm.size(), comm.rank(), line_grain);
-  std::vector<std::unique_ptr<FilePart>> parts;
+  std::vector<std::unique_ptr<FilePart>> open;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const shard::Range mine = {std::max(stretch.begin - begins[i], std::int64_t{0}),
                                std::min(stretch.end - begins[i], data_bytes(files[i].plan))};
-    if (comm.rank() != 0 && mine.size() <= 0) continue;
-    auto& part = *parts.emplace_back(std::make_unique<FilePart>(files[i], source, advance));
+    if (comm.rank() != 0 && mine.size() <= 0 && !parts) continue;
+    auto& part = *open.emplace_back(std::make_unique<FilePart>(files[i], source, parts, advance));
     if (comm.rank() == 0) part.write_beginning();
     part.write(mine);
     part.finish();
   }
-  for (const auto& part : parts) part->sync();  // all files are on their way to the disk by now
+  for (const auto& part : open) part->sync();  // all files are on their way to the disk by now
 }
 
 }  // namespace
@@ -195,12 +214,13 @@ SafetensorsPlan plan_safetensors(const std::map<std::string, TensorSpec>& tensor
 }
 
 void write_safetensors(const mpi::Communicator& comm, const std::vector<SafetensorsOutput>& files,
-                       const TensorSource& source, const std::function<void(std::int64_t)>& advance) {
+                       const TensorSource& source, const std::function<void(std::int64_t)>& advance,
+                       const PartSource& parts) {
   mpi::all_or_none(comm, [&] {
     if (comm.rank() != 0) return;
     for (const auto& file : files) RawFile::create(file.path, visible_within).close();
   });
-  mpi::all_or_none(comm, [&] { write_part(comm, files, source, advance); });
+  mpi::all_or_none(comm, [&] { write_part(comm, files, source, parts, advance); });
 }
 
 }  // namespace hortator::io

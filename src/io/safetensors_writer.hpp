@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/shard.hpp"
 #include "io/tensor_spec.hpp"
 #include "mpi/communicator.hpp"
 
@@ -43,11 +45,21 @@ struct SafetensorsOutput {
 /// part of it, one after the other, and dropped when that part is written.
 using TensorSource = std::function<at::Tensor(const std::string& name)>;
 
+/// Some elements of a tensor, as one of one dimension.
+struct TensorPart {
+  shard::Range elements = {};
+  at::Tensor values = {};
+};
+/// Of a tensor that no rank has as a whole, this rank's part; those of all ranks are the whole. Nothing: the source has
+/// it. The same tensors on all ranks.
+using PartSource = std::function<std::optional<TensorPart>(const std::string& name)>;
+
 /// Makes the files and writes them together: all bytes are dealt to the ranks in equal stretches, so that every rank
-/// works however many files there are. Returns when all of it is on the disk; the files' names are not durable yet
-/// (sync_folder). On failure all throw, and the files are there, incomplete. `advance` is told this rank's bytes as
-/// they are written. @collective
+/// works however many files there are, but for what each has a part of. Returns when all of it is on the disk; the
+/// files' names are not durable yet (sync_folder). On failure all throw, and the files are there, incomplete. `advance`
+/// is told this rank's bytes as they are written. @collective
 void write_safetensors(const mpi::Communicator& comm, const std::vector<SafetensorsOutput>& files,
-                       const TensorSource& source, const std::function<void(std::int64_t)>& advance = {});
+                       const TensorSource& source, const std::function<void(std::int64_t)>& advance = {},
+                       const PartSource& parts = {});
 
 }  // namespace hortator::io

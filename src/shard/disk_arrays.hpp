@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "shard/absent_arrays.hpp"
 #include "shard/pager.hpp"
 
 namespace hortator::shard {
@@ -24,30 +24,26 @@ struct Residence {
 /// that no two of them are there at once.
 class DiskArrays {
  public:
-  struct Spec {
-    std::string name = {};  ///< for those who look for its pointer while it is absent
-    std::int64_t elements = 0;
-    at::ScalarType type = at::kFloat;
-  };
+  using Spec = ArraySpec;
   /// Takes their room on the disk, or throws FileError. `home` has a folder.
   DiskArrays(std::vector<Spec> specs, Residence home);
-  /// `values` gives array number i, which is uninitialised, its first values. Once, before they are used.
-  void fill(const std::function<void(std::size_t i, const at::Tensor& array)>& values);
+  /// `values` gives array number i, which is uninitialised, its first values; once `written` is called for it they are
+  /// safe in the file. Once, before they are used. When one cannot be written, those after it get values all the same
+  /// (ranks may exchange them meanwhile), which are not kept; then that is thrown. What was written can be used.
+  void fill(
+      const std::function<void(std::size_t i, const at::Tensor& array)>& values,
+      const std::function<void(std::size_t i)>& written = [](std::size_t) {});
 
-  const at::Tensor& array(std::size_t i) const { return arrays_[i]; }
-  /// Some of its elements, as a tensor that is no view: LibTorch refuses to detach those in place.
+  const at::Tensor& array(std::size_t i) const { return arrays_[i].tensor; }
+  /// Some of its elements.
   at::Tensor stretch(std::size_t i, std::int64_t begin, at::IntArrayRef sizes) const;
   PageTraffic::Counters counters() const { return pager_->counters(); }
 
  private:
-  std::vector<Spec> specs_;
   Residence home_;
-  std::vector<at::Tensor> arrays_;
+  std::vector<NamedTensor> arrays_;
   std::unique_ptr<Store> store_;  ///< the pager's, once they are filled
   std::unique_ptr<Pager> pager_;
 };
-
-/// Elements of `memory` from `begin` on, as a tensor that is no view; paged if `memory` is.
-at::Tensor stretch_of(const at::Tensor& memory, std::int64_t begin, at::IntArrayRef sizes);
 
 }  // namespace hortator::shard

@@ -1,6 +1,5 @@
 #include "shard/flat_parameters.hpp"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/variable.h>
@@ -50,15 +49,6 @@ void require_known(const std::vector<std::string>& names, const std::vector<Flat
   }
 }
 
-/// What was not made yet (DeferredConstruction) is made now.
-void take_from_others(const at::Tensor& tensor, const Together& together) {
-  if (const auto former = claim_of(tensor)) former.custodian->hand_over(former.number, Content::keep);
-  together.settle(tensor);
-}
-
-/// It gets other memory before it is used again.
-void drop_memory(at::Tensor& parameter) { parameter.set_data(at::empty({0}, parameter.options())); }
-
 /// The memory of an array that is held, for those who take its pointer.
 at::Tensor held_memory(const at::Tensor& array) {
   const auto memory = stretch_of(array, 0, array.sizes());
@@ -82,7 +72,7 @@ FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Par
   for (const auto& one : parameters_) shapes_.push_back(one.tensor.sizes().vec());
   const RecyclingAllocator blocks(0);  // what comes and goes here leaves no holes
   try {
-    move_in(homes.parameters, together);
+    move_in(homes, together);
     make_slices(homes.masters, together);
   } catch (...) {  // a disk without room
     release();
@@ -123,16 +113,17 @@ void FlatParameters::check_movable() const {
   }
 }
 
-// The last bits of a kind: frozen, whose arrays have no gradients, and on disk.
+// The last bits of a kind: frozen, whose arrays have no gradients, and paged.
 void FlatParameters::make_plan(const Limits& limits, bool with_masters, const Residences& homes) {
   std::vector<Item> items;
+  const bool any_paged = !homes.parameters.folder.empty() || homes.dealt_out;
   for (const auto& parameter : parameters_) {
-    const bool on_disk = !homes.parameters.folder.empty() && !is_among(homes.keep_resident, parameter.name);
+    const bool paged = any_paged && !is_among(homes.keep_resident, parameter.name);
     const auto type = parameter.tensor.scalar_type();
     const bool trained = parameter.tensor.requires_grad();
     items.push_back({.elements = parameter.tensor.numel(),
                      .element_bytes = static_cast<std::int64_t>(parameter.tensor.element_size()),
-                     .kind = static_cast<int>(type) * 4 + (on_disk ? 2 : 0) + (trained ? 0 : 1)});
+                     .kind = static_cast<int>(type) * 4 + (paged ? 2 : 0) + (trained ? 0 : 1)});
     masters_.push_back(with_masters && trained && at::isReducedFloatingType(type));
   }
   plan_ = plan_shards(items, communicator_.size(), limits);
@@ -142,98 +133,13 @@ at::ScalarType FlatParameters::type_of(std::size_t flat) const {
   return parameters_[plan_.flats[flat].items.front()].tensor.scalar_type();
 }
 
-void FlatParameters::move_in(const Residence& home, const Together& together) {
-  std::vector<std::size_t> on_disk;
-  std::vector<std::size_t> in_common;
-  for (const auto flat : all_flats()) (kind_of(flat).on_disk ? on_disk : in_common).push_back(flat);
-  arrays_.resize(plan_.flats.size());
-  make_arrays_in_common(in_common, together);
-  if (!on_disk.empty()) make_arrays_on_disk(on_disk, home, together);
-  note_versions(all_flats());
-}
-
-// Each rank brings what it owns, so that shared memory is written once. @collective
-void FlatParameters::make_arrays_in_common(const std::vector<std::size_t>& flats, const Together& together) {
-  std::vector<std::size_t> items;
-  for (const auto flat : flats) {
-    arrays_[flat] = communicator_.allocate_common(plan_.flats[flat].elements, type_of(flat));
-    items.insert(items.end(), plan_.flats[flat].items.begin(), plan_.flats[flat].items.end());
-  }
-  std::sort(items.begin(), items.end());
-  for (const auto item : items) {
-    take_from_others(parameters_[item].tensor, together);
-    write_slice(item);
-    drop_memory(parameters_[item].tensor);
-  }
-  // From here on the arrays are whole on every rank.
-  for (const auto flat : flats) gather(flat).wait();
-  for (const auto flat : flats) put_in_arrays(flat);
-}
-
-// The parameters are the same on all ranks already, or become so. Arrays are laid out from the last to the first.
-void FlatParameters::make_arrays_on_disk(std::vector<std::size_t> flats, const Residence& home,
-                                         const Together& together) {
-  std::reverse(flats.begin(), flats.end());
-  std::vector<DiskArrays::Spec> specs;
-  for (const auto flat : flats) {
-    specs.push_back({.name = parameters_[plan_.flats[flat].items.front()].name,
-                     .elements = std::max<std::int64_t>(plan_.flats[flat].elements, 1),
-                     .type = type_of(flat)});
-  }
-  together.all_or_none([&] { on_disk_ = std::make_unique<DiskArrays>(specs, home); });
-  on_disk_->fill([&](std::size_t i, const at::Tensor& array) {
-    array.zero_();
-    auto items = plan_.flats[flats[i]].items;
-    std::sort(items.begin(), items.end());
-    for (const auto item : items) {
-      auto& tensor = parameters_[item].tensor;
-      const auto& place = plan_.places[item];
-      take_from_others(tensor, together);
-      array.narrow(0, place.offset, place.elements).copy_(tensor.detach().reshape({-1}));
-      drop_memory(tensor);
-    }
-  });
-  for (std::size_t i = 0; i < flats.size(); ++i) {
-    arrays_[flats[i]] = on_disk_->array(i);
-    put_in_arrays(flats[i]);
-  }
-}
-
-// What this rank owns of a parameter that lies elsewhere.
-void FlatParameters::write_slice(std::size_t parameter) {
+at::Tensor FlatParameters::published_slice(std::size_t parameter) const {
+  const auto& place = plan_.places[parameter];
   const auto mine = owned(parameter);
-  const auto values = parameters_[parameter].tensor.detach().reshape({-1});
-  published_slice(parameter).copy_(values.narrow(0, mine.begin, mine.size()));
-}
-
-void FlatParameters::put_in_arrays(std::size_t flat) {
-  for (const auto item : plan_.flats[flat].items) {
-    parameters_[item].tensor.set_data(stretch_of(arrays_[flat], plan_.places[item].offset, shapes_[item]));
-  }
-}
-
-void FlatParameters::make_slices(const Residence& masters, const Together& together) {
-  const bool any_master = std::find(masters_.begin(), masters_.end(), true) != masters_.end();
-  if (any_master && !masters.folder.empty()) together.all_or_none([&] { make_masters_on_disk(masters); });
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (slices_[i].defined()) continue;
-    slices_[i] = masters_[i] ? published_slice(i).to(at::kFloat, false, /*copy=*/true) : published_slice(i);
-  }
-}
-
-void FlatParameters::make_masters_on_disk(const Residence& home) {
-  std::vector<DiskArrays::Spec> specs;
-  std::vector<std::size_t> items;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (!masters_[i] || owned(i).size() == 0) continue;
-    specs.push_back({.name = parameters_[i].name, .elements = owned(i).size(), .type = at::kFloat});
-    items.push_back(i);
-  }
-  if (specs.empty()) return;
-  masters_on_disk_ = std::make_unique<DiskArrays>(specs, home);
-  masters_on_disk_->fill([&](std::size_t i, const at::Tensor& array) { array.copy_(published_slice(items[i])); });
-  for (std::size_t i = 0; i < items.size(); ++i)
-    slices_[items[i]] = masters_on_disk_->stretch(i, 0, {specs[i].elements});
+  const auto& part = parts_[place.flat];
+  if (!part.defined()) return in_array(parameter, mine);
+  const auto begin = place.offset + mine.begin - plan_.part(place.flat, communicator_.rank()).begin;
+  return stretch_of(part, mine.size() > 0 ? begin : 0, {mine.size()});
 }
 
 at::Tensor FlatParameters::in_array(std::size_t parameter, Range elements) const {
@@ -259,7 +165,8 @@ void FlatParameters::arrive() {
 comm::Work FlatParameters::gather(std::size_t flat) {
   const auto part = plan_.part(flat, communicator_.rank());
   const auto& array = arrays_[flat];
-  if (!kind_of(flat).on_disk) return communicator_.all_gather(array, array.narrow(0, part.begin, part.size()));
+  if (parts_[flat].defined()) return {};  // who uses it brings it
+  if (!kind_of(flat).paged) return communicator_.all_gather(array, array.narrow(0, part.begin, part.size()));
   if (communicator_.size() == 1) return {};
   const Hold present(std::span(&array, 1), Access::write);
   const auto memory = held_memory(array);
@@ -277,6 +184,7 @@ void FlatParameters::publish(const std::vector<std::size_t>& flats) {
     works.push_back(gather(flat));
   }
   for (auto& work : works) work.wait();
+  if (peers_) peers_->parts_changed();
   // A graph that has kept these for its backward pass must not take the new for the old.
   for (const auto flat : flats) {
     for (const auto item : plan_.flats[flat].items) torch::autograd::impl::bump_version(parameters_[item].tensor);
@@ -302,7 +210,7 @@ void FlatParameters::lend() {
 void FlatParameters::take_back(bool keep_changes) {
   const at::NoGradGuard no_grad;
   lent_ = false;
-  arrive();
+  if (keep_changes) arrive();
   for (std::size_t i = 0; keep_changes && i < parameters_.size(); ++i) {
     write_slice(i);
     take_published(i);
@@ -326,6 +234,11 @@ bool FlatParameters::is_in_array(std::size_t parameter) const {
          tensor.storage_offset() == array.storage_offset() + place.offset;
 }
 
+void FlatParameters::begin_use() {
+  check_untouched();
+  if (peers_) peers_->begin_use();
+}
+
 void FlatParameters::check_untouched() const {
   if (lent_) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -341,20 +254,6 @@ void FlatParameters::check_untouched() const {
                         .hint = "write within accelerator.summon_full_parameters(model), where each rank has its own"});
     }
   }
-}
-
-void FlatParameters::release() {
-  const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    auto& tensor = parameters_[i].tensor;
-    if (tensor.use_count() > 1 && is_in_array(i)) tensor.set_data(tensor.detach().clone());
-  }
-  parameters_.clear();
-  numbers_.clear();
-  slices_.clear();
-  arrays_.clear();
-  masters_on_disk_.reset();
-  on_disk_.reset();
 }
 
 std::vector<std::size_t> FlatParameters::all_flats() const {

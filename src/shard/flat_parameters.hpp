@@ -12,6 +12,7 @@
 
 #include "comm/communicator.hpp"
 #include "shard/disk_arrays.hpp"
+#include "shard/peer_arrays.hpp"
 #include "shard/shard_plan.hpp"
 
 namespace hortator::shard {
@@ -24,6 +25,9 @@ struct Residences {
   Residence parameters = {};
   Residence masters = {};
   std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
+  /// Parameters without a folder: each rank has its part in memory, and nobody has all of them (peer_arrays.hpp).
+  bool dealt_out = false;
+  int first_rank = 0;  ///< of these ranks among all, for messages about parameters that are dealt out
 };
 
 /// How the ranks make them together.
@@ -35,9 +39,9 @@ struct Together {
 };
 
 /// The parameters of one model in flat arrays that the ranks hold in common: one copy a node where ranks can share
-/// memory, or one in a file of each rank's own. They stay the tensors that they were (leaves, with their hooks and
-/// gradients), their elements lie in an array. Each rank has a slice of each, mostly an empty one: what its optimizer
-/// steps. What a slice gets, all have after publish().
+/// memory, or one in a file of each rank's own; or each rank has its part of them. They stay the tensors that they were
+/// (leaves, with their hooks and gradients), their elements lie in an array. Each rank has a slice of each, mostly an
+/// empty one: what its optimizer steps. What a slice gets, all have after publish().
 class FlatParameters {
  public:
   struct Parameter {
@@ -57,6 +61,9 @@ class FlatParameters {
   /// Nothing for a tensor that is none of these.
   std::optional<std::size_t> find(const at::Tensor& parameter) const;
   bool is_trained(std::size_t parameter) const { return kind_of(plan_.places[parameter].flat).trained; }
+  /// Does no rank have all of it? To read it is then @collective, also for operators.
+  bool is_dealt_out(std::size_t parameter) const { return parts_[plan_.places[parameter].flat].defined(); }
+  bool is_any_dealt_out() const { return peers_ != nullptr; }
 
   /// What this rank owns of a parameter, in its elements and as a tensor of one dimension: a part of the array, or a
   /// copy in fp32. The same tensor for as long as this lives.
@@ -69,7 +76,10 @@ class FlatParameters {
   bool is_kept(std::size_t parameter) const { return slices_[parameter].use_count() > 2 * keepers_[parameter]; }
   bool has_master(std::size_t parameter) const { return masters_[parameter]; }
   /// The same elements where all ranks see them.
-  at::Tensor published_slice(std::size_t parameter) const { return in_array(parameter, owned(parameter)); }
+  at::Tensor published_slice(std::size_t parameter) const;
+
+  /// Forward comes next, on all ranks. Throws as check_untouched() does.
+  void begin_use();
 
   /// Returns when all ranks are here: none reads any more what is about to be written. Throws while they are lent.
   /// @collective
@@ -80,38 +90,49 @@ class FlatParameters {
   /// Of one that was written where all ranks see it: its slice becomes that.
   void take_published(std::size_t parameter);
 
-  /// From now on each parameter has this rank's own copy as its memory, to read and write at will...
+  /// From now on each parameter has this rank's own copy as its memory, to read and write at will... @collective
   void lend();
-  /// ...until now. What ranks have written to what they own becomes everybody's, or nothing does. @collective
+  bool is_lent() const { return lent_; }
+  /// ...until now. What ranks have written to what they own becomes everybody's (@collective), or nothing does.
   void take_back(bool keep_changes);
 
   /// Throws, naming the parameter, where its memory is no longer in its array (to(), set_data()), or where it was
   /// written past the optimizer: each of a node's ranks would have written to the one copy.
   void check_untouched() const;
 
-  /// Each parameter that is in use elsewhere gets memory of its own, with its present values.
-  void release();
+  enum class Ending {
+    together,  ///< all ranks come to it
+    alone      ///< they may not: what is dealt out has no values any more, and says so
+  };
+  /// Each parameter that is in use elsewhere gets memory of its own, with its present values. @collective together
+  void release(Ending ending = Ending::together);
 
  private:
   struct Kind {
     bool trained = true;
-    bool on_disk = false;
+    bool paged = false;  ///< on disk, or dealt out
   };
   Kind kind_of(std::size_t flat) const {
     const auto number = static_cast<unsigned>(plan_.flats[flat].kind);
-    return {.trained = (number & 1U) == 0, .on_disk = (number & 2U) != 0};
+    return {.trained = (number & 1U) == 0, .paged = (number & 2U) != 0};
   }
   void check_movable() const;
   void make_plan(const Limits& limits, bool with_masters, const Residences& homes);
   at::ScalarType type_of(std::size_t flat) const;
-  void move_in(const Residence& home, const Together& together);
+  void move_in(const Residences& homes, const Together& together);
   void make_arrays_in_common(const std::vector<std::size_t>& flats, const Together& together);
   void make_arrays_on_disk(std::vector<std::size_t> flats, const Residence& home, const Together& together);
+  void deal_out(const std::vector<std::size_t>& flats, const Residences& homes, const Together& together);
+  std::string names_in(std::size_t flat) const;
+  std::vector<std::size_t> items_of(const std::vector<std::size_t>& flats) const;
   void put_in_arrays(std::size_t flat);
   void write_slice(std::size_t parameter);
   void make_slices(const Residence& masters, const Together& together);
   void make_masters_on_disk(const Residence& home);
   comm::Work gather(std::size_t flat);
+  bool is_in_use_elsewhere(std::size_t parameter) const;
+  void give_own_memory(std::size_t flat);
+  std::vector<std::size_t> flats_to_give_back(Ending ending);
   at::Tensor in_array(std::size_t parameter, Range elements) const;
   bool is_in_array(std::size_t parameter) const;
   void note_versions(const std::vector<std::size_t>& flats);
@@ -124,7 +145,9 @@ class FlatParameters {
   ShardPlan plan_;
   std::unique_ptr<DiskArrays> on_disk_;  ///< null: they are in memory
   std::unique_ptr<DiskArrays> masters_on_disk_;
+  std::unique_ptr<PeerArrays> peers_;  ///< null: nothing is dealt out
   std::vector<at::Tensor> arrays_;
+  std::vector<at::Tensor> parts_;  ///< this rank's of each array that is dealt out; undefined for the others
   std::vector<at::Tensor> slices_;
   std::vector<bool> masters_;
   std::vector<std::size_t> keepers_;

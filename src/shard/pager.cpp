@@ -137,10 +137,11 @@ void Pager::abandon() noexcept {
   for (int storage = 0; storage < storages_.size(); ++storage) {
     if (!is_ours_[static_cast<std::size_t>(storage)]) continue;
     disclaim(storages_.storage(storage));
-    take_memory(storages_.storage(storage),
-                text::concat("the parameter ", text::quote(storages_.speaker(storage).name),
-                             " has no values any more: it was offloaded or sharded, and that has ended. Call "
-                             "remove() before the end to have them back in memory"));
+    take_memory(
+        storages_.storage(storage),
+        text::concat("the parameter ", text::quote(storages_.speaker(storage).name),
+                     " has no values any more: it was offloaded or sharded, and that has ended. Call "
+                     "remove(), or free_memory() of what has sharded it, before the end to have them back in memory"));
   }
 }
 

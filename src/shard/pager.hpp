@@ -57,6 +57,8 @@ class Pager final : public Custodian {
   void evict_all();
   /// Everything leaves unpublished: the store has newer content (sharded parameters after the optimizer's step).
   void forget_all();
+  /// The same, and what was learned of the order of uses goes, too.
+  void start_over();
   /// Free frames go back to the system.
   void trim_frames();
 

@@ -120,6 +120,12 @@ void Pager::forget_all() {
   traffic_->evict();
 }
 
+void Pager::start_over() {
+  const std::lock_guard lock(mutex_);
+  traffic_->evict();
+  order_ = AccessOrder(static_cast<int>(pages_.size()));
+}
+
 void Pager::trim_frames() {
   const std::lock_guard lock(mutex_);
   traffic_->trim_frames();

@@ -50,8 +50,9 @@ std::byte* memory_of(const at::Storage& storage) {
 
 void require_memory(const at::Storage& storage) {
   if (memory_of(storage) != nullptr || storage.nbytes() == 0) return;
-  throw Error({.what = "a parameter is used whose values are gone: it was offloaded or sharded, and that has ended",
-               .hint = "call remove() before the end to have the values back in memory"});
+  throw Error(
+      {.what = "a parameter is used whose values are gone: it was offloaded or sharded, and that has ended",
+       .hint = "call remove(), or free_memory() of what has sharded it, before the end to have the values back"});
 }
 
 }  // namespace hortator::shard

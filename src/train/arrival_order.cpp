@@ -58,7 +58,8 @@ std::size_t first_difference(const std::vector<std::vector<int>>& orders) {
   throw UsageError(
       {.what = text::concat("backward came to a model's parameters in different orders, as number ", place + 1, " ",
                             text::join(words, " and ")),
-       .why = "sharded parameters and their gradients travel in one order, the same on all ranks",
+       .why = "at stage 3 they travel between nodes in one order, the same on all ranks, and on one node a program is "
+              "held to it so that it trains on several as well",
        .hint =
            "use the layers in the same order on every rank, or set ddp.find_unused_parameters where ranks are meant "
            "to go different ways"})

@@ -77,8 +77,11 @@ std::unique_ptr<shard::FlatParameters> flatten(const DataParallel& parallel,
   };
   return std::make_unique<shard::FlatParameters>(
       sharding.group, std::move(all), array_limits(parallel, parameters), sharding.masters,
-      shard::Residences{
-          .parameters = sharding.parameters, .masters = sharding.moments, .keep_resident = sharding.keep_resident},
+      shard::Residences{.parameters = sharding.parameters,
+                        .masters = sharding.moments,
+                        .keep_resident = sharding.keep_resident,
+                        .dealt_out = sharding.deals_out_parameters,
+                        .first_rank = sharding.first_rank},
       shard::Together{.all_or_none = [&](const auto& work) { mpi::all_or_none(parallel.host, work); },
                       .settle = settle});
 }
@@ -153,7 +156,7 @@ bool ModelCore::shares_buffers() const {
 // Forward passes that only look (evaluation), or whose gradients stay here, do not communicate.
 void ModelCore::before_forward() {
   check_alive();
-  if (flat_) flat_->check_untouched();
+  if (flat_) flat_->begin_use();
   if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_.is_paused()) return;
   if (buffers_are_stale_) send_buffers();
   buffers_are_stale_ = true;

@@ -75,7 +75,7 @@ class ModelCore {
     reducer_.retire();
     if (scatter_) scatter_->retire();
   }
-  /// After that: parameters of a module that lives have memory of their own.
+  /// After that: parameters of a module that lives have memory of their own, once these have been released.
   std::unique_ptr<shard::FlatParameters> release() {
     scatter_.reset();
     own_.clear();

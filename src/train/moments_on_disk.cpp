@@ -72,7 +72,8 @@ void MomentsOnDisk::keep(torch::optim::Optimizer& optimizer, const std::vector<O
   if (!all) move(optimizer, owners);
 }
 
-// Those that are in the old file are read from there: for a while there are two.
+// Until all of them are in the new file, whose disk may fail in the middle, they stay where they are: in memory, or in
+// the old one.
 void MomentsOnDisk::move(torch::optim::Optimizer& optimizer, const std::vector<Owner>& owners) {
   const at::NoGradGuard no_grad;
   std::vector<shard::DiskArrays::Spec> specs;
@@ -81,25 +82,18 @@ void MomentsOnDisk::move(torch::optim::Optimizer& optimizer, const std::vector<O
     specs.push_back({.name = text::concat("(a moment of) ", owner.name),
                      .elements = owner.parameter.numel(),
                      .type = owner.parameter.scalar_type()});
-    former.push_back(std::exchange(moment, at::Tensor()));
+    former.push_back(moment);
   });
   const auto values = [&](std::size_t i, const at::Tensor& array) {
     former[i].defined() ? array.copy_(former[i]) : array.zero_();
-    former[i].reset();
   };
+  auto moved = std::make_unique<shard::DiskArrays>(std::move(specs), home_);
+  moved->fill(values);
   std::size_t next = 0;
-  try {
-    auto moved = std::make_unique<shard::DiskArrays>(std::move(specs), home_);
-    moved->fill(values);
-    for_each_moment(optimizer, owners, [&](const Owner& owner, at::Tensor& moment) {
-      moment = moved->stretch(next++, 0, owner.parameter.sizes());
-    });
-    arrays_ = std::move(moved);
-  } catch (...) {  // a disk without room: they are where they were
-    for_each_moment(optimizer, owners,
-                    [&](const Owner& /*owner*/, at::Tensor& moment) { moment = std::move(former[next++]); });
-    throw;
-  }
+  for_each_moment(optimizer, owners, [&](const Owner& owner, at::Tensor& moment) {
+    moment = moved->stretch(next++, 0, owner.parameter.sizes());
+  });
+  arrays_ = std::move(moved);
 }
 
 }  // namespace hortator::train

@@ -14,8 +14,10 @@ struct Sharding {
   comm::Communicator& group;     ///< ranks among which shards are dealt
   comm::Communicator* replicas;  ///< ranks that have the same shard, one of each group; null where there is one group
   shard::Masters masters;
-  shard::Residence parameters = {};  ///< where they are between their uses
-  shard::Residence moments = {};     ///< and the fp32 copies
+  shard::Residence parameters = {};   ///< where they are between their uses
+  shard::Residence moments = {};      ///< and the fp32 copies
+  bool deals_out_parameters = false;  ///< no rank has all of them, since the group's share no memory
+  int first_rank = 0;                 ///< of the group, among all
   std::vector<std::string> keep_resident = {};
 
   /// Gradients are kept as shards, those of the slices.

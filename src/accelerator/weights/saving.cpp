@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "accelerator/training.hpp"
 #include "accelerator/weights/module_weights.hpp"
@@ -26,11 +27,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A module's parameters of which no rank has all, and this rank's parts of them.
+struct DealtOut {
+  shard::FlatParameters* flat = nullptr;  ///< null: there are none
+  bool brings = true;                     ///< no other rank has the same parts
+};
+
+DealtOut dealt_out(const Training& training, const torch::nn::Module& module) {
+  for (const auto& model : training.models) {
+    auto* flat = model->flat();
+    if (&model->module() != &module || flat == nullptr || !flat->is_any_dealt_out() || flat->is_lent()) continue;
+    return {.flat = flat, .brings = training.zero->counts(training.host().rank())};
+  }
+  return {};
+}
+
 /// A model on its way into files.
 class Saving {
  public:
-  Saving(const torch::nn::Module& module, const SaveModelOptions& options)
-      : safe_(options.safe_serialization),
+  Saving(const torch::nn::Module& module, const DealtOut& dealt_out, const SaveModelOptions& options)
+      : dealt_out_(dealt_out),
+        safe_(options.safe_serialization),
         names_(safe_ ? io::WeightFileNames{} : io::WeightFileNames{.stem = "pytorch_model", .extension = ".bin"}) {
     const auto most = static_cast<std::int64_t>(units::parse_bytes(options.max_shard_size));
     take(weights_of(module), options.rename);
@@ -77,7 +94,7 @@ class Saving {
       weights_.push_back({.name = name,
                           .bytes = static_cast<std::int64_t>(all[i].tensor.nbytes()),
                           .shares = all[i].first == i ? std::nullopt : std::optional(place_of[all[i].first])});
-      tensors_.push_back(all[i].tensor.detach());
+      tensors_.push_back(all[i].tensor);
     }
     if (weights_.empty()) throw UsageError({.what = "the model has no parameters and no buffers to save"});
   }
@@ -107,7 +124,18 @@ class Saving {
       auto plan = plan_of(file);
       outputs.push_back({.path = folder.aside(file.name), .plan = std::move(plan)});
     }
-    io::write_safetensors(comm, outputs, [&](const std::string& name) { return by_name.at(name); });
+    io::write_safetensors(
+        comm, outputs, [&](const std::string& name) { return by_name.at(name).detach(); }, {},
+        [&](const std::string& name) { return part_of(by_name.at(name)); });
+  }
+
+  std::optional<io::TensorPart> part_of(const at::Tensor& tensor) const {
+    if (dealt_out_.flat == nullptr) return {};
+    const auto number = dealt_out_.flat->find(tensor);
+    if (!number || !dealt_out_.flat->is_dealt_out(*number)) return {};
+    if (!dealt_out_.brings) return io::TensorPart();
+    return io::TensorPart{.elements = dealt_out_.flat->owned(*number),
+                          .values = dealt_out_.flat->published_slice(*number)};
   }
 
   /// Files are dealt to the ranks, each as a whole.
@@ -115,11 +143,12 @@ class Saving {
     const auto ranks = static_cast<std::size_t>(comm.size());
     for (auto i = static_cast<std::size_t>(comm.rank()); i < shards_.files.size(); i += ranks) {
       io::NamedTensors tensors;
-      for (const auto weight : shards_.files[i].weights) tensors.emplace_back(weights_[weight].name, tensors_[weight]);
+      for (const auto weight : shards_.files[i].weights) tensors.emplace_back(weights_[weight].name, tensors_[weight].detach());
       io::write_pickle(folder.aside(shards_.files[i].name), tensors);
     }
   }
 
+  DealtOut dealt_out_;
   bool safe_;
   io::WeightFileNames names_;
   std::vector<io::WeightToSave> weights_;
@@ -146,6 +175,23 @@ void save(const mpi::Communicator& comm, const Saving& saving, const fs::path& t
   }
 }
 
+/// As long as it lives, each rank has all of what was dealt out.
+class WholeParameters {
+ public:
+  /// @collective
+  WholeParameters(const mpi::Communicator& comm, const DealtOut& dealt_out) : flat_(dealt_out.flat) {
+    if (flat_ != nullptr) mpi::all_or_none(comm, [this] { flat_->lend(); });
+  }
+  ~WholeParameters() {
+    if (flat_ != nullptr) flat_->take_back(/*keep_changes=*/false);
+  }
+  WholeParameters(const WholeParameters&) = delete;
+  WholeParameters& operator=(const WholeParameters&) = delete;
+
+ private:
+  shard::FlatParameters* flat_;
+};
+
 }  // namespace
 }  // namespace accelerator
 
@@ -153,8 +199,12 @@ void Accelerator::save_module(const torch::nn::Module& module, const std::filesy
                               const SaveModelOptions& options) {
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto& host = training_->host();
+  // Files of torch.save are written by one rank each, which needs all of what is in them.
+  auto dealt_out = accelerator::dealt_out(*training_, module);
+  std::optional<accelerator::WholeParameters> whole;
+  if (!options.safe_serialization) whole.emplace(host, std::exchange(dealt_out, {}));
   std::optional<accelerator::Saving> saving;
-  mpi::all_or_none(host, [&] { saving.emplace(module, options); });
+  mpi::all_or_none(host, [&] { saving.emplace(module, dealt_out, options); });
   mpi::same_on_all(host, saving->outline(), "the model to save");
   const auto folder = checkpoint::agreed_target(host, dir);
   accelerator::save(host, *saving, folder);

@@ -120,6 +120,33 @@ TEST_CASE("all ranks write as much, whatever the files and the tensors' strides"
   CHECK(most - least <= 2 * 4096);
 }
 
+TEST_CASE("what ranks have in parts they write as they have it, to the byte, beside what each has as a whole") {
+  const int ranks = world().size();
+  std::map<std::string, at::Tensor> tensors;
+  for (int i = 0; i < 12; ++i)
+    tensors["t" + std::to_string(100 + i)] =
+        (at::arange(1 + i * i * 7) + 1000 * i + 5).to(i < 10 ? at::kHalf : at::kFloat);
+  tensors["whole"] = at::arange(50'000).to(at::kFloat);
+  // What the first rank has of t100, two bytes, lies between what the last one writes.
+  const auto part_of = [&](const std::string& name, int rank) -> std::optional<io::TensorPart> {
+    if (name == "whole") return {};
+    const auto& tensor = tensors.at(name);
+    auto mine = shard::balanced(tensor.numel(), ranks, rank);
+    if (name == "t100") mine = {0, rank == 0 ? 1 : 0};
+    if (name == "t101") mine = {0, rank == ranks - 1 ? tensor.numel() : 0};
+    return io::TensorPart{.elements = mine, .values = tensor.narrow(0, mine.begin, mine.size()).clone()};
+  };
+  const auto path = fresh("parts.safetensors");
+  const auto whole_alone = [&](const std::string& name) {
+    CHECK(name == "whole");
+    return tensors.at(name);
+  };
+  io::write_safetensors(world(), {{.path = path, .plan = io::plan_safetensors(specs_of(tensors))}}, whole_alone, {},
+                        [&](const std::string& name) { return part_of(name, world().rank()); });
+  const SafetensorsFile file(path);
+  for (const auto& [name, tensor] : tensors) CHECK(at::equal(file.get(name), tensor));
+}
+
 TEST_CASE("a rank whose tensor is not there, or another one, ends the writing on all") {
   std::map<std::string, at::Tensor> tensors = {{"a", at::zeros({100'000})}};
   const auto plan = io::plan_safetensors(specs_of(tensors));

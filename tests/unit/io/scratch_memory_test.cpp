@@ -1,16 +1,21 @@
 #include "io/scratch_memory.hpp"
 
+#include <linux/fs.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "io/file_error.hpp"
 #include "io/raw_file.hpp"
@@ -21,7 +26,10 @@ using namespace hortator;
 
 namespace {
 
-bool promises_room = true;  // does this program's file system?
+// What this program's file system says and does.
+bool promises_room = true;
+std::optional<long> is_called;  // its number; nothing: as it is
+bool writes_in_place = false;   // when it is asked to
 
 std::filesystem::path empty_folder() {
   const std::filesystem::path path = "scratch_memory";
@@ -53,6 +61,27 @@ extern "C" int fallocate(int descriptor, int mode, off_t offset, off_t bytes) {
   return -1;
 }
 
+extern "C" int fstatfs(int descriptor, struct statfs* facts) noexcept {
+  const auto code = static_cast<int>(::syscall(SYS_fstatfs, descriptor, facts));
+  if (is_called) facts->f_type = *is_called;
+  return code;
+}
+
+extern "C" int ioctl(int descriptor, unsigned long request, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, request);
+  auto* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  const bool about_flags = request == FS_IOC_GETFLAGS || request == FS_IOC_SETFLAGS;
+  if (!is_called || !about_flags) return static_cast<int>(::syscall(SYS_ioctl, descriptor, request, argument));
+  if (!writes_in_place) {
+    errno = ENOTTY;
+    return -1;
+  }
+  if (request == FS_IOC_SETFLAGS) CHECK((*static_cast<int*>(argument) & FS_NOCOW_FL) != 0);
+  return 0;
+}
+
 TEST_CASE("memory in a file begins as zeros, keeps what is written, and leaves nothing in the folder") {
   const auto folder = empty_folder();
   constexpr std::size_t bytes = 3'000'001;
@@ -79,6 +108,23 @@ TEST_CASE("a disk without room says so when the memory is made") {
   }
   promises_room = true;
   CHECK_THROWS_WITH(io::ScratchMemory("no/such/folder", 1), ContainsSubstring("no/such/folder"));
+}
+
+TEST_CASE("a file system that writes changes to new places is told not to, or is refused by name") {
+  const auto folder = empty_folder();
+  for (const auto& [number, name] : {std::pair(0x9123683EL, "btrfs"), std::pair(0x2FC12FC1L, "ZFS")}) {
+    is_called = number;
+    writes_in_place = false;
+    CHECK_THROWS_WITH(io::ScratchMemory(folder, 100), ContainsSubstring("scratch_memory") && ContainsSubstring(name) &&
+                                                          ContainsSubstring("another file system"));
+    writes_in_place = true;
+    CHECK_NOTHROW(io::ScratchMemory(folder, 100));
+  }
+  is_called = 0xEF53;  // ext4, which has no such flag
+  writes_in_place = false;
+  CHECK_NOTHROW(io::ScratchMemory(folder, 100));
+  is_called.reset();
+  CHECK(std::filesystem::is_empty(folder));
 }
 
 TEST_CASE("what is occupied is on the disk, also where the file system promises no room") {

@@ -30,9 +30,11 @@ struct Fixture {
   at::Tensor half = counted({200}, at::kBFloat16);
   at::Tensor frozen = counted({70}).detach();
 
-  FlatParameters flat(Masters masters = Masters::fp32) {
-    return {communicator, {{"weight", weight}, {"bias", bias}, {"half", half}, {"frozen", frozen}}, small, masters};
+  FlatParameters flat(Masters masters = Masters::fp32, const shard::Residences& homes = {}) {
+    return {
+        communicator, {{"weight", weight}, {"bias", bias}, {"half", half}, {"frozen", frozen}}, small, masters, homes};
   }
+  FlatParameters dealt_out(Masters masters = Masters::fp32) { return flat(masters, {.dealt_out = true}); }
 };
 
 }  // namespace
@@ -137,4 +139,103 @@ TEST_CASE("two parameters that overlap without being one are refused") {
   std::vector<FlatParameters::Parameter> both = {{"a", memory.narrow(0, 0, 12)}, {"b", memory.narrow(0, 8, 12)}};
   CHECK_THROWS_WITH(FlatParameters(communicator, both, small, Masters::no),
                     ContainsSubstring("parameters a and b share memory"));
+}
+
+TEST_CASE("dealt out, parameters have their values when they are used, and each rank keeps its part") {
+  Fixture f;
+  const auto before = f.weight.detach().clone();
+  const auto flat = f.dealt_out();
+  CHECK(flat.is_any_dealt_out());
+  CHECK(flat.is_dealt_out(0));
+  CHECK(f.weight.is_leaf());
+  CHECK(f.weight.requires_grad());
+  CHECK(at::equal(f.weight.detach(), before));
+  CHECK(at::equal(f.half.detach(), counted({200}, at::kBFloat16).detach()));
+  CHECK(at::equal(f.frozen, counted({70}).detach()));
+  for (const std::size_t i : {0, 1, 3}) {
+    const auto owned = flat.owned(i);
+    const auto whole = flat.parameters()[i].tensor.detach().reshape({-1});
+    CHECK(at::equal(flat.slice(i), whole.narrow(0, owned.begin, owned.size())));
+    CHECK(at::equal(flat.published_slice(i), flat.slice(i)));
+  }
+  CHECK(flat.slice(2).scalar_type() == at::kFloat);
+  CHECK_NOTHROW(flat.check_untouched());
+}
+
+TEST_CASE("dealt out, what a rank writes to its slices all have after publish, also past copies in fp32") {
+  for (const auto masters : {Masters::no, Masters::fp32}) {
+    Fixture f;
+    auto flat = f.dealt_out(masters);
+    CHECK(f.weight.sum().item<double>() > 0);  // it is there
+    flat.arrive();
+    for (std::size_t i = 0; i < 3; ++i) flat.slice(i).fill_(static_cast<double>(i) + 5);
+    flat.publish_all();
+    CHECK((f.weight == 5).all().item<bool>());
+    CHECK((f.bias == 6).all().item<bool>());
+    CHECK((f.half == 7).all().item<bool>());
+    CHECK(at::equal(f.frozen, counted({70}).detach()));
+    CHECK_NOTHROW(flat.check_untouched());
+  }
+}
+
+TEST_CASE("dealt out, parameters that the user names stay whole on every rank") {
+  Fixture f;
+  const auto flat = f.flat(Masters::fp32, {.keep_resident = {"weight"}, .dealt_out = true});
+  CHECK(!flat.is_dealt_out(0));
+  CHECK(flat.is_dealt_out(1));
+  if (f.communicator.rank() == 0) CHECK(at::equal(f.weight.detach(), counted({13, 17}).detach()));  // alone
+  CHECK(at::equal(f.bias.detach(), counted({17}).detach()));
+  f.communicator.barrier();
+}
+
+TEST_CASE("dealt out, lent parameters are each rank's own; what owners have written stays, or nothing") {
+  for (const bool keep : {true, false}) {
+    Fixture f;
+    auto flat = f.dealt_out();
+    flat.lend();
+    CHECK(flat.is_lent());
+    {
+      const at::NoGradGuard no_grad;
+      f.weight.mul_(0).add_(3);
+      f.half.fill_(2);
+    }
+    flat.take_back(keep);
+    CHECK_NOTHROW(flat.check_untouched());
+    CHECK(at::equal(f.weight.detach(), keep ? at::ones({13, 17}) * 3 : counted({13, 17}).detach()));
+    if (keep) CHECK((flat.slice(2) == 2).all().item<bool>());
+  }
+}
+
+TEST_CASE("dealt out, released parameters are each rank's own again; by ranks alone they have no values, and say so") {
+  Fixture f;
+  auto flat = f.dealt_out();
+  {
+    Fixture other;
+    auto alone = other.dealt_out();
+    alone.release(FlatParameters::Ending::alone);
+    CHECK_THROWS_WITH(other.weight.sum(), ContainsSubstring("values are gone"));
+    CHECK(other.weight.sizes() == at::IntArrayRef{13, 17});
+  }
+  // Whoever still uses one has it; it does not matter that others do not.
+  const auto kept = f.communicator.rank() == 0 ? f.bias : at::Tensor();
+  f.bias = at::Tensor();
+  flat.release();
+  CHECK(at::equal(f.weight.detach(), counted({13, 17}).detach()));
+  if (kept.defined()) CHECK(at::equal(kept.detach(), counted({17}).detach()));
+  {
+    const at::NoGradGuard no_grad;
+    f.weight.fill_(f.communicator.rank());
+  }
+  f.communicator.barrier();
+  CHECK((f.weight == f.communicator.rank()).all().item<bool>());
+}
+
+TEST_CASE("dealt out, a parameter that is written past its optimizer is named") {
+  Fixture f;
+  auto flat = f.dealt_out();
+  {
+    const at::NoGradGuard no_grad;
+    f.bias.mul_(1);
+  }
+  CHECK_THROWS_WITH(flat.begin_use(), ContainsSubstring("parameter bias was written past its optimizer"));
 }

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shard/paged_storages.hpp"
+
+namespace hortator::shard {
+
+struct ArraySpec {
+  std::string name = {};  ///< for those who look for its pointer while it is absent
+  std::int64_t elements = 0;
+  at::ScalarType type = at::kFloat;
+};
+
+/// Arrays of one dimension that have their sizes, and no memory yet: a pager gives it to them in turn.
+std::vector<NamedTensor> absent_arrays(const std::vector<ArraySpec>& specs, c10::Device device = at::kCPU);
+
+/// Elements of `memory` from `begin` on, as a tensor that is no view (LibTorch refuses to detach those in place); paged
+/// if `memory` is.
+at::Tensor stretch_of(const at::Tensor& memory, std::int64_t begin, at::IntArrayRef sizes);
+
+}  // namespace hortator::shard

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "shard/store.hpp"
+
+namespace hortator::shard {
+
+/// Pages of which each rank keeps one part, of the same size. A page comes to all ranks together, by an all_gather, so
+/// they have to ask for the same pages in the same order. Before anything travels they compare what they ask for: where
+/// they differ all of them throw, and each may ask anew.
+class PeerStore final : public Store {
+ public:
+  /// This rank's part of page number i is `parts[i]`, and messages call that page `names[i]`. `first_rank`: how these
+  /// ranks are counted in messages.
+  PeerStore(comm::Communicator& peers, std::vector<at::Tensor> parts, std::vector<std::string> names, int first_rank)
+      : peers_(peers), parts_(std::move(parts)), names_(std::move(names)), first_rank_(first_rank) {}
+
+  const at::Tensor& part(std::size_t page) const { return parts_[page]; }
+
+  /// @collective
+  comm::Work fetch(const Page& page, std::span<std::byte> frame) override;
+  /// Of what ranks have written to their frames, each one's part stays.
+  comm::Work publish(const Page& page, std::span<const std::byte> frame) override;
+  bool follows_storages() const override { return false; }
+
+  /// Have ranks asked for different pages since the last call? The same on all of them.
+  bool take_difference() { return std::exchange(differed_, false); }
+
+ private:
+  void meet(int page);
+
+  comm::Communicator& peers_;
+  std::vector<at::Tensor> parts_;
+  std::vector<std::string> names_;
+  int first_rank_;
+  bool differed_ = false;
+};
+
+}  // namespace hortator::shard

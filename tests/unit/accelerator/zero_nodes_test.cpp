@@ -1,0 +1,333 @@
+// Stage 3 over two nodes, as far as MPI says: no rank has all parameters, and what operators use comes together from
+// all ranks. By both back ends that there are between nodes.
+#include <mpi.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/optim/sgd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include "fixtures.hpp"
+#include "integration/scale/traffic.hpp"
+#include "support/catch.hpp"
+#include "zero_fixture.hpp"
+
+using namespace hortator;
+using test::are_close;
+using test::are_equal;
+using test::batch;
+using test::copies_of;
+using test::Shardable;
+
+namespace {
+
+constexpr std::array<const char*, 2> between_nodes = {"node", "mpi"};
+
+/// From now on tensors travel by it, on two nodes. Where there are three ranks the second has one.
+void use(const char* communicator) {
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  scale::pretend_nodes_of((ranks + 1) / 2);
+  setenv("HORTATOR_COMMUNICATOR", communicator, 1);
+}
+
+struct Course {
+  int accumulation = 1;
+  double max_norm = 0;
+  bool detours = false;
+  at::ScalarType type = at::kFloat;
+  Precision precision = Precision::no;
+};
+
+struct Outcome {
+  std::vector<at::Tensor> parameters = {};
+  std::vector<at::Tensor> buffers = {};
+  std::vector<double> losses = {};
+  std::vector<double> norms = {};
+};
+
+Outcome learn_over_nodes(const ZeroConfig& zero, const Course& course = {}) {
+  Accelerator accelerator({.mixed_precision = course.precision,
+                           .gradient_accumulation_steps = course.accumulation,
+                           .ddp = {.bucket_cap_mb = 3e-3, .find_unused_parameters = course.detours},
+                           .zero = zero});
+  CHECK(accelerator.num_nodes() == 2);
+  Shardable net(course.type);
+  auto adamw = test::make_adamw(net);
+  auto [model, optimizer] = accelerator.prepare(net, *adamw);
+  Outcome outcome;
+  for (int step = 0; step < 5 * course.accumulation; ++step) {
+    auto micro_step = accelerator.accumulate(model);
+    const auto y = model(batch(accelerator, step, course.type), !course.detours || step % 2 == 0);
+    const auto loss = at::mse_loss(y, at::full_like(y, 0.3));
+    outcome.losses.push_back(loss.item<double>());
+    accelerator.backward(loss);
+    if (course.max_norm > 0 && accelerator.sync_gradients())
+      outcome.norms.push_back(accelerator.clip_grad_norm_(model.parameters(), course.max_norm).item<double>());
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  outcome.parameters = copies_of(*net);
+  for (const auto& buffer : net->buffers()) outcome.buffers.push_back(buffer.clone());
+  accelerator.wait_for_everyone();
+  return outcome;
+}
+
+void check_same(const Outcome& outcome, const Outcome& expected) {
+  CHECK(are_equal(outcome.parameters, expected.parameters));
+  CHECK(are_equal(outcome.buffers, expected.buffers));
+  CHECK(outcome.losses == expected.losses);
+  CHECK(outcome.norms == expected.norms);
+}
+
+const std::map<std::string, Course> courses = {
+    {"plain", {}},
+    {"accumulated and clipped", {.accumulation = 3, .max_norm = 0.05}},
+    {"with parameters that are not used", {.detours = true}},
+    {"in bf16, with copies in fp32", {.type = at::kBFloat16}},
+    {"computing in bf16", {.precision = Precision::bf16}},
+};
+
+/// What `act` throws; empty: nothing.
+std::string problem_in(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool is_here(const at::Tensor& tensor) {
+  try {
+    return tensor.const_data_ptr() != nullptr;
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("over nodes stage 3 trains as stage 2 does there, bit for bit, and as stage 0") {
+  use(between_nodes[0]);  // before anything asks for the nodes
+  const test::Folder folder(State(), "zero_nodes_disk");
+  for (const auto* communicator : between_nodes) {
+    use(communicator);
+    for (const auto& [name, course] : courses) {
+      INFO(communicator << ", " << name);
+      const auto second = learn_over_nodes({.stage = 2}, course);
+      CHECK(!are_equal(second.parameters, copies_of(*Shardable(course.type))));
+      check_same(learn_over_nodes({.stage = 3}, course), second);
+      if (name == "plain") {
+        check_same(learn_over_nodes({.stage = 3, .resident_bytes = 1}, course), second);
+        check_same(learn_over_nodes({.stage = 3, .resident_bytes = 1 << 20}, course), second);
+      }
+      const auto plain = learn_over_nodes({.stage = 0}, course);
+      const bool is_rounded = course.type != at::kFloat || course.precision != Precision::no;
+      if (!is_rounded) CHECK(are_close(second.parameters, plain.parameters, 1e-5));
+    }
+    INFO(communicator << ", moments and gradients in a folder");
+    check_same(learn_over_nodes({.stage = 3, .offload_optimizer = folder.path(), .resident_bytes = 1 << 10}),
+               learn_over_nodes({.stage = 2}));
+    INFO("some stay in memory");  // other arrays, and norms are summed in another order
+    CHECK(are_close(learn_over_nodes({.stage = 3, .keep_resident = {"second", "norm.weight"}}).parameters,
+                    learn_over_nodes({.stage = 2}).parameters, 1e-5));
+  }
+}
+
+TEST_CASE("groups within a node share its memory, whose ranks may go different ways; others bring together") {
+  use(between_nodes[0]);
+  const int ranks = State().num_processes();
+  for (const auto* communicator : between_nodes) {
+    use(communicator);
+    for (int group = 1; group <= ranks; ++group) {
+      if (ranks % group != 0) continue;
+      INFO(communicator << ", groups of " << group);
+      check_same(learn_over_nodes({.stage = 3, .shard_group = group}),
+                 learn_over_nodes({.stage = 2, .shard_group = group}));
+    }
+  }
+  if (ranks != 4) return;
+  use("node");
+  check_same(learn_over_nodes(zero_config("HYBRID_SHARD")), learn_over_nodes({.stage = 2, .shard_group = 2}));
+}
+
+TEST_CASE("between uses a rank has its part and no more") {
+  use("node");
+  Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3}, .zero = {.stage = 3, .resident_bytes = 1}});
+  Shardable net;
+  auto adamw = test::make_adamw(net);
+  auto [model, optimizer] = accelerator.prepare(net, *adamw);
+  accelerator.backward(model(batch(accelerator, 0)).square().mean());
+  optimizer.step();
+  for (const auto& parameter : net->parameters()) CHECK(!is_here(parameter));
+  const auto& slices = adamw->param_groups()[0].params();
+  CHECK(std::count_if(slices.begin(), slices.end(), [](const at::Tensor& slice) {
+          return slice.numel() > 0 && !is_here(slice);
+        }) == 1);  // what is frozen
+  model(batch(accelerator, 1));
+  for (const auto& parameter : net->parameters()) CHECK(!is_here(parameter));
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("over nodes, ranks that use parameters in different orders are told so, all of them, and can go on") {
+  for (const auto* communicator : between_nodes) {
+    use(communicator);
+    INFO(communicator);
+    Accelerator accelerator({.ddp = {.bucket_cap_mb = 1e-6, .find_unused_parameters = true}, .zero = {.stage = 3}});
+    at::manual_seed(7);
+    torch::nn::Sequential net;
+    for (int i = 0; i < 4; ++i) net->push_back(torch::nn::Linear(torch::nn::LinearOptions(7, 7).bias(false)));
+    torch::optim::SGD sgd(net->parameters(), 0.1);
+    auto [prepared, stepper] = accelerator.prepare(net, sgd);
+    auto& model = prepared;
+    auto& optimizer = stepper;
+    const auto layer = [&](int i) { return net->at<torch::nn::LinearImpl>(static_cast<std::size_t>(i)).weight; };
+    const auto step = [&] {
+      accelerator.backward(model(batch(accelerator, 0)).square().mean());
+      optimizer.step();
+      optimizer.zero_grad();
+    };
+    step();
+    const bool is_last = accelerator.is_last_process();
+    const auto last = std::to_string(accelerator.num_processes() - 1);
+
+    // Another layer than the others'.
+    const auto crossed = problem_in([&] { at::linear(batch(accelerator, 0), layer(is_last ? 3 : 2)).sum(); });
+    CHECK_THAT(crossed, ContainsSubstring("in different orders") && ContainsSubstring("rank " + last + ": 3.weight") &&
+                            ContainsSubstring(": 2.weight"));
+    step();
+
+    // Evaluation on one rank, while the others are in a step.
+    accelerator.backward(model(batch(accelerator, 0)).square().mean());
+    const auto alone = problem_in([&] {
+      if (!is_last) return optimizer.step();
+      const at::NoGradGuard no_grad;
+      model(batch(accelerator, 0));
+    });
+    CHECK_THAT(alone, ContainsSubstring("the ranks are in different collectives") && ContainsSubstring("all_gather") &&
+                          ContainsSubstring("all_reduce"));
+    accelerator.wait_for_everyone();
+  }
+}
+
+TEST_CASE("over nodes, whole parameters: to look at, to write, by their names, and in files") {
+  use(between_nodes[0]);
+  const test::Folder folder(State(), "zero_nodes_files");
+  for (const auto* communicator : between_nodes) {
+    use(communicator);
+    INFO(communicator);
+    Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3}, .zero = {.stage = 3}});
+    Shardable net;
+    const auto expected = net->second->weight.detach().clone();
+    auto model = accelerator.prepare(net);
+    const auto full = accelerator.get_state_dict(model);
+    CHECK(full.empty() != accelerator.is_main_process());
+    if (accelerator.is_main_process()) CHECK(at::equal(full.get<at::Tensor>("second.weight"), expected));
+    const auto mine = accelerator.get_state_dict(model, {.sharded = true}).get<at::Tensor>("second.weight");
+    const auto whole = accelerator.gather_to_main(mine);
+    if (accelerator.is_main_process()) CHECK(at::equal(*whole, expected.reshape({-1})));
+    {
+      const at::NoGradGuard no_grad;
+      const auto summoned = accelerator.summon_full_parameters(model);
+      net->second->weight.fill_(2);
+      if (accelerator.is_main_process()) model(batch(accelerator, 0));  // each rank for itself
+    }
+    CHECK((net->second->weight == 2).all().item<bool>());
+    accelerator.save_model(model, folder.path() / "safe");
+    accelerator.save_model(model, folder.path() / "pickle", {.safe_serialization = false});
+    CHECK((net->first->weight != 0).any().item<bool>());  // still dealt out, still the same
+    for (const auto* name : {"safe", "pickle"}) {
+      Shardable other;
+      accelerator.load_checkpoint_in_model(other, folder.path() / name);
+      CHECK(are_equal(copies_of(*other), copies_of(*net)));
+      {
+        const at::NoGradGuard no_grad;
+        const auto summoned = accelerator.summon_full_parameters(model);
+        net->second->weight.zero_();
+      }
+      accelerator.load_checkpoint_in_model(model, folder.path() / name);
+      CHECK(are_equal(copies_of(*other), copies_of(*net)));
+    }
+    accelerator.wait_for_everyone();
+  }
+}
+
+TEST_CASE("over nodes, checkpoints are written as parameters lie, and go on at any stage") {
+  const auto run = [](const test::Folder& folder, const std::string& name, const std::vector<int>& stages,
+                      bool asynchronous) {
+    std::vector<at::Tensor> parameters;
+    for (const int stage : stages) {
+      Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3},
+                               .zero = {.stage = stage},
+                               .project = {.dir = folder.path() / name},
+                               .checkpoint = {.asynchronous = asynchronous}});
+      Shardable net;
+      auto adamw = test::make_adamw(net);
+      auto [model, optimizer] = accelerator.prepare(net, *adamw);
+      if (accelerator.has_checkpoint()) accelerator.load_state();
+      for (int step = 0; step < 2; ++step) {
+        accelerator.backward(model(batch(accelerator, step)).square().mean());
+        optimizer.step();
+        optimizer.zero_grad();
+      }
+      accelerator.save_state();
+      accelerator.wait_for_checkpoint();
+      parameters = copies_of(*net);
+      accelerator.wait_for_everyone();
+    }
+    return parameters;
+  };
+  use("mpi");
+  const test::Folder folder(State(), "zero_nodes_checkpoint");
+  const auto expected = run(folder, "second", {2, 2}, false);
+  CHECK(are_equal(run(folder, "third", {3, 3}, false), expected));
+  CHECK(are_equal(run(folder, "mixed", {3, 2}, true), expected));
+  CHECK(are_equal(run(folder, "other way", {2, 3}, true), expected));
+}
+
+TEST_CASE("over nodes, free_memory and the Accelerator's end give parameters back; an error does not wait for others") {
+  for (const auto* communicator : between_nodes) {
+    use(communicator);
+    INFO(communicator);
+    Shardable net;
+    const auto before = copies_of(*net);
+    {
+      Accelerator accelerator({.zero = {.stage = 3}});
+      auto model = accelerator.prepare(net);
+      accelerator.free_memory();
+      CHECK(is_here(net->first->weight));
+      CHECK(are_equal(copies_of(*net), before));
+      auto again = accelerator.prepare(net);
+    }
+    CHECK(are_equal(copies_of(*net), before));
+    CHECK_THROWS_WITH(
+        [&] {
+          Accelerator accelerator({.zero = {.stage = 3}});
+          auto model = accelerator.prepare(net);
+          throw Error({.what = "of the program's own"});
+        }(),
+        ContainsSubstring("of the program's own"));
+    CHECK_THROWS_WITH(net->first->weight.sum(),
+                      ContainsSubstring("values are gone") && ContainsSubstring("free_memory"));
+  }
+}
+
+TEST_CASE("over nodes, a model that is made as it is sharded is the one that is made at once") {
+  use("node");
+  const auto expected = [] {
+    at::manual_seed(5);
+    return copies_of(*torch::nn::Sequential(torch::nn::Linear(30, 40), torch::nn::Linear(40, 5)));
+  }();
+  Accelerator accelerator({.ddp = {.bucket_cap_mb = 1e-3}, .zero = {.stage = 3}});
+  at::manual_seed(accelerator.is_main_process() ? 5 : 6);
+  auto net =
+      construct_deferred([] { return torch::nn::Sequential(torch::nn::Linear(30, 40), torch::nn::Linear(40, 5)); });
+  auto model = accelerator.prepare(net);
+  CHECK(are_equal(copies_of(*net), expected));
+  accelerator.wait_for_everyone();
+}
