@@ -15,8 +15,8 @@ namespace hortator::train {
 /// One backward pass as all ranks see it. A loss may reach other models on one rank than on the others: gradients of
 /// models that look alike would then be averaged with each other, and ranks would wait for one that sends nothing.
 ///
-/// On a communicator of its own: gradients are under way on the models' meanwhile. Where ranks wait for gradients within
-/// backward (ZeRO 2 and 3, the back end mpi), one that sends none is the watchdog's to name.
+/// On a communicator of its own: gradients are under way on the models' meanwhile. Where ranks wait for gradients
+/// within backward (ZeRO 2 and 3, the back end mpi), one that sends none is the watchdog's to name.
 class CommonPass {
  public:
   CommonPass(std::unique_ptr<comm::Communicator> communicator, const mpi::Communicator& host);

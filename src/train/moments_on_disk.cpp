@@ -1,5 +1,6 @@
 #include "train/moments_on_disk.hpp"
 
+#include <ATen/ops/empty_like.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Type.h>
 #include <torch/optim/adam.h>
@@ -53,6 +54,9 @@ void for_each_moment(torch::optim::Optimizer& optimizer, const std::vector<Momen
   }
 }
 
+/// This rank has none of the parameter: there is a state, as on the other ranks, and nothing in it.
+bool is_empty(const MomentsOnDisk::Owner& owner) { return owner.parameter.numel() == 0; }
+
 }  // namespace
 
 void require_known_moments(const torch::optim::Optimizer& optimizer) {
@@ -66,8 +70,8 @@ void require_known_moments(const torch::optim::Optimizer& optimizer) {
 
 void MomentsOnDisk::keep(torch::optim::Optimizer& optimizer, const std::vector<Owner>& owners) {
   bool all = true;
-  for_each_moment(optimizer, owners, [&](const Owner&, const at::Tensor& moment) {
-    all = all && moment.defined() && shard::claim_of(moment);
+  for_each_moment(optimizer, owners, [&](const Owner& owner, const at::Tensor& moment) {
+    all = all && moment.defined() && (is_empty(owner) || shard::claim_of(moment));
   });
   if (!all) move(optimizer, owners);
 }
@@ -79,6 +83,7 @@ void MomentsOnDisk::move(torch::optim::Optimizer& optimizer, const std::vector<O
   std::vector<shard::DiskArrays::Spec> specs;
   std::vector<at::Tensor> former;
   for_each_moment(optimizer, owners, [&](const Owner& owner, at::Tensor& moment) {
+    if (is_empty(owner)) return;
     specs.push_back({.name = text::concat("(a moment of) ", owner.name),
                      .elements = owner.parameter.numel(),
                      .type = owner.parameter.scalar_type()});
@@ -91,7 +96,8 @@ void MomentsOnDisk::move(torch::optim::Optimizer& optimizer, const std::vector<O
   moved->fill(values);
   std::size_t next = 0;
   for_each_moment(optimizer, owners, [&](const Owner& owner, at::Tensor& moment) {
-    moment = moved->stretch(next++, 0, owner.parameter.sizes());
+    moment =
+        is_empty(owner) ? at::empty_like(owner.parameter.detach()) : moved->stretch(next++, 0, owner.parameter.sizes());
   });
   arrays_ = std::move(moved);
 }

@@ -111,12 +111,12 @@ void ShardedOptimizer::take_over_new_ones() {
   for (auto* model : std::vector(models_)) take_over(*model);
 }
 
-// Slices of which this rank has something.
+// Also those of which this rank has nothing: ranks remember something of the same parameters.
 std::vector<MomentsOnDisk::Owner> ShardedOptimizer::owners_of_moments() const {
   std::vector<MomentsOnDisk::Owner> owners;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     for (const auto& part : groups_[g]) {
-      if (part.flat == nullptr || part.slice.numel() == 0) continue;
+      if (part.flat == nullptr) continue;
       owners.push_back({.parameter = part.slice, .group = g, .name = part.flat->parameters()[part.number].name});
     }
   }

@@ -1,5 +1,6 @@
 // Parameters and moments that are in a file between their uses train as those in memory.
 #include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
 #include <filesystem>
@@ -47,6 +48,13 @@ Learned learn_offloaded(AcceleratorOptions options, at::ScalarType type = at::kF
   accelerator.wait_for_everyone();
   return learned;
 }
+
+struct WithSpare : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) { return used(x); }
+
+  torch::nn::Linear used = register_module("used", torch::nn::Linear(7, 5));
+  at::Tensor spare = register_parameter("spare", at::full({1}, 3.0));
+};
 
 bool is_in_memory(const at::Tensor& tensor) {
   try {
@@ -224,6 +232,34 @@ TEST_CASE("parameters and modules that the user names stay in memory") {
   CHECK_THROWS_WITH(accelerator.prepare(other),
                     ContainsSubstring("zero.keep_resident names") && ContainsSubstring("second"));
   accelerator.wait_for_everyone();
+}
+
+TEST_CASE(
+    "with moments on disk a parameter without gradient is in checkpoints and given back as with ranks that agree") {
+  for (const int stage : {1, 2, 3}) {
+    CAPTURE(stage);
+    const test::Folder folder(State(), "zero_offload_unused");
+    Accelerator accelerator({.project = {.dir = folder.path() / "run"},
+                             .ddp = {.find_unused_parameters = true},
+                             .zero = {.stage = stage, .offload_optimizer = folder.path()}});
+    WithSpare net;
+    torch::optim::AdamW adamw(net.parameters(), 1e-2);
+    auto [model, optimizer] = accelerator.prepare(net, adamw);
+    const auto step = [&, &model = model, &optimizer = optimizer] {
+      accelerator.backward(model(at::ones({2, 7})).sum());
+      optimizer.step();
+      optimizer.zero_grad();
+    };
+    step();
+    accelerator.save_state();
+    accelerator.load_state();
+    step();
+    accelerator.free_memory();  // the optimizer has its own again: as many moments on all ranks
+    const auto remembered = static_cast<std::int64_t>(adamw.state().size());
+    CHECK(
+        at::equal(accelerator.gather(at::full({1}, remembered)), at::full({accelerator.num_processes()}, remembered)));
+    CHECK(net.spare.item<float>() == 3);
+  }
 }
 
 TEST_CASE("what cannot be offloaded is refused by name") {
