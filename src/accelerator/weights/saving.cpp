@@ -143,7 +143,8 @@ class Saving {
     const auto ranks = static_cast<std::size_t>(comm.size());
     for (auto i = static_cast<std::size_t>(comm.rank()); i < shards_.files.size(); i += ranks) {
       io::NamedTensors tensors;
-      for (const auto weight : shards_.files[i].weights) tensors.emplace_back(weights_[weight].name, tensors_[weight].detach());
+      for (const auto weight : shards_.files[i].weights)
+        tensors.emplace_back(weights_[weight].name, tensors_[weight].detach());
       io::write_pickle(folder.aside(shards_.files[i].name), tensors);
     }
   }
