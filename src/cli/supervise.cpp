@@ -7,10 +7,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <hortator/error.hpp>
-#include <nlohmann/json.hpp>
 
+#include "base/record_json.hpp"
 #include "base/text.hpp"
 #include "cli/programs.hpp"
 
@@ -70,8 +69,7 @@ nlohmann::json read_newer(const std::filesystem::path& file, std::filesystem::fi
   std::error_code failed;
   const auto time = std::filesystem::last_write_time(file, failed);
   if (failed || time < since) return {};
-  std::ifstream in(file);
-  return nlohmann::json::parse(in, nullptr, false);
+  return base::parse_record(base::read_at_most(file).value_or(""));
 }
 
 int code_in(const nlohmann::json& record, int otherwise) {
