@@ -1,20 +1,27 @@
 #include "base/whole_file.hpp"
 
-#include <array>
 #include <fstream>
+#include <limits>
 
 namespace hortator::base {
 
 std::optional<std::string> read_whole(const std::filesystem::path& file) {
+  return read_at_most(file, std::numeric_limits<std::uint64_t>::max());
+}
+
+std::optional<std::string> read_at_most(const std::filesystem::path& file, std::uint64_t most) {
   std::ifstream in(file, std::ios::binary);
   if (!in) return {};
+  // A file may grow meanwhile, and a pipe has no size. (Buffers' iterators throw where reading fails.)
   std::string content;
-  std::array<char, 4096> block{};
-  do {  // not by a buffer's iterators: those throw where reading fails
-    in.read(block.data(), block.size());
-    content.append(block.data(), static_cast<std::size_t>(in.gcount()));
-  } while (in);
-  if (in.bad()) return {};
+  constexpr std::size_t piece = std::size_t{1} << 16;
+  while (in && content.size() <= most) {
+    const auto before = content.size();
+    content.resize(before + piece);
+    in.read(content.data() + before, piece);
+    content.resize(before + static_cast<std::size_t>(in.gcount()));
+  }
+  if (in.bad() || content.size() > most) return {};
   return content;
 }
 

@@ -7,11 +7,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <hortator/error.hpp>
-#include <nlohmann/json.hpp>
 
+#include "base/record_json.hpp"
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 #include "cli/programs.hpp"
 
 namespace hortator::cli {
@@ -70,8 +70,7 @@ nlohmann::json read_newer(const std::filesystem::path& file, std::filesystem::fi
   std::error_code failed;
   const auto time = std::filesystem::last_write_time(file, failed);
   if (failed || time < since) return {};
-  std::ifstream in(file);
-  return nlohmann::json::parse(in, nullptr, false);
+  return base::parse_record(base::read_at_most(file, base::most_record_bytes).value_or(""));
 }
 
 int code_in(const nlohmann::json& record, int otherwise) {

@@ -1,6 +1,6 @@
 #include "report/measure.hpp"
 
-#include <nlohmann/json.hpp>
+#include "base/record_json.hpp"
 
 namespace hortator::report {
 
@@ -24,7 +24,7 @@ std::string to_json(const Measure& measure) {
 }
 
 std::optional<Measure> parse_measure(const std::string& text) {
-  const auto json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_record<Json>(text);
   try {
     return Measure{.identity = json.at("identity"),
                    .ranks = json.at("ranks"),

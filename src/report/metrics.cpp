@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "base/record_json.hpp"
 #include "report/json_number.hpp"
 
 namespace hortator::report {
@@ -44,7 +44,7 @@ std::optional<double> MetricRow::find(std::string_view name) const {
 }
 
 std::optional<MetricRow> parse_metric_row(std::string_view row) {
-  const auto json = Json::parse(row, nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_record<Json>(row);
   if (!json.is_object() || !json.contains("step") || !json["step"].is_number()) return {};
   MetricRow parsed{.step = json["step"].get<std::int64_t>()};
   for (const auto& [name, value] : json.items()) {

@@ -4,6 +4,7 @@
 #include <hortator/error.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/foreign_text.hpp"
 #include "base/text.hpp"
 
 namespace hortator::report {
@@ -14,7 +15,8 @@ using Json = nlohmann::ordered_json;
 template <typename Read>
 auto read_json(const std::string& text, const char* what, const Read& read) {
   try {
-    return read(Json::parse(text));
+    if (base::is_shallow(text)) return read(Json::parse(text));
+    throw Error({.what = text::concat("this is no ", what, " of hortator scale: it is too deep")});
   } catch (const Json::exception& error) {
     throw Error({.what = text::concat("this is no ", what, " of hortator scale: ", error.what()),
                  .hint = "make the study anew"});

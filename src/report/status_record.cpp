@@ -1,7 +1,6 @@
 #include "report/status_record.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include "base/record_json.hpp"
 #include "report/json_number.hpp"
 
 namespace hortator::report {
@@ -50,7 +49,7 @@ Json json_of_status(const RankStatus& status) {
 }
 
 std::optional<Json> parsed(std::string_view row) {
-  auto json = Json::parse(row, nullptr, /*allow_exceptions=*/false);
+  auto json = base::parse_record<Json>(row);
   return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
 }
 

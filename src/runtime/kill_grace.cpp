@@ -24,8 +24,11 @@ std::chrono::milliseconds kill_grace(Launcher launcher, const Variables& variabl
   if (const auto asked = variables("HORTATOR_KILL_GRACE")) return parsed(*asked);
   if (launcher == Launcher::srun) return 30s;
   // The ranks are children of mpirun's daemons, which kill them long before the scheduler does.
-  if (launcher == Launcher::mpirun)
-    return std::chrono::seconds(number(variables, "OMPI_MCA_odls_base_sigkill_timeout").value_or(1));
+  if (launcher == Launcher::mpirun) {
+    // Open MPI 5's mpirun is PRRTE's.
+    const auto asked = number(variables, "PRTE_MCA_odls_base_sigkill_timeout");
+    return std::chrono::seconds(asked ? *asked : number(variables, "OMPI_MCA_odls_base_sigkill_timeout").value_or(1));
+  }
   if (variables("PBS_JOBID")) return 10s;
   return 30s;
 }

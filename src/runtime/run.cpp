@@ -7,6 +7,7 @@
 #include "runtime/compatibility.hpp"
 #include "runtime/early_end.hpp"
 #include "runtime/failure.hpp"
+#include "runtime/late_failure.hpp"
 #include "runtime/outcome.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/stop_signal.hpp"
@@ -48,6 +49,7 @@ int run(int argc, char** argv, const std::function<void()>& body, const BuiltWit
     runtime::begin_run(argc > 0 ? argv[0] : "program");
     runtime::check_program(built);
     const bool is_whole = came_to_its_end(body);
+    runtime::throw_late_failure();
     // Behind this point no rank fails any more; and a launcher ends all ranks once the first has left with a code.
     mpi::arrive_at_end();
     if (is_whole) runtime::write_outcome();

@@ -4,6 +4,8 @@
 #include <csignal>
 #include <ctime>
 
+#include "base/log.hpp"
+
 namespace hortator::runtime {
 namespace {
 
@@ -25,20 +27,38 @@ void remember_seconds(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-void remember(int signal, void (*handler)(int)) {
+bool has_handler_but(int signal, void (*ours)(int)) {
   struct sigaction current {};
-  if (sigaction(signal, nullptr, &current) != 0 || current.sa_handler != SIG_DFL) return;
+  if (sigaction(signal, nullptr, &current) != 0) return false;
+  return current.sa_handler != SIG_DFL && current.sa_handler != SIG_IGN && current.sa_handler != ours;
+}
+
+// A script that ignores a signal for itself (trap '' USR1) hands that on to all that it starts: nobody here has asked
+// for it.
+void remember(int signal, void (*handler)(int)) {
+  if (has_handler_but(signal, handler)) return;
   struct sigaction ours {};
   ours.sa_handler = handler;
   ours.sa_flags = SA_RESTART;
   sigaction(signal, &ours, nullptr);
 }
 
+void tell_of_other_handler(int signal, const char* name, void (*ours)(int)) {
+  if (!has_handler_but(signal, ours)) return;
+  log::info("the program has a handler of its own for ", name, ", which stays: should_stop() does not hear ", name);
+}
+
+void begin_to_listen() {
+  remember(SIGTERM, remember_seconds);
+  tell_of_other_handler(SIGUSR1, "SIGUSR1", remember_minutes);
+  tell_of_other_handler(SIGTERM, "SIGTERM", remember_seconds);
+}
+
 }  // namespace
 
 void survive_minutes_signal() { remember(SIGUSR1, remember_minutes); }
 
-void survive_seconds_signal() { [[maybe_unused]] static const bool once = (remember(SIGTERM, remember_seconds), true); }
+void survive_seconds_signal() { [[maybe_unused]] static const bool once = (begin_to_listen(), true); }
 
 bool minutes_signal_received() { return minutes_are_left; }
 

@@ -7,10 +7,12 @@
 /// --signal=USR1@300). SIGTERM: seconds are left, and SIGKILL follows.
 namespace hortator::runtime {
 
-/// From now on SIGUSR1 is remembered and no longer ends the process. A handler that the application has set stays.
+/// From now on SIGUSR1 is remembered and no longer ends the process, also where it was ignored: that is how a script
+/// protects itself, not its ranks. A handler that the application has set stays.
 void survive_minutes_signal();
 
-/// The same for SIGTERM: called once a loop looks for it. A second SIGTERM ends the process.
+/// The same for SIGTERM: called once a loop looks for it. A second SIGTERM ends the process. Rank 0 says of which of
+/// the two the application has a handler, so that it is never heard here.
 void survive_seconds_signal();
 
 bool minutes_signal_received();

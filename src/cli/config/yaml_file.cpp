@@ -4,7 +4,9 @@
 
 #include <hortator/error.hpp>
 
+#include "base/foreign_text.hpp"
 #include "base/text.hpp"
+#include "base/whole_file.hpp"
 
 namespace hortator::cli {
 namespace {
@@ -12,6 +14,24 @@ namespace {
 [[noreturn]] void refuse(const std::filesystem::path& file, const YAML::Mark& mark, const std::string& what) {
   throw UsageError({.what = text::concat(file.string(), ':', mark.line + 1, ": ", what),
                     .hint = "a file of settings has lines \"key: value\""});
+}
+
+/// The parser calls itself for each level of a value; of those that are written by brackets the number is checked here,
+/// of those by indentation by the parser.
+std::string read_settings(const std::filesystem::path& file) {
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+  auto content = base::read_at_most(file, most_bytes);
+  if (!content) {
+    throw UsageError({.what = text::quote(file.string()) + " cannot be read",
+                      .why = text::concat("it is missing, or has more than ", most_bytes, " bytes"),
+                      .hint = "check the name"});
+  }
+  if (!base::is_shallow(*content)) {
+    throw UsageError({.what = text::concat(text::quote(file.string()), " has brackets within more than ",
+                                           base::most_record_levels, " others"),
+                      .hint = "a file of settings has lines \"key: value\""});
+  }
+  return std::move(*content);
 }
 
 std::string scalar(const YAML::Node& node, const std::filesystem::path& file) {
@@ -44,14 +64,12 @@ launching::Entry read_entry(const std::string& key, int line, const YAML::Node& 
 std::vector<launching::Entry> read_yaml(const std::filesystem::path& file) {
   std::vector<launching::Entry> entries;
   try {
-    const auto root = YAML::LoadFile(file.string());
+    const auto root = YAML::Load(read_settings(file));
     if (root.IsNull()) return entries;
     if (!root.IsMap()) refuse(file, root.Mark(), "no keys");
     for (const auto& pair : root) {
       entries.push_back(read_entry(scalar(pair.first, file), pair.first.Mark().line + 1, pair.second, file));
     }
-  } catch (const YAML::BadFile&) {
-    throw UsageError({.what = text::quote(file.string()) + " cannot be read", .hint = "check the name"});
   } catch (const YAML::Exception& error) {
     refuse(file, error.mark, error.msg);
   }

@@ -1,8 +1,8 @@
 #include "cli/scale/study_folder.hpp"
 
 #include <hortator/error.hpp>
-#include <nlohmann/json.hpp>
 
+#include "base/record_json.hpp"
 #include "base/text.hpp"
 #include "base/whole_file.hpp"
 
@@ -15,16 +15,17 @@ constexpr auto plan_file = "plan.json";
 constexpr auto picture = "scaling.svg";
 
 report::Network read_network(const fs::path& folder) {
-  const auto json = nlohmann::json::parse(read_text(folder / collectives_file));
+  const auto json = base::parse_record(read_text(folder / collectives_file));
   return {.ranks = json.at("ranks"), .latency = json.at("latency"), .seconds_per_byte = json.at("seconds_per_byte")};
 }
 
 }  // namespace
 
 std::string read_text(const fs::path& file) {
-  auto content = base::read_whole(file);
-  if (!content) throw Error({.what = text::quote(file.string()) + " cannot be read"});
-  return *std::move(content);
+  auto content = base::read_at_most(file, base::most_record_bytes);
+  if (content) return std::move(*content);
+  throw Error({.what = text::quote(file.string()) + " cannot be read",
+               .why = text::concat("it is missing, or has more than ", base::most_record_bytes, " bytes")});
 }
 
 void write_text(const fs::path& file, const std::string& content) {
@@ -83,7 +84,7 @@ std::optional<std::vector<report::Panel>> study_panels(const std::vector<std::st
 report::Network network_in(int ranks, const std::string& lines) {
   std::vector<report::Timing> timings;
   for (const auto& line : text::split(lines, '\n')) {
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto json = base::parse_record(line);
     if (!json.is_object() || json.value("name", "") != "all_reduce" || !json.contains("params")) continue;
     // Gradients lie in the back end's own memory; each is there once for each thing that it is compared with.
     if (json["params"].value("memory", "") != "window" || json.value("reference", "") != "memcpy") continue;

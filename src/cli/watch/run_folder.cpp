@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <fstream>
 #include <hortator/error.hpp>
-#include <nlohmann/json.hpp>
 
+#include "base/record_json.hpp"
 #include "base/text.hpp"
 #include "base/whole_file.hpp"
 
@@ -15,7 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string content_of(const fs::path& file) { return base::read_whole(file).value_or(""); }
+// Of a million ranks, each with a row.
+constexpr std::uint64_t most_status_bytes = std::uint64_t{1} << 31;
+
+std::string content_of(const fs::path& file, std::uint64_t most = base::most_record_bytes) {
+  return base::read_at_most(file, most).value_or("");
+}
 
 double modified(const fs::path& file) {
   struct stat facts {};
@@ -25,7 +30,7 @@ double modified(const fs::path& file) {
 
 /// Those of the run that rank 0 is part of: an earlier one may have had more.
 std::vector<report::RankStatus> read_ranks(const fs::path& folder) {
-  const auto content = content_of(folder / report::status_folder / report::ranks_file);
+  const auto content = content_of(folder / report::status_folder / report::ranks_file, most_status_bytes);
   std::vector<report::RankStatus> ranks;
   for (std::size_t at = 0; at + report::row_bytes <= content.size(); at += report::row_bytes) {
     auto status = report::parse_status(std::string_view(content).substr(at, report::row_bytes));
@@ -86,13 +91,13 @@ std::vector<report::CheckpointFact> read_checkpoints(const fs::path& folder) {
 }
 
 std::optional<std::string> failure_of(const fs::path& folder) {
-  const auto json = nlohmann::json::parse(content_of(folder / "failure.json"), nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_record(content_of(folder / "failure.json"));
   if (!json.is_object()) return {};
   return text::concat("rank ", json.value("rank", 0), " (", json.value("host", ""), "): ", json.value("problem", ""));
 }
 
 std::optional<std::string> outcome_of(const fs::path& folder) {
-  const auto json = nlohmann::json::parse(content_of(folder / "outcome.json"), nullptr, /*allow_exceptions=*/false);
+  const auto json = base::parse_record(content_of(folder / "outcome.json"));
   return json.is_object() ? std::optional(json.value("outcome", "")) : std::nullopt;
 }
 

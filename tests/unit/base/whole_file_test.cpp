@@ -29,6 +29,15 @@ TEST_CASE("what cannot be read is nothing, and is not thrown") {
   CHECK_FALSE(base::read_whole(folder.path));  // opens, but cannot be read
 }
 
+TEST_CASE("a file that is larger than was allowed is nothing, also one without an end") {
+  const test::OwnFolder folder("whole-file");
+  const auto file = folder.path / "file";
+  REQUIRE(base::write_whole(file, folder.path / "aside", std::string(100'000, 'x')));
+  CHECK(base::read_at_most(file, 100'000) == std::string(100'000, 'x'));
+  CHECK_FALSE(base::read_at_most(file, 99'999));
+  CHECK_FALSE(base::read_at_most("/dev/zero", 1000));
+}
+
 TEST_CASE("the old file stays where the new one cannot be written") {
   const test::OwnFolder folder("whole-file");
   const auto file = folder.path / "file";

@@ -53,6 +53,13 @@ TEST_CASE("what is no file of settings is an error with the line") {
   CHECK_THROWS_WITH(read_yaml(write("deep.yaml", "a: 1\nb: {c: {d: 1}}\n")),
                     ContainsSubstring("deep.yaml:2: a value within a value"));
   CHECK_THROWS_WITH(read_yaml("absent.yaml"), ContainsSubstring("cannot be read"));
+  CHECK_THROWS_WITH(read_yaml(write("large.yaml", "a: " + std::string(1 << 20, 'x'))),
+                    ContainsSubstring("more than 1048576 bytes"));
+  CHECK_THROWS_WITH(read_yaml(write("brackets.yaml", "a: " + std::string(100'000, '['))),
+                    ContainsSubstring("more than 64 others"));
+  std::string indented = "a:\n ";
+  for (int i = 0; i < 100'000; ++i) indented += "- ";
+  CHECK_THROWS_WITH(read_yaml(write("indented.yaml", indented)), ContainsSubstring("indented.yaml:"));
   CHECK_THROWS_WITH(read_file(write("typo.yaml", "\nnum_proceses: 2\n")),
                     ContainsSubstring("typo.yaml:2: there is no key 'num_proceses'. did you mean 'num_processes'?"));
 }

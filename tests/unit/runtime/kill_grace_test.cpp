@@ -25,6 +25,9 @@ TEST_CASE("how long a process lives after SIGTERM is its killer's rule") {
   CHECK(grace(Launcher::mpirun) == 1s);
   CHECK(grace(Launcher::mpirun, {{"PBS_JOBID", "7"}}) == 1s);
   CHECK(grace(Launcher::mpirun, {{"OMPI_MCA_odls_base_sigkill_timeout", "25"}}) == 25s);
+  CHECK(grace(Launcher::mpirun, {{"PRTE_MCA_odls_base_sigkill_timeout", "40"}}) == 40s);
+  CHECK(grace(Launcher::mpirun,
+              {{"PRTE_MCA_odls_base_sigkill_timeout", "40"}, {"OMPI_MCA_odls_base_sigkill_timeout", "25"}}) == 40s);
   CHECK(grace(Launcher::pals, {{"PBS_JOBID", "7"}}) == 10s);
   CHECK(grace(Launcher::plain) == 30s);
   CHECK(grace(Launcher::mpirun, {{"HORTATOR_KILL_GRACE", "2min"}}) == 2min);
