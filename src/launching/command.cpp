@@ -67,6 +67,20 @@ bool has_nodes(const Request& request, const Facts& facts) {
   return facts.in_slurm || facts.in_other_batch_job || !request.hostfile.empty();
 }
 
+void check_nodes(const Request& request, const Facts& facts) {
+  if (request.nodes.value_or(1) == 1 || has_nodes(request, facts)) return;
+  throw UsageError({.what = text::concat(*request.nodes, " nodes were asked for, but this is no job of several"),
+                    .hint = "start within a job (hortator job makes one), or name the hosts with --hostfile"});
+}
+
+// How many cores of this machine each rank gets to itself; nothing: they share all that there are, or a scheduler deals
+// them out.
+std::optional<int> own_cores(const Request& request, const Facts& facts) {
+  if (has_nodes(request, facts) || request.ranks == 1 || request.ranks > facts.cores || facts.is_confined) return {};
+  const int fair = facts.cores / request.ranks;
+  return std::clamp(request.threads.value_or(fair), 1, fair);
+}
+
 // By default Open MPI gives each of two ranks one core, whatever there is, and lets more than two share a socket.
 // ":OVERSUBSCRIBE" is understood by Open MPI 4 and 5; --oversubscribe is on its way out.
 Words open_mpi_placement(const Request& request, const Facts& facts) {
@@ -76,15 +90,11 @@ Words open_mpi_placement(const Request& request, const Facts& facts) {
     return {"--map-by", text::concat("ppr:", *request.ranks_per_node, ":node", cores)};
   }
   if (is_given_nodes) return {};
-  if (request.nodes.value_or(1) > 1) {
-    throw UsageError({.what = text::concat(*request.nodes, " nodes were asked for, but this is no job of several"),
-                      .hint = "start within a job (hortator job makes one), or name the hosts with --hostfile"});
-  }
+  check_nodes(request, facts);
   if (request.ranks > facts.cores) return {"--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"};
-  if (request.ranks == 1 || facts.is_confined) return {"--bind-to", "none"};
-  const int fair = facts.cores / request.ranks;
-  const int cores = std::clamp(request.threads.value_or(fair), 1, fair);
-  return {"--map-by", text::concat("slot:PE=", cores), "--bind-to", "core"};
+  const auto cores = own_cores(request, facts);
+  if (!cores) return {"--bind-to", "none"};
+  return {"--map-by", text::concat("slot:PE=", *cores), "--bind-to", "core"};
 }
 
 Words open_mpi_output(const Request& request, int major) {
@@ -134,10 +144,16 @@ Words open_mpi(const Request& request, const Facts& facts) {
   return words;
 }
 
+// By default Hydra binds nothing: each rank would start as many threads as the machine has cores.
 Words mpich(const Request& request, const Facts& facts) {
+  check_nodes(request, facts);
   Words words = {facts.mpirun, "-n", std::to_string(request.ranks)};
   if (!request.hostfile.empty()) append(words, {"-f", request.hostfile});
   if (request.ranks_per_node) append(words, {"-ppn", std::to_string(*request.ranks_per_node)});
+  if (const auto cores = own_cores(request, facts)) {
+    const auto each = text::concat("core:", *cores);
+    append(words, {"-bind-to", each, "-map-by", each});
+  }
   if (request.prefix_output) words.emplace_back("-prepend-rank");
   if (!request.log_dir.empty()) append(words, {"-outfile-pattern", request.log_dir + "/rank_%r.log"});
   return words;

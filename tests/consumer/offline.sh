@@ -27,7 +27,7 @@ cd "$scratch"
 without_network "'$tree/share/setup/setup.sh' --prefix '$scratch/prefix'"
 expect_code 0
 expect_line "installed into $scratch/prefix"
-expect_no_line 'installing|[Dd]ownload|fetch'
+expect_no_line '^hortator: (installing|fetching|.*[Dd]ownloading)'
 without_network "'$scratch/prefix/bin/hortator' test -n 2 --here --dir ."
 expect_code 0
 expect_line '^([0-9]+) of \1 checks passed'

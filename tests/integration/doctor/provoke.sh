@@ -100,6 +100,9 @@ if [ "$code" = 0 ] || [ "$code" = 1 ] && [[ $output == *LD_LIBRARY_PATH* ]]; the
 fi
 
 # ranks
+run env RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 "$hortator" doctor .
+expect_code 1
+finds start error 'started 2 ranks, but MPI sees only 1 rank' 'srun --mpi=pmix'
 if [ "$(nproc)" -ge 2 ]; then
   run taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')" mpirun -n 2 --oversubscribe --bind-to none "$hortator" doctor .
   expect_code 1

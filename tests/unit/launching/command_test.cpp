@@ -212,6 +212,17 @@ TEST_CASE("MPICH and PALS have words of their own") {
         "mpirun -n 1 -f h -outfile-pattern l/rank_%r.log ./train");
 }
 
+TEST_CASE("on one machine MPICH gives each rank as many cores of its own as go round, too") {
+  const auto mpich = MpiFlavor::mpich;
+  CHECK(line(2, {.mpi = mpich, .cores = 8}) == "mpirun -n 2 -bind-to core:4 -map-by core:4 ./train --lr 1e-3");
+  CHECK(line(3, {.mpi = mpich, .cores = 8}) == "mpirun -n 3 -bind-to core:2 -map-by core:2 ./train --lr 1e-3");
+  CHECK(line(1, {.mpi = mpich, .cores = 8}) == "mpirun -n 1 ./train --lr 1e-3");
+  CHECK(line(9, {.mpi = mpich, .cores = 8}) == "mpirun -n 9 ./train --lr 1e-3");
+  CHECK(line(2, {.mpi = mpich, .cores = 8, .is_confined = true}) == "mpirun -n 2 ./train --lr 1e-3");
+  CHECK(line(2, {.in_other_batch_job = true, .mpi = mpich, .cores = 8}) == "mpirun -n 2 ./train --lr 1e-3");
+  CHECK_THROWS_WITH(command_line({.ranks = 4, .nodes = 2}, {.mpi = mpich}), ContainsSubstring("no job of several"));
+}
+
 TEST_CASE("what the launcher that is here cannot do is refused") {
   CHECK_THROWS_WITH(with_open_mpi({.ranks = 4, .nodes = 2}), ContainsSubstring("no job of several"));
   CHECK_THROWS_WITH(with_open_mpi({.bcast = true}), ContainsSubstring("--bcast is srun's"));
