@@ -2,11 +2,9 @@
 
 #include <ATen/Context.h>
 #include <c10/core/CachingDeviceAllocator.h>
-#include <c10/util/Exception.h>
 
 #include <algorithm>
 
-#include "accelerator/memory_by_owner.hpp"
 #include "base/text.hpp"
 #include "comm/make_communicator.hpp"
 #include "mpi/collectives.hpp"
@@ -85,8 +83,10 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
       status(world, project.dir()),
       world_(world),
       seed_(mpi::broadcast(world.comm(), at::globalContext().defaultGenerator(at::kCPU).current_seed())) {
-  at::globalContext().setAllowTF32CuBLAS(options.tf32);
-  at::globalContext().setAllowTF32CuDNN(options.tf32);
+  if (device().is_cuda()) {
+    at::globalContext().setAllowTF32CuBLAS(options.tf32);
+    at::globalContext().setAllowTF32CuDNN(options.tf32);
+  }
   connect();
 }
 
@@ -115,13 +115,8 @@ void Training::backward(const at::Tensor& loss) {
   }
   const auto start = scaled(loss);
   if (reproducing) reproducing->check_backward_counts();
-  try {
-    if (reproducing || host().size() == 1) return start.backward();
-    backward_pass.run(start);
-  } catch (const c10::OutOfMemoryError&) {
-    explain_out_of_memory(*this);
-    throw;
-  }
+  if (reproducing || host().size() == 1) return start.backward();
+  backward_pass.run(start);
   synchronise_gradients();
 }
 
@@ -285,6 +280,7 @@ void Training::empty_cache() const {
 }
 
 void Training::free_memory() {
+  settle_steps();
   for (const auto& optimizer : optimizers) {
     if (optimizer->shards() != nullptr) optimizer->shards()->give_back();
   }
