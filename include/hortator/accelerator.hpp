@@ -96,7 +96,8 @@ class HORTATOR_API Accelerator : public State {
   /// step.
   ///
   /// Where a step cannot be recorded it runs as written, and the log says why: on the CPU, on several ranks, with
-  /// Precision::fp16, ZeRO, reproducible = true, gradient accumulation, and optimizers without a fused kernel.
+  /// Precision::fp16 unless GradScalerOptions::late_verdict is on, ZeRO, reproducible = true, gradient accumulation,
+  /// and optimizers without a fused kernel.
   template <typename Step>
   [[nodiscard]] CapturedStep capture(Step step, const CaptureOptions& options = {}) {
     return make_captured(detail::step_of_inputs(std::move(step)), options);
@@ -137,7 +138,7 @@ class HORTATOR_API Accelerator : public State {
   /// `auto mixed = accelerator.autocast();`: as long as `mixed` lives, this thread computes in the type of
   /// mixed_precision(), on device(). Prepared models do so by themselves; this is for what lies outside of them.
   [[nodiscard]] Autocast autocast(const AutocastOptions& options = {}) const;
-  /// With Precision::fp16: by what losses are multiplied. Otherwise 1.
+  /// With Precision::fp16: by what losses are multiplied (GradScalerOptions::late_verdict: a step ago). Otherwise 1.
   LossScale loss_scale() const;
 
   /// With Precision::fp16: divides gradients by the scale of their loss before the optimizer's step does, to look at
@@ -155,7 +156,8 @@ class HORTATOR_API Accelerator : public State {
                              const ClipOptions& options = {});
   /// Each number of the gradients into [-clip_value, clip_value].
   void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
-  /// Whether some prepared optimizer's last step was skipped because gradients had overflowed.
+  /// Whether some prepared optimizer's last step was skipped because gradients had overflowed (the one before it with
+  /// GradScalerOptions::late_verdict).
   bool optimizer_step_was_skipped() const;
 
   /// All ranks go on with rank 0's random numbers, of the CPU and of device(), or of `generators`. Otherwise each rank
@@ -164,7 +166,7 @@ class HORTATOR_API Accelerator : public State {
   /// `auto profile = accelerator.profile({.output_trace_dir = "trace"});`: as long as `profile` lives, this thread's
   /// operators, their backward and collectives are recorded; then each rank writes a Chrome trace.
   [[nodiscard]] Profile profile(const ProfileOptions& options = {});
-  /// Of this rank's device, for log() and for people; progress() shows the peak by itself.
+  /// Of this rank's device, for people: progress() and `hortator watch` show it by themselves.
   DeviceMemory device_memory() const;
   /// What keeping the ranks' models together has cost this rank so far, over all prepared models.
   GradientTimes gradient_times() const;
@@ -175,7 +177,8 @@ class HORTATOR_API Accelerator : public State {
   auto progress(Batches&& batches, std::string_view title = "");
   /// Numbers for the trackers, also shown beside the bar: accelerator.log({{"loss", loss}, {"lr", rate}}, step).
   /// Without a step, that after the last one. Those on a device are read when the next ones come: nothing waits. Only
-  /// the main process's are kept; the others need not call it.
+  /// the main process's are kept; the others need not call it. On a device each row has "device_memory_gib" and
+  /// "device_memory_peak_gib" besides.
   void log(std::initializer_list<std::pair<std::string, Loggable>> values, std::optional<std::int64_t> step = {});
   void log(const std::vector<std::pair<std::string, Loggable>>& values, std::optional<std::int64_t> step = {});
   /// Gives the run a name and its settings; without it, log() calls the run "metrics". A run whose state is loaded goes

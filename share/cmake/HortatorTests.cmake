@@ -10,12 +10,13 @@ endif()
 
 # Ranks outnumber cores on small machines: they must yield while they wait, and threads must not multiply. Several nodes may share one
 # address: Open MPI 5 then finds no way between them by asking the kernel for routes (netlink), but does by weighing interfaces. Tests that
-# configure projects of users use the generator that is here: CMake's own default may not be.
+# configure projects of users use the generator that is here: CMake's own default may not be. Devices are for the tests with the label gpu, one
+# at a time: the others are of ranks that share one machine, and do there what they do on machines without.
 set(HORTATOR_TEST_ENVIRONMENT
     OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=slot:oversubscribe
     OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
     OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_reachable=weighted
-    CMAKE_GENERATOR=${CMAKE_GENERATOR})
+    CMAKE_GENERATOR=${CMAKE_GENERATOR} CUDA_VISIBLE_DEVICES=)
 if(HORTATOR_MPI STREQUAL "mpich")
   list(APPEND HORTATOR_TEST_ENVIRONMENT "PATH=${PROJECT_SOURCE_DIR}/tests/support/mpich:$ENV{PATH}")
 endif()
@@ -30,12 +31,10 @@ function(hortator_mpi_test name ranks)
   add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} ${test_COMMAND})
   set_tests_properties(${name} PROPERTIES
     LABELS "np${ranks};${test_LABELS}" PROCESSORS ${ranks} TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${HORTATOR_TEST_ENVIRONMENT};${test_ENVIRONMENT}")
-  # Devices are for the tests with the label gpu, one at a time: the others are of ranks that share one machine, and do there what they do
-  # on machines without.
   if("gpu" IN_LIST test_LABELS)
-    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no CUDA device" RESOURCE_LOCK gpu)
-  else()
-    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "CUDA_VISIBLE_DEVICES=")
+    set(environment "${HORTATOR_TEST_ENVIRONMENT}" "${test_ENVIRONMENT}")
+    list(REMOVE_ITEM environment CUDA_VISIBLE_DEVICES=)
+    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no CUDA device" RESOURCE_LOCK gpu ENVIRONMENT "${environment}")
   endif()
   if(test_WORKING_DIRECTORY)
     set_tests_properties(${name} PROPERTIES WORKING_DIRECTORY "${test_WORKING_DIRECTORY}")

@@ -80,6 +80,7 @@ class FolderConversion {
   }
 
   void put_back(const Converted& all) {
+    training_.settle_steps();
     for (const auto& loading : all.models) {
       fill(loading->source(), loading->fillings());
       loading->require_tied();

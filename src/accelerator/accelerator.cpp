@@ -1,6 +1,7 @@
 #include <hortator/accelerator.hpp>
 
 #include "accelerator/launched.hpp"
+#include "accelerator/memory_by_owner.hpp"
 #include "accelerator/training.hpp"
 #include "io/hdf5_library.hpp"
 #include "mpi/agree.hpp"
@@ -51,7 +52,11 @@ void Accelerator::log(std::initializer_list<std::pair<std::string, Loggable>> va
 void Accelerator::log(const std::vector<std::pair<std::string, Loggable>>& values, std::optional<std::int64_t> step) {
   training_->session->refuse_in_recording("log() was called");
   for (const auto& [name, value] : values) training_->progress->set(name, value);
-  training_->trackers.log(values, step);
+  auto all = values;
+  if (!device().is_cpu()) {
+    for (const auto& [name, value] : accelerator::device_memory_values(device_memory())) all.emplace_back(name, value);
+  }
+  training_->trackers.log(all, step);
   training_->beat();
 }
 
@@ -81,6 +86,7 @@ void Accelerator::free_memory() {
 }
 
 void Accelerator::end_training() {
+  training_->settle_steps();
   wait_for_checkpoint();
   training_->progress->finish();
   training_->trackers.finish();

@@ -17,7 +17,7 @@ namespace {
 accelerator::RecordingFacts facts_of(const accelerator::Training& training) {
   return {.on_cuda = training.device().is_cuda(),
           .ranks = training.host().size(),
-          .scales_losses = training.scaler != nullptr,
+          .waits_for_verdicts = training.scaler != nullptr && !training.scaler->is_late(),
           .is_sharded = training.zero != nullptr,
           .is_reproducible = training.reproducing != nullptr,
           .accumulation_steps = training.accumulation.steps(),
@@ -29,20 +29,25 @@ bool is_like(const at::Tensor& a, const at::Tensor& b) {
          (!a.defined() || (a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() && a.device() == b.device()));
 }
 
-/// The gradients of all prepared optimizers, to have them again when a recording has failed.
+/// The gradients of all prepared optimizers, and by what they are scaled, to have them again when a recording has
+/// failed.
 class KeptGradients {
  public:
   explicit KeptGradients(const accelerator::Training& training) {
     for (const auto& optimizer : training.optimizers) {
       for (const auto& parameter : optimizer->parameters()) kept_.emplace_back(parameter, parameter.grad());
+      auto* scaled = optimizer->scaled();
+      if (scaled != nullptr) scaled_.emplace_back(scaled, scaled->standing());
     }
   }
   void put_back() const {
     for (const auto& [parameter, gradient] : kept_) parameter.mutable_grad() = gradient;
+    for (const auto& [scaled, standing] : scaled_) scaled->put_back(standing);
   }
 
  private:
   std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
+  std::vector<std::pair<train::ScaledGradients*, train::ScaledGradients::Standing>> scaled_;
 };
 
 }  // namespace

@@ -83,7 +83,10 @@ void Joining::become_that_of_the_last(bool among_last) {
   const int last = mpi::all_reduce(host, among_last ? host.rank() : -1, MPI_MAX);
   for (const auto& model : models_) model.core().become_that_of(last);
   const auto names = training_.parameter_names();
+  training_.settle_steps();
   for (const auto& optimizer : training_.optimizers) {
+    if (training_.scaler && training_.scaler->is_late())
+      optimizer->forget_step_ahead(mpi::broadcast(host, optimizer->step_was_skipped(), last));
     train::broadcast_optimizer(optimizer->optimizer(), names, host, last);
   }
 }

@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "accelerator/training.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "device/memory.hpp"
+#include "shard/frame_pool.hpp"
+#include "shard/paged_key.hpp"
 #include "train/optimizer_fields.hpp"
 
 namespace hortator::accelerator {
@@ -19,6 +23,7 @@ class Tally {
   explicit Tally(c10::Device device) : device_(device) {}
   void add(std::uint64_t& bytes, const at::Tensor& tensor) {
     if (!tensor.defined() || !tensor.has_storage() || tensor.device() != device_) return;
+    if (!device_.is_cpu() && shard::carries_key(tensor)) return;  // it is in a frame, or nowhere
     const auto& storage = tensor.storage();
     if (seen_.insert(storage.unsafeGetStorageImpl()).second) bytes += storage.nbytes();
   }
@@ -49,15 +54,22 @@ class Moments final : public train::FieldVisitor {
 
 DeviceMemory device_memory(c10::Device device) {
   if (device.is_cpu()) return {};
-  const auto stats = c10::getDeviceAllocator(device.type())->getDeviceStats(device.index());
+  auto* allocator = c10::getDeviceAllocator(device.type());
+  if (!allocator->initialized()) return {};
+  const auto stats = allocator->getDeviceStats(device.index());
   constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
   return {.allocated_bytes = static_cast<std::uint64_t>(stats.allocated_bytes[all].current),
           .peak_bytes = static_cast<std::uint64_t>(stats.allocated_bytes[all].peak),
           .reserved_bytes = static_cast<std::uint64_t>(stats.reserved_bytes[all].current)};
 }
 
+std::vector<std::pair<std::string, double>> device_memory_values(const DeviceMemory& memory) {
+  const auto gib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / (std::int64_t{1} << 30); };
+  return {{"device_memory_gib", gib(memory.allocated_bytes)}, {"device_memory_peak_gib", gib(memory.peak_bytes)}};
+}
+
 MemoryByOwner memory_by_owner(const Training& training, c10::Device device) {
-  MemoryByOwner owners;
+  MemoryByOwner owners{.pages = device.is_cpu() ? 0 : shard::FramePool::bytes_on_devices()};
   Tally tally(device);
   for (const auto& model : training.models) {
     for (const auto& parameter : model->module().parameters()) tally.add(owners.parameters, parameter);
@@ -74,20 +86,27 @@ MemoryByOwner memory_by_owner(const Training& training, c10::Device device) {
 }
 
 std::string describe(const MemoryByOwner& owners, const DeviceMemory& memory) {
-  const auto known = owners.parameters + owners.buffers + owners.gradients + owners.optimizers;
+  const auto known = owners.parameters + owners.buffers + owners.gradients + owners.optimizers + owners.pages;
   const auto others = memory.allocated_bytes > known ? memory.allocated_bytes - known : 0;
   return text::concat("parameters ", units::bytes(owners.parameters), ", buffers ", units::bytes(owners.buffers),
                       ", gradients ", units::bytes(owners.gradients), ", optimizers ", units::bytes(owners.optimizers),
-                      ", activations and others ", units::bytes(others), "; kept for the next tensors ",
+                      ", pages ", units::bytes(owners.pages), ", activations and others ", units::bytes(others),
+                      "; kept for the next tensors ",
                       units::bytes(memory.reserved_bytes - std::min(memory.reserved_bytes, memory.allocated_bytes)),
                       "; the most at once was ", units::bytes(memory.peak_bytes));
 }
 
-void explain_out_of_memory(const Training& training) {
-  const auto device = training.device();
-  if (device.is_cpu()) return;
-  log::warn("who has the memory of ", device.str(), ": ",
-            describe(memory_by_owner(training, device), device_memory(device)));
+MemoryWatch::MemoryWatch(const Training& training) : watches_(!training.device().is_cpu()) {
+  if (!watches_) return;
+  device::on_out_of_memory([&training](std::uint64_t asked) {
+    const auto device = training.device();
+    log::warn("no ", units::bytes(asked), " more on ", device.str(),
+              ". Who has its memory: ", describe(memory_by_owner(training, device), device_memory(device)));
+  });
+}
+
+MemoryWatch::~MemoryWatch() {
+  if (watches_) device::on_out_of_memory({});
 }
 
 }  // namespace hortator::accelerator

@@ -28,6 +28,12 @@ void Training::expect_scaled_gradients() const {
   for (const auto& optimizer : optimizers) optimizer->scaled()->expect_scaled();
 }
 
+void Training::settle_steps() const {
+  if (!scaler) return;
+  for (const auto& optimizer : optimizers) optimizer->settle();
+  scaler->hear_all();
+}
+
 // A parameter of two optimizers would be unscaled twice.
 void Training::scale_gradients_of(train::OptimizerCore& optimizer) const {
   if (!scaler) return;

@@ -9,7 +9,7 @@ namespace hortator::accelerator {
 struct RecordingFacts {
   bool on_cuda = false;
   int ranks = 1;
-  bool scales_losses = false;
+  bool waits_for_verdicts = false;  ///< over the gradients of scaled losses, on the host
   bool is_sharded = false;
   bool is_reproducible = false;
   std::int64_t accumulation_steps = 1;

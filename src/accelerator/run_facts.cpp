@@ -46,8 +46,11 @@ std::int64_t Training::gradient_bytes() const {
 
 void Training::beat() {
   if (!status.is_due()) return;
-  if (!device().is_cpu())
-    progress->set("peak GiB", static_cast<double>(device_memory(device()).peak_bytes) / (std::int64_t{1} << 30));
+  if (!device().is_cpu()) {
+    const auto values = device_memory_values(device_memory(device()));
+    progress->set("GiB", values[0].second);
+    progress->set("peak GiB", values[1].second);
+  }
   status.write(facts());
 }
 

@@ -1,9 +1,8 @@
 #include "accelerator/run_status.hpp"
 
-#include <c10/core/CachingDeviceAllocator.h>
-
 #include <algorithm>
 
+#include "accelerator/memory_by_owner.hpp"
 #include "base/log.hpp"
 #include "base/unix_time.hpp"
 #include "base/whole_file.hpp"
@@ -24,11 +23,6 @@ std::string job_of(const runtime::Variables& variables) {
 
 RunStatus::Clock::duration ticks_of(double count) {
   return std::chrono::duration_cast<RunStatus::Clock::duration>(std::chrono::duration<double>(count));
-}
-
-std::int64_t device_bytes(c10::Device device) {
-  const auto stats = c10::getDeviceAllocator(device.type())->getDeviceStats(device.index());
-  return stats.allocated_bytes.front().current;
 }
 
 constexpr std::int64_t cold_updates = 3;
@@ -112,7 +106,9 @@ void RunStatus::begin_session(const RunFacts& facts) {
 // Runs of less than a second never load the library.
 void RunStatus::look_at_device(report::RankStatus& status) {
   if (device_.is_cpu()) return;
-  status.device_bytes = device_bytes(device_);
+  const auto memory = device_memory(device_);
+  status.device_bytes = static_cast<std::int64_t>(memory.allocated_bytes);
+  status.device_peak_bytes = static_cast<std::int64_t>(memory.peak_bytes);
   if (!monitor_) monitor_.emplace(device::uuid(device_.index()));
   const auto use = monitor_->look();
   if (!use) return;

@@ -51,6 +51,14 @@ void check_count(const checkpoint::Reader& reader, const char* what, std::size_t
                .hint = "prepare the same objects in the same order before load_state()"});
 }
 
+// What is told of the last step a step late is told in the run that goes on, too.
+StateDict scaler_state(const Training& training) {
+  auto state = training.scaler->state();
+  for (std::size_t i = 0; training.scaler->is_late() && i < training.optimizers.size(); ++i)
+    state.put(numbered("skipped", i), training.optimizers[i]->step_was_skipped());
+  return state;
+}
+
 // Tensors of registered objects are one for all ranks, as the model's; numbers and texts are each rank's own.
 void put_object(checkpoint::Snapshot& snapshot, const RegisteredObject& object) {
   StateDict state;
@@ -106,7 +114,14 @@ void warn_of_other_world(const checkpoint::Reader& reader, int world) {
 }  // namespace
 
 void restore_scaler(const Training& training, const StateDict& saved, int rank) {
-  if (training.scaler && !saved.empty()) return training.scaler->load(saved);
+  if (training.scaler && !saved.empty()) {
+    training.scaler->load(saved);
+    for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
+      const auto skipped = numbered("skipped", i);
+      training.optimizers[i]->forget_step_ahead(saved.contains(skipped) && saved.get<bool>(skipped));
+    }
+    return;
+  }
   if (rank != 0) return;
   if (training.scaler) {
     log::warn("the checkpoint holds no scale of the loss: it begins at ", training.scaler->now().scale);
@@ -119,6 +134,7 @@ void restore_scaler(const Training& training, const StateDict& saved, int rank) 
 checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_iteration) {
   checkpoint::Snapshot snapshot;
   auto& common = snapshot.common;
+  training.settle_steps();
   for (std::size_t i = 0; i < training.models.size(); ++i)
     put_model(snapshot, numbered("models", i), training, training.models[i]->module());
   const auto names = training.stepped_names();
@@ -129,7 +145,7 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
     common.put_all(numbered("schedules", i), training.schedules[i].state());
   for (std::size_t i = 0; i < training.loaders.size(); ++i)
     common.put_all(numbered("loaders", i), training.loaders[i].state());
-  if (training.scaler) common.put_all("scaler", training.scaler->state());
+  if (training.scaler) common.put_all("scaler", scaler_state(training));
   for (const auto& object : training.objects) put_object(snapshot, object);
   common.put("run/models", training.models.size());
   common.put("run/optimizers", training.optimizers.size());
@@ -143,6 +159,7 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
 }
 
 void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict) {
+  training.settle_steps();
   const bool same_world = reader.world_size() == world;
   const auto own = reader.own(same_world ? rank : 0);
   const Leniency leniency(strict, [rank](const std::string& problem) {

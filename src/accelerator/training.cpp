@@ -2,12 +2,10 @@
 
 #include <ATen/Context.h>
 #include <c10/core/CachingDeviceAllocator.h>
-#include <c10/util/Exception.h>
 
 #include <algorithm>
 
 #include "accelerator/checked_options.hpp"
-#include "accelerator/memory_by_owner.hpp"
 #include "comm/make_communicator.hpp"
 #include "mpi/collectives.hpp"
 #include "track/progress_bar.hpp"
@@ -42,8 +40,10 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
       status(world, project.dir()),
       world_(world),
       seed_(mpi::broadcast(world.comm(), at::globalContext().defaultGenerator(at::kCPU).current_seed())) {
-  at::globalContext().setAllowTF32CuBLAS(options.tf32);
-  at::globalContext().setAllowTF32CuDNN(options.tf32);
+  if (device().is_cuda()) {
+    at::globalContext().setAllowTF32CuBLAS(options.tf32);
+    at::globalContext().setAllowTF32CuDNN(options.tf32);
+  }
   connect();
 }
 
@@ -72,13 +72,8 @@ void Training::backward(const at::Tensor& loss) {
   }
   const auto start = scaled(loss);
   if (reproducing) reproducing->check_backward_counts();
-  try {
-    if (reproducing || host().size() == 1) return start.backward();
-    backward_pass.run(start);
-  } catch (const c10::OutOfMemoryError&) {
-    explain_out_of_memory(*this);
-    throw;
-  }
+  if (reproducing || host().size() == 1) return start.backward();
+  backward_pass.run(start);
   agree_on_models();
   synchronise_gradients();
 }
@@ -262,6 +257,7 @@ void Training::empty_cache() const {
 }
 
 void Training::free_memory() {
+  settle_steps();
   for (const auto& optimizer : optimizers) {
     if (optimizer->shards() != nullptr) optimizer->shards()->give_back();
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "accelerator/memory_by_owner.hpp"
 #include "accelerator/project.hpp"
 #include "accelerator/reproducing.hpp"
 #include "accelerator/run_status.hpp"
@@ -68,6 +69,8 @@ class Training {
   void backward(const at::Tensor& loss);
   /// Whether the batch in the loop's body is the last before an update.
   bool sync_gradients() const;
+  /// Waits for verdicts that are late: what optimizers and the scaler count is then right.
+  void settle_steps() const;
   /// Whether its last step was; where it was not prepared, whether any was.
   bool was_skipped(const torch::optim::Optimizer& optimizer) const;
   /// Gradients are those of one shard of several: not to be clipped or unscaled yet.
@@ -151,6 +154,9 @@ class Training {
   std::unique_ptr<comm::Communicator> on_cpu_;
   std::unique_ptr<comm::Communicator> on_device_;               ///< null when the device is the CPU
   std::shared_ptr<train::SharedStatistics> shared_statistics_;  ///< null until a model has use for them
+
+ private:
+  MemoryWatch memory_watch_{*this};
 
  public:
   std::unique_ptr<ZeroRanks> zero;           ///< null at stage 0

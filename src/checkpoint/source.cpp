@@ -7,6 +7,7 @@
 
 #include "base/stream_copy.hpp"
 #include "checkpoint/side_copies.hpp"
+#include "device/memory.hpp"
 #include "io/tensor_slab.hpp"
 
 namespace hortator::checkpoint {
@@ -17,6 +18,12 @@ constexpr std::size_t grain_bytes = 64;
 std::size_t bytes_of(const Source& source) {
   const auto bytes = static_cast<std::size_t>(source.slab.elements.size()) * source.tensor.element_size();
   return (bytes + grain_bytes - 1) / grain_bytes * grain_bytes;
+}
+
+at::Tensor page_locked(std::size_t bytes) {
+  const auto memory = device::page_locked(bytes);
+  return at::from_blob(
+      memory.get(), {static_cast<std::int64_t>(bytes)}, [memory](void*) {}, at::kByte);
 }
 
 /// One pass over memory where both sides lie flat.
@@ -51,7 +58,7 @@ std::vector<Source> Staging::copy(const std::vector<Source>& sources) {
     // From a device only page-locked memory is filled at full speed, and beside what the device does.
     const bool from_device =
         std::any_of(sources.begin(), sources.end(), [](const Source& source) { return !source.tensor.is_cpu(); });
-    memory_ = at::empty({static_cast<std::int64_t>(total)}, at::TensorOptions(at::kByte).pinned_memory(from_device));
+    memory_ = from_device ? page_locked(total) : at::empty({static_cast<std::int64_t>(total)}, at::kByte);
   }
   std::vector<Source> copies;
   SideCopies from_device;

@@ -27,6 +27,7 @@ Json json_of_status(const RankStatus& status) {
                {"cpus", status.cpus},
                {"memory_bytes", status.memory_bytes},
                {"device_bytes", status.device_bytes},
+               {"device_peak_bytes", status.device_peak_bytes},
                {"communication", json_of(status.communication)},
                {"data_wait", json_of(status.data_wait)}};
   json["loops"] = Json::array();
@@ -70,6 +71,7 @@ RankStatus read_status(const Json& json) {
                     .cpus = json.at("cpus"),
                     .memory_bytes = json.at("memory_bytes"),
                     .device_bytes = json.at("device_bytes"),
+                    .device_peak_bytes = json.value("device_peak_bytes", std::int64_t{0}),
                     .communication = number_of(json.at("communication")),
                     .data_wait = number_of(json.at("data_wait"))};
   for (const auto& loop : json.at("loops")) {

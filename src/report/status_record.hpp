@@ -49,6 +49,7 @@ struct RankStatus {
   int cpus = 1;          ///< that this rank may use
   std::int64_t memory_bytes = 0;
   std::int64_t device_bytes = 0;           ///< that this rank's tensors take of its device
+  std::int64_t device_peak_bytes = 0;      ///< the most that they have taken at once
   std::int64_t device_used_bytes = 0;      ///< that all take of it; 0: not known
   std::int64_t device_total_bytes = 0;     ///< 0: not known
   std::optional<double> device_busy = {};  ///< share of the last moments in which it computed

@@ -47,7 +47,11 @@ void put_devices(Page& page, const std::vector<RankStatus>& ranks) {
   const auto size = [](std::int64_t count) { return bytes(static_cast<double>(count)); };
   const auto& largest = extreme(ranks, tensors, true);
   const auto& fullest = extreme(ranks, used, true);
-  const auto mean = bytes(mean_of(ranks, tensors)) + each_of(ranks);
+  const auto& peak = extreme(
+      ranks, [](const RankStatus& one) { return one.device_peak_bytes; }, true);
+  const auto highest =
+      peak.device_peak_bytes > 0 ? text::concat(" (", size(peak.device_peak_bytes), " at the most)") : std::string();
+  const auto mean = bytes(mean_of(ranks, tensors)) + each_of(ranks) + highest;
   if (fullest.device_total_bytes > 0) {
     const bool is_one = ranks.size() == 1;
     page.row("GPU memory",

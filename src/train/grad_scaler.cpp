@@ -1,5 +1,6 @@
 #include "train/grad_scaler.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/_amp_update_scale.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>

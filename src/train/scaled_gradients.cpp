@@ -1,5 +1,6 @@
 #include "train/scaled_gradients.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/full.h>

@@ -17,8 +17,8 @@ TEST_CASE("what cannot be recorded, each with its reason") {
   facts.ranks = 4;
   CHECK_THAT(why_not_recordable(facts), ContainsSubstring("4 ranks"));
   facts = good;
-  facts.scales_losses = true;
-  CHECK_THAT(why_not_recordable(facts), ContainsSubstring("fp16"));
+  facts.waits_for_verdicts = true;
+  CHECK_THAT(why_not_recordable(facts), ContainsSubstring("fp16") && ContainsSubstring("late_verdict"));
   facts = good;
   facts.is_sharded = true;
   CHECK_THAT(why_not_recordable(facts), ContainsSubstring("ZeRO"));

@@ -1,5 +1,6 @@
 #include "accelerator/memory_by_owner.hpp"
 
+#include "accelerator/training.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 
@@ -28,9 +29,16 @@ TEST_CASE("memory is counted by its owners, each piece once") {
 
 TEST_CASE("an account of the memory names what is left over") {
   const auto words = accelerator::describe(
-      {.parameters = 1 << 20, .buffers = 512, .gradients = 1 << 20, .optimizers = 2 << 20},
-      {.allocated_bytes = (6 << 20) + 512, .peak_bytes = 7 << 20, .reserved_bytes = (8 << 20) + 512});
-  CHECK_THAT(words, ContainsSubstring("parameters 1.0 MiB, buffers 512 B, gradients 1.0 MiB, optimizers 2.0 MiB"));
+      {.parameters = 1 << 20, .buffers = 512, .gradients = 1 << 20, .optimizers = 2 << 20, .pages = 3 << 20},
+      {.allocated_bytes = (9 << 20) + 512, .peak_bytes = 10 << 20, .reserved_bytes = (11 << 20) + 512});
+  CHECK_THAT(words, ContainsSubstring(
+                        "parameters 1.0 MiB, buffers 512 B, gradients 1.0 MiB, optimizers 2.0 MiB, pages 3.0 MiB"));
   CHECK_THAT(words, ContainsSubstring("activations and others 2.0 MiB; kept for the next tensors 2.0 MiB"));
-  CHECK_THAT(words, ContainsSubstring("the most at once was 7.0 MiB"));
+  CHECK_THAT(words, ContainsSubstring("the most at once was 10.0 MiB"));
+}
+
+TEST_CASE("trackers get the memory in GiB, now and at the most") {
+  const auto values = accelerator::device_memory_values(
+      {.allocated_bytes = 3ULL << 30U, .peak_bytes = 5ULL << 30U, .reserved_bytes = 6ULL << 30U});
+  CHECK(values == std::vector<std::pair<std::string, double>>{{"device_memory_gib", 3}, {"device_memory_peak_gib", 5}});
 }

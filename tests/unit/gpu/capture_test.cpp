@@ -12,6 +12,7 @@ struct Captured {
   bool captured = true;
   bool adamw = true;
   Precision precision = Precision::no;
+  bool late_verdict = false;
   double dropout = 0.3;
   int steps = 12;
 };
@@ -24,7 +25,9 @@ struct CaptureTrace {
 };
 
 CaptureTrace capture_trace(const Captured& how) {
-  Accelerator accelerator({.mixed_precision = how.precision, .log_with = {}});
+  Accelerator accelerator({.mixed_precision = how.precision,
+                           .grad_scaler = {.init_scale = 1024, .growth_interval = 4, .late_verdict = how.late_verdict},
+                           .log_with = {}});
   set_seed(11);
   Net net(how.dropout);
   std::unique_ptr<torch::optim::Optimizer> own = std::make_unique<torch::optim::AdamW>(net->parameters(), 1e-2);
@@ -78,6 +81,47 @@ TEST_CASE("a captured step: the losses of the same steps as written, with warm-u
 TEST_CASE("a captured step: fp16 says why not, and trains as written") {
   if (!test::has_gpu()) return;
   CHECK_FALSE(capture_trace({.precision = Precision::fp16}).recorded);
+}
+
+TEST_CASE("a captured step: fp16 with late verdicts, scale and skipped steps as those of the steps as written") {
+  if (!test::has_gpu()) return;
+  for (const bool adamw : {true, false}) {
+    const auto captured = capture_trace({.adamw = adamw, .precision = Precision::fp16, .late_verdict = true});
+    CHECK(captured.recorded);
+    CHECK(are_near(
+        captured,
+        capture_trace({.captured = false, .adamw = adamw, .precision = Precision::fp16, .late_verdict = true}), 1e-3));
+  }
+}
+
+TEST_CASE("a captured step: one that overflows is skipped, not counted, and told of a step later") {
+  if (!test::has_gpu()) return;
+  Accelerator accelerator(
+      {.mixed_precision = Precision::fp16, .grad_scaler = {.init_scale = 1024, .late_verdict = true}, .log_with = {}});
+  Net net;
+  torch::optim::AdamW adamw(net->parameters(), 1e-2);
+  auto [model, optimizer] = accelerator.prepare(net, adamw);
+  auto step = accelerator.capture([&, &model = model, &optimizer = optimizer](const at::Tensor& factor) {
+    auto loss = model(at::ones({4, 3}, factor.device())).sum() * factor;
+    accelerator.backward(loss);
+    optimizer.step();
+    optimizer.zero_grad();
+  });
+  const auto usual = at::ones({}, accelerator.device());
+  for (int i = 0; i < 6; ++i) step(usual);
+  REQUIRE(step.is_recorded());
+  const auto before = net->out->weight.detach().clone();
+  step(usual * 1e38);
+  CHECK(at::equal(before, net->out->weight));
+  CHECK_FALSE(optimizer.step_was_skipped());
+  step(usual);
+  CHECK(optimizer.step_was_skipped());
+  CHECK_FALSE(at::equal(before, net->out->weight));
+  accelerator.end_training();
+  CHECK_FALSE(optimizer.step_was_skipped());
+  CHECK(accelerator.loss_scale().scale == 512);
+  for (const auto& [parameter, state] : adamw.state())
+    CHECK(static_cast<torch::optim::AdamWParamState&>(*state).step() == 7);
 }
 
 TEST_CASE("a captured step: inputs of another shape run as written, and the next ones are repeated again") {

@@ -1,4 +1,7 @@
+#include "device/memory.hpp"
 #include "../accelerator/fixtures.hpp"
+#include "accelerator/memory_by_owner.hpp"
+#include "base/log.hpp"
 #include "device/cuda.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
@@ -25,6 +28,28 @@ TEST_CASE("the batch size goes down until it fits on the device") {
   CHECK(tried.size() >= 2);
   CHECK(found == tried.back());
   CHECK(found < 2 * most);
+}
+
+TEST_CASE("a device that nobody has used yet has no memory to tell of; page-locked memory is as large as asked for") {
+  if (!test::has_gpu()) return;
+  CHECK_NOTHROW(accelerator::device_memory({c10::kCUDA, 0}));
+  constexpr std::size_t odd = (64U << 20U) + 4096;
+  const auto memory = device::page_locked(odd);
+  auto view = at::from_blob(memory.get(), {static_cast<std::int64_t>(odd)}, at::kByte);
+  CHECK(view.is_pinned());
+  CHECK(at::equal(at::full({100}, 7, at::kByte), view.narrow(0, 0, 100).fill_(7).cuda().cpu()));
+}
+
+TEST_CASE("whoever runs out of memory, the log is told who has it") {
+  if (!test::has_gpu()) return;
+  Accelerator accelerator({.log_with = {}});
+  test::Net net;
+  auto model = accelerator.prepare(net);
+  int lines = 0;
+  log::set_line_guard([&] { ++lines; });
+  CHECK_THROWS(at::empty({std::int64_t{1} << 50}, at::TensorOptions(accelerator.device()).dtype(at::kByte)));
+  log::set_line_guard({});
+  CHECK(lines >= 1);
 }
 
 TEST_CASE("the device's memory is told") {

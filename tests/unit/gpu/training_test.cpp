@@ -125,3 +125,13 @@ TEST_CASE("sums with counts on the device, gathering, and metrics") {
   CHECK(at::equal(accelerator.gather_for_metrics(input), input));
   CHECK(at::equal(accelerator.reduce(input, Reduce::mean), input));
 }
+
+TEST_CASE("fp32 on devices is not rounded to TF32 unless asked for") {
+  if (!test::has_gpu()) return;
+  { const Accelerator accelerator({.tf32 = true, .log_with = {}}); }
+  CHECK(at::globalContext().allowTF32CuBLAS());
+  CHECK(at::globalContext().allowTF32CuDNN());
+  const Accelerator accelerator({.log_with = {}});
+  CHECK_FALSE(at::globalContext().allowTF32CuBLAS());
+  CHECK_FALSE(at::globalContext().allowTF32CuDNN());
+}

@@ -1,4 +1,5 @@
-// How often a training step makes the host wait for the device: never, but for the verdict of fp16.
+// How often a training step makes the host wait for the device: never, but for the verdict of fp16 where it is not
+// late.
 #include "../accelerator/fixtures.hpp"
 #include "counted_calls.hpp"
 #include "support/catch.hpp"
@@ -11,9 +12,9 @@ using test::CudaCalls;
 namespace {
 
 /// The calls of `counted` whole steps, after so many that memory and streams are there.
-CudaCalls calls_of_steps(Precision precision, int counted) {
+CudaCalls calls_of_steps(Precision precision, int counted, const GradScalerOptions& scaler = {}) {
   constexpr int warm_up = 40;
-  Accelerator accelerator({.mixed_precision = precision, .log_with = {}});
+  Accelerator accelerator({.mixed_precision = precision, .grad_scaler = scaler, .log_with = {}});
   test::Net net(0.1);
   torch::optim::AdamW adamw(net->parameters(), 1e-3);
   const auto data = at::randn({4096, 3});
@@ -65,4 +66,11 @@ TEST_CASE("a step in fp16 waits for one number") {
   const auto calls = calls_of_steps(Precision::fp16, 100);
   CHECK(calls.waits <= 2 * 100);  // to copy it, and to have it
   CHECK(calls.device_to_host <= 100);
+}
+
+TEST_CASE("a step in fp16 with late verdicts waits for nothing and copies nothing to the host") {
+  if (!test::has_gpu()) return;
+  const auto calls = calls_of_steps(Precision::fp16, 100, {.late_verdict = true});
+  CHECK(calls.waits == 0);
+  CHECK(calls.device_to_host == 0);
 }

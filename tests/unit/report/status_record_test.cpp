@@ -25,6 +25,7 @@ RankStatus full() {
           .cpus = 2,
           .memory_bytes = 1 << 30,
           .device_bytes = 5,
+          .device_peak_bytes = 6,
           .device_used_bytes = 6,
           .device_total_bytes = 80,
           .device_busy = 0.5,
@@ -49,6 +50,7 @@ TEST_CASE("a rank's row has its length, and says what it said") {
   CHECK(read->loops.at(0).title == "epoch \"0\"");
   CHECK(read->save->longest == 2);
   CHECK(read->device_used_bytes == 6);
+  CHECK(read->device_peak_bytes == 6);
   CHECK(read->device_total_bytes == 80);
   CHECK(read->device_busy == 0.5);
   CHECK(read->values.at(1).second == std::numeric_limits<double>::infinity());

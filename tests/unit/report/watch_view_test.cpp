@@ -92,6 +92,10 @@ TEST_CASE("devices are told of as far as they are known") {
   CHECK_THAT(watch_view(facts, {.columns = 120, .now = 1100}),
              ContainsSubstring("GPU memory 12.0 GiB, 14.0 GiB of 80.0 GiB in use\n") &&
                  ContainsSubstring("GPU        90 % of the time busy\n"));
+  facts.ranks[0].device_peak_bytes = 13LL << 30;
+  CHECK_THAT(watch_view(facts, {.columns = 120, .now = 1100}),
+             ContainsSubstring("GPU memory 12.0 GiB (13.0 GiB at the most), 14.0 GiB of 80.0 GiB in use\n"));
+  facts.ranks[0].device_peak_bytes = 0;
   facts.ranks[0].device_busy = {};
   facts.ranks[0].device_used_bytes = facts.ranks[0].device_total_bytes = 0;
   const auto little = watch_view(facts, {.columns = 120, .now = 1100});
