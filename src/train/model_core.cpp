@@ -46,9 +46,9 @@ std::vector<NamedParameter> to_average(const DataParallel& parallel, std::vector
 }
 
 // An array of gradients waits for its last one, and two more are on their way: three times this is what a rank has
-// beside its shares.
+// beside its shares. Of parameters that are dealt out two arrays more.
 shard::Limits array_limits(const DataParallel& parallel, const std::vector<NamedParameter>& parameters) {
-  constexpr std::int64_t part_of_model = 32;
+  const std::int64_t part_of_model = parallel.sharding->deals_out_parameters ? 64 : 32;
   const auto limits = bucket_limits(parallel.options);
   std::int64_t total = 0;
   for (const auto& parameter : parameters) total += static_cast<std::int64_t>(parameter.tensor.nbytes());

@@ -86,6 +86,7 @@ TEST_CASE("ranks divide parameters, gradients and moments among them") {
   constexpr double parameters = layers * width * width * 4 / megabyte;
   train_two_steps(1, 4);  // libraries come into memory as they are used for the first time
   for (const int stage : {1, 2, 3}) {
+    if (stage < 3 && State().num_nodes() > 1) continue;  // each node has all parameters then
     INFO("stage " << stage);
     const auto [used, moments, ranks] = train_two_steps(stage, layers);
     CHECK(moments <= 2 * parameters / ranks * 1.01);
