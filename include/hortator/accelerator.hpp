@@ -239,9 +239,9 @@ class HORTATOR_API Accelerator : public State {
   /// Saves models, optimizers, schedules, loader positions, random numbers and registered objects: into `dir`, or by
   /// default into project.dir/checkpoint (replaced each time), or project.dir/checkpoints/checkpoint_N with automatic
   /// naming. Returns the folder. @collective
-  std::filesystem::path save_state(const std::filesystem::path& dir = {});
+  std::filesystem::path save_state(const std::filesystem::path& dir = {}, const SaveStateOptions& options = {});
   /// With CheckpointOptions::asynchronous: returns when the last one saved is there, or throws on all ranks why it is
-  /// not. @collective
+  /// not. The Accelerator's end does so as well, where hortator::run then ends the program with that error. @collective
   void wait_for_checkpoint();
   /// Restores what save_state saved: from `dir`, or from the newest checkpoint of the default place; damaged ones there
   /// are named and skipped for the newest good one. `dir` may also be a folder that Hugging Face's Accelerate saved: a
@@ -287,8 +287,8 @@ class HORTATOR_API Accelerator : public State {
   /// What is left of the job's time: until HORTATOR_DEADLINE (seconds since 1970), or by Slurm's or PBS's word, which
   /// rank 0 asks for at most every ten minutes. Nothing where there is no limit. @collective
   std::optional<std::chrono::seconds> time_left();
-  /// How often to save so that saving and what is lost by failures cost least together, by the longest save so far.
-  /// @collective
+  /// How often to save so that saving and what is lost by failures cost least together, by how long saves have held up
+  /// the program so far; not more often than a checkpoint takes to be there. @collective
   std::chrono::seconds suggested_save_interval(std::chrono::seconds between_failures);
 
   /// Saves and restores an object of the user's with the rest. It is borrowed. Its tensors must be the same on all

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 
 namespace hortator {
 
@@ -19,6 +21,13 @@ struct CheckpointOptions {
   /// save_state() returns when the state is copied; it is written meanwhile. The next save, and wait_for_checkpoint(),
   /// wait for it and tell what went wrong.
   bool asynchronous = false;
+};
+
+/// Of Accelerator::save_state.
+struct SaveStateOptions {
+  /// What the program wants to have known of this checkpoint, such as {"loss", "0.31"}: in UTF-8, kept in its manifest
+  /// as rank 0 has it. `hortator checkpoint show` prints it; load_state() has no use for it.
+  std::map<std::string, std::string> metadata = {};
 };
 
 /// Of Accelerator::load_state.

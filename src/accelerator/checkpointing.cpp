@@ -6,9 +6,14 @@
 #include "base/activity.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "checkpoint/together.hpp"
+#include "checkpoint/verify.hpp"
 #include "io/file_error.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "mpi/environment.hpp"
+#include "runtime/failure.hpp"
+#include "runtime/late_failure.hpp"
 
 namespace hortator {
 namespace {
@@ -27,6 +32,20 @@ std::vector<int> nodes_of_ranks(const runtime::World& world) {
   std::vector<int> nodes;
   for (int rank = 0; rank < comm.size(); ++rank) nodes.push_back(rank / in_a_row);
   return nodes;
+}
+
+/// How the ranks are arranged.
+std::map<std::string, std::int64_t> mesh_of(const Training& training) {
+  const int ranks = training.host().size();
+  const int shards = training.zero ? training.zero->ranks_of_group() : ranks;
+  if (shards == ranks) return {{"data", ranks}};
+  return {{"replicate", ranks / shards}, {"shard", shards}};
+}
+
+/// Ranks that wait for this one inside of HDF5 can only be ended.
+[[noreturn]] void end_job(const std::string& problem) {
+  runtime::report({.problem = problem, .exit_code = checkpoint::failed_disk_exit_code});
+  mpi::abort_job(checkpoint::failed_disk_exit_code);
 }
 
 /// Into which file each rank writes. @collective the first time
@@ -56,11 +75,13 @@ std::vector<fs::path> choices(const Training& training, const fs::path& dir) {
 }
 
 /// Why it cannot be read, the same on all ranks; nothing when it is loaded. Throws what does not fit. @collective
-std::string load_from(Training& training, const fs::path& folder, const LoadOptions& options) {
+std::string load_from(Training& training, const fs::path& folder, const LoadOptions& options, bool has_others) {
   const auto& host = training.host();
   std::optional<checkpoint::Reader> reader;
   try {
     reader.emplace(host, folder, options.verify);
+    // What a damaged one has and an older one lacks would stay: its state and the older one's would be mixed.
+    if (!options.strict && has_others) checkpoint::check_together(host, folder, reader->manifest(), options.verify);
   } catch (const Error& error) {
     return error.what();
   }
@@ -128,7 +149,7 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
 
 }  // namespace
 
-fs::path Accelerator::save_state(const fs::path& dir) {
+fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& options) {
   training_->session->refuse_in_recording("save_state() was called");
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto begin = accelerator::SavePace::Clock::now();
@@ -146,16 +167,21 @@ fs::path Accelerator::save_state(const fs::path& dir) {
   checkpoint::Snapshot snapshot;
   mpi::all_or_none(
       host, [&] { snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0)); });
-  const checkpoint::SaveOptions options = {.writer = training_->options.checkpoint.writer,
-                                           .file_of = files_of(*training_, world()),
-                                           .step = project.iteration(),
-                                           .mesh = {{"data", num_processes()}}};
+  const checkpoint::SaveOptions how = {.writer = training_->options.checkpoint.writer,
+                                       .file_of = files_of(*training_, world()),
+                                       .step = project.iteration(),
+                                       .updates = training_->updates(),
+                                       .mesh = mesh_of(*training_),
+                                       .metadata = options.metadata,
+                                       .end_job = end_job};
   auto folder = training_->options.checkpoint.asynchronous
-                    ? training_->background_save.start(host, target, snapshot, options)
-                    : checkpoint::save(host, target, snapshot, options);
+                    ? training_->background_save.start(host, target, snapshot, how)
+                    : checkpoint::save(host, target, snapshot, how);
   if (by_default) project.saved_one();
   if (is_main_process()) project.prune();
-  training_->stopping.pace().saved(accelerator::SavePace::Clock::now() - begin);
+  auto& pace = training_->stopping.pace();
+  pace.saved(accelerator::SavePace::Clock::now() - begin);
+  if (!training_->options.checkpoint.asynchronous) pace.was_there();
   return folder;
 }
 
@@ -180,7 +206,7 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
   const auto folders = choices(*training_, dir);
   std::vector<std::string> problems;
   for (const auto& folder : folders) {
-    auto problem = load_from(*training_, folder, options);
+    auto problem = load_from(*training_, folder, options, folders.size() > 1);
     if (problem.empty()) return log::info("loaded ", folder.string());
     if (dir.empty() && is_main_process()) log::warn("a checkpoint is skipped: ", problem);
     problems.push_back(std::move(problem));
@@ -196,12 +222,14 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
 }
 
 // Ranks that end together wait for what they still save; a rank that leaves by an exception cannot count on the others.
+// A run whose last checkpoint is not there has not done what it was started for.
 Accelerator::~Accelerator() {
   if (std::uncaught_exceptions() > 0) return;
   try {
     wait_for_checkpoint();
   } catch (const std::exception& error) {
-    if (is_main_process()) log::warn("the last checkpoint was not saved: ", error.what());
+    if (is_main_process()) log::warn("at the end of the last save: ", error.what());
+    runtime::note_late_failure(std::current_exception());
   }
 }
 

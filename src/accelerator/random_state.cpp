@@ -1,6 +1,7 @@
 #include "accelerator/random_state.hpp"
 
 #include <hortator/accelerator.hpp>
+#include <mutex>
 
 #include "accelerator/training.hpp"
 #include "base/call_site.hpp"
@@ -25,6 +26,13 @@ void restore_random_state(c10::Device device, const StateDict& state) {
   // A run that moves from a GPU to the CPU, or back, draws its numbers elsewhere from now on.
   if (!device.is_cpu() && state.contains("device")) {
     set_generator_state(default_generator(device), state.get<at::Tensor>("device"));
+  }
+}
+
+void seed_random_state(c10::Device device, std::uint64_t seed) {
+  for (auto& generator : default_generators(device)) {
+    const std::scoped_lock lock(generator.mutex());
+    generator.set_current_seed(seed);
   }
 }
 

@@ -4,8 +4,8 @@
 #include <ATen/Parallel.h>
 
 #include <hortator/error.hpp>
-#include <mutex>
 
+#include "accelerator/random_state.hpp"
 #include "base/hash.hpp"
 
 namespace hortator::accelerator {
@@ -13,11 +13,6 @@ namespace {
 
 std::uint64_t mix(std::uint64_t state, std::int64_t number) {
   return base::mix(state, static_cast<std::uint64_t>(number));
-}
-
-void seed_generator(at::Generator generator, std::uint64_t seed) {
-  const std::scoped_lock lock(generator.mutex());
-  generator.set_current_seed(seed);
 }
 
 }  // namespace
@@ -39,8 +34,7 @@ Reproducing::~Reproducing() {
 
 void Reproducing::before_batch(const LoaderBase& loader, const BatchTurn& turn) {
   const auto key = mix(mix(mix(seed_, turn.epoch), turn.position), turn.place);
-  seed_generator(at::globalContext().defaultGenerator(at::kCPU), key);
-  if (!device_.is_cpu()) seed_generator(at::globalContext().defaultGenerator(device_), key);
+  seed_random_state(device_, key);
   const bool is_within_another = leader_ && leader_->iterating() && !leader_->shares_state_with(loader);
   if (is_within_another || turn.place < 0) return;
   leader_ = loader;

@@ -39,6 +39,7 @@ class RunStatus {
   RunStatus(const runtime::World& world, const std::filesystem::path& run_folder);
 
   void count_backward(bool averages);
+  std::int64_t updates() const { return updates_; }
   bool is_due() const { return Clock::now() >= next_; }
   bool was_written() const { return written_; }
   void write(const RunFacts& facts);

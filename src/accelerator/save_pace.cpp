@@ -1,5 +1,6 @@
 #include "accelerator/save_pace.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <hortator/error.hpp>
 
@@ -15,9 +16,16 @@ std::chrono::seconds best_interval(SavePace::Clock::duration cost, std::chrono::
       std::llround(std::sqrt(2 * each.count() * static_cast<double>(between_failures.count()))));
 }
 
-bool save_fits(std::optional<SavePace::Clock::duration> cost, std::chrono::milliseconds left) {
+std::optional<SavePace::Clock::duration> time_to_save(const SaveTimes& times) {
+  if (!times.under_way) return times.longest;
+  const auto each = std::max(times.longest.value_or(SavePace::Clock::duration::zero()), *times.under_way);
+  return each - *times.under_way + each;
+}
+
+bool save_fits(const SaveTimes& times, std::chrono::milliseconds left) {
   constexpr auto worth_a_try = std::chrono::seconds(10);
-  return cost ? *cost * 3 / 2 <= left : left >= worth_a_try;
+  if (times.longest) return *time_to_save(times) * 3 / 2 <= left;
+  return !times.under_way && left >= worth_a_try;
 }
 
 }  // namespace hortator::accelerator

@@ -1,8 +1,11 @@
 #include "accelerator/snapshot.hpp"
 
+#include <array>
+
 #include "accelerator/leniency.hpp"
 #include "accelerator/random_state.hpp"
 #include "accelerator/sharded_state.hpp"
+#include "base/hash.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "train/optimizer_state.hpp"
@@ -42,13 +45,17 @@ std::size_t count_of(const checkpoint::Reader& reader, const char* what) {
              : 0;
 }
 
-void check_count(const checkpoint::Reader& reader, const char* what, std::size_t prepared) {
-  const auto saved = count_of(reader, what);
-  if (saved == prepared) return;
-  throw Error({.what = text::concat("the checkpoint ", reader.folder().string(), " holds ", saved, " ", what,
-                                    ", prepared are ", prepared),
-               .why = "a resumed run must go on with everything that was saved",
-               .hint = "prepare the same objects in the same order before load_state()"});
+std::vector<std::string> other_counts(const Training& training, const checkpoint::Reader& reader) {
+  const std::array<std::pair<const char*, std::size_t>, 4> prepared = {{{"models", training.models.size()},
+                                                                        {"optimizers", training.optimizers.size()},
+                                                                        {"schedules", training.schedules.size()},
+                                                                        {"loaders", training.loaders.size()}}};
+  std::vector<std::string> lines;
+  for (const auto& [what, count] : prepared) {
+    const auto saved = count_of(reader, what);
+    if (saved != count) lines.push_back(text::concat("it holds ", saved, " ", what, ", prepared are ", count));
+  }
+  return lines;
 }
 
 // What is told of the last step a step late is told in the run that goes on, too.
@@ -83,11 +90,7 @@ StateDict read_object(const checkpoint::Reader& reader, const StateDict& own, co
   return state;
 }
 
-void check_fits(const Training& training, const checkpoint::Reader& reader, const StateDict& own) {
-  check_count(reader, "models", training.models.size());
-  check_count(reader, "optimizers", training.optimizers.size());
-  check_count(reader, "schedules", training.schedules.size());
-  check_count(reader, "loaders", training.loaders.size());
+checkpoint::TensorSpecs expected_tensors(const Training& training, const checkpoint::Reader& reader) {
   checkpoint::TensorSpecs expected;
   const auto tensors = model_tensors(training);
   for (const auto& [name, value] : tensors.values()) expected.emplace(name, io::spec_of(std::get<at::Tensor>(value)));
@@ -95,20 +98,42 @@ void check_fits(const Training& training, const checkpoint::Reader& reader, cons
   for (const auto& [name, spec] : reader.tensors()) {
     if (!name.starts_with("models/")) expected.emplace(name, spec);
   }
-  reader.check(expected);
-  for (const auto& object : training.objects) {
-    if (read_object(reader, own, object.name).empty()) {
-      throw Error({.what = "the checkpoint " + reader.folder().string() + " holds nothing for the registered object '" +
-                           object.name + "'",
-                   .why = "it would go on with other values than the run that was saved",
-                   .hint = "register it under the name that it had, or not at all"});
-    }
-  }
+  return expected;
 }
 
-void warn_of_other_world(const checkpoint::Reader& reader, int world) {
+/// All that does not fit, in one error.
+void check_fits(const Training& training, const checkpoint::Reader& reader, const StateDict& own) {
+  auto lines = other_counts(training, reader);
+  for (auto& line : checkpoint::mismatches(expected_tensors(training, reader), reader.tensors()))
+    lines.push_back(std::move(line));
+  for (const auto& object : training.objects) {
+    if (read_object(reader, own, object.name).empty())
+      lines.push_back("it holds nothing for the registered object '" + object.name + "'");
+  }
+  if (lines.empty()) return;
+  throw Error(
+      {.what = text::concat("the checkpoint ", reader.folder().string(), " does not fit: ", text::join(lines, "; ")),
+       .why = "a resumed run must go on with everything that was saved, and nothing was changed",
+       .hint = "prepare the same models, optimizers and objects in the same order as when it was saved, or "
+               "load what fits with {.strict = false}"});
+}
+
+/// For a rank that no rank of the run that saved was: by what that run began with, how far it was, and the rank.
+void begin_random_numbers(const Training& training, const checkpoint::Reader& reader, int rank) {
+  auto key = reader.values().get<std::uint64_t>("run/seed");
+  for (const auto number : {reader.manifest().step, reader.manifest().updates, std::int64_t{rank}})
+    key = base::mix(key, static_cast<std::uint64_t>(number));
+  seed_random_state(training.device(), key);
+}
+
+void go_on_in_other_world(const Training& training, const checkpoint::Reader& reader, int rank, int world) {
+  const bool has_seed = reader.values().contains("run/seed");
+  if (has_seed) begin_random_numbers(training, reader, rank);
+  if (rank != 0) return;
   log::warn("the checkpoint was written by ", text::count(reader.world_size(), "rank"), " and is loaded by ", world,
-            ": random numbers (dropout, ...) go on with new ones, everything else where it stopped");
+            ": random numbers (dropout, ...) go on with others, ",
+            has_seed ? "the same each time it is loaded by as many" : "which it says nothing of",
+            "; everything else where it stopped");
 }
 
 }  // namespace
@@ -152,6 +177,7 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
   common.put("run/schedules", training.schedules.size());
   common.put("run/loaders", training.loaders.size());
   common.put("run/iteration", next_iteration);
+  common.put("run/seed", training.seed());
   // Ranks may log or not: rank 0's is what counts.
   snapshot.own.put("log/last_step", training.trackers.last_step());
   snapshot.own.put_all("random", random_state(training.device()));
@@ -194,11 +220,12 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   for (const auto& object : training.objects)
     leniency.attempt([&] { object.load(read_object(reader, own, object.name)); });
   training.project.set_iteration(reader.values().get<std::int64_t>("run/iteration"));
+  training.updates_before += reader.manifest().updates - training.updates();
   if (own.contains("log/last_step")) training.trackers.go_on_after(own.get<std::int64_t>("log/last_step"));
   if (same_world) {
     restore_random_state(training.device(), own.under("random"));
-  } else if (rank == 0) {
-    warn_of_other_world(reader, world);
+  } else {
+    go_on_in_other_world(training, reader, rank, world);
   }
 }
 

@@ -46,14 +46,17 @@ std::optional<std::chrono::seconds> Accelerator::time_left() {
 
 std::chrono::seconds Accelerator::suggested_save_interval(std::chrono::seconds between_failures) {
   using Ticks = accelerator::SavePace::Clock::duration;
-  const auto mine = training_->stopping.pace().cost().value_or(Ticks::zero()).count();
+  auto& stopping = training_->stopping;
+  const auto mine = stopping.pace().cost().value_or(Ticks::zero()).count();
   const Ticks cost(mpi::broadcast(training_->host(), mine));
   if (cost == Ticks::zero()) {
     throw UsageError({.what = "suggested_save_interval() before the first save_state()",
                       .why = "how often to save depends on how long it takes",
                       .hint = "save once, then ask"});
   }
-  return accelerator::best_interval(cost, between_failures);
+  const auto until_there = stopping.save_times().longest.value_or(Ticks::zero()).count();
+  const Ticks longest(mpi::broadcast(training_->host(), until_there));
+  return std::max(accelerator::best_interval(cost, between_failures), std::chrono::ceil<std::chrono::seconds>(longest));
 }
 
 }  // namespace hortator

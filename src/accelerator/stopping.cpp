@@ -1,5 +1,7 @@
 #include "accelerator/stopping.hpp"
 
+#include <algorithm>
+
 #include "base/log.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/outcome.hpp"
@@ -9,7 +11,8 @@ namespace hortator::accelerator {
 
 using namespace std::chrono_literals;
 
-Stopping::Stopping(const mpi::Communicator& host) : host_(host), votes_([this] { return ballot(); }) {}
+Stopping::Stopping(const mpi::Communicator& host, const checkpoint::BackgroundSave& saves)
+    : host_(host), saves_(saves), votes_([this] { return ballot(); }) {}
 
 train::Ballot Stopping::ballot() const {
   const bool is_main = host_.rank() == 0;
@@ -21,7 +24,11 @@ train::Ballot Stopping::ballot() const {
 // Where the scheduler sends no signal, the last save must still be over in time.
 bool Stopping::time_is_nearly_over() const {
   const auto left = job_time_.known_left();
-  return left && *left < 60s + 2 * pace_.cost().value_or(0s);
+  return left && *left < 60s + 2 * time_to_save(save_times()).value_or(0s);
+}
+
+SaveTimes Stopping::save_times() const {
+  return {.longest = std::max(pace_.longest_until_there(), saves_.longest()), .under_way = saves_.under_way_for()};
 }
 
 bool Stopping::agree_to_stop() {
@@ -34,7 +41,7 @@ bool Stopping::agree_that_save_fits() {
   if (!in_seconds_) return true;
   const auto mine = runtime::since_seconds_signal().value_or(0ms).count();
   const std::chrono::milliseconds since(mpi::all_reduce(host_, static_cast<std::int64_t>(mine), MPI_MAX));
-  return mpi::broadcast(host_, save_fits(pace_.cost(), job_time_.until_killed(since)));
+  return mpi::broadcast(host_, save_fits(save_times(), job_time_.until_killed(since)));
 }
 
 void Stopping::leave() {

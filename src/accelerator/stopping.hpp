@@ -2,6 +2,7 @@
 
 #include "accelerator/job_time.hpp"
 #include "accelerator/save_pace.hpp"
+#include "checkpoint/background_save.hpp"
 #include "mpi/communicator.hpp"
 #include "train/step_votes.hpp"
 
@@ -10,7 +11,8 @@ namespace hortator::accelerator {
 /// When a run is to save, and when to leave. Clocks and the job's end are rank 0's; signals may come to any rank.
 class Stopping {
  public:
-  explicit Stopping(const mpi::Communicator& host);
+  /// `saves` are those beside the program, or none, and outlive this.
+  Stopping(const mpi::Communicator& host, const checkpoint::BackgroundSave& saves);
 
   train::StepVotes& votes() { return votes_; }
   SavePace& pace() { return pace_; }
@@ -22,6 +24,8 @@ class Stopping {
   bool agree_that_save_fits();
   /// Whether rank 0's clock says that a save is due. @collective as agree_to_stop()
   bool agree_to_save() { return votes_.count_save(host_); }
+  /// As rank 0 knows them.
+  SaveTimes save_times() const;
 
   void leave();
   bool is_leaving() const { return leaving_; }
@@ -31,6 +35,7 @@ class Stopping {
   bool time_is_nearly_over() const;
 
   const mpi::Communicator& host_;
+  const checkpoint::BackgroundSave& saves_;
   JobTime job_time_;
   SavePace pace_;
   train::StepVotes votes_;

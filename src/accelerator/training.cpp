@@ -34,7 +34,7 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
       project(options.project),
       accumulation(options.gradient_accumulation_steps, options.gradient_accumulation),
       loss_weights(models, options.reproducible ? options.virtual_shards : world.comm().size(), options.reproducible),
-      stopping(world.comm()),
+      stopping(world.comm(), background_save),
       progress(std::make_unique<track::NotedProgress>(track::make_progress(audience_of(world)), [this] { beat(); })),
       trackers(options.log_with, place_of(world), logging_dir(options.project, project)),
       status(world, project.dir()),

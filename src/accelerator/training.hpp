@@ -60,6 +60,10 @@ class Training {
   comm::Communicator& communicator_of(const at::Tensor& tensor);
   comm::Communicator& device_communicator() { return on_device_ ? *on_device_ : *on_cpu_; }
 
+  /// This rank's updates so far, also of the runs before this one.
+  std::int64_t updates() const { return updates_before + status.updates(); }
+  /// Of the random numbers, by rank 0 when the Accelerator was made.
+  std::uint64_t seed() const { return seed_; }
   /// A step was done, or a part of one: now and then this rank tells the run's folder how it is.
   void beat();
   /// What will take long begins. (Runs that were too short to be told of stay so.)
@@ -135,6 +139,7 @@ class Training {
   track::Trackers trackers;
   RunStatus status;
   std::unique_ptr<train::GradScaler> scaler;  ///< null unless losses are scaled
+  std::int64_t updates_before = 0;            ///< those of the checkpoint that was loaded, less this run's until then
   bool announced = false;
   bool triggered = false;  ///< by this rank
 

@@ -24,6 +24,7 @@ class ZeroRanks {
   const train::Sharding& sharding() const { return sharding_; }
   /// All ranks' shards, by rank of the whole world: where replicas have the same, the first group's count.
   bool counts(int rank) const { return rank < dealing_.size; }
+  int ranks_of_group() const { return dealing_.size; }
   std::string words() const;  ///< "ZeRO stage 2, groups of 4 ranks"
 
  private:

@@ -1,15 +1,16 @@
 #include "checkpoint/background_save.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <optional>
+#include <exception>
 #include <span>
 #include <thread>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "checkpoint/format.hpp"
+#include "checkpoint/progress.hpp"
 #include "io/raw_file.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -21,6 +22,12 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr auto patience_at_exit = 10s;
+// A job that fails is over within two seconds.
+constexpr auto patience_while_failing = 300ms;
+constexpr auto patience_with_the_given_up = 100ms;
+
+/// The save has no more use: no error of its own.
+struct GivenUp {};
 
 /// There at once and whole, or not at all.
 void put_file(const fs::path& path, const std::string& bytes) {
@@ -46,7 +53,9 @@ class BackgroundSave::Running {
  public:
   enum class State { writing, written, failed };  ///< of this rank's part
 
-  Running(Task task, int ranks) : task_(std::move(task)), ranks_(ranks), thread_([this] { run(); }) {}
+  /// `memory` is where the task's sources lie.
+  Running(Task task, Staging memory, int ranks, Clock::time_point begun)
+      : task_(std::move(task)), memory_(std::move(memory)), ranks_(ranks), begun_(begun), thread_([this] { run(); }) {}
   ~Running() { join(); }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
@@ -54,19 +63,32 @@ class BackgroundSave::Running {
   const Task& task() const { return task_; }
   State state() const { return state_; }
   bool is_done() const { return done_; }
-  void give_up() { given_up_ = true; }  ///< another rank's part will never come
+  void give_up() { given_up_ = true; }  ///< another rank's part will never come, or nobody wants this one
+  bool wait_until_done(Clock::duration patience) const {
+    const auto begin = Clock::now();
+    while (!done_ && Clock::now() - begin < patience) std::this_thread::sleep_for(5ms);
+    return done_;
+  }
   void join() {
     if (thread_.joinable()) thread_.join();
+  }
+  Clock::time_point begun() const { return begun_; }
+  std::optional<Clock::duration> took() const {  ///< on rank 0, once it is there
+    const auto ticks = took_.load();
+    return ticks > 0 ? std::optional(Clock::duration(ticks)) : std::nullopt;
   }
   const mpi::Verdict& verdict() const { return verdict_; }  ///< once it is joined
 
  private:
   void run() {
     try {
-      const auto mine = write_part(task_);
+      const auto mine = write_part(task_, [this](std::int64_t /*bytes*/) { go_on_if_wanted(); });
+      go_on_if_wanted();
       if (task_.rank != 0) put_file(record_path(task_.rank), pack(mine));
       state_ = State::written;
       if (task_.rank == 0) commit_all(mine);
+    } catch (const GivenUp&) {
+      if (state_ == State::writing) state_ = State::failed;
     } catch (const std::exception& error) {
       verdict_ = {.failed = true, .problem = error.what()};
       if (state_ == State::writing) state_ = State::failed;
@@ -74,29 +96,34 @@ class BackgroundSave::Running {
     done_ = true;
   }
 
-  void commit_all(const Record& mine) {
-    std::vector<Record> records = {mine};
-    for (int rank = 1; rank < ranks_; ++rank) {
-      auto record = wait_for(rank);
-      if (!record) return;
-      records.push_back(std::move(*record));
-    }
-    for (int rank = 1; rank < ranks_; ++rank) fs::remove(record_path(rank));
-    commit(task_, records);
+  void go_on_if_wanted() const {
+    if (given_up_) throw GivenUp();
   }
 
-  std::optional<Record> wait_for(int rank) const {
-    for (auto pause = 1ms; !given_up_; pause = std::min(2 * pause, std::chrono::milliseconds(100))) {
-      if (auto record = read_record(record_path(rank))) return record;
+  void commit_all(const Record& mine) {
+    std::vector<Record> records = {mine};
+    for (int rank = 1; rank < ranks_; ++rank) records.push_back(wait_for(rank));
+    for (int rank = 1; rank < ranks_; ++rank) fs::remove(record_path(rank));
+    go_on_if_wanted();
+    commit(task_, records);
+    took_ = std::max<Clock::rep>((Clock::now() - begun_).count(), 1);
+  }
+
+  Record wait_for(int rank) const {
+    for (auto pause = 1ms;; pause = std::min(2 * pause, std::chrono::milliseconds(100))) {
+      go_on_if_wanted();
+      if (auto record = read_record(record_path(rank))) return *record;
       std::this_thread::sleep_for(pause);
     }
-    return {};
   }
 
   fs::path record_path(int rank) const { return task_.replacement.staged() / record_file(rank); }
 
   Task task_;
+  Staging memory_;
   int ranks_;
+  Clock::time_point begun_;
+  std::atomic<Clock::rep> took_ = 0;
   std::atomic<State> state_ = State::writing;
   std::atomic<bool> given_up_ = false;
   std::atomic<bool> done_ = false;
@@ -108,20 +135,42 @@ BackgroundSave::BackgroundSave() = default;
 
 BackgroundSave::~BackgroundSave() {
   if (!running_) return;
-  while (running_->state() == Running::State::writing) std::this_thread::sleep_for(5ms);
-  const auto begin = std::chrono::steady_clock::now();
-  while (!running_->is_done() && std::chrono::steady_clock::now() - begin < patience_at_exit)
-    std::this_thread::sleep_for(5ms);
-  running_->give_up();
+  if (std::uncaught_exceptions() == 0) {
+    while (running_->state() == Running::State::writing) std::this_thread::sleep_for(5ms);
+    running_->wait_until_done(patience_at_exit);
+    running_->give_up();
+  } else if (!ends_soon()) {
+    static_cast<void>(running_.release());
+    return;
+  }
   running_->join();
   if (running_->verdict().failed)
     log::warn("the checkpoint ", running_->task().replacement.target(),
               " was not saved: ", running_->verdict().problem);
 }
 
+// The job is about to end, or the program to go on in its own way: neither waits for a disk.
+bool BackgroundSave::ends_soon() {
+  if (running_->wait_until_done(patience_while_failing)) return true;
+  running_->give_up();
+  log::warn("the checkpoint ", running_->task().replacement.target(),
+            " was still being written when the program failed, and is given up");
+  return running_->wait_until_done(patience_with_the_given_up);
+}
+
+std::optional<BackgroundSave::Clock::duration> BackgroundSave::longest() const {
+  return running_ ? std::max(longest_, running_->took()) : longest_;
+}
+
+std::optional<BackgroundSave::Clock::duration> BackgroundSave::under_way_for() const {
+  if (!running_ || running_->is_done()) return {};
+  return Clock::now() - running_->begun();
+}
+
 fs::path BackgroundSave::start(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot,
                                const SaveOptions& options) {
   wait(comm);
+  const auto begun = Clock::now();
   auto task = prepare(comm, folder, snapshot, options);
   auto target = task.replacement.target();
   try {
@@ -130,7 +179,7 @@ fs::path BackgroundSave::start(const mpi::Communicator& comm, const fs::path& fo
     if (comm.rank() == 0) task.replacement.abandon();
     throw;
   }
-  running_ = std::make_unique<Running>(std::move(task), comm.size());
+  running_ = std::make_unique<Running>(std::move(task), staging_, comm.size(), begun);
   return target;
 }
 
@@ -146,6 +195,7 @@ void BackgroundSave::wait(const mpi::Communicator& comm) {
   } while (worst[0] != 0 && worst[1] == 0);
   if (worst[1] != 0) running_->give_up();
   running_->join();
+  longest_ = longest();
   const auto ended = std::move(running_);
   try {
     mpi::agree(comm, ended->verdict());

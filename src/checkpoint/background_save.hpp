@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "checkpoint/save.hpp"
 #include "checkpoint/source.hpp"
@@ -12,8 +14,12 @@ namespace hortator::checkpoint {
 /// belongs to the program meanwhile: they tell rank 0's by small files beside the checkpoint's, and that one commits.
 class BackgroundSave {
  public:
+  using Clock = std::chrono::steady_clock;
+
   BackgroundSave();
-  /// Waits for this rank's part of what is under way, and on rank 0 for a while for the others: they may be gone.
+  /// Waits for this rank's part of what is under way, and on rank 0 for a while for the others: they may be gone. While
+  /// an exception is on its way out it waits for nothing that takes long: what is under way is given up, and a thread
+  /// that a disk does not let go ends with the process.
   ~BackgroundSave();
   BackgroundSave(const BackgroundSave&) = delete;
   BackgroundSave& operator=(const BackgroundSave&) = delete;
@@ -26,11 +32,19 @@ class BackgroundSave {
   /// and the older checkpoint is what it was. @collective
   void wait(const mpi::Communicator& comm);
 
+  /// On rank 0, which knows: how long the longest took from start() until it was there. Nothing before one was.
+  std::optional<Clock::duration> longest() const;
+  /// How long ago the one was begun that is under way; nothing when none is.
+  std::optional<Clock::duration> under_way_for() const;
+
  private:
   class Running;
 
+  bool ends_soon();
+
   Staging staging_;
   std::unique_ptr<Running> running_;
+  std::optional<Clock::duration> longest_;  ///< of those that were waited for
 };
 
 }  // namespace hortator::checkpoint

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/crc32c.hpp"
+#include "base/foreign_text.hpp"
 #include "base/text.hpp"
 #include "checkpoint/manifest_value.hpp"
 #include "io/file_error.hpp"
@@ -31,21 +32,6 @@ std::string_view checked(std::string_view text) {
   const auto body = text.substr(0, end);
   if (end_line(body) != text.substr(end)) refuse("its checksum is wrong, so it is damaged");
   return body;
-}
-
-/// The parser recurses no deeper than the text does.
-void require_shallow(std::string_view text) {
-  int level = 0;
-  bool in_words = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char letter = text[i];
-    if (letter == '"') in_words = !in_words;
-    if (in_words && letter == '\\') ++i;
-    if (in_words) continue;
-    if (letter == '{' || letter == '[') ++level;
-    if (letter == '}' || letter == ']') --level;
-    if (level > most_levels) refuse(text::concat("it is more than ", most_levels, " levels deep"));
-  }
 }
 
 std::string line_of(const std::string& name, const Manifest::Dataset& dataset) {
@@ -137,7 +123,7 @@ Manifest::Dataset dataset_in(const std::string& name, const json& from, const st
 
 Manifest parse(std::string_view text) {
   const auto body = checked(text);
-  require_shallow(body);
+  if (!base::is_shallow(body, most_levels)) refuse(text::concat("it is more than ", most_levels, " levels deep"));
   const auto all = json::parse(text.begin(), text.end());
   const auto version = all.at("format").get<std::int64_t>();
   if (version != format_version) {
@@ -147,8 +133,10 @@ Manifest parse(std::string_view text) {
   }
   if (all.at("block_bytes").get<std::int64_t>() != block_bytes) refuse("its blocks have another size");
   Manifest manifest = {.step = all.at("step").get<std::int64_t>(),
+                       .updates = all.value("updates", std::int64_t{0}),
                        .world_size = size_in(all, "world_size"),
                        .mesh = all.at("mesh").get<std::map<std::string, std::int64_t>>(),
+                       .metadata = all.value("metadata", std::map<std::string, std::string>()),
                        .created = all.at("created").get<std::string>(),
                        .files = files_in(all.at("files"))};
   for (const auto& [name, dataset] : all.at("datasets").items())
@@ -186,11 +174,12 @@ std::string to_json(const Manifest& manifest) {
     values.push_back(quoted(name) + ": " + json_of(value).dump());
   std::vector<std::string> datasets;
   for (const auto& [name, dataset] : manifest.datasets) datasets.push_back(line_of(name, dataset));
-  auto words = text::concat("{\"format\": ", format_version, ",\n\"step\": ", manifest.step,
-                            ",\n\"world_size\": ", manifest.world_size, ",\n\"mesh\": ", json(manifest.mesh).dump(),
-                            ",\n\"created\": ", quoted(manifest.created), ",\n\"block_bytes\": ", block_bytes,
-                            ",\n\"files\": [\n", text::join(files, ",\n"), "],\n\"values\": {\n",
-                            text::join(values, ",\n"), "},\n\"datasets\": {\n", text::join(datasets, ",\n"), "}");
+  auto words = text::concat(
+      "{\"format\": ", format_version, ",\n\"step\": ", manifest.step, ",\n\"updates\": ", manifest.updates,
+      ",\n\"world_size\": ", manifest.world_size, ",\n\"mesh\": ", json(manifest.mesh).dump(),
+      ",\n\"metadata\": ", json(manifest.metadata).dump(), ",\n\"created\": ", quoted(manifest.created),
+      ",\n\"block_bytes\": ", block_bytes, ",\n\"files\": [\n", text::join(files, ",\n"), "],\n\"values\": {\n",
+      text::join(values, ",\n"), "},\n\"datasets\": {\n", text::join(datasets, ",\n"), "}");
   return words + end_line(words);
 }
 

@@ -27,10 +27,12 @@ struct Manifest {
     std::vector<std::uint32_t> blocks = {};  ///< checksums, one for each block_bytes of the whole tensor
   };
 
-  std::int64_t step = 0;
+  std::int64_t step = 0;     ///< the number of the checkpoint in its project
+  std::int64_t updates = 0;  ///< how often the optimizers had stepped
   std::int64_t world_size = 0;
-  std::map<std::string, std::int64_t> mesh = {};  ///< how the ranks were arranged: {"data": 4}
-  std::string created = "";                       ///< when, in UTC
+  std::map<std::string, std::int64_t> mesh = {};     ///< how the ranks were arranged: {"data": 4}
+  std::map<std::string, std::string> metadata = {};  ///< the program's own words
+  std::string created = "";                          ///< when, in UTC
   std::vector<File> files = {};
   std::map<std::string, Dataset> datasets = {};
   StateDict values = {};  ///< numbers and texts

@@ -144,13 +144,4 @@ StateDict Reader::own(int rank) const {
   return state;
 }
 
-void Reader::check(const TensorSpecs& expected) const {
-  const auto lines = mismatches(expected, specs_);
-  if (lines.empty()) return;
-  throw Error({.what = text::concat("the checkpoint ", folder_, " does not fit: ", text::join(lines, "; ")),
-               .why = "nothing was changed",
-               .hint = "build the same models and optimizers as when it was saved, or load what fits with "
-                       "{.strict = false}"});
-}
-
 }  // namespace hortator::checkpoint

@@ -51,10 +51,6 @@ class Reader {
   /// What rank `rank` of the world that wrote had for itself, read at once.
   StateDict own(int rank) const;
 
-  /// Throws one error that lists every name that is missing, unexpected, or of another shape or type: to be called
-  /// before anything is changed.
-  void check(const TensorSpecs& expected) const;
-
  private:
   struct Exact {};
   Reader(const std::filesystem::path& folder, bool verify, Exact);

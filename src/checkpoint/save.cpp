@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "checkpoint/agreement.hpp"
 #include "checkpoint/format.hpp"
+#include "checkpoint/manifest_value.hpp"
 #include "checkpoint/pack.hpp"
 #include "checkpoint/progress.hpp"
 #include "checkpoint/storable.hpp"
@@ -26,6 +27,14 @@ void require_free_names(const StateDict& common) {
     throw UsageError({.what = "the name " + text::quote(name) + " cannot be saved",
                       .why = text::concat("'", ranks_folder, "' and '", own_prefix, "...' are the checkpoint's own"),
                       .hint = "choose another name"});
+  }
+}
+
+void require_texts(const std::map<std::string, std::string>& metadata) {
+  for (const auto& [name, words] : metadata) {
+    if (is_utf8(name) && is_utf8(words)) continue;
+    throw UsageError({.what = text::concat("the metadata ", text::quote(name), " cannot be saved: it is no UTF-8"),
+                      .hint = "bytes of other kinds go into a registered object"});
   }
 }
 
@@ -116,6 +125,15 @@ void make_files(const mpi::Communicator& comm, const Task& task, CheckpointWrite
   });
 }
 
+/// @collective
+Record write_parts(const mpi::Communicator& comm, const Task& task, const SaveOptions& options,
+                   const Advance& advance) {
+  if (options.writer == CheckpointWriter::mpio) return write_part_together(comm, task, options.end_job);
+  Record mine;
+  mpi::all_or_none(comm, [&] { mine = write_part(task, advance); });
+  return mine;
+}
+
 std::vector<Record> gather(const mpi::Communicator& comm, const Record& mine) {
   std::vector<Record> records;
   for (const auto& one : mpi::gather(comm, pack(mine))) records.push_back(*unpack_record(one));
@@ -131,6 +149,7 @@ Task prepare(const mpi::Communicator& comm, const fs::path& folder, const Snapsh
     require_storable(snapshot.own);
     require_free_names(snapshot.common);
     require_shares(snapshot, comm.size(), comm.rank());
+    require_texts(options.metadata);
   });
   const auto target = agreed_target(comm, folder);
   Description description = {.common = common_outline(snapshot)};
@@ -140,12 +159,13 @@ Task prepare(const mpi::Communicator& comm, const fs::path& folder, const Snapsh
       make_layout(description.common, description.own, files_of(options, snapshot, comm.size()), ranges_of(snapshot));
   mpi::same_on_all(comm, std::to_string(hash(layout)), "the plan of the checkpoint");
   auto sources = sources_of(snapshot, layout, comm.rank());
-  Task task = {.replacement = {target, mpi::broadcast(comm, io::replacement_id()), {is_our_file, manifest_file}},
-               .description = std::move(description),
-               .layout = std::move(layout),
-               .rank = comm.rank(),
-               .sources = std::move(sources),
-               .facts = {.step = options.step, .mesh = options.mesh}};
+  Task task = {
+      .replacement = {target, mpi::broadcast(comm, io::replacement_id()), {is_our_file, manifest_file}},
+      .description = std::move(description),
+      .layout = std::move(layout),
+      .rank = comm.rank(),
+      .sources = std::move(sources),
+      .facts = {.step = options.step, .updates = options.updates, .mesh = options.mesh, .metadata = options.metadata}};
   try {
     make_files(comm, task, options.writer);
   } catch (...) {
@@ -164,11 +184,7 @@ fs::path save(const mpi::Communicator& comm, const fs::path& folder, const Snaps
               const SaveOptions& options, const Advance& advance) {
   const auto task = prepare(comm, folder, snapshot, options);
   try {
-    Record mine;
-    mpi::all_or_none(comm, [&] {
-      mine = options.writer == CheckpointWriter::direct ? write_part(task, advance) : write_part_together(comm, task);
-    });
-    const auto records = gather(comm, mine);
+    const auto records = gather(comm, write_parts(comm, task, options, advance));
     mpi::all_or_none(comm, [&] {
       if (task.rank == 0) commit(task, records);
     });

@@ -9,6 +9,7 @@
 
 #include "base/shard.hpp"
 #include "checkpoint/task.hpp"
+#include "checkpoint/together.hpp"
 #include "io/tensor_spec.hpp"
 #include "mpi/communicator.hpp"
 
@@ -32,7 +33,10 @@ struct SaveOptions {
   CheckpointWriter writer = CheckpointWriter::direct;
   std::vector<std::size_t> file_of = {};  ///< into which file each rank writes, 0, 1, ...; empty: all into one
   std::int64_t step = 0;
+  std::int64_t updates = 0;
   std::map<std::string, std::int64_t> mesh = {};
+  std::map<std::string, std::string> metadata = {};  ///< rank 0's counts
+  EndJob end_job = end_job_at_once;                  ///< where the MPI-IO writer leaves nothing else to do
 };
 
 /// Agrees with all ranks on what is saved, where and by whom; then makes the folder aside and the empty files in it.

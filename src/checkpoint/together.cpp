@@ -1,12 +1,19 @@
 #include "checkpoint/together.hpp"
 
 #include <algorithm>
+#include <hortator/error.hpp>
+#include <optional>
 
+#include "base/activity.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
 #include "checkpoint/block_checksums.hpp"
 #include "checkpoint/gaps.hpp"
 #include "io/hdf5_parallel.hpp"
 #include "io/raw_file.hpp"
 #include "io/tensor_slab.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/environment.hpp"
 
 namespace hortator::checkpoint {
 namespace {
@@ -42,25 +49,67 @@ std::uint32_t structure_checksum(const Task& task, const std::vector<std::int64_
       [&](std::int64_t offset, void* data, std::size_t bytes) { file.read_at(offset, data, bytes); });
 }
 
-}  // namespace
-
-Record write_part_together(const mpi::Communicator& comm, const Task& task) {
-  const auto writers = comm.split(static_cast<int>(task.file()), task.rank);
-  auto file = io::create_file_together(writers, task.path());
-  const auto offsets = write_structure(file, task.file(), task.layout, task.description);
+std::vector<std::uint32_t> write_slabs(const io::File& file, const Task& task) {
   BlockChecksums checksums;
   for (const auto& source : task.sources) write_slab(file, task, source, checksums);
-  file.close("write a checkpoint with MPI-IO");
-  // Each node flushes what went through it.
-  io::RawFile::open_for_writing(task.path(), io::visible_within).sync();
-  Record record = {.blocks = checksums.take()};
-  if (task.makes_file()) {
-    io::sync_folder(task.replacement.staged());
-    const auto written = io::RawFile::open_for_reading(task.path());
-    record.file = {.bytes = static_cast<std::int64_t>(written.bytes()),
-                   .structure = structure_checksum(task, offsets, written),
-                   .offsets = offsets};
+  return checksums.take();
+}
+
+Record::File facts_of(const Task& task, const std::vector<std::int64_t>& offsets) {
+  io::sync_folder(task.replacement.staged());
+  const auto written = io::RawFile::open_for_reading(task.path());
+  return {.bytes = static_cast<std::int64_t>(written.bytes()),
+          .structure = structure_checksum(task, offsets, written),
+          .offsets = offsets};
+}
+
+std::string words_for(const Task& task, const std::string& problem) {
+  return Error({.what = text::concat("the checkpoint ", task.replacement.target().string(),
+                                     " was not written: ", task.path(), ": ", problem),
+                .why = "other ranks wait for this one inside of HDF5, so the job ends; older checkpoints are whole",
+                .hint = "with CheckpointWriter::direct a run survives an error of the disk"})
+      .what();
+}
+
+}  // namespace
+
+void end_job_at_once(const std::string& problem) {
+  log::write_last_words(problem);
+  mpi::abort_job(failed_disk_exit_code);
+}
+
+// Writing may last, and the watchdog excuses it; what all ranks do together has its time limit like any collective.
+Record write_part_together(const mpi::Communicator& comm, const Task& task, const EndJob& end_job) {
+  const auto writers = comm.split(static_cast<int>(task.file()), task.rank);
+  const EndJob fail = [&](const std::string& problem) {
+    if (writers.size() > 1) end_job(words_for(task, problem));
+  };
+  Record record;
+  std::vector<std::int64_t> offsets;
+  mpi::Verdict verdict;
+  {
+    const io::MpiFileFailures failures(fail);
+    std::optional<io::File> file;  // beyond the catch: closing it would be one more call in which ranks wait
+    try {
+      {
+        const activity::Collective here(writers.membership(), "HDF5 file creation");
+        file.emplace(io::create_file_together(writers, task.path()));
+        offsets = write_structure(*file, task.file(), task.layout, task.description);
+      }
+      record.blocks = write_slabs(*file, task);
+      const activity::Collective here(writers.membership(), "HDF5 file closing");
+      file->close("write a checkpoint with MPI-IO");
+    } catch (const std::exception& error) {
+      fail(error.what());
+      verdict = {.failed = true, .problem = error.what()};
+    }
   }
+  mpi::agree(comm, verdict);
+  mpi::all_or_none(comm, [&] {
+    // Each node flushes what went through it.
+    io::RawFile::open_for_writing(task.path(), io::visible_within).sync();
+    if (task.makes_file()) record.file = facts_of(task, offsets);
+  });
   return record;
 }
 

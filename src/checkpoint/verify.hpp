@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoint/manifest.hpp"
+#include "mpi/communicator.hpp"
 
 namespace hortator::checkpoint {
 
@@ -15,5 +16,10 @@ namespace hortator::checkpoint {
 /// together those of all files.
 std::vector<std::string> verify(const std::filesystem::path& folder, const Manifest& manifest,
                                 const std::function<void(std::int64_t)>& advance);
+
+/// Reads all tensors of a checkpoint, each rank some of them, and with `compare` compares them with their checksums.
+/// Throws the first problem on all ranks. @collective
+void check_together(const mpi::Communicator& comm, const std::filesystem::path& folder, const Manifest& manifest,
+                    bool compare);
 
 }  // namespace hortator::checkpoint

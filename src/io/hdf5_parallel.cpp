@@ -1,12 +1,16 @@
 #include "io/hdf5_parallel.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
 
 #include "base/text.hpp"
 #include "io/boxes.hpp"
 #include "io/hdf5_dataset.hpp"
 #include "io/hdf5_file.hpp"
 #include "io/hdf5_type.hpp"
+#include "mpi/error.hpp"
 
 namespace hortator::io {
 namespace {
@@ -26,7 +30,34 @@ void write_box(const Dataset& dataset, const Type& type, const Box& box, const v
   check(H5Dwrite(dataset.get(), type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, data), task);
 }
 
+const std::function<void(const std::string&)>* told_of_failures = nullptr;
+
+void on_file_failure(MPI_File* file, int* code, ...) {
+  const int system_error = errno;
+  if (*file == MPI_FILE_NULL || told_of_failures == nullptr) return;  // opening it has failed: HDF5 says so
+  std::array<char, MPI_MAX_ERROR_STRING> words{};
+  int length = 0;
+  MPI_Error_string(*code, words.data(), &length);
+  (*told_of_failures)(text::concat("MPI-IO has failed: ", words.data(),
+                                   " (the system's last error was: ", std::strerror(system_error), ")"));
+}
+
 }  // namespace
+
+// Files have the handler that the null file had when they were opened.
+MpiFileFailures::MpiFileFailures(const std::function<void(const std::string& problem)>& fail) {
+  told_of_failures = &fail;
+  mpi::check(MPI_File_create_errhandler(on_file_failure, &ours_), "MPI_File_create_errhandler");
+  mpi::check(MPI_File_get_errhandler(MPI_FILE_NULL, &before_), "MPI_File_get_errhandler");
+  mpi::check(MPI_File_set_errhandler(MPI_FILE_NULL, ours_), "MPI_File_set_errhandler");
+}
+
+MpiFileFailures::~MpiFileFailures() {
+  MPI_File_set_errhandler(MPI_FILE_NULL, before_);
+  MPI_Errhandler_free(&before_);
+  MPI_Errhandler_free(&ours_);
+  told_of_failures = nullptr;
+}
 
 File create_file_together(const mpi::Communicator& comm, const std::filesystem::path& path) {
   const Hdf5Lock lock;

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <mpi.h>
+
 #include <filesystem>
+#include <functional>
+#include <string>
 
 #include "base/shard.hpp"
 #include "io/hdf5_handle.hpp"
@@ -10,6 +14,20 @@
 /// HDF5 over MPI-IO: all ranks have the file open. An error of the disk on one rank can leave the others waiting inside
 /// HDF5 for ever; who cannot afford that writes with RawFile.
 namespace hortator::io {
+
+/// While it lives: files that are opened meanwhile call `fail` on this rank as soon as a call of MPI-IO fails here.
+/// HDF5 may then wait for other ranks for ever, and never tell. One at a time.
+class MpiFileFailures {
+ public:
+  explicit MpiFileFailures(const std::function<void(const std::string& problem)>& fail);  ///< is borrowed
+  ~MpiFileFailures();
+  MpiFileFailures(const MpiFileFailures&) = delete;
+  MpiFileFailures& operator=(const MpiFileFailures&) = delete;
+
+ private:
+  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+  MPI_Errhandler ours_ = MPI_ERRHANDLER_NULL;
+};
 
 /// A new file in the same format and with the same alignment as those in memory. @collective
 File create_file_together(const mpi::Communicator& comm, const std::filesystem::path& path);

@@ -126,11 +126,12 @@ std::string tree(const fs::path& folder, const Manifest& manifest) {
     tree.add(name, text::concat(io::to_string(dataset.spec), "  ",
                                 units::bytes(static_cast<std::uint64_t>(dataset.spec.bytes()))));
   std::ostringstream out;
-  out << folder.string() << ": step " << manifest.step << ", written " << manifest.created << " by "
-      << text::count(manifest.world_size, "rank") << ", "
+  out << folder.string() << ": step " << manifest.step << ", " << text::count(manifest.updates, "update")
+      << ", written " << manifest.created << " by " << text::count(manifest.world_size, "rank") << ", "
       << text::count(static_cast<long long>(manifest.datasets.size()), "tensor") << " of "
       << units::bytes(static_cast<std::uint64_t>(manifest.tensor_bytes())) << " in "
       << text::count(static_cast<long long>(manifest.files.size()), "file") << '\n';
+  for (const auto& [name, words] : manifest.metadata) out << "  " << name << ": " << words << '\n';
   tree.print(out, 1);
   return std::move(out).str();
 }

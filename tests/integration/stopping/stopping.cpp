@@ -1,11 +1,14 @@
-// A run that is told to stop, and goes on: stopping STEPS. Prints each step as it begins, and what became of the model
-// at the end.
+// A run that is told to stop, and goes on: stopping STEPS [beside]. Prints each step as it begins; at the end each rank
+// writes what it has seen and what became of the model to end-RANK, bit for bit. Saves go on beside the program if it
+// is told so.
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adamw.h>
 
+#include <fstream>
 #include <hortator/hortator.hpp>
 #include <iostream>
+#include <sstream>
 #include <thread>
 
 using namespace hortator;
@@ -28,21 +31,41 @@ struct Rows {
   }
 };
 
+/// A line a step: its loss, its rows, and the rate that it was made with.
 struct Progress {
   std::int64_t step = 0;
-  double losses = 0;
+  std::string curve;
   void save(StateWriter& out) const {
     out.put("step", step);
-    out.put("losses", losses);
+    out.put("curve", curve);
   }
   void load(const StateReader& in) {
     step = in.get<std::int64_t>("step");
-    losses = in.get<double>("losses");
+    curve = in.get<std::string>("curve");
+  }
+  void note(double loss, const at::Tensor& rows, double rate) {
+    std::ostringstream line;
+    line << step++ << std::hexfloat << ' ' << loss << ' ' << rate << " rows";
+    for (std::int64_t i = 0; i < rows.size(0); ++i) line << ' ' << rows[i][0].item<double>();
+    curve += line.str() + '\n';
   }
 };
 
-void run_steps(std::int64_t steps) {
-  Accelerator accelerator({.project = {.dir = "run"}});
+void write_end(const Accelerator& accelerator, const Progress& progress, const torch::nn::Module& net,
+               const torch::optim::AdamW& adamw) {
+  std::ofstream out("end-" + std::to_string(accelerator.process_index()));
+  out << progress.curve << std::hexfloat << "next rate " << adamw.param_groups().front().options().get_lr()
+      << "\nnext number " << at::rand({1}, at::kDouble).item<double>() << '\n';
+  for (const auto& item : net.named_parameters()) {
+    const auto flat = item.value().detach().flatten();
+    out << item.key();
+    for (std::int64_t i = 0; i < flat.numel(); ++i) out << ' ' << flat[i].item<double>();
+    out << '\n';
+  }
+}
+
+void run_steps(std::int64_t steps, bool beside) {
+  Accelerator accelerator({.project = {.dir = "run"}, .checkpoint = {.asynchronous = beside}});
   set_seed(7, {.device_specific = true});
   Net net;
   torch::optim::AdamW adamw(net->parameters(), 1e-2);
@@ -56,26 +79,25 @@ void run_steps(std::int64_t steps) {
     for (auto& batch : loader) {
       if (progress.step == steps) break;
       if (accelerator.is_main_process()) std::cout << "step " << progress.step << std::endl;
+      const auto rate = adamw.param_groups().front().options().get_lr();
       const auto loss = at::mse_loss(model(batch.data), batch.target);
       accelerator.backward(loss);
       optimizer.step();
       schedule.step();
       optimizer.zero_grad();
-      progress.losses += loss.item<double>();
-      ++progress.step;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      accelerator.save_state_every(std::chrono::milliseconds(150));
+      progress.note(loss.item<double>(), batch.data, rate);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      accelerator.save_state_every(std::chrono::milliseconds(beside ? 500 : 150));
       if (accelerator.should_stop()) return;
     }
   }
-  const auto losses = accelerator.reduce(at::tensor(progress.losses, at::kDouble)).item<double>();
-  double weights = 0;
-  for (const auto& parameter : net->parameters()) weights += parameter.detach().to(at::kDouble).sum().item<double>();
-  accelerator.on_main_process([&] { std::cout << std::hexfloat << "end " << losses << ' ' << weights << std::endl; });
+  write_end(accelerator, progress, *net, adamw);
+  accelerator.on_main_process([&] { std::cout << "end" << std::endl; });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run(argc, argv, [&] { run_steps(argc > 1 ? std::stoll(argv[1]) : 40); });
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  return run(argc, argv, [&] { run_steps(std::stoll(words.at(0)), words.size() > 1); });
 }

@@ -1,6 +1,7 @@
 #include "support/faults/faults.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -10,11 +11,13 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <cmath>
 #include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 // The system is called by number: the C library's own functions are the ones that this file replaces.
 namespace hortator::faults {
@@ -39,17 +42,36 @@ bool concerns(int descriptor) {
   return syscall(SYS_readlink, link.data(), path.data(), path.size() - 1) > 0 && concerns(path.data());
 }
 
+void wait(double seconds) {
+  timespec left = {.tv_sec = static_cast<time_t>(seconds),
+                   .tv_nsec = static_cast<long>((seconds - std::floor(seconds)) * 1e9)};
+  while (syscall(SYS_nanosleep, &left, &left) != 0) continue;
+}
+
 template <typename File>
 Verdict judge(File file) {
-  if (!state.armed || !concerns(file)) return Verdict::go_on;
+  if (!state.armed || state.fault.kind == Kind::no_locks || !concerns(file)) return Verdict::go_on;
   const long call = ++state.calls;
   const auto& fault = state.fault;
   if (fault.kind == Kind::count || call < fault.at || (call > fault.at && !fault.on)) return Verdict::go_on;
   if (fault.kind == Kind::kill) syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
   if (fault.kind == Kind::shorter) return Verdict::shorten;
+  if (fault.kind == Kind::delay) {
+    wait(fault.seconds);
+    return Verdict::go_on;
+  }
   errno = fault.error;
   return Verdict::fail;
 }
+
+bool refuses_lock(int file) {
+  if (!state.armed || state.fault.kind != Kind::no_locks || !concerns(file)) return false;
+  ++state.calls;
+  errno = ENOLCK;
+  return true;
+}
+
+bool is_lock(int command) { return command == F_SETLK || command == F_SETLKW || command == F_GETLK; }
 
 std::size_t shortened(Verdict verdict, std::size_t bytes) {
   return verdict == Verdict::shorten && bytes > 1 ? bytes / 2 : bytes;
@@ -72,6 +94,20 @@ int error_named(std::string_view name) {
   return EIO;
 }
 
+/// As its launcher calls this process; "0" without one.
+std::string_view own_rank() {
+  for (const auto* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    if (const auto* rank = std::getenv(name)) return rank;
+  }
+  return "0";
+}
+
+Kind kind_named(std::string_view word) {
+  if (word == "kill") return Kind::kill;
+  if (word == "shorter") return Kind::shorter;
+  return word == "delay" ? Kind::delay : Kind::error;
+}
+
 // As a preloaded library: by the environment, once the program starts.
 struct FromEnvironment {
   FromEnvironment() {
@@ -79,13 +115,14 @@ struct FromEnvironment {
     const auto* kind = std::getenv("FAULT_KIND");
     const auto* at = std::getenv("FAULT_AT");
     const auto* wanted = std::getenv("FAULT_RANK");
-    const auto* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    const auto* seconds = std::getenv("FAULT_SECONDS");
     if (path == nullptr || kind == nullptr || at == nullptr) return;
-    if (wanted != nullptr && rank != nullptr && std::strcmp(wanted, rank) != 0) return;
-    const std::string_view word = kind;
-    const auto which = word == "kill" ? Kind::kill : word == "shorter" ? Kind::shorter : Kind::error;
-    arm(path,
-        {.kind = which, .at = std::atol(at), .error = error_named(word), .on = std::getenv("FAULT_ON") != nullptr});
+    if (wanted != nullptr && own_rank() != wanted) return;
+    arm(path, {.kind = kind_named(kind),
+               .at = std::atol(at),
+               .error = error_named(kind),
+               .on = std::getenv("FAULT_ON") != nullptr,
+               .seconds = seconds != nullptr ? std::atof(seconds) : 0});
   }
 } from_environment;
 
@@ -148,6 +185,37 @@ ssize_t pwrite(int file, const void* data, size_t bytes, off_t offset) {
 }
 
 ssize_t pwrite64(int file, const void* data, size_t bytes, off64_t offset) { return pwrite(file, data, bytes, offset); }
+
+// How MPI-IO writes.
+ssize_t pwritev(int file, const iovec* parts, int count, off_t offset) {
+  if (judge(file) == Verdict::fail) return -1;
+  return syscall(SYS_pwritev, file, parts, count, offset, 0L);
+}
+
+ssize_t pwritev64(int file, const iovec* parts, int count, off64_t offset) {
+  return pwritev(file, parts, count, offset);
+}
+
+int flock(int file, int operation) noexcept {
+  return hortator::faults::refuses_lock(file) ? -1 : static_cast<int>(syscall(SYS_flock, file, operation));
+}
+
+int fcntl(int file, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  auto* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  if (hortator::faults::is_lock(command) && hortator::faults::refuses_lock(file)) return -1;
+  return static_cast<int>(syscall(SYS_fcntl, file, command, argument));
+}
+
+int fcntl64(int file, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  auto* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  return fcntl(file, command, argument);
+}
 
 int fsync(int file) { return judge(file) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_fsync, file)); }
 

@@ -1,5 +1,6 @@
 #include <mpi.h>
 
+#include "checkpoint/manifest.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 
@@ -102,6 +103,51 @@ TEST_CASE("a checkpoint of another model, or of other objects, is refused before
                     ContainsSubstring("registered under the name 'average'"));
   auto [model, optimizer] = accelerator.prepare(net, sgd);
   CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("holds nothing for the registered object 'average'"));
+}
+
+TEST_CASE("all that does not fit is listed at once") {
+  test::Folder folder(State(), "all_mismatches");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  {
+    auto [model, optimizer, loader] = accelerator.prepare(net, sgd, data_loader(Rows{4}));
+    accelerator.save_state();
+    accelerator.free_memory();
+  }
+  torch::nn::Linear other(5, 5);
+  auto model = accelerator.prepare(other);
+  Average average;
+  accelerator.register_for_checkpointing("average", average);
+  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("1 optimizers, prepared are 0") &&
+                                                  ContainsSubstring("1 loaders, prepared are 0") &&
+                                                  ContainsSubstring("missing 'models/0/weight'") &&
+                                                  ContainsSubstring("unexpected 'models/0/hidden.weight'") &&
+                                                  ContainsSubstring("nothing for the registered object 'average'"));
+}
+
+TEST_CASE("a checkpoint says how far its run was, and what the program says of it") {
+  test::Folder folder(State(), "facts");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  const auto step = [&, &model = model, &optimizer = optimizer] {
+    accelerator.backward(model(at::ones({1, 3})).sum());
+    optimizer.step();
+  };
+  for (int i = 0; i < 3; ++i) step();
+  const auto saved = accelerator.save_state({}, {.metadata = {{"loss", "0.5"}, {"who", "\u00e4"}}});
+  const auto manifest = checkpoint::read_manifest(saved);
+  CHECK(manifest.updates == 3);
+  CHECK(manifest.mesh == std::map<std::string, std::int64_t>{{"data", accelerator.num_processes()}});
+  CHECK(manifest.metadata == std::map<std::string, std::string>{{"loss", "0.5"}, {"who", "\u00e4"}});
+  for (int i = 0; i < 5; ++i) step();
+  accelerator.load_state();
+  step();
+  CHECK(checkpoint::read_manifest(accelerator.save_state()).updates == 4);
+  CHECK_THROWS_WITH(accelerator.save_state({}, {.metadata = {{"loss", "\xff"}}}), ContainsSubstring("'loss'"));
+  accelerator.wait_for_everyone();
 }
 
 TEST_CASE("another number of ranks goes on with the same weights") {

@@ -9,6 +9,7 @@ using namespace std::chrono_literals;
 using accelerator::best_interval;
 using accelerator::save_fits;
 using accelerator::SavePace;
+using accelerator::time_to_save;
 
 TEST_CASE("the interval is that of Young") {
   CHECK(best_interval(5s, 3h) == 329s);
@@ -17,24 +18,37 @@ TEST_CASE("the interval is that of Young") {
 }
 
 TEST_CASE("a save is made before SIGKILL if the longest so far fits with half of itself to spare") {
-  CHECK(save_fits(10s, 15s));
-  CHECK_FALSE(save_fits(10s, 14900ms));
-  CHECK(save_fits(std::nullopt, 10s));
-  CHECK_FALSE(save_fits(std::nullopt, 9s));
-  CHECK_FALSE(save_fits(1ms, -5s));
+  CHECK(save_fits({.longest = 10s}, 15s));
+  CHECK_FALSE(save_fits({.longest = 10s}, 14900ms));
+  CHECK(save_fits({}, 10s));
+  CHECK_FALSE(save_fits({}, 9s));
+  CHECK_FALSE(save_fits({.longest = 1ms}, -5s));
 }
 
-TEST_CASE("the cost is that of the longest save; due is what nobody has saved for so long") {
+TEST_CASE("a save that is asked for while another is under way comes after it") {
+  CHECK_FALSE(time_to_save({}).has_value());
+  CHECK(*time_to_save({.longest = 10s}) == 10s);
+  CHECK(*time_to_save({.longest = 10s, .under_way = 4s}) == 16s);
+  CHECK(*time_to_save({.longest = 10s, .under_way = 25s}) == 25s);
+  CHECK(save_fits({.longest = 10s, .under_way = 4s}, 24s));
+  CHECK_FALSE(save_fits({.longest = 10s, .under_way = 4s}, 23s));
+  CHECK_FALSE(save_fits({.under_way = 1ms}, 30s));  // the first one needs the time itself
+}
+
+TEST_CASE("the cost is that of the longest standstill; due is what nobody has saved for so long") {
   SavePace pace;
   CHECK_FALSE(pace.cost().has_value());
+  CHECK_FALSE(pace.longest_until_there().has_value());
   CHECK_FALSE(pace.is_due());
   pace.ask_for_every(1h);
   CHECK_FALSE(pace.is_due());
   pace.ask_for_every(1ns);
   CHECK(pace.is_due());
   pace.ask_for_every(1h);
-  pace.saved(3s);
   pace.saved(2s);
+  pace.was_there();
+  pace.saved(3s);
   CHECK(pace.cost() == SavePace::Clock::duration(3s));
+  CHECK(pace.longest_until_there() == SavePace::Clock::duration(2s));
   CHECK_FALSE(pace.is_due());
 }

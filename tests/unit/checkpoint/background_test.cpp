@@ -41,6 +41,23 @@ TEST_CASE("what was there when save returned is saved, whatever becomes of it th
   }
 }
 
+TEST_CASE("rank 0 knows how long a save takes until it is there") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "background_times");
+  checkpoint::BackgroundSave saves;
+  CHECK_FALSE(saves.longest().has_value());
+  CHECK_FALSE(saves.under_way_for().has_value());
+  saves.start(comm, root / "checkpoint", snapshot(comm.rank(), 1), {});
+  saves.wait(comm);
+  CHECK(saves.longest().has_value() == (comm.rank() == 0));
+  CHECK_FALSE(saves.under_way_for().has_value());
+  const auto before = saves.longest();
+  saves.start(comm, root / "checkpoint", snapshot(comm.rank(), 2), {});
+  saves.wait(comm);
+  CHECK(saves.longest() >= before);
+  mpi::barrier(comm);
+}
+
 TEST_CASE("the next save waits for the one before, and the end for the last") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "background_next");

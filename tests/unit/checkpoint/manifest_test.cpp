@@ -3,6 +3,8 @@
 #include <bit>
 #include <limits>
 
+#include "base/crc32c.hpp"
+#include "base/text.hpp"
 #include "checkpoint/manifest_value.hpp"
 #include "checkpoint/record.hpp"
 #include "support/catch.hpp"
@@ -29,16 +31,35 @@ TEST_CASE("a manifest comes back as it was") {
   auto manifest = made();
   manifest.values.put("whole", std::numeric_limits<std::int64_t>::min());
   manifest.values.put("text", "line\nbreak");
+  manifest.updates = 345;
+  manifest.metadata = {{"a \"word\"", "\u00e4\n"}};
   const auto json = to_json(manifest);
   const auto back = checkpoint::parse_manifest(json);
   CHECK(to_json(back) == json);
   CHECK(back.step == 12);
+  CHECK(back.updates == 345);
   CHECK(back.mesh.at("data") == 3);
+  CHECK(back.metadata.at("a \"word\"") == "\u00e4\n");
   CHECK(back.files[1].structure == 4'000'000'000);
   CHECK((back.datasets.at("a/\"b\"/\u00e4").pieces == made().datasets.at("a/\"b\"/\u00e4").pieces));
   CHECK(back.tensor_bytes() == 6'000'000);
   CHECK(back.values.get<std::int64_t>("whole") == std::numeric_limits<std::int64_t>::min());
   CHECK(checkpoint::parse_manifest(to_json(Manifest{})).datasets.empty());
+}
+
+TEST_CASE("a manifest that says nothing of updates and metadata is read") {
+  auto json = to_json(made());
+  for (const std::string line : {"\"updates\": 0,\n", "\"metadata\": {},\n"}) {
+    const auto place = json.find(line);
+    REQUIRE(place != std::string::npos);
+    json.erase(place, line.size());
+  }
+  json.erase(json.rfind(",\n\"crc32c\": "));
+  const auto back =
+      checkpoint::parse_manifest(text::concat(json, ",\n\"crc32c\": ", base::crc32c(json.data(), json.size()), "}\n"));
+  CHECK(back.step == 12);
+  CHECK(back.updates == 0);
+  CHECK(back.metadata.empty());
 }
 
 TEST_CASE("every number and text comes back bit for bit") {

@@ -23,7 +23,8 @@ fs::path project() {
     state.common.put("models/0/weight", at::arange(600).view({20, 30}));
     state.common.put("models/0/bias", at::arange(5).to(at::kBFloat16));
     state.common.put("rate", 0.25);
-    checkpoint::save(comm, root / "checkpoints" / ("checkpoint_" + std::to_string(step)), state, {.step = step});
+    checkpoint::save(comm, root / "checkpoints" / ("checkpoint_" + std::to_string(step)), state,
+                     {.step = step, .updates = 100 * step, .metadata = {{"loss", "0.5"}}});
   }
   return root;
 }
@@ -58,7 +59,7 @@ TEST_CASE("checkpoint show is a tree of names, types, shapes, sizes and values")
   const auto [code, words] = run_verb({"checkpoint", "show", (root / "checkpoints/checkpoint_10").string()});
   CHECK(code == 0);
   for (const auto* line :
-       {"step 10", "by 1 rank, 2 tensors of 4.7 KiB in 1 file", "  models/\n    0/\n",
+       {"step 10, 1000 updates", "  loss: 0.5\n", "by 1 rank, 2 tensors of 4.7 KiB in 1 file", "  models/\n    0/\n",
         "      weight  int64 [20, 30]  4.7 KiB\n", "      bias  bfloat16 [5]  10 B\n", "  rate  = 0.25\n"})
     CHECK_THAT(words, ContainsSubstring(line));
 }
