@@ -239,9 +239,9 @@ TEST_CASE(
   for (const int stage : {1, 2, 3}) {
     CAPTURE(stage);
     const test::Folder folder(State(), "zero_offload_unused");
-    Accelerator accelerator({.project = {.dir = folder.path() / "run"},
-                             .ddp = {.find_unused_parameters = true},
-                             .zero = {.stage = stage, .offload_optimizer = folder.path()}});
+    Accelerator accelerator({.ddp = {.find_unused_parameters = true},
+                             .zero = {.stage = stage, .offload_optimizer = folder.path()},
+                             .project = {.dir = folder.path() / "run"}});
     WithSpare net;
     torch::optim::AdamW adamw(net.parameters(), 1e-2);
     auto [model, optimizer] = accelerator.prepare(net, adamw);
