@@ -221,7 +221,7 @@ fetch_package_tools() {
   rm -rf "$package_tools"
   # without a pip of its own, which Debian keeps in one more package
   if python3 -m venv --without-pip "$package_tools" &&
-    timeout 300 python3 -m pip --python "$package_tools/bin/python" --disable-pip-version-check --no-input -q install "${package_tool_pins[@]}"; then
+    timeout 300 python3 -m pip --python "$package_tools/bin/python" --disable-pip-version-check --no-input --retries 1 --timeout 15 -q install "${package_tool_pins[@]}"; then
     touch "$package_tools/whole-${package_tool_pins[*]}"
   else
     say 'EasyBuild and ReFrame could not be fetched'

@@ -125,6 +125,14 @@ class CapturedStep::State {
       give_up(text::concat("it cannot be recorded: ", problem.what()));
       return detached(step_(inputs));
     }
+    const auto is_scaled = [](const auto& one) {
+      return one->scaled() && one->scaled()->standing().factor_on_device.defined();
+    };
+    if (std::any_of(training_.optimizers.begin(), training_.optimizers.end(), is_scaled)) {
+      gradients.put_back();
+      give_up("optimizer.step() is not part of it, and the scale of fp16 gradients is known within a step alone");
+      return detached(step_(inputs));
+    }
     recorded_ = std::move(made);
     return replay(inputs);
   }

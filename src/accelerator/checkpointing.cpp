@@ -124,8 +124,9 @@ void with_whole_parameters(Training& training, const Work& work) {
     if (model->flat() != nullptr) lent.push_back(model->flat());
   }
   mpi::all_or_none(training.host(), [&] {
-    for (auto* flat : lent) flat->lend();
+    for (const auto* flat : lent) flat->check_can_lend();
   });
+  for (auto* flat : lent) flat->lend();
   try {
     mpi::all_or_none(training.host(), work);
   } catch (...) {

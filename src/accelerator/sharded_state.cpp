@@ -94,7 +94,7 @@ void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const 
   for (const auto& item : module.named_parameters()) {
     const auto name = prefix + "/" + item.key();
     const auto owned = find_owned(training, item.value());
-    if (owned.flat != nullptr && owned.flat->is_dealt_out(owned.number)) {
+    if (owned.flat != nullptr && owned.flat->is_dealt_out(owned.number) && !owned.flat->is_lent()) {
       snapshot.shares.emplace(name, share_of(owned, owned.flat->published_slice(owned.number), training));
     } else {
       snapshot.common.put(name, item.value());

@@ -249,7 +249,7 @@ void Training::forget(Ending ending) {
   schedules.clear();
   objects.clear();
   shared_statistics_.reset();
-  common_pass->forget_all();
+  if (common_pass) common_pass->forget_all();  // none where ranks could not be joined
 }
 
 void Training::empty_cache() const {

@@ -13,6 +13,7 @@ std::optional<launching::Mpirun> own_mpirun() {
   for (const std::string program : candidates) {
     if (program.empty() || !find_program(program)) continue;
     const auto found = look_at_mpirun(program);
+    if (!found.answers) continue;  // a library that it lacks, for one
     if (launching::fits_mpi(found, HORTATOR_MPI_NAME, HORTATOR_MPI_VERSION)) return found;
   }
   return std::nullopt;

@@ -87,7 +87,7 @@ void look_at_pbs(launching::Facts& facts) {
   const auto job = launching::read_pbs(variable, base::read_whole);
   facts.in_other_batch_job = job || variable("LSB_JOBID");
   if (!job) return;
-  const bool knows_pbs = output_of("ompi_info --parsable").find(":plm:tm:") != std::string::npos;
+  const bool knows_pbs = result_of("ompi_info --parsable").output.find(":plm:tm:") != std::string::npos;
   if (facts.mpi == launching::MpiFlavor::open_mpi && !knows_pbs) facts.pbs_node_file = job->node_file;
   facts.has_pbs_tmrsh = find_program("pbs_tmrsh").has_value();
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <hortator/error.hpp>
 
 #include "base/loaded_libraries.hpp"
@@ -37,6 +38,17 @@ std::vector<std::string> loaded_hdf5_files() {
   return files;
 }
 
+// The file in which Hortator's own calls end; empty: the program itself.
+std::string own_hdf5_file(const std::vector<std::string>& files) {
+  Dl_info found{};
+  if (dladdr(reinterpret_cast<const void*>(&H5Fopen), &found) == 0 || found.dli_fname == nullptr) return "";
+  std::error_code error;
+  const auto own = std::filesystem::canonical(found.dli_fname, error).string();
+  const auto is_own = [&](const std::string& file) { return std::filesystem::canonical(file, error).string() == own; };
+  const auto place = std::find_if(files.begin(), files.end(), is_own);
+  return place == files.end() ? "" : *place;
+}
+
 // Asked of the file itself: a call that is missing would end the process at its first use.
 bool has_parallel_calls(const std::string& file) {
   void* const library = dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
@@ -57,8 +69,10 @@ std::string built_hdf5_version() {
 }
 
 Hdf5Library loaded_hdf5() {
-  Hdf5Library library{.version = loaded_hdf5_version(), .files = loaded_hdf5_files()};
-  library.is_parallel = std::all_of(library.files.begin(), library.files.end(), has_parallel_calls);
+  Hdf5Library library{.version = loaded_hdf5_version(), .file = "", .others = loaded_hdf5_files()};
+  library.file = own_hdf5_file(library.others);
+  std::erase(library.others, library.file);
+  library.is_parallel = library.file.empty() || has_parallel_calls(library.file);
   return library;
 }
 
@@ -70,14 +84,8 @@ void check_hdf5(std::string_view built, const Hdf5Library& loaded) {
          .why = "their data structures differ",
          .hint = hdf5_hint});
   }
-  if (loaded.files.size() > 1) {
-    throw Error({.what = text::concat("this process has loaded two HDF5s, ", text::join(loaded.files, " and "),
-                                      "; this Hortator was built with ", built),
-                 .why = "each would take the other's calls",
-                 .hint = hdf5_hint});
-  }
   if (!loaded.is_parallel) {
-    throw Error({.what = text::concat("the HDF5 that was loaded, ", text::join(loaded.files),
+    throw Error({.what = text::concat("the HDF5 that was loaded, ", loaded.file,
                                       ", is serial; this Hortator was built with a parallel ", built),
                  .why = "ranks write checkpoints together, which it cannot",
                  .hint = hdf5_hint});

@@ -5,7 +5,10 @@
 namespace hortator::launching {
 
 Mpirun mpirun_of(std::string program, std::string_view version_text) {
-  return {.program = std::move(program), .flavor = mpi_flavor(version_text), .major = mpi_major(version_text)};
+  return {.program = std::move(program),
+          .flavor = mpi_flavor(version_text),
+          .major = mpi_major(version_text),
+          .answers = !version_text.empty()};
 }
 
 bool fits_mpi(const Mpirun& mpirun, std::string_view mpi_name, std::string_view mpi_version) {

@@ -11,7 +11,8 @@ namespace hortator::launching {
 struct Mpirun {
   std::string program = "mpirun";  ///< as a shell finds it
   MpiFlavor flavor = MpiFlavor::other;
-  int major = 0;  ///< release of Open MPI; 0: not known
+  int major = 0;        ///< release of Open MPI; 0: not known
+  bool answers = true;  ///< something to --version
 
   friend bool operator==(const Mpirun&, const Mpirun&) = default;
 };

@@ -23,6 +23,9 @@ DeviceBinding bind_to_device(std::span<const CpuSet> sets_of_node, int local_ran
   if (both == mine) return {.kind = Kind::beside, .cpus = mine};
   if (both.empty()) return {.kind = Kind::launchers_far, .cpus = mine};
   if (are_bound_by_launcher(sets_of_node, online)) return {.kind = Kind::launchers, .cpus = mine};
+  // All are confined alike, mostly to CPUs elsewhere: each would lose some of those that it may have.
+  const auto ranks = sets_of_node.size();
+  if (ranks > 1 && both.size() * ranks < mine.size()) return {.kind = Kind::launchers, .cpus = mine};
   return {.kind = Kind::bind, .cpus = both};
 }
 

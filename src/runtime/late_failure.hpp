@@ -9,6 +9,8 @@ namespace hortator::runtime {
 /// hortator::run is not told: whoever calls this says it as well.
 void note_late_failure(const std::exception_ptr& thrown);
 
+/// A run begins: what an earlier one of this process has left is not its own.
+void forget_late_failure();
 /// Throws it, if there is one.
 void throw_late_failure();
 

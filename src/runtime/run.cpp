@@ -46,6 +46,7 @@ int run(int argc, char** argv, const std::function<void()>& body, const BuiltWit
   runtime::survive_minutes_signal();
   std::set_terminate(on_terminate);
   try {
+    runtime::forget_late_failure();
     runtime::begin_run(argc > 0 ? argv[0] : "program");
     runtime::check_program(built);
     const bool is_whole = came_to_its_end(body);

@@ -74,8 +74,8 @@ FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Par
   try {
     move_in(homes, together);
     make_slices(homes.masters, together);
-  } catch (...) {  // a disk without room
-    release();
+  } catch (...) {  // a disk without room, or this rank's memory: the others may not come
+    release(Ending::alone);
     throw;
   }
   return_free_memory();  // that the parameters had
@@ -199,10 +199,14 @@ void FlatParameters::take_published(std::size_t parameter) {
   if (masters_[parameter]) slices_[parameter].copy_(published_slice(parameter));
 }
 
-void FlatParameters::lend() {
-  const at::NoGradGuard no_grad;
+void FlatParameters::check_can_lend() const {
   if (lent_) throw UsageError({.what = "the model's full parameters are summoned already"});
   check_untouched();
+}
+
+void FlatParameters::lend() {
+  const at::NoGradGuard no_grad;
+  check_can_lend();
   for (auto& [name, tensor] : parameters_) tensor.set_data(tensor.detach().clone());
   lent_ = true;
 }

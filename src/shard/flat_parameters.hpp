@@ -93,6 +93,7 @@ class FlatParameters {
   /// From now on each parameter has this rank's own copy as its memory, to read and write at will... @collective
   void lend();
   bool is_lent() const { return lent_; }
+  void check_can_lend() const;  ///< throws where it cannot: before all ranks lend
   /// ...until now. What ranks have written to what they own becomes everybody's (@collective), or nothing does.
   void take_back(bool keep_changes);
 

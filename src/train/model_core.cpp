@@ -115,8 +115,8 @@ ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_pt
   if (!flat_ || !parallel_.sharding->scatters_gradients()) return;
   try {
     scatter_ = std::make_unique<GradientScatter>(*flat_, parallel_, [this] { return reducer_.is_paused(); });
-  } catch (...) {  // a disk without room for gradients
-    flat_->release();
+  } catch (...) {  // a disk without room for gradients, or this rank's memory: the others may not come
+    flat_->release(shard::FlatParameters::Ending::alone);
     throw;
   }
   scatter_->set_after_reduction([this] { after_reduction(); });

@@ -124,10 +124,9 @@ expect_line 'libmpi\.so\.12'
 preloaded "$scratch/hdf5.so"
 expect_code 1
 expect_line "loaded is HDF5 1\\.99\\.3, this Hortator was built with HDF5 $hdf5"
+# another library's, which is not the one that Hortator calls
 preloaded "$scratch/libhdf5_serial.so.103"
-expect_code 1
-expect_line 'two HDF5s, .*libhdf5'
-expect_line 'libhdf5_serial\.so\.103'
+expect_code 0
 # where HDF5 is no part of the program, and LD_LIBRARY_PATH outranks what is written into it
 if [ -n "$name" ] && readelf -d "$program" | grep -q RUNPATH; then
   run env LD_LIBRARY_PATH="$scratch/serial" "$bench" bench step --blocks 1 --steps 1

@@ -11,7 +11,7 @@ fi
 build=$1 folder=$2
 programs=("$build"/tests/test_gpu "$build"/tests/test_gpu_shared "$build"/tests/test_gpu_waits "$build"/tests/test_nccl_gpu "$build"/tests/test_device
           "$build"/libexec/hortator/hortator-bench)
-rm -rf "$folder"
+rm -rf "${folder:?}/bin" "${folder:?}/lib" "${folder:?}/mpi"
 mkdir -p "$folder/bin" "$folder/lib" "$folder/mpi/parts"
 for program in "${programs[@]}"; do
   cp -L "$program" "$folder/bin/"

@@ -117,9 +117,12 @@ void Loading::convert_module() const {
 
 at::Tensor Loading::values_of(const at::Tensor& tensor) const {
   if (!shard::lacks_memory(tensor)) return tensor;
-  const auto* memory = tensor.storage().unsafeGetStorageImpl();
-  const auto loaded = std::ranges::find_if(
-      fillings_, [&](const Filling& one) { return one.tensor.storage().unsafeGetStorageImpl() == memory; });
+  // An array holds many parameters.
+  const auto is_it = [&](const Filling& one) {
+    return one.tensor.storage().unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl() &&
+           one.tensor.storage_offset() == tensor.storage_offset();
+  };
+  const auto loaded = std::ranges::find_if(fillings_, is_it);
   return source_->tensor(loaded->stored).to(tensor.scalar_type());
 }
 

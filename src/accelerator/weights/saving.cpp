@@ -181,7 +181,9 @@ class WholeParameters {
  public:
   /// @collective
   WholeParameters(const mpi::Communicator& comm, const DealtOut& dealt_out) : flat_(dealt_out.flat) {
-    if (flat_ != nullptr) mpi::all_or_none(comm, [this] { flat_->lend(); });
+    if (flat_ == nullptr) return;
+    mpi::all_or_none(comm, [this] { flat_->check_can_lend(); });
+    flat_->lend();
   }
   ~WholeParameters() {
     if (flat_ != nullptr) flat_->take_back(/*keep_changes=*/false);

@@ -95,6 +95,11 @@ Findings judge(const Libraries& libraries) {
   findings.push_back(judge_mpirun(libraries));
   findings.push_back(judge_by("HDF5", libraries.hdf5_loaded.version,
                               [&] { io::check_hdf5(libraries.hdf5_built, libraries.hdf5_loaded); }));
+  if (!libraries.hdf5_loaded.others.empty()) {
+    findings.push_back({"HDF5 beside", note,
+                        text::concat(text::join(libraries.hdf5_loaded.others), " beside ", libraries.hdf5_loaded.file),
+                        "fine where both have versions in their symbols, as Debian's; else load no other"});
+  }
   findings.push_back(judge_driver(libraries));
   findings.push_back(judge_nccl(libraries));
   return findings;

@@ -40,7 +40,7 @@ fi
 
 # the mpirun of our own MPI is gone; then there is another MPI's
 mkdir bin
-hidden="for f in \$(command -v mpirun) \$(command -v mpiexec) $mpiexec; do mount --bind /dev/null \$f; done"
+hidden="for f in \$(type -ap mpirun mpiexec | sort -u) $mpiexec; do mount --bind /dev/null \$f; done"
 mounted "$hidden"
 finds mpirun note 'there is none on PATH' 'load the MPI module'
 printf '#!/bin/sh\necho "%s"\n' "$foreign" >bin/mpirun

@@ -118,6 +118,11 @@ int cudaGetDeviceProperties(void* properties, int index) {
   return 0;
 }
 
+int cudaGetDeviceProperties_v2(void* properties, int index) {
+  if (!has_fault("gpus")) return real<int(void*, int)>("cudaGetDeviceProperties_v2")(properties, index);
+  return cudaGetDeviceProperties(properties, index);
+}
+
 }  // extern "C"
 
 namespace c10::cuda {

@@ -35,7 +35,7 @@ inline Libraries good_libraries() {
           .mpi_files = {"/usr/lib/libmpi.so.40"},
           .mpirun = "mpirun (Open MPI) 4.1.4",
           .hdf5_built = "HDF5 1.10.8",
-          .hdf5_loaded = {.version = "HDF5 1.10.8", .files = {"/usr/lib/libhdf5.so.103"}}};
+          .hdf5_loaded = {.version = "HDF5 1.10.8", .file = "/usr/lib/libhdf5.so.103"}};
 }
 
 inline Devices good_devices() {

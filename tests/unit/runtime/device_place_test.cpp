@@ -132,7 +132,8 @@ TEST_CASE("what a launcher has bound stays as it is, and is said") {
   CHECK(kind(by_launcher, 0) == Kind::beside);
   CHECK(kind(by_launcher, 1) == Kind::launchers);
   CHECK(kind(by_launcher, 2) == Kind::launchers_far);
-  CHECK(kind({{3, 4}}, 0) == Kind::launchers);  // alone, with a part of the node
+  CHECK(kind({{3, 4}}, 0) == Kind::launchers);                            // alone, with a part of the node
+  CHECK(kind({{0, 4, 5, 6, 7}, {0, 4, 5, 6, 7}}, 0) == Kind::launchers);  // one beside it, for two ranks
   CHECK(kind(by_launcher, 1, {}) == Kind::unknown);
   CHECK(kind({all_cpus, all_cpus}, 0, all_cpus) == Kind::beside);
   CHECK(to_string(Kind::unknown).empty());

@@ -117,7 +117,7 @@ TEST_CASE("a slot that is too long gives up its stack first, then communicators,
   REQUIRE(without_stack);
   CHECK(without_stack->stack.empty());
   CHECK(without_stack->standings.size() == 1000);
-  for (const std::size_t room : {whole - 1, whole / 5, whole / 300}) {
+  for (const std::size_t room : {whole - 1, whole / 5, whole / 20}) {
     const auto words = to_json_within(slot, room);
     CHECK(words.size() <= room);
     const auto shorter = runtime::slot_from_json(words);
