@@ -94,7 +94,7 @@ TEST_CASE("models that all ranks leave out, and losses of no model at all, are n
 }
 
 TEST_CASE("after ranks have run out of batches the passes of all compare again") {
-  Twins twins({.ddp = {.bucket_cap_mb = bucket_each}});
+  Twins twins({.data = {.even_batches = false}, .ddp = {.bucket_cap_mb = bucket_each}});
   {
     auto joined = twins.accelerator.join_uneven_inputs({twins.first, twins.second});
     for (int step = 0; step <= twins.accelerator.process_index(); ++step) twins.step_together();
