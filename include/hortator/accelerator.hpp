@@ -78,7 +78,8 @@ class HORTATOR_API Accelerator : public State {
   Loader prepare_data_loader(Loader loader, const PrepareDataLoaderOptions& chosen = {});
 
   /// The backward pass of loss / gradient_accumulation_steps; afterwards every gradient is the mean over all ranks,
-  /// unless this micro-step leaves gradients where they are. @collective
+  /// unless this micro-step leaves gradients where they are. A loss reaches the same prepared models on all ranks, or
+  /// all throw and name them. @collective
   void backward(const at::Tensor& loss);
   /// For a loss that is a sum over `count` parts (tokens, samples): the gradient is that of the sum over all
   /// micro-steps of the group and all ranks, divided by all their counts together, however unequal they are. `count`
