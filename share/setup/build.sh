@@ -10,6 +10,7 @@ choose_build() {
 # Everything outside the tree that a configuration was made from: while it stays the same, CMake itself sees what changed.
 configuration() {
   echo "$found_libtorch $mpi"
+  ls "$libtorch/nvidia" 2>/dev/null || true  # with NCCL there, the CUDA side can be built
   command -v "${CXX:-g++}" mpicc cmake || true
   env | grep -E '^(CXX|CXXFLAGS|LDFLAGS|CMAKE_PREFIX_PATH|(HDF5|BOOST|MPI|Torch|LIBTORCH|CUDA)(_[A-Z]+)*)=' | sort || true
   cksum "$root/CMakePresets.json"

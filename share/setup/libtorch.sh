@@ -3,9 +3,16 @@
 
 libtorch=$deps/libtorch
 
+# What of the pinned LibTorch is wanted: with its CUDA libraries for --gpu, and for tests wherever a toolkit can build that side.
+choose_wheels() {
+  wheels_for_cuda=$gpu
+  if [ "${1:-}" = tests ] && [ -z "${HORTATOR_NO_INSTALL:-}" ] && version_at_least 13.0 "$(toolkit_version)"; then wheels_for_cuda=1; fi
+}
+
 # The pinned wheels that this build needs: "bytes sha256 file"
 pinned_wheels() {
-  awk -v arch="$(uname -m)" -v gpu="$gpu" '$1 !~ /^#/ && $2 == arch && ($1 == "cpu" || gpu) { print $3, $4, $5 }' "$root/share/setup/libtorch.txt"
+  awk -v arch="$(uname -m)" -v cuda="$wheels_for_cuda" '$1 !~ /^#/ && $2 == arch && ($1 == "cpu" || cuda) { print $3, $4, $5 }' \
+    "$root/share/setup/libtorch.txt"
 }
 
 # The libraries in a wheel's record as "bytes path"; records may have DOS line ends.

@@ -72,7 +72,9 @@ have_hdf5() {
   done
   return 1
 }
-have_cuda() { command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; }
+nvcc() { command nvcc "$@" 2>/dev/null || "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" "$@" 2>/dev/null; }
+toolkit_version() { nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p'; }  # nothing where there is none
+have_cuda() { [ -n "$(toolkit_version)" ]; }
 have_download() { command -v python3 >/dev/null && python3 -m pip --version >/dev/null 2>&1; }
 have_extra() { command -v ccache >/dev/null && command -v git >/dev/null; }
 have_shellcheck() { command -v shellcheck >/dev/null; }

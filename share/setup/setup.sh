@@ -29,6 +29,7 @@ set_up() {
   local required=(compiler cmake ninja mpi hdf5 boost catch2 json yaml)
   choose_mpi
   choose_build
+  choose_wheels "${1:-}"
   if [ "$clean" = 1 ]; then rm -rf "$build"; fi
   if [ -n "$prefix" ]; then mkdir -p "$prefix" || fail "--prefix $prefix cannot be made"; fi
   look_for_libtorch
