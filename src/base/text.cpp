@@ -64,6 +64,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
 std::optional<bool> parse_bool(std::string_view text) {
   constexpr std::array<std::string_view, 6> yes = {"y", "yes", "t", "true", "on", "1"};
   constexpr std::array<std::string_view, 6> no = {"n", "no", "f", "false", "off", "0"};

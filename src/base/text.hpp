@@ -47,6 +47,9 @@ std::string_view file_name(std::string_view path);
 
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// Up to the first end of a line: what programs and the kernel answer.
+std::string first_line(std::string_view text);
+
 /// What y, yes, t, true, on, 1 and n, no, f, false, off, 0 mean, in any case; nothing for all other words.
 std::optional<bool> parse_bool(std::string_view text);
 

@@ -1,8 +1,8 @@
 #include "cli/batch.hpp"
 
-#include <cstdlib>
 #include <utility>
 
+#include "base/variable.hpp"
 #include "cli/programs.hpp"
 
 namespace hortator::cli {
@@ -10,7 +10,7 @@ namespace hortator::cli {
 Batch look_for_batch() {
   for (const auto& [variable, name] :
        {std::pair("SLURM_JOB_ID", "Slurm"), {"PBS_JOBID", "PBS"}, {"LSB_JOBID", "LSF"}}) {
-    if (const char* job = std::getenv(variable)) return {.scheduler = name, .job = job};
+    if (const auto job = base::variable(variable)) return {.scheduler = name, .job = job};
   }
   for (const auto& [program, name] : {std::pair("sbatch", "Slurm"), {"qsub", "PBS"}, {"bsub", "LSF"}}) {
     if (find_program(program)) return {.scheduler = name};

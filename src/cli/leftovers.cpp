@@ -21,7 +21,7 @@ std::string place_of_processes() {
   std::error_code none;
   const auto boot = base::read_whole("/proc/sys/kernel/random/boot_id").value_or("");
   const auto numbers = fs::read_symlink("/proc/self/ns/pid", none).string();
-  return boot.empty() || numbers.empty() ? "" : text::concat(text::split(boot, '\n').front(), ' ', numbers);
+  return boot.empty() || numbers.empty() ? "" : text::concat(text::first_line(boot), ' ', numbers);
 }
 
 bool is_own_folder(const fs::path& path) {

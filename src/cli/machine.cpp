@@ -96,6 +96,12 @@ std::uint64_t memory_bytes() {
   return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+std::string nvidia_driver() {
+  std::string line;
+  std::getline(std::ifstream("/proc/driver/nvidia/version"), line);
+  return line;
+}
+
 std::string operating_system() {
   utsname kernel{};
   uname(&kernel);

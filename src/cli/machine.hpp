@@ -12,6 +12,7 @@ int core_count();         ///< the same, hardware threads of one core counted on
 bool is_confined();       ///< by taskset or a launcher, to fewer CPUs than the machine (or container) would allow
 std::string cpu_model();  ///< empty where the kernel does not say
 std::uint64_t memory_bytes();
+std::string nvidia_driver();     ///< the line of the driver's that names its version; empty where none is loaded
 std::string operating_system();  ///< "Debian GNU/Linux 12 (bookworm), Linux 6.1.0 x86_64"
 
 }  // namespace hortator::cli

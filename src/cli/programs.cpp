@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "base/text.hpp"
+#include "base/variable.hpp"
 
 namespace hortator::cli {
 namespace {
@@ -31,8 +32,7 @@ std::optional<std::filesystem::path> find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     return is_executable(name) ? std::optional<std::filesystem::path>(name) : std::nullopt;
   }
-  const char* places = std::getenv("PATH");
-  for (const auto& place : text::split(places != nullptr ? places : "", ':')) {
+  for (const auto& place : text::split(base::variable("PATH").value_or(""), ':')) {
     const auto candidate = std::filesystem::path(place.empty() ? "." : place) / name;
     if (is_executable(candidate)) return candidate;
   }

@@ -48,9 +48,9 @@ std::string submit(launching::Scheduler scheduler, const std::filesystem::path& 
     words.insert(words.end(), {"-W", "depend=afterany:" + after});
   words.push_back(script.string());
   const auto answer = result_of(launching::shell_line(words));
-  auto id = text::split(text::split(answer.output, '\n').front(), ';').front();
+  auto id = text::split(text::first_line(answer.output), ';').front();
   if (answer.code != 0 || id.empty()) {
-    throw Error({.what = words.front() + " refused the job: " + text::split(answer.output, '\n').front(),
+    throw Error({.what = words.front() + " refused the job: " + text::first_line(answer.output),
                  .hint = "the script is " + script.string()});
   }
   return id;

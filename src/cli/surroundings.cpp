@@ -7,6 +7,7 @@
 #include <hortator/error.hpp>
 
 #include "base/text.hpp"
+#include "base/variable.hpp"
 #include "base/whole_file.hpp"
 #include "cli/machine.hpp"
 #include "cli/mpirun.hpp"
@@ -18,10 +19,7 @@
 namespace hortator::cli {
 namespace {
 
-std::optional<std::string> variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? std::optional<std::string>(value) : std::nullopt;
-}
+using base::variable;
 
 std::vector<std::string> own_variables() {
   std::vector<std::string> names;
@@ -122,7 +120,7 @@ launching::Facts look_around(const launching::Settings& settings) {
 std::optional<int> count_nodes_again() {
   const auto job = variable("SLURM_JOB_ID");
   if (!job) return std::nullopt;
-  const auto list = text::split(output_of("squeue -h -o %N -j " + launching::shell_quote(*job)), '\n').front();
+  const auto list = text::first_line(output_of("squeue -h -o %N -j " + launching::shell_quote(*job)));
   const auto names = output_of("scontrol show hostnames " + launching::shell_quote(list));
   const auto count = std::count(names.begin(), names.end(), '\n');
   if (list.empty() || count == 0) return std::nullopt;

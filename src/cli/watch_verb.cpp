@@ -3,13 +3,13 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <hortator/error.hpp>
 #include <iostream>
 #include <thread>
 
 #include "base/text.hpp"
 #include "base/unix_time.hpp"
+#include "base/variable.hpp"
 #include "cli/programs.hpp"
 #include "cli/verbs.hpp"
 #include "cli/watch/run_folder.hpp"
@@ -46,22 +46,19 @@ int print_help() {
   return 0;
 }
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
+std::string word(const char* name) { return base::variable(name).value_or(""); }
 
 bool wants_colour(const std::string& when) {
   if (when == "always" || when == "never") return when == "always";
   if (when != "auto") {
     throw UsageError({.what = "--colour " + when + " is unknown", .hint = "known are always, never and auto"});
   }
-  return isatty(STDOUT_FILENO) != 0 && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+  return isatty(STDOUT_FILENO) != 0 && word("NO_COLOR").empty() && word("TERM") != "dumb";
 }
 
 bool has_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const auto value = variable(name);
+    const auto value = word(name);
     if (value.empty()) continue;
     return value.find("UTF-8") != std::string::npos || value.find("utf8") != std::string::npos;
   }
@@ -72,7 +69,7 @@ int columns() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   long long asked = 0;
-  return text::parse_integer(variable("COLUMNS"), asked) && asked > 0 ? static_cast<int>(asked) : 80;
+  return text::parse_integer(word("COLUMNS"), asked) && asked > 0 ? static_cast<int>(asked) : 80;
 }
 
 /// When the job ends, by Slurm's word: asked at most once a minute.
@@ -85,9 +82,8 @@ class SchedulersWord {
     if (job.find_first_not_of("0123456789_") != std::string::npos) return {};
     if (asked_ && Clock::now() - *asked_ < std::chrono::minutes(1)) return deadline_;
     asked_ = Clock::now();
-    auto words = output_of("squeue --noheader --format=%L --jobs=" + job);
-    words = text::split(words, '\n').front();
-    const auto left = launching::parse_walltime(words);
+    const auto left =
+        launching::parse_walltime(text::first_line(output_of("squeue --noheader --format=%L --jobs=" + job)));
     deadline_ = left ? std::optional(base::unix_time() + static_cast<double>(*left)) : std::nullopt;
     return deadline_;
   }

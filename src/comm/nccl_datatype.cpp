@@ -8,14 +8,14 @@
 namespace hortator::comm {
 namespace {
 
-struct Row {
+struct NcclRow {
   at::ScalarType type;
   at::ScalarType carrier;
   ncclDataType_t nccl;
   int scalars = 1;
 };
 
-constexpr std::array<Row, 12> table = {{
+constexpr std::array<NcclRow, 12> nccl_types = {{
     {at::kFloat, at::kFloat, ncclFloat32},
     {at::kDouble, at::kDouble, ncclFloat64},
     {at::kHalf, at::kHalf, ncclFloat16},
@@ -41,7 +41,7 @@ ncclRedOp_t arithmetic(ReduceOp op) {
 }  // namespace
 
 NcclReduction nccl_reduction(at::ScalarType type, ReduceOp op) {
-  for (const auto& row : table) {
+  for (const auto& row : nccl_types) {
     if (row.type != type) continue;
     if (row.scalars == 2 && op != ReduceOp::sum) {
       throw UsageError({.what = text::concat("a ", name(op), " of ", type, " was asked for"),

@@ -13,7 +13,6 @@
 namespace hortator::io {
 namespace {
 
-constexpr std::uint64_t length_bytes = 8;
 constexpr std::uint64_t most_header_bytes = 100'000'000;
 
 constexpr auto none = at::ScalarType::Undefined;
@@ -270,11 +269,11 @@ const SafetensorsType* safetensors_type(at::ScalarType type) {
 }
 
 std::uint64_t safetensors_header_bytes(std::span<const std::byte> beginning, std::uint64_t file_bytes) {
-  if (beginning.size() < length_bytes) throw SafetensorsFault("header too small");
+  if (beginning.size() < safetensors_length_bytes) throw SafetensorsFault("header too small");
   std::uint64_t bytes = 0;
-  std::memcpy(&bytes, beginning.data(), length_bytes);
+  std::memcpy(&bytes, beginning.data(), safetensors_length_bytes);
   if (bytes > most_header_bytes) throw SafetensorsFault("header too large");
-  if (bytes > file_bytes - length_bytes) throw SafetensorsFault("invalid header length");
+  if (bytes > file_bytes - safetensors_length_bytes) throw SafetensorsFault("invalid header length");
   return bytes;
 }
 
@@ -284,7 +283,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
   const auto place = [](const SafetensorsEntry& entry) { return std::pair(entry.begin, entry.end); };
   std::ranges::stable_sort(header.entries, {}, place);
   const auto end = check_entries(header.entries);
-  header.data_offset = length_bytes + text.size();
+  header.data_offset = safetensors_length_bytes + text.size();
   if (end != file_bytes - header.data_offset) throw SafetensorsFault("incomplete metadata, file not fully covered");
   return header;
 }

@@ -13,6 +13,9 @@
 
 namespace hortator::io {
 
+/// In front of the header: how long it is.
+inline constexpr std::uint64_t safetensors_length_bytes = 8;
+
 /// What a file of safetensors calls the type of a tensor's elements.
 struct SafetensorsType {
   std::string_view name;

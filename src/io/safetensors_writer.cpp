@@ -19,7 +19,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view metadata_name = "__metadata__";
-constexpr std::size_t length_bytes = 8;                      // in front of the header: how long it is
 constexpr std::size_t header_grain = 8;                      // it is filled up with spaces to a multiple
 constexpr std::int64_t line_grain = 4096;                    // of bytes, between what two ranks write
 constexpr std::int64_t piece_bytes = std::int64_t{4} << 20;  // of one call of the system
@@ -71,7 +70,8 @@ std::string entry_of(const Described& tensor, std::int64_t begin) {
 std::string with_length(std::string header) {
   header.append((header_grain - header.size() % header_grain) % header_grain, ' ');
   std::string bytes;
-  for (std::size_t i = 0; i < length_bytes; ++i) bytes += static_cast<char>(header.size() >> (8 * i) & 0xff);
+  for (std::size_t i = 0; i < safetensors_length_bytes; ++i)
+    bytes += static_cast<char>(header.size() >> (8 * i) & 0xff);
   return bytes + header;
 }
 

@@ -96,7 +96,7 @@ std::string library_version() {
   int length = 0;
   MPI_Get_library_version(words.data(), &length);
   // MPICH sets its table with tabs: "MPICH Version:      4.0.2"
-  auto line = text::split(text::split(words.data(), ',').front(), '\n').front();
+  auto line = text::first_line(text::split(words.data(), ',').front());
   std::replace(line.begin(), line.end(), '\t', ' ');
   line.erase(std::unique(line.begin(), line.end(), [](char a, char b) { return a == ' ' && b == ' '; }), line.end());
   return line;

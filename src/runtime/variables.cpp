@@ -1,18 +1,13 @@
 #include "runtime/variables.hpp"
 
-#include <cstdlib>
 #include <limits>
 
 #include "base/text.hpp"
+#include "base/variable.hpp"
 
 namespace hortator::runtime {
 
-Variables process_variables() {
-  return [](const char* name) -> std::optional<std::string> {
-    const char* value = std::getenv(name);
-    return value ? std::optional<std::string>(value) : std::nullopt;
-  };
-}
+Variables process_variables() { return base::variable; }
 
 std::optional<int> number(const Variables& variables, const char* name) {
   const auto text = variables(name);

@@ -15,7 +15,7 @@ namespace {
 
 thread_local Recording* current = nullptr;
 
-constexpr c10::DispatchKeySet after_us(c10::DispatchKeySet::FULL_AFTER, recording_key);
+constexpr c10::DispatchKeySet after_recording(c10::DispatchKeySet::FULL_AFTER, recording_key);
 
 bool makes_empty_tensor(const c10::OperatorHandle& op) {
   const auto& name = op.operator_name();
@@ -32,7 +32,7 @@ bool takes_tensors(c10::ArrayRef<c10::IValue> arguments) {
 void make_without_memory(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   {
     const c10::impl::ExcludeDispatchKeyGuard inner(recording_key);
-    op.redispatchBoxed(keys & after_us, stack);
+    op.redispatchBoxed(keys & after_recording, stack);
   }
   const auto& made = stack->back().toTensor();
   if (made.device().is_cpu() && made.layout() == at::kStrided && made.numel() > 0) current->add(made);
@@ -41,7 +41,7 @@ void make_without_memory(const c10::OperatorHandle& op, c10::DispatchKeySet keys
 // Operators that make tensors of nothing (ones, randn) consist of others, which come by themselves. What reads one of
 // our tensors finds it through its key (interception.hpp), and gives it its values.
 void run_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  if (current == nullptr) return op.redispatchBoxed(keys & after_us, stack);
+  if (current == nullptr) return op.redispatchBoxed(keys & after_recording, stack);
   if (makes_empty_tensor(op)) return make_without_memory(op, keys, stack);
   const auto count = op.schema().arguments().size();
   const auto arguments = torch::jit::last(*stack, count);
@@ -50,14 +50,15 @@ void run_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch
     stack->emplace_back(std::move(noted));
     return;
   }
-  if (!takes_tensors(arguments) || use_of(op).leaves_bytes_alone) return op.redispatchBoxed(keys & after_us, stack);
+  if (!takes_tensors(arguments) || use_of(op).leaves_bytes_alone)
+    return op.redispatchBoxed(keys & after_recording, stack);
   // It computes: the tensors that it makes on its way have values.
   if (is_random(op)) current->catch_up();
   const c10::impl::ExcludeDispatchKeyGuard inner(recording_key);
-  op.redispatchBoxed(keys & after_us, stack);
+  op.redispatchBoxed(keys & after_recording, stack);
 }
 
-torch::Library install() {
+torch::Library install_recording() {
   torch::Library library(torch::Library::IMPL, "_", std::make_optional(recording_key), __FILE__, __LINE__);
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_recorded>());
   return library;
@@ -65,7 +66,7 @@ torch::Library install() {
 
 Recording* begin(Recording& recording) {
   start_interception();
-  [[maybe_unused]] static const auto* library = new torch::Library(install());
+  [[maybe_unused]] static const auto* library = new torch::Library(install_recording());
   return std::exchange(current, &recording);
 }
 

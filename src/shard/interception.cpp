@@ -42,7 +42,7 @@ void run_paged(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::j
 }
 
 // A key serves one fallback in a process.
-torch::Library install() {
+torch::Library install_paging() {
   try {
     torch::Library library(torch::Library::IMPL, "_", std::make_optional(paged_key), __FILE__, __LINE__);
     library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_paged>());
@@ -58,7 +58,7 @@ torch::Library install() {
 
 void start_interception() {
   // Never taken down: operators may run while static objects die.
-  [[maybe_unused]] static const auto* library = new torch::Library(install());
+  [[maybe_unused]] static const auto* library = new torch::Library(install_paging());
   [[maybe_unused]] static const bool works = (check_interception(), true);
 }
 

@@ -29,6 +29,16 @@ expect_line 'everything is here'
 mv build well
 
 refused 'LibTorch 2\.11 or newer was not found' 'Set LIBTORCH' -DCMAKE_DISABLE_FIND_PACKAGE_LibTorch=ON
+mkdir -p torch/lib torch/include/ATen/core torch/include/torch/headeronly
+touch torch/lib/libtorch_cpu.so torch/include/ATen/core/Tensor.h
+of_version() { printf '#define TORCH_VERSION_%s\n' 'MAJOR 2' "MINOR $1" 'PATCH 9' >torch/include/torch/headeronly/version.h; }
+of_version 10
+refused 'LibTorch 2\.11 or newer was not found' 'Set LIBTORCH' "-DLibTorch_ROOT_DIR=$scratch/torch"
+of_version 11
+rm -rf build
+cp -r well build
+configure "-DLibTorch_ROOT_DIR=$scratch/torch"
+expect_code 0
 refused 'MPI was not found' 'Load the MPI module of your site, or install libopenmpi-dev' -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON
 refused "HORTATOR_MPI is 'nobodys'" 'Install that MPI and the HDF5 that belongs to it' --fresh -DHORTATOR_MPI=nobodys
 refused 'HDF5 was not found' 'set HDF5_ROOT' -DCMAKE_DISABLE_FIND_PACKAGE_HDF5=ON

@@ -9,20 +9,20 @@
 namespace hortator {
 namespace {
 
-using Parts = std::vector<std::string>;
+using NameParts = std::vector<std::string>;
 
 constexpr const char* one_part = "*";
 constexpr const char* any_parts = "**";
 
-Parts parts_of(std::string_view name) { return name.empty() ? Parts() : text::split(name, '.'); }
+NameParts parts_of(std::string_view name) { return name.empty() ? NameParts() : text::split(name, '.'); }
 
 /// What the stars of a pattern stand for in a name, and how many of the name's parts it takes.
 struct Match {
-  std::vector<Parts> stars = {};
+  std::vector<NameParts> stars = {};
   std::size_t parts = 0;
 };
 
-std::optional<Match> match_from(const Parts& pattern, std::size_t begin, const Parts& name, Match match) {
+std::optional<Match> match_from(const NameParts& pattern, std::size_t begin, const NameParts& name, Match match) {
   for (auto wanted = begin; wanted < pattern.size(); ++wanted, ++match.parts) {
     if (match.parts == name.size()) return {};
     if (pattern[wanted] == one_part) {
@@ -34,10 +34,10 @@ std::optional<Match> match_from(const Parts& pattern, std::size_t begin, const P
   return match;
 }
 
-std::optional<Match> match(const Parts& pattern, const Parts& name) {
+std::optional<Match> match(const NameParts& pattern, const NameParts& name) {
   if (pattern.empty() || pattern.front() != any_parts) return match_from(pattern, 0, name, {});
   for (std::size_t taken = 0; taken <= name.size(); ++taken) {
-    const auto leading = Parts(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(taken));
+    const auto leading = NameParts(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(taken));
     if (auto found = match_from(pattern, 1, name, {.stars = {leading}, .parts = taken})) return found;
   }
   return {};
@@ -49,7 +49,7 @@ std::string apply(const Renaming::Rule& rule, std::string name) {
   const auto parts = parts_of(name);
   const auto found = match(parts_of(rule.from), parts);
   if (!found) return name;
-  Parts result;
+  NameParts result;
   auto star = found->stars.begin();
   for (const auto& part : parts_of(rule.to)) {
     if (is_star(part)) {

@@ -31,7 +31,7 @@ std::string default_partition() {
 }
 
 std::string default_account() {
-  return text::split(output_of("sacctmgr -nP show user \"$(id -un)\" format=defaultaccount"), '\n').front();
+  return text::first_line(output_of("sacctmgr -nP show user \"$(id -un)\" format=defaultaccount"));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "cli/config/sources.hpp"
 
-#include <cstdlib>
 #include <hortator/error.hpp>
 
 #include "base/text.hpp"
+#include "base/variable.hpp"
 #include "cli/config/yaml_file.hpp"
 #include "cli/programs.hpp"
 #include "launching/config_path.hpp"
@@ -13,11 +13,7 @@ namespace hortator::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<std::string> variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? std::optional<std::string>(value) : std::nullopt;
-}
+using base::variable;
 
 bool is_file(const fs::path& file) {
   std::error_code ignored;

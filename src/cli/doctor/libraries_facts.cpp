@@ -1,13 +1,13 @@
 #include <dlfcn.h>
 #include <torch/version.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "base/loaded_libraries.hpp"
 #include "base/text.hpp"
+#include "base/variable.hpp"
 #include "cli/doctor/libraries.hpp"
+#include "cli/machine.hpp"
 #include "cli/mpirun.hpp"
 #include "cli/programs.hpp"
 #include "io/hdf5_library.hpp"
@@ -19,19 +19,10 @@ namespace hortator::cli::doctor {
 namespace {
 
 std::string torch_in_path() {
-  const char* path = std::getenv("LD_LIBRARY_PATH");
-  for (const auto& folder : text::split(path != nullptr ? path : "", ':')) {
+  for (const auto& folder : text::split(base::variable("LD_LIBRARY_PATH").value_or(""), ':')) {
     if (!folder.empty() && std::filesystem::exists(std::filesystem::path(folder) / "libtorch_cpu.so")) return folder;
   }
   return "";
-}
-
-std::string first_line(const std::string& text) { return text::split(text, '\n').front(); }
-
-std::string driver() {
-  std::string line;
-  std::getline(std::ifstream("/proc/driver/nvidia/version"), line);
-  return parse_driver(line);
 }
 
 // Asked by name: builds without CUDA have none, and ask nobody.
@@ -60,12 +51,12 @@ Libraries look_at_libraries() {
           .mpi_built = mpi::built_library(),
           .mpi_loaded = mpi::library_version(),
           .mpi_files = mpi::loaded_libraries(),
-          .mpirun = first_line(output_of("mpirun --version")),
+          .mpirun = text::first_line(output_of("mpirun --version")),
           .own_mpirun = own_mpirun().value_or(launching::Mpirun{.program = ""}).program,
           .hdf5_built = io::built_hdf5_version(),
           .hdf5_loaded = io::loaded_hdf5(),
           .cuda_toolkit = HORTATOR_CUDA_TOOLKIT,
-          .nvidia_driver = driver(),
+          .nvidia_driver = parse_driver(nvidia_driver()),
           .nccl_built = HORTATOR_NCCL_BUILT,
           .nccl_loaded = loaded_nccl()};
 }

@@ -54,7 +54,7 @@ Group own_group() {
   }
   for (; !name.empty(); name = name.parent_path()) {
     const auto folder = fs::path("/sys/fs/cgroup") / name.relative_path();
-    const auto lines = [&](const char* file) { return text::split(content(folder / file), '\n').front(); };
+    const auto lines = [&](const char* file) { return text::first_line(content(folder / file)); };
     long long bytes = 0;
     if (text::parse_integer(lines("memory.max"), bytes))
       group.memory = std::min(group.memory.value_or(UINT64_MAX), static_cast<std::uint64_t>(bytes));

@@ -4,7 +4,6 @@
 #include <ATen/Version.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <hortator/version.hpp>
 
 #include "base/loaded_libraries.hpp"
@@ -20,8 +19,6 @@
 
 namespace hortator::cli::env {
 namespace {
-
-std::string first_line(const std::string& text) { return text::split(text, '\n').front(); }
 
 std::string program_path(const std::string& name) {
   const auto path = find_program(name);
@@ -54,20 +51,17 @@ Section mpi_facts() {
   return {"MPI",
           {{"library", mpi::library_version()},
            {"mpirun", program_path("mpirun")},
-           {"mpirun says", first_line(output_of("mpirun --version"))},
+           {"mpirun says", text::first_line(output_of("mpirun --version"))},
            {"hortator launch takes", own_mpirun().value_or(launching::Mpirun{.program = "nothing"}).program}}};
 }
 
 Section hdf5_facts() { return {"HDF5", {{"version", HORTATOR_HDF5}, {"parallel", true}}}; }
 
-std::string driver() {
-  std::string line;
-  std::getline(std::ifstream("/proc/driver/nvidia/version"), line);
-  return line.empty() ? "none" : line;
-}
-
 Section cuda_facts() {
-  Section section{"CUDA", {{"built with", HORTATOR_CUDA_BUILT}, {"NCCL", HORTATOR_NCCL}, {"driver", driver()}}};
+  const auto driver = nvidia_driver();
+  Section section{
+      "CUDA",
+      {{"built with", HORTATOR_CUDA_BUILT}, {"NCCL", HORTATOR_NCCL}, {"driver", driver.empty() ? "none" : driver}}};
   auto devices = nlohmann::json::array();
   for (int i = 0; i < device::visible_device_count(); ++i) devices.push_back(device::name(i));
   section.facts.emplace_back("devices", devices);

@@ -24,7 +24,7 @@ namespace {
 constexpr std::int64_t features = 8;
 constexpr std::int64_t samples_a_rank = 64;
 constexpr std::int64_t epochs = 40;
-constexpr double rate = 0.1;
+constexpr double learning_rate = 0.1;
 constexpr double enough = 1e-6;
 
 }  // namespace
@@ -50,7 +50,7 @@ std::string check_training(Accelerator& accelerator) {
   const auto y = at::matmul(x, slope).add(0.5);
 
   torch::nn::Linear net(features, 1);
-  torch::optim::SGD sgd(net->parameters(), rate);
+  torch::optim::SGD sgd(net->parameters(), learning_rate);
   auto [model, optimizer, loader] =
       accelerator.prepare(net, sgd, data_loader(tensor_dataset(x, y), {.batch_size = 16, .shuffle = true, .seed = 1}));
   double loss = 0;

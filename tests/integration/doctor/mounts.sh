@@ -70,6 +70,8 @@ else
   shown 1 2
   expect_code 1
   finds GPUs error '1 GPU for 2 ranks of this node' 'one rank a GPU'
+  mounted 'mount -t tmpfs tmpfs /proc/driver'
+  finds CUDA note 'no NVIDIA driver here' 'on nodes with GPUs alone'
   mounted "mount -t tmpfs tmpfs /proc/driver; mkdir /proc/driver/nvidia; echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  430.12.3  Sun Jul 27' >/proc/driver/nvidia/version"
   expect_code 1
   finds CUDA error 'driver 430\.12\.3 is too old for it' 'ask for driver [0-9]+ or newer'

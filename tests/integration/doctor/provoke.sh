@@ -110,6 +110,8 @@ if [ "$(nproc)" -ge 2 ]; then
 fi
 run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULT=one_cpu LD_PRELOAD="$shim" "$hortator" doctor .
 finds 'CPU binding' note '2 ranks of this node on 4 CPUs, some with one alone' 'cpus-per-task=2'
+run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULT=small LD_PRELOAD="$shim" "$hortator" doctor .
+finds 'CPU binding' warning '2 ranks of this node on 1 CPU: they wait' 'fewer ranks a node'
 run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULT=clock DOCTOR_RANK=1 LD_PRELOAD="$shim" "$hortator" doctor .
 finds clocks warning ' is (29\.[0-9]|30(\.[0-9]+)?) s ahead of' 'chronyc'
 run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULT=flock DOCTOR_RANK=0 LD_PRELOAD="$shim" "$hortator" doctor .

@@ -65,12 +65,18 @@ int statvfs(const char* path, struct statvfs* facts) noexcept {
   return real<int(const char*, struct statvfs*)>("statvfs")(path, facts);
 }
 
-// The first rank is left one CPU, the others have three.
+long sysconf(int name) noexcept {
+  if (name == _SC_NPROCESSORS_ONLN && has_fault("small")) return 1;
+  return real<long(int)>("sysconf")(name);
+}
+
+// "small": the machine has one CPU. "one_cpu": the first rank is left one, the others have three.
 int sched_getaffinity(pid_t process, size_t bytes, cpu_set_t* mask) noexcept {
   const int code = real<int(pid_t, size_t, cpu_set_t*)>("sched_getaffinity")(process, bytes, mask);
   const char* rank = own_rank();
-  if (code != 0 || rank == nullptr || !has_fault("one_cpu")) return code;
-  const bool is_first = std::strcmp(rank, "0") == 0;
+  const bool is_small = has_fault("small");
+  if (code != 0 || rank == nullptr || (!is_small && !has_fault("one_cpu"))) return code;
+  const bool is_first = is_small || std::strcmp(rank, "0") == 0;
   CPU_ZERO_S(bytes, mask);
   for (int cpu = is_first ? 0 : 1; cpu < (is_first ? 1 : 4); ++cpu) CPU_SET_S(static_cast<size_t>(cpu), bytes, mask);
   return 0;

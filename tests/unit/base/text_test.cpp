@@ -40,5 +40,8 @@ TEST_CASE("counts have plurals, paths have names") {
   CHECK(text::count(2, "rank") == "2 ranks");
   CHECK(text::file_name("bin/train") == "train");
   CHECK(text::file_name("train") == "train");
+  CHECK(text::first_line("one\ntwo\n") == "one");
+  CHECK(text::first_line("one") == "one");
+  CHECK(text::first_line("\n").empty());
   CHECK(text::split("a,b,,c", ',') == std::vector<std::string>{"a", "b", "", "c"});
 }

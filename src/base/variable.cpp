@@ -1,0 +1,12 @@
+#include "base/variable.hpp"
+
+#include <cstdlib>
+
+namespace hortator::base {
+
+std::optional<std::string> variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+}
+
+}  // namespace hortator::base
