@@ -27,6 +27,7 @@ class CheckedCommunicator final : public Communicator {
   Work broadcast(at::Tensor tensor, int root) override;
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
   void barrier() override;
+  void advance() override { inner_->advance(); }
   /// Others may wait in the comparison, which is MPI's.
   bool abandon(std::string_view reason) noexcept override { return inner_->abandon(reason) && size() == 1; }
 

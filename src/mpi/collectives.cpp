@@ -88,6 +88,11 @@ void barrier(const Communicator& comm) {
   check(MPI_Barrier(comm.get()), "MPI_Barrier");
 }
 
+void keep_going(const Communicator& comm) {
+  int found = 0;
+  check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm.get(), &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
+}
+
 void broadcast_bytes(const Communicator& comm, void* data, std::size_t bytes, int root) {
   const activity::Collective here(comm.membership(), "broadcast", bytes);
   auto* begin = static_cast<std::byte*>(data);

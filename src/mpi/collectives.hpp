@@ -43,6 +43,9 @@ MPI_Datatype datatype() {
 }
 
 void barrier(const Communicator& comm);
+/// Lets MPI go on with what it has promised to send: where messages are buffered, a call that was over may still owe
+/// others some. Not a collective; it waits for nobody.
+void keep_going(const Communicator& comm);
 void broadcast_bytes(const Communicator& comm, void* data, std::size_t bytes, int root);
 void all_gather_bytes(const Communicator& comm, const void* mine, void* all, std::size_t bytes);
 
