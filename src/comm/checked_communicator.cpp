@@ -1,14 +1,8 @@
 #include "comm/checked_communicator.hpp"
 
-#include <hortator/error.hpp>
-
-#include "base/call_site.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
-#include "comm/call_table.hpp"
 #include "comm/operands.hpp"
-#include "mpi/agree.hpp"
-#include "mpi/collectives.hpp"
 
 namespace hortator::comm {
 namespace {
@@ -28,9 +22,9 @@ std::uint64_t mix(std::uint64_t seed, const at::Tensor* tensor_or_none) {
 
 }  // namespace
 
-std::uint64_t CheckedCommunicator::hash(const Call& call, std::uint64_t sequence) {
-  auto hash = mix(base::hash(call.detail, base::hash(call.verb)), sequence);
-  hash = mix(mix(hash, static_cast<std::uint64_t>(call.number.value_or(-1))), CallSite::current());
+std::uint64_t CheckedCommunicator::hash(const Call& call) {
+  auto hash = base::hash(call.detail, base::hash(call.verb));
+  hash = mix(hash, static_cast<std::uint64_t>(call.number.value_or(-1)));
   hash = mix(mix(hash, call.first), call.second);
   if (call.list == nullptr) return hash;
   for (const auto& tensor : *call.list) hash = mix(hash, &tensor);
@@ -48,19 +42,11 @@ std::string CheckedCommunicator::describe(const Call& call) {
     words += " of " + text::join(tensors);
   }
   if (call.number) words += text::concat(call.first || call.list ? " from rank " : " of elements: ", *call.number);
-  const auto site = CallSite::describe_current();
-  return site.empty() ? words : words + " at " + site;
+  return words;
 }
 
 void CheckedCommunicator::compare(const Call& call) const {
-  ++sequence_;
-  if (mpi::equal_on_all(comm_, hash(call, sequence_))) return;
-  const auto table = tabulate(mpi::all_gather(comm_, text::concat(describe(call), ", its collective ", sequence_)));
-  throw UsageError({.what = table.text(),
-                    .why = "all ranks must make the same calls in the same order",
-                    .hint = "look for a collective under a condition that only some ranks meet; addr2line -e PROGRAM "
-                            "ADDRESS gives the line"})
-      .on_rank(table.odd_rank);
+  comparison_->compare(hash(call), [&] { return describe(call); });
 }
 
 Work CheckedCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
@@ -105,7 +91,7 @@ at::Tensor CheckedCommunicator::allocate_common(std::int64_t elements, at::Scala
 
 std::unique_ptr<Communicator> CheckedCommunicator::split(int color, int key) const {
   compare({.verb = "split"});
-  return std::make_unique<CheckedCommunicator>(inner_->split(color, key), comm_.split(color, key));
+  return std::make_unique<CheckedCommunicator>(inner_->split(color, key), comparison_->comm().split(color, key));
 }
 
 }  // namespace hortator::comm

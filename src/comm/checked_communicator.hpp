@@ -1,21 +1,25 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
+#include "comm/call_comparison.hpp"
 #include "comm/communicator.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::comm {
 
-/// Another communicator in debug mode: before each collective all ranks compare a hash of what they are about to do
-/// (its number, operation, type, shape, root, and the place in the user's program), in one reduction of 16 bytes.
-/// Where ranks differ, all of them throw the table of who called what, in place of a hang or of wrong numbers.
+/// Another communicator in debug mode: before each collective all ranks compare what they are about to do (the
+/// operation, type, shape, root, and the place in the user's program), and all of them throw where they differ.
 class CheckedCommunicator final : public Communicator {
  public:
-  /// `comm` has the same ranks as `inner` and is used for the comparison only.
+  /// Both have the same ranks.
+  CheckedCommunicator(std::unique_ptr<Communicator> inner, std::shared_ptr<const CallComparison> comparison)
+      : inner_(std::move(inner)), comparison_(std::move(comparison)) {}
+  /// `comm` is used for the comparison only.
   CheckedCommunicator(std::unique_ptr<Communicator> inner, mpi::Communicator comm)
-      : inner_(std::move(inner)), comm_(std::move(comm)) {}
+      : CheckedCommunicator(std::move(inner), std::make_shared<CallComparison>(std::move(comm))) {}
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
@@ -27,6 +31,7 @@ class CheckedCommunicator final : public Communicator {
   Work broadcast(at::Tensor tensor, int root) override;
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
   void barrier() override;
+  void advance() override { inner_->advance(); }
   /// Others may wait in the comparison, which is MPI's.
   bool abandon(std::string_view reason) noexcept override { return inner_->abandon(reason) && size() == 1; }
 
@@ -44,12 +49,11 @@ class CheckedCommunicator final : public Communicator {
     const std::vector<at::Tensor>* list = nullptr;
   };
   void compare(const Call& call) const;
-  static std::uint64_t hash(const Call& call, std::uint64_t sequence);
+  static std::uint64_t hash(const Call& call);
   static std::string describe(const Call& call);
 
   std::unique_ptr<Communicator> inner_;
-  mpi::Communicator comm_;
-  mutable std::uint64_t sequence_ = 0;
+  std::shared_ptr<const CallComparison> comparison_;
 };
 
 }  // namespace hortator::comm

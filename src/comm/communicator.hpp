@@ -37,6 +37,10 @@ class Communicator {
   }
   virtual void barrier() = 0;
 
+  /// Moves on what is under way, as far as that goes without waiting; to be called now and then between collectives.
+  /// Not @collective. Throws what goes wrong.
+  virtual void advance() {}
+
   /// This rank takes part no more: others who wait for it throw Abandoned, as far as the back end can tell them. False
   /// if some may wait on. From now on only its destruction is of use; all ranks make a new one in its place.
   virtual bool abandon(std::string_view /*reason*/) noexcept { return false; }

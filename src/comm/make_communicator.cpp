@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/backend.hpp"
+#include "comm/call_comparison.hpp"
 #include "comm/checked_communicator.hpp"
 #include "comm/mpi_communicator.hpp"
 #include "comm/nccl_backend.hpp"
@@ -67,7 +68,10 @@ std::unique_ptr<Communicator> make_communicator(const mpi::Communicator& world, 
   mpi::same_on_all(world, checks == Checks::on ? "on" : "off", "the debug mode (HORTATOR_DEBUG)");
   auto made = make_unchecked(world, device, patience);
   if (checks == Checks::on) {
-    made = std::make_unique<CheckedCommunicator>(std::move(made), mpi::Communicator::duplicate(world.get()));
+    const auto comparison = std::make_shared<CallComparison>(mpi::Communicator::duplicate(world.get()));
+    made = std::make_unique<CheckedCommunicator>(std::move(made), comparison);
+    // On host values as well. A device's tensors are another matter: another thread may see to them.
+    if (device.is_cpu()) world.check_calls(comparison);
   }
   // One rank waits for nobody.
   if (world.size() == 1) return made;

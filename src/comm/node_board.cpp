@@ -40,8 +40,12 @@ bool NodeBoard::all_reached(Counter Slot::*counter, std::uint64_t number) const 
   return true;
 }
 
-void NodeBoard::wait_for(Counter Slot::*counter, std::uint64_t number) const {
-  wait_until([&] { return all_reached(counter, number); }, spins_, [&] { throw_if_aborted(); });
+void NodeBoard::wait_for(Counter Slot::*counter, std::uint64_t number, const std::function<void()>& meanwhile) const {
+  const auto check = [&] {
+    throw_if_aborted();
+    if (meanwhile) meanwhile();
+  };
+  wait_until([&] { return all_reached(counter, number); }, spins_, check);
 }
 
 std::uint64_t NodeBoard::post(const NodePost& post) {
@@ -56,11 +60,15 @@ std::uint64_t NodeBoard::post(const NodePost& post) {
 const NodePost& NodeBoard::post_of(int rank, std::uint64_t number) const { return slot(rank).posts[number % kept]; }
 
 bool NodeBoard::all_arrived(std::uint64_t number) const { return all_reached(&Slot::arrived, number); }
-void NodeBoard::wait_for_arrival(std::uint64_t number) const { wait_for(&Slot::arrived, number); }
+void NodeBoard::wait_for_arrival(std::uint64_t number, const std::function<void()>& meanwhile) const {
+  wait_for(&Slot::arrived, number, meanwhile);
+}
 
 void NodeBoard::mark_done(std::uint64_t number) { slot(rank_).done.value.store(number, std::memory_order_release); }
 bool NodeBoard::all_done(std::uint64_t number) const { return all_reached(&Slot::done, number); }
-void NodeBoard::wait_for_done(std::uint64_t number) const { wait_for(&Slot::done, number); }
+void NodeBoard::wait_for_done(std::uint64_t number, const std::function<void()>& meanwhile) const {
+  wait_for(&Slot::done, number, meanwhile);
+}
 
 void NodeBoard::meet() {
   const auto number = ++meetings_;

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,10 @@ struct NodePost {
   std::array<char, 512> text{};  ///< refused: why
 };
 
+inline bool is_reduction(NodePost::Verb verb) {
+  return verb == NodePost::Verb::all_reduce || verb == NodePost::Verb::reduce_scatter;
+}
+
 /// How the ranks of a node tell each other where they are, in shared memory. Collectives are numbered from 1 on.
 class NodeBoard {
  public:
@@ -43,12 +48,13 @@ class NodeBoard {
   std::uint64_t post(const NodePost& post);
   const NodePost& post_of(int rank, std::uint64_t number) const;
   bool all_arrived(std::uint64_t number) const;
-  void wait_for_arrival(std::uint64_t number) const;
+  /// `meanwhile`, if there is one, is called again and again when it takes longer than a moment.
+  void wait_for_arrival(std::uint64_t number, const std::function<void()>& meanwhile = {}) const;
 
   /// This rank's share of the collective `number` is done.
   void mark_done(std::uint64_t number);
   bool all_done(std::uint64_t number) const;
-  void wait_for_done(std::uint64_t number) const;
+  void wait_for_done(std::uint64_t number, const std::function<void()>& meanwhile = {}) const;
 
   /// All ranks of the node meet: for the steps within a collective.
   void meet();
@@ -72,7 +78,7 @@ class NodeBoard {
   };
   Slot& slot(int rank) const { return *reinterpret_cast<Slot*>(memory_.part(rank)); }
   bool all_reached(Counter Slot::*counter, std::uint64_t number) const;
-  void wait_for(Counter Slot::*counter, std::uint64_t number) const;
+  void wait_for(Counter Slot::*counter, std::uint64_t number, const std::function<void()>& meanwhile = {}) const;
 
   int rank_;
   int size_;

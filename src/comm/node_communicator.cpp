@@ -26,7 +26,11 @@ at::Tensor receiver_of(const at::Tensor& tensor) {
 }  // namespace
 
 NodeCommunicator::NodeCommunicator(mpi::Communicator comm, std::size_t staging_bytes)
-    : comm_(std::move(comm)), team_(comm_, staging_bytes), mpi_(mpi::Communicator::duplicate(comm_.get())) {}
+    : comm_(std::move(comm)),
+      team_(comm_, staging_bytes),
+      mpi_(mpi::Communicator::duplicate(comm_.get())),
+      agreements_(team_.is_alone() ? nullptr
+                                   : std::make_shared<mpi::Communicator>(mpi::Communicator::duplicate(comm_.get()))) {}
 
 // Who leaves in the middle tells the others: they must not wait for it.
 NodeCommunicator::~NodeCommunicator() {

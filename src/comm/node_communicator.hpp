@@ -9,6 +9,8 @@
 
 #include "comm/communicator.hpp"
 #include "comm/mpi_communicator.hpp"
+#include "comm/node_agreement.hpp"
+#include "comm/node_flight.hpp"
 #include "comm/node_team.hpp"
 #include "comm/node_verdict.hpp"
 #include "mpi/communicator.hpp"
@@ -36,6 +38,7 @@ class NodeCommunicator final : public Communicator {
   Work broadcast(at::Tensor tensor, int root) override;
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
   void barrier() override;
+  void advance() override;
   bool abandon(std::string_view reason) noexcept override;
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
@@ -53,32 +56,44 @@ class NodeCommunicator final : public Communicator {
     std::string problem = {};             ///< why this rank cannot take part
     std::optional<NodePlace> place = {};  ///< of the operand that peers reach into, in the window
     std::uint64_t number = 0;
-    bool is_in_window = false;   ///< do all ranks have the operand at the same place of the window
-    bool is_shared_out = false;  ///< this rank's share is done
+    bool is_in_window = false;                 ///< do all ranks have the operand at the same place of the window
+    NodeAgreementPtr agreement = {};           ///< with the ranks of other nodes, once those of this one have come
+    std::optional<NodeFlightPtr> flight = {};  ///< this rank's share, while it is on its way between nodes
+    bool is_shared_out = false;                ///< this rank's share is done
   };
 
   Work start(const std::function<Operation()>& make);
   std::optional<NodePlace> place_of(const Operation& operation) const;
   NodePost post_of(const Operation& operation) const;
-  /// Does what can be done without waiting for anybody.
-  void advance();
+  void ask_other_nodes();
+  /// Have all ranks come, and do they do the same? Settles whether all of them work in the window.
+  bool is_agreed(Operation& operation) const;
   /// Returns when the collective `number` and all before it are done. Throws what went wrong with `number`.
   void complete(std::uint64_t number);
+  /// To be called again and again while this rank waits for its node; nothing where there is no other.
+  std::function<void()> meanwhile();
   /// False when the ranks do not agree.
   bool come_together(Operation& operation);
   /// What is wrong with it, by global rank, when all ranks of the node have come: the same answer on all.
   std::optional<NodeProblem> problem_on_node(const Operation& operation) const;
-  /// The same over all nodes; also settles whether all of them work in the window. @collective
-  std::optional<NodeProblem> problem_over_nodes(Operation& operation) const;
+  /// The same over all nodes, when there is one. @collective
+  NodeProblem problem_over_nodes(const Operation& operation) const;
   bool is_in_window_of_node(const Operation& operation) const;
   void gather_over_nodes(const Operation& operation);
   void do_share(Operation& operation);
+  /// The same without waiting for other nodes, as far as it goes. True when it is done.
+  bool advance_share(Operation& operation);
+  bool can_fly(const Operation& operation) const;
+  NodeFlightPtr start_flight(const Operation& operation);
+  void work_on(Operation& operation, const std::function<bool()>& work);
+  kernels::Reduction reduction_of(const Operation& operation) const;
   void reduce(const Operation& operation);
   void move(const Operation& operation);
 
   mpi::Communicator comm_;
   mutable NodeTeam team_;
-  MpiCommunicator mpi_;                            ///< for what goes between nodes
+  MpiCommunicator mpi_;  ///< for what goes between nodes and is waited for
+  std::shared_ptr<const mpi::Communicator> agreements_;
   std::deque<Operation> pending_;                  ///< in the order of their numbers
   bool abandoned_ = false;                         ///< by this rank
   std::map<std::uint64_t, NodeProblem> problems_;  ///< of collectives that nobody has waited for yet

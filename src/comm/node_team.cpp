@@ -4,36 +4,19 @@
 #include <cstring>
 #include <numeric>
 
+#include "comm/node_stages.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/shared_name.hpp"
 
 namespace hortator::comm {
 namespace {
 
-std::size_t bytes_of(std::int64_t elements, const kernels::Reduction& what) {
-  return static_cast<std::size_t>(elements) * kernels::size_of(what.element);
-}
-
 // Up to here, all ranks' bytes taken together, it is cheaper that all ranks reduce everything: one meeting suffices.
 constexpr std::size_t small_bytes = 32768;
 
-std::unique_ptr<NodeLanes> make_lanes(const mpi::Communicator& comm, const mpi::Communicator& node) {
+std::shared_ptr<NodeLanes> make_lanes(const mpi::Communicator& comm, const mpi::Communicator& node) {
   if (mpi::all_reduce(comm, node.size(), MPI_MIN) == comm.size()) return nullptr;
-  return std::make_unique<NodeLanes>(comm, node);
-}
-
-// The division of a mean comes last, after the other nodes. 16-bit floats are divided first: the nodes' sums are
-// rounded to 16 bits before they travel, and must not overflow.
-bool divides_first(const kernels::Reduction& what) { return kernels::size_of(what.element) == 2; }
-
-kernels::Reduction in_one_node(kernels::Reduction what) {
-  if (!divides_first(what)) what.divisor = 1;
-  return what;
-}
-
-kernels::Reduction over_nodes(kernels::Reduction what) {
-  if (divides_first(what)) what.divisor = 1;
-  return what;
+  return std::make_shared<NodeLanes>(comm, node);
 }
 
 }  // namespace
@@ -55,6 +38,18 @@ void NodeTeam::reduce(const kernels::Reduction& what, const std::vector<const st
   if (elements > 0) kernel_(what, inputs, outputs, static_cast<std::size_t>(elements));
 }
 
+std::vector<const std::byte*> NodeTeam::inputs_at(const NodePlace& place, std::size_t offset) const {
+  std::vector<const std::byte*> inputs;
+  for (const int peer : everybody_) inputs.push_back(place.of(peer) + offset);
+  return inputs;
+}
+
+std::vector<std::byte*> NodeTeam::outputs_at(const NodePlace& place, std::size_t offset) const {
+  std::vector<std::byte*> outputs;
+  for (const int peer : everybody_) outputs.push_back(place.of(peer) + offset);
+  return outputs;
+}
+
 // Slices begin on pages: no line of the cache has two writers, and pages stay near their owner.
 shard::Range NodeTeam::slice_of(int rank, std::int64_t elements, std::size_t element_bytes) const {
   const int owners = lanes_ ? lanes_->count() : size();
@@ -64,28 +59,12 @@ shard::Range NodeTeam::slice_of(int rank, std::int64_t elements, std::size_t ele
 
 void NodeTeam::reduce_in_window(const NodePlace& place, std::int64_t elements, at::ScalarType type,
                                 const kernels::Reduction& what) {
-  const auto mine = slice_of(rank(), elements, kernels::size_of(what.element));
-  const auto reduce_to = [&](const std::vector<int>& receivers, const kernels::Reduction& how, std::int64_t begin,
-                             std::int64_t count) {
-    std::vector<const std::byte*> inputs;
-    std::vector<std::byte*> outputs;
-    const auto offset = bytes_of(mine.begin + begin, what);
-    for (int peer = 0; peer < size(); ++peer) inputs.push_back(place.of(peer) + offset);
-    for (const int peer : receivers) outputs.push_back(place.of(peer) + offset);
-    reduce(how, inputs, outputs, count);
-  };
-  if (!lanes_) return reduce_to(everybody_, what, 0, mine.size());
-  if (!lanes_->has_own()) return;
-  const auto publish = [&](std::int64_t begin, std::int64_t count) {
-    const auto offset = bytes_of(mine.begin + begin, what);
-    for (const int peer : everybody_) {
-      if (peer != rank()) std::memcpy(place.of(peer) + offset, place.of(rank()) + offset, bytes_of(count, what));
-    }
-  };
-  const auto in_node = in_one_node(what);
-  lanes_->all_reduce(
-      place.of(rank()) + bytes_of(mine.begin, what), mine.size(), type, over_nodes(what),
-      [&](std::int64_t begin, std::int64_t count) { reduce_to({rank()}, in_node, begin, count); }, publish);
+  if (!lanes_) {
+    const auto mine = slice_of(rank(), elements, kernels::size_of(what.element));
+    return reduce(what, inputs_at(place, bytes_of(mine.begin, what)), outputs_at(place, bytes_of(mine.begin, what)),
+                  mine.size());
+  }
+  if (lanes_->has_own()) lanes_->all_reduce(slice_in_window(place, elements, type, what));
 }
 
 void NodeTeam::reduce_staged(std::byte* data, std::int64_t elements, at::ScalarType type,
@@ -120,7 +99,12 @@ void NodeTeam::reduce_block_by_slices(std::byte* block, std::int64_t elements, a
   reduce(lanes_ ? in_one_node(what) : what, inputs, {own}, mine.size());
   if (lanes_ && lanes_->has_own()) {
     const auto nothing = [](std::int64_t, std::int64_t) {};
-    lanes_->all_reduce(own, mine.size(), type, over_nodes(what), nothing, nothing);
+    lanes_->all_reduce({.data = own,
+                        .elements = mine.size(),
+                        .type = type,
+                        .what = over_nodes(what),
+                        .prepare = nothing,
+                        .publish = nothing});
   }
   board_.meet();
   for (const int peer : everybody_) {
@@ -132,9 +116,7 @@ void NodeTeam::reduce_block_by_slices(std::byte* block, std::int64_t elements, a
 
 void NodeTeam::reduce_part_in_window(const NodePlace& place, std::byte* output, std::int64_t elements,
                                      const kernels::Reduction& what) {
-  std::vector<const std::byte*> inputs;
-  for (int peer = 0; peer < size(); ++peer) inputs.push_back(place.of(peer) + bytes_of(elements * rank(), what));
-  reduce(what, inputs, {output}, elements);
+  reduce(what, inputs_at(place, bytes_of(elements * rank(), what)), {output}, elements);
 }
 
 void NodeTeam::reduce_part_staged(const std::byte* input, std::byte* output, std::int64_t elements,

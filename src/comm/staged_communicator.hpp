@@ -23,6 +23,7 @@ class StagedCommunicator final : public Communicator {
   Work broadcast(at::Tensor tensor, int root) override { return broadcast_all({std::move(tensor)}, root); }
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
   void barrier() override { inner_->barrier(); }
+  void advance() override { inner_->advance(); }
 
   bool abandon(std::string_view reason) noexcept override { return inner_->abandon(reason); }
 

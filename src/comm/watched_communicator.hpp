@@ -22,6 +22,7 @@ class WatchedCommunicator final : public Communicator {
   Work broadcast(at::Tensor tensor, int root) override;
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
   void barrier() override;
+  void advance() override { inner_->advance(); }
   bool abandon(std::string_view reason) noexcept override { return inner_->abandon(reason); }
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;

@@ -10,6 +10,7 @@
 namespace hortator::mpi {
 
 void agree(const Communicator& comm, const Verdict& mine) {
+  const CollectiveScope here(comm, {.verb = "agreement"});
   constexpr int nobody = std::numeric_limits<int>::max();
   const int culprit = all_reduce(comm, mine.failed ? comm.rank() : nobody, MPI_MIN);
   if (culprit == nobody) return;
@@ -18,7 +19,7 @@ void agree(const Communicator& comm, const Verdict& mine) {
 }
 
 bool equal_on_all(const Communicator& comm, std::uint64_t value) {
-  const activity::Collective here(comm.membership(), "comparison", sizeof value);
+  const CollectiveScope here(comm, {.verb = "comparison", .bytes = sizeof value});
   // min(x) and min(~x) = ~max(x) in one reduction.
   std::array<std::uint64_t, 2> bounds = {value, ~value};
   check(MPI_Allreduce(MPI_IN_PLACE, bounds.data(), 2, MPI_UINT64_T, MPI_MIN, comm.get()), "MPI_Allreduce");

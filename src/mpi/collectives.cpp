@@ -83,13 +83,25 @@ std::vector<std::string> gather_in_turn(const Communicator& comm, std::string_vi
 
 }  // namespace
 
+std::string_view name_of(MPI_Op op) {
+  if (op == MPI_SUM) return "sum";
+  if (op == MPI_MIN) return "min";
+  if (op == MPI_MAX) return "max";
+  return "another operation";
+}
+
 void barrier(const Communicator& comm) {
-  const activity::Collective here(comm.membership(), "barrier");
+  const CollectiveScope here(comm, {.verb = "barrier"});
   check(MPI_Barrier(comm.get()), "MPI_Barrier");
 }
 
+void keep_going(const Communicator& comm) {
+  int found = 0;
+  check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm.get(), &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
+}
+
 void broadcast_bytes(const Communicator& comm, void* data, std::size_t bytes, int root) {
-  const activity::Collective here(comm.membership(), "broadcast", bytes);
+  const CollectiveScope here(comm, {.verb = "broadcast", .bytes = bytes, .root = root});
   auto* begin = static_cast<std::byte*>(data);
   for (std::size_t done = 0; done < bytes; done += piece_bytes) {
     const auto piece = std::min(piece_bytes, bytes - done);
@@ -98,7 +110,7 @@ void broadcast_bytes(const Communicator& comm, void* data, std::size_t bytes, in
 }
 
 void all_gather_bytes(const Communicator& comm, const void* mine, void* all, std::size_t bytes) {
-  const activity::Collective here(comm.membership(), "all_gather", bytes);
+  const CollectiveScope here(comm, {.verb = "all_gather", .bytes = bytes});
   const int count = as_count(bytes);
   check(MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm.get()), "MPI_Allgather");
 }
@@ -139,6 +151,7 @@ void exchange_bytes(const Communicator& comm, const void* out, int to, void* in,
 }
 
 std::string broadcast(const Communicator& comm, std::string_view value, int root) {
+  const CollectiveScope here(comm, {.verb = "broadcast", .bytes = value.size(), .root = root, .has_same_bytes = false});
   const auto length = broadcast<std::uint64_t>(comm, value.size(), root);
   std::string result(value);
   result.resize(length);
@@ -147,7 +160,7 @@ std::string broadcast(const Communicator& comm, std::string_view value, int root
 }
 
 std::vector<std::string> all_gather(const Communicator& comm, std::string_view value, std::size_t most) {
-  const activity::Collective here(comm.membership(), "all_gather", value.size());
+  const CollectiveScope here(comm, {.verb = "all_gather", .bytes = value.size(), .has_same_bytes = false});
   const auto sizes = all_gather<std::uint64_t>(comm, value.size());
   if (std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}) > most)
     return all_gather_in_turn(comm, value, sizes);
@@ -161,7 +174,7 @@ std::vector<std::string> all_gather(const Communicator& comm, std::string_view v
 }
 
 std::vector<std::string> gather(const Communicator& comm, std::string_view value, int root, std::size_t most) {
-  const activity::Collective here(comm.membership(), "gather", value.size());
+  const CollectiveScope here(comm, {.verb = "gather", .bytes = value.size(), .root = root, .has_same_bytes = false});
   const bool at_root = comm.rank() == root;
   const std::uint64_t mine = value.size();
   // What the ranks other than the root are told must not grow with their number.

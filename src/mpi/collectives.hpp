@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/activity.hpp"
+#include "mpi/collective_scope.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/error.hpp"
 
@@ -42,7 +43,13 @@ MPI_Datatype datatype() {
   return MPI_UINT8_T;
 }
 
+/// "sum", "max", ... of MPI's own operations; handles differ between processes.
+std::string_view name_of(MPI_Op op);
+
 void barrier(const Communicator& comm);
+/// Lets MPI go on with what it has promised to send: where messages are buffered, a call that was over may still owe
+/// others some. Not a collective; it waits for nobody.
+void keep_going(const Communicator& comm);
 void broadcast_bytes(const Communicator& comm, void* data, std::size_t bytes, int root);
 void all_gather_bytes(const Communicator& comm, const void* mine, void* all, std::size_t bytes);
 
@@ -51,7 +58,7 @@ void exchange_bytes(const Communicator& comm, const void* out, int to, void* in,
 
 template <Number T>
 T all_reduce(const Communicator& comm, T value, MPI_Op op) {
-  const activity::Collective here(comm.membership(), "all_reduce", sizeof(T));
+  const CollectiveScope here(comm, {.verb = "all_reduce", .bytes = sizeof(T), .detail = name_of(op)});
   T result{};
   check(MPI_Allreduce(&value, &result, 1, datatype<T>(), op, comm.get()), "MPI_Allreduce");
   return result;
@@ -60,7 +67,7 @@ T all_reduce(const Communicator& comm, T value, MPI_Op op) {
 /// The same for each of them, in place. All ranks have as many.
 template <Number T>
 void all_reduce(const Communicator& comm, std::span<T> values, MPI_Op op) {
-  const activity::Collective here(comm.membership(), "all_reduce", values.size_bytes());
+  const CollectiveScope here(comm, {.verb = "all_reduce", .bytes = values.size_bytes(), .detail = name_of(op)});
   check(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), datatype<T>(), op, comm.get()),
         "MPI_Allreduce");
 }
@@ -68,7 +75,7 @@ void all_reduce(const Communicator& comm, std::span<T> values, MPI_Op op) {
 /// The sum over the ranks before this one; zero on the first.
 template <Number T>
 T sum_before(const Communicator& comm, T value) {
-  const activity::Collective here(comm.membership(), "sum_before", sizeof(T));
+  const CollectiveScope here(comm, {.verb = "sum_before", .bytes = sizeof(T)});
   T result{};
   check(MPI_Exscan(&value, &result, 1, datatype<T>(), MPI_SUM, comm.get()), "MPI_Exscan");
   return comm.rank() == 0 ? T{} : result;
@@ -120,7 +127,8 @@ std::vector<std::string> gather(const Communicator& comm, std::string_view value
 template <Number T>
 std::vector<T> scatter(const Communicator& comm, const std::vector<std::vector<T>>& parts, std::size_t own,
                        int root = 0) {
-  const activity::Collective here(comm.membership(), "scatter", own * sizeof(T));
+  const CollectiveScope here(comm,
+                             {.verb = "scatter", .bytes = own * sizeof(T), .root = root, .has_same_bytes = false});
   std::vector<int> counts;
   std::vector<int> offsets;
   std::vector<T> joined;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "mpi/collective_scope.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/error.hpp"
 
@@ -42,7 +43,8 @@ Communicator::Communicator(Communicator&& other) noexcept
     : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
       rank_(other.rank_),
       size_(other.size_),
-      membership_(std::move(other.membership_)) {}
+      membership_(std::move(other.membership_)),
+      check_(std::move(other.check_)) {}
 
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
   if (this != &other) {
@@ -51,6 +53,7 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
     rank_ = other.rank_;
     size_ = other.size_;
     membership_ = std::move(other.membership_);
+    check_ = std::move(other.check_);
   }
   return *this;
 }
@@ -60,7 +63,7 @@ void Communicator::free() noexcept {
 }
 
 Communicator Communicator::split(int color, int key) const {
-  const activity::Collective here(membership_, "split");
+  const CollectiveScope here(*this, {.verb = "split"});
   MPI_Comm part = MPI_COMM_NULL;
   check(MPI_Comm_split(comm_, color, key, &part), "MPI_Comm_split");
   return {part, membership_.family()};
@@ -81,7 +84,7 @@ Communicator Communicator::first(int count) const {
 }
 
 Communicator Communicator::node() const {
-  const activity::Collective here(membership_, "split by node");
+  const CollectiveScope here(*this, {.verb = "split by node"});
   MPI_Comm part = MPI_COMM_NULL;
   check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &part), "MPI_Comm_split_type");
   return {part, membership_.family()};

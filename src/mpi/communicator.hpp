@@ -3,8 +3,11 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "base/activity.hpp"
+#include "mpi/call_check.hpp"
 
 namespace hortator::mpi {
 
@@ -28,6 +31,10 @@ class Communicator {
   /// Every collective is entered here, so that a rank that stays away can be named.
   const activity::Membership& membership() const { return membership_; }
 
+  /// From now on ranks compare their calls before each collective. It is this communicator's alone, not that of what is
+  /// made of it. @collective
+  void check_calls(std::shared_ptr<const CallCheck> check) const { check_ = std::move(check); }
+
   /// Ranks with the same color, ordered by key. @collective
   Communicator split(int color, int key) const;
   /// The first `count` ranks. @collective over these alone
@@ -36,6 +43,8 @@ class Communicator {
   Communicator node() const;
 
  private:
+  friend class CollectiveScope;
+
   /// Agrees on a number for itself: 8 bytes from its first rank. Family 0: its own. @collective
   Communicator(MPI_Comm owned, std::uint64_t family);
   void free() noexcept;
@@ -44,6 +53,8 @@ class Communicator {
   int rank_ = 0;
   int size_ = 1;
   activity::Membership membership_;
+  mutable std::shared_ptr<const CallCheck> check_;
+  mutable int depth_ = 0;  ///< of collectives within collectives
 };
 
 }  // namespace hortator::mpi

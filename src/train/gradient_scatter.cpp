@@ -98,6 +98,7 @@ void GradientScatter::on_gradient(std::size_t index) {
   end_.call([this] { finish_alone(); }, parallel_.pass);
   parameter.used = true;
   if (!std::exchange(parameter.reached, true)) arrivals_.note(index);
+  if (next_ > 0) sharding_.group.advance();
   auto& array = arrays_[parameter.array];
   if (std::exchange(parameter.waits, true) || array.sent) return;
   if (++array.arrived < array.parameters.size()) return;

@@ -62,6 +62,10 @@ at::ScalarType type_named(const std::string& name) {
   throw UsageError({.what = text::concat("--type ", name, " is unknown"), .hint = text::suggestion(name, names)});
 }
 
+int steps_for(std::int64_t bytes, int most) {
+  return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 27) / bytes, std::min(2, most), most));
+}
+
 std::int64_t elements_of(std::int64_t bytes, at::ScalarType type, int ranks) {
   const auto elements = bytes / static_cast<std::int64_t>(at::elementSize(type));
   return std::max<std::int64_t>(elements / ranks, 1) * ranks;

@@ -31,6 +31,9 @@ std::unique_ptr<comm::Communicator> communicator_named(const std::string& backen
 /// The type that `--type` names.
 at::ScalarType type_named(const std::string& name);
 
+/// As many calls a block as move 128 MiB, at least two, at most `most`.
+int steps_for(std::int64_t bytes, int most);
+
 /// As many elements of `type` as `bytes` hold, the same number for each of `ranks`.
 std::int64_t elements_of(std::int64_t bytes, at::ScalarType type, int ranks);
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "cli/bench/collective_cases.hpp"
+#include "cli/bench/debug_mode.hpp"
 #include "cli/bench/measurements.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"
@@ -16,7 +17,8 @@ namespace {
 using comm::Communicator;
 
 const std::vector<std::string>& known_operations() {
-  static const std::vector<std::string> names = {"all_reduce", "reduce_scatter", "all_gather", "broadcast"};
+  static const std::vector<std::string> names = {"all_reduce", "reduce_scatter", "all_gather", "broadcast",
+                                                 "debug_mode"};
   return names;
 }
 
@@ -28,11 +30,6 @@ bool wanted(const std::vector<T>& selected, const T& value) {
 template <typename T>
 std::vector<T> or_default(const std::vector<T>& selected, std::type_identity_t<std::vector<T>> otherwise) {
   return selected.empty() ? otherwise : selected;
-}
-
-// As many calls a block as move 128 MiB, within reason.
-int steps_for(std::int64_t bytes, int most) {
-  return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 27) / bytes, std::min(2, most), most));
 }
 
 std::vector<std::int64_t> default_sizes() {
@@ -138,7 +135,11 @@ std::vector<Result> collectives(Accelerator& accelerator, const Plan& plan, cons
   check_known("--reference", selection.references, {"memcpy", "MPI", "raw exchange"});
   CollectivesComparison comparison(accelerator, plan, selection);
   for (const auto& backend : or_default(selection.backends, {"node"})) comparison.add(backend);
-  return std::move(comparison).results();
+  auto results = std::move(comparison).results();
+  if (wanted(selection.cases, std::string("debug_mode"))) {
+    for (auto& result : debug_mode(accelerator, plan)) results.push_back(std::move(result));
+  }
+  return results;
 }
 
 }  // namespace hortator::cli::bench

@@ -213,7 +213,8 @@ void Watchdog::report(const Stall& stall, const View& view) {
   const auto words = describe(stall, view.silent_nodes, view.note);
   runtime::report({.problem = words.problem,
                    .party = Party{.rank = words.culprit->rank, .host = words.culprit->host, .pid = words.culprit->pid},
-                   .details = words.details});
+                   .details = words.details,
+                   .exit_code = stalled_exit_code});
   if (view.is_announced) files().remove(topology_.nodes);
   mpi::abort_job(stalled_exit_code);
 }

@@ -3,7 +3,7 @@
 # checks the promise of hortator::run: a code other than 0, one line of ours for the whole job, by a rank that RANK (a regular
 # expression) matches, over within two seconds, and the same facts in failure.json. FOLDER: where failure.json has to be.
 # ARRANGE: a command that prepares the working folder. WRITABLE=0: nothing can be written there. LIMIT: seconds in place of two.
-# CODE: the exit code (a regular expression). Nothing of ours may be left in /dev/shm, nor any process.
+# CODE: the exit code (a regular expression), also in failure.json. Nothing of ours may be left in /dev/shm, nor any process.
 set -uo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=tests/integration/failures/leftovers.sh
@@ -65,6 +65,7 @@ fi
 for field in '"run_id": "[0-9]' '"rank": '"$rank" '"host": "[a-z0-9]' '"pid": [0-9]' '"where": ' '"time": "20' '"hortator": "'; do
   grep -q "^  $field" "$record" || complain "$field is missing in $(cat "$record")"
 done
+if [ -n "${CODE:-}" ]; then grep -Eq "\"exit_code\": $CODE," "$record" || complain "not the code $CODE: $(cat "$record")"; fi
 if [ -n "${WHERE:-}" ]; then grep -q "\"where\": \"$WHERE\"" "$record" || complain "not at $WHERE: $(cat "$record")"; fi
 recorded=$(sed -n 's/^  "problem": "\(.*\)",$/\1/p' "$record")
 [[ $recorded =~ ^${RECORDED:-$problem}$ ]] || complain "the record says: $recorded"

@@ -81,6 +81,11 @@ void mismatch(Scene& scene) {
   }
 }
 
+void odd_count(Scene& scene) {
+  auto tensor = at::ones({scene.is_last() ? 5 : 4});
+  scene.tensors->all_reduce(tensor, hortator::comm::ReduceOp::sum).wait();
+}
+
 void late(Scene& scene) {
   if (scene.is_last()) dawdle_in_user_code(60s);
   scene.sum();
@@ -128,6 +133,7 @@ const std::map<std::string, std::function<void(Scene&)>> endings = {{"stopped", 
                                                                     {"returned", returned},
                                                                     {"killed", killed},
                                                                     {"mismatch", mismatch},
+                                                                    {"odd_count", odd_count},
                                                                     {"late", late},
                                                                     {"endless", endless},
                                                                     {"well_busy", well_busy},

@@ -137,6 +137,18 @@ int MPI_Ialltoallv(const void* in, const int counts_in[], const int offsets_in[]
   return PMPI_Ialltoallv(in, counts_in, offsets_in, type_in, out, counts, offsets, type, comm, request);
 }
 
+int MPI_Ialltoall(const void* in, int n, MPI_Datatype type, void* out, int n_out, MPI_Datatype type_out, MPI_Comm comm,
+                  MPI_Request* request) {
+  count((size_of(type, n) + size_of(type_out, n_out)) * ranks_of(comm));
+  return PMPI_Ialltoall(in, n, type, out, n_out, type_out, comm, request);
+}
+
+int MPI_Iallreduce(const void* in, void* out, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request* request) {
+  count(2 * size_of(type, n));
+  return PMPI_Iallreduce(in, out, n, type, op, comm, request);
+}
+
 int MPI_Iallgather(const void* in, int n, MPI_Datatype type, void* out, int n_out, MPI_Datatype type_out, MPI_Comm comm,
                    MPI_Request* request) {
   count(size_of(type, n) + size_of(type_out, n_out) * ranks_of(comm));
