@@ -9,7 +9,7 @@ namespace train {
 class PlateauSchedule;
 }
 
-/// Of reduce_on_plateau.
+/// Of ReduceOnPlateau.
 struct PlateauOptions {
   enum class Mode { min, max };
   enum class Threshold { relative, absolute };

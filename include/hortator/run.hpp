@@ -13,8 +13,7 @@ namespace hortator {
 /// problem; the same facts stand in failure.json in the run folder. The exit code is 2 for a UsageError, else 1. A body
 /// that returns gives 0, or 75 when Accelerator::should_stop() was true in it: "stopped, to be continued", which
 /// outcome.json in the run folder says as well. A last checkpoint that could not be written while the body ended is an
-/// exception, too. Starts MPI unless the application has, and finalises it if it was
-/// started here.
+/// exception, too. Starts MPI unless the application has, and finalises it if it was started here.
 ///
 /// `built` says what the program was compiled with, and is left to its default: another LibTorch or C++ library than
 /// this one's is an error that names both.

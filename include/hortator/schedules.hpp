@@ -60,8 +60,7 @@ struct OneCycle {
   std::int64_t total_steps = 0;
   double pct_start = 0.3;  ///< the part of the steps in which the rate rises
   Anneal anneal = Anneal::cosine;
-  bool cycle_momentum =
-      true;  ///< momentum (Adam: its first beta) falls from max to base while the rate rises, and back
+  bool cycle_momentum = true;  ///< momentum (Adam: its first beta) falls from max to base as the rate rises, and back
   PerGroup base_momentum = 0.85;
   PerGroup max_momentum = 0.95;
   double div_factor = 25;         ///< the first rate is max_lr / div_factor

@@ -23,9 +23,8 @@ Options known_options() {
       "only this operation, workload or way to read (repeatable)")(
       "size", po::value<std::vector<std::string>>()->composing()->value_name("BYTES"),
       "bytes: of collectives the buffer, as 64MiB; of checkpoints the state, of weights the model, of paging the "
-      "layers "
-      "(repeatable)")("type", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
-                      "collectives: float32, bfloat16, ... (repeatable)")(
+      "layers (repeatable)")("type", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
+                             "collectives: float32, bfloat16, ... (repeatable)")(
       "backend", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
       "collectives: node or mpi (repeatable)")(
       "reference", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
