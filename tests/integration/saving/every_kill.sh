@@ -4,15 +4,8 @@
 set -uo pipefail
 shim=$1 ranks=$2
 shift 2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-
-fail() {
-  echo "failed: $1" >&2
-  cat output >&2
-  exit 1
-}
+# shellcheck source=tests/integration/saving/support.sh
+. "$(dirname "${BASH_SOURCE[0]}")/support.sh"
 
 timeout 60 "$@" 1 >output 2>&1 || fail 'it does not run'
 newest=1

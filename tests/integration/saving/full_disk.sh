@@ -5,16 +5,9 @@
 set -uo pipefail
 shim=$1 ranks=$2 kinds=$3 calls=$4
 shift 4
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+# shellcheck source=tests/integration/saving/support.sh
+. "$(dirname "${BASH_SOURCE[0]}")/support.sh"
 export FAULT_PATH=$work/run/checkpoint
-
-fail() {
-  echo "failed: $1" >&2
-  cat output >&2
-  exit 1
-}
 
 "$@" 1 >output 2>&1 || fail 'it does not run'
 thrown=0

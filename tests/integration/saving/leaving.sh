@@ -5,16 +5,10 @@
 set -uo pipefail
 shim=$1 ranks=$2
 shift 2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+# shellcheck source=tests/integration/saving/support.sh
+. "$(dirname "${BASH_SOURCE[0]}")/support.sh"
 last=$((ranks - 1))
 
-fail() {
-  echo "failed: $1" >&2
-  cat output >&2
-  exit 1
-}
 # run KIND RANK WORDS...: that rank's disk does so at its call number $at, of which the fourth is its thread's
 run() {
   local kind=$1 rank=$2

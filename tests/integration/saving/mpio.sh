@@ -5,15 +5,8 @@
 set -uo pipefail
 shim=$1 ranks=$2 hortator=$3
 shift 3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-
-fail() {
-  echo "failed: $1" >&2
-  cat output >&2
-  exit 1
-}
+# shellcheck source=tests/integration/saving/support.sh
+. "$(dirname "${BASH_SOURCE[0]}")/support.sh"
 
 declare -A ends
 # MPI-IO (Open MPI's own one, or ROMIO) RANK CALL

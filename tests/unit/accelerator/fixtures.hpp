@@ -72,4 +72,14 @@ inline bool same_parameters(const torch::nn::Module& a, const torch::nn::Module&
   return left.size() == right.size();
 }
 
+/// @collective
+inline bool same_on_all_ranks(Accelerator& accelerator, const at::Tensor& tensor) {
+  const auto flat = tensor.detach().to(at::kDouble).reshape({1, -1});
+  const auto all = accelerator.gather(flat).view({accelerator.num_processes(), -1});
+  for (std::int64_t rank = 1; rank < all.size(0); ++rank) {
+    if (!at::equal(all[rank], all[0])) return false;
+  }
+  return true;
+}
+
 }  // namespace hortator::test

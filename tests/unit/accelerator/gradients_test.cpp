@@ -10,19 +10,11 @@
 
 using namespace hortator;
 using test::Net;
+using test::same_on_all_ranks;
 
 namespace {
 
 at::Tensor input(const State& state, double scale = 1) { return at::full({2, 3}, scale * (state.process_index() + 1)); }
-
-bool same_on_all_ranks(Accelerator& accelerator, const at::Tensor& tensor) {
-  const auto flat = tensor.detach().to(at::kDouble).reshape({1, -1});
-  const auto all = accelerator.gather(flat).view({accelerator.num_processes(), -1});
-  for (std::int64_t rank = 1; rank < all.size(0); ++rank) {
-    if (!at::equal(all[rank], all[0])) return false;
-  }
-  return true;
-}
 
 // A layer without bias whose gradient is the input, summed over the batch: 2 (rank + 1) in each place.
 struct One {

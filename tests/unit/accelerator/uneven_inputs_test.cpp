@@ -7,17 +7,9 @@
 using namespace hortator;
 using test::Net;
 using test::Rows;
+using test::same_on_all_ranks;
 
 namespace {
-
-bool same_on_all_ranks(Accelerator& accelerator, const at::Tensor& tensor) {
-  const auto flat = tensor.detach().to(at::kDouble).reshape({1, -1});
-  const auto all = accelerator.gather(flat).view({accelerator.num_processes(), -1});
-  for (std::int64_t rank = 1; rank < all.size(0); ++rank) {
-    if (!at::equal(all[rank], all[0])) return false;
-  }
-  return true;
-}
 
 torch::nn::Sequential make_net() {
   return torch::nn::Sequential(torch::nn::Linear(3, 4), torch::nn::BatchNorm1d(4), torch::nn::Linear(4, 1));

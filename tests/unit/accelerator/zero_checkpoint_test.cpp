@@ -47,32 +47,17 @@ AcceleratorOptions options_of(int stage, const std::filesystem::path& folder, co
 /// their number does not matter. @collective
 std::vector<at::Tensor> go_on(const std::filesystem::path& folder, int ranks, int stage,
                               const AcceleratorOptions& changes = {}, at::ScalarType type = at::kFloat) {
-  std::vector<at::Tensor> parameters;
   const Part part(ranks);
-  if (!part.is_in()) return parameters;
+  if (!part.is_in()) return {};
   auto options = options_of(stage, folder, part);
   options.checkpoint = changes.checkpoint;
   options.zero.shard_group = changes.zero.shard_group;
-  Accelerator accelerator(options);
-  Shardable net(type);
-  {
-    const at::NoGradGuard no_grad;
-    for (auto& parameter : net->parameters()) parameter.mul_(1.5);  // not what a new model has
-  }
-  auto adamw = test::make_adamw(net);
-  auto [model, optimizer] = accelerator.prepare(net, *adamw);
-  if (accelerator.has_checkpoint()) accelerator.load_state();
-  for (int step = 0; step < 2; ++step) {
-    const auto x = at::sin(at::arange(6 * 7, at::kFloat).view({6, 7}) + step).to(type);
-    accelerator.backward(model(x).square().mean());
-    optimizer.step();
-    optimizer.zero_grad();
-  }
-  accelerator.save_state();
-  accelerator.wait_for_checkpoint();
-  parameters = copies_of(*net);
-  accelerator.wait_for_everyone();
-  return parameters;
+  return test::go_on(
+      options,
+      [type](const State&, int step) {
+        return at::sin(at::arange(6 * 7, at::kFloat).view({6, 7}) + step).to(type);
+      },
+      type);
 }
 
 std::vector<at::Tensor> run(const std::string& name, const std::vector<std::pair<int, int>>& ranks_and_stages,

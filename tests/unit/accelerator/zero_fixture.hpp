@@ -103,4 +103,36 @@ inline std::unique_ptr<torch::optim::Optimizer> make_adamw(Shardable& net) {
   return std::make_unique<torch::optim::AdamW>(distinct(*net), torch::optim::AdamWOptions(1e-2).weight_decay(0.1));
 }
 
+using MakeBatch = std::function<at::Tensor(const State&, int step)>;
+
+/// Two steps and a checkpoint, on from the one that is there: what the parameters have come to. @collective
+inline std::vector<at::Tensor> go_on(AcceleratorOptions options, const MakeBatch& make_batch,
+                                     at::ScalarType type = at::kFloat) {
+  options.ddp.bucket_cap_mb = 3e-3;
+  Accelerator accelerator(options);
+  Shardable net(type);
+  {
+    const at::NoGradGuard no_grad;
+    for (auto& parameter : net->parameters()) parameter.mul_(1.5);  // not what a new model has
+  }
+  auto adamw = make_adamw(net);
+  auto [model, optimizer] = accelerator.prepare(net, *adamw);
+  if (accelerator.has_checkpoint()) accelerator.load_state();
+  for (int step = 0; step < 2; ++step) {
+    accelerator.backward(model(make_batch(accelerator, step)).square().mean());
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  accelerator.save_state();
+  accelerator.wait_for_checkpoint();
+  auto parameters = copies_of(*net);
+  accelerator.wait_for_everyone();
+  return parameters;
+}
+
+/// Each rank with batches of its own.
+inline std::vector<at::Tensor> go_on(const AcceleratorOptions& options) {
+  return go_on(options, [](const State& state, int step) { return batch(state, step); });
+}
+
 }  // namespace hortator::test

@@ -262,23 +262,9 @@ TEST_CASE("over nodes, checkpoints are written as parameters lie, and go on at a
                       bool asynchronous) {
     std::vector<at::Tensor> parameters;
     for (const int stage : stages) {
-      Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3},
-                               .zero = {.stage = stage},
-                               .project = {.dir = folder.path() / name},
-                               .checkpoint = {.asynchronous = asynchronous}});
-      Shardable net;
-      auto adamw = test::make_adamw(net);
-      auto [model, optimizer] = accelerator.prepare(net, *adamw);
-      if (accelerator.has_checkpoint()) accelerator.load_state();
-      for (int step = 0; step < 2; ++step) {
-        accelerator.backward(model(batch(accelerator, step)).square().mean());
-        optimizer.step();
-        optimizer.zero_grad();
-      }
-      accelerator.save_state();
-      accelerator.wait_for_checkpoint();
-      parameters = copies_of(*net);
-      accelerator.wait_for_everyone();
+      parameters = test::go_on({.zero = {.stage = stage},
+                                .project = {.dir = folder.path() / name},
+                                .checkpoint = {.asynchronous = asynchronous}});
     }
     return parameters;
   };

@@ -157,23 +157,8 @@ TEST_CASE("a checkpoint of what is on disk goes on in memory, and the other way 
   const auto run = [&](const std::string& name, const std::vector<ZeroConfig>& configs, bool asynchronous) {
     std::vector<at::Tensor> parameters;
     for (const auto& config : configs) {
-      Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3},
-                               .zero = config,
-                               .project = {.dir = folder.path() / name},
-                               .checkpoint = {.asynchronous = asynchronous}});
-      Shardable net;
-      auto adamw = test::make_adamw(net);
-      auto [model, optimizer] = accelerator.prepare(net, *adamw);
-      if (accelerator.has_checkpoint()) accelerator.load_state();
-      for (int step = 0; step < 2; ++step) {
-        accelerator.backward(model(batch(accelerator, step)).square().mean());
-        optimizer.step();
-        optimizer.zero_grad();
-      }
-      accelerator.save_state();
-      accelerator.wait_for_checkpoint();
-      parameters = copies_of(*net);
-      accelerator.wait_for_everyone();
+      parameters = test::go_on(
+          {.zero = config, .project = {.dir = folder.path() / name}, .checkpoint = {.asynchronous = asynchronous}});
     }
     return parameters;
   };

@@ -8,33 +8,13 @@
 #include "checkpoint/verify.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
+#include "support/types.hpp"
 
 using namespace hortator;
 using namespace hortator::testing;
 using checkpoint::Reader;
 
 namespace {
-
-constexpr at::ScalarType types[] = {at::kBool,
-                                    at::kByte,
-                                    at::kChar,
-                                    at::kUInt16,
-                                    at::kShort,
-                                    at::kUInt32,
-                                    at::kInt,
-                                    at::kUInt64,
-                                    at::kLong,
-                                    at::kFloat8_e5m2,
-                                    at::kHalf,
-                                    at::kBFloat16,
-                                    at::kFloat8_e4m3fn,
-                                    at::kFloat8_e5m2fnuz,
-                                    at::kFloat8_e4m3fnuz,
-                                    at::kFloat,
-                                    at::kDouble,
-                                    at::kComplexHalf,
-                                    at::kComplexFloat,
-                                    at::kComplexDouble};
 
 /// Random bytes as elements: all NaN payloads, infinities and denormals among them.
 at::Tensor random_bits(at::ScalarType type, std::int64_t count) {
@@ -90,7 +70,7 @@ TEST_CASE("every type comes back bit for bit, cut between ranks or not") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "types");
   checkpoint::Snapshot saved;
-  for (const auto type : types) {
+  for (const auto type : test::stored_types) {
     const std::string name = c10::toString(type);
     saved.common.put("large/" + name, random_bits(type, 300'007));
     saved.common.put("small/" + name, random_bits(type, 5));

@@ -3,12 +3,8 @@
 # shellcheck disable=SC2016  # hostile words are meant to stay as they are
 set -u
 hortator=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-for name in $(compgen -e | grep -E '^(HORTATOR|SLURM|PBS|XDG|HF)_'); do unset "$name"; done
-export HOME=$work
-failures=0
+# shellcheck source=tests/unit/cli/support.sh
+. "$(dirname "$0")/support.sh"
 wrong() { printf 'wrong: %s\n' "$*"; failures=$((failures + 1)); }
 program() { { echo '#!/bin/bash'; cat; } >"$1"; chmod +x "$1"; }
 

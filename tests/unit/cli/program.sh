@@ -5,27 +5,8 @@ hortator=$1
 cmake=$2
 mpi=$3
 source_dir=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-for name in $(compgen -e | grep -E '^(HORTATOR|SLURM|PBS|XDG|HF)_'); do unset "$name"; done
-unset LSB_JOBID
-export HOME=$work
-failures=0
-
-# run ARGUMENT...: exit code in $code, standard output in $out, standard error in $err
-run() {
-  code=0
-  "$hortator" "$@" >out 2>err </dev/null || code=$?
-  out=$(<out)
-  err=$(<err)
-  call="hortator $*"
-}
-wrong() { printf '%s: %s\nexit code %s\nstdout: %s\nstderr: %s\n\n' "$call" "$1" "$code" "$out" "$err"; failures=$((failures + 1)); }
-code_is() { [ "$code" = "$1" ] || wrong "exit code $1 was expected"; }
-out_has() { [[ $out == *"$1"* ]] || wrong "standard output lacks '$1'"; }
-err_has() { [[ $err == *"$1"* ]] || wrong "standard error lacks '$1'"; }
-out_is() { [ "$out" = "$1" ] || wrong "standard output should be '$1'"; }
+# shellcheck source=tests/unit/cli/support.sh
+. "$(dirname "$0")/support.sh"
 
 program() { printf '#!/bin/sh\n%s\n' "$2" >"$1"; chmod +x "$1"; }
 # shellcheck disable=SC2016

@@ -3,25 +3,8 @@
 set -u
 hortator=$1
 sleeping=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-for name in $(compgen -e | grep -E '^(HORTATOR|SLURM|PBS|XDG|HF)_'); do unset "$name"; done
-export HOME=$work
-unset NO_COLOR
-failures=0
-
-run() {
-  code=0
-  timeout 200 "$hortator" "$@" >out 2>err </dev/null || code=$?
-  out=$(<out)
-  err=$(<err)
-  call="hortator $*"
-}
-wrong() { printf '%s: %s\nexit code %s\nstdout: %s\nstderr: %s\n\n' "$call" "$1" "$code" "$out" "$err"; failures=$((failures + 1)); }
-code_is() { [ "$code" = "$1" ] || wrong "exit code $1 was expected"; }
-out_has() { [[ $out == *"$1"* ]] || wrong "standard output lacks '$1'"; }
-err_has() { [[ $err == *"$1"* ]] || wrong "standard error lacks '$1'"; }
+# shellcheck source=tests/unit/cli/support.sh
+. "$(dirname "$0")/support.sh"
 
 for verb in watch plot scale 'scale strong'; do
   # shellcheck disable=SC2086

@@ -6,6 +6,7 @@
 
 #include "io/tensor_spec.hpp"
 #include "support/catch.hpp"
+#include "support/types.hpp"
 
 using namespace hortator;
 
@@ -24,26 +25,7 @@ bool converts_as_torch_does(at::ScalarType type) {
 }  // namespace
 
 TEST_CASE("every type has a file type of its size, and comes back from it") {
-  for (const auto type : {at::kBool,
-                          at::kByte,
-                          at::kChar,
-                          at::kUInt16,
-                          at::kShort,
-                          at::kUInt32,
-                          at::kInt,
-                          at::kUInt64,
-                          at::kLong,
-                          at::kFloat8_e5m2,
-                          at::kFloat8_e4m3fn,
-                          at::kFloat8_e5m2fnuz,
-                          at::kFloat8_e4m3fnuz,
-                          at::kHalf,
-                          at::kBFloat16,
-                          at::kFloat,
-                          at::kDouble,
-                          at::kComplexHalf,
-                          at::kComplexFloat,
-                          at::kComplexDouble}) {
+  for (const auto type : test::stored_types) {
     INFO(c10::toString(type));
     const auto stored = io::file_type(type);
     CHECK(H5Tget_size(stored.get()) == c10::elementSize(type));

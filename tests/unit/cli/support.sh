@@ -1,0 +1,24 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# Sourced by what calls the command as users do, after `hortator` is set: a folder of its own, nothing of the caller's settings, and what is
+# expected of a call. Everything that is wrong is printed; `failures` counts it.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+for name in $(compgen -e | grep -E '^(HORTATOR|SLURM|PBS|XDG|HF)_'); do unset "$name"; done
+unset LSB_JOBID NO_COLOR
+export HOME=$work
+failures=0
+
+# run ARGUMENT...: exit code in $code, standard output in $out, standard error in $err
+run() {
+  code=0
+  "$hortator" "$@" >out 2>err </dev/null || code=$?
+  out=$(<out)
+  err=$(<err)
+  call="hortator $*"
+}
+wrong() { printf '%s: %s\nexit code %s\nstdout: %s\nstderr: %s\n\n' "$call" "$1" "$code" "$out" "$err"; failures=$((failures + 1)); }
+code_is() { [ "$code" = "$1" ] || wrong "exit code $1 was expected"; }
+out_has() { [[ $out == *"$1"* ]] || wrong "standard output lacks '$1'"; }
+err_has() { [[ $err == *"$1"* ]] || wrong "standard error lacks '$1'"; }
+out_is() { [ "$out" = "$1" ] || wrong "standard output should be '$1'"; }
