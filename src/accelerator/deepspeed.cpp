@@ -2,8 +2,8 @@
 #include <array>
 #include <cmath>
 #include <hortator/deepspeed.hpp>
-#include <map>
 
+#include "accelerator/deepspeed_entries.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "io/raw_file.hpp"
@@ -12,6 +12,7 @@
 namespace hortator {
 namespace {
 
+using accelerator::DeepspeedEntries;
 using io::JsonValue;
 
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 24;
@@ -51,7 +52,6 @@ constexpr auto without_effect = std::to_array<std::string_view>({
     "zero_optimization.allgather_bucket_size",
     "zero_optimization.allgather_partitions",
     "zero_optimization.contiguous_gradients",
-
     "zero_optimization.elastic_checkpoint",
     "zero_optimization.ignore_unused_parameters",
     "zero_optimization.legacy_stage1",
@@ -72,87 +72,10 @@ constexpr auto without_effect = std::to_array<std::string_view>({
     "zero_optimization.use_multi_rank_bucket_allreduce",
 });
 
-/// The file's entries by their paths, sections taken apart.
-class Entries {
- public:
-  Entries(const JsonValue& root, std::string file) : file_(std::move(file)) { add(root, ""); }
-
-  const std::string& file() const { return file_; }
-  /// Null where it is not there; it counts as read.
-  const JsonValue* take(const std::string& path) {
-    const auto found = values_.find(path);
-    if (found == values_.end()) return nullptr;
-    read_.push_back(path);
-    return &found->second;
-  }
-  std::vector<std::string> rest() const {
-    std::vector<std::string> rest;
-    for (const auto& [path, value] : values_) {
-      if (std::find(read_.begin(), read_.end(), path) == read_.end()) rest.push_back(path);
-    }
-    return rest;
-  }
-
- private:
-  void add(const JsonValue& value, const std::string& path) {
-    const auto* object = std::get_if<JsonValue::Object>(&value.content);
-    if (object == nullptr) {
-      values_.insert_or_assign(path, value);
-      return;
-    }
-    for (const auto& [name, member] : *object) add(member, path.empty() ? name : path + "." + name);
-  }
-
-  std::string file_;
-  std::map<std::string, JsonValue> values_;
-  std::vector<std::string> read_;
-};
-
-bool is_auto(const JsonValue& value) {
-  const auto* words = std::get_if<std::string>(&value.content);
-  return words != nullptr && *words == "auto";
-}
-
-[[noreturn]] void refuse_entry(const Entries& entries, const std::string& path, const JsonValue& value,
-                               const char* expected) {
-  throw UsageError({.what = text::concat(entries.file(), ": ", path, " is ", value.described()), .hint = expected});
-}
-
-std::optional<double> number(Entries& entries, const std::string& path) {
-  const auto* value = entries.take(path);
-  if (value == nullptr || is_auto(*value)) return {};
-  if (const auto* one = std::get_if<std::uint64_t>(&value->content)) return static_cast<double>(*one);
-  if (const auto* one = std::get_if<std::int64_t>(&value->content)) return static_cast<double>(*one);
-  if (const auto* one = std::get_if<double>(&value->content)) return *one;
-  refuse_entry(entries, path, *value, "a number is needed, or \"auto\"");
-}
-
-std::optional<std::int64_t> count(Entries& entries, const std::string& path, std::int64_t least) {
-  const auto value = number(entries, path);
-  if (!value) return {};
-  if (*value >= static_cast<double>(least) && *value == std::floor(*value)) return static_cast<std::int64_t>(*value);
-  throw UsageError({.what = text::concat(entries.file(), ": ", path, " is ", *value),
-                    .hint = text::concat("a whole number from ", least, " on is needed, or \"auto\"")});
-}
-
-std::optional<bool> onoff(Entries& entries, const std::string& path) {
-  const auto* value = entries.take(path);
-  if (value == nullptr || is_auto(*value)) return {};
-  if (const auto* one = std::get_if<bool>(&value->content)) return *one;
-  refuse_entry(entries, path, *value, "true or false is needed, or \"auto\"");
-}
-
-std::string words_of(Entries& entries, const std::string& path, const char* expected) {
-  const auto* value = entries.take(path);
-  if (value == nullptr) return {};
-  if (const auto* words = std::get_if<std::string>(&value->content)) return *words;
-  refuse_entry(entries, path, *value, expected);
-}
-
 /// Where it goes: "none", "cpu", or "nvme" with a folder.
-std::filesystem::path offloaded_to(Entries& entries, const std::string& section) {
-  const auto device = words_of(entries, section + ".device", "\"none\", \"cpu\" or \"nvme\" is needed");
-  const auto folder = words_of(entries, section + ".nvme_path", "a folder is needed");
+std::filesystem::path offloaded_to(DeepspeedEntries& entries, const std::string& section) {
+  const auto device = entries.words(section + ".device", "\"none\", \"cpu\" or \"nvme\" is needed");
+  const auto folder = entries.words(section + ".nvme_path", "a folder is needed");
   if (device.empty() || device == "none") return {};
   if (device == "cpu") return "cpu";
   if (device == "nvme" && !folder.empty()) return folder;
@@ -162,9 +85,9 @@ std::filesystem::path offloaded_to(Entries& entries, const std::string& section)
                     .hint = "set it to \"none\", to \"cpu\", or to \"nvme\" with a nvme_path"});
 }
 
-void read_zero(Entries& entries, AcceleratorOptions& options) {
-  if (const auto stage = count(entries, "zero_optimization.stage", 0)) options.zero.stage = static_cast<int>(*stage);
-  if (const auto ranks = count(entries, "zero_optimization.zero_hpz_partition_size", 1); ranks && *ranks > 1)
+void read_zero(DeepspeedEntries& entries, AcceleratorOptions& options) {
+  if (const auto stage = entries.count("zero_optimization.stage", 0)) options.zero.stage = static_cast<int>(*stage);
+  if (const auto ranks = entries.count("zero_optimization.zero_hpz_partition_size", 1); ranks && *ranks > 1)
     options.zero.shard_group = static_cast<int>(*ranks);
   if (auto place = offloaded_to(entries, "zero_optimization.offload_optimizer"); !place.empty())
     options.zero.offload_optimizer = std::move(place);
@@ -172,17 +95,16 @@ void read_zero(Entries& entries, AcceleratorOptions& options) {
     options.zero.offload_parameters = std::move(place);
 }
 
-void read_precision(Entries& entries, AcceleratorOptions& options) {
-  const auto fp16 = onoff(entries, "fp16.enabled");
-  const auto bf16 = onoff(entries, "bf16.enabled");
+void read_precision(DeepspeedEntries& entries, AcceleratorOptions& options) {
+  const auto fp16 = entries.onoff("fp16.enabled");
+  const auto bf16 = entries.onoff("bf16.enabled");
   if (fp16.value_or(false) && bf16.value_or(false))
     throw UsageError({.what = entries.file() + ": fp16 and bf16 are both enabled", .hint = "enable one of them"});
   if (fp16.value_or(false)) options.mixed_precision = Precision::fp16;
   if (bf16.value_or(false)) options.mixed_precision = Precision::bf16;
-  if (const auto power = number(entries, "fp16.initial_scale_power"))
-    options.grad_scaler.init_scale = std::exp2(*power);
-  if (const auto window = count(entries, "fp16.loss_scale_window", 1)) options.grad_scaler.growth_interval = *window;
-  if (const auto scale = number(entries, "fp16.loss_scale"); scale && *scale > 0) {
+  if (const auto power = entries.number("fp16.initial_scale_power")) options.grad_scaler.init_scale = std::exp2(*power);
+  if (const auto window = entries.count("fp16.loss_scale_window", 1)) options.grad_scaler.growth_interval = *window;
+  if (const auto scale = entries.number("fp16.loss_scale"); scale && *scale > 0) {
     throw UsageError({.what = text::concat(entries.file(), ": fp16.loss_scale is ", *scale),
                       .why = "losses are scaled by a number that follows the gradients",
                       .hint = "set it to 0, and fp16.initial_scale_power to where it begins"});
@@ -190,7 +112,7 @@ void read_precision(Entries& entries, AcceleratorOptions& options) {
 }
 
 /// In which gradients travel; null: in their own.
-void read_communication(Entries& entries, AcceleratorOptions& options) {
+void read_communication(DeepspeedEntries& entries, AcceleratorOptions& options) {
   constexpr auto path = "communication_data_type";
   constexpr auto expected = R"("fp32", "fp16", "bf16" or null is needed)";
   const auto* value = entries.take(path);
@@ -204,7 +126,7 @@ void read_communication(Entries& entries, AcceleratorOptions& options) {
   } else if (type == "bf16" || type == "bfp16") {
     options.ddp.comm_hook = DDPCommunicationHookType::bf16;
   } else {
-    refuse_entry(entries, path, *value, expected);
+    entries.refuse(path, *value, expected);
   }
 }
 
@@ -252,16 +174,16 @@ DeepspeedConfig read_deepspeed(const std::filesystem::path& file, const Accelera
   }
   if (!std::holds_alternative<JsonValue::Object>(root.content))
     throw UsageError({.what = text::concat(file.string(), " holds ", root.described()), .hint = "a map is needed"});
-  Entries entries(root, file.string());
+  DeepspeedEntries entries(root, file.string());
   DeepspeedConfig config{.options = run};
   read_zero(entries, config.options);
   read_precision(entries, config.options);
   read_communication(entries, config.options);
-  if (const auto steps = count(entries, "gradient_accumulation_steps", 1))
+  if (const auto steps = entries.count("gradient_accumulation_steps", 1))
     config.options.gradient_accumulation_steps = *steps;
-  config.gradient_clipping = number(entries, "gradient_clipping");
-  config.train_micro_batch_size_per_gpu = count(entries, "train_micro_batch_size_per_gpu", 1);
-  config.train_batch_size = count(entries, "train_batch_size", 1);
+  config.gradient_clipping = entries.number("gradient_clipping");
+  config.train_micro_batch_size_per_gpu = entries.count("train_micro_batch_size_per_gpu", 1);
+  config.train_batch_size = entries.count("train_batch_size", 1);
   for (const auto& path : entries.rest()) (has_no_effect(path) ? config.ignored : config.unknown).push_back(path);
   return config;
 }

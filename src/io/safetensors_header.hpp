@@ -1,7 +1,5 @@
 #pragma once
 
-#include <c10/core/ScalarType.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -11,29 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "io/safetensors_entry.hpp"
+
 namespace hortator::io {
 
 /// In front of the header: how long it is.
 inline constexpr std::uint64_t safetensors_length_bytes = 8;
-
-/// What a file of safetensors calls the type of a tensor's elements.
-struct SafetensorsType {
-  std::string_view name;
-  std::uint64_t bits;   ///< of an element
-  at::ScalarType type;  ///< undefined: no tensor has it
-};
-
-/// Of tensors with such elements; null where the format has no name for them. Those of larger elements, and among
-/// equal ones those that the format's library puts first, are greater.
-const SafetensorsType* safetensors_type(at::ScalarType type);
-
-struct SafetensorsEntry {
-  std::string name = {};
-  const SafetensorsType* type = nullptr;
-  std::vector<std::uint64_t> shape = {};
-  std::uint64_t begin = 0;  ///< of its bytes, counted from the header's end
-  std::uint64_t end = 0;
-};
 
 /// What a file says of itself before its data.
 struct SafetensorsHeader {

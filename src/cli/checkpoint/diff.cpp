@@ -13,9 +13,9 @@
 
 #include "accelerator/weights/checkpoint_weights.hpp"
 #include "base/text.hpp"
-#include "checkpoint/reader.hpp"
 #include "cli/checkpoint/byte_bar.hpp"
 #include "cli/checkpoint/difference.hpp"
+#include "cli/checkpoint/whole_checkpoint.hpp"
 
 namespace hortator::cli::checkpoints {
 namespace {
@@ -46,25 +46,6 @@ int print_help() {
 }
 
 bool is_checkpoint(const fs::path& path) { return fs::is_directory(path) && checkpoint::exists(path); }
-
-/// Everything in a checkpoint, under its full names.
-class WholeCheckpoint final : public io::WeightSource {
- public:
-  explicit WholeCheckpoint(const fs::path& folder) : reader_(folder) {
-    for (const auto& [name, spec] : reader_.tensors()) names_.push_back(name);
-  }
-  const fs::path& path() const override { return reader_.folder(); }
-  const std::vector<std::string>& names() const override { return names_; }
-  io::TensorSpec spec(const std::string& name) const override { return reader_.tensors().at(name); }
-  void read(const std::string& name, shard::Range elements, std::byte* to) const override {
-    reader_.read_elements(name, elements, to);
-  }
-  const StateDict& values() const { return reader_.values(); }
-
- private:
-  checkpoint::Reader reader_;
-  std::vector<std::string> names_;
-};
 
 /// What is compared with what.
 struct Sides {

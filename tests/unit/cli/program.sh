@@ -135,7 +135,7 @@ completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completi
 # the man page knows every verb and every flag
 man=$source_dir/../../../share/man/hortator.1
 for verb in config launch job new doctor test watch plot scale env checkpoint bench completion; do grep -q "^\.SS \(hortator \)\?$verb" "$man" || wrong "the man page lacks $verb"; done
-for verb in config launch job doctor test watch plot 'scale strong' env 'checkpoint prune' 'checkpoint diff' 'checkpoint export' 'checkpoint import' \
+for verb in config launch job doctor test watch plot 'scale strong' env 'checkpoint diff' 'checkpoint export' 'checkpoint import' \
   estimate-memory bench; do
   # shellcheck disable=SC2086
   for flag in $("$hortator" $verb --help | sed 's/ -- .*//' | grep -oE -- '--[a-z][a-z_-]+' | sort -u); do
