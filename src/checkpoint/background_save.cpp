@@ -5,6 +5,7 @@
 #include <atomic>
 #include <exception>
 #include <span>
+#include <system_error>
 #include <thread>
 
 #include "base/log.hpp"
@@ -28,6 +29,18 @@ constexpr auto patience_with_the_given_up = 100ms;
 
 /// The save has no more use: no error of its own.
 struct GivenUp {};
+
+template <typename Work>
+std::thread begin_thread(const Work& work) {
+  try {
+    return std::thread(work);
+  } catch (const std::system_error& error) {
+    throw Error(
+        {.what = text::concat("no thread can be started to write a checkpoint: ", error.what()),
+         .why = "CheckpointOptions::asynchronous needs one on each rank",
+         .hint = "raise the number of processes that are allowed (ulimit -u, or the job's), or save without it"});
+  }
+}
 
 /// There at once and whole, or not at all.
 void put_file(const fs::path& path, const std::string& bytes) {
@@ -55,7 +68,11 @@ class BackgroundSave::Running {
 
   /// `memory` is where the task's sources lie.
   Running(Task task, Staging memory, int ranks, Clock::time_point begun)
-      : task_(std::move(task)), memory_(std::move(memory)), ranks_(ranks), begun_(begun), thread_([this] { run(); }) {}
+      : task_(std::move(task)),
+        memory_(std::move(memory)),
+        ranks_(ranks),
+        begun_(begun),
+        thread_(begin_thread([this] { run(); })) {}
   ~Running() { join(); }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
@@ -77,16 +94,23 @@ class BackgroundSave::Running {
     const auto ticks = took_.load();
     return ticks > 0 ? std::optional(Clock::duration(ticks)) : std::nullopt;
   }
+  const Record& record() const { return mine_; }  ///< once its part is written
+  /// To rank 0's, when all are written: it waits no longer for what they tell by files, which somebody may have
+  /// removed.
+  void hand_over(std::vector<Record> records) {
+    told_ = std::move(records);
+    is_told_ = true;
+  }
   const mpi::Verdict& verdict() const { return verdict_; }  ///< once it is joined
 
  private:
   void run() {
     try {
-      const auto mine = write_part(task_, [this](std::int64_t /*bytes*/) { go_on_if_wanted(); });
+      mine_ = write_part(task_, [this](std::int64_t /*bytes*/) { go_on_if_wanted(); });
       go_on_if_wanted();
-      if (task_.rank != 0) put_file(record_path(task_.rank), pack(mine));
+      if (task_.rank != 0) put_file(record_path(task_.rank), pack(mine_));
       state_ = State::written;
-      if (task_.rank == 0) commit_all(mine);
+      if (task_.rank == 0) commit_all();
     } catch (const GivenUp&) {
       if (state_ == State::writing) state_ = State::failed;
     } catch (const std::exception& error) {
@@ -100,8 +124,8 @@ class BackgroundSave::Running {
     if (given_up_) throw GivenUp();
   }
 
-  void commit_all(const Record& mine) {
-    std::vector<Record> records = {mine};
+  void commit_all() {
+    std::vector<Record> records = {mine_};
     for (int rank = 1; rank < ranks_; ++rank) records.push_back(wait_for(rank));
     for (int rank = 1; rank < ranks_; ++rank) fs::remove(record_path(rank));
     go_on_if_wanted();
@@ -112,6 +136,7 @@ class BackgroundSave::Running {
   Record wait_for(int rank) const {
     for (auto pause = 1ms;; pause = std::min(2 * pause, std::chrono::milliseconds(100))) {
       go_on_if_wanted();
+      if (is_told_) return told_[static_cast<std::size_t>(rank)];
       if (auto record = read_record(record_path(rank))) return *record;
       std::this_thread::sleep_for(pause);
     }
@@ -123,6 +148,9 @@ class BackgroundSave::Running {
   Staging memory_;
   int ranks_;
   Clock::time_point begun_;
+  Record mine_;
+  std::vector<Record> told_;  ///< by the other ranks
+  std::atomic<bool> is_told_ = false;
   std::atomic<Clock::rep> took_ = 0;
   std::atomic<State> state_ = State::writing;
   std::atomic<bool> given_up_ = false;
@@ -172,28 +200,39 @@ fs::path BackgroundSave::start(const mpi::Communicator& comm, const fs::path& fo
   wait(comm);
   const auto begun = Clock::now();
   auto task = prepare(comm, folder, snapshot, options);
-  auto target = task.replacement.target();
+  const auto replacement = task.replacement;
   try {
-    mpi::all_or_none(comm, [&] { task.sources = staging_.copy(task.sources); });
+    mpi::all_or_none(comm, [&] {
+      task.sources = staging_.copy(task.sources);
+      running_ = std::make_unique<Running>(std::move(task), staging_, comm.size(), begun);
+    });
   } catch (...) {
-    if (comm.rank() == 0) task.replacement.abandon();
+    if (running_) running_->give_up();
+    running_.reset();
+    mpi::barrier(comm);  // none writes any more
+    if (comm.rank() == 0) replacement.abandon();
     throw;
   }
-  running_ = std::make_unique<Running>(std::move(task), staging_, comm.size(), begun);
-  return target;
+  return replacement.target();
 }
 
 void BackgroundSave::wait(const mpi::Communicator& comm) {
   if (!running_) return;
   // Looks at all ranks again and again, so that none waits for a part that will never come.
-  std::array<int, 2> worst{};  // is any writing, has any failed
+  std::array<int, 3> worst{};  // is any writing, has any failed, is it still to be put in place
   do {
     const auto state = running_->state();
-    worst = {state == Running::State::writing, state == Running::State::failed};
+    worst = {state == Running::State::writing, state == Running::State::failed,
+             comm.rank() == 0 && !running_->is_done()};
     mpi::all_reduce(comm, std::span<int>(worst), MPI_MAX);
     if (worst[0] != 0 && worst[1] == 0) std::this_thread::sleep_for(2ms);
   } while (worst[0] != 0 && worst[1] == 0);
-  if (worst[1] != 0) running_->give_up();
+  if (worst[1] != 0) {
+    running_->give_up();
+  } else if (worst[2] != 0) {
+    auto records = gather(comm, running_->record());
+    if (comm.rank() == 0) running_->hand_over(std::move(records));
+  }
   running_->join();
   longest_ = longest();
   const auto ended = std::move(running_);

@@ -22,15 +22,20 @@ std::int64_t element_bytes(const Manifest::Dataset& dataset) {
 
 }  // namespace
 
-BlockReader::BlockReader(std::filesystem::path folder, const Manifest& manifest, bool verify)
-    : folder_(std::move(folder)), manifest_(manifest), verify_(verify), files_(manifest.files.size()) {}
+BlockReader::BlockReader(std::filesystem::path folder, const Manifest& manifest, bool verify,
+                         std::chrono::milliseconds patience)
+    : folder_(std::move(folder)),
+      manifest_(manifest),
+      verify_(verify),
+      patience_(patience),
+      files_(manifest.files.size()) {}
 
 const io::RawFile& BlockReader::file(std::size_t index) {
   auto& file = files_[index];
   if (file) return *file;
   const auto& facts = manifest_.files[index];
   const auto path = folder_ / facts.name;
-  auto opened = io::RawFile::open_for_reading(path, io::visible_within);
+  auto opened = io::RawFile::open_for_reading(path, patience_);
   const auto bytes = static_cast<std::int64_t>(opened.bytes());
   if (bytes != facts.bytes) {
     throw io::FileError({.what = text::concat("the file ", path.string(), " is damaged: it has ", bytes, " bytes, not ",

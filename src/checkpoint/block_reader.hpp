@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -18,8 +19,9 @@ namespace hortator::checkpoint {
 /// The bytes of a checkpoint's tensors. Each block that is read is compared with its checksum.
 class BlockReader {
  public:
-  /// `manifest` is borrowed. Without `verify` nothing is compared.
-  BlockReader(std::filesystem::path folder, const Manifest& manifest, bool verify);
+  /// `manifest` is borrowed. Without `verify` nothing is compared. Files are looked for as long as `patience`.
+  BlockReader(std::filesystem::path folder, const Manifest& manifest, bool verify,
+              std::chrono::milliseconds patience = io::visible_within);
 
   /// All elements of a dataset, into a tensor of its shape and type on any device and with any strides. Throws
   /// FileError, naming the file, the dataset and the block, for bytes that are not those that were written.
@@ -40,6 +42,7 @@ class BlockReader {
   std::filesystem::path folder_;
   const Manifest& manifest_;
   bool verify_;
+  std::chrono::milliseconds patience_;
   std::vector<std::optional<io::RawFile>> files_;  ///< opened when they are needed
 };
 

@@ -54,7 +54,8 @@ Manifest read_for_all(const mpi::Communicator& comm, const fs::path& folder) {
 
 std::vector<fs::path> candidates(const fs::path& folder) {
   auto found = io::generations(plain(folder));
-  std::erase_if(found, [](const fs::path& one) { return !fs::is_directory(one); });
+  std::error_code none;  // of links that lead nowhere
+  std::erase_if(found, [&](const fs::path& one) { return !fs::is_directory(one, none); });
   return found;
 }
 

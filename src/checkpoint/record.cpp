@@ -4,6 +4,7 @@
 
 #include "base/crc32c.hpp"
 #include "checkpoint/packed_bytes.hpp"
+#include "mpi/collectives.hpp"
 
 namespace hortator::checkpoint {
 namespace {
@@ -51,6 +52,12 @@ std::optional<Record> unpack_record(std::string_view bytes) {
   file.structure = from.take_plain<std::uint32_t>();
   file.offsets = take_all<std::int64_t>(from);
   return record;
+}
+
+std::vector<Record> gather(const mpi::Communicator& comm, const Record& mine) {
+  std::vector<Record> records;
+  for (const auto& one : mpi::gather(comm, pack(mine))) records.push_back(*unpack_record(one));
+  return records;
 }
 
 }  // namespace hortator::checkpoint

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "mpi/communicator.hpp"
+
 namespace hortator::checkpoint {
 
 /// What a rank reports of its part of a checkpoint, once that is on the disk.
@@ -25,5 +27,8 @@ struct Record {
 std::string pack(const Record& record);
 /// Nothing for what is not whole.
 std::optional<Record> unpack_record(std::string_view bytes);
+
+/// On rank 0 those of all ranks, on the others nothing. @collective
+std::vector<Record> gather(const mpi::Communicator& comm, const Record& mine);
 
 }  // namespace hortator::checkpoint

@@ -27,11 +27,15 @@ void remove(const fs::path& folder) {
                          .why = "only what was saved here is removed",
                          .hint = "remove it by hand if it is not needed"});
   }
-  const auto aside = fs::path(folder) += text::concat(mark, io::replacement_id());
-  std::error_code problem;
-  fs::rename(folder, aside, problem);
-  if (problem) return log::warn(folder.string(), " could not be removed: ", problem.message());
-  empty_and_remove(aside);
+  // The newest goes last: until then it is what a reader finds.
+  const auto found = candidates(folder);
+  for (auto one = found.rbegin(); one != found.rend(); ++one) {
+    const auto aside = fs::path(*one) += text::concat(mark, io::replacement_id());
+    std::error_code problem;
+    fs::rename(*one, aside, problem);
+    if (problem) return log::warn(one->string(), " could not be removed: ", problem.message());
+    empty_and_remove(aside);
+  }
 }
 
 void remove_leftovers(const fs::path& parent, Leftovers which) {

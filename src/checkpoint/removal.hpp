@@ -4,8 +4,9 @@
 
 namespace hortator::checkpoint {
 
-/// Removes a checkpoint, such that whatever is killed a reader sees all of it or nothing: it is moved aside first. What
-/// is not a checkpoint is refused; files that were not saved with it stay where they are. One rank calls it.
+/// Removes a checkpoint, with what killed saves of its name had moved aside, such that whatever is killed a reader sees
+/// all of it or nothing: it is moved aside first. What is not a checkpoint is refused; files that were not saved with
+/// it stay where they are. One rank calls it.
 void remove(const std::filesystem::path& folder);
 
 enum class Leftovers {

@@ -134,12 +134,6 @@ Record write_parts(const mpi::Communicator& comm, const Task& task, const SaveOp
   return mine;
 }
 
-std::vector<Record> gather(const mpi::Communicator& comm, const Record& mine) {
-  std::vector<Record> records;
-  for (const auto& one : mpi::gather(comm, pack(mine))) records.push_back(*unpack_record(one));
-  return records;
-}
-
 }  // namespace
 
 Task prepare(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot,

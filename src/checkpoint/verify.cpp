@@ -24,10 +24,13 @@ std::vector<shard::Range> stretches_of(const Manifest& manifest, std::size_t ind
   return stretches;
 }
 
+/// Each dataset of a file that is missing would wait for it again.
+constexpr std::chrono::milliseconds no_patience{0};
+
 class Verifier {
  public:
   Verifier(const fs::path& folder, const Manifest& manifest, const std::function<void(std::int64_t)>& advance)
-      : folder_(folder), manifest_(manifest), advance_(advance), reader_(folder, manifest, true) {}
+      : folder_(folder), manifest_(manifest), advance_(advance), reader_(folder, manifest, true, no_patience) {}
 
   std::vector<std::string> run() && {
     for (std::size_t i = 0; i < manifest_.files.size(); ++i) {

@@ -23,15 +23,24 @@ namespace {
 // Systems move at most 2 GiB a call, and less now and then.
 constexpr std::size_t most_bytes_a_call = std::size_t{1} << 30;
 
+/// A signal that comes in between (a job's time is nearly over) is no reason to fail.
+template <typename Call>
+int uninterrupted(const Call& call) {
+  int result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
 int open(const std::filesystem::path& path, int flags, std::chrono::milliseconds patience = {}) {
   using namespace std::chrono_literals;
   constexpr mode_t everybody = 0666;  // less the user's umask
   const auto begin = std::chrono::steady_clock::now();
-  int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, everybody);
+  const auto open_once = [&] { return ::open(path.c_str(), flags | O_CLOEXEC, everybody); };
+  int descriptor = uninterrupted(open_once);
   while (descriptor < 0 && (errno == ENOENT || errno == ESTALE) &&
          std::chrono::steady_clock::now() - begin < patience) {
     std::this_thread::sleep_for(20ms);
-    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, everybody);
+    descriptor = uninterrupted(open_once);
   }
   if (descriptor < 0) throw_system_error(text::concat((flags & O_CREAT) != 0 ? "create " : "open ", path), errno);
   return descriptor;
@@ -114,13 +123,14 @@ std::uint64_t RawFile::bytes() const {
 }
 
 void RawFile::resize(std::uint64_t bytes) const {
-  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0)
+  if (uninterrupted([&] { return ::ftruncate(descriptor_, static_cast<off_t>(bytes)); }) != 0)
     throw_system_error(text::concat("resize ", path_), errno);
 }
 
 // Not every file system can (NFS before 4.2 among others).
 bool RawFile::is_promised(std::uint64_t bytes) const {
-  if (bytes == 0 || ::fallocate(descriptor_, 0, 0, static_cast<off_t>(bytes)) == 0) return true;
+  if (bytes == 0) return true;
+  if (uninterrupted([&] { return ::fallocate(descriptor_, 0, 0, static_cast<off_t>(bytes)); }) == 0) return true;
   if (errno == EOPNOTSUPP) return false;
   throw_system_error(text::concat("reserve ", bytes, " bytes for ", path_), errno);
 }
@@ -148,7 +158,8 @@ void RawFile::expect_front_to_back() const noexcept { ::posix_fadvise(descriptor
 void RawFile::forget_cached() const noexcept { ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED); }
 
 void RawFile::sync() const {
-  if (::fsync(descriptor_) != 0) throw_system_error(text::concat("flush ", path_), errno);
+  if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0)
+    throw_system_error(text::concat("flush ", path_), errno);
 }
 
 void RawFile::close() {
@@ -179,7 +190,7 @@ void rename(const std::filesystem::path& from, const std::filesystem::path& to) 
 
 void sync_folder(const std::filesystem::path& folder) {
   const int descriptor = open(folder, O_RDONLY | O_DIRECTORY);
-  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  const int error = uninterrupted([&] { return ::fsync(descriptor); }) == 0 ? 0 : errno;
   ::close(descriptor);
   // EINVAL: this file system has no such notion, and its names are as durable as they will be.
   if (error != 0 && error != EINVAL) throw_system_error(text::concat("flush the folder ", folder), error);

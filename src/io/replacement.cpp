@@ -26,6 +26,14 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
+/// With all those above it, and so that the next failure of power leaves them there.
+void make_folder_durably(const fs::path& folder) {
+  std::vector<fs::path> missing;
+  for (auto one = folder; one.has_relative_path() && !fs::exists(one); one = one.parent_path()) missing.push_back(one);
+  if (!missing.empty()) make_folder(folder);
+  for (const auto& one : missing) sync_folder(one.parent_path());
+}
+
 std::string time_stamp() {
   using namespace std::chrono;
   const auto now = system_clock::now().time_since_epoch();
@@ -104,9 +112,9 @@ void Replacement::remove_killed() const {
 void Replacement::begin() const {
   require_replaceable();
   remove_killed();
+  make_folder_durably(target_.parent_path());
   std::error_code error;
-  fs::create_directories(target_.parent_path(), error);
-  if (!error) fs::create_directory(staged(), error);
+  fs::create_directory(staged(), error);
   if (error) throw_system_error(text::concat("create the folder ", staged()), error.value());
 }
 
@@ -126,10 +134,14 @@ void Replacement::put_old_back() const noexcept {
   fs::rename(replaced(), target_, unused);
 }
 
-void Replacement::remove_old() const {
-  for (const auto& old : generations(target_)) {
-    if (old == target_ || remove_folder(old, ownership_)) continue;
-    log::warn("the older ", old, " could not be removed; it is no longer needed");
+void Replacement::remove_old() const noexcept {
+  try {
+    for (const auto& old : generations(target_)) {
+      if (old == target_ || remove_folder(old, ownership_)) continue;
+      log::warn("the older ", old, " could not be removed; it is no longer needed");
+    }
+  } catch (const std::exception& error) {
+    log::warn("nothing older than ", target_, " could be removed; it is no longer needed: ", error.what());
   }
 }
 
@@ -170,7 +182,7 @@ std::vector<fs::path> generations(const fs::path& target) {
   }
   std::sort(old.rbegin(), old.rend());  // the ids' order is that of time
   std::vector<fs::path> found;
-  if (fs::exists(target)) found.push_back(target);
+  if (fs::exists(fs::symlink_status(target))) found.push_back(target);
   for (const auto& name : old) found.push_back(target.parent_path() / name);
   return found;
 }

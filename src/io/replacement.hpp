@@ -41,7 +41,7 @@ class Replacement {
   void move_new_in() const;
   void take_new_out() const noexcept;  ///< when its name could not be made durable
   void put_old_back() const noexcept;  ///< when the new one could not be moved in
-  void remove_old() const;
+  void remove_old() const noexcept;    ///< the new one is there, whatever becomes of these
   /// From the written staged folder to the new NAME, durably. On failure NAME is what it was.
   void publish() const;
   /// Removes the staged folder, as far as it is there.

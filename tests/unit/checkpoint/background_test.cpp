@@ -1,10 +1,17 @@
 // Saving while the program goes on.
 #include "checkpoint/background_save.hpp"
 
+#include <pthread.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "checkpoint/format.hpp"
 #include "checkpoint/reader.hpp"
 #include "file_limit.hpp"
+#include "io/hdf5_lock.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 
@@ -13,10 +20,40 @@ using namespace hortator::testing;
 using checkpoint::Reader;
 
 namespace {
+
+/// While it lives this process can start no thread, as where no more are allowed: there is no room for their stacks.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_attr_t huge{};
+    pthread_getattr_default_np(&before_);
+    pthread_getattr_default_np(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 50);
+    if (pthread_setattr_default_np(&huge) != 0) throw std::runtime_error("pthread_setattr_default_np");
+    pthread_attr_destroy(&huge);
+  }
+  ~NoThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+
+ private:
+  pthread_attr_t before_{};
+};
+
+/// Waits for a file of that name in the one folder that `root` holds, and removes it.
+void remove_once_there(const std::filesystem::path& root, const std::string& name) {
+  const auto folder = std::filesystem::directory_iterator(root)->path();
+  while (!std::filesystem::remove(folder / name)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 std::string problem_on_all(const mpi::Communicator& comm, const std::string& mine) {
   for (const auto& other : mpi::all_gather(comm, std::string_view(mine))) CHECK(other == mine);
   return mine;
 }
+
 }  // namespace
 
 TEST_CASE("what was there when save returned is saved, whatever becomes of it then") {
@@ -96,6 +133,46 @@ TEST_CASE(
   saves.start(comm, root / "checkpoint", snapshot(comm.rank(), 3), {});
   saves.wait(comm);
   CHECK(Reader(root / "checkpoint").values().get<int>("epoch") == 3);
+  CHECK(entries(root) == 1);
+  mpi::barrier(comm);
+}
+
+TEST_CASE("a rank on which no thread can be started: all are told at once, nothing is left, and the next save works") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "background_no_thread");
+  checkpoint::BackgroundSave saves;
+  for (int culprit = 0; culprit < comm.size(); ++culprit) {
+    {
+      std::optional<NoThreads> none;
+      if (comm.rank() == culprit) none.emplace();
+      const auto problem = error_of([&] { saves.start(comm, root / "checkpoint", snapshot(comm.rank(), 1), {}); });
+      CHECK_THAT(problem_on_all(comm, problem), ContainsSubstring("no thread can be started"));
+    }
+    CHECK(entries(root) == 0);
+    CHECK_NOTHROW(saves.wait(comm));
+  }
+  saves.start(comm, root / "checkpoint", snapshot(comm.rank(), 2), {});
+  saves.wait(comm);
+  CHECK(Reader(root / "checkpoint").values().get<int>("epoch") == 2);
+  mpi::barrier(comm);
+}
+
+TEST_CASE("somebody removes what the ranks tell rank 0's thread: it is told by those who wait for the save") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = scratch(comm, "background_no_reports");
+  checkpoint::BackgroundSave saves;
+  // Rank 0's thread, which would read them, cannot make its file's structure meanwhile.
+  std::optional<io::Hdf5Lock> lock;
+  if (comm.rank() == 0) lock.emplace();
+  saves.start(comm, root / "checkpoint", snapshot(comm.rank(), 1), {});
+  if (comm.rank() != 0) remove_once_there(root, checkpoint::record_file(comm.rank()));
+  mpi::barrier(comm);
+  lock.reset();
+  saves.wait(comm);
+  const Reader reader(root / "checkpoint");
+  for (int rank = 0; rank < comm.size(); ++rank) CHECK(reader.own(rank).get<int>("rng/seed") == 100 + rank);
+  CHECK(
+      bitwise_equal(reader.read("models/0/fc1.weight"), snapshot(0, 1).common.get<at::Tensor>("models/0/fc1.weight")));
   CHECK(entries(root) == 1);
   mpi::barrier(comm);
 }

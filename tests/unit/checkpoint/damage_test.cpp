@@ -1,5 +1,6 @@
 // Checkpoints that are damaged, cut off, or none: always an error that names what is wrong, never a crash, never other
 // values than those that were saved.
+#include <chrono>
 #include <random>
 
 #include "base/crc32c.hpp"
@@ -159,7 +160,18 @@ TEST_CASE("verify finds every flipped bit, also those that do not matter to us, 
   REQUIRE(problems.size() == 2);
   CHECK_THAT(problems[0], ContainsSubstring("'a/bias'"));
   CHECK_THAT(problems[1], ContainsSubstring("'a/weight'"));
+}
+
+TEST_CASE("verify says that a file is missing once, and does not wait for it as often as it has datasets") {
+  const auto comm = mpi::Communicator::world();
+  const Victim victim(comm);
   fs::remove(victim.folder / "state.h5");
+  const auto begin = std::chrono::steady_clock::now();
+  const auto problems =
+      checkpoint::verify(victim.folder, checkpoint::read_manifest(victim.folder), [](std::int64_t) {});
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  REQUIRE(problems.size() == 1);
+  CHECK_THAT(problems[0], ContainsSubstring("state.h5") && ContainsSubstring("No such file"));
 }
 
 TEST_CASE("a manifest that lies is refused, even when its checksum is right") {

@@ -128,3 +128,33 @@ TEST_CASE("writes that write less than they were given go on with the rest") {
         }) == 0);
   CHECK(version_in(folder) == 1);
 }
+
+TEST_CASE("folders that are made for a checkpoint are as durable as it is") {
+  const auto root = fresh_folder();
+  const auto calls = [&](const fs::path& folder) { return count_calls(root, [&] { save(folder, 1); }); };
+  // Each is made, and the one that it is in is flushed.
+  CHECK(calls(root / "a" / "b" / "c" / "checkpoint") == calls(root / "checkpoint") + 3 * 2);
+}
+
+TEST_CASE("a signal in the middle of a call is no error of the disk") {
+  const auto root = fresh_folder();
+  const auto folder = root / "checkpoint";
+  save(folder, 1);
+  const auto calls = count_calls(root, [&] { save(folder, 2); });
+  int thrown = 0;
+  for (long at = 1; at <= calls; ++at) {
+    fresh_folder();
+    save(folder, 1);
+    thrown += in_fork([&] {
+      faults::arm(root.string(), {.kind = Kind::error, .at = at, .error = EINTR});
+      try {
+        save(folder, 2);
+        return 0;
+      } catch (const Error& problem) {
+        return 1;
+      }
+    });
+  }
+  // No system interrupts these: the folder is made, and two get other names.
+  CHECK(thrown == 3);
+}
