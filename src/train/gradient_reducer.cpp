@@ -76,6 +76,7 @@ void GradientReducer::on_gradient(std::size_t index) {
     bucket.fill(parameter.slot);
   }
   start_full_buckets();
+  const Stopwatch starting(times_.starting);
   if (next_bucket_ > 0) parallel_.communicator.advance();
 }
 

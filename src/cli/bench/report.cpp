@@ -82,8 +82,10 @@ std::string json_line(const Result& result) {
     line["algorithm_gb_per_s"] = result.algorithm_bytes_per_s / 1e9;
     line["bus_gb_per_s"] = result.bus_bytes_per_s / 1e9;
   }
-  if (result.communication_s > 0) {
-    line["communication_s"] = result.communication_s;
+  if (result.copying_s > 0) {
+    line["copying_s"] = result.copying_s;
+    line["reducing_s"] = result.reducing_s;
+    line["waiting_s"] = result.waiting_s;
     line["imbalance_s"] = result.imbalance_s;
   }
   if (result.samples_per_s > 0) line["samples_per_s"] = result.samples_per_s;

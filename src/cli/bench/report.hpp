@@ -14,7 +14,9 @@ struct Result {
   nlohmann::json params = nlohmann::json::object();  ///< whatever changes the number
   std::string reference = "";                        ///< what it is compared with
   PairedTiming timing = {};
-  double communication_s = 0;        ///< of training steps: what a step spends on keeping the ranks together
+  double copying_s = 0;              ///< of training steps: gradients into and out of buckets
+  double reducing_s = 0;             ///< of training steps: sums while backward goes on, and buffers
+  double waiting_s = 0;              ///< of training steps: after backward, for sums to end
   double imbalance_s = 0;            ///< of training steps: for how long the fastest rank waits for the slowest
   double algorithm_bytes_per_s = 0;  ///< of what moves data: size of the buffer by time
   double bus_bytes_per_s = 0;        ///< what crosses the slowest link, whatever the number of ranks
@@ -23,7 +25,8 @@ struct Result {
 
 /// {"name", "params", "reference", "reference_median_s", "median_s", "min_s", "ratio", "runs"} and,
 /// of what moves data, "algorithm_gb_per_s" and "bus_gb_per_s", of training steps
-/// on several ranks "communication_s" and "imbalance_s", of loaders "samples_per_s"; ratio = ours / reference in time.
+/// on several ranks "copying_s", "reducing_s", "waiting_s" and "imbalance_s" (medians), of loaders "samples_per_s";
+/// ratio = ours / reference in time.
 std::string json_line(const Result& result);
 
 /// The results as a table with a line of headings.

@@ -1,13 +1,25 @@
 #include <ATen/ops/full.h>
 
 #include <hortator/random.hpp>
+#include <vector>
 
 #include "cli/bench/bare_step.hpp"
 
 namespace hortator::cli::bench {
 namespace {
 
-double working_s(const GradientTimes& times) { return times.copying + times.starting + times.buffers; }
+// What each step of this rank spent on keeping the ranks together.
+struct Spent {
+  std::vector<double> copying = {};
+  std::vector<double> reducing = {};
+  std::vector<double> waiting = {};
+
+  void add(const GradientTimes& before, const GradientTimes& after) {
+    copying.push_back(after.copying - before.copying);
+    reducing.push_back(after.starting + after.buffers - before.starting - before.buffers);
+    waiting.push_back(after.waiting - before.waiting);
+  }
+};
 
 double over_ranks(Accelerator& accelerator, double seconds, Reduce operation) {
   return accelerator.reduce(at::full({}, seconds, at::kDouble), operation).item<double>();
@@ -21,23 +33,21 @@ Result time_prepared(Accelerator& accelerator, const Plan& plan, const Workload&
   auto net = workload.make_net();
   const auto own_optimizer = make_optimizer(workload, *net);
   auto [model, optimizer] = accelerator.prepare(net, *own_optimizer);
-  double ours_steps = 0;
+  Spent spent;
   const auto prepared_step = [&, &model = model, &optimizer = optimizer] {
+    const auto before = accelerator.gradient_times();
     accelerator.backward(workload.loss(model(batch.input), batch.target));
     optimizer.step();
     optimizer.zero_grad();
-    ++ours_steps;
+    spent.add(before, accelerator.gradient_times());
   };
 
-  const auto before = accelerator.gradient_times();
   auto result = bare_step.compare("step", prepared_step, plan);
-  const auto after = accelerator.gradient_times();
-  const auto worked = (working_s(after) - working_s(before)) / ours_steps;
-  const auto waited = (after.waiting - before.waiting) / ours_steps;
+  result.copying_s = over_ranks(accelerator, median(spent.copying), Reduce::max);
+  result.reducing_s = over_ranks(accelerator, median(spent.reducing), Reduce::max);
   // What others wait longer than the rank that waits least, they wait for that one's own computing.
-  const auto least_waited = over_ranks(accelerator, waited, Reduce::min);
-  result.communication_s = over_ranks(accelerator, worked, Reduce::max) + least_waited;
-  result.imbalance_s = over_ranks(accelerator, waited, Reduce::max) - least_waited;
+  result.waiting_s = over_ranks(accelerator, median(spent.waiting), Reduce::min);
+  result.imbalance_s = over_ranks(accelerator, median(spent.waiting), Reduce::max) - result.waiting_s;
   accelerator.free_memory();
   return result;
 }
