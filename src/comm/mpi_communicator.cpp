@@ -91,9 +91,11 @@ Work MpiCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
   const auto whole = output.is_contiguous() ? output.detach() : at::empty({output.numel()}, output.options());
   const auto count = part.numel();
   if (whole.numel() <= piece_) {
-    mpi::check(MPI_Allgather(part.data_ptr(), static_cast<int>(count), type, whole.data_ptr(), static_cast<int>(count),
-                             type, comm_.get()),
-               "MPI_Allgather");
+    // a part that lies in its place already is not to be named twice
+    const void* const own = part.data_ptr() == bytes_at(whole, rank() * count) ? MPI_IN_PLACE : part.data_ptr();
+    mpi::check(
+        MPI_Allgather(own, static_cast<int>(count), type, whole.data_ptr(), static_cast<int>(count), type, comm_.get()),
+        "MPI_Allgather");
   } else {
     const auto flat = whole.view({-1});
     flat.narrow(0, rank() * count, count).copy_(part.view({-1}));

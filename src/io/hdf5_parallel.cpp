@@ -30,6 +30,26 @@ void write_box(const Dataset& dataset, const Type& type, const Box& box, const v
   check(H5Dwrite(dataset.get(), type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, data), task);
 }
 
+// How MPI-IO is to work. ROMIO would fill gaps by reading and writing under file locks, which not every mount has.
+class Hints {
+ public:
+  Hints() {
+    mpi::check(MPI_Info_create(&info_), "MPI_Info_create");
+    mpi::check(MPI_Info_set(info_, "romio_ds_write", "disable"), "MPI_Info_set");
+  }
+  ~Hints() { MPI_Info_free(&info_); }
+  Hints(const Hints&) = delete;
+  Hints& operator=(const Hints&) = delete;
+
+  MPI_Info get() const { return info_; }
+
+ private:
+  MPI_Info info_ = MPI_INFO_NULL;
+};
+
+// MPICH hands out its own handlers without counting who has them.
+bool is_predefined(MPI_Errhandler handler) { return handler == MPI_ERRORS_RETURN || handler == MPI_ERRORS_ARE_FATAL; }
+
 const std::function<void(const std::string&)>* told_of_failures = nullptr;
 
 void on_file_failure(MPI_File* file, int* code, ...) {
@@ -54,7 +74,7 @@ MpiFileFailures::MpiFileFailures(const std::function<void(const std::string& pro
 
 MpiFileFailures::~MpiFileFailures() {
   MPI_File_set_errhandler(MPI_FILE_NULL, before_);
-  MPI_Errhandler_free(&before_);
+  if (!is_predefined(before_)) MPI_Errhandler_free(&before_);
   MPI_Errhandler_free(&ours_);
   told_of_failures = nullptr;
 }
@@ -63,7 +83,8 @@ File create_file_together(const mpi::Communicator& comm, const std::filesystem::
   const Hdf5Lock lock;
   const auto access = access_list_for_writing();
   const auto creation = creation_list();
-  check(H5Pset_fapl_mpio(access.get(), comm.get(), MPI_INFO_NULL), "use MPI-IO");
+  const Hints hints;
+  check(H5Pset_fapl_mpio(access.get(), comm.get(), hints.get()), "use MPI-IO");
   check(H5Pset_coll_metadata_write(access.get(), true), "write structure together");
   check(H5Pset_alignment(access.get(), hsize_t{1} << 20, 4096), "align datasets");
   return File(
