@@ -26,7 +26,6 @@ class MpiFileFailures {
 
  private:
   MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
-  MPI_Errhandler ours_ = MPI_ERRHANDLER_NULL;
 };
 
 /// A new file in the same format and with the same alignment as those in memory. @collective
