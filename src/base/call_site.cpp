@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -41,6 +42,10 @@ CallSite::CallSite(const void* return_address) : is_outermost_(outermost == null
 CallSite::~CallSite() {
   if (is_outermost_) outermost = nullptr;
 }
+
+AnyCallSite::AnyCallSite() : before_(std::exchange(outermost, nullptr)) {}
+
+AnyCallSite::~AnyCallSite() { outermost = before_; }
 
 std::uint64_t CallSite::current() {
   if (outermost == nullptr) return 0;

@@ -23,4 +23,16 @@ class CallSite {
   bool is_outermost_;
 };
 
+/// What is called in its scope has no place: ranks come to it from different ones.
+class AnyCallSite {
+ public:
+  AnyCallSite();
+  ~AnyCallSite();
+  AnyCallSite(const AnyCallSite&) = delete;
+  AnyCallSite& operator=(const AnyCallSite&) = delete;
+
+ private:
+  const void* before_;
+};
+
 }  // namespace hortator

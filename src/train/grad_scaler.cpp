@@ -6,7 +6,9 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "base/call_site.hpp"
 #include "base/log.hpp"
 #include "train/loss_scale.hpp"
 
@@ -94,6 +96,8 @@ void GradScaler::announce() const {
 // @collective
 void GradScaler::agree_on(const at::Tensor& not_finite) {
   const at::NoGradGuard no_grad;
+  std::optional<AnyCallSite> anywhere;
+  if (uneven_ != nullptr) anywhere.emplace();  // ranks without batches follow from elsewhere
   communicator_.all_reduce(not_finite, comm::ReduceOp::max).wait();
 }
 

@@ -3,6 +3,7 @@
 #include <hortator/error.hpp>
 #include <limits>
 
+#include "base/call_site.hpp"
 #include "base/text.hpp"
 #include "mpi/collectives.hpp"
 
@@ -28,6 +29,7 @@ int UnevenInputs::announce(Collective what, int model) const {
 UnevenInputs::Announcement UnevenInputs::listen() const { return exchange(listener); }
 
 UnevenInputs::Announcement UnevenInputs::exchange(std::int64_t code) const {
+  const AnyCallSite anywhere;
   const bool speaks = code != listener;
   const auto highest = mpi::all_reduce(host_, speaks ? code * ranks + host_.rank() : listener, MPI_MAX);
   const auto lowest = mpi::all_reduce(host_, speaks ? code : std::numeric_limits<std::int64_t>::max(), MPI_MIN);

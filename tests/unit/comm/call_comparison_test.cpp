@@ -3,6 +3,7 @@
 #include <hortator/error.hpp>
 
 #include "backends.hpp"
+#include "base/call_site.hpp"
 #include "base/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -86,4 +87,16 @@ TEST_CASE("in debug mode a collective on host values is told from one on tensors
   });
   CHECK_THAT(words,
              ContainsSubstring("rank 0: barrier on the host") && ContainsSubstring("all_reduce (sum) of Float [3]"));
+}
+
+TEST_CASE("in debug mode what ranks may call from different places is compared without the place") {
+  const auto world = checked_world();
+  const int marks[2] = {};
+  const CallSite site(world.rank() == 0 ? __builtin_return_address(0) : static_cast<const void*>(marks));
+  {
+    const AnyCallSite anywhere;
+    CHECK(mpi::all_reduce(world, 1, MPI_SUM) == world.size());
+  }
+  if (world.size() == 1) return;
+  CHECK_THAT(table_of([&] { mpi::barrier(world); }), ContainsSubstring("barrier on the host at test_comm+0x"));
 }
