@@ -25,9 +25,9 @@ struct ZeroConfig {
   /// rank has the mean of its part, and parameters have no grad() of their own. 3: parameters, too: the ranks of a node
   /// share one copy, which needs no gathering. Over several nodes each rank has its part, and parameters come together
   /// as operators use them, in forward and again in backward: all ranks of a shard group must use them in one order
-  /// then, in evaluation as well, or all of them are told where they differ. (Offloaded to a folder, or sharded within
-  /// nodes by shard_group, parameters do not travel.) Backward must come to them in one order in any case, unless
-  /// ddp.find_unused_parameters is set. By default HORTATOR_ZERO_STAGE, or 0.
+  /// then, in evaluation as well, or all of them are told where they differ. (Sharded within nodes by shard_group,
+  /// parameters do not travel.) Backward must come to them in one order in any case, unless ddp.find_unused_parameters
+  /// is set. By default HORTATOR_ZERO_STAGE, or 0.
   std::optional<int> stage = {};
   /// So many ranks in a row share one set of shards; each such group is a replica of the others (FSDP's hybrid
   /// sharding). By default all ranks; ZeroConfig::node: those of a node.
@@ -39,14 +39,14 @@ struct ZeroConfig {
   /// their uses: a folder, for files without names that go with the process, whose room is taken at once; or "cpu",
   /// which on CPUs is where they are anyway. For AdamW and Adam.
   std::filesystem::path offload_optimizer = {};
-  /// With stage 3, the same of the parameters between their uses, in forward, backward and the step. In a folder each
-  /// rank has a file of the size of the whole model.
+  /// With stage 3, the same of the parameters between their uses, in forward, backward and the step. In a folder the
+  /// ranks of a node have one file of the model, in the first one's; over several nodes each has a file of its part.
   std::filesystem::path offload_parameters = {};
   std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
   /// Of what is offloaded, of each model's parameters and of each optimizer's moments, so much is in memory at a time;
   /// 0: what reading ahead needs, about four times ddp.bucket_cap_mb or the largest parameter. (Gradients are in the
   /// system's cache of files, which gives way to whoever needs memory.) Of parameters that come together over nodes so
-  /// much stays until others take its place; 0: about twice ddp.bucket_cap_mb or the largest parameter.
+  /// much stays until others take its place, as of a rank's part; 0: about twice ddp.bucket_cap_mb or the largest one.
   std::uint64_t resident_bytes = 0;
 };
 

@@ -144,7 +144,7 @@ ZeroRanks::Dealing ZeroRanks::agree(const ZeroConfig& config, const runtime::Wor
                    "the ZeRO configuration");
   require_cpu(config, world.device());
   Dealing dealing = {.size = group_size(config, world)};
-  if (*config.stage < 3 || on_disk || groups_share_memory(dealing.size, world, all)) return dealing;
+  if (*config.stage < 3 || groups_share_memory(dealing.size, world, all)) return dealing;
   require_cpu_for_dealing(dealing.size, world, all);
   dealing.parameters = true;
   return dealing;

@@ -22,6 +22,7 @@ namespace {
 
 // Systems move at most 2 GiB a call, and less now and then.
 constexpr std::size_t most_bytes_a_call = std::size_t{1} << 30;
+constexpr auto name_for_a_moment = ".hortator-XXXXXX";
 
 /// A signal that comes in between (a job's time is nearly over) is no reason to fail.
 template <typename Call>
@@ -70,18 +71,25 @@ RawFile RawFile::open_for_reading(const std::filesystem::path& path, std::chrono
   return {path, open(path, O_RDONLY, patience)};
 }
 
+RawFile RawFile::open_passed_on(const std::filesystem::path& path) { return {path, open(path, O_RDWR)}; }
+
+RawFile RawFile::create_to_pass_on(const std::filesystem::path& folder) {
+  auto name = (folder / name_for_a_moment).string();
+  const int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
+  if (descriptor < 0) throw_system_error(text::concat("create a file in ", folder), errno);
+  return {name, descriptor};
+}
+
 RawFile RawFile::create_unnamed(const std::filesystem::path& folder) {
   constexpr mode_t owner = 0600;
-  const auto path = folder / ".hortator-XXXXXX";  // the name that it has for a moment, or is called by
-  int descriptor = ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, owner);
-  if (descriptor < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-    // A file system (NFS among them) that wants a name first.
-    auto name = path.string();
-    descriptor = ::mkostemp(name.data(), O_CLOEXEC);
-    if (descriptor >= 0) ::unlink(name.c_str());
-  }
-  if (descriptor < 0) throw_system_error(text::concat("create a file in ", folder), errno);
-  return {path, descriptor};
+  const int descriptor = ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, owner);
+  if (descriptor >= 0) return {folder / name_for_a_moment, descriptor};
+  if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+    throw_system_error(text::concat("create a file in ", folder), errno);
+  // A file system (NFS among them) that wants a name first.
+  auto file = create_to_pass_on(folder);
+  ::unlink(file.path_.c_str());
+  return file;
 }
 
 RawFile::RawFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}

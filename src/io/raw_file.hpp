@@ -19,6 +19,9 @@ class RawFile {
   static RawFile open_for_reading(const std::filesystem::path& path, std::chrono::milliseconds patience = {});
   /// For reading and writing, without a name: it is gone when this process is, however that ends.
   static RawFile create_unnamed(const std::filesystem::path& folder);
+  /// For reading and writing, with a name that nobody else has: others open it before its maker removes that.
+  static RawFile create_to_pass_on(const std::filesystem::path& folder);
+  static RawFile open_passed_on(const std::filesystem::path& path);
 
   ~RawFile();
   RawFile(const RawFile&) = delete;
@@ -30,6 +33,7 @@ class RawFile {
   void read_at(std::int64_t offset, void* data, std::size_t bytes) const;
   std::uint64_t bytes() const;
   int descriptor() const { return descriptor_; }
+  const std::filesystem::path& path() const { return path_; }
   void resize(std::uint64_t bytes) const;
   /// Sees to it that the disk has room for so many bytes, as far as its file system can promise that.
   void reserve(std::uint64_t bytes) const;

@@ -3,6 +3,8 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/TensorImpl.h>
 
+#include "shard/paged_key.hpp"
+
 namespace hortator::shard {
 
 std::vector<NamedTensor> absent_arrays(const std::vector<ArraySpec>& specs, c10::Device device) {
@@ -25,6 +27,12 @@ at::Tensor stretch_of(const at::Tensor& memory, std::int64_t begin, at::IntArray
   impl->set_storage_offset(memory.storage_offset() + begin);
   impl->set_sizes_contiguous(sizes);
   return stretch;
+}
+
+at::Tensor held_memory(const at::Tensor& array) {
+  const auto memory = stretch_of(array, 0, array.sizes());
+  remove_key(memory);
+  return memory;
 }
 
 }  // namespace hortator::shard

@@ -23,4 +23,7 @@ std::vector<NamedTensor> absent_arrays(const std::vector<ArraySpec>& specs, c10:
 /// if `memory` is.
 at::Tensor stretch_of(const at::Tensor& memory, std::int64_t begin, at::IntArrayRef sizes);
 
+/// The memory of an array that is held, for those who take its pointer.
+at::Tensor held_memory(const at::Tensor& array);
+
 }  // namespace hortator::shard

@@ -8,39 +8,23 @@
 #include <utility>
 
 #include "io/raw_file.hpp"
-#include "shard/file_store.hpp"
 #include "shard/storage_state.hpp"
 
 namespace hortator::shard {
 namespace {
 
-std::unique_ptr<Store> file_for(const std::vector<NamedTensor>& arrays, const std::filesystem::path& folder) {
-  io::make_folder(folder);
+std::vector<std::uint64_t> bytes_of(const std::vector<ArraySpec>& specs) {
   std::vector<std::uint64_t> bytes;
-  for (const auto& array : arrays) bytes.push_back(array.tensor.storage().nbytes());
-  return std::make_unique<FileStore>(bytes, std::vector<FilePlace>(arrays.size()), FileStore::Options{folder});
+  for (const auto& spec : specs)
+    bytes.push_back(static_cast<std::uint64_t>(spec.elements) * c10::elementSize(spec.type));
+  return bytes;
 }
 
-/// One array after the other, each in memory while it gets its values. Returns why the first one could not be kept.
-std::exception_ptr write_all(Store& store, const std::vector<NamedTensor>& arrays,
-                             const std::function<void(std::size_t, const at::Tensor&)>& values,
-                             const std::function<void(std::size_t)>& written) {
-  std::exception_ptr problem;
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    const auto& storage = arrays[i].tensor.storage();
-    const auto bytes = storage.nbytes();
-    const Page page{.places = {{.storage = static_cast<int>(i), .bytes = bytes}}, .bytes = bytes};
-    try {
-      own_memory(storage, new_memory(bytes));
-      values(i, arrays[i].tensor);
-      if (!problem) store.publish(page, {memory_of(storage), bytes}).wait();
-    } catch (...) {
-      if (!problem) problem = std::current_exception();
-    }
-    take_memory(storage, "");
-    if (!problem) written(i);
-  }
-  return problem;
+std::unique_ptr<Store> file_for(const std::vector<ArraySpec>& specs, const std::filesystem::path& folder,
+                                std::optional<CommonScratch> common) {
+  if (!common) io::make_folder(folder);
+  return std::make_unique<FileStore>(bytes_of(specs), std::vector<FilePlace>(specs.size()), FileStore::Options{folder},
+                                     std::move(common));
 }
 
 // Several fit: one is used while the next ones come. Where some were not written the others can be read by themselves.
@@ -53,13 +37,23 @@ PagePlan plan_for(const Residence& home, bool all_are_there) {
 
 }  // namespace
 
-DiskArrays::DiskArrays(std::vector<Spec> specs, Residence home)
-    : home_(std::move(home)), arrays_(absent_arrays(specs)), store_(file_for(arrays_, home_.folder)) {}
+DiskArrays::DiskArrays(const std::vector<Spec>& specs, Residence home, std::optional<CommonScratch> common)
+    : home_(std::move(home)), arrays_(absent_arrays(specs)), store_(file_for(specs, home_.folder, std::move(common))) {}
+
+std::uint64_t DiskArrays::room_for(const std::vector<Spec>& specs) { return FileStore::room_for(bytes_of(specs)); }
 
 void DiskArrays::fill(const std::function<void(std::size_t, const at::Tensor&)>& values,
-                      const std::function<void(std::size_t)>& written) {
+                      const std::function<void(std::size_t)>& written, const AllOrNone& all_or_none) {
   const at::NoGradGuard no_grad;
-  const auto problem = write_all(*store_, arrays_, values, written);
+  std::exception_ptr problem;
+  try {
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+      keep(i, values, all_or_none);
+      written(i);
+    }
+  } catch (...) {
+    problem = std::current_exception();
+  }
   PagedStorages storages(arrays_);
   std::vector<int> order(static_cast<std::size_t>(storages.size()));
   std::iota(order.begin(), order.end(), 0);
@@ -69,6 +63,31 @@ void DiskArrays::fill(const std::function<void(std::size_t, const at::Tensor&)>&
       std::move(storages), std::move(pages), std::move(store_),
       Pager::Options{.budget_bytes = home_.resident_bytes, .origin = Pager::Origin::store, .plan = plan});
   if (problem) std::rethrow_exception(problem);
+}
+
+// In memory only while it gets its values.
+void DiskArrays::keep(std::size_t i, const std::function<void(std::size_t, const at::Tensor&)>& values,
+                      const AllOrNone& all_or_none) {
+  const auto& storage = arrays_[i].tensor.storage();
+  const auto bytes = storage.nbytes();
+  const Page page{.places = {{.storage = static_cast<int>(i), .bytes = bytes}}, .bytes = bytes};
+  std::exception_ptr problem;
+  try {
+    own_memory(storage, new_memory(bytes));
+    values(i, arrays_[i].tensor);
+  } catch (...) {
+    problem = std::current_exception();
+  }
+  try {
+    all_or_none([&] {
+      if (problem) std::rethrow_exception(problem);
+      store_->publish(page, {memory_of(storage), bytes}).wait();
+    });
+  } catch (...) {
+    take_memory(storage, "");
+    throw;
+  }
+  take_memory(storage, "");
 }
 
 at::Tensor DiskArrays::stretch(std::size_t i, std::int64_t begin, at::IntArrayRef sizes) const {

@@ -7,9 +7,12 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "shard/absent_arrays.hpp"
+#include "shard/all_or_none.hpp"
+#include "shard/file_store.hpp"
 #include "shard/pager.hpp"
 
 namespace hortator::shard {
@@ -20,26 +23,37 @@ struct Residence {
   std::uint64_t resident_bytes = 0;   ///< of these arrays in memory at a time; 0: what reading ahead needs
 };
 
-/// Arrays of this rank in a file, in memory only while operators use them (pager.hpp). Each is made in memory alone, so
-/// that no two of them are there at once.
+/// Arrays in a file, in memory only while operators use them (pager.hpp). Each is made in memory alone, so that no two
+/// of them are there at once. Of a file in common each rank writes its part of each array: what others have written to
+/// theirs a rank sees after forget().
 class DiskArrays {
  public:
   using Spec = ArraySpec;
-  /// Takes their room on the disk, or throws FileError. `home` has a folder.
-  DiskArrays(std::vector<Spec> specs, Residence home);
+  /// Takes their room on the disk, or throws FileError. `home` has a folder; `common`: in place of a file there.
+  DiskArrays(const std::vector<Spec>& specs, Residence home, std::optional<CommonScratch> common = {});
+  /// What a file of these takes, in bytes.
+  static std::uint64_t room_for(const std::vector<Spec>& specs);
   /// `values` gives array number i, which is uninitialised, its first values; once `written` is called for it they are
-  /// safe in the file. Once, before they are used. When one cannot be written, those after it get values all the same
-  /// (ranks may exchange them meanwhile), which are not kept; then that is thrown. What was written can be used.
+  /// safe in the file, on all ranks. Once, before they are used. When one rank cannot write one of them, all throw, and
+  /// those after it get none. What was written can be used.
   void fill(
       const std::function<void(std::size_t i, const at::Tensor& array)>& values,
-      const std::function<void(std::size_t i)>& written = [](std::size_t) {});
+      const std::function<void(std::size_t i)>& written = [](std::size_t) {},
+      const AllOrNone& all_or_none = [](const auto& work) { work(); });
 
   const at::Tensor& array(std::size_t i) const { return arrays_[i].tensor; }
   /// Some of its elements.
   at::Tensor stretch(std::size_t i, std::int64_t begin, at::IntArrayRef sizes) const;
+  /// What was written to them is in the file.
+  void publish_changed() { pager_->publish_changed(); }
+  /// The next to use them gets what the file holds then.
+  void forget() { pager_->forget_all(); }
   PageTraffic::Counters counters() const { return pager_->counters(); }
 
  private:
+  void keep(std::size_t i, const std::function<void(std::size_t, const at::Tensor&)>& values,
+            const AllOrNone& all_or_none);
+
   Residence home_;
   std::vector<NamedTensor> arrays_;
   std::unique_ptr<Store> store_;  ///< the pager's, once they are filled

@@ -8,21 +8,36 @@
 namespace hortator::shard {
 namespace {
 
-constexpr std::uint64_t scratch_alignment = 4096;  // of the system's pages and the disk's sectors
+constexpr std::uint64_t room_for_one(std::uint64_t bytes) {
+  constexpr std::uint64_t alignment = 4096;  // of the system's pages and the disk's sectors
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+CommonScratch alone(const std::filesystem::path& folder, std::uint64_t bytes) {
+  auto file = io::RawFile::create_unnamed(folder);
+  file.occupy(bytes);
+  return {.file = std::move(file)};
+}
 
 }  // namespace
 
-FileStore::FileStore(std::vector<std::uint64_t> storage_bytes, std::vector<FilePlace> places, const Options& options) {
+std::uint64_t FileStore::room_for(const std::vector<std::uint64_t>& storage_bytes) {
+  std::uint64_t room = 0;
+  for (const auto bytes : storage_bytes) room += room_for_one(bytes);
+  return room;
+}
+
+FileStore::FileStore(const std::vector<std::uint64_t>& storage_bytes, std::vector<FilePlace> places,
+                     const Options& options, std::optional<CommonScratch> common)
+    : scratch_(std::move(common)) {
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < storage_bytes.size(); ++i) {
     if (places[i].file != nullptr) places[i].file->expect_front_to_back();
     extents_.push_back({.given = std::move(places[i]), .scratch_offset = end});
-    end += (storage_bytes[i] + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+    end += room_for_one(storage_bytes[i]);
   }
-  if (options.scratch.empty()) return;
-  scratch_ = io::RawFile::create_unnamed(options.scratch);
-  scratch_->occupy(end);
-  scratch_->expect_front_to_back();
+  if (!scratch_ && !options.scratch.empty()) scratch_ = alone(options.scratch, end);
+  if (scratch_) scratch_->file.expect_front_to_back();
 }
 
 comm::Work FileStore::fetch(const Page& page, std::span<std::byte> frame) {
@@ -52,7 +67,7 @@ comm::Work FileStore::publish(const Page& page, std::span<const std::byte> frame
 void FileStore::bring_into_cache(const Page::Place& place) {
   const auto& at = extent(place);
   if (at.is_in_scratch) {
-    cache_.bring(scratch_->descriptor(), at.scratch_offset, place.bytes);
+    cache_.bring(scratch_->file.descriptor(), at.scratch_offset, place.bytes);
   } else if (at.given.file != nullptr) {
     cache_.bring(at.given.file->descriptor(), at.given.offset, place.bytes);
   }
@@ -61,7 +76,7 @@ void FileStore::bring_into_cache(const Page::Place& place) {
 void FileStore::read(const Page::Place& place, std::byte* to) {
   const auto& at = extent(place);
   if (at.is_in_scratch) {
-    scratch_->read_at(static_cast<std::int64_t>(at.scratch_offset), to, place.bytes);
+    scratch_->file.read_at(static_cast<std::int64_t>(at.scratch_offset), to, place.bytes);
     return;
   }
   if (at.given.read) return at.given.read(to);
@@ -72,7 +87,9 @@ void FileStore::read(const Page::Place& place, std::byte* to) {
 
 void FileStore::write(const Page::Place& place, const std::byte* from) {
   auto& at = extent(place);
-  scratch_->write_at(static_cast<std::int64_t>(at.scratch_offset), from, place.bytes);
+  const auto bytes = place.bytes / static_cast<std::size_t>(scratch_->ranks);
+  const auto begin = bytes * static_cast<std::size_t>(scratch_->rank);
+  scratch_->file.write_at(static_cast<std::int64_t>(at.scratch_offset + begin), from + begin, bytes);
   at.is_in_scratch = true;
 }
 

@@ -10,7 +10,7 @@
 
 #include "io/cache_filler.hpp"
 #include "io/fixed_file.hpp"
-#include "io/raw_file.hpp"
+#include "shard/common_scratch.hpp"
 #include "shard/io_thread.hpp"
 #include "shard/store.hpp"
 
@@ -33,10 +33,14 @@ class FileStore final : public Store {
   struct Options {
     std::filesystem::path scratch = {};  ///< a folder with room for all storages; empty: publishing is an error
   };
+  /// In bytes.
+  static std::uint64_t room_for(const std::vector<std::uint64_t>& storage_bytes);
 
   /// `storage_bytes`, `places`: of each storage by its number. Takes the room in the scratch folder at once, so that a
   /// disk that is too small says so now; throws FileError.
-  FileStore(std::vector<std::uint64_t> storage_bytes, std::vector<FilePlace> places, const Options& options);
+  /// `common`: in place of a file of its own there.
+  FileStore(const std::vector<std::uint64_t>& storage_bytes, std::vector<FilePlace> places, const Options& options,
+            std::optional<CommonScratch> common = {});
 
   comm::Work fetch(const Page& page, std::span<std::byte> frame) override;
   /// The system reads it into its cache, as far as it likes.
@@ -57,7 +61,7 @@ class FileStore final : public Store {
   void write(const Page::Place& place, const std::byte* from);
 
   std::vector<Extent> extents_;
-  std::optional<io::RawFile> scratch_;
+  std::optional<CommonScratch> scratch_;  ///< in common with nobody, as a rule
   io::CacheFiller cache_;
   IoThread thread_;  ///< the last: it works with all of these
 };

@@ -1,17 +1,17 @@
 #include "shard/flat_parameters.hpp"
 
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <exception>
 #include <hortator/error.hpp>
 #include <numeric>
 
 #include "base/text.hpp"
 #include "shard/claims.hpp"
-#include "shard/interception.hpp"
-#include "shard/paged_key.hpp"
 #include "shard/recycling_allocator.hpp"
 #include "shard/storage_state.hpp"
 #include "shard/system_memory.hpp"
@@ -47,13 +47,6 @@ void require_known(const std::vector<std::string>& names, const std::vector<Flat
                                            ", which the model has neither as a parameter nor as a module"),
                       .hint = "use names as named_parameters() gives them"});
   }
-}
-
-/// The memory of an array that is held, for those who take its pointer.
-at::Tensor held_memory(const at::Tensor& array) {
-  const auto memory = stretch_of(array, 0, array.sizes());
-  remove_key(memory);
-  return memory;
 }
 
 }  // namespace
@@ -165,13 +158,24 @@ void FlatParameters::arrive() {
 comm::Work FlatParameters::gather(std::size_t flat) {
   const auto part = plan_.part(flat, communicator_.rank());
   const auto& array = arrays_[flat];
-  if (parts_[flat].defined()) return {};  // who uses it brings it
-  if (!kind_of(flat).paged) return communicator_.all_gather(array, array.narrow(0, part.begin, part.size()));
-  if (communicator_.size() == 1) return {};
-  const Hold present(std::span(&array, 1), Access::write);
-  const auto memory = held_memory(array);
-  communicator_.all_gather(memory, memory.narrow(0, part.begin, part.size())).wait();
-  return {};
+  if (kind_of(flat).paged) return {};  // who uses it brings it
+  return communicator_.all_gather(array, array.narrow(0, part.begin, part.size()));
+}
+
+// What ranks have written to their parts of a file that they have in common. @collective
+void FlatParameters::exchange_through_file() {
+  if (communicator_.size() == 1) return;
+  std::exception_ptr problem;
+  try {
+    on_disk_->publish_changed();
+  } catch (...) {
+    problem = std::current_exception();
+  }
+  const auto failed = at::full({1}, problem ? 1 : 0, at::kInt);
+  communicator_.all_reduce(failed, comm::ReduceOp::max).wait();
+  if (problem) std::rethrow_exception(problem);
+  if (failed.item<int>() != 0) throw Error({.what = "another rank cannot write a model's parameters to its disk"});
+  on_disk_->forget();
 }
 
 void FlatParameters::publish(const std::vector<std::size_t>& flats) {
@@ -184,7 +188,11 @@ void FlatParameters::publish(const std::vector<std::size_t>& flats) {
     works.push_back(gather(flat));
   }
   for (auto& work : works) work.wait();
-  if (peers_) peers_->parts_changed();
+  if (peers_) {
+    peers_->parts_changed();
+  } else if (on_disk_) {
+    exchange_through_file();
+  }
   // A graph that has kept these for its backward pass must not take the new for the old.
   for (const auto flat : flats) {
     for (const auto item : plan_.flats[flat].items) torch::autograd::impl::bump_version(parameters_[item].tensor);
@@ -236,11 +244,6 @@ bool FlatParameters::is_in_array(std::size_t parameter) const {
   const auto& array = arrays_[place.flat];
   return array.defined() && tensor.storage().unsafeGetStorageImpl() == array.storage().unsafeGetStorageImpl() &&
          tensor.storage_offset() == array.storage_offset() + place.offset;
-}
-
-void FlatParameters::begin_use() {
-  check_untouched();
-  if (peers_) peers_->begin_use();
 }
 
 void FlatParameters::check_untouched() const {

@@ -25,21 +25,21 @@ struct Residences {
   Residence parameters = {};
   Residence masters = {};
   std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
-  /// Parameters without a folder: each rank has its part in memory, and nobody has all of them (peer_arrays.hpp).
+  /// Each rank has its part of the parameters, in memory or in its folder, and nobody has all of them
+  /// (peer_arrays.hpp).
   bool dealt_out = false;
   int first_rank = 0;  ///< of these ranks among all, for messages about parameters that are dealt out
 };
 
 /// How the ranks make them together.
 struct Together {
-  /// Does what may fail on one rank alone: then all throw. As it is, each is on its own.
-  std::function<void(const std::function<void()>& work)> all_or_none = [](const auto& work) { work(); };
+  AllOrNone all_or_none = [](const auto& work) { work(); };  ///< as it is, each is on its own: not for ranks with files
   /// Called with each parameter when it has its values, in the same order on all ranks: they become the same.
   std::function<void(const at::Tensor& parameter)> settle = [](const at::Tensor&) {};
 };
 
-/// The parameters of one model in flat arrays that the ranks hold in common: one copy a node where ranks can share
-/// memory, or one in a file of each rank's own; or each rank has its part of them. They stay the tensors that they were
+/// The parameters of one model in flat arrays that the ranks hold in common: one copy a node, in memory that its ranks
+/// share or in a file; or each rank has its part of them, in memory or in a file. They stay the tensors that they were
 /// (leaves, with their hooks and gradients), their elements lie in an array. Each rank has a slice of each, mostly an
 /// empty one: what its optimizer steps. What a slice gets, all have after publish().
 class FlatParameters {
@@ -77,9 +77,6 @@ class FlatParameters {
   bool has_master(std::size_t parameter) const { return masters_[parameter]; }
   /// The same elements where all ranks see them.
   at::Tensor published_slice(std::size_t parameter) const;
-
-  /// Forward comes next, on all ranks. Throws as check_untouched() does.
-  void begin_use();
 
   /// Returns when all ranks are here: none reads any more what is about to be written. Throws while they are lent.
   /// @collective
@@ -122,15 +119,20 @@ class FlatParameters {
   at::ScalarType type_of(std::size_t flat) const;
   void move_in(const Residences& homes, const Together& together);
   void make_arrays_in_common(const std::vector<std::size_t>& flats, const Together& together);
-  void make_arrays_on_disk(std::vector<std::size_t> flats, const Residence& home, const Together& together);
-  void deal_out(const std::vector<std::size_t>& flats, const Residences& homes, const Together& together);
+  void make_paged_arrays(std::vector<std::size_t> flats, const Residences& homes, const Together& together);
+  void make_file(const std::vector<ArraySpec>& specs, const Residences& homes, const Together& together);
+  void deal_out(const std::vector<std::size_t>& flats, const Residences& homes);
+  void fill_paged_arrays(const std::vector<std::size_t>& flats, const Together& together);
+  void bring(std::size_t flat, const at::Tensor& memory, std::int64_t begin, const Together& together);
   std::string names_in(std::size_t flat) const;
   std::vector<std::size_t> items_of(const std::vector<std::size_t>& flats) const;
   void put_in_arrays(std::size_t flat);
   void write_slice(std::size_t parameter);
   void make_slices(const Residence& masters, const Together& together);
   void make_masters_on_disk(const Residence& home);
+  std::vector<ArraySpec> specs_of(const std::vector<std::size_t>& flats, int parts) const;
   comm::Work gather(std::size_t flat);
+  void exchange_through_file();
   bool is_in_use_elsewhere(std::size_t parameter) const;
   void give_own_memory(std::size_t flat);
   std::vector<std::size_t> flats_to_give_back(Ending ending);
@@ -144,7 +146,7 @@ class FlatParameters {
   std::vector<std::vector<std::int64_t>> shapes_;
   std::unordered_map<const void*, std::size_t> numbers_;  ///< by TensorImpl
   ShardPlan plan_;
-  std::unique_ptr<DiskArrays> on_disk_;  ///< null: they are in memory
+  std::unique_ptr<DiskArrays> on_disk_;  ///< paged arrays, or this rank's parts of them; null: those are in memory
   std::unique_ptr<DiskArrays> masters_on_disk_;
   std::unique_ptr<PeerArrays> peers_;  ///< null: nothing is dealt out
   std::vector<at::Tensor> arrays_;

@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "shard/claims.hpp"
+#include "shard/common_scratch.hpp"
 #include "shard/flat_parameters.hpp"
 #include "shard/interception.hpp"
 
@@ -34,11 +35,7 @@ void FlatParameters::move_in(const Residences& homes, const Together& together) 
   arrays_.resize(plan_.flats.size());
   parts_.resize(plan_.flats.size());
   make_arrays_in_common(in_common, together);
-  if (!paged.empty() && homes.dealt_out) {
-    deal_out(paged, homes, together);
-  } else if (!paged.empty()) {
-    make_arrays_on_disk(paged, homes.parameters, together);
-  }
+  if (!paged.empty()) make_paged_arrays(paged, homes, together);
   note_versions(all_flats());
 }
 
@@ -65,68 +62,86 @@ void FlatParameters::make_arrays_in_common(const std::vector<std::size_t>& flats
   for (const auto flat : flats) put_in_arrays(flat);
 }
 
-// The parameters are the same on all ranks already, or become so. Arrays are laid out from the last to the first. A
-// parameter has its memory until it is in the file.
-void FlatParameters::make_arrays_on_disk(std::vector<std::size_t> flats, const Residence& home,
-                                         const Together& together) {
+// Arrays are laid out from the last parameter to the first.
+void FlatParameters::make_paged_arrays(std::vector<std::size_t> flats, const Residences& homes,
+                                       const Together& together) {
   std::reverse(flats.begin(), flats.end());
-  std::vector<ArraySpec> specs;
-  for (const auto flat : flats) {
-    specs.push_back({.name = parameters_[plan_.flats[flat].items.front()].name,
-                     .elements = std::max<std::int64_t>(plan_.flats[flat].elements, 1),
-                     .type = type_of(flat)});
-  }
-  together.all_or_none([&] { on_disk_ = std::make_unique<DiskArrays>(specs, home); });
-  const auto fill = [&](std::size_t i, const at::Tensor& array) {
-    array.zero_();
-    for (const auto item : items_of({flats[i]})) {
-      const auto& tensor = parameters_[item].tensor;
-      const auto& place = plan_.places[item];
-      take_from_others(tensor, together);
-      array.narrow(0, place.offset, place.elements).copy_(tensor.detach().reshape({-1}));
-    }
-  };
-  std::size_t in_file = 0;
-  const auto leave_to_file = [&](std::size_t i) {
-    for (const auto item : plan_.flats[flats[i]].items) drop_memory(parameters_[item].tensor);
-    ++in_file;
-  };
-  std::exception_ptr problem;
-  try {
-    on_disk_->fill(fill, leave_to_file);
-  } catch (...) {
-    problem = std::current_exception();
-  }
-  for (std::size_t i = 0; i < in_file; ++i) {
-    arrays_[flats[i]] = on_disk_->array(i);
-    put_in_arrays(flats[i]);
-  }
-  together.all_or_none([&] {
-    if (problem) std::rethrow_exception(problem);
-  });
+  if (!homes.parameters.folder.empty()) make_file(specs_of(flats, homes.dealt_out ? 1 : plan_.ranks), homes, together);
+  if (homes.dealt_out) deal_out(flats, homes);
+  fill_paged_arrays(flats, together);
 }
 
-// The parameters are the same on all ranks already, or become so.
-void FlatParameters::deal_out(const std::vector<std::size_t>& flats, const Residences& homes,
-                              const Together& together) {
+/// Of so many of the ranks' parts.
+std::vector<ArraySpec> FlatParameters::specs_of(const std::vector<std::size_t>& flats, int parts) const {
   std::vector<ArraySpec> specs;
   for (const auto flat : flats) {
     const auto part = std::max<std::int64_t>(plan_.part_elements(flat), 1);
-    specs.push_back({.name = names_in(flat), .elements = part * plan_.ranks, .type = type_of(flat)});
+    specs.push_back({.name = names_in(flat), .elements = part * parts, .type = type_of(flat)});
   }
+  return specs;
+}
+
+// Of this rank's own, or one for all where they are on one node. @collective
+void FlatParameters::make_file(const std::vector<ArraySpec>& specs, const Residences& homes, const Together& together) {
+  const auto& home = homes.parameters;
+  std::optional<CommonScratch> common;
+  if (!homes.dealt_out && communicator_.size() > 1)
+    common = make_common_scratch(communicator_, home.folder, DiskArrays::room_for(specs), together.all_or_none);
+  together.all_or_none([&] { on_disk_ = std::make_unique<DiskArrays>(specs, home, std::move(common)); });
+}
+
+void FlatParameters::deal_out(const std::vector<std::size_t>& flats, const Residences& homes) {
+  const auto specs = specs_of(flats, plan_.ranks);
+  for (std::size_t i = 0; i < flats.size(); ++i)
+    parts_[flats[i]] = on_disk_ ? on_disk_->array(i) : at::zeros({specs[i].elements / plan_.ranks}, specs[i].type);
+  std::vector<at::Tensor> parts;
+  for (const auto flat : flats) parts.push_back(parts_[flat]);
   peers_ = std::make_unique<PeerArrays>(
-      communicator_, specs,
+      communicator_, specs, std::move(parts),
       PeerArrays::Options{.resident_bytes = homes.parameters.resident_bytes, .first_rank = homes.first_rank});
-  for (std::size_t i = 0; i < flats.size(); ++i) {
-    arrays_[flats[i]] = peers_->array(i);
-    parts_[flats[i]] = peers_->part(i);
+}
+
+// The parameters are the same on all ranks already, or become so. Where a disk may fail each has its memory until all
+// ranks have kept what they own of its array.
+void FlatParameters::fill_paged_arrays(const std::vector<std::size_t>& flats, const Together& together) {
+  const auto values = [&](std::size_t i, const at::Tensor& memory) {
+    bring(flats[i], memory, peers_ ? plan_.part(flats[i], communicator_.rank()).begin : 0, together);
+  };
+  std::size_t kept = 0;
+  const auto leave = [&](std::size_t i) {
+    for (const auto item : plan_.flats[flats[i]].items) drop_memory(parameters_[item].tensor);
+    ++kept;
+  };
+  std::exception_ptr problem;
+  try {
+    if (on_disk_) on_disk_->fill(values, leave, together.all_or_none);
+    for (std::size_t i = 0; !on_disk_ && i < flats.size(); ++i) {
+      values(i, parts_[flats[i]]);
+      leave(i);
+    }
+  } catch (...) {
+    problem = std::current_exception();
   }
-  for (const auto item : items_of(flats)) {
-    take_from_others(parameters_[item].tensor, together);
-    write_slice(item);
-    drop_memory(parameters_[item].tensor);
+  for (std::size_t i = 0; i < kept; ++i) {
+    arrays_[flats[i]] = peers_ ? peers_->array(i) : on_disk_->array(i);
+    put_in_arrays(flats[i]);
   }
-  for (const auto flat : flats) put_in_arrays(flat);
+  if (!problem) return;
+  release(on_disk_ ? Ending::together : Ending::alone);  // that a disk has failed all ranks know by now
+  std::rethrow_exception(problem);
+}
+
+// What this rank owns of an array, from parameters that lie elsewhere. `memory` is that of its elements from `begin`.
+void FlatParameters::bring(std::size_t flat, const at::Tensor& memory, std::int64_t begin, const Together& together) {
+  memory.zero_();
+  for (const auto item : items_of({flat})) {
+    const auto& tensor = parameters_[item].tensor;
+    take_from_others(tensor, together);
+    const auto mine = owned(item);
+    const auto values = tensor.detach().reshape({-1}).narrow(0, mine.begin, mine.size());
+    if (mine.size() > 0) memory.narrow(0, plan_.places[item].offset + mine.begin - begin, mine.size()).copy_(values);
+    if (!on_disk_) drop_memory(parameters_[item].tensor);
+  }
 }
 
 /// "first.weight, first.bias"
@@ -220,8 +235,8 @@ void FlatParameters::release(Ending ending) {
   arrays_.clear();
   parts_.clear();
   masters_on_disk_.reset();
-  on_disk_.reset();
   peers_.reset();
+  on_disk_.reset();
 }
 
 }  // namespace hortator::shard

@@ -74,6 +74,10 @@ void PageTraffic::unpin(int page, const AccessOrder& order) noexcept {
   if (--slot(page).pins > 0) return;
   // Without a budget for it, it leaves at once. A store that cannot keep it says so to whoever needs the room.
   try {
+    if (std::exchange(slot(page).is_outdated, false)) {
+      slot(page).is_changed = false;
+      send_off(page);
+    }
     while (counters_.frame_bytes - leaving_bytes_ > options_.budget_bytes) {
       const int victim = farthest(order, 0);
       if (victim < 0) return;
@@ -270,6 +274,11 @@ void PageTraffic::evict() {
     present.is_changed = false;
     send_off(page.number);
   }
+}
+
+void PageTraffic::forget() {
+  evict();
+  for (auto& present : slots_) present.is_outdated = present.pins > 0;
 }
 
 std::size_t PageTraffic::frame_bytes(int page) const {

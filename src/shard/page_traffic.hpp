@@ -57,6 +57,8 @@ class PageTraffic {
   void publish_changed();
   /// All that is not pinned leaves; only what was published before is kept.
   void evict();
+  /// The same, since the store has newer content: what is pinned leaves when it is no more.
+  void forget();
 
   /// The pages were dealt anew; all have left before.
   void begin_anew();
@@ -73,6 +75,7 @@ class PageTraffic {
     int pins = 0;
     bool is_changed = false;
     bool is_announced = false;
+    bool is_outdated = false;  ///< pinned when the store got newer content
     std::uint64_t last_use = 0;
     std::byte* home = nullptr;
     Frame frame = {};

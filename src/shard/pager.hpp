@@ -57,8 +57,6 @@ class Pager final : public Custodian {
   void evict_all();
   /// Everything leaves unpublished: the store has newer content (sharded parameters after the optimizer's step).
   void forget_all();
-  /// The same, and what was learned of the order of uses goes, too.
-  void start_over();
   /// Free frames go back to the system.
   void trim_frames();
 
@@ -86,6 +84,7 @@ class Pager final : public Custodian {
   void for_each_tensor_in(const Page& page, const Act& act) const;
   void note_first_use(int storage);
   void begin_pass();
+  void begin_anew();
   void deal_anew();
   void audit_now() const;
   void make_traffic();

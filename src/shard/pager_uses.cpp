@@ -32,7 +32,12 @@ void Pager::enter(int storage, Access access) {
     uses_.push_back(page);
     if (uses_.size() > most_uses) uses_.erase(uses_.begin(), uses_.begin() + most_uses / 2);
   }
-  traffic_->pin(page, order_);
+  try {
+    traffic_->pin(page, order_);
+  } catch (...) {
+    if (store_->take_difference()) begin_anew();
+    throw;
+  }
   if (access == Access::write) traffic_->mark_changed(page);
 }
 
@@ -64,6 +69,12 @@ void Pager::begin_pass() {
   if (!may_deal_anew_ || traffic_->is_any_pinned() || first_uses_.size() < 2) return;
   may_deal_anew_ = false;
   deal_anew();
+}
+
+// With no page and no order, as all who share the store.
+void Pager::begin_anew() {
+  traffic_->forget();
+  order_ = AccessOrder(static_cast<int>(pages_.size()));
 }
 
 // Storages that are used one after the other share pages, whatever order the module names them in.
@@ -117,13 +128,7 @@ void Pager::evict_all() {
 
 void Pager::forget_all() {
   const std::lock_guard lock(mutex_);
-  traffic_->evict();
-}
-
-void Pager::start_over() {
-  const std::lock_guard lock(mutex_);
-  traffic_->evict();
-  order_ = AccessOrder(static_cast<int>(pages_.size()));
+  traffic_->forget();
 }
 
 void Pager::trim_frames() {

@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <exception>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,9 +13,10 @@
 
 namespace hortator::shard {
 
-/// Pages of which each rank keeps one part, of the same size. A page comes to all ranks together, by an all_gather, so
-/// they have to ask for the same pages in the same order. Before anything travels they compare what they ask for: where
-/// they differ all of them throw, and each may ask anew.
+/// Pages of which each rank keeps one part, of the same size, in memory or paged itself. A page comes to all ranks
+/// together, by an all_gather, so they have to ask for the same pages in the same order. Before anything travels they
+/// compare what they ask for: where they differ, or where one cannot read its part, all of them throw, and each may ask
+/// anew.
 class PeerStore final : public Store {
  public:
   /// This rank's part of page number i is `parts[i]`, and messages call that page `names[i]`. `first_rank`: how these
@@ -29,11 +32,11 @@ class PeerStore final : public Store {
   comm::Work publish(const Page& page, std::span<const std::byte> frame) override;
   bool follows_storages() const override { return false; }
 
-  /// Have ranks asked for different pages since the last call? The same on all of them.
-  bool take_difference() { return std::exchange(differed_, false); }
+  bool take_difference() override { return std::exchange(differed_, false); }
 
  private:
-  void meet(int page);
+  void meet(int page, std::exception_ptr problem);
+  [[noreturn]] void throw_different(std::span<const std::int64_t> pages) const;
 
   comm::Communicator& peers_;
   std::vector<at::Tensor> parts_;

@@ -34,6 +34,10 @@ class Store {
   /// it has none.
   virtual std::byte* home(const Page& /*page*/) { return nullptr; }
 
+  /// Has a fetch thrown on all who bring pages together, since one could not, or asked for another page? All of them
+  /// begin anew then, so that they make the same calls again. Told once.
+  virtual bool take_difference() { return false; }
+
   /// May pages be dealt anew once the order of use is known? A store that keeps pages as a whole says no.
   virtual bool follows_storages() const = 0;
 };

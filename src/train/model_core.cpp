@@ -156,7 +156,7 @@ bool ModelCore::shares_buffers() const {
 // Forward passes that only look (evaluation), or whose gradients stay here, do not communicate.
 void ModelCore::before_forward() {
   check_alive();
-  if (flat_) flat_->begin_use();
+  if (flat_) flat_->check_untouched();
   if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_.is_paused()) return;
   if (buffers_are_stale_) send_buffers();
   buffers_are_stale_ = true;

@@ -1,4 +1,4 @@
-// larger_than_memory [FOLDER]: trains a model whose parameters, gradients and moments take 1 GiB, with all of them in
+// larger_than_memory [FOLDER]: trains a model whose parameters, gradients and moments take 1.5 GiB, with all of them in
 // the folder or in memory, and prints the losses.
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
@@ -12,7 +12,7 @@
 namespace {
 
 constexpr std::int64_t width = 1024;
-constexpr int layers = 64;  // of 4 MiB
+constexpr int layers = 96;  // of 4 MiB
 
 torch::nn::Sequential make_net() {
   at::manual_seed(1);

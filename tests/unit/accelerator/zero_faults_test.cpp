@@ -82,7 +82,9 @@ TEST_CASE("no room for parameters on one rank's disk: all are told, and the modu
   {
     Accelerator accelerator({.ddp = {.bucket_cap_mb = 0.1}, .zero = {.stage = 3, .offload_parameters = folder.path()}});
     const auto problem = problem_on_small_disk(state, room, [&] { accelerator.prepare(net); });
-    CHECK_THAT(problem, ContainsSubstring("reserve") && ContainsSubstring(folder.path().string()));
+    // On one node the first rank takes the room for all, and each writes its own part.
+    const auto* failed = accelerator.num_processes() == 1 ? "reserve" : "write";
+    CHECK_THAT(problem, ContainsSubstring(failed) && ContainsSubstring(folder.path().string()));
     accelerator.wait_for_everyone();
   }
   CHECK(is_whole(*net, before, state));

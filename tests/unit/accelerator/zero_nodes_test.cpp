@@ -133,6 +133,17 @@ TEST_CASE("over nodes stage 3 trains as stage 2 does there, bit for bit, and as 
     INFO(communicator << ", moments and gradients in a folder");
     check_same(learn_over_nodes({.stage = 3, .offload_optimizer = folder.path(), .resident_bytes = 1 << 10}),
                learn_over_nodes({.stage = 2}));
+    INFO("all of it in a folder");
+    for (const auto& name : {"plain", "accumulated and clipped", "in bf16, with copies in fp32"}) {
+      INFO(name);
+      const auto& course = courses.at(name);
+      check_same(learn_over_nodes({.stage = 3,
+                                   .offload_optimizer = folder.path(),
+                                   .offload_parameters = folder.path(),
+                                   .resident_bytes = 1 << 10},
+                                  course),
+                 learn_over_nodes({.stage = 2}, course));
+    }
     INFO("some stay in memory");  // other arrays, and norms are summed in another order
     CHECK(are_close(learn_over_nodes({.stage = 3, .keep_resident = {"second", "norm.weight"}}).parameters,
                     learn_over_nodes({.stage = 2}).parameters, 1e-5));

@@ -7,6 +7,7 @@
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
+#include "support/disk_use.hpp"
 #include "zero_fixture.hpp"
 
 using namespace hortator;
@@ -82,6 +83,23 @@ TEST_CASE("what is offloaded to a folder trains as what is in memory, bit for bi
     }
   }
   CHECK(std::filesystem::is_empty(folder.path()));  // the files have no names
+}
+
+TEST_CASE("the ranks' files have the parameters once between them, and over nodes each its part") {
+  const State state;
+  const test::Folder folder(state, "zero_offload_disk");
+  Accelerator accelerator({.zero = {.stage = 3, .offload_parameters = folder.path()}});
+  torch::nn::Linear net(torch::nn::LinearOptions(1024, 2048).bias(false));
+  auto model = accelerator.prepare(net);
+  const auto use = test::disk_use(state.world().comm(), folder.path());
+  const auto ranks = static_cast<std::uint64_t>(state.num_processes());
+  constexpr std::uint64_t bytes = std::uint64_t{8} << 20;
+  constexpr std::uint64_t rests = 65536;
+  INFO(use.mine << " bytes of this rank's " << use.all);
+  CHECK(use.all >= bytes);
+  CHECK(use.all <= bytes + ranks * rests);
+  if (state.num_nodes() > 1) CHECK(use.mine <= bytes / ranks + rests);
+  accelerator.wait_for_everyone();
 }
 
 TEST_CASE("so do parameters in bf16 with copies in fp32, and groups of ranks") {

@@ -40,6 +40,22 @@ TEST_CASE("a file is created once, and resized") {
                     ContainsSubstring("cannot create") && ContainsSubstring("File exists"));
 }
 
+TEST_CASE("a file is passed on by a name of its own, and goes on without it") {
+  std::filesystem::remove_all("passing");
+  std::filesystem::create_directory("passing");
+  const auto mine = io::RawFile::create_to_pass_on("passing");
+  CHECK(io::RawFile::create_to_pass_on("passing").path() != mine.path());
+  const auto others = io::RawFile::open_passed_on(mine.path());
+  std::filesystem::remove_all("passing");
+  mine.write_at(0, "abcd", 4);
+  others.write_at(2, "yz", 2);
+  std::array<char, 4> four{};
+  mine.read_at(0, four.data(), 4);
+  CHECK(std::string(four.data(), 4) == "abyz");
+  CHECK_THROWS_WITH(io::RawFile::open_passed_on(mine.path()), ContainsSubstring("passing"));
+  CHECK_THROWS_WITH(io::RawFile::create_to_pass_on("passing"), ContainsSubstring("create a file in"));
+}
+
 TEST_CASE("failures name the file and the system's reason") {
   CHECK_THROWS_WITH(io::RawFile::open_for_reading("no/such"),
                     ContainsSubstring("no/such") && ContainsSubstring("No such file"));

@@ -137,6 +137,34 @@ TEST_CASE("A disk without room for all says so at the beginning", "[file_store]"
   CHECK(std::filesystem::is_empty(scratch));
 }
 
+TEST_CASE("Of a file in common each writes its part of each storage, and reads all of it", "[file_store]") {
+  const auto scratch = folder("file_store_common");
+  const std::vector<std::uint64_t> bytes = {64, 4096 + 32, 8};
+  const auto first = io::RawFile::create_to_pass_on(scratch);
+  std::vector<std::unique_ptr<FileStore>> stores;
+  for (int rank = 0; rank < 2; ++rank) {
+    auto file = io::RawFile::open_passed_on(first.path());
+    stores.push_back(std::make_unique<FileStore>(bytes, std::vector<FilePlace>(3), FileStore::Options{},
+                                                 CommonScratch{.file = std::move(file), .rank = rank, .ranks = 2}));
+  }
+  CHECK(FileStore::room_for(bytes) == 4096 + 8192 + 4096);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto size = bytes[i];
+    const Page page{.places = {{.storage = static_cast<int>(i), .bytes = size}}, .bytes = size};
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      const std::vector<std::byte> mine(size, static_cast<std::byte>(10 * (rank + 1) + i));
+      stores[rank]->publish(page, mine).wait();
+    }
+    std::vector<std::byte> expected(size, static_cast<std::byte>(10 + i));
+    std::fill(expected.begin() + static_cast<std::ptrdiff_t>(size / 2), expected.end(), static_cast<std::byte>(20 + i));
+    for (const auto& store : stores) {
+      std::vector<std::byte> seen(size);
+      store->fetch(page, seen).wait();
+      CHECK((seen == expected));
+    }
+  }
+}
+
 TEST_CASE("Parameters come straight out of a file of safetensors", "[file_store]") {
   const auto path = folder("file_store") / "model.safetensors";
   const auto tensors = some_tensors(2);

@@ -4,10 +4,13 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 
+#include <filesystem>
 #include <hortator/error.hpp>
 
 #include "comm/node_communicator.hpp"
+#include "mpi/agree.hpp"
 #include "support/catch.hpp"
+#include "support/disk_use.hpp"
 
 using namespace hortator;
 using shard::FlatParameters;
@@ -16,6 +19,10 @@ using shard::Masters;
 namespace {
 
 constexpr shard::Limits small = {.first_bytes = 1, .bytes = 2000};
+
+shard::Together with_all() {
+  return {.all_or_none = [](const auto& work) { mpi::all_or_none(mpi::Communicator::world(), work); }};
+}
 
 at::Tensor counted(at::IntArrayRef sizes, at::ScalarType type = at::kFloat) {
   std::int64_t elements = 1;
@@ -31,11 +38,22 @@ struct Fixture {
   at::Tensor frozen = counted({70}).detach();
 
   FlatParameters flat(Masters masters = Masters::fp32, const shard::Residences& homes = {}) {
-    return {
-        communicator, {{"weight", weight}, {"bias", bias}, {"half", half}, {"frozen", frozen}}, small, masters, homes};
+    return {communicator, {{"weight", weight}, {"bias", bias}, {"half", half}, {"frozen", frozen}},
+            small,        masters,
+            homes,        with_all()};
   }
   FlatParameters dealt_out(Masters masters = Masters::fp32) { return flat(masters, {.dealt_out = true}); }
+  FlatParameters on_disk(bool dealt_out, const shard::Residence& home) {
+    return flat(Masters::fp32, {.parameters = home, .masters = home, .dealt_out = dealt_out});
+  }
 };
+
+bool are_as_counted(const Fixture& f) {
+  return at::equal(f.weight.detach(), counted({13, 17}).detach()) &&
+         at::equal(f.bias.detach(), counted({17}).detach()) &&
+         at::equal(f.half.detach(), counted({200}, at::kBFloat16).detach()) &&
+         at::equal(f.frozen, counted({70}).detach());
+}
 
 }  // namespace
 
@@ -237,5 +255,70 @@ TEST_CASE("dealt out, a parameter that is written past its optimizer is named") 
     const at::NoGradGuard no_grad;
     f.bias.mul_(1);
   }
-  CHECK_THROWS_WITH(flat.begin_use(), ContainsSubstring("parameter bias was written past its optimizer"));
+  CHECK_THROWS_WITH(flat.check_untouched(), ContainsSubstring("parameter bias was written past its optimizer"));
+}
+
+TEST_CASE(
+    "on disk, parameters have their values, what a rank writes all have after publish, and all of it comes back") {
+  const auto folder = std::filesystem::absolute("flat_on_disk");
+  for (const int way : {0, 1, 2, 3}) {
+    const bool dealt_out = way % 2 == 1;
+    const bool stays = way >= 2;
+    INFO((dealt_out ? "a file each, " : "a file for all, ") << (stays ? "all of it in memory" : "pages leave"));
+    Fixture f;
+    auto flat = f.on_disk(dealt_out, {.folder = folder, .resident_bytes = stays ? 1U << 20 : 1U});
+    CHECK(flat.is_any_dealt_out() == dealt_out);
+    CHECK(are_as_counted(f));
+    CHECK(at::equal(flat.slice(2), counted({200}).detach().narrow(0, flat.owned(2).begin, flat.owned(2).size())));
+    for (int round = 0; round < 2; ++round) {
+      flat.arrive();
+      for (std::size_t i = 0; i < 3; ++i) flat.slice(i).fill_(static_cast<double>(i) + 5 + round);
+      flat.publish_all();
+      CHECK((f.weight == 5 + round).all().item<bool>());
+      CHECK((f.bias == 6 + round).all().item<bool>());
+      CHECK((f.half == 7 + round).all().item<bool>());
+      CHECK(at::equal(f.frozen, counted({70}).detach()));
+    }
+    flat.lend();
+    {
+      const at::NoGradGuard no_grad;
+      f.weight.fill_(f.communicator.rank());
+    }
+    flat.take_back(true);
+    for (int rank = 0; rank < f.communicator.size(); ++rank) {
+      const auto owned = flat.plan().owned(0, rank);
+      CHECK((f.weight.detach().reshape({-1}).narrow(0, owned.begin, owned.size()) == rank).all().item<bool>());
+    }
+    CHECK_NOTHROW(flat.check_untouched());
+    flat.release();
+    CHECK(f.weight.const_data_ptr() != nullptr);
+    CHECK((f.bias == 7).all().item<bool>());
+    CHECK(test::open_files_in(folder).empty());
+    f.communicator.barrier();
+    CHECK(std::filesystem::is_empty(folder));
+    f.communicator.barrier();
+  }
+}
+
+TEST_CASE("on disk, the ranks' files have the parameters once between them, whether it is one file or one each") {
+  comm::NodeCommunicator communicator(mpi::Communicator::world());
+  const auto world = mpi::Communicator::world();
+  const auto ranks = static_cast<std::uint64_t>(communicator.size());
+  const auto folder = std::filesystem::absolute("flat_disk_use");
+  constexpr std::uint64_t bytes = std::uint64_t{12} << 20;
+  for (const bool dealt_out : {false, true}) {
+    std::vector<FlatParameters::Parameter> parameters;
+    for (int i = 0; i < 4; ++i)
+      parameters.push_back({.name = std::to_string(i), .tensor = at::ones({1024, bytes / 4 / 4 / 1024})});
+    FlatParameters flat(communicator, parameters, {}, Masters::no,
+                        {.parameters = {.folder = folder}, .dealt_out = dealt_out}, with_all());
+    const auto use = test::disk_use(world, folder);
+    INFO(use.mine << " bytes of this rank's " << use.all);
+    constexpr std::uint64_t rests = 65536;  // at the ends of arrays
+    CHECK(use.all >= bytes);
+    CHECK(use.all <= bytes + rests * ranks);
+    CHECK(use.mine <= (dealt_out ? bytes / ranks : bytes) + rests);
+    flat.release();
+    communicator.barrier();
+  }
 }

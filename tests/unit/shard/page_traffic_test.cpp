@@ -112,6 +112,23 @@ TEST_CASE("A present page has its storages point into its frame", "[page_traffic
   CHECK(tensor.const_data_ptr() == static_cast<const void*>(f.traffic.memory(2)));
 }
 
+TEST_CASE("What is pinned while the store gets newer content leaves when it is no more pinned", "[page_traffic]") {
+  Fixture f(3, 3, 0);
+  f.use(1);
+  f.traffic.pin(0, f.order);
+  f.traffic.mark_changed(0);
+  f.traffic.forget();
+  CHECK(f.is_present(0));
+  CHECK(!f.is_present(1));
+  f.take_calls();
+  f.traffic.unpin(0, f.order);
+  CHECK(!f.is_present(0));
+  CHECK(f.take_calls().empty());  // the store knows better
+  f.use(0);
+  f.use(1);
+  CHECK(f.is_present(0));
+}
+
 TEST_CASE("The budget holds, and what is needed last leaves", "[page_traffic]") {
   Fixture f(6, 3, 1);
   for (int pass = 0; pass < 3; ++pass) {
