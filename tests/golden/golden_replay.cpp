@@ -4,13 +4,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <hortator/error.hpp>
 #include <hortator/run.hpp>
 #include <iostream>
+#include <optional>
 #include <set>
+#include <span>
 
 #include "base/text.hpp"
 #include "base/whole_file.hpp"
@@ -29,7 +32,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* as_ranks = "--as-ranks";  // FILE RESULT: what the started ranks are told
+constexpr const char* as_ranks = "--as-ranks";  // FILE FIRST RESULT: what the started ranks are told
+constexpr int most_ends = 5;                    // of ranks in the midst of a file, before the rest of it is given up
 
 fs::path own_path() { return fs::read_symlink("/proc/self/exe"); }
 
@@ -53,13 +57,13 @@ class Scratch {
 };
 
 // Ranks that outnumber the cores must let each other run, and leave nothing where the user stands.
-std::string command_for(int ranks, const std::string& file, const Scratch& scratch) {
+std::string command_for(int ranks, const std::string& file, std::size_t first, const Scratch& scratch) {
   const auto mpirun = cli::own_mpirun().value_or(cli::built_mpirun());
   const launching::Facts facts{
       .is_root = geteuid() == 0, .mpirun = mpirun.program, .mpi = mpirun.flavor, .mpi_major = mpirun.major, .cores = 0};
   launching::Request request{.ranks = ranks,
                              .program = own_path(),
-                             .arguments = {as_ranks, file, scratch / "result"},
+                             .arguments = {as_ranks, file, std::to_string(first), scratch / "result"},
                              .variables = {"OMP_NUM_THREADS=1", "OMPI_MCA_mpi_yield_when_idle=1",
                                            text::concat("HORTATOR_RUN_DIR=", (scratch / "run").string())}};
   if (std::getenv("HORTATOR_TIMEOUT") == nullptr) request.variables.emplace_back("HORTATOR_TIMEOUT=60s");
@@ -67,33 +71,49 @@ std::string command_for(int ranks, const std::string& file, const Scratch& scrat
          launching::shell_quote((scratch / "said").string()) + " 2>&1";
 }
 
-Verdict all_failed(const Format& format, const json& file, int ranks, const std::string& why) {
+Verdict all_failed(std::span<const json> cases, const std::string& why) {
   Verdict verdict;
-  for (const auto& one : file.at("cases")) {
-    if (golden::is_for(format, one, ranks)) verdict.failures.push_back(text::concat("case ", one.at("id"), ": ", why));
-  }
+  for (const auto& one : cases) verdict.failures.push_back(text::concat(golden::name_of_case(one), ": ", why));
   return verdict;
 }
 
+// What the ranks knew when they ended.
+Verdict told(const Scratch& scratch) {
+  if (!fs::exists(scratch / "result")) return {};
+  return json::parse(base::read_whole(scratch / "result").value_or("")).get<Verdict>();
+}
+
+// A case that ends its ranks costs no other: new ranks go on behind it.
 Verdict replay_by_ranks(const Format& format, const json& file, const std::string& path, int ranks) {
-  const Scratch scratch;
-  const int status = std::system(command_for(ranks, path, scratch).c_str());
-  if (status == 0 && fs::exists(scratch / "result"))
-    return json::parse(base::read_whole(scratch / "result").value_or("")).get<Verdict>();
-  std::cerr << base::read_whole(scratch / "said").value_or("");
-  return all_failed(format, file, ranks,
-                    text::concat("its ", text::count(ranks, "rank"), " ended with code ",
-                                 WIFEXITED(status) ? WEXITSTATUS(status) : status));
+  const auto cases = golden::cases_for(format, file, ranks);
+  Verdict all;
+  for (int ends = 0; all.judged() < cases.size();) {
+    const Scratch scratch;
+    const int status = std::system(command_for(ranks, path, all.judged(), scratch).c_str());
+    all += told(scratch);
+    if (status == 0 && all.judged() == cases.size()) break;
+    std::cerr << base::read_whole(scratch / "said").value_or("");
+    const bool goes_on = ++ends < most_ends;
+    const auto rest = std::span(cases).subspan(std::min(all.judged(), cases.size() - 1));
+    all += all_failed(rest.first(goes_on ? 1 : rest.size()),
+                      text::concat("its ", text::count(ranks, "rank"), " ended with code ",
+                                   WIFEXITED(status) ? WEXITSTATUS(status) : status));
+  }
+  return all;
+}
+
+Verdict replay_those_for(std::optional<int> ranks, const Format& format, const json& file, const std::string& path) {
+  if (!ranks) return all_failed(golden::cases_for(format, file, ranks), "it does not say how many ranks it needs");
+  return *ranks == 0 ? golden::replay(format, file, 0) : replay_by_ranks(format, file, fs::absolute(path), *ranks);
 }
 
 Verdict replay_file(const std::string& path) {
   const auto file = golden::read_file(path);
   const auto& format = golden::format_of(file);
-  std::set<int> worlds;
-  for (const auto& one : file.at("cases")) worlds.insert(format.world(one));
+  std::set<std::optional<int>> worlds;
+  for (const auto& one : file.at("cases")) worlds.insert(golden::ranks_for(format, one));
   Verdict verdict;
-  for (const int ranks : worlds)
-    verdict += ranks == 0 ? golden::replay(format, file, 0) : replay_by_ranks(format, file, fs::absolute(path), ranks);
+  for (const auto ranks : worlds) verdict += replay_those_for(ranks, format, file, path);
   return verdict;
 }
 
@@ -119,19 +139,27 @@ int replay_files(const std::vector<std::string>& paths) {
   return all.failed() == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-void replay_as_rank(const std::string& path, const std::string& result) {
-  const auto world = mpi::Communicator::world();
+// Complete at any time, also when the ranks are killed.
+void tell(const Verdict& verdict, const std::string& result) {
+  const auto aside = result + ".new";
+  std::ofstream(aside) << json(verdict).dump(-1, ' ', false, json::error_handler_t::replace);
+  fs::rename(aside, result);
+}
+
+void replay_as_rank(const std::string& path, std::size_t first, const std::string& result) {
+  const bool tells = mpi::Communicator::world().rank() == 0;
   const auto file = golden::read_file(path);
-  const auto verdict = golden::replay(golden::format_of(file), file, world.size());
-  if (world.rank() == 0) std::ofstream(result) << json(verdict).dump(-1, ' ', false, json::error_handler_t::replace);
+  golden::replay(golden::format_of(file), file, mpi::Communicator::world().size(), first, [&](const Verdict& verdict) {
+    if (tells) tell(verdict, result);
+  });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.size() == 3 && words[0] == as_ranks)
-    return hortator::run(argc, argv, [&] { replay_as_rank(words[1], words[2]); });
+  if (words.size() == 4 && words[0] == as_ranks)
+    return hortator::run(argc, argv, [&] { replay_as_rank(words[1], std::stoul(words[2]), words[3]); });
   if (words.empty() || words[0].starts_with("-")) {
     std::cerr << "usage: golden_replay FILE.json...\n";
     return 2;

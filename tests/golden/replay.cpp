@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <hortator/error.hpp>
+#include <iterator>
 #include <numeric>
 #include <optional>
 
@@ -40,9 +41,26 @@ Outcome agree(const mpi::Communicator& comm, const Outcome& mine) {
   return ruled == rules.end() ? equal() : on_purpose(*ruled);
 }
 
+// Fields may be called as another format's and hold something else.
+bool recognises(const Format& format, const json& file) {
+  try {
+    return format.recognises(file);
+  } catch (const json::exception&) {
+    return false;
+  }
+}
+
+void require_cases(const json& file) {
+  const bool has_cases = file.is_object() && file.contains("cases") && file["cases"].is_array() &&
+                         !file["cases"].empty() && std::ranges::all_of(file["cases"], &json::is_object);
+  if (has_cases) return;
+  throw UsageError({.what = "the file has no list of cases",
+                    .why = "a golden file is an object with the field \"cases\", a list of objects"});
+}
+
 void count(Verdict& verdict, const json& one, const Outcome& outcome) {
   if (!outcome.difference.empty()) {
-    verdict.failures.push_back(text::concat("case ", one.at("id"), ": ", outcome.difference));
+    verdict.failures.push_back(text::concat(name_of_case(one), ": ", outcome.difference));
     return;
   }
   ++verdict.passed;
@@ -79,15 +97,12 @@ const std::vector<Format>& formats() {
 }
 
 const Format& format_of(const json& file) {
-  if (!file.is_object() || !file.contains("cases") || !file["cases"].is_array() || file["cases"].empty()) {
-    throw UsageError({.what = "the file has no list of cases",
-                      .why = "a golden file is an object with the field \"cases\", a list of objects"});
-  }
+  require_cases(file);
   const Format* found = nullptr;
   std::vector<std::string> known;
   for (const auto& format : formats()) {
     known.push_back(format.name);
-    if (!format.recognises(file)) continue;
+    if (!recognises(format, file)) continue;
     if (found != nullptr)
       throw Error({.what = text::concat("the file is of two formats: ", found->name, " and ", format.name)});
     found = &format;
@@ -131,16 +146,42 @@ json read_file(const std::string& path) {
   }
 }
 
-bool is_for(const Format& format, const json& one, int ranks) { return format.world(one) == ranks; }
+std::string one_of(const json& one, const char* field, std::initializer_list<const char*> known) {
+  const auto word = one.at(field).get<std::string>();
+  if (std::ranges::find(known, word) != known.end()) return word;
+  throw Error({.what = text::concat("the case's ", field, " is ", text::quote(word), ", which cannot be replayed"),
+               .why = text::concat("known are ", text::join(known))});
+}
 
-Verdict replay(const Format& format, const json& file, int ranks) {
+std::string name_of_case(const json& one) {
+  return text::concat("case ", one.contains("id") ? one["id"].dump() : shortened(one));
+}
+
+std::optional<int> ranks_for(const Format& format, const json& one) {
+  try {
+    const int ranks = format.world(one);
+    return ranks < 0 ? std::nullopt : std::optional(ranks);
+  } catch (const json::exception&) {
+    return {};
+  }
+}
+
+std::vector<json> cases_for(const Format& format, const json& file, std::optional<int> ranks) {
+  std::vector<json> cases;
+  std::ranges::copy_if(file.at("cases"), std::back_inserter(cases),
+                       [&](const json& one) { return ranks_for(format, one) == ranks; });
+  return cases;
+}
+
+Verdict replay(const Format& format, const json& file, int ranks, std::size_t first, const Progress& progress) {
   Verdict verdict;
   std::optional<mpi::Communicator> world;
   if (ranks > 0) world.emplace(mpi::Communicator::world());
-  for (const auto& one : file.at("cases")) {
-    if (!is_for(format, one, ranks)) continue;
-    const auto mine = judge(format, one, file);
-    count(verdict, one, world ? agree(*world, mine) : mine);
+  const auto cases = cases_for(format, file, ranks);
+  for (auto i = first; i < cases.size(); ++i) {
+    const auto mine = judge(format, cases[i], file);
+    count(verdict, cases[i], world ? agree(*world, mine) : mine);
+    if (progress) progress(verdict);
   }
   format.finish();
   return verdict;

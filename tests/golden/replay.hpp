@@ -1,8 +1,10 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +73,7 @@ struct Verdict {
   std::vector<std::string> failures = {};  ///< "case 7: ..."
 
   int failed() const { return static_cast<int>(failures.size()); }
+  std::size_t judged() const { return static_cast<std::size_t>(passed) + failures.size(); }
   int on_purpose() const;
   Verdict& operator+=(const Verdict& other);
 };
@@ -78,14 +81,27 @@ struct Verdict {
 void to_json(json& out, const Verdict& verdict);
 void from_json(const json& in, Verdict& verdict);
 
+/// The field's text, which is one of `known`. Throws otherwise: what a case means is not guessed.
+std::string one_of(const json& one, const char* field, std::initializer_list<const char*> known);
+
+/// How a case is called in what is printed.
+std::string name_of_case(const json& one);
+
 /// The file's content, with its "folder": the files that cases name lie there. Throws an error that says what is wrong
 /// with it.
 json read_file(const std::string& path);
 
-/// Whether a case of this format can be judged by `ranks` ranks; by 0: without MPI.
-bool is_for(const Format& format, const json& one, int ranks);
+/// How many ranks the case needs, 0: it is judged without MPI; nothing if it does not say.
+std::optional<int> ranks_for(const Format& format, const json& one);
 
-/// Judges all cases that are for so many ranks, which are those of MPI's world. @collective unless `ranks` is 0
-Verdict replay(const Format& format, const json& file, int ranks);
+/// Those that so many ranks judge.
+std::vector<json> cases_for(const Format& format, const json& file, std::optional<int> ranks);
+
+/// Is told what is known, after each case.
+using Progress = std::function<void(const Verdict& until_now)>;
+
+/// Judges all cases that are for so many ranks, which are those of MPI's world, from the one numbered `first` on.
+/// @collective unless `ranks` is 0
+Verdict replay(const Format& format, const json& file, int ranks, std::size_t first = 0, const Progress& progress = {});
 
 }  // namespace hortator::golden

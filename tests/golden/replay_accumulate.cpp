@@ -41,8 +41,9 @@ struct Trace {
 };
 
 AcceleratorOptions options_of(const json& one) {
+  const auto kind = one_of(one, "kind", {"lambda", "onecycle", "not_linked", "scaler", "break"});
   AcceleratorOptions options;
-  if (one.at("kind") == "scaler") {
+  if (kind == "scaler") {
     options.mixed_precision = Precision::fp16;
     options.grad_scaler = {.init_scale = 4, .growth_interval = 3};
   }
@@ -50,7 +51,7 @@ AcceleratorOptions options_of(const json& one) {
   options.gradient_accumulation = {.sync_with_dataloader = one.at("sync_with_dataloader") == 1,
                                    .sync_each_batch = one.at("sync_each_batch") == 1};
   options.data.split_batches = one.at("split") == 1;
-  options.step_scheduler_with_optimizer = one.at("kind") != "not_linked";
+  options.step_scheduler_with_optimizer = kind != "not_linked";
   return options;
 }
 

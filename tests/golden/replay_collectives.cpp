@@ -18,9 +18,11 @@ bool is_collectives(const json& file) {
 
 double tolerance_of(const json& one) { return one.at("dtype") == "float64" ? 1e-10 : 1e-5; }
 
-// Lists whose rows differ in size are lists of tensors; all others are tensors.
-bool is_list_of_tensors(const json& value) {
+// Lists whose rows differ in size are lists of tensors, and those that are as long after gathering; all others are
+// tensors.
+bool is_list_of_tensors(const json& value, const json& gathered) {
   if (!value.is_array()) return false;
+  if (gathered.is_array() && gathered.size() == value.size()) return true;
   const auto depth_and_size = [](const json& row) { return row.is_array() ? row.size() + 1 : 0; };
   const auto ragged = [&](const json& rows) {
     return std::any_of(rows.begin(), rows.end(),
@@ -28,14 +30,16 @@ bool is_list_of_tensors(const json& value) {
   };
   if (ragged(value)) return true;
   return std::any_of(value.begin(), value.end(), [&](const json& row) {
-    return row.is_array() && (ragged(row) || row.front().is_array() != value.front().front().is_array());
+    return row.is_array() && !row.empty() &&
+           (ragged(row) || row.front().is_array() != value.front().front().is_array());
   });
 }
 
-Tree to_tree(const json& value) {
+Tree to_tree(const json& one, std::size_t rank) {
   Tree tree;
-  for (const auto& [key, part] : value.items()) {
-    if (!is_list_of_tensors(part)) {
+  for (const auto& [key, part] : one.at("in").at(rank).items()) {
+    const bool grows = one.at("op") == "gather" && one.at("world") > 1;
+    if (!is_list_of_tensors(part, grows ? one.at("out").at(rank).at(key) : json())) {
       tree[key] = {to_tensor(part, at::kFloat)};
       continue;
     }
@@ -50,8 +54,9 @@ Outcome compare_tree(const Tree& ours, const json& theirs) {
     if (!theirs.contains(key)) return differs(text::concat("the reference has no ", key));
     auto lists = json::array();
     for (const auto& tensor : tensors) lists.push_back(to_lists(tensor));
-    const auto found = difference(tensors.size() == 1 ? lists[0] : lists, theirs.at(key), 1e-5);
-    if (!found.empty()) return differs(text::concat("['", key, "']: ", found));
+    const auto as_list = difference(lists, theirs.at(key), 1e-5);
+    const auto found = tensors.size() == 1 ? difference(lists[0], theirs.at(key), 1e-5) : as_list;
+    if (!found.empty() && !as_list.empty()) return differs(text::concat("['", key, "']: ", found));
   }
   return equal();
 }
@@ -64,36 +69,39 @@ Outcome compare_tensor(const at::Tensor& ours, const json& one, std::size_t rank
   return one.contains("out_shape") ? compare("the shape", ours.sizes().vec(), one.at("out_shape")) : equal();
 }
 
-// A list of no elements does not say how many there are along the other dimensions.
+// A list of no elements does not say how many there are along the dimensions within: none of the operations changes
+// those.
 at::Tensor input_of(const json& one, std::size_t rank) {
-  auto tensor = to_tensor(one.at("in").at(rank), scalar_type(one.at("dtype")));
-  if (tensor.numel() > 0 || one.at("op") != "gather" || !one.contains("out_shape")) return tensor;
-  return tensor.reshape(one.at("out_shape").get<std::vector<std::int64_t>>());
+  const auto type = scalar_type(one.at("dtype"));
+  const auto tensor = to_tensor(one.at("in").at(rank), type);
+  if (tensor.numel() > 0 || !one.contains("out")) return tensor;
+  const auto result = one.contains("out_shape") ? one.at("out_shape").get<std::vector<std::int64_t>>()
+                                                : to_tensor(one.at("out").at(rank), type).sizes().vec();
+  auto shape = tensor.sizes().vec();
+  while (shape.size() < result.size()) shape.push_back(result[shape.size()]);
+  return tensor.reshape(shape);
 }
 
 // utils.reduce means by default, Accelerator.reduce sums; there is one reduce here, which sums.
 Reduce operation_of(const json& args) {
-  if (args.contains("method")) return args.at("method") == "utils.reduce default" ? Reduce::mean : Reduce::sum;
-  const auto name = args.at("reduction").get<std::string>();
-  if (name == "mean") return Reduce::mean;
-  if (name == "max") return Reduce::max;
-  if (name == "sum") return Reduce::sum;
-  throw Error({.what = "no reduction " + name + " is known"});
+  if (args.contains("method")) {
+    const auto method = one_of(args, "method", {"utils.reduce default", "Accelerator.reduce default"});
+    return method == "utils.reduce default" ? Reduce::mean : Reduce::sum;
+  }
+  const auto name = one_of(args, "reduction", {"mean", "max", "sum"});
+  return name == "mean" ? Reduce::mean : name == "max" ? Reduce::max : Reduce::sum;
 }
 
 template <typename Tensors>
 Tensors run(Accelerator& accelerator, const json& one, const Tensors& mine) {
   const auto& args = one.at("args");
-  const auto op = one.at("op").get<std::string>();
+  const auto op = one_of(one, "op", {"gather", "reduce", "broadcast", "pad_across_processes"});
   if (op == "gather") return accelerator.gather(mine);
   if (op == "reduce") return accelerator.reduce(mine, operation_of(args));
   if (op == "broadcast") return accelerator.broadcast(mine, args.at("from_process").get<int>());
-  if (op == "pad_across_processes") {
-    return accelerator.pad_across_processes(
-        mine,
-        {.dim = args.at("dim"), .pad_index = args.at("pad_index"), .pad_first = args.at("pad_first").get<int>() != 0});
-  }
-  throw Error({.what = "no collective " + op + " is known"});
+  return accelerator.pad_across_processes(
+      mine,
+      {.dim = args.at("dim"), .pad_index = args.at("pad_index"), .pad_first = args.at("pad_first").get<int>() != 0});
 }
 
 // The reference adds whole numbers up and then fails to divide them in place. In one process it does neither.
@@ -137,8 +145,7 @@ Outcome judge_collectives(const json& one, const json&) {
   if (is_mean_of_integers(one)) return judge_mean_of_integers(accelerator, one, rank);
   if (one.contains("error")) return judge_other_leaves(one);
   if (one.at("op") == "gather_object") return judge_objects(accelerator, one, rank);
-  if (one.at("dtype") == "tree")
-    return compare_tree(run(accelerator, one, to_tree(one.at("in").at(rank))), one.at("out").at(rank));
+  if (one.at("dtype") == "tree") return compare_tree(run(accelerator, one, to_tree(one, rank)), one.at("out").at(rank));
   return compare_tensor(run(accelerator, one, input_of(one, rank)), one, rank);
 }
 

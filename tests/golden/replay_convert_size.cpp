@@ -1,5 +1,6 @@
 // Sizes as people write them, and as they are printed. The reference has two readers, ours is one: it takes what either
 // takes, but for what they read differently.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <hortator/error.hpp>
@@ -30,6 +31,8 @@ std::optional<std::int64_t> read(const std::string& words) {
 Outcome judge_refusal(const json& one, const std::string& words, const json& expected) {
   if (words.ends_with('b')) return on_purpose("bits_or_bytes_is_asked");
   if (words.find('_') != std::string::npos) return on_purpose("digits_have_no_underscores");
+  const auto is_ascii = [](char letter) { return static_cast<unsigned char>(letter) < 0x80; };
+  if (!std::all_of(words.begin(), words.end(), is_ascii)) return on_purpose("digits_are_those_of_ascii");
   if (one.contains("accelerate_error") && expected < 0) return equal();
   return differs(text::concat(words, " was refused, the reference has ", expected));
 }
@@ -37,9 +40,10 @@ Outcome judge_refusal(const json& one, const std::string& words, const json& exp
 Outcome judge_taken(const std::string& words, std::int64_t bytes) {
   const auto number = std::stod(words);
   const auto unit = words.substr(words.find_last_of("0123456789. ") + 1);
-  if ((unit.empty() || unit == "B") && bytes == static_cast<std::int64_t>(number))
+  if ((unit.empty() || unit == "B" || unit == "b") && bytes == static_cast<std::int64_t>(number))
     return on_purpose("a_bare_number_is_bytes");
-  if (unit == "TiB" && bytes == static_cast<std::int64_t>(number * 0x1p40)) return on_purpose("tebibytes_are_known");
+  const bool is_tebi = unit.size() == 3 && std::string_view("tT").find(unit[0]) != std::string_view::npos;
+  if (is_tebi && bytes == static_cast<std::int64_t>(number * 0x1p40)) return on_purpose("tebibytes_are_known");
   return differs(text::concat(words, " was taken for ", bytes, ", the reference refuses it"));
 }
 

@@ -1,4 +1,5 @@
 // What the environment says: who a process is among others, words for yes and no, where a configuration lies.
+#include <algorithm>
 #include <array>
 
 #include "base/text.hpp"
@@ -43,17 +44,20 @@ Outcome judge_other_facts(const json& ours, const json& theirs, const runtime::V
        {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
        {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "-"},
        {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"}}};
+  constexpr std::size_t known_by_rank = 2;  // of the launchers: nobody else gives ranks such names
+  const auto says = [&](const char* name) { return runtime::number(variables, name).has_value(); };
   int speak = 0;
   const std::array<const char*, 4>* first = nullptr;
   for (const auto& names : launchers) {
-    const bool has_both = runtime::number(variables, names[0]) && runtime::number(variables, names[1]);
-    speak += runtime::number(variables, names[0]) || runtime::number(variables, names[1]) ? 1 : 0;
-    if (has_both && first == nullptr) first = &names;
+    speak += std::any_of(names.begin(), names.end(), says) ? 1 : 0;
+    const bool needs_size = &names >= &launchers[known_by_rank];
+    if (first == nullptr && says(names[0]) && (says(names[1]) || !needs_size)) first = &names;
   }
   const auto expected = first == nullptr ? json{0, 1, 0, 1} : numbers_by(*first, variables);
   if (ours != expected) return compare("rank, size, local rank and local size", ours, expected);
   if (first != nullptr && (*first)[0] == launchers[3][0]) return on_purpose("slurm_is_read");
   if (first == nullptr && speak > 0) return on_purpose("a_rank_or_a_size_alone_is_no_fact");
+  if (first != nullptr && !says((*first)[1])) return on_purpose("a_launcher_is_known_by_its_rank");
   return speak > 1 ? on_purpose("one_launcher_says_all")
                    : compare("rank, size, local rank and local size", ours, theirs);
 }
@@ -80,7 +84,7 @@ Outcome judge_config_path(const json& one) {
 }
 
 Outcome judge_environment(const json& one, const json&) {
-  const auto kind = one.at("kind").get<std::string>();
+  const auto kind = one_of(one, "kind", {"rank_info", "str_to_bool", "config_path"});
   if (kind == "rank_info") return judge_rank_info(one);
   return kind == "str_to_bool" ? judge_bool(one) : judge_config_path(one);
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <hortator/error.hpp>
 
 #include "base/text.hpp"
 #include "bigmodel/estimate.hpp"
@@ -108,7 +109,14 @@ Outcome judge_model(const json& one, const json& file) {
 
 Outcome judge_estimate_memory(const json& one, const json& file) {
   if (one.contains("model")) return judge_model(one, file);
-  return compare("training", training_of(one.at("bytes"), one.at("mixed_precision")), one.at("training"));
+  const auto& theirs = one.at("training");
+  try {
+    return compare("training", training_of(one.at("bytes"), one.at("mixed_precision")), theirs);
+  } catch (const UsageError&) {
+    const bool knows_nothing = std::all_of(theirs.begin(), theirs.end(), [](const json& bytes) { return bytes == -1; });
+    if (knows_nothing) return on_purpose("types_that_are_not_known_are_refused");
+    throw;
+  }
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ Outcome judge_search(const json& one) {
 }
 
 Outcome judge_find_batch_size(const json& one, const json&) {
-  if (one.at("kind") == "search") return judge_search(one);
+  if (one_of(one, "kind", {"search", "is_oom"}) == "search") return judge_search(one);
   return compare("whether it is about memory", accelerator::speaks_of_memory(one.at("message").get<std::string>()),
                  one.at("retry"));
 }

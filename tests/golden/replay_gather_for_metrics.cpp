@@ -19,7 +19,9 @@ bool is_gather_for_metrics(const json& file) {
   return one.contains("mode") && one.contains("bs") && one.contains("even") && one.contains("split");
 }
 
-std::string mode_of(const json& one) { return one.at("mode"); }
+std::string mode_of(const json& one) {
+  return one_of(one, "mode", {"shard", "dispatch", "iter", "iter_len", "iter_shard", "iter_len_shard", "objects"});
+}
 bool flag(const json& one, const char* name) { return one.at(name).get<int>() != 0; }
 bool is_stream(const json& one) { return mode_of(one).starts_with("iter"); }
 bool is_dispatched(const json& one) {

@@ -14,7 +14,7 @@
 namespace hortator::golden {
 namespace {
 
-const std::vector<std::string> kinds = {"sizes", "tied", "device_map", "balanced", "clean"};
+constexpr std::initializer_list<const char*> kinds = {"sizes", "tied", "device_map", "balanced", "clean"};
 
 bool is_infer_auto_device_map(const json& file) {
   if (!file.contains("models")) return false;
@@ -167,7 +167,7 @@ Outcome judge_clean(const json& one) {
 }
 
 Outcome judge_infer_auto_device_map(const json& one, const json& file) {
-  const auto& kind = one.at("kind");
+  const auto kind = one_of(one, "kind", kinds);
   if (kind == "sizes") return judge_sizes(one, file);
   if (kind == "tied") return judge_tied(one, file);
   if (kind == "device_map") return judge_device_map(one, file);

@@ -18,7 +18,8 @@ bool is_skip_first_batches(const json& file) {
 }
 
 Loader loader_of(const json& one, int rank) {
-  const auto kind = one.at("kind").get<std::string>();
+  const auto kind = one_of(
+      one, "kind", {"shard", "iterable_shard", "plain", "plain_iterable", "SkipBatchSampler", "double_skip_rank1"});
   const LoaderOptions options{.batch_size = one.at("bs"), .drop_last = one.at("drop_last").get<int>() != 0};
   const auto count = one.at("n").get<std::int64_t>();
   auto loader = kind == "iterable_shard" || kind == "plain_iterable"

@@ -57,7 +57,7 @@ struct Samples {
   }
 };
 
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(const json& kind, std::vector<at::Tensor> parameters,
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& kind, std::vector<at::Tensor> parameters,
                                                         const json& data) {
   if (kind == "sgd")
     return std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(data.at("lr_sgd").get<double>()));
@@ -105,7 +105,7 @@ Trace train(const json& one, const json& data, std::int64_t warmup_steps) {
   Accelerator accelerator({.gradient_accumulation_steps = one.at("accum"), .data = {.split_batches = split}});
   auto net = std::make_shared<Net>(type);
   load(*net, data.at("init"), type);
-  const auto inner = make_optimizer(one.at("optimizer"), net->parameters(), data);
+  const auto inner = make_optimizer(one_of(one, "optimizer", {"sgd", "adamw"}), net->parameters(), data);
   Schedule rates(*inner, [&](std::int64_t step) {
     return one.at("warmup") == 1 ? std::min(1.0, static_cast<double>(step + 1) / static_cast<double>(warmup_steps))
                                  : 1.0;
@@ -140,9 +140,10 @@ Trace train(const json& one, const json& data, std::int64_t warmup_steps) {
 
 Outcome judge_training_trace(const json& one, const json& file) {
   const auto rank = static_cast<std::size_t>(State().process_index());
-  const auto& data = file.at("data").at(one.at("model").get<std::string>());
+  const auto name = one_of(one, "model", {"mlp", "regression"});
+  const auto& data = file.at("data").at(name);
   const auto warmup = file.at("data").at("warmup_scheduler_steps").get<std::int64_t>();
-  const auto trace = one.at("model") == "mlp" ? train<Mlp>(one, data, warmup) : train<Regression>(one, data, warmup);
+  const auto trace = name == "mlp" ? train<Mlp>(one, data, warmup) : train<Regression>(one, data, warmup);
 
   const double tolerance = one.at("dtype") == "float64" ? 1e-10 : 1e-5;
   std::vector<Outcome> outcomes = {compare("indices", trace.indices, one.at("indices")[rank]),
