@@ -99,6 +99,9 @@ std::int64_t common_values(T& whole) {
 template <typename T>
 auto split(T&& values, int rank, int world, const SplitOptions& options) {
   using Values = std::remove_cvref_t<T>;
+  if constexpr (SplitsInto<Values>::value) {
+    if (world == 1) return Values(std::forward<T>(values));  // also where lists differ in length: nothing is split
+  }
   if constexpr (std::same_as<Values, at::Tensor> || is_list<Values>) {
     return share(values, share_of(values_in(values), rank, world, options));
   } else if constexpr (SplitsInto<Values>::value) {

@@ -15,11 +15,11 @@
 namespace hortator::train {
 namespace {
 
-at::Tensor one_number(double value, c10::Device device) {
+at::Tensor one_number(float value, c10::Device device) {
   return at::full({1}, value, at::TensorOptions(device).dtype(at::kFloat));
 }
 
-// In double, as torch: the inverse is rounded once.
+// In double, as torch: the inverse is rounded once, to infinity where the scale has fallen near zero.
 double inverse(float factor) { return 1.0 / static_cast<double>(factor); }
 at::Tensor inverse_of(const at::Tensor& factor) { return factor.to(at::kDouble).reciprocal(); }
 
@@ -81,7 +81,8 @@ void ScaledGradients::unscale() {
 
 at::Tensor ScaledGradients::inverse_factor(c10::Device device) const {
   const auto& known = now_.factor_on_device;
-  return known.defined() ? inverse_of(known).to(device, at::kFloat) : one_number(inverse(now_.factor), device);
+  return known.defined() ? inverse_of(known).to(device, at::kFloat)
+                         : one_number(static_cast<float>(inverse(now_.factor)), device);
 }
 
 at::Tensor& ScaledGradients::not_finite_on(c10::Device device) {

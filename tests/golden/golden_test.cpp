@@ -208,6 +208,18 @@ TEST_CASE("files of no known format are refused, and what is known is listed") {
   CHECK_THROWS_WITH(golden::read_file(GOLDEN_DIR "/replay.hpp"), ContainsSubstring("is not JSON"));
   CHECK_THROWS_WITH(golden::format_of(json::array()), ContainsSubstring("no list of cases"));
   CHECK_THROWS_WITH(golden::format_of({{"cases", json::array()}}), ContainsSubstring("no list of cases"));
+  CHECK_THROWS_WITH(golden::format_of({{"cases", {1, 2}}}), ContainsSubstring("no list of cases"));
   CHECK_THROWS_WITH(golden::format_of({{"cases", {{{"id", 1}, {"kind", "other"}}}}}),
                     ContainsSubstring("collectives") && ContainsSubstring(R"("kind":"other")"));
+}
+
+TEST_CASE("What a case means is not guessed") {
+  const json one = {{"kind", "other"}};
+  CHECK_THROWS_WITH(golden::one_of(one, "kind", {"this", "that"}),
+                    ContainsSubstring("'other'") && ContainsSubstring("this, that"));
+  CHECK(golden::one_of(one, "kind", {"other"}) == "other");
+  CHECK(golden::ranks_for(golden::accumulate(), one) == std::nullopt);
+  CHECK(golden::ranks_for(golden::accumulate(), {{"world", 3}}) == 3);
+  CHECK(golden::name_of_case({{"id", 7}}) == "case 7");
+  CHECK(golden::name_of_case(one) == R"(case {"kind":"other"})");
 }
