@@ -157,10 +157,14 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   const auto& host = training_->host();
   auto& project = training_->project;
   const bool by_default = dir.empty();
-  // A resumed run goes on behind the last numbers: they must be there when the checkpoint is.
-  training_->trackers.flush();
   training_->tell("saving a checkpoint");
-  if (by_default) project.set_iteration(mpi::broadcast(host, is_main_process() ? project.first_free_iteration() : 0));
+  std::int64_t number = 0;
+  mpi::all_or_none(host, [&] {
+    // A resumed run goes on behind the last numbers: they must be there when the checkpoint is.
+    training_->trackers.flush();
+    if (by_default && is_main_process()) number = project.first_free_iteration();
+  });
+  if (by_default) project.set_iteration(mpi::broadcast(host, number));
   const auto target = by_default ? project.next_checkpoint() : dir;
   mpi::all_or_none(host, [&] { accelerator::call(training_->save_hooks, target); });
   // Each rank writes a part of every tensor: what forward has changed on its own must be one rank's again.
@@ -193,7 +197,8 @@ void Accelerator::wait_for_checkpoint() {
 }
 
 bool Accelerator::has_checkpoint() const {
-  const bool found = is_main_process() && training_->project.has_checkpoint();
+  bool found = false;
+  mpi::all_or_none(training_->host(), [&] { found = is_main_process() && training_->project.has_checkpoint(); });
   return mpi::broadcast(training_->host(), found);
 }
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/removal.hpp"
+#include "io/system_error.hpp"
 #include "runtime/run_folder.hpp"
 
 namespace hortator::accelerator {
@@ -57,14 +59,18 @@ fs::path Project::next_checkpoint() const {
 
 Project::Numbers Project::numbers() const {
   Numbers all;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(dir_ / "checkpoints", none)) {
-    const auto name = entry.path().filename().string();
+  const auto folder = dir_ / "checkpoints";
+  std::error_code problem;
+  for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end; entry.increment(problem)) {
+    const auto name = entry->path().filename().string();
     // What a killed save has begun is none: the next one has its number, and removes it.
     if (name.find(".new-") != std::string::npos) continue;
     // One that was moved aside is still called "checkpoint_<number>.old-<id>".
     if (const auto number = checkpoint_number(text::split(name, '.').front())) all.insert(*number);
   }
+  // What cannot be listed may be full of checkpoints: a run that takes it for empty begins anew, and takes their names.
+  if (problem && problem != std::errc::no_such_file_or_directory)
+    io::throw_system_error(text::concat("list the checkpoints in ", folder), problem.value());
   return all;
 }
 
@@ -73,14 +79,22 @@ std::int64_t Project::first_free_iteration() const {
   return taken.empty() ? iteration_ : std::max(iteration_, *taken.begin() + 1);
 }
 
-void Project::prune() const {
-  if (!automatic_naming_ || !retention_.total_limit) return;
+void Project::remove_surplus() const {
   checkpoint::remove_leftovers(dir_ / "checkpoints");
   std::vector<std::int64_t> durable;
   for (const auto number : numbers()) {
     if (checkpoint::exists(numbered(dir_, number))) durable.push_back(number);
   }
   for (const auto number : checkpoint::surplus(durable, retention_)) checkpoint::remove(numbered(dir_, number));
+}
+
+void Project::prune() const noexcept {
+  if (!automatic_naming_ || !retention_.total_limit) return;
+  try {
+    remove_surplus();
+  } catch (const std::exception& error) {
+    log::warn("older checkpoints stay: ", error.what());
+  }
 }
 
 std::vector<fs::path> Project::checkpoints() const {

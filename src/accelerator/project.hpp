@@ -31,10 +31,12 @@ class Project {
   std::int64_t first_free_iteration() const;
   void set_iteration(std::int64_t iteration) { iteration_ = iteration; }
   void saved_one() { ++iteration_; }
-  /// Removes those that are too many, of those that are durable. One rank calls it.
-  void prune() const;
+  /// Removes those that are too many, of those that are durable. One rank calls it, and the others do not wait for it:
+  /// what cannot be removed is only warned of.
+  void prune() const noexcept;
 
  private:
+  void remove_surplus() const;
   using Numbers = std::set<std::int64_t, std::greater<>>;
   Numbers numbers() const;  ///< from the newest on, also of damaged ones and of those that were moved aside
 

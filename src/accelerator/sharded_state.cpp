@@ -1,5 +1,6 @@
 #include "accelerator/sharded_state.hpp"
 
+#include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
 #include <map>
@@ -119,6 +120,23 @@ StateDict own_parts(const StateDict& whole, const train::OptimizerCore& optimize
     state.put(path, tensor->reshape({-1}).narrow(0, owned.begin, owned.size()).clone());
   }
   return state;
+}
+
+void check_moments(const checkpoint::Reader& reader, const std::string& prefix, const train::OptimizerCore& optimizer,
+                   const train::ParameterNames& names) {
+  const auto parts = optimizer.shards() != nullptr ? sharded_parts(optimizer, names) : std::map<std::string, Part>();
+  StateDict state = reader.values().under(prefix);
+  for (const auto& [name, spec] : reader.tensors()) {
+    if (!name.starts_with(prefix + "/")) continue;
+    const auto path = name.substr(prefix.size() + 1);
+    const auto* part = find_part(parts, path);
+    if (part == nullptr) {
+      state.put(path, at::empty({}, at::TensorOptions().dtype(spec.type)).expand(spec.shape));
+    } else if (!path.ends_with(text::concat("/", master))) {
+      require_shape_of(*part, path, spec.shape);
+    }
+  }
+  train::check_optimizer(optimizer.optimizer(), names, state);
 }
 
 StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix,

@@ -18,6 +18,10 @@ void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, co
 void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
                const torch::nn::Module& module);
 
+/// Throws where what the checkpoint has for `optimizer` does not fit it. Reads nothing.
+void check_moments(const checkpoint::Reader& reader, const std::string& prefix, const train::OptimizerCore& optimizer,
+                   const train::ParameterNames& names);
+
 /// What the checkpoint has for a sharded optimizer, for train::load_optimizer. Throws where a parameter's shape was
 /// another.
 StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix,

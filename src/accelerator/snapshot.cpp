@@ -101,8 +101,40 @@ checkpoint::TensorSpecs expected_tensors(const Training& training, const checkpo
   return expected;
 }
 
+/// A schedule of another kind keeps other numbers.
+void require_numbers_of(const ScheduleBase& schedule, const StateDict& saved) {
+  const auto expected = schedule.state();
+  for (const auto& [name, value] : expected.values()) {
+    if (!saved.contains(name)) throw Error({.what = text::concat("a schedule of another kind: it has no ", name)});
+  }
+}
+
+/// What is wrong with optimizers and schedules, of which there are as many.
+std::vector<std::string> misfits(const Training& training, const checkpoint::Reader& reader) {
+  std::vector<std::string> lines;
+  const auto attempt = [&](const std::string& prefix, const auto& check) {
+    try {
+      check(prefix);
+    } catch (const io::FileError&) {
+      throw;
+    } catch (const Error& error) {
+      lines.push_back(text::concat(prefix, ": ", error.what()));
+    }
+  };
+  const auto names = training.stepped_names();
+  for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
+    attempt(numbered("optimizers", i),
+            [&](const auto& prefix) { check_moments(reader, prefix, *training.optimizers[i], names); });
+  }
+  for (std::size_t i = 0; i < training.schedules.size(); ++i) {
+    attempt(numbered("schedules", i),
+            [&](const auto& prefix) { require_numbers_of(training.schedules[i], read_under(reader, prefix)); });
+  }
+  return lines;
+}
+
 /// All that does not fit, in one error.
-void check_fits(const Training& training, const checkpoint::Reader& reader, const StateDict& own) {
+void check_fits(const Training& training, const checkpoint::Reader& reader, const StateDict& own, bool strict) {
   auto lines = other_counts(training, reader);
   for (auto& line : checkpoint::mismatches(expected_tensors(training, reader), reader.tensors()))
     lines.push_back(std::move(line));
@@ -110,12 +142,30 @@ void check_fits(const Training& training, const checkpoint::Reader& reader, cons
     if (read_object(reader, own, object.name).empty())
       lines.push_back("it holds nothing for the registered object '" + object.name + "'");
   }
+  // Without strictness each of them is tried when its turn comes, and told of then.
+  if (lines.empty() && strict) lines = misfits(training, reader);
   if (lines.empty()) return;
   throw Error(
       {.what = text::concat("the checkpoint ", reader.folder().string(), " does not fit: ", text::join(lines, "; ")),
        .why = "a resumed run must go on with everything that was saved, and nothing was changed",
        .hint = "prepare the same models, optimizers and objects in the same order as when it was saved, or "
                "load what fits with {.strict = false}"});
+}
+
+/// Before anything else is changed, since only they know whether their data set is the one that it was. One that is not
+/// leaves all of them where they stood.
+void restore_loaders(Training& training, const checkpoint::Reader& reader, const Leniency& leniency) {
+  std::vector<StateDict> before;
+  try {
+    for (std::size_t i = 0; i < training.loaders.size(); ++i) {
+      const auto saved = read_under(reader, numbered("loaders", i));
+      before.push_back(training.loaders[i].state());
+      leniency.attempt([&] { training.loaders[i].load(saved); });
+    }
+  } catch (...) {
+    for (std::size_t i = 0; i + 1 < before.size(); ++i) training.loaders[i].load(before[i]);
+    throw;
+  }
 }
 
 /// For a rank that no rank of the run that saved was: by what that run began with, how far it was, and the rank.
@@ -191,7 +241,8 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   const Leniency leniency(strict, [rank](const std::string& problem) {
     if (rank == 0) log::warn("not loaded, as strict = false allows: ", problem);
   });
-  leniency.attempt([&] { check_fits(training, reader, own); });
+  leniency.attempt([&] { check_fits(training, reader, own, strict); });
+  restore_loaders(training, reader, leniency);
   const auto names = training.stepped_names();
   for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
     leniency.attempt([&] {
@@ -214,8 +265,6 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
     restore_masters(reader, numbered("optimizers", i), *training.optimizers[i], names);
   for (std::size_t i = 0; i < training.schedules.size(); ++i)
     leniency.attempt([&] { training.schedules[i].load(read_under(reader, numbered("schedules", i))); });
-  for (std::size_t i = 0; i < training.loaders.size(); ++i)
-    leniency.attempt([&] { training.loaders[i].load(read_under(reader, numbered("loaders", i))); });
   restore_scaler(training, reader.values().under("scaler"), rank);
   for (const auto& object : training.objects)
     leniency.attempt([&] { object.load(read_object(reader, own, object.name)); });

@@ -184,14 +184,20 @@ StateDict save_optimizer(const torch::optim::Optimizer& optimizer, const Paramet
   return out;
 }
 
-void load_optimizer(torch::optim::Optimizer& optimizer, const ParameterNames& names, const StateDict& state) {
+void check_optimizer(const torch::optim::Optimizer& optimizer, const ParameterNames& names, const StateDict& state) {
   if (is_known(optimizer) == state.contains("opaque")) {
     throw Error({.what = "the checkpoint holds the state of another type of optimizer",
                  .why = "its moments mean something else",
                  .hint = "construct the optimizer that was saved"});
   }
-  if (state.contains("opaque")) return load_opaque(optimizer, state.get<at::Tensor>("opaque"));
+  if (state.contains("opaque")) return;
   check_sizes(optimizer, names, state);
+  read_options(optimizer, state);
+}
+
+void load_optimizer(torch::optim::Optimizer& optimizer, const ParameterNames& names, const StateDict& state) {
+  check_optimizer(optimizer, names, state);
+  if (state.contains("opaque")) return load_opaque(optimizer, state.get<at::Tensor>("opaque"));
   auto options = read_options(optimizer, state);
   auto moments = read_moments(optimizer, names, state);
   for (std::size_t g = 0; g < options.size(); ++g) optimizer.param_groups()[g].set_options(std::move(options[g]));

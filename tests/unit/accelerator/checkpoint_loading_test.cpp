@@ -1,11 +1,10 @@
 // What load_state() makes of checkpoints that are damaged, that fit only in part, or that are still being written.
-#include <mpi.h>
-
 #include <algorithm>
 #include <fstream>
 #include <numeric>
 
 #include "checkpoint/manifest.hpp"
+#include "first_ranks.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 
@@ -186,14 +185,11 @@ namespace {
 /// Trains for `steps` batches on the first `ranks` ranks, from the checkpoint if there is one, and saves. Returns what
 /// every rank saw. @collective
 std::vector<std::int64_t> train_some(const std::filesystem::path& folder, int ranks, int steps, Net& net) {
-  int world_rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-  MPI_Comm part = MPI_COMM_NULL;
-  MPI_Comm_split(MPI_COMM_WORLD, world_rank < ranks ? 0 : 1, world_rank, &part);
   std::vector<std::int64_t> seen;
-  if (world_rank < ranks) {
+  const test::FirstRanks part(ranks);
+  if (part.is_in()) {
     Accelerator accelerator(
-        {.data = {.split_batches = true}, .project = {.dir = folder}, .communicator = MPI_Comm_c2f(part)});
+        {.data = {.split_batches = true}, .project = {.dir = folder}, .communicator = part.handle()});
     torch::optim::AdamW adamw(net->parameters(), 1e-2);
     auto [model, optimizer, loader] =
         accelerator.prepare(net, adamw, data_loader(Rows{240}, {.batch_size = 12, .shuffle = true}));
@@ -210,8 +206,6 @@ std::vector<std::int64_t> train_some(const std::filesystem::path& folder, int ra
     accelerator.save_state();
     accelerator.wait_for_everyone();
   }
-  MPI_Comm_free(&part);
-  MPI_Barrier(MPI_COMM_WORLD);
   return seen;
 }
 

@@ -126,6 +126,52 @@ TEST_CASE("all that does not fit is listed at once") {
                                                   ContainsSubstring("nothing for the registered object 'average'"));
 }
 
+namespace {
+
+/// What is prepared does not fit: an error with these words, and the model and the optimizer are what they were.
+template <typename Optimizer, typename Schedule>
+void check_refused(const std::filesystem::path& folder, Net& net, Optimizer& own, Schedule own_schedule,
+                   std::int64_t samples, const std::string& words) {
+  INFO(words);
+  for (auto& parameter : net->parameters()) parameter.detach().fill_(0.5);
+  Accelerator accelerator({.project = {.dir = folder}});
+  auto [model, optimizer, schedule, loader] =
+      accelerator.prepare(net, own, own_schedule, data_loader(Rows{samples}, {.batch_size = 2}));
+  const auto rate = schedule.last_lr();
+  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring(words));
+  for (const auto& parameter : net->parameters()) CHECK(parameter.eq(0.5).all().template item<bool>());
+  CHECK(own.state().empty());
+  CHECK(schedule.last_lr() == rate);
+  CHECK(loader.position() == 0);
+}
+
+}  // namespace
+
+TEST_CASE("optimizers, schedules and loaders that do not fit are found before models and moments are changed") {
+  test::Folder folder(State(), "other_objects");
+  Net net;
+  {
+    Accelerator accelerator({.project = {.dir = folder.path()}});
+    torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+    auto [model, optimizer, schedule, loader] =
+        accelerator.prepare(net, sgd, linear_warmup(sgd, {.warmup_steps = 3, .total_steps = 200}),
+                            data_loader(Rows{40}, {.batch_size = 2}));
+    for (auto& batch : loader) {
+      accelerator.backward(model(batch.data).sum());
+      optimizer.step();
+      schedule.step();
+      break;
+    }
+    accelerator.save_state();
+  }
+  torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.2).momentum(0.9));
+  torch::optim::AdamW adamw(net->parameters(), 0.2);
+  const auto warmup = [](auto& own) { return linear_warmup(own, {.warmup_steps = 3, .total_steps = 200}); };
+  check_refused(folder.path(), net, sgd, warmup(sgd), 39, "position is");
+  check_refused(folder.path(), net, sgd, ReduceOnPlateau(sgd, {}), 40, "a schedule of another kind");
+  check_refused(folder.path(), net, adamw, warmup(adamw), 40, "optimizers/0");
+}
+
 TEST_CASE("a checkpoint says how far its run was, and what the program says of it") {
   test::Folder folder(State(), "facts");
   Accelerator accelerator({.project = {.dir = folder.path()}});

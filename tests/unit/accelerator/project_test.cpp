@@ -1,7 +1,11 @@
 #include "accelerator/project.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
+#include <stdexcept>
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"
@@ -153,4 +157,110 @@ TEST_CASE("hooks run first, in their order, until they are taken away; one that 
   });
   CHECK_THROWS_WITH(accelerator.save_state(folder.path() / "never"), ContainsSubstring("not now"));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "never"));
+}
+
+namespace {
+
+/// While it lives `folder` cannot be listed by rank 0: root acts as nobody there, others take the right from
+/// themselves.
+/// @collective
+class Unlistable {
+ public:
+  Unlistable(const State& state, std::filesystem::path folder)
+      : state_(state), folder_(std::move(folder)), root_(geteuid() == 0) {
+    set(std::filesystem::perms::owner_write | std::filesystem::perms::owner_exec);
+    if (state_.is_main_process() && root_ && seteuid(65534) != 0) throw std::runtime_error("seteuid");
+    state_.wait_for_everyone();
+  }
+  ~Unlistable() {
+    state_.wait_for_everyone();
+    if (state_.is_main_process() && root_ && seteuid(0) != 0) std::abort();
+    set(std::filesystem::perms::owner_all);
+    state_.wait_for_everyone();
+  }
+  Unlistable(const Unlistable&) = delete;
+  Unlistable& operator=(const Unlistable&) = delete;
+
+ private:
+  void set(std::filesystem::perms rights) const {
+    if (state_.is_main_process()) std::filesystem::permissions(folder_, rights);
+  }
+
+  State state_;
+  std::filesystem::path folder_;
+  bool root_;
+};
+
+}  // namespace
+
+TEST_CASE("checkpoints that cannot be listed are an error on all ranks, and not taken for none") {
+  test::Folder folder(State(), "unlistable");
+  const ProjectOptions options{.dir = folder.path(), .automatic_checkpoint_naming = true, .total_limit = 1};
+  Accelerator accelerator({.log_with = {}, .project = options});
+  torch::nn::Linear net(2, 1);
+  auto model = accelerator.prepare(net);
+  accelerator.save_state();
+  {
+    const Unlistable locked(accelerator, folder.path() / "checkpoints");
+    CHECK_THROWS_WITH(accelerator.has_checkpoint(), ContainsSubstring("ermission denied"));
+    CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("ermission denied"));
+    CHECK_THROWS_WITH(accelerator.save_state(), ContainsSubstring("ermission denied"));
+    // Nobody waits for what is removed.
+    if (accelerator.is_main_process()) accelerator::Project(options).prune();
+  }
+  CHECK(accelerator.has_checkpoint());
+  CHECK(accelerator.save_state().filename() == "checkpoint_1");
+}
+
+TEST_CASE("a link that leads nowhere is no checkpoint, and in nobody's way") {
+  test::Folder folder(State(), "stray_link");
+  Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true, .total_limit = 1}});
+  torch::nn::Linear net(2, 1);
+  auto model = accelerator.prepare(net);
+  accelerator.save_state();
+  const auto link = folder.path() / "checkpoints" / "checkpoint_7";
+  if (accelerator.is_main_process()) std::filesystem::create_symlink("checkpoint_7", link);
+  accelerator.wait_for_everyone();
+  CHECK(accelerator.has_checkpoint());
+  CHECK_NOTHROW(accelerator.load_state());
+  CHECK(accelerator.save_state().filename() == "checkpoint_8");
+  accelerator.wait_for_everyone();
+  CHECK(numbers_in(folder.path()) == std::vector<std::int64_t>{7, 8});
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("of a checkpoint that is too many goes what a killed save of its name had moved aside, too") {
+  test::Folder folder(State(), "aside");
+  Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true, .total_limit = 1}});
+  torch::nn::Linear net(2, 1);
+  auto model = accelerator.prepare(net);
+  const auto first = accelerator.save_state();
+  const auto aside = std::filesystem::path(first) += ".old-20261121T075530.123456-9f3a51c2";
+  if (accelerator.is_main_process()) std::filesystem::rename(first, aside);
+  accelerator.wait_for_everyone();
+  CHECK(accelerator.has_checkpoint());
+  accelerator.save_state();
+  accelerator.wait_for_everyone();
+  CHECK(numbers_in(folder.path()) == std::vector<std::int64_t>{1});
+  accelerator.wait_for_everyone();
+}
+
+namespace {
+
+struct FullTracker final : Tracker {
+  std::string name() const override { return "full"; }
+  void log(const TrackerRecord& /*record*/) override {}
+  void flush() override { throw std::runtime_error("no room for numbers"); }
+};
+
+}  // namespace
+
+TEST_CASE("a tracker of the program's own that throws while a checkpoint is saved: all ranks are told") {
+  test::Folder folder(State(), "full_tracker");
+  Accelerator accelerator({.log_with = {std::make_shared<FullTracker>()}, .project = {.dir = folder.path()}});
+  torch::nn::Linear net(2, 1);
+  auto model = accelerator.prepare(net);
+  accelerator.log({{"loss", 1.0}});
+  CHECK_THROWS_WITH(accelerator.save_state(), ContainsSubstring("no room for numbers"));
+  CHECK_FALSE(accelerator.has_checkpoint());
 }

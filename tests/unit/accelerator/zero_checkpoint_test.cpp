@@ -1,6 +1,5 @@
 // Checkpoints of one ZeRO stage and number of ranks go on with any other.
-#include <mpi.h>
-
+#include "first_ranks.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 #include "zero_fixture.hpp"
@@ -9,34 +8,12 @@ using namespace hortator;
 using test::are_close;
 using test::are_equal;
 using test::copies_of;
+using test::FirstRanks;
 using test::Shardable;
 
 namespace {
 
-/// The first `ranks` ranks by themselves.
-class Part {
- public:
-  explicit Part(int ranks) {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_split(MPI_COMM_WORLD, rank < ranks ? 0 : 1, rank, &comm_);
-    is_in_ = rank < ranks;
-  }
-  ~Part() {
-    MPI_Comm_free(&comm_);
-    MPI_Barrier(MPI_COMM_WORLD);
-  }
-  Part(const Part&) = delete;
-  Part& operator=(const Part&) = delete;
-  bool is_in() const { return is_in_; }
-  int handle() const { return MPI_Comm_c2f(comm_); }
-
- private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-  bool is_in_ = false;
-};
-
-AcceleratorOptions options_of(int stage, const std::filesystem::path& folder, const Part& part) {
+AcceleratorOptions options_of(int stage, const std::filesystem::path& folder, const FirstRanks& part) {
   return {.ddp = {.bucket_cap_mb = 3e-3},
           .zero = {.stage = stage},
           .project = {.dir = folder},
@@ -47,7 +24,7 @@ AcceleratorOptions options_of(int stage, const std::filesystem::path& folder, co
 /// their number does not matter. @collective
 std::vector<at::Tensor> go_on(const std::filesystem::path& folder, int ranks, int stage,
                               const AcceleratorOptions& changes = {}, at::ScalarType type = at::kFloat) {
-  const Part part(ranks);
+  const FirstRanks part(ranks);
   if (!part.is_in()) return {};
   auto options = options_of(stage, folder, part);
   options.checkpoint = changes.checkpoint;
@@ -109,7 +86,7 @@ TEST_CASE("fp32 copies of parameters in 16 bits are in the checkpoint, and are m
   const int all = ranks_of_all();
   const auto whole = [&] {
     const test::Folder folder(State(), "zero_masters_once");
-    const Part part(all);
+    const FirstRanks part(all);
     Accelerator accelerator(options_of(1, folder.path(), part));
     Shardable net(at::kBFloat16);
     {

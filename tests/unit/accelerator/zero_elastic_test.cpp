@@ -1,0 +1,309 @@
+// What any number of ranks saved at any ZeRO stage goes on with any other number at any other, bit for bit: parameters,
+// their fp32 copies, moments, buffers and the next batches. Several nodes write several files.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "checkpoint/manifest.hpp"
+#include "first_ranks.hpp"
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+#include "train/optimizer_core.hpp"
+#include "zero_fixture.hpp"
+
+using namespace hortator;
+using test::FirstRanks;
+using test::Rows;
+using test::Shardable;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array sizes = {1, 2, 3, 4, 7};
+constexpr std::int64_t rows_a_step = 84;  // any of them divides it
+constexpr std::size_t batches_compared = 2;
+
+/// The stages, and what there is of them beside: moments in a folder, everything in a folder, replicas of shards.
+constexpr int ways = 7;
+ZeroConfig way_of(int number, int ranks, const fs::path& pages) {
+  if (number == 4) return {.stage = 2, .offload_optimizer = pages};
+  if (number == 5) return {.stage = 3, .offload_optimizer = pages, .offload_parameters = pages};
+  if (number == 6) return {.stage = 3, .shard_group = ranks % 2 == 0 ? ranks / 2 : 1};
+  return {.stage = number};
+}
+
+struct Side {
+  std::size_t size = 0;  ///< in `sizes`
+  int way = 0;
+
+  int ranks() const { return sizes[size]; }
+  std::string words() const { return std::to_string(ranks()) + " ranks by way " + std::to_string(way); }
+};
+
+std::vector<Side> all_sides() {
+  std::vector<Side> sides;
+  for (std::size_t size = 0; size < sizes.size(); ++size) {
+    for (int way = 0; way < ways; ++way) sides.push_back({size, way});
+  }
+  return sides;
+}
+
+/// Some of a tensor's elements, in one dimension.
+struct Held {
+  std::string name;
+  shard::Range elements;
+  at::Tensor values;
+};
+
+/// The tensors that a state is made of, as a whole and in one dimension, and the batches that come next.
+struct Truth {
+  std::map<std::string, at::Tensor> tensors;
+  std::vector<at::Tensor> batches;
+};
+
+auto prepare(Accelerator& accelerator, Shardable& net, torch::optim::Optimizer& adamw) {
+  return accelerator.prepare(net, adamw,
+                             data_loader(Rows{6 * rows_a_step, 7}, {.batch_size = rows_a_step, .shuffle = true}));
+}
+using Prepared = decltype(prepare(std::declval<Accelerator&>(), std::declval<Shardable&>(),
+                                  std::declval<torch::optim::Optimizer&>()));
+
+/// A model in training, and what there is to compare in it.
+class Training {
+ public:
+  Training(const AcceleratorOptions& options, at::ScalarType type)
+      : accelerator_(options),
+        type_(type),
+        net_(type),
+        adamw_(test::make_adamw(net_)),
+        prepared_(prepare(accelerator_, net_, *adamw_)) {}
+
+  Accelerator& accelerator() { return accelerator_; }
+
+  /// `then` is told when that is done, in the loop; the batches that come next are returned.
+  std::vector<at::Tensor> train(int steps, const std::function<void()>& then = {}) {
+    auto& [model, optimizer, loader] = prepared_;
+    std::vector<at::Tensor> next;
+    for (auto& batch : loader) {
+      if (--steps < 0) next.push_back(batch.data.clone());
+      if (next.size() == batches_compared) break;
+      if (steps < 0) continue;
+      accelerator_.backward(model(batch.data.to(type_)).square().mean());
+      optimizer.step();
+      optimizer.zero_grad();
+      if (steps == 0 && then) then();
+    }
+    return next;
+  }
+
+  std::vector<at::Tensor> next_batches() {
+    std::vector<at::Tensor> batches;
+    for (auto& batch : std::get<2>(prepared_)) {
+      batches.push_back(accelerator_.gather(batch.data));
+      if (batches.size() == batches_compared) break;
+    }
+    return batches;
+  }
+
+  /// What this rank has of everything. @collective
+  std::vector<Held> held() {
+    std::vector<Held> all;
+    train::ParameterNames names;
+    for (const auto& item : net_->named_parameters()) {
+      names.emplace(item.value().unsafeGetTensorImpl(), item.key());
+      add_whole(all, item.key(), item.value());
+    }
+    for (const auto& item : net_->named_buffers()) add_whole(all, item.key(), item.value());
+    const auto* shards = std::get<1>(prepared_).core().shards();
+    if (shards == nullptr) {
+      for (const auto& parameter : adamw_->param_groups()[0].params())
+        add_moments(all, names.at(parameter.unsafeGetTensorImpl()), parameter, {0, parameter.numel()});
+      return all;
+    }
+    for (const auto& part : shards->groups()[0]) {
+      const auto& name = names.at(part.parameter.unsafeGetTensorImpl());
+      const auto elements =
+          part.flat != nullptr ? part.flat->owned(part.number) : shard::Range{0, part.parameter.numel()};
+      add_moments(all, name, part.slice, elements);
+      if (part.flat != nullptr && part.flat->has_master(part.number))
+        all.push_back({name + "/master", elements, copy_of(part.slice)});
+    }
+    return all;
+  }
+
+ private:
+  static at::Tensor copy_of(const at::Tensor& tensor) { return tensor.detach().clone().reshape({-1}); }
+
+  static void add_whole(std::vector<Held>& all, const std::string& name, const at::Tensor& tensor) {
+    all.push_back({name, {0, tensor.numel()}, copy_of(tensor)});
+  }
+
+  void add_moments(std::vector<Held>& all, const std::string& name, const at::Tensor& stepped, shard::Range elements) {
+    const auto found = adamw_->state().find(stepped.unsafeGetTensorImpl());
+    if (found == adamw_->state().end()) return;
+    const auto& state = static_cast<const torch::optim::AdamWParamState&>(*found->second);
+    all.push_back({name + "/exp_avg", elements, copy_of(state.exp_avg())});
+    all.push_back({name + "/exp_avg_sq", elements, copy_of(state.exp_avg_sq())});
+    all.push_back({name + "/step", {0, 1}, at::full({1}, state.step(), at::kLong)});
+  }
+
+  Accelerator accelerator_;
+  at::ScalarType type_;
+  Shardable net_;
+  std::unique_ptr<torch::optim::Optimizer> adamw_;
+  Prepared prepared_;
+};
+
+AcceleratorOptions options_of(const fs::path& folder, const ZeroConfig& zero, int communicator, std::uint64_t seed) {
+  return {.data = {.split_batches = true, .seed = seed},
+          .ddp = {.bucket_cap_mb = 3e-3},
+          .zero = zero,
+          .log_with = {},
+          .project = {.dir = folder},
+          .checkpoint = {.nodes_per_file = 1},
+          .communicator = communicator};
+}
+
+/// Trains on each rank alone, where all come to the same, and saves. In 16 bits at a stage that has fp32 copies.
+Truth first_checkpoint(const fs::path& folder, at::ScalarType type) {
+  const ZeroConfig zero = {.stage = type == at::kFloat ? 0 : 1};
+  Training training(options_of(folder, zero, MPI_Comm_c2f(MPI_COMM_SELF), 5), type);
+  Truth truth;
+  truth.batches = training.train(3, [&] {
+    training.accelerator().save_state(folder / "first");
+    for (auto& held : training.held()) truth.tensors.emplace(held.name, held.values);
+  });
+  return truth;
+}
+
+/// What is left of it after it was saved by that way: at stage 0 moments have the parameters' type, and there are no
+/// fp32 copies.
+Truth saved_by(const Truth& truth, int way, at::ScalarType type) {
+  if (way != 0 || type == at::kFloat) return truth;
+  auto left = truth;
+  for (auto& [name, tensor] : left.tensors) {
+    if (name.ends_with("/master")) tensor = truth.tensors.at(name.substr(0, name.rfind('/'))).to(at::kFloat);
+    if (tensor.is_floating_point() && !name.ends_with("/master")) tensor = tensor.to(type).to(tensor.scalar_type());
+  }
+  return left;
+}
+
+/// Without the batches. @collective
+void check_tensors(Training& training, const Truth& truth) {
+  std::set<std::string> seen;
+  for (const auto& [name, elements, values] : training.held()) {
+    seen.insert(name);
+    const auto expected = truth.tensors.at(name).narrow(0, elements.begin, elements.size());
+    if (!at::equal(values, expected.to(values.scalar_type()))) FAIL_CHECK(name << " is another");
+  }
+  for (const auto& [name, tensor] : truth.tensors) {
+    if (!name.ends_with("/master") && !seen.contains(name)) FAIL_CHECK(name << " is missing");
+  }
+}
+
+/// @collective
+void check_all(Training& training, const Truth& truth) {
+  check_tensors(training, truth);
+  CHECK(test::are_equal(training.next_batches(), truth.batches));
+}
+
+int nodes_of(int ranks) {
+  const auto* ranks_a_node = std::getenv("HORTATOR_TEST_RANKS_A_NODE");
+  const int together = ranks_a_node != nullptr ? std::atoi(ranks_a_node) : ranks;
+  return (ranks + together - 1) / together;
+}
+
+/// Those who read what `from` saved.
+using Choice = std::function<bool(const Side& from, const Side& to)>;
+
+class Matrix {
+ public:
+  explicit Matrix(at::ScalarType type)
+      : type_(type), folder_(world_, "elastic"), truth_(first_checkpoint(own_folder(), type)) {
+    fs::create_directories(folder_.path() / "pages");
+    world_.wait_for_everyone();
+  }
+
+  /// Every side goes on from the first checkpoint, and saves. @collective
+  void save(const Side& from) {
+    INFO("saved by " << from.words());
+    const FirstRanks part(from.ranks());
+    if (!part.is_in()) return;
+    Training training(options(from, part), type_);
+    training.accelerator().load_state(folder_.path() / "0" / "first");
+    check_tensors(training, truth_);
+    training.accelerator().save_state(place_of(from));
+    check_all(training, truth_);
+    CHECK(checkpoint::read_manifest(place_of(from)).files.size() == static_cast<std::size_t>(nodes_of(from.ranks())));
+  }
+
+  /// Goes on from those that are chosen. @collective
+  void load(const Side& to, const std::vector<Side>& froms) {
+    const FirstRanks part(to.ranks());
+    if (!part.is_in() || froms.empty()) return;
+    Training training(options(to, part), type_);
+    for (const auto& from : froms) {
+      INFO("saved by " << from.words() << ", loaded by " << to.words());
+      training.accelerator().load_state(place_of(from));
+      check_all(training, saved_by(truth_, from.way, type_));
+      training.train(1);  // on to somewhere else
+    }
+  }
+
+ private:
+  fs::path own_folder() const { return folder_.path() / std::to_string(world_.process_index()); }
+  fs::path place_of(const Side& side) const {
+    return folder_.path() / (std::to_string(side.ranks()) + "_" + std::to_string(side.way));
+  }
+  AcceleratorOptions options(const Side& side, const FirstRanks& part) const {
+    return options_of(folder_.path(), way_of(side.way, side.ranks(), folder_.path() / "pages"), part.handle(), 6);
+  }
+
+  State world_;
+  at::ScalarType type_;
+  test::Folder folder_;
+  Truth truth_;
+};
+
+void run_matrix(at::ScalarType type, const Choice& chosen) {
+  Matrix matrix(type);
+  const auto sides = all_sides();
+  for (const auto& from : sides) matrix.save(from);
+  for (const auto& to : sides) {
+    std::vector<Side> froms;
+    std::copy_if(sides.begin(), sides.end(), std::back_inserter(froms),
+                 [&](const Side& from) { return chosen(from, to); });
+    matrix.load(to, froms);
+  }
+}
+
+/// Every number of ranks to every other, and every way to every other, each once or twice.
+bool crosses(const Side& from, const Side& to) {
+  const auto a = static_cast<std::size_t>(from.way);
+  const auto b = static_cast<std::size_t>(to.way);
+  return from.size == (a + 2 * b) % sizes.size() && to.size == (2 * a + b) % sizes.size();
+}
+
+}  // namespace
+
+TEST_CASE("from {1,2,3,4,7} ranks to {1,2,3,4,7}, and from any ZeRO stage to any: each once at least") {
+  std::set<std::pair<std::size_t, std::size_t>> ranks;
+  std::set<std::pair<int, int>> stages;
+  for (const auto& from : all_sides()) {
+    for (const auto& to : all_sides()) {
+      if (!crosses(from, to)) continue;
+      ranks.emplace(from.size, to.size);
+      stages.emplace(from.way, to.way);
+    }
+  }
+  CHECK(ranks.size() == sizes.size() * sizes.size());
+  CHECK(stages.size() == std::size_t{ways} * ways);
+  for (const auto type : {at::kFloat, at::kBFloat16}) run_matrix(type, crosses);
+}
+
+TEST_CASE("from any number of ranks at any ZeRO stage to any other at any", "[.whole]") {
+  for (const auto type : {at::kFloat, at::kBFloat16})
+    run_matrix(type, [](const Side& /*from*/, const Side& /*to*/) { return true; });
+}
