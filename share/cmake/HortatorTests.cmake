@@ -18,7 +18,11 @@ set(HORTATOR_TEST_ENVIRONMENT
     OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_reachable=weighted
     CMAKE_GENERATOR=${CMAKE_GENERATOR} CUDA_VISIBLE_DEVICES=)
 if(HORTATOR_MPI STREQUAL "mpich")
-  list(APPEND HORTATOR_TEST_ENVIRONMENT "PATH=${PROJECT_SOURCE_DIR}/tests/support/mpich:$ENV{PATH}")
+  add_library(yield_when_idle MODULE "${PROJECT_SOURCE_DIR}/tests/support/mpich/yield_when_idle.cpp")
+  target_link_libraries(yield_when_idle PRIVATE hortator_flags)
+  set_target_properties(yield_when_idle PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  list(APPEND HORTATOR_TEST_ENVIRONMENT "PATH=${PROJECT_SOURCE_DIR}/tests/support/mpich:$ENV{PATH}"
+       "LD_PRELOAD=${PROJECT_BINARY_DIR}/tests/libyield_when_idle.so")
 endif()
 
 set(HORTATOR_TEST_TIMEOUT 120)  # seconds, unless a test says otherwise

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <utility>
 
@@ -97,6 +98,8 @@ void Watchdog::leave_early() {
   runtime::report({.problem =
                        "the program has left by exit() while its State or Accelerator was in use (the other ranks "
                        "wait for it, and MPI was not finalised). Return from main, or throw an exception"});
+  // not every launcher takes a rank that has not finalised for a failure: MPICH's does not
+  if (current_run().world_size > 1) mpi::abort_job(EXIT_FAILURE);
 }
 
 bool Watchdog::rest(milliseconds time) {

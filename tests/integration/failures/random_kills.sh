@@ -27,7 +27,9 @@ for i in $(seq "$times"); do
   ranks=()
   until [ ${#ranks[@]} -gt 0 ]; do
     kill -0 $job 2>/dev/null || complain 'it ended before its ranks were there'
-    mapfile -t ranks < <(pgrep -P "$(pgrep -P $job | head -n 1)" -f "$program" 2>/dev/null)
+    launcher=$(pgrep -P $job | head -n 1)
+    proxies=$(pgrep -d , -P "$launcher" 2>/dev/null)  # MPICH's launcher starts ranks through one
+    mapfile -t ranks < <(pgrep -P "$launcher${proxies:+,$proxies}" -f "$program" 2>/dev/null)
   done
   sleep "0.$(printf %03d $((RANDOM % 800)))"
   kill -KILL "${ranks[$((RANDOM % ${#ranks[@]}))]}" 2>/dev/null
