@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "fixtures.hpp"
+#include "runtime/world.hpp"
 #include "support/catch.hpp"
 #include "support/disk_use.hpp"
 #include "zero_fixture.hpp"
