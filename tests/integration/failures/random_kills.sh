@@ -5,6 +5,8 @@ set -uo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=tests/integration/failures/leftovers.sh
 . "$here/leftovers.sh"
+# shellcheck source=tests/support/ranks_of.sh
+. "$here/../../support/ranks_of.sh"
 times=$1 program=$2 ending=$3
 shift 3
 work=$(mktemp -d)
@@ -27,9 +29,7 @@ for i in $(seq "$times"); do
   ranks=()
   until [ ${#ranks[@]} -gt 0 ]; do
     kill -0 $job 2>/dev/null || complain 'it ended before its ranks were there'
-    launcher=$(pgrep -P $job | head -n 1)
-    proxies=$(pgrep -d , -P "$launcher" 2>/dev/null)  # MPICH's launcher starts ranks through one
-    mapfile -t ranks < <(pgrep -P "$launcher${proxies:+,$proxies}" -f "$program" 2>/dev/null)
+    mapfile -t ranks < <(ranks_of "$(pgrep -P $job | head -n 1)" -f "$program" 2>/dev/null)
   done
   sleep "0.$(printf %03d $((RANDOM % 800)))"
   kill -KILL "${ranks[$((RANDOM % ${#ranks[@]}))]}" 2>/dev/null

@@ -2,6 +2,8 @@
 # well.sh COMMAND...: a job that takes longer than HORTATOR_TIMEOUT, for a good reason, ends well and without a word of ours.
 # SUSPEND=seconds: all ranks are stopped for so long meanwhile, as by a batch system that suspends jobs.
 set -uo pipefail
+# shellcheck source=tests/support/ranks_of.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../support/ranks_of.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -14,7 +16,7 @@ if [ -n "${SUSPEND:-}" ]; then
     sleep 0.1
   done
   sleep 0.5
-  mapfile -t ranks < <(pgrep -P $job)
+  mapfile -t ranks < <(ranks_of $job)
   kill -STOP "${ranks[@]}" && sleep "$SUSPEND" && kill -CONT "${ranks[@]}"
 fi
 wait $job

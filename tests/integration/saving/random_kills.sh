@@ -2,6 +2,8 @@
 # random_kills.sh TIMES COMMAND...: kills a rank of a run that saves again and again, at any moment, TIMES times; each next
 # run finds the newest version that a run has said was saved, or the one after it, whole.
 set -uo pipefail
+# shellcheck source=tests/support/ranks_of.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../support/ranks_of.sh"
 times=$1
 shift
 work=$(mktemp -d)
@@ -25,7 +27,7 @@ for ((i = 1; i <= times; ++i)); do
     sleep 0.01
   done
   sleep "0.$(printf %03d $((RANDOM % 150)))"
-  mapfile -t ranks < <(pgrep -P $job)
+  mapfile -t ranks < <(ranks_of $job)
   [ ${#ranks[@]} -gt 0 ] || ranks=("$job")
   kill -KILL "${ranks[RANDOM % ${#ranks[@]}]}"
   wait $job 2>/dev/null

@@ -5,6 +5,8 @@
 # run is started deaf; STEPS and WORDS are the program's; with UNSAVED it must leave without a save, on a disk that is slow as
 # FAULT_... say (SHIM).
 set -uo pipefail
+# shellcheck source=tests/support/ranks_of.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../support/ranks_of.sh"
 signal=$1 rank=$2
 shift 2
 work=$(mktemp -d)
@@ -26,7 +28,7 @@ cd "$work/whole" || exit 1
 [ "$(outcome)" = '"outcome": "finished"' ] || fail 'the whole run has no mark of its end'
 
 cd "$work/parts" || exit 1
-LD_PRELOAD=${SHIM:-} "$@" "$steps" "${words[@]}" >output 2>&1 &
+LD_PRELOAD=${SHIM:-${LD_PRELOAD:-}} "$@" "$steps" "${words[@]}" >output 2>&1 &
 job=$!
 until grep -q '^step 50$' output && [ -e run/checkpoint ]; do
   kill -0 $job 2>/dev/null || fail 'it ended before it was told to'
@@ -38,7 +40,7 @@ if [ "$rank" = slurm ]; then
 elif [ "$rank" = launcher ]; then
   target=$job
 else
-  mapfile -t ranks < <(pgrep -P $job | sort -n)
+  mapfile -t ranks < <(ranks_of $job | sort -n)
   target=${ranks[$rank]:-$job}
 fi
 [ -z "$target" ] || kill "-$signal" "$target"
