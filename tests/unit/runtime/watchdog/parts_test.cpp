@@ -35,10 +35,6 @@ activity::View seen(std::uint64_t visit, bool inside, std::uint64_t family = 1) 
 
 double waited(const WaitClock& clock) { return clock.longest() ? clock.longest()->waited.count() : -1; }
 
-long files_in(const fs::path& folder) {
-  return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
-}
-
 }  // namespace
 
 TEST_CASE("the limit: argument, then environment, then ten minutes; what is no time is refused") {
