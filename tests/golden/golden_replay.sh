@@ -29,9 +29,9 @@ cp "$folder/environment.json" two.json
 replays 0 "28 passed, 0 failed (2 on purpose)" two.json
 
 # A case that cannot be replayed costs no other.
-sed 's/^{"id":1,"op":"gather","world":2,/{"id":1,"op":"gather",/; s/^{"id":2,"op":"gather",/{"id":2,"op":"scatter",/' one.json >five.json
+sed 's/^{"id":3,"op":"gather","world":2,/{"id":3,"op":"gather",/; s/^{"id":2,"op":"gather",/{"id":2,"op":"scatter",/' one.json >five.json
 replays 1 "110 passed, 2 failed (5 on purpose)" five.json
-grep -q '^five.json: case 1: it does not say how many ranks it needs$' said || fail "a case without ranks is not named"
+grep -q '^five.json: case 3: it does not say how many ranks it needs$' said || fail "a case without ranks is not named"
 grep -q "^five.json: case 2: .*the case's op is 'scatter', which cannot be replayed (known are gather" said || fail "what is known is not named"
 
 replays 2 "golden_replay: nowhere.json: there is no file nowhere.json that can be read" nowhere.json
