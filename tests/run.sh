@@ -32,4 +32,4 @@ if [ -x "$build/tests/test_gpu" ]; then
   "$build/tests/test_gpu" 'devices that are there*' 2>/dev/null | sed -n 's/^skipped: /tests with the label gpu will be skipped: /p'
 fi
 
-exec ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" "${filter[@]}"
+exec ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(cores)" "${filter[@]}"

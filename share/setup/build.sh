@@ -19,7 +19,7 @@ configuration() {
 # Compilers of LibTorch's headers take a gigabyte and more: memory bounds their number as cores do.
 build_jobs() {
   local cores memory
-  cores=$(nproc)
+  cores=$(cores)
   memory=$(awk '/^MemAvailable/ { print int($2 / 1500000) }' /proc/meminfo)
   echo "${CMAKE_BUILD_PARALLEL_LEVEL:-$((memory < 1 ? 1 : memory < cores ? memory : cores))}"
 }

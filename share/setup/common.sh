@@ -6,3 +6,4 @@ deps=$root/.deps
 
 say() { printf 'hortator: %s\n' "$*"; }
 fail() { printf 'hortator: %s\n' "$*" >&2; exit 1; }
+cores() { env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc; }  # nproc would obey the threads that a job asks for
