@@ -122,39 +122,43 @@ StateDict own_parts(const StateDict& whole, const train::OptimizerCore& optimize
   return state;
 }
 
-void check_moments(const checkpoint::Reader& reader, const std::string& prefix, const train::OptimizerCore& optimizer,
-                   const train::ParameterNames& names) {
-  const auto parts = optimizer.shards() != nullptr ? sharded_parts(optimizer, names) : std::map<std::string, Part>();
+// The optimizer's state of a checkpoint under its names there; `whole` and `of_part` say what stands for a tensor. The
+// fp32 copies of parameters are read with these.
+template <typename Whole, typename OfPart>
+StateDict stored_state(const checkpoint::Reader& reader, const std::string& prefix,
+                       const std::map<std::string, Part>& parts, const Whole& whole, const OfPart& of_part) {
   StateDict state = reader.values().under(prefix);
   for (const auto& [name, spec] : reader.tensors()) {
     if (!name.starts_with(prefix + "/")) continue;
     const auto path = name.substr(prefix.size() + 1);
     const auto* part = find_part(parts, path);
     if (part == nullptr) {
-      state.put(path, at::empty({}, at::TensorOptions().dtype(spec.type)).expand(spec.shape));
+      state.put(path, whole(name, spec));
     } else if (!path.ends_with(text::concat("/", master))) {
       require_shape_of(*part, path, spec.shape);
+      of_part(state, path, name, *part);
     }
   }
-  train::check_optimizer(optimizer.optimizer(), names, state);
+  return state;
+}
+
+void check_moments(const checkpoint::Reader& reader, const std::string& prefix, const train::OptimizerCore& optimizer,
+                   const train::ParameterNames& names) {
+  const auto parts = optimizer.shards() != nullptr ? sharded_parts(optimizer, names) : std::map<std::string, Part>();
+  const auto shape_alone = [](const std::string&, const auto& spec) {
+    return at::empty({}, at::TensorOptions().dtype(spec.type)).expand(spec.shape);
+  };
+  const auto nothing = [](StateDict&, const std::string&, const std::string&, const Part&) {};
+  train::check_optimizer(optimizer.optimizer(), names, stored_state(reader, prefix, parts, shape_alone, nothing));
 }
 
 StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix,
                       const train::OptimizerCore& optimizer, const train::ParameterNames& names) {
-  const auto parts = sharded_parts(optimizer, names);
-  StateDict state = reader.values().under(prefix);
-  for (const auto& [name, spec] : reader.tensors()) {
-    if (!name.starts_with(prefix + "/")) continue;
-    const auto path = name.substr(prefix.size() + 1);
-    const auto* part = find_part(parts, path);
-    if (part == nullptr) {
-      state.put(path, reader.read(name));
-    } else if (!path.ends_with(text::concat("/", master))) {
-      require_shape_of(*part, path, spec.shape);
-      state.put(path, reader.read_part(name, part->flat->owned(part->number)));
-    }
-  }
-  return state;
+  const auto whole = [&](const std::string& name, const auto&) { return reader.read(name); };
+  const auto slice = [&](StateDict& state, const std::string& path, const std::string& name, const Part& part) {
+    state.put(path, reader.read_part(name, part.flat->owned(part.number)));
+  };
+  return stored_state(reader, prefix, sharded_parts(optimizer, names), whole, slice);
 }
 
 void read_parameter(const checkpoint::Reader& reader, const std::string& name, const Training& training,
