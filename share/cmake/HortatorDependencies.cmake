@@ -7,6 +7,10 @@ if(NOT LibTorch_FOUND)
   message(FATAL_ERROR "LibTorch 2.11 or newer was not found (needed for tensors and autograd). Set LIBTORCH to an unpacked LibTorch, "
                       "activate a Python that has torch, or run ./jobs/quickstart.sh, which fetches it into .deps/.")
 endif()
+if(LibTorch_VERSION VERSION_GREATER_EQUAL 2.16)
+  message(WARNING "LibTorch ${LibTorch_VERSION} is newer than any that was tried (2.11 to 2.15): it may not compile, or behave differently. "
+                  "Set LIBTORCH to one of these if tests fail.")
+endif()
 add_feature_info(LibTorch LibTorch_FOUND "${LibTorch_VERSION} by ${LibTorch_SOURCE}: ${LibTorch_ROOT_DIR}")
 
 # Where a distribution has several MPIs, their wrappers have the MPI's name as an ending (Debian: mpicc.mpich).
