@@ -51,10 +51,11 @@ at::Tensor serial_sum(const std::vector<at::Tensor>& tensors, at::ScalarType wid
 TEST_CASE("sums and means of floats are bitwise those of LibTorch in the same order, at every length") {
   for (const auto type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
     const auto wide = type == at::kDouble ? at::kDouble : at::kFloat;
-    for (const std::int64_t length : {1, 7, 8, 15, 16, 17, 1000, 2048, 2049, 10000}) {
-      for (int count = 1; count <= 5; ++count) {
+    for (const std::int64_t length : {1, 7, 8, 15, 16, 17, 63, 64, 65, 1000, 2048, 2049, 10000}) {
+      for (const int count : {1, 2, 3, 4, 5, 8, 9}) {
+        const double scale = length % 2 == 0 ? 100 : 1e-38;  // also with denormals
         std::vector<at::Tensor> tensors;
-        for (int i = 0; i < count; ++i) tensors.push_back((at::randn({length}) * 100).to(type));
+        for (int i = 0; i < count; ++i) tensors.push_back((at::randn({length}) * scale).to(type));
         const auto sum = serial_sum(tensors, wide);
         for (const auto kernel : kernels_of_this_cpu()) {
           INFO(type << " length " << length << " count " << count);
