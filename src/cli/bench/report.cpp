@@ -74,6 +74,7 @@ std::string json_line(const Result& result) {
                          {"params", result.params},
                          {"reference", result.reference},
                          {"reference_median_s", timing.reference.median_s},
+                         {"reference_min_s", timing.reference.min_s},
                          {"median_s", timing.ours.median_s},
                          {"min_s", timing.ours.min_s},
                          {"ratio", timing.ratio},

@@ -25,6 +25,14 @@ double over_ranks(Accelerator& accelerator, double seconds, Reduce operation) {
   return accelerator.reduce(at::full({}, seconds, at::kDouble), operation).item<double>();
 }
 
+// What others wait longer than the rank that waits least, they wait for that one's own computing.
+void tell(Accelerator& accelerator, const Spent& spent, Result& result) {
+  result.copying_s = over_ranks(accelerator, median(spent.copying), Reduce::max);
+  result.reducing_s = over_ranks(accelerator, median(spent.reducing), Reduce::max);
+  result.waiting_s = over_ranks(accelerator, median(spent.waiting), Reduce::min);
+  result.imbalance_s = over_ranks(accelerator, median(spent.waiting), Reduce::max) - result.waiting_s;
+}
+
 Result time_prepared(Accelerator& accelerator, const Plan& plan, const Workload& workload) {
   set_seed(1, {.device_specific = true});
   const auto batch = make_batch(accelerator, workload);
@@ -33,21 +41,22 @@ Result time_prepared(Accelerator& accelerator, const Plan& plan, const Workload&
   auto net = workload.make_net();
   const auto own_optimizer = make_optimizer(workload, *net);
   auto [model, optimizer] = accelerator.prepare(net, *own_optimizer);
-  Spent spent;
   const auto prepared_step = [&, &model = model, &optimizer = optimizer] {
-    const auto before = accelerator.gradient_times();
     accelerator.backward(workload.loss(model(batch.input), batch.target));
     optimizer.step();
     optimizer.zero_grad();
+  };
+  Spent spent;
+  const auto watched_step = [&] {
+    const auto before = accelerator.gradient_times();
+    prepared_step();
     spent.add(before, accelerator.gradient_times());
   };
 
-  auto result = bare_step.compare("step", prepared_step, plan);
-  result.copying_s = over_ranks(accelerator, median(spent.copying), Reduce::max);
-  result.reducing_s = over_ranks(accelerator, median(spent.reducing), Reduce::max);
-  // What others wait longer than the rank that waits least, they wait for that one's own computing.
-  result.waiting_s = over_ranks(accelerator, median(spent.waiting), Reduce::min);
-  result.imbalance_s = over_ranks(accelerator, median(spent.waiting), Reduce::max) - result.waiting_s;
+  const bool is_alone = accelerator.num_processes() == 1;
+  auto result =
+      is_alone ? bare_step.compare("step", prepared_step, plan) : bare_step.compare("step", watched_step, plan);
+  if (!is_alone) tell(accelerator, spent, result);
   accelerator.free_memory();
   return result;
 }
