@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::int64_t wide_layer = 1024;
 constexpr int tall_stack = 48;
-constexpr std::uint64_t stack_bytes = tall_stack * (wide_layer + 1) * wide_layer * 4;  // 192 MiB
+constexpr std::uint64_t layer_bytes = (wide_layer + 1) * wide_layer * 4;
+constexpr std::uint64_t stack_bytes = tall_stack * layer_bytes;  // 192 MiB
 constexpr std::uint64_t allowed_bytes = stack_bytes / 4;
 
 torch::nn::Sequential tall_net() {
@@ -126,7 +127,8 @@ TEST_CASE("only what fits is read, and each byte once", "[dispatch]") {
   CHECK(at::equal(model(stack.input), stack.expected));
   const auto answered = bytes_read();
   CHECK(answered - loaded >= counters.on_disk);
-  CHECK(answered - loaded <= counters.on_disk + small_reads);
+  constexpr std::uint64_t next_pass = 2 * layer_bytes;  // its first layers may have come, if the machine is slow to ask
+  CHECK(answered - loaded <= counters.on_disk + next_pass + small_reads);
 }
 
 }  // namespace hortator
