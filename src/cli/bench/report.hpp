@@ -23,8 +23,8 @@ struct Result {
   double samples_per_s = 0;          ///< of loaders: of all ranks together
 };
 
-/// {"name", "params", "reference", "reference_median_s", "reference_min_s", "median_s", "min_s", "ratio", "runs"} and, of
-/// what moves data, "algorithm_gb_per_s" and "bus_gb_per_s", of training steps on several ranks "copying_s",
+/// {"name", "params", "reference", "reference_median_s", "reference_min_s", "median_s", "min_s", "ratio", "runs"} and,
+/// of what moves data, "algorithm_gb_per_s" and "bus_gb_per_s", of training steps on several ranks "copying_s",
 /// "reducing_s", "waiting_s" and "imbalance_s" (medians), of loaders "samples_per_s"; ratio = ours / reference in time.
 std::string json_line(const Result& result);
 
