@@ -39,10 +39,14 @@ void remove(const fs::path& folder) {
 }
 
 void remove_leftovers(const fs::path& parent, Leftovers which) {
+  // Somebody's own "checkpoint_3.gone-wrong" is a copy that is wanted.
+  const auto ends_in = [](std::string_view name, std::string_view word) {
+    const auto begin = name.rfind(word);
+    return begin != std::string_view::npos && io::is_replacement_id(name.substr(begin + word.size()));
+  };
   const auto is_one = [&](const std::string& name) {
     if (!name.starts_with("checkpoint")) return false;
-    const bool of_save = which == Leftovers::also_of_saves && name.find(".new-") != std::string::npos;
-    return of_save || name.find(mark) != std::string::npos;
+    return ends_in(name, mark) || (which == Leftovers::also_of_saves && ends_in(name, ".new-"));
   };
   std::vector<fs::path> found;
   std::error_code none;

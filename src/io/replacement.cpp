@@ -47,18 +47,13 @@ std::string time_stamp() {
   return words.data();
 }
 
-bool is_id(std::string_view word) {
-  constexpr std::string_view pattern = "dddddddd.dddddd.dddddd-xxxxxxxx";
-  return word.size() == pattern.size() && word[8] == 'T' && word[15] == '.' && word[22] == '-' &&
-         word.find_first_not_of("0123456789abcdefT.-") == std::string_view::npos;
-}
-
 }  // namespace
 
 bool remove_folder(const fs::path& folder, const Ownership& ownership) noexcept {
   std::error_code error;
-  fs::remove(folder / ownership.seal, error);
-  for (const auto& name : names_in(folder)) {
+  const bool is_link = fs::is_symlink(folder, error);
+  if (!is_link) fs::remove(folder / ownership.seal, error);
+  for (const auto& name : is_link ? std::vector<std::string>() : names_in(folder)) {
     if (ownership.is_ours(name)) fs::remove(folder / name, error);
   }
   fs::remove(folder, error);
@@ -69,6 +64,12 @@ std::string replacement_id() {
   std::array<char, 16> salt{};
   std::snprintf(salt.data(), salt.size(), "-%08x", static_cast<unsigned>(std::random_device()()));
   return time_stamp() + salt.data();
+}
+
+bool is_replacement_id(std::string_view word) {
+  constexpr std::string_view pattern = "dddddddd.dddddd.dddddd-xxxxxxxx";
+  return word.size() == pattern.size() && word[8] == 'T' && word[15] == '.' && word[22] == '-' &&
+         word.find_first_not_of("0123456789abcdefT.-") == std::string_view::npos;
 }
 
 Replacement::Replacement(fs::path target, std::string id, Ownership ownership)
@@ -104,7 +105,7 @@ void Replacement::remove_killed() const {
   for (const auto& name : names_in(target_.parent_path())) {
     if (!name.starts_with(prefix)) continue;
     const auto id = name.substr(prefix.size());
-    if (!is_id(id) || id >= id_ || remove_folder(target_.parent_path() / name, ownership_)) continue;
+    if (!is_replacement_id(id) || id >= id_ || remove_folder(target_.parent_path() / name, ownership_)) continue;
     log::warn(target_.parent_path() / name, " of a save that was killed could not be removed; it is not needed");
   }
 }
@@ -178,7 +179,8 @@ std::vector<fs::path> generations(const fs::path& target) {
   const auto prefix = target.filename().string() + ".old-";
   std::vector<std::string> old;
   for (const auto& name : names_in(target.parent_path())) {
-    if (name.starts_with(prefix) && is_id(std::string_view(name).substr(prefix.size()))) old.push_back(name);
+    if (name.starts_with(prefix) && is_replacement_id(std::string_view(name).substr(prefix.size())))
+      old.push_back(name);
   }
   std::sort(old.rbegin(), old.rend());  // the ids' order is that of time
   std::vector<fs::path> found;

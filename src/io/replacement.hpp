@@ -3,12 +3,15 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hortator::io {
 
 /// A name for one replacement that no other has, and whose order is that of time: "20261121T075530.123456-9f3a51c2".
 std::string replacement_id();
+/// Does a word look like one?
+bool is_replacement_id(std::string_view word);
 
 /// Which files of a folder are ours. A folder that holds others is not ours to replace or to remove.
 struct Ownership {
@@ -16,8 +19,8 @@ struct Ownership {
   std::string seal;  ///< the file without which the others are worth nothing: it goes first
 };
 
-/// Removes our files, then the folder if it is empty by then: a stranger's file is never lost. False when the folder
-/// stays.
+/// Removes our files, then the folder if it is empty by then: a stranger's file is never lost. Of a link only the link
+/// goes, not what it leads to. False when the folder stays.
 bool remove_folder(const std::filesystem::path& folder, const Ownership& ownership) noexcept;
 
 /// Puts a folder in the place of another such that at every instant, whatever is killed, a complete one can be found:

@@ -226,7 +226,9 @@ void GradientScatter::finish() {
 std::vector<std::string> GradientScatter::missing() const {
   std::vector<std::string> names;
   for (const auto& parameter : parameters_) {
-    if (!parameter.used && parameter.tensor.requires_grad()) names.push_back(parameter.name);
+    // zero_grad takes back what a paused pass has brought.
+    const bool is_kept = parameter.used && flat_.slice(parameter.number).grad().defined();
+    if (!parameter.reached && !is_kept && parameter.tensor.requires_grad()) names.push_back(parameter.name);
   }
   return names;
 }

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 
 // The system is called by number: the C library's own functions are the ones that this file replaces.
 namespace hortator::faults {
@@ -30,16 +31,30 @@ struct State {
   std::atomic<long> calls = 0;
 };
 State state;
+std::mutex recording;
+std::vector<Call> calls_seen;
 
 enum class Verdict { go_on, fail, shorten };
 
 bool concerns(const char* path) { return path != nullptr && std::strstr(path, state.part.data()) != nullptr; }
 
-bool concerns(int descriptor) {
+std::string path_of(const char* path) { return path; }
+
+/// Empty: none.
+std::string path_of(int descriptor) {
   std::array<char, 64> link{};
   std::array<char, PATH_MAX> path{};
   std::snprintf(link.data(), link.size(), "/proc/self/fd/%d", descriptor);
-  return syscall(SYS_readlink, link.data(), path.data(), path.size() - 1) > 0 && concerns(path.data());
+  const auto length = syscall(SYS_readlink, link.data(), path.data(), path.size() - 1);
+  return {path.data(), static_cast<std::size_t>(length > 0 ? length : 0)};
+}
+
+bool concerns(int descriptor) { return concerns(path_of(descriptor).c_str()); }
+
+template <typename File>
+void record(const char* what, File file, const char* to) {
+  const std::lock_guard lock(recording);
+  calls_seen.push_back({.what = what, .path = path_of(file), .to = to});
 }
 
 void wait(double seconds) {
@@ -49,11 +64,13 @@ void wait(double seconds) {
 }
 
 template <typename File>
-Verdict judge(File file) {
+Verdict judge(File file, const char* what, const char* to = "") {
   if (!state.armed || state.fault.kind == Kind::no_locks || !concerns(file)) return Verdict::go_on;
   const long call = ++state.calls;
   const auto& fault = state.fault;
-  if (fault.kind == Kind::count || call < fault.at || (call > fault.at && !fault.on)) return Verdict::go_on;
+  if (fault.kind == Kind::record) record(what, file, to);
+  if (fault.kind == Kind::count || fault.kind == Kind::record || call < fault.at || (call > fault.at && !fault.on))
+    return Verdict::go_on;
   if (fault.kind == Kind::kill) syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
   if (fault.kind == Kind::shorter) return Verdict::shorten;
   if (fault.kind == Kind::delay) {
@@ -80,7 +97,7 @@ std::size_t shortened(Verdict verdict, std::size_t bytes) {
 bool changes_files(int flags) { return (flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) != 0; }
 
 int open_at(int folder, const char* path, int flags, mode_t mode) {
-  if (changes_files(flags) && judge(path) == Verdict::fail) return -1;
+  if (changes_files(flags) && judge(path, (flags & O_CREAT) != 0 ? "create" : "open") == Verdict::fail) return -1;
   return static_cast<int>(syscall(SYS_openat, folder, path, flags, mode));
 }
 
@@ -134,6 +151,7 @@ void arm(std::string_view part, const Fault& fault) {
   part.copy(state.part.data(), state.part.size() - 1);
   state.fault = fault;
   state.calls = 0;
+  calls_seen.clear();
   state.armed = true;
 }
 
@@ -141,6 +159,8 @@ long disarm() {
   state.armed = false;
   return state.calls;
 }
+
+std::vector<Call> recorded() { return calls_seen; }
 
 }  // namespace hortator::faults
 
@@ -168,18 +188,18 @@ int open64(const char* path, int flags, ...) {
 }
 
 ssize_t write(int file, const void* data, size_t bytes) {
-  const auto verdict = judge(file);
+  const auto verdict = judge(file, "write");
   if (verdict == Verdict::fail) return -1;
   return syscall(SYS_write, file, data, hortator::faults::shortened(verdict, bytes));
 }
 
 ssize_t writev(int file, const iovec* parts, int count) {
-  if (judge(file) == Verdict::fail) return -1;
+  if (judge(file, "write") == Verdict::fail) return -1;
   return syscall(SYS_writev, file, parts, count);
 }
 
 ssize_t pwrite(int file, const void* data, size_t bytes, off_t offset) {
-  const auto verdict = judge(file);
+  const auto verdict = judge(file, "write");
   if (verdict == Verdict::fail) return -1;
   return syscall(SYS_pwrite64, file, data, hortator::faults::shortened(verdict, bytes), offset);
 }
@@ -188,7 +208,7 @@ ssize_t pwrite64(int file, const void* data, size_t bytes, off64_t offset) { ret
 
 // How MPI-IO writes.
 ssize_t pwritev(int file, const iovec* parts, int count, off_t offset) {
-  if (judge(file) == Verdict::fail) return -1;
+  if (judge(file, "write") == Verdict::fail) return -1;
   return syscall(SYS_pwritev, file, parts, count, offset, 0L);
 }
 
@@ -217,30 +237,35 @@ int fcntl64(int file, int command, ...) {
   return fcntl(file, command, argument);
 }
 
-int fsync(int file) { return judge(file) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_fsync, file)); }
+int fsync(int file) { return judge(file, "sync") == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_fsync, file)); }
 
-int fdatasync(int file) { return judge(file) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_fdatasync, file)); }
+int fdatasync(int file) {
+  return judge(file, "sync") == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_fdatasync, file));
+}
 
 int ftruncate(int file, off_t length) noexcept {
-  return judge(file) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_ftruncate, file, length));
+  return judge(file, "resize") == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_ftruncate, file, length));
 }
 
 int ftruncate64(int file, off64_t length) noexcept { return ftruncate(file, length); }
 
 int rename(const char* from, const char* to) noexcept {
-  return judge(from) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+  return judge(from, "rename", to) == Verdict::fail
+             ? -1
+             : static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
-  return judge(path) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+  return judge(path, "make") == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
 }
 
 int unlink(const char* path) noexcept {
-  return judge(path) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
+  return judge(path, "remove") == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
 }
 
 int rmdir(const char* path) noexcept {
-  return judge(path) == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR));
+  return judge(path, "remove") == Verdict::fail ? -1
+                                                : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR));
 }
 
 int remove(const char* path) noexcept {

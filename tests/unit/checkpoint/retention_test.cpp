@@ -4,6 +4,8 @@
 #include <hortator/error.hpp>
 #include <numeric>
 
+#include "checkpoint/removal.hpp"
+#include "scratch.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -41,4 +43,30 @@ TEST_CASE("limits below one are refused") {
   CHECK_NOTHROW(checkpoint::check({.total_limit = 1, .keep_every = 1}));
   CHECK_THROWS_WITH(checkpoint::check({.total_limit = 0}), ContainsSubstring("total_limit is 0"));
   CHECK_THROWS_WITH(checkpoint::check({.keep_every = -2}), ContainsSubstring("keep_every is -2"));
+}
+
+TEST_CASE("of what lies beside checkpoints only what removals and saves have left goes, not somebody's own copies") {
+  const auto world = mpi::Communicator::world();
+  const auto root = testing::scratch(world, "leftovers");
+  if (world.rank() != 0) return;
+  const std::string id = "20261121T075530.123456-9f3a51c2";
+  const std::vector<std::string> kept = {
+      "best.gone-" + id,         "checkpoint_3",          "checkpoint_3.bak",      "checkpoint_3.gone-" + id + "-copy",
+      "checkpoint_3.gone-wrong", "checkpoint_3.new-idea", "checkpoint_3.old-" + id};
+  const std::vector<std::string> removed = {"checkpoint_1.gone-" + id, "checkpoint_1.old-" + id + ".gone-" + id};
+  const std::string begun = "checkpoint_4.new-" + id;
+  const auto holds = [&](const std::string& name) { return std::filesystem::exists(root / name / "manifest.json"); };
+  auto all = kept;
+  all.insert(all.end(), removed.begin(), removed.end());
+  all.push_back(begun);
+  for (const auto& name : all) {
+    std::filesystem::create_directory(root / name);
+    std::ofstream(root / name / "manifest.json") << "{}";
+  }
+  checkpoint::remove_leftovers(root);
+  for (const auto& name : removed) CHECK_FALSE(std::filesystem::exists(root / name));
+  CHECK(holds(begun));  // somebody may be saving it
+  checkpoint::remove_leftovers(root, checkpoint::Leftovers::also_of_saves);
+  CHECK_FALSE(std::filesystem::exists(root / begun));
+  for (const auto& name : kept) CHECK(holds(name));
 }

@@ -179,3 +179,15 @@ TEST_CASE("identifiers differ and grow with time") {
   }
   CHECK(ids.size() == 100);
 }
+
+TEST_CASE("of a link only the link is removed: what it leads to lies where somebody has put it") {
+  const auto root = place();
+  const auto archived = replacement(root / "archive" / "checkpoint");
+  fill(archived, "archived");
+  archived.publish();
+  const auto link = root / "checkpoint";
+  fs::create_directory_symlink(archived.target(), link);
+  CHECK(io::remove_folder(link, {.is_ours = [](const std::string& /*name*/) { return true; }, .seal = "seal"}));
+  CHECK_FALSE(fs::exists(fs::symlink_status(link)));
+  CHECK(words_at(archived.target()) == "archived");
+}

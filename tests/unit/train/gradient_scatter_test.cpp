@@ -77,6 +77,23 @@ TEST_CASE("arrays travel in the order in which they were complete on rank 0") {
   CHECK(s.slice_grad(2).defined());
 }
 
+TEST_CASE("arrays travel in rank 0's order where the others were complete in another") {
+  Scattered s({10, 10, 10}, 1);
+  auto& a = s.all[0].tensor;
+  auto& b = s.all[1].tensor;
+  auto& c = s.all[2].tensor;
+  const auto pass = [&] {
+    s.scatter->clear();
+    s.fixture.rank == 0 ? (((c * 2).sum() * b).sum() * a).sum().backward()
+                        : (((a * 2).sum() * b).sum() * c).sum().backward();
+  };
+  pass();
+  CHECK(s.scatter->arrays() == std::vector<std::vector<std::string>>{{"a"}, {"b"}, {"c"}});
+  const auto first = s.slice_grad(0).clone();
+  pass();
+  CHECK(at::equal(s.slice_grad(0), first));
+}
+
 TEST_CASE("what some ranks use counts, what none uses keeps what it had; without leave it is an error by name") {
   for (const auto marks : {train::Marks::behind_gradients, train::Marks::from_host_to_host}) {
     Scattered s({10, 10}, 1, marks);
@@ -99,6 +116,31 @@ TEST_CASE("paused, gradients need not be complete until they have to be") {
   s.backward({1}, 1);
   CHECK(all_are(s.slice_grad(0), s.mean(1)));
   CHECK(all_are(s.slice_grad(1), s.mean(1) + 1));
+}
+
+TEST_CASE("a pass that lacks a parameter is an error, however many before it were complete") {
+  Scattered s({10, 10}, 1);
+  s.backward({0, 1}, 1);
+  s.backward({0, 1}, 1);
+  CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a on rank 0"));
+}
+
+TEST_CASE("a gradient that was taken back is in no later sum, whatever others in its array keep") {
+  Scattered s({10, 10}, 1000);
+  s.backward({0, 1}, 5);
+  s.flat->slice(0).mutable_grad().reset();  // by the one of two optimizers that has it
+  s.backward({0, 1}, 1);
+  CHECK(all_are(s.slice_grad(0), s.mean(1)));
+  CHECK(all_are(s.slice_grad(1), s.mean(5) + 1 + s.mean(1) + 1));
+}
+
+TEST_CASE("what a paused pass has brought and zero_grad has taken back is missing again") {
+  Scattered s({10, 10}, 1);
+  s.paused = true;
+  s.backward({0}, 1);
+  s.scatter->clear();
+  s.paused = false;
+  CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a on rank 0"));
 }
 
 TEST_CASE("a gradient that comes when its array has left goes in a second round, and waits from then on") {

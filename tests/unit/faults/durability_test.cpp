@@ -1,0 +1,138 @@
+// What a failure of power leaves. A disk keeps bytes that were flushed, and names whose folder was flushed after they
+// were given: no system call after a checkpoint has got its name may be the one that its bytes still needed.
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "checkpoint/background_save.hpp"
+#include "checkpoint/reader.hpp"
+#include "checkpoint/save.hpp"
+#include "mpi/collectives.hpp"
+#include "support/catch.hpp"
+#include "support/faults/faults.hpp"
+
+using namespace hortator;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What the disk may still lose, after each of one rank's calls.
+class Disk {
+ public:
+  void follow(const faults::Call& call) {
+    const fs::path path = call.path;
+    if (call.what == "write" || call.what == "resize") bytes_.insert(path);
+    if (call.what == "create" || call.what == "make") names_.insert(path);
+    if (call.what == "sync") flush(path);
+    if (call.what == "rename") rename(path, call.to);
+    if (call.what == "remove") bytes_.erase(path), names_.erase(path);
+  }
+  const std::set<fs::path>& unflushed() const { return bytes_; }
+  /// Bytes and names that lie in `folder`.
+  std::set<fs::path> loses_of(const fs::path& folder) const {
+    std::set<fs::path> lost;
+    for (const auto* all : {&bytes_, &names_}) {
+      for (const auto& path : *all) {
+        if (path.string().starts_with(folder.string() + "/")) lost.insert(path);
+      }
+    }
+    return lost;
+  }
+
+ private:
+  void flush(const fs::path& path) {
+    bytes_.erase(path);
+    std::erase_if(names_, [&](const fs::path& name) { return name.parent_path() == path; });
+  }
+  void rename(const fs::path& from, const fs::path& to) {
+    const auto moved = [&](const std::set<fs::path>& all) {
+      std::set<fs::path> now;
+      for (const auto& path : all) {
+        const bool goes = path == from || path.string().starts_with(from.string() + "/");
+        now.insert(goes ? fs::path(to.string() + path.string().substr(from.string().size())) : path);
+      }
+      return now;
+    };
+    bytes_ = moved(bytes_);
+    names_ = moved(names_);
+    names_.insert(to);
+  }
+
+  std::set<fs::path> bytes_;
+  std::set<fs::path> names_;
+};
+
+/// The paths as one text, for messages.
+std::string words(const std::set<fs::path>& paths) {
+  std::string all;
+  for (const auto& path : paths) all += path.filename().string() + " ";
+  return all;
+}
+
+struct Way {
+  CheckpointWriter writer = CheckpointWriter::direct;
+  bool in_background = false;
+  bool in_files = false;  ///< a file each, and the view that shows them as one
+};
+
+checkpoint::Snapshot version(int number) {
+  checkpoint::Snapshot made;
+  made.common.put("weight", at::full({1000, 30}, number));
+  made.common.put("bias", at::full({30}, number));
+  return made;
+}
+
+void save(const mpi::Communicator& comm, const fs::path& folder, int number, const Way& way) {
+  checkpoint::SaveOptions options = {.writer = way.writer};
+  for (int rank = 0; way.in_files && rank < comm.size(); ++rank)
+    options.file_of.push_back(static_cast<std::size_t>(rank));
+  if (!way.in_background) return static_cast<void>(checkpoint::save(comm, folder, version(number), options));
+  checkpoint::BackgroundSave saves;
+  saves.start(comm, folder, version(number), options);
+  saves.wait(comm);
+}
+
+/// This rank's calls while all save over an older checkpoint.
+std::vector<faults::Call> calls_of_save(const mpi::Communicator& comm, const fs::path& root, const Way& way) {
+  mpi::barrier(comm);
+  if (comm.rank() == 0) fs::remove_all(root);
+  if (comm.rank() == 0) fs::create_directories(root);
+  mpi::barrier(comm);
+  save(comm, root / "checkpoint", 1, way);
+  faults::arm(root.string(), {.kind = faults::Kind::record});
+  save(comm, root / "checkpoint", 2, way);
+  faults::disarm();
+  return faults::recorded();
+}
+
+}  // namespace
+
+TEST_CASE("a failure of power at any moment finds the older checkpoint whole on the disk, or the newer one") {
+  const auto comm = mpi::Communicator::world();
+  const auto root = fs::absolute("durable_disk");
+  const auto target = root / "checkpoint";
+  for (const auto& way : {Way{}, Way{.in_background = true}, Way{.writer = CheckpointWriter::mpio},
+                          Way{.in_files = true}, Way{.writer = CheckpointWriter::mpio, .in_files = true}}) {
+    INFO((way.writer == CheckpointWriter::mpio ? "MPI-IO" : "direct")
+         << (way.in_background ? ", beside the run" : "") << (way.in_files ? ", a file each" : ""));
+    Disk disk;
+    int published = 0;
+    int writes = 0;
+    for (const auto& call : calls_of_save(comm, root, way)) {
+      INFO(call.what << ' ' << call.path << ' ' << call.to);
+      const bool publishes = call.what == "rename" && call.to == target;
+      const bool removes_old = call.what == "remove" && call.path.find(".old-") != std::string::npos;
+      if (publishes) CHECK(words(disk.loses_of(call.path)) == "");
+      if (removes_old) CHECK(words(disk.loses_of(root)) == "");
+      disk.follow(call);
+      published += publishes ? 1 : 0;
+      writes += call.what == "write" ? 1 : 0;
+    }
+    CHECK(published == (comm.rank() == 0 ? 1 : 0));
+    CHECK(writes > 0);
+    CHECK(words(disk.unflushed()) == "");  // also of ranks that publish nothing
+    mpi::barrier(comm);
+  }
+}
