@@ -101,8 +101,8 @@ TEST_CASE("several ranks that have not come are all named") {
 }
 
 TEST_CASE("a rank that has gone past the collective is not missing") {
-  auto early = waiting(1, 6, 100);
-  const auto stall = find_stall(std::vector{waiting(0, 5, 130), early, busy(2, 4)}, patience);
+  const std::vector slots = {waiting(0, 5, 130), waiting(1, 6, 100), busy(2, 4)};
+  const auto stall = find_stall(slots, patience);
   REQUIRE(stall);
   CHECK(ranks_of(stall->culprits) == std::vector{2});
 }
@@ -204,11 +204,14 @@ TEST_CASE("nobody waits for long for a rank that cannot come") {
 TEST_CASE("who was stopped right after a communicator was made is blamed in place of an unknown") {
   auto silenced = in_state(busy(1, 4), Life::stopped);
   silenced.standings.clear();
-  auto stall = find_stall(std::vector{waiting(0, 5, 130, "barrier", 2), silenced}, patience);
+  std::vector slots = {waiting(0, 5, 130, "barrier", 2), silenced};
+  auto stall = find_stall(slots, patience);
   REQUIRE(stall);
   CHECK(ranks_of(stall->culprits) == std::vector{1});
   // All ranks of the communicator are known: it is not one of them.
-  stall = find_stall(std::vector{waiting(0, 5, 130, "barrier", 2), silenced, busy(2, 4)}, patience);
+  slots.push_back(busy(2, 4));
+  stall = find_stall(slots, patience);
+  REQUIRE(stall);
   CHECK(ranks_of(stall->culprits) == std::vector{2});
 }
 
