@@ -116,7 +116,7 @@ TEST_CASE("the next replacement of a name removes what killed ones had begun the
   std::ofstream(with_strangers.staged() / "notes") << "years";
   const auto later = root / "checkpoint.new-99991231T235959.999999-00000000";
   for (const auto& other :
-       {later, root / "checkpoint.new-mine", root / "checkpoint_2.new-20261121T075530.123456-9f3a51c2"})
+       {later, root / "checkpoint.new-0mine", root / "checkpoint_2.new-20261121T075530.123456-9f3a51c2"})
     fs::create_directory(other);
   const auto next = replacement(target);
   fill(next, "next");
