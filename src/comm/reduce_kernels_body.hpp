@@ -51,8 +51,8 @@ struct Min {
   }
 };
 
-// Sums of this many bytes stay in registers. With many arrays they do in the first-level cache: the processor has to
-// see that each array is read in order.
+// Sums of this many bytes stay in registers. Longer ones, in the first-level cache, are for many arrays, of which the
+// processor would not see that each is read in order, and for what is summed in a wider type.
 constexpr std::size_t short_chunk_bytes = 256;
 constexpr std::size_t long_chunk_bytes = 8192;
 constexpr std::size_t few_inputs = 8;
@@ -136,8 +136,8 @@ void reduce_as(const Arrays& arrays, std::size_t elements) {
   constexpr auto short_chunk = short_chunk_bytes / sizeof(Accumulator<T>);
   constexpr auto long_chunk = long_chunk_bytes / sizeof(Accumulator<T>);
   std::size_t begin = 0;
-  if (!is_narrow<T> && arrays.inputs.size() <= few_inputs) {
-    for (; begin + short_chunk <= elements; begin += short_chunk)
+  if constexpr (!is_narrow<T>) {
+    for (; arrays.inputs.size() <= few_inputs && begin + short_chunk <= elements; begin += short_chunk)
       reduce_chunk<T, Op, short_chunk>(arrays, begin, short_chunk);
   }
   for (; begin < elements; begin += long_chunk)
