@@ -19,6 +19,11 @@ namespace hortator {
 /// AdamW, Adam, SGD, RMSprop or Adagrad, used through their prepared handles. Modules need no wrapping, in units or
 /// otherwise, and parameters keep their names, shapes and places in the optimizer's groups.
 ///
+/// On devices (share/doc/gpu.md says what of this has run on one) each rank has its part of what stage 3 shards, in the
+/// device's memory; "cpu" keeps it in page-locked memory of the host, a folder in a file. What operators need next is
+/// on its way meanwhile. Gradients stay on the device. Parameters that are dealt out or offloaded come to the device
+/// one after the other from where the module has them, and go back there.
+///
 ///     hortator::Accelerator accelerator({.zero = {.stage = 3, .offload_optimizer = "/scratch"}});
 struct ZeroConfig {
   /// 1: the optimizer's moments; each rank steps its part of the parameters. 2: gradients, too: after backward each
@@ -26,8 +31,8 @@ struct ZeroConfig {
   /// share one copy, which needs no gathering. Over several nodes each rank has its part, and parameters come together
   /// as operators use them, in forward and again in backward: all ranks of a shard group must use them in one order
   /// then, in evaluation as well, or all of them are told where they differ. (Sharded within nodes by shard_group,
-  /// parameters do not travel.) Backward must come to them in one order in any case, unless ddp.find_unused_parameters
-  /// is set. By default HORTATOR_ZERO_STAGE, or 0.
+  /// parameters do not travel, except between devices.) Backward must come to them in one order in any case, unless
+  /// ddp.find_unused_parameters is set. By default HORTATOR_ZERO_STAGE, or 0.
   std::optional<int> stage = {};
   /// So many ranks in a row share one set of shards; each such group is a replica of the others (FSDP's hybrid
   /// sharding). By default all ranks; ZeroConfig::node: those of a node.
@@ -37,7 +42,7 @@ struct ZeroConfig {
   bool fp32_masters = true;
   /// Where each rank keeps its part of the moments, of the fp32 copies, and from stage 2 on of the gradients, between
   /// their uses: a folder, for files without names that go with the process, whose room is taken at once; or "cpu",
-  /// which on CPUs is where they are anyway. For AdamW and Adam.
+  /// which on CPUs is where they are anyway. For AdamW and Adam. (Of a device gradients stay there.)
   std::filesystem::path offload_optimizer = {};
   /// With stage 3, the same of the parameters between their uses, in forward, backward and the step. In a folder the
   /// ranks of a node have one file of the model, in the first one's; over several nodes each has a file of its part.

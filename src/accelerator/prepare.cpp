@@ -60,6 +60,15 @@ std::function<void(const BatchTurn&)> before_batch_of(accelerator::Training& tra
   };
 }
 
+// A device may have no room for all of a module that is paged: its parameters come to it one after the other.
+void place(torch::nn::Module& module, c10::Device device, bool is_paged) {
+  if (device.is_cpu() || !is_paged) return module.to(device);
+  const at::NoGradGuard no_grad;
+  for (auto& buffer : module.buffers()) {
+    if (buffer.defined()) buffer.set_data(buffer.to(device));
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& module,
@@ -67,7 +76,10 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
   for (const auto& model : training_->models) {
     if (&model->module() == &module) return model;
   }
-  if (chosen.device_placement.value_or(options().device_placement)) module.to(device());
+  const bool learns = !chosen.evaluation_mode && !options().reproducible;
+  const auto* sharding = training_->zero ? &training_->zero->sharding() : nullptr;
+  if (chosen.device_placement.value_or(options().device_placement))
+    place(module, device(), learns && sharding != nullptr && sharding->pages_parameters());
   const auto name = text::concat("model ", training_->models.size());
   const train::DataParallel parallel{
       .communicator = training_->device_communicator(),
@@ -76,10 +88,11 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
       .pass = training_->backward_pass,
       .votes = &training_->stopping.votes(),
       .marks = device().is_cpu() ? train::Marks::behind_gradients : train::Marks::from_host_to_host,
-      .sharding = training_->zero ? &training_->zero->sharding() : nullptr,
-      .in_common = training_->common_pass->enrol(name)};
-  auto model = std::make_shared<train::ModelCore>(module, name, training_->session, parallel, training_->parameters(),
-                                                  !chosen.evaluation_mode && !options().reproducible);
+      .sharding = sharding,
+      .in_common = training_->common_pass->enrol(name),
+      .device = device()};
+  auto model =
+      std::make_shared<train::ModelCore>(module, name, training_->session, parallel, training_->parameters(), learns);
   model->compute_in(training_->precision);
   if (training_->reproducing) training_->reproducing->shards().add(*model);
   if (train::has_synchronized_norms(module)) {

@@ -80,31 +80,21 @@ bool groups_share_memory(int group, const runtime::World& world, const comm::Com
   return mpi::all_reduce(world.comm(), shares && within, MPI_LAND);
 }
 
-// Pages come to the host's memory alone.
-void require_cpu_for_dealing(int group, const runtime::World& world, const comm::Communicator& all) {
-  if (world.device().is_cpu()) return;
-  throw UsageError(
-      {.what = text::concat("zero.stage 3 over ", text::count(group, "rank"), " by the back end ", all.name()),
-       .why = "parameters are shared by the ranks of a node, in its memory, or brought together there; "
-              "nothing deals them out between devices yet",
-       .hint = "use stage 2"});
-}
-
 /// Empty: it stays in memory.
 std::filesystem::path folder_of(const std::filesystem::path& place) {
   return place == "cpu" ? std::filesystem::path() : place;
 }
 
-// Pages are in the host's memory, and nothing brings them to a device yet.
-void require_cpu(const ZeroConfig& config, c10::Device device) {
-  if (device.is_cpu()) return;
-  for (const auto& [name, place] : {std::pair("zero.offload_optimizer", config.offload_optimizer),
-                                    std::pair("zero.offload_parameters", config.offload_parameters)}) {
-    if (place.empty()) continue;
-    throw UsageError({.what = text::concat(name, " is ", place, " on ", device.str()),
-                      .why = "what is offloaded comes to CPUs alone yet",
-                      .hint = "leave it out, or train on the CPU (AcceleratorOptions::cpu)"});
-  }
+shard::Residence residence_of(const std::filesystem::path& place, const ZeroConfig& config, c10::Device device) {
+  return {.folder = folder_of(place),
+          .resident_bytes = config.resident_bytes,
+          .device = device,
+          .in_host = place == "cpu" && !device.is_cpu()};
+}
+
+const char* words_for(const shard::Residence& home) {
+  if (home.in_host) return "in the host's memory";
+  return home.folder.empty() ? "in memory" : "on disk";
 }
 
 }  // namespace
@@ -135,18 +125,18 @@ void check(const ZeroConfig& config) {
 // @collective
 ZeroRanks::Dealing ZeroRanks::agree(const ZeroConfig& config, const runtime::World& world,
                                     const comm::Communicator& all) {
-  const bool on_disk = !folder_of(config.offload_parameters).empty();
+  const auto words_of = [&](const std::filesystem::path& place) {
+    return words_for(residence_of(place, config, world.device()));
+  };
   mpi::same_on_all(world.comm(),
                    text::concat("stage ", *config.stage, " in groups of ", config.shard_group.value_or(-1),
                                 config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
-                                on_disk ? "on disk" : "in memory", ", moments ",
-                                folder_of(config.offload_optimizer).empty() ? "in memory" : "on disk"),
+                                words_of(config.offload_parameters), ", moments ", words_of(config.offload_optimizer)),
                    "the ZeRO configuration");
-  require_cpu(config, world.device());
   Dealing dealing = {.size = group_size(config, world)};
-  if (*config.stage < 3 || groups_share_memory(dealing.size, world, all)) return dealing;
-  require_cpu_for_dealing(dealing.size, world, all);
-  dealing.parameters = true;
+  if (*config.stage < 3) return dealing;
+  dealing.parameters = world.device().is_cpu() ? !groups_share_memory(dealing.size, world, all)
+                                               : dealing.size > 1;  // devices share no memory
   return dealing;
 }
 
@@ -162,23 +152,32 @@ std::unique_ptr<comm::Communicator> ZeroRanks::make_group(const runtime::World& 
   return std::make_unique<comm::CheckedCommunicator>(std::move(group), world.comm().split(number, rank_));
 }
 
+// @collective
+std::optional<mpi::Communicator> ZeroRanks::make_group_host(const runtime::World& world) const {
+  if (!dealing_.parameters || world.device().is_cpu()) return {};
+  return world.comm().split(rank_ / dealing_.size, rank_);
+}
+
 ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, comm::Communicator& all)
     : dealing_(agree(config, world, all)),
       rank_(all.rank()),
       group_(make_group(world, all)),
+      group_host_(make_group_host(world)),
       replicas_(dealing_.size == all.size() ? nullptr : all.split(rank_ % dealing_.size, rank_)),
       sharding_{.stage = *config.stage,
                 .group = group_ ? *group_ : all,
                 .replicas = replicas_.get(),
                 .masters = config.fp32_masters ? shard::Masters::fp32 : shard::Masters::no,
-                .parameters = {folder_of(config.offload_parameters), config.resident_bytes},
-                .moments = {folder_of(config.offload_optimizer), config.resident_bytes},
+                .parameters = residence_of(config.offload_parameters, config, world.device()),
+                .moments = residence_of(config.offload_optimizer, config, world.device()),
                 .deals_out_parameters = dealing_.parameters,
                 .first_rank = rank_ / dealing_.size * dealing_.size,
-                .keep_resident = config.keep_resident} {}
+                .keep_resident = config.keep_resident,
+                .group_host = group_host_ ? &*group_host_ : nullptr} {}
 
 std::string ZeroRanks::words() const {
   const auto offloaded = [](const char* what, const shard::Residence& home) {
+    if (home.in_host) return text::concat(", ", what, " in the host's memory");
     return home.folder.empty() ? std::string() : text::concat(", ", what, " in ", home.folder);
   };
   return text::concat("ZeRO stage ", sharding_.stage, " over ", replicas_ ? "groups of " : "",

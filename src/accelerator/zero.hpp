@@ -2,9 +2,11 @@
 
 #include <hortator/zero.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "comm/communicator.hpp"
+#include "mpi/communicator.hpp"
 #include "runtime/world.hpp"
 #include "train/sharding.hpp"
 
@@ -34,10 +36,12 @@ class ZeroRanks {
   };
   static Dealing agree(const ZeroConfig& config, const runtime::World& world, const comm::Communicator& all);
   std::unique_ptr<comm::Communicator> make_group(const runtime::World& world, const comm::Communicator& all) const;
+  std::optional<mpi::Communicator> make_group_host(const runtime::World& world) const;
 
   Dealing dealing_;
   int rank_;
   std::unique_ptr<comm::Communicator> group_;     ///< null: all ranks
+  std::optional<mpi::Communicator> group_host_;   ///< the group, for what it compares; where it deals between devices
   std::unique_ptr<comm::Communicator> replicas_;  ///< null: there is one group
   train::Sharding sharding_;
 };

@@ -19,6 +19,16 @@ std::vector<NamedTensor> absent_arrays(const std::vector<ArraySpec>& specs, c10:
   return arrays;
 }
 
+std::vector<Page> one_page_each(const std::vector<NamedTensor>& arrays) {
+  std::vector<Page> pages;
+  for (const auto& array : arrays) {
+    const auto number = static_cast<int>(pages.size());
+    const auto bytes = array.tensor.storage().nbytes();
+    pages.push_back({.number = number, .places = {{.storage = number, .bytes = bytes}}, .bytes = bytes});
+  }
+  return pages;
+}
+
 at::Tensor stretch_of(const at::Tensor& memory, std::int64_t begin, at::IntArrayRef sizes) {
   // By hand: set_() asks for the storage's pointer.
   auto stretch =

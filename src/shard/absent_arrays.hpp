@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shard/page.hpp"
 #include "shard/paged_storages.hpp"
 
 namespace hortator::shard {
@@ -18,6 +19,9 @@ struct ArraySpec {
 
 /// Arrays of one dimension that have their sizes, and no memory yet: a pager gives it to them in turn.
 std::vector<NamedTensor> absent_arrays(const std::vector<ArraySpec>& specs, c10::Device device = at::kCPU);
+
+/// Each as a page of its own, by its number among them.
+std::vector<Page> one_page_each(const std::vector<NamedTensor>& arrays);
 
 /// Elements of `memory` from `begin` on, as a tensor that is no view (LibTorch refuses to detach those in place); paged
 /// if `memory` is.

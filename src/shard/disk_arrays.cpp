@@ -7,7 +7,10 @@
 #include <numeric>
 #include <utility>
 
+#include "device/memory.hpp"
 #include "io/raw_file.hpp"
+#include "shard/pinned_store.hpp"
+#include "shard/staged_store.hpp"
 #include "shard/storage_state.hpp"
 
 namespace hortator::shard {
@@ -20,11 +23,13 @@ std::vector<std::uint64_t> bytes_of(const std::vector<ArraySpec>& specs) {
   return bytes;
 }
 
-std::unique_ptr<Store> file_for(const std::vector<ArraySpec>& specs, const std::filesystem::path& folder,
+std::unique_ptr<Store> file_for(const std::vector<ArraySpec>& specs, const Residence& home,
                                 std::optional<CommonScratch> common) {
-  if (!common) io::make_folder(folder);
-  return std::make_unique<FileStore>(bytes_of(specs), std::vector<FilePlace>(specs.size()), FileStore::Options{folder},
-                                     std::move(common));
+  if (!common) io::make_folder(home.folder);
+  auto file = std::make_unique<FileStore>(bytes_of(specs), std::vector<FilePlace>(specs.size()),
+                                          FileStore::Options{home.folder}, std::move(common));
+  if (home.device.is_cpu()) return file;
+  return std::make_unique<StagedStore>(std::move(file), home.device, device::page_locked);
 }
 
 // Several fit: one is used while the next ones come. Where some were not written the others can be read by themselves.
@@ -38,7 +43,13 @@ PagePlan plan_for(const Residence& home, bool all_are_there) {
 }  // namespace
 
 DiskArrays::DiskArrays(const std::vector<Spec>& specs, Residence home, std::optional<CommonScratch> common)
-    : home_(std::move(home)), arrays_(absent_arrays(specs)), store_(file_for(specs, home_.folder, std::move(common))) {}
+    : home_(std::move(home)), arrays_(absent_arrays(specs, home_.device)) {
+  if (home_.in_host) {
+    store_ = std::make_unique<PinnedStore>(one_page_each(arrays_), home_.device);
+  } else {
+    store_ = file_for(specs, home_, std::move(common));
+  }
+}
 
 std::uint64_t DiskArrays::room_for(const std::vector<Spec>& specs) { return FileStore::room_for(bytes_of(specs)); }
 
@@ -54,11 +65,11 @@ void DiskArrays::fill(const std::function<void(std::size_t, const at::Tensor&)>&
   } catch (...) {
     problem = std::current_exception();
   }
-  PagedStorages storages(arrays_);
+  PagedStorages storages(arrays_, PagedStorages::where_on(home_.device));
   std::vector<int> order(static_cast<std::size_t>(storages.size()));
   std::iota(order.begin(), order.end(), 0);
   const auto plan = plan_for(home_, problem == nullptr);
-  auto pages = plan_pages(storages.items(), order, plan);
+  auto pages = home_.in_host ? one_page_each(arrays_) : plan_pages(storages.items(), order, plan);
   pager_ = std::make_unique<Pager>(
       std::move(storages), std::move(pages), std::move(store_),
       Pager::Options{.budget_bytes = home_.resident_bytes, .origin = Pager::Origin::store, .plan = plan});
@@ -70,10 +81,11 @@ void DiskArrays::keep(std::size_t i, const std::function<void(std::size_t, const
                       const AllOrNone& all_or_none) {
   const auto& storage = arrays_[i].tensor.storage();
   const auto bytes = storage.nbytes();
-  const Page page{.places = {{.storage = static_cast<int>(i), .bytes = bytes}}, .bytes = bytes};
+  const auto number = static_cast<int>(i);
+  const Page page{.number = number, .places = {{.storage = number, .bytes = bytes}}, .bytes = bytes};
   std::exception_ptr problem;
   try {
-    own_memory(storage, new_memory(bytes));
+    own_memory(storage, new_memory(bytes, home_.device));
     values(i, arrays_[i].tensor);
   } catch (...) {
     problem = std::current_exception();

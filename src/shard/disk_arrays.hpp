@@ -19,17 +19,21 @@ namespace hortator::shard {
 
 /// Where arrays are while nobody uses them.
 struct Residence {
-  std::filesystem::path folder = {};  ///< for a file without a name; empty: they stay in memory
+  std::filesystem::path folder = {};  ///< for a file without a name; empty: they stay in memory, or in the host's
   std::uint64_t resident_bytes = 0;   ///< of these arrays in memory at a time; 0: what reading ahead needs
+  c10::Device device = at::kCPU;      ///< in whose memory they are used
+  bool in_host = false;               ///< of a device, without a folder: in page-locked memory of the host
+
+  bool is_elsewhere() const { return in_host || !folder.empty(); }
 };
 
-/// Arrays in a file, in memory only while operators use them (pager.hpp). Each is made in memory alone, so that no two
-/// of them are there at once. Of a file in common each rank writes its part of each array: what others have written to
-/// theirs a rank sees after forget().
+/// Arrays in a file, or of a device in the host's memory, in its own only while operators use them (pager.hpp). Each is
+/// made there alone, so that no two of them are there at once. Of a file in common each rank writes its part of each
+/// array: what others have written to theirs a rank sees after forget().
 class DiskArrays {
  public:
   using Spec = ArraySpec;
-  /// Takes their room on the disk, or throws FileError. `home` has a folder; `common`: in place of a file there.
+  /// Takes their room on the disk, or throws FileError. `home` is elsewhere; `common`: in place of a file there.
   DiskArrays(const std::vector<Spec>& specs, Residence home, std::optional<CommonScratch> common = {});
   /// What a file of these takes, in bytes.
   static std::uint64_t room_for(const std::vector<Spec>& specs);

@@ -57,6 +57,7 @@ FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Par
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < parameters_.size(); ++i) numbers_.emplace(parameters_[i].tensor.unsafeGetTensorImpl(), i);
   check_movable();
+  if (!parameters_.empty()) came_from_ = parameters_.front().tensor.device();
   require_known(homes.keep_resident, parameters_);
   make_plan(limits, masters == Masters::fp32, homes);
   slices_.resize(parameters_.size());
@@ -109,7 +110,7 @@ void FlatParameters::check_movable() const {
 // The last bits of a kind: frozen, whose arrays have no gradients, and paged.
 void FlatParameters::make_plan(const Limits& limits, bool with_masters, const Residences& homes) {
   std::vector<Item> items;
-  const bool any_paged = !homes.parameters.folder.empty() || homes.dealt_out;
+  const bool any_paged = homes.pages_parameters();
   for (const auto& parameter : parameters_) {
     const bool paged = any_paged && !is_among(homes.keep_resident, parameter.name);
     const auto type = parameter.tensor.scalar_type();

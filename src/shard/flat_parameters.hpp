@@ -25,10 +25,13 @@ struct Residences {
   Residence parameters = {};
   Residence masters = {};
   std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
-  /// Each rank has its part of the parameters, in memory or in its folder, and nobody has all of them
+  /// Each rank has its part of the parameters, in memory or elsewhere, and nobody has all of them
   /// (peer_arrays.hpp).
   bool dealt_out = false;
   int first_rank = 0;  ///< of these ranks among all, for messages about parameters that are dealt out
+  const mpi::Communicator* host = nullptr;  ///< the same ranks, where parameters are dealt out between devices
+
+  bool pages_parameters() const { return dealt_out || parameters.is_elsewhere(); }
 };
 
 /// How the ranks make them together.
@@ -42,6 +45,9 @@ struct Together {
 /// share or in a file; or each rank has its part of them, in memory or in a file. They stay the tensors that they were
 /// (leaves, with their hooks and gradients), their elements lie in an array. Each rank has a slice of each, mostly an
 /// empty one: what its optimizer steps. What a slice gets, all have after publish().
+///
+/// Arrays are on the device of `homes.parameters`. Parameters may come from the host, one after the other, and go back
+/// there: those that are paged for a device never have to be on it together.
 class FlatParameters {
  public:
   struct Parameter {
@@ -56,6 +62,7 @@ class FlatParameters {
                  Masters masters, const Residences& homes = {}, const Together& together = {});
 
   comm::Communicator& communicator() const { return communicator_; }
+  c10::Device came_from() const { return came_from_; }  ///< the parameters, and they go back there
   const ShardPlan& plan() const { return plan_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
   /// Nothing for a tensor that is none of these.
@@ -120,7 +127,7 @@ class FlatParameters {
   void move_in(const Residences& homes, const Together& together);
   void make_arrays_in_common(const std::vector<std::size_t>& flats, const Together& together);
   void make_paged_arrays(std::vector<std::size_t> flats, const Residences& homes, const Together& together);
-  void make_file(const std::vector<ArraySpec>& specs, const Residences& homes, const Together& together);
+  void make_home(const std::vector<ArraySpec>& specs, const Residences& homes, const Together& together);
   void deal_out(const std::vector<std::size_t>& flats, const Residences& homes);
   void fill_paged_arrays(const std::vector<std::size_t>& flats, const Together& together);
   void bring(std::size_t flat, const at::Tensor& memory, std::int64_t begin, const Together& together);
@@ -149,6 +156,7 @@ class FlatParameters {
   std::unique_ptr<DiskArrays> on_disk_;  ///< paged arrays, or this rank's parts of them; null: those are in memory
   std::unique_ptr<DiskArrays> masters_on_disk_;
   std::unique_ptr<PeerArrays> peers_;  ///< null: nothing is dealt out
+  c10::Device came_from_ = at::kCPU;
   std::vector<at::Tensor> arrays_;
   std::vector<at::Tensor> parts_;  ///< this rank's of each array that is dealt out; undefined for the others
   std::vector<at::Tensor> slices_;

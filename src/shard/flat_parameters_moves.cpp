@@ -66,8 +66,8 @@ void FlatParameters::make_arrays_in_common(const std::vector<std::size_t>& flats
 void FlatParameters::make_paged_arrays(std::vector<std::size_t> flats, const Residences& homes,
                                        const Together& together) {
   std::reverse(flats.begin(), flats.end());
-  if (!homes.parameters.folder.empty()) make_file(specs_of(flats, homes.dealt_out ? 1 : plan_.ranks), homes, together);
-  if (homes.dealt_out) deal_out(flats, homes);
+  if (homes.parameters.is_elsewhere()) make_home(specs_of(flats, homes.dealt_out ? 1 : plan_.ranks), homes, together);
+  if (homes.dealt_out) together.all_or_none([&] { deal_out(flats, homes); });
   fill_paged_arrays(flats, together);
 }
 
@@ -81,8 +81,8 @@ std::vector<ArraySpec> FlatParameters::specs_of(const std::vector<std::size_t>& 
   return specs;
 }
 
-// Of this rank's own, or one for all where they are on one node. @collective
-void FlatParameters::make_file(const std::vector<ArraySpec>& specs, const Residences& homes, const Together& together) {
+// Of this rank's own, or a file for all where they are on one node. @collective
+void FlatParameters::make_home(const std::vector<ArraySpec>& specs, const Residences& homes, const Together& together) {
   const auto& home = homes.parameters;
   std::optional<CommonScratch> common;
   if (!homes.dealt_out && communicator_.size() > 1)
@@ -92,13 +92,16 @@ void FlatParameters::make_file(const std::vector<ArraySpec>& specs, const Reside
 
 void FlatParameters::deal_out(const std::vector<std::size_t>& flats, const Residences& homes) {
   const auto specs = specs_of(flats, plan_.ranks);
-  for (std::size_t i = 0; i < flats.size(); ++i)
-    parts_[flats[i]] = on_disk_ ? on_disk_->array(i) : at::zeros({specs[i].elements / plan_.ranks}, specs[i].type);
+  for (std::size_t i = 0; i < flats.size(); ++i) {
+    const auto options = at::TensorOptions(homes.parameters.device).dtype(specs[i].type);
+    parts_[flats[i]] = on_disk_ ? on_disk_->array(i) : at::zeros({specs[i].elements / plan_.ranks}, options);
+  }
   std::vector<at::Tensor> parts;
   for (const auto flat : flats) parts.push_back(parts_[flat]);
   peers_ = std::make_unique<PeerArrays>(
       communicator_, specs, std::move(parts),
-      PeerArrays::Options{.resident_bytes = homes.parameters.resident_bytes, .first_rank = homes.first_rank});
+      PeerArrays::Options{
+          .resident_bytes = homes.parameters.resident_bytes, .first_rank = homes.first_rank, .host = homes.host});
 }
 
 // The parameters are the same on all ranks already, or become so. Where a disk may fail each has its memory until all
@@ -169,7 +172,7 @@ void FlatParameters::put_in_arrays(std::size_t flat) {
 
 void FlatParameters::make_slices(const Residence& masters, const Together& together) {
   const bool any_master = std::find(masters_.begin(), masters_.end(), true) != masters_.end();
-  if (any_master && !masters.folder.empty()) together.all_or_none([&] { make_masters_on_disk(masters); });
+  if (any_master && masters.is_elsewhere()) together.all_or_none([&] { make_masters_on_disk(masters); });
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (slices_[i].defined()) continue;
     slices_[i] = masters_[i] ? published_slice(i).to(at::kFloat, false, /*copy=*/true) : published_slice(i);
@@ -195,13 +198,14 @@ bool FlatParameters::is_in_use_elsewhere(std::size_t parameter) const {
   return parameters_[parameter].tensor.use_count() > 1 && is_in_array(parameter);
 }
 
-// @collective of what is dealt out
+// Where it came from: a device may have no room for all that was paged for it. @collective of what is dealt out
 void FlatParameters::give_own_memory(std::size_t flat) {
   std::optional<Hold> present;
   if (parts_[flat].defined()) present.emplace(std::span(&arrays_[flat], 1), Access::read);
   for (const auto item : plan_.flats[flat].items) {
     auto& tensor = parameters_[item].tensor;
-    if (is_in_use_elsewhere(item)) tensor.set_data(tensor.detach().clone());
+    if (is_in_use_elsewhere(item))
+      tensor.set_data(tensor.detach().to(came_from_, /*non_blocking=*/false, /*copy=*/true));
   }
 }
 
@@ -217,7 +221,11 @@ std::vector<std::size_t> FlatParameters::flats_to_give_back(Ending ending) {
     in_use[static_cast<std::int64_t>(flat)] = any ? 1 : 0;
   }
   const bool all_come = ending == Ending::together && std::uncaught_exceptions() == 0;
-  if (all_come) communicator_.all_reduce(in_use, comm::ReduceOp::max).wait();
+  if (all_come) {
+    const auto told = in_use.to(peers_->array(0).device());
+    communicator_.all_reduce(told, comm::ReduceOp::max).wait();
+    in_use = told.to(at::kCPU);
+  }
   std::erase_if(flats, [&](std::size_t flat) {
     return parts_[flat].defined() && !(all_come && in_use[static_cast<std::int64_t>(flat)].item<int>() > 0);
   });

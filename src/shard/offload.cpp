@@ -115,8 +115,9 @@ OffloadCounters Offload::counters() const { return state_ ? state_->counters() :
 namespace {
 
 bool is_on_device(const std::vector<shard::NamedTensor>& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(),
-                     [](const auto& named) { return named.tensor.defined() && named.tensor.is_cuda(); });
+  return std::any_of(tensors.begin(), tensors.end(), [](const auto& named) {
+    return named.tensor.defined() && !named.tensor.is_cpu() && !named.tensor.is_meta();
+  });
 }
 
 shard::PagedStorages storages_of(std::vector<shard::NamedTensor> tensors) {

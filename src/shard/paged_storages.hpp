@@ -20,6 +20,7 @@ struct NamedTensor {
 class PagedStorages {
  public:
   enum class Where { host, one_device };  ///< on a device: only where the store knows how to bring pages there
+  static Where where_on(c10::Device device) { return device.is_cpu() ? Where::host : Where::one_device; }
 
   /// Throws UsageError for tensors that cannot be paged there.
   explicit PagedStorages(std::vector<NamedTensor> tensors, Where where = Where::host);

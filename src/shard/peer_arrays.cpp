@@ -11,25 +11,20 @@ std::vector<std::string> names_of(const std::vector<NamedTensor>& arrays) {
   return names;
 }
 
-std::vector<Page> one_page_each(const std::vector<NamedTensor>& arrays) {
-  std::vector<Page> pages;
-  for (const auto& array : arrays) {
-    const auto number = static_cast<int>(pages.size());
-    const auto bytes = array.tensor.storage().nbytes();
-    pages.push_back({.number = number, .places = {{.storage = number, .bytes = bytes}}, .bytes = bytes});
-  }
-  return pages;
-}
-
 }  // namespace
 
 PeerArrays::PeerArrays(comm::Communicator& peers, const std::vector<ArraySpec>& specs, std::vector<at::Tensor> parts,
                        const Options& options)
-    : arrays_(absent_arrays(specs)) {
-  auto store = std::make_unique<PeerStore>(peers, std::move(parts), names_of(arrays_), options.first_rank);
-  pager_ = std::make_unique<Pager>(
-      PagedStorages(arrays_), one_page_each(arrays_), std::move(store),
-      Pager::Options{.budget_bytes = options.resident_bytes, .fetch_ahead = 0, .origin = Pager::Origin::store});
+    : arrays_(absent_arrays(specs, parts.front().device())) {
+  const auto device = parts.front().device();
+  auto store =
+      std::make_unique<PeerStore>(PeerStore::Ranks{.peers = peers, .first = options.first_rank, .host = options.host},
+                                  std::move(parts), names_of(arrays_));
+  pager_ = std::make_unique<Pager>(PagedStorages(arrays_, PagedStorages::where_on(device)), one_page_each(arrays_),
+                                   std::move(store),
+                                   Pager::Options{.budget_bytes = options.resident_bytes,
+                                                  .fetch_ahead = device.is_cpu() ? 0 : 1,
+                                                  .origin = Pager::Origin::store});
 }
 
 }  // namespace hortator::shard

@@ -18,14 +18,17 @@ namespace hortator::shard {
 /// and so many others as fit: it is brought together by all ranks (peer_store.hpp). What operators write to it is not
 /// for the others but for what lies in this rank's part.
 ///
-/// Nothing is read ahead: MPI carries while somebody calls it, so a second frame would gain nothing.
+/// Between devices the next one is on its way while operators use one. On CPUs nothing is read ahead: MPI carries while
+/// somebody calls it, so a further frame would gain nothing.
 class PeerArrays {
  public:
   struct Options {
-    std::uint64_t resident_bytes = 0;  ///< of whole arrays in memory at a time; 0: of the two largest
+    std::uint64_t resident_bytes = 0;  ///< of whole arrays in memory at a time; 0: of the two largest, three on devices
     int first_rank = 0;                ///< how these ranks are counted in messages
+    const mpi::Communicator* host = nullptr;  ///< the same ranks, where parts are on devices: see PeerStore
   };
-  /// Each array has `peers.size()` parts of the same size; `parts` are this rank's, in memory or paged.
+  /// Each array has `peers.size()` parts of the same size; `parts` are this rank's, in memory or paged, on the
+  /// device on which the arrays will be.
   PeerArrays(comm::Communicator& peers, const std::vector<ArraySpec>& specs, std::vector<at::Tensor> parts,
              const Options& options);
 

@@ -12,14 +12,18 @@
 
 #include "base/text.hpp"
 #include "comm/call_table.hpp"
+#include "mpi/collectives.hpp"
 #include "shard/absent_arrays.hpp"
 #include "shard/interception.hpp"
 
 namespace hortator::shard {
 namespace {
 
-at::Tensor as_tensor(const std::byte* bytes, std::int64_t elements, const at::TensorOptions& options) {
-  return at::from_blob(const_cast<std::byte*>(bytes), {elements}, options);
+at::Tensor as_tensor(const std::byte* bytes, std::int64_t elements, const at::Tensor& like) {
+  return at::for_blob(const_cast<std::byte*>(bytes), {elements})
+      .options(like.options())
+      .target_device(like.device())
+      .make_tensor();
 }
 
 constexpr int cannot = -1;  // in place of a page: this rank's disk has failed
@@ -38,42 +42,47 @@ comm::Work PeerStore::fetch(const Page& page, std::span<std::byte> frame) {
   }
   meet(page.number, problem);
   auto work = std::make_shared<comm::Work>(
-      peers_.all_gather(as_tensor(frame.data(), mine.numel() * peers_.size(), mine.options()), held_memory(mine)));
+      ranks_.peers.all_gather(as_tensor(frame.data(), mine.numel() * ranks_.peers.size(), mine), held_memory(mine)));
   return comm::Work([present, work] { work->wait(); });
 }
 
 comm::Work PeerStore::publish(const Page& page, std::span<const std::byte> frame) {
   const at::NoGradGuard no_grad;
   const auto& mine = part(static_cast<std::size_t>(page.number));
-  mine.copy_(
-      as_tensor(frame.data() + mine.nbytes() * static_cast<std::size_t>(peers_.rank()), mine.numel(), mine.options()));
+  const auto before = mine.nbytes() * static_cast<std::size_t>(ranks_.peers.rank());
+  mine.copy_(as_tensor(frame.data() + before, mine.numel(), mine));
   return {};
 }
 
 // @collective
 void PeerStore::meet(int page, std::exception_ptr problem) {
-  const auto options = at::TensorOptions().dtype(at::kLong).device(part(0).device());
-  auto asked = at::empty({peers_.size()}, options);
-  peers_.all_gather(asked, at::full({1}, problem ? cannot : page, options)).wait();
-  const auto seen = asked.to(at::kCPU);
-  const std::span pages(seen.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(peers_.size()));
+  const auto pages = asked_by_all(problem ? cannot : page);
   const bool is_met = std::all_of(pages.begin(), pages.end(), [&](std::int64_t one) { return one == page; });
   if (is_met && !problem) return;
   differed_ = true;
   if (problem) std::rethrow_exception(problem);
   const auto failed = std::find(pages.begin(), pages.end(), cannot);
   if (failed == pages.end()) throw_different(pages);
-  const auto rank = first_rank_ + static_cast<int>(failed - pages.begin());
+  const auto rank = ranks_.first + static_cast<int>(failed - pages.begin());
   throw Error({.what = text::concat("rank ", rank, " cannot read its part of a model's parameters"),
                .why = "no node has all of them: they come together from all ranks"})
       .on_rank(rank);
+}
+
+// @collective
+std::vector<std::int64_t> PeerStore::asked_by_all(std::int64_t page) const {
+  if (ranks_.host != nullptr) return mpi::all_gather(*ranks_.host, page);
+  const auto asked = at::empty({ranks_.peers.size()}, at::kLong);
+  ranks_.peers.all_gather(asked, at::full({1}, page, at::kLong)).wait();
+  const auto* first = asked.const_data_ptr<std::int64_t>();
+  return {first, first + asked.numel()};
 }
 
 void PeerStore::throw_different(std::span<const std::int64_t> pages) const {
   std::vector<std::string> names;
   for (const auto one : pages) names.push_back(names_[static_cast<std::size_t>(one)]);
   std::vector<int> ranks(names.size());
-  std::iota(ranks.begin(), ranks.end(), first_rank_);
+  std::iota(ranks.begin(), ranks.end(), ranks_.first);
   const auto table = comm::tabulate(names, ranks);
   throw UsageError(
       {.what = text::concat("ranks use a model's parameters in different orders: ", table.lines),

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <exception>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "mpi/communicator.hpp"
 #include "shard/store.hpp"
 
 namespace hortator::shard {
@@ -19,10 +21,16 @@ namespace hortator::shard {
 /// anew.
 class PeerStore final : public Store {
  public:
-  /// This rank's part of page number i is `parts[i]`, and messages call that page `names[i]`. `first_rank`: how these
-  /// ranks are counted in messages.
-  PeerStore(comm::Communicator& peers, std::vector<at::Tensor> parts, std::vector<std::string> names, int first_rank)
-      : peers_(peers), parts_(std::move(parts)), names_(std::move(names)), first_rank_(first_rank) {}
+  struct Ranks {
+    comm::Communicator& peers;
+    int first = 0;  ///< how they are counted in messages
+    /// The same ranks, to compare what they ask for where parts are on devices: what a device has compared the host
+    /// would wait for. Null: the peers are CPUs.
+    const mpi::Communicator* host = nullptr;
+  };
+  /// This rank's part of page number i is `parts[i]`, and messages call that page `names[i]`.
+  PeerStore(const Ranks& ranks, std::vector<at::Tensor> parts, std::vector<std::string> names)
+      : ranks_(ranks), parts_(std::move(parts)), names_(std::move(names)) {}
 
   const at::Tensor& part(std::size_t page) const { return parts_[page]; }
 
@@ -36,12 +44,12 @@ class PeerStore final : public Store {
 
  private:
   void meet(int page, std::exception_ptr problem);
+  std::vector<std::int64_t> asked_by_all(std::int64_t page) const;
   [[noreturn]] void throw_different(std::span<const std::int64_t> pages) const;
 
-  comm::Communicator& peers_;
+  Ranks ranks_;
   std::vector<at::Tensor> parts_;
   std::vector<std::string> names_;
-  int first_rank_;
   bool differed_ = false;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
 #include <hortator/data_parallel.hpp>
@@ -30,6 +31,7 @@ struct DataParallel {
   Marks marks = Marks::behind_gradients;
   const Sharding* sharding = nullptr;  ///< null: each rank has all that belongs to a model
   CommonPass::Model in_common = {};    ///< what ranks compare of each pass
+  c10::Device device = c10::kCPU;      ///< the communicator's
 };
 
 /// Throws unless the options have a meaning.

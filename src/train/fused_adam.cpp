@@ -48,9 +48,9 @@ struct Batch {
   std::vector<at::Tensor> squares = {};
 };
 
-Batch& batch_for(std::vector<Batch>& batches, const at::Tensor& parameter, std::int64_t step) {
+Batch& batch_for(std::vector<Batch>& batches, const at::Tensor& parameter, const at::Tensor& mean, std::int64_t step) {
   for (auto& batch : batches) {
-    const bool has_room = has_room_beside(batch.bytes, parameter);
+    const bool has_room = has_room_beside(batch.bytes, parameter, mean);
     if (has_room && batch.step == step && batch.device == parameter.device() && batch.type == parameter.scalar_type())
       return batch;
   }
@@ -90,7 +90,7 @@ std::vector<Batch> batches_of(Optimizer& optimizer, const OptimizerParamGroup& g
       manner.ahead->when_skipped([&optimizer, parameter] { take_back_step<State>(optimizer, parameter); });
     lay_out_as(state.exp_avg(), parameter);
     lay_out_as(state.exp_avg_sq(), parameter);
-    auto& batch = batch_for(batches, parameter, state.step());
+    auto& batch = batch_for(batches, parameter, state.exp_avg(), state.step());
     batch.bytes += parameter.nbytes();
     batch.parameters.push_back(parameter);
     batch.gradients.push_back(gradient_of(parameter));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
+#include "shard/paged_key.hpp"
 #include "train/step_ahead.hpp"
 
 namespace hortator::train {
@@ -37,9 +38,10 @@ bool has_twins(const std::vector<at::Tensor>& parameters) {
 
 }  // namespace
 
-bool has_room_beside(std::size_t bytes, const at::Tensor& parameter) {
+bool has_room_beside(std::size_t bytes, const at::Tensor& parameter, const at::Tensor& memory) {
   constexpr std::size_t most_bytes_a_call = std::size_t{4} << 20;
-  return !parameter.is_cpu() || bytes < most_bytes_a_call;
+  const bool is_paged = shard::carries_key(parameter) || (memory.defined() && shard::carries_key(memory));
+  return (!parameter.is_cpu() && !is_paged) || bytes < most_bytes_a_call;
 }
 
 bool fits_fused_kernel(const torch::optim::OptimizerParamGroup& group) {

@@ -10,9 +10,9 @@
 namespace hortator::train {
 
 /// Does a call of a kernel that takes `bytes` of parameters already take this one, too? On a device all, since calls
-/// cost more than their work there. On the CPU a few MiB: where parameters or moments are paged, all of a call's must
-/// be in memory at once.
-bool has_room_beside(std::size_t bytes, const at::Tensor& parameter);
+/// cost more than their work there. On the CPU, and where parameters or what is remembered of them are paged, a few
+/// MiB: all of a call's must be in memory at once.
+bool has_room_beside(std::size_t bytes, const at::Tensor& parameter, const at::Tensor& memory);
 
 /// Can the kernels walk over each parameter and its gradient, where it has one, element by element? They look at
 /// addresses and element counts alone, so the two must lie in memory alike, without gaps; and they take all parameters

@@ -29,7 +29,7 @@ struct SgdBatch {
 
 SgdBatch& sgd_batch_for(std::vector<SgdBatch>& batches, const at::Tensor& parameter, bool first) {
   for (auto& batch : batches) {
-    const bool has_room = has_room_beside(batch.bytes, parameter);
+    const bool has_room = has_room_beside(batch.bytes, parameter, /*memory=*/{});
     if (has_room && batch.first == first && batch.device == parameter.device() && batch.type == parameter.scalar_type())
       return batch;
   }

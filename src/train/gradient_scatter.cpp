@@ -61,11 +61,11 @@ void GradientScatter::plan_arrays() {
   std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
 
-// Beside the moments: what a rank has of a model is there then but for what is in use.
+// Beside the moments: what a rank has of a model is there then but for what is in use. On a device they stay there.
 at::Tensor GradientScatter::new_shard(std::int64_t elements, const at::Tensor& like) const {
   const auto& folder = sharding_.moments.folder;
-  return folder.empty() ? at::zeros({elements}, like.options().requires_grad(false))
-                        : shard::zeros_in_scratch(folder, elements, like.scalar_type());
+  if (folder.empty() || !like.is_cpu()) return at::zeros({elements}, like.options().requires_grad(false));
+  return shard::zeros_in_scratch(folder, elements, like.scalar_type());
 }
 
 // Each is as long as the longest array that travels in its type. @collective

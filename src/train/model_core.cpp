@@ -3,6 +3,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "mpi/agree.hpp"
 #include "shard/recording.hpp"
@@ -61,6 +62,12 @@ Unmade unmade(const DataParallel& parallel, bool learns) {
   return learns && parallel.sharding != nullptr ? Unmade::left : Unmade::made;
 }
 
+// The device that parameters come to in turn.
+std::optional<c10::Device> passed_through(const DataParallel& parallel, bool learns) {
+  const bool in_turn = learns && parallel.sharding != nullptr && parallel.sharding->pages_parameters();
+  return in_turn ? std::optional(parallel.device) : std::nullopt;
+}
+
 // Those that were not made yet become rank 0's as they are made.
 std::unique_ptr<shard::FlatParameters> flatten(const DataParallel& parallel,
                                                const std::vector<NamedParameter>& parameters) {
@@ -73,7 +80,8 @@ std::unique_ptr<shard::FlatParameters> flatten(const DataParallel& parallel,
     if (shard::awaits_construction(tensor)) deferred.insert(tensor.unsafeGetTensorImpl());
   }
   const auto settle = [&](const at::Tensor& parameter) {
-    if (deferred.contains(parameter.unsafeGetTensorImpl())) parallel.communicator.broadcast(parameter, 0).wait();
+    if (deferred.contains(parameter.unsafeGetTensorImpl()))
+      broadcast_through(parallel.device, parameter, parallel.communicator, 0);
   };
   return std::make_unique<shard::FlatParameters>(
       sharding.group, std::move(all), array_limits(parallel, parameters), sharding.masters,
@@ -81,7 +89,8 @@ std::unique_ptr<shard::FlatParameters> flatten(const DataParallel& parallel,
                         .masters = sharding.moments,
                         .keep_resident = sharding.keep_resident,
                         .dealt_out = sharding.deals_out_parameters,
-                        .first_rank = sharding.first_rank},
+                        .first_rank = sharding.first_rank,
+                        .host = sharding.group_host},
       shard::Together{.all_or_none = [&](const auto& work) { mpi::all_or_none(parallel.host, work); },
                       .settle = settle});
 }
@@ -104,7 +113,9 @@ ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_pt
       name_(std::move(name)),
       session_(std::move(session)),
       parallel_(parallel),
-      buffers_((replicate(module, parallel.communicator, parallel.host, unmade(parallel, learns)), buffers_of(module)),
+      buffers_((replicate(module, parallel.communicator, parallel.host, unmade(parallel, learns),
+                          passed_through(parallel, learns)),
+                buffers_of(module)),
                parallel.communicator),
       parameters_(distinct_parameters(module)),
       own_(learning(without(taken, parameters_))),

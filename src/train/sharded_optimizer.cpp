@@ -66,7 +66,7 @@ ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, bool grad
                                    const shard::Residence& moments, const mpi::Communicator& host)
     : optimizer_(&optimizer), gradients_are_whole_(gradients_are_whole), host_(host) {
   require_elementwise(optimizer);
-  if (!moments.folder.empty()) {
+  if (moments.is_elsewhere()) {
     require_known_moments(optimizer);
     on_disk_.emplace(moments);
   }
@@ -131,7 +131,8 @@ void ShardedOptimizer::cut_state(const Part& part) {
   states.erase(found);
   const auto mine = part.flat->owned(part.number);
   Replacement cut([&](const at::Tensor& whole) {
-    return whole.detach().reshape({-1}).narrow(0, mine.begin, mine.size()).to(part.slice.scalar_type(), false, true);
+    const auto cut = whole.detach().reshape({-1}).narrow(0, mine.begin, mine.size());
+    return cut.to(part.slice.device(), part.slice.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
   });
   visit_fields(*state, cut);
   states[part.slice.unsafeGetTensorImpl()] = std::move(state);
@@ -154,7 +155,7 @@ void ShardedOptimizer::join_state(const Part& part) {
       if (rank == ranks.rank()) place.copy_(mine);
       ranks.broadcast(place, rank).wait();
     }
-    return whole.view(part.parameter.sizes()).to(part.parameter.scalar_type());
+    return whole.view(part.parameter.sizes()).to(part.flat->came_from(), part.parameter.scalar_type());
   });
   visit_fields(*state, join);
   states[part.parameter.unsafeGetTensorImpl()] = std::move(state);

@@ -19,7 +19,7 @@ class ShardedOptimizer {
  public:
   /// `optimizer` is borrowed. Throws, naming its type, where steps by slices would not be the same as by parameters.
   /// `gradients_are_whole`: the parameters have them, not the slices.
-  /// `moments`: where they are between steps; a folder is for optimizers with known ones. `host`: all who step.
+  /// `moments`: where they are between steps; elsewhere only those of optimizers with known ones. `host`: all who step.
   ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole, const shard::Residence& moments,
                    const mpi::Communicator& host);
 

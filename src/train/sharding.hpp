@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "mpi/communicator.hpp"
 #include "shard/flat_parameters.hpp"
 
 namespace hortator::train {
@@ -19,7 +20,10 @@ struct Sharding {
   bool deals_out_parameters = false;  ///< no rank has all of them, since the group's share no memory
   int first_rank = 0;                 ///< of the group, among all
   std::vector<std::string> keep_resident = {};
+  const mpi::Communicator* group_host = nullptr;  ///< the group, where it deals parameters out between devices
 
+  /// Parameters come to the device in turn: before that they are better off the device.
+  bool pages_parameters() const { return deals_out_parameters || parameters.is_elsewhere(); }
   /// Gradients are kept as shards, those of the slices.
   bool scatters_gradients() const { return stage >= 2; }
 };

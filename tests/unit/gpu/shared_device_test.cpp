@@ -58,10 +58,18 @@ TEST_CASE("ranks that share a device train as they do on the CPU") {
   check_near({});
   check_near({.gradient_accumulation_steps = 2});
   check_near({.ddp = {.find_unused_parameters = true}});
-  for (const int stage : {1, 2}) {
+  for (const int stage : {1, 2, 3}) {
     AcceleratorOptions options;
     options.zero.stage = stage;
     check_near(options);
+  }
+}
+
+TEST_CASE("ranks that share a device keep parameters and moments in the host's memory, and in files") {
+  if (!share_device()) return;
+  for (const auto* place : {"cpu", "folder_gpu_shared"}) {
+    check_near({.zero = {.stage = 3, .offload_optimizer = place, .offload_parameters = place}});
+    check_near({.zero = {.stage = 2, .offload_optimizer = place}});
   }
 }
 

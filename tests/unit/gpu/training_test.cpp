@@ -1,4 +1,6 @@
 // Training on a device beside the same training on the CPU.
+#include <torch/nn/modules/container/sequential.h>
+
 #include "../accelerator/fixtures.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
@@ -79,14 +81,52 @@ TEST_CASE("bf16 and fp16: losses are near those of fp32") {
     CHECK(largest_difference(trace({.options = {.mixed_precision = precision}}), exact) < 0.05);
 }
 
-TEST_CASE("ZeRO of one rank, stages 1 and 2: losses are those without") {
+TEST_CASE("ZeRO of one rank: losses are those without") {
   if (!test::has_gpu()) return;
   const auto plain = trace({});
-  for (const int stage : {1, 2}) {
+  for (const int stage : {1, 2, 3}) {
     AcceleratorOptions options;
     options.zero.stage = stage;
     CHECK(largest_difference(trace({.options = options}), plain) < 1e-5);
   }
+}
+
+TEST_CASE("ZeRO with parameters and moments in the host's memory, and in files: losses are those without") {
+  if (!test::has_gpu()) return;
+  const auto plain = trace({});
+  for (const auto* place : {"cpu", "folder_gpu_zero"}) {
+    AcceleratorOptions options;
+    options.zero = {.stage = 3, .offload_optimizer = place, .offload_parameters = place};
+    CHECK(largest_difference(trace({.options = options}), plain) < 1e-5);
+  }
+}
+
+TEST_CASE("a module whose parameters are elsewhere comes from the host without being on the device, and goes back") {
+  if (!test::has_gpu()) return;
+  constexpr std::int64_t width = 1024;
+  constexpr int layers = 32;
+  constexpr std::int64_t all_bytes = 4 * layers * width * (width + 1);
+  Accelerator accelerator(
+      {.ddp = {.bucket_cap_mb = 4},
+       .zero = {.stage = 3, .offload_optimizer = "cpu", .offload_parameters = "cpu", .resident_bytes = all_bytes / 4},
+       .log_with = {}});
+  torch::nn::Sequential net;
+  for (int i = 0; i < layers; ++i) net->push_back(torch::nn::Linear(width, width));
+  torch::optim::AdamW adamw(net->parameters(), 1e-3);
+  const auto before = accelerator.device_memory().allocated_bytes;
+  {
+    auto [model, optimizer] = accelerator.prepare(net, adamw);
+    for (int step = 0; step < 3; ++step) {
+      accelerator.backward(model(at::ones({2, width}, accelerator.device())).square().mean());
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+    CHECK(net->parameters().front().is_cuda());
+  }
+  // Pages of parameters and of moments, a quarter each; gradients; and what travels.
+  CHECK(accelerator.device_memory().peak_bytes - before < 2 * static_cast<std::uint64_t>(all_bytes));
+  accelerator.free_memory();
+  CHECK(net->parameters().front().is_cpu());
 }
 
 TEST_CASE("fp16 that overflows on the device: the step is skipped, the scale falls, and training goes on") {

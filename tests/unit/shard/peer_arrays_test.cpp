@@ -39,18 +39,22 @@ Parts parts_in_memory(int rank) {
   return parts;
 }
 
-/// Over each back end that ranks may have between nodes.
-void with_peers(const PeerArrays::Options& options,
+/// Over each back end that ranks may have between nodes, and as between devices, where they compare as hosts.
+void with_peers(PeerArrays::Options options,
                 const std::function<void(comm::Communicator&, PeerArrays&, const Parts&)>& check) {
+  const auto host = mpi::Communicator::world();
   comm::MpiCommunicator plain(mpi::Communicator::world());
   comm::NodeCommunicator node(mpi::Communicator::world());
-  for (comm::Communicator* peers :
-       {static_cast<comm::Communicator*>(&plain), static_cast<comm::Communicator*>(&node)}) {
-    INFO(peers->name());
-    const auto parts = parts_in_memory(peers->rank());
-    PeerArrays arrays(*peers, peer_specs(peers->size()), parts, options);
-    check(*peers, arrays, parts);
-  }
+  const auto over = [&](comm::Communicator& peers) {
+    INFO(peers.name());
+    const auto parts = parts_in_memory(peers.rank());
+    PeerArrays arrays(peers, peer_specs(peers.size()), parts, options);
+    check(peers, arrays, parts);
+  };
+  over(plain);
+  over(node);
+  options.host = &host;
+  over(plain);
 }
 
 bool is_absent(const at::Tensor& tensor) { return memory_of(tensor.storage()) == nullptr; }

@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "base/text.hpp"
 #include "device/cuda.hpp"
 #include "device/device_files.hpp"
+#include "device/memory.hpp"
 #include "device/stream.hpp"
 
 namespace hortator::test {
@@ -37,6 +40,7 @@ std::string pci_address(int) { return {}; }
 std::size_t free_memory(int) { return 0; }
 
 void set_current(int) {}
+std::shared_ptr<void> page_locked(std::size_t bytes) { return {std::malloc(bytes), std::free}; }
 int openable_devices(const std::filesystem::path&) { return 0; }
 
 Stream::Stream(int) : stream_(c10::Stream::DEFAULT, c10::kCPU) {}

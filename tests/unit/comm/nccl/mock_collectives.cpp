@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "host_device.hpp"
 #include "mock_state.hpp"
+#include "support/far_device.hpp"
 
 using namespace hortator;
 using namespace hortator::test;
@@ -90,7 +91,7 @@ void finish(const Operation& operation, const std::vector<Bytes>& all, const ncc
     result = reduced(all, call);
     if (call.verb == Verb::reduce_scatter) result = result.narrow(0, comm.rank * call.count, call.count);
   }
-  std::memcpy(operation.to, result.contiguous().data_ptr(), result.nbytes());
+  std::memcpy(near(operation.to), result.contiguous().data_ptr(), result.nbytes());
 }
 
 bool agree(const std::vector<Bytes>& all) {
@@ -106,7 +107,7 @@ Step step_of(ncclComm* comm, const Operation& operation) {
     if (!*exchange) {  // not before its turn: what came before in the group may be what it sends
       Bytes message(sizeof(Call) + size_of(operation.call, comm->ranks.size()));
       std::memcpy(message.data(), &operation.call, sizeof(Call));
-      std::memcpy(message.data() + sizeof(Call), operation.from, message.size() - sizeof(Call));
+      std::memcpy(message.data() + sizeof(Call), near(operation.from), message.size() - sizeof(Call));
       *exchange = std::make_shared<Exchange>(comm->ranks, comm->tag, std::move(message));
     }
     if (!(*exchange)->move_on()) return false;

@@ -1,0 +1,88 @@
+// ZeRO on a device: parameters and moments in the memory of the device, of the host, or in files, beside the same on
+// CPUs.
+#include "far_training.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using test::far_device;
+using test::FarCourse;
+using test::FarTraining;
+using test::Home;
+
+namespace {
+
+struct FarOutcome {
+  std::vector<double> losses = {};
+  std::vector<at::Tensor> parameters = {};
+};
+
+FarOutcome run(const FarCourse& course) {
+  FarTraining training(course);
+  FarOutcome outcome;
+  for (int number = 0; number < 5; ++number) outcome.losses.push_back(training.step(number));
+  outcome.parameters = training.end();
+  return outcome;
+}
+
+void check_near(const FarOutcome& actual, const FarOutcome& expected) {
+  for (std::size_t i = 0; i < expected.losses.size(); ++i) CHECK(actual.losses[i] == Approx(expected.losses[i]));
+  for (std::size_t i = 0; i < expected.parameters.size(); ++i)
+    CHECK(at::allclose(actual.parameters[i].to(at::kCPU), expected.parameters[i].to(at::kCPU), 1e-5, 1e-5));
+}
+
+/// Bit for bit; of three and more ranks near to it: which of them adds up an element decides in which order it is done.
+void check_same(const FarOutcome& actual, const FarOutcome& expected) {
+  if (mpi::Communicator::world().size() > 2) return check_near(actual, expected);
+  CHECK(actual.losses == expected.losses);
+  for (std::size_t i = 0; i < expected.parameters.size(); ++i)
+    CHECK(testing::same_bits(actual.parameters[i].to(at::kCPU), expected.parameters[i].to(at::kCPU)));
+}
+
+}  // namespace
+
+TEST_CASE("each stage on the far device trains as the first, and near to the CPU", "[far]") {
+  const auto expected = run({.stage = 1});
+  CHECK(expected.losses.back() < expected.losses.front());
+  for (const int stage : {2, 3}) {
+    INFO("stage " << stage);
+    check_same(run({.stage = stage}), expected);
+  }
+  check_near(expected, run({.stage = 1, .device = at::kCPU}));
+}
+
+TEST_CASE("so does stage 3 with parameters and moments in the host's memory and in files", "[far]") {
+  const auto expected = run({.stage = 1});
+  for (const auto parameters : {Home::in_memory, Home::in_host, Home::in_file}) {
+    for (const auto moments : {Home::in_memory, Home::in_host, Home::in_file}) {
+      INFO(static_cast<int>(parameters) << " " << static_cast<int>(moments));
+      check_same(run({.parameters = parameters, .moments = moments}), expected);
+    }
+  }
+}
+
+TEST_CASE("so does bf16 with fp32 copies that are elsewhere, and what stays resident", "[far]") {
+  const auto expected = run({.stage = 1, .type = at::kBFloat16});
+  for (const auto home : {Home::in_host, Home::in_file})
+    check_same(run({.parameters = home, .moments = home, .type = at::kBFloat16, .keep_resident = {"first", "scale"}}),
+               expected);
+}
+
+TEST_CASE("over NCCL the same stages come near to it", "[far]") {
+  const test::CleanMock clean;
+  const auto expected = run({.stage = 1});
+  for (const auto home : {Home::in_memory, Home::in_host})
+    check_near(run({.over_nccl = true, .parameters = home, .moments = home}), expected);
+}
+
+TEST_CASE("parameters that came from the host go back there with their moments, those of the device stay", "[far]") {
+  for (const bool from_host : {true, false}) {
+    FarTraining training({.comes_from_host = from_host, .parameters = Home::in_host, .moments = Home::in_host});
+    training.step(0);
+    CHECK(training.net()->second->weight.device() == far_device);
+    training.end();
+    const auto& weight = training.net()->second->weight;
+    CHECK(weight.device() == (from_host ? c10::Device(at::kCPU) : far_device));
+    CHECK(training.mean_of(weight).device() == weight.device());
+    CHECK(training.mean_of(weight).sizes() == weight.sizes());
+  }
+}
