@@ -67,6 +67,7 @@ class HORTATOR_API Accelerator : public State {
   /// prepared handles in the same order: `auto [model, optimizer, loader] = accelerator.prepare(net, adam,
   /// data_loader(...));` Parameters and buffers become rank 0's. What is prepared already is returned as it is.
   /// With HORTATOR_ESTIMATE=1 in the environment it prints what the models take, and ends the program (json: as JSON).
+  /// Modules in holders and shared pointers are kept until free_memory(); plain ones and optimizers are borrowed.
   /// @collective
   template <typename... Objects>
   auto prepare(Objects&&... objects);

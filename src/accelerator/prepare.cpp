@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "accelerator/prepared_before.hpp"
 #include "accelerator/training.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -73,9 +74,7 @@ void place(torch::nn::Module& module, c10::Device device, bool is_paged) {
 
 std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& module,
                                                           const PrepareModelOptions& chosen) {
-  for (const auto& model : training_->models) {
-    if (&model->module() == &module) return model;
-  }
+  if (auto known = accelerator::prepared_before(*training_, module)) return known;
   const bool learns = !chosen.evaluation_mode && !options().reproducible;
   const auto* sharding = training_->zero ? &training_->zero->sharding() : nullptr;
   if (chosen.device_placement.value_or(options().device_placement))
@@ -104,9 +103,7 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
 }
 
 std::shared_ptr<train::OptimizerCore> Accelerator::make_optimizer(torch::optim::Optimizer& optimizer) {
-  for (const auto& prepared : training_->optimizers) {
-    if (prepared->wraps(optimizer)) return prepared;
-  }
+  if (auto known = accelerator::prepared_before(*training_, optimizer)) return known;
   auto prepared = std::make_shared<train::OptimizerCore>(
       optimizer, training_->session,
       train::OptimizerCore::Surroundings{

@@ -109,7 +109,8 @@ std::vector<at::Tensor> buffers_of(const torch::nn::Module& module) {
 
 ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_ptr<const Session> session,
                      const DataParallel& parallel, const TensorSet& taken, bool learns)
-    : module_(&module),
+    : kept_(module.weak_from_this().lock()),
+      module_(&module),
       name_(std::move(name)),
       session_(std::move(session)),
       parallel_(parallel),
@@ -133,6 +134,12 @@ ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_pt
   scatter_->set_after_reduction([this] { after_reduction(); });
 }
 
+bool ModelCore::has_gone() const {
+  const auto present = tensor_set(module_->parameters());
+  const auto is_present = [&](const auto& one) { return present.contains(one.tensor.unsafeGetTensorImpl()); };
+  return !parameters_.empty() && std::none_of(parameters_.begin(), parameters_.end(), is_present);
+}
+
 void ModelCore::finish_gradients() { scatter_ ? scatter_->finish() : reducer_.finish(); }
 
 std::vector<at::Tensor> ModelCore::gradient_holders() const {
@@ -148,6 +155,7 @@ void ModelCore::zero_grad() {
 }
 
 std::vector<at::Tensor> ModelCore::distinct_buffers() const { return buffers_of(*module_); }
+
 void ModelCore::compute_in(Precision precision) {
   if (!parameters_.empty()) device_type_ = parameters_.front().tensor.device().type();
   autocast_type_ = autocast_type(precision);

@@ -22,12 +22,16 @@ namespace hortator::train {
 /// What stands behind a prepared model's handle.
 class ModelCore {
  public:
-  /// Replicates rank 0's weights. `module` is borrowed. Parameters that are `taken` belong to a model that was prepared
-  /// before, which averages their gradients. One that does not learn sends nothing after that. @collective
+  /// Replicates rank 0's weights. `module` is kept where it is shared, and borrowed otherwise. Parameters that are
+  /// `taken` belong to a model that was prepared before, which averages their gradients. One that does not learn sends
+  /// nothing after that. @collective
   ModelCore(torch::nn::Module& module, std::string name, std::shared_ptr<const Session> session,
             const DataParallel& parallel, const TensorSet& taken = {}, bool learns = true);
 
   torch::nn::Module& module() const { return *module_; }
+  bool wraps(const torch::nn::Module& module) const { return module_ == &module; }
+  /// Of the module that stands at its address now: is it another one?
+  bool has_gone() const;
   const std::string& name() const { return name_; }
   /// Without those that belong to a model prepared before, and those that are frozen.
   const std::vector<at::Tensor>& own_parameters() const { return own_; }
@@ -80,6 +84,7 @@ class ModelCore {
     scatter_.reset();
     own_.clear();
     parameters_.clear();
+    kept_.reset();
     return std::move(flat_);
   }
   void check_alive() const { session_->check_alive("model"); }
@@ -90,6 +95,7 @@ class ModelCore {
   void send_buffers();
   void check_replicas_at_times();
 
+  std::shared_ptr<torch::nn::Module> kept_;  ///< null for a plain object, which is borrowed
   torch::nn::Module* module_;
   std::string name_;
   std::shared_ptr<const Session> session_;

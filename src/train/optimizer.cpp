@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <hortator/error.hpp>
 #include <hortator/optimizer.hpp>
 
@@ -5,6 +6,7 @@
 #include "shard/system_memory.hpp"
 #include "train/optimizer_core.hpp"
 #include "train/step_recording.hpp"
+#include "train/tensor_set.hpp"
 
 namespace hortator {
 namespace train {
@@ -20,6 +22,28 @@ void zero_gradients_of(const std::vector<at::Tensor>& parameters, bool set_to_no
 }
 
 }  // namespace
+
+OptimizerCore::OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session,
+                             Surroundings surroundings)
+    : optimizer_(&optimizer), session_(std::move(session)), surroundings_(std::move(surroundings)) {
+  for (const auto& parameter : parameters_of(optimizer)) given_.emplace_back(parameter.getIntrusivePtr());
+}
+
+// Sharded, it has slices in place of what was given.
+bool OptimizerCore::has_gone() const {
+  TensorSet known;
+  for (const auto& parameter : given_) {
+    if (const auto present = parameter.lock()) known.insert(present.get());
+  }
+  if (shards_) {
+    for (const auto& group : shards_->groups()) {
+      for (const auto& part : group) known.insert(part.slice.unsafeGetTensorImpl());
+    }
+  }
+  const auto is_known = [&](const auto& parameter) { return known.contains(parameter.unsafeGetTensorImpl()); };
+  const auto present = parameters_of(*optimizer_);
+  return !given_.empty() && std::none_of(present.begin(), present.end(), is_known);
+}
 
 void OptimizerCore::step() {
   check_alive();

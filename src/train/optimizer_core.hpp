@@ -27,8 +27,7 @@ class OptimizerCore {
   };
 
   /// `optimizer` is borrowed.
-  OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session, Surroundings surroundings)
-      : optimizer_(&optimizer), session_(std::move(session)), surroundings_(std::move(surroundings)) {}
+  OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session, Surroundings surroundings);
   /// Its gradients come from losses that `scaler` has scaled.
   void scale_by(GradScaler& scaler) {
     scaled_ = std::make_unique<ScaledGradients>([this] { return gradient_holders(); }, scaler);
@@ -49,6 +48,8 @@ class OptimizerCore {
     return *optimizer_;
   }
   bool wraps(const torch::optim::Optimizer& optimizer) const { return optimizer_ == &optimizer; }
+  /// Of the optimizer that stands at its address now: is it another one?
+  bool has_gone() const;
   /// Does nothing in a micro-step whose gradients are not synchronised, like zero_grad.
   void step();
   void zero_grad(bool set_to_none);
@@ -74,6 +75,7 @@ class OptimizerCore {
   void run_fused(const StepManner& manner);
 
   torch::optim::Optimizer* optimizer_;
+  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> given_;  ///< its parameters when it was prepared
   std::shared_ptr<const Session> session_;
   Surroundings surroundings_;
   std::unique_ptr<ScaledGradients> scaled_;

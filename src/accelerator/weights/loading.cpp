@@ -160,7 +160,7 @@ namespace {
 /// Null unless the module's parameters are sharded.
 shard::FlatParameters* shards_of(const Training& training, const torch::nn::Module& module) {
   for (const auto& model : training.models) {
-    if (&model->module() == &module) return model->flat();
+    if (model->wraps(module)) return model->flat();
   }
   return nullptr;
 }
