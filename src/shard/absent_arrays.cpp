@@ -40,7 +40,7 @@ at::Tensor stretch_of(const at::Tensor& memory, std::int64_t begin, at::IntArray
 }
 
 at::Tensor held_memory(const at::Tensor& array) {
-  const auto memory = stretch_of(array, 0, array.sizes());
+  auto memory = stretch_of(array, 0, array.sizes());
   remove_key(memory);
   return memory;
 }
