@@ -55,7 +55,7 @@ comm::Work PeerStore::publish(const Page& page, std::span<const std::byte> frame
 }
 
 // @collective
-void PeerStore::meet(int page, std::exception_ptr problem) {
+void PeerStore::meet(int page, const std::exception_ptr& problem) {
   const auto pages = asked_by_all(problem ? cannot : page);
   const bool is_met = std::all_of(pages.begin(), pages.end(), [&](std::int64_t one) { return one == page; });
   if (is_met && !problem) return;

@@ -43,7 +43,7 @@ class PeerStore final : public Store {
   bool take_difference() override { return std::exchange(differed_, false); }
 
  private:
-  void meet(int page, std::exception_ptr problem);
+  void meet(int page, const std::exception_ptr& problem);
   std::vector<std::int64_t> asked_by_all(std::int64_t page) const;
   [[noreturn]] void throw_different(std::span<const std::int64_t> pages) const;
 
