@@ -9,8 +9,8 @@ using test::Net;
 
 namespace {
 
-struct Plain : torch::nn::Module {
-  Plain() { weight = register_parameter("weight", at::ones({4})); }
+struct Scale : torch::nn::Module {
+  Scale() { weight = register_parameter("weight", at::ones({4})); }
   at::Tensor forward(const at::Tensor& x) { return (weight * x).sum(); }
   at::Tensor weight;
 };
@@ -38,13 +38,13 @@ TEST_CASE("a module that only the Accelerator still has is kept, so that no othe
 
 TEST_CASE("a handle returned from a function keeps its module") {
   Accelerator accelerator;
-  const auto model = [&]() -> ModelBase { return accelerator.prepare(std::make_shared<Plain>()); }();
+  const auto model = [&]() -> ModelBase { return accelerator.prepare(std::make_shared<Scale>()); }();
   CHECK(model.parameters().at(0).sum().item<double>() == 4);
 }
 
 TEST_CASE("a plain module in the place of a prepared one that is no more is an error on all ranks") {
   Accelerator accelerator;
-  std::optional<Plain> plain(std::in_place);
+  std::optional<Scale> plain(std::in_place);
   accelerator.prepare(*plain);
   if (accelerator.is_last_process()) plain.emplace();
   CHECK_THROWS_WITH(accelerator.prepare(*plain), ContainsSubstring("where one stood that was prepared and is no more"));
@@ -60,7 +60,7 @@ TEST_CASE("an optimizer in the place of a prepared one that is no more is a new 
     std::array<std::optional<torch::optim::SGD>, 3> places;
     std::optional<Optimizer> before;
     for (std::size_t round = 0; round < 3; ++round) {
-      auto plain = std::make_shared<Plain>();
+      auto plain = std::make_shared<Scale>();
       for (auto& place : places) place.reset();
       // The last rank finds the first one's place again, and then again; rank 0 the second's; the others none.
       const auto place = accelerator.is_last_process() ? 0 : accelerator.is_main_process() && round > 0 ? 1 : round;
@@ -89,7 +89,7 @@ TEST_CASE("a module that one rank has prepared and the others have not is an err
 TEST_CASE("what is prepared twice is the same, whatever ZeRO has put in its place") {
   for (const int stage : {0, 1, 2, 3}) {
     Accelerator accelerator({.zero = {.stage = stage}});
-    Plain plain;
+    Scale plain;
     Net net;
     torch::optim::AdamW adam(plain.parameters(), 0.1);
     adam.add_param_group(torch::optim::OptimizerParamGroup(net->parameters()));
