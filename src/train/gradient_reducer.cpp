@@ -228,8 +228,9 @@ void GradientReducer::publish(const std::vector<float>& marks) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& parameter = parameters_[i];
     const bool is_used = !parallel_.options.find_unused_parameters || marks[i] > 0;
+    const bool learns = is_used && parameter.tensor.requires_grad();
     auto& bucket = buckets_[parameter.bucket];
-    is_used&& parameter.tensor.requires_grad() ? bucket.publish(parameter.slot) : bucket.keep(parameter.slot);
+    learns ? bucket.publish(parameter.slot) : bucket.keep(parameter.slot);
   }
 }
 

@@ -1,61 +1,38 @@
 #include "train/gradient_scatter.hpp"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "shard/scratch_tensor.hpp"
-#include "train/alias.hpp"
-#include "train/copy_gradient.hpp"
 #include "train/gradient_faults.hpp"
 #include "train/stopwatch.hpp"
 
 namespace hortator::train {
-namespace {
-
-constexpr std::size_t buffers_a_type = 2;  // one is filled while the other travels
-
-}  // namespace
 
 GradientScatter::GradientScatter(shard::FlatParameters& parameters, const DataParallel& parallel,
                                  std::function<bool()> is_paused)
     : flat_(parameters), parallel_(parallel), sharding_(*parallel.sharding), is_paused_(std::move(is_paused)) {
   // Files are each rank's own: a disk without room must not leave the others waiting.
-  mpi::all_or_none(parallel_.host, [this] { plan_arrays(); });
-  allocate_buffers();
+  mpi::all_or_none(parallel_.host, [this] { make_arrays(); });
+  buffers_.emplace(flat_.communicator(), arrays_);
+  allocate_marks();
   hook();
 }
 
-void GradientScatter::plan_arrays() {
+void GradientScatter::make_arrays() {
   const auto& plan = flat_.plan();
   for (std::size_t flat = 0; flat < plan.flats.size(); ++flat) {
-    const auto& items = plan.flats[flat].items;
-    if (!flat_.is_trained(items.front())) continue;
-    const auto type = flat_.parameters()[items.front()].tensor.scalar_type();
-    Array array{
-        .flat = flat, .elements = plan.flats[flat].elements, .travel_type = travel_type(parallel_.options, type)};
-    const auto& slice = flat_.slice(items.front());
-    array.shard = new_shard(plan.part_elements(flat), slice);
-    for (const auto item : items) {
-      const auto& [name, tensor] = flat_.parameters()[item];
-      const auto begin =
-          plan.places[item].offset + flat_.owned(item).begin - plan.part(flat, flat_.communicator().rank()).begin;
-      const auto& mine = flat_.slice(item);
-      array.parameters.push_back(parameters_.size());
-      parameters_.push_back({.name = name,
-                             .tensor = tensor,
-                             .place = alias(array.shard, mine.numel() > 0 ? begin : 0, mine, mine.scalar_type()),
-                             .number = item,
-                             .array = arrays_.size()});
-    }
-    arrays_.push_back(std::move(array));
+    const auto first = plan.flats[flat].items.front();
+    if (!flat_.is_trained(first)) continue;
+    first_.push_back(parameters_);
+    arrays_.emplace_back(flat_, flat, new_shard(plan.part_elements(flat), flat_.slice(first)), parallel_);
+    parameters_ += arrays_.back().members().size();
   }
   order_.resize(arrays_.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -68,41 +45,34 @@ at::Tensor GradientScatter::new_shard(std::int64_t elements, const at::Tensor& l
   return shard::zeros_in_scratch(folder, elements, like.scalar_type());
 }
 
-// Each is as long as the longest array that travels in its type. @collective
-void GradientScatter::allocate_buffers() {
-  std::map<at::ScalarType, std::int64_t> longest;
-  for (const auto& array : arrays_) {
-    auto& elements = longest[array.travel_type];
-    elements = std::max(elements, array.elements);
-  }
-  for (const auto& [type, elements] : longest) {
-    for (std::size_t i = 0; i < buffers_a_type; ++i)
-      buffers_.push_back({.memory = flat_.communicator().allocate(elements, type)});
-  }
+// @collective
+void GradientScatter::allocate_marks() {
   if (parallel_.marks == Marks::from_host_to_host) return;
   const auto votes = parallel_.votes != nullptr ? StepVotes::marks : 0;
-  const auto marks = static_cast<std::int64_t>(parameters_.size() + arrays_.size() + 2 + votes);
+  const auto marks = static_cast<std::int64_t>(parameters_ + arrays_.size() + 2 + votes);
   marks_ = parallel_.communicator.allocate(marks, at::kFloat);
 }
 
 void GradientScatter::hook() {
-  for (std::size_t i = 0; i < parameters_.size(); ++i)
-    hooks_.emplace_back(parameters_[i].tensor, [this, i] { on_gradient(i); });
+  for (std::size_t array = 0; array < arrays_.size(); ++array) {
+    const auto& members = arrays_[array].members();
+    for (std::size_t i = 0; i < members.size(); ++i)
+      hooks_.emplace_back(members[i].tensor, [this, array, i] { on_gradient(array, i); });
+  }
 }
 
-void GradientScatter::on_gradient(std::size_t index) {
+void GradientScatter::on_gradient(std::size_t index, std::size_t i) {
   const at::NoGradGuard no_grad;
-  auto& parameter = parameters_[index];
-  check_dense(parameter.name, parameter.tensor.grad());
+  auto& array = arrays_[index];
+  auto& member = array.members()[i];
+  check_dense(member.name, member.tensor.grad());
   if (!std::exchange(reached_, true)) parallel_.in_common.open();
   end_.call([this] { finish_alone(); }, parallel_.pass);
-  parameter.used = true;
-  if (!std::exchange(parameter.reached, true)) arrivals_.note(index);
+  member.used = true;
+  if (!std::exchange(member.reached, true)) arrivals_.note(first_[index] + i);
   if (next_ > 0) sharding_.group.advance();
-  auto& array = arrays_[parameter.array];
-  if (std::exchange(parameter.waits, true) || array.sent) return;
-  if (++array.arrived < array.parameters.size()) return;
-  completed_.push_back(parameter.array);
+  if (!array.note(member)) return;
+  completed_.push_back(index);
   start_full_arrays();
 }
 
@@ -116,7 +86,7 @@ void GradientScatter::finish_alone() {
 void GradientScatter::start_full_arrays() {
   while (next_ < order_.size()) {
     const auto& array = arrays_[order_[next_]];
-    if (array.late || array.arrived < array.parameters.size()) return;
+    if (array.is_late() || !array.is_full()) return;
     start(order_[next_++]);
   }
 }
@@ -125,84 +95,33 @@ void GradientScatter::start_full_arrays() {
 void GradientScatter::start(std::size_t index) {
   parallel_.in_common.note_sent(index);
   auto& array = arrays_[index];
-  const auto buffer = take_buffer(index);
+  const auto buffer = take_buffer(array);
   {
     const Stopwatch copying(times_.copying);
-    fill(array, buffer);
-    array.adds = array.sent || has_gradients(array);
-    if (array.adds && !array.sent) bring_gradients_in(array);
+    array.pack(buffer);
   }
   const Stopwatch starting(times_.starting);
-  const bool direct = !array.adds && array.travel_type == array.shard.scalar_type();
-  array.incoming = direct ? array.shard : at::empty({array.shard.numel()}, buffer.options());
-  // The sum of all ranks' gradients in fp16 could overflow: they were divided.
-  const auto op = array.travel_type == at::kHalf ? comm::ReduceOp::sum : comm::ReduceOp::mean;
-  array.work = sharding_.group.reduce_scatter(array.incoming, buffer, op);
-  array.on_the_way = true;
-  array.sent = true;
-}
-
-// What backward has made goes as soon as it is in the buffer. Rests between parameters are never looked at.
-void GradientScatter::fill(Array& array, const at::Tensor& buffer) {
-  for (const auto i : array.parameters) {
-    auto& parameter = parameters_[i];
-    const auto place = buffer.narrow(0, flat_.plan().places[parameter.number].offset, parameter.tensor.numel());
-    auto& gradient = parameter.tensor.mutable_grad();
-    if (gradient.defined() && parameter.waits) {
-      copy_gradient(place, gradient.detach().reshape({-1}));
-      gradient.reset();
-    } else {
-      place.zero_();
-    }
-    parameter.waits = false;
-  }
-  if (array.travel_type == at::kHalf) buffer.div_(sharding_.group.size());
+  array.start(buffer);
 }
 
 // Waits for the array that had it before.
-at::Tensor GradientScatter::take_buffer(std::size_t index) {
-  const auto type = arrays_[index].travel_type;
-  auto* buffer = &buffers_[turn_++ % buffers_.size()];
-  while (buffer->memory.scalar_type() != type) buffer = &buffers_[turn_++ % buffers_.size()];
-  if (buffer->taken_by >= 0) wait(static_cast<std::size_t>(buffer->taken_by));
-  buffer->taken_by = static_cast<int>(index);
-  return buffer->memory.narrow(0, 0, arrays_[index].elements);
-}
-
-bool GradientScatter::has_gradients(const Array& array) const {
-  return std::any_of(array.parameters.begin(), array.parameters.end(),
-                     [&](std::size_t i) { return flat_.slice(parameters_[i].number).grad().defined(); });
-}
-
-// The shard becomes what its slices have from passes before: zero where they have none.
-void GradientScatter::bring_gradients_in(const Array& array) {
-  for (const auto i : array.parameters) {
-    const auto& place = parameters_[i].place;
-    const auto& gradient = flat_.slice(parameters_[i].number).grad();
-    if (!gradient.defined()) {
-      place.zero_();
-    } else if (!gradient.is_same(place)) {
-      place.copy_(gradient.detach());
-    }
-  }
+at::Tensor GradientScatter::take_buffer(GradientArray& array) {
+  auto& buffer = buffers_->next(array.travel_type());
+  if (buffer.taken_by != nullptr) wait(*buffer.taken_by);
+  buffer.taken_by = &array;
+  return buffer.memory.narrow(0, 0, array.elements());
 }
 
 // @collective
-void GradientScatter::wait(std::size_t index) {
-  auto& array = arrays_[index];
-  if (!std::exchange(array.on_the_way, false)) return;
+void GradientScatter::wait(GradientArray& array) {
+  if (!array.is_on_the_way()) return;
   {
     const Stopwatch waiting(times_.waiting);
-    array.work.wait();
-    if (sharding_.replicas != nullptr) sharding_.replicas->all_reduce(array.incoming, comm::ReduceOp::mean).wait();
+    array.wait();
   }
-  for (auto& buffer : buffers_) {
-    if (buffer.taken_by == static_cast<int>(index)) buffer.taken_by = -1;
-  }
+  buffers_->free(array);
   const Stopwatch copying(times_.copying);
-  const auto incoming = std::exchange(array.incoming, at::Tensor());
-  if (incoming.is_same(array.shard)) return;
-  array.adds ? array.shard.add_(incoming) : array.shard.copy_(incoming);
+  array.unpack();
 }
 
 void GradientScatter::finish() {
@@ -212,7 +131,7 @@ void GradientScatter::finish() {
   std::vector<std::string> names;
   if (complete) names = missing();
   while (next_ < order_.size()) start(order_[next_++]);
-  for (const auto array : order_) wait(array);
+  for (const auto array : order_) wait(arrays_[array]);
   const auto marks = exchange_marks(!names.empty());
   send_leftovers(marks);
   publish(marks);
@@ -225,29 +144,32 @@ void GradientScatter::finish() {
 
 std::vector<std::string> GradientScatter::missing() const {
   std::vector<std::string> names;
-  for (const auto& parameter : parameters_) {
-    // zero_grad takes back what a paused pass has brought.
-    const bool is_kept = parameter.used && flat_.slice(parameter.number).grad().defined();
-    if (!parameter.reached && !is_kept && parameter.tensor.requires_grad()) names.push_back(parameter.name);
+  for (const auto& array : arrays_) {
+    for (const auto& member : array.members()) {
+      // zero_grad takes back what a paused pass has brought.
+      const bool is_kept = member.used && array.gradient(member).defined();
+      if (!member.reached && !is_kept && member.tensor.requires_grad()) names.push_back(member.name);
+    }
   }
   return names;
 }
 
 std::size_t GradientScatter::count_learning() const {
-  return static_cast<std::size_t>(std::count_if(parameters_.begin(), parameters_.end(),
-                                                [](const auto& one) { return one.tensor.requires_grad(); }));
+  std::size_t learning = 0;
+  for (const auto& array : arrays_) {
+    for (const auto& member : array.members()) learning += member.tensor.requires_grad() ? 1 : 0;
+  }
+  return learning;
 }
 
 // Of each parameter, whether backward has come to it; of each array, whether some of it is left; the votes; whether
 // backward came in a new order; and last whether something is missing. All ranks learn the sums. @collective
 std::vector<float> GradientScatter::exchange_marks(bool misses_some) {
   std::vector<float> marks;
-  for (const auto& parameter : parameters_) marks.push_back(parameter.reached ? 1 : 0);
   for (const auto& array : arrays_) {
-    const bool left = std::any_of(array.parameters.begin(), array.parameters.end(),
-                                  [&](std::size_t i) { return parameters_[i].waits; });
-    marks.push_back(left ? 1 : 0);
+    for (const auto& member : array.members()) marks.push_back(member.reached ? 1 : 0);
   }
+  for (const auto& array : arrays_) marks.push_back(array.has_leftovers() ? 1 : 0);
   if (parallel_.votes != nullptr) parallel_.votes->append_to(marks);
   const bool compares_orders = sharding_.stage == 3 && !parallel_.options.find_unused_parameters;
   marks.push_back(compares_orders && arrivals_.is_new(count_learning()) ? 1 : 0);
@@ -255,7 +177,7 @@ std::vector<float> GradientScatter::exchange_marks(bool misses_some) {
   const Stopwatch waiting(times_.waiting);
   add_over_ranks(marks);
   if (parallel_.votes != nullptr)
-    parallel_.votes->hear(std::span(marks).subspan(parameters_.size() + arrays_.size(), StepVotes::marks));
+    parallel_.votes->hear(std::span(marks).subspan(parameters_ + arrays_.size(), StepVotes::marks));
   return marks;
 }
 
@@ -271,34 +193,27 @@ void GradientScatter::add_over_ranks(std::vector<float>& marks) {
 // @collective
 void GradientScatter::send_leftovers(const std::vector<float>& marks) {
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    if (marks[parameters_.size() + i] == 0) continue;
-    arrays_[i].late = true;
+    if (marks[parameters_ + i] == 0) continue;
+    arrays_[i].set_late();
     start(i);
-    wait(i);
+    wait(arrays_[i]);
   }
   put_late_ones_last();
 }
 
 // Where no rank has a gradient, slices keep what they had.
 void GradientScatter::publish(const std::vector<float>& marks) {
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const auto& parameter = parameters_[i];
-    if (marks[i] == 0 || !parameter.tensor.requires_grad()) continue;
-    auto& gradient = flat_.slice(parameter.number).mutable_grad();
-    if (!gradient.is_same(parameter.place)) gradient = parameter.place;
+  auto mark = marks.begin();
+  for (const auto& array : arrays_) {
+    for (const auto& member : array.members()) {
+      if (*mark++ > 0 && member.tensor.requires_grad()) array.publish(member);
+    }
   }
 }
 
 void GradientScatter::end_pass(bool complete) {
   parallel_.in_common.close();
-  for (auto& array : arrays_) {
-    array.arrived = 0;
-    array.sent = false;
-  }
-  for (auto& parameter : parameters_) {
-    parameter.reached = false;
-    if (complete) parameter.used = false;
-  }
+  for (auto& array : arrays_) array.end_pass(complete);
   arrivals_.close_pass(count_learning());
   completed_.clear();
   next_ = 0;
@@ -324,25 +239,29 @@ void GradientScatter::learn_order() {
 }
 
 void GradientScatter::put_late_ones_last() {
-  std::stable_partition(order_.begin(), order_.end(), [&](std::size_t array) { return !arrays_[array].late; });
+  std::stable_partition(order_.begin(), order_.end(), [&](std::size_t array) { return !arrays_[array].is_late(); });
 }
 
 // @collective
 void GradientScatter::agree_on_order() {
   std::vector<std::string> names;
-  for (const auto& parameter : parameters_) names.push_back(parameter.name);
+  for (const auto& array : arrays_) {
+    for (const auto& member : array.members()) names.push_back(member.name);
+  }
   arrivals_.agree(parallel_.host, names);
 }
 
 void GradientScatter::clear() {
-  for (const auto& parameter : parameters_) flat_.slice(parameter.number).mutable_grad().reset();
+  for (const auto& array : arrays_) {
+    for (const auto& member : array.members()) array.gradient(member).reset();
+  }
 }
 
 std::vector<std::vector<std::string>> GradientScatter::arrays() const {
   std::vector<std::vector<std::string>> names;
   for (const auto array : order_) {
     auto& list = names.emplace_back();
-    for (const auto i : arrays_[array].parameters) list.push_back(parameters_[i].name);
+    for (const auto& member : arrays_[array].members()) list.push_back(member.name);
   }
   return names;
 }

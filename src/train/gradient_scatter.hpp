@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,10 @@
 #include "shard/flat_parameters.hpp"
 #include "train/arrival_order.hpp"
 #include "train/data_parallel.hpp"
+#include "train/gradient_array.hpp"
 #include "train/gradient_hook.hpp"
 #include "train/sharding.hpp"
+#include "train/travel_buffers.hpp"
 
 namespace hortator::train {
 
@@ -48,50 +51,16 @@ class GradientScatter {
   std::vector<std::vector<std::string>> arrays() const;  ///< names, in the order in which they travel
 
  private:
-  struct Parameter {
-    std::string name;
-    at::Tensor tensor;
-    at::Tensor place = {};   ///< in the shard: what becomes its slice's gradient
-    std::size_t number = 0;  ///< among the flat parameters
-    std::size_t array = 0;
-    bool waits = false;    ///< has a gradient that was not sent
-    bool reached = false;  ///< in this pass
-    bool used = false;     ///< since gradients had to be complete
-  };
-  /// Gradients of the parameters of one flat array.
-  struct Array {
-    std::size_t flat = 0;
-    std::vector<std::size_t> parameters = {};
-    std::int64_t elements = 0;
-    at::ScalarType travel_type = at::kFloat;
-    at::Tensor shard = {};     ///< this rank's part
-    at::Tensor incoming = {};  ///< while it travels: the shard itself, or memory aside
-    std::size_t arrived = 0;   ///< gradients in this pass
-    bool sent = false;         ///< in this pass
-    bool on_the_way = false;
-    bool adds = false;  ///< this round's sum goes to what the shard holds, not in its place
-    bool late = false;  ///< gradients have come after it was sent
-    comm::Work work = {};
-  };
-  /// Window memory in which gradients travel; an array after the other takes one in turn.
-  struct Buffer {
-    at::Tensor memory = {};
-    int taken_by = -1;  ///< an array that is on its way
-  };
-
-  void plan_arrays();
+  void make_arrays();
   at::Tensor new_shard(std::int64_t elements, const at::Tensor& like) const;
-  void allocate_buffers();
+  void allocate_marks();
   void hook();
-  void on_gradient(std::size_t index);
+  void on_gradient(std::size_t array, std::size_t member);
   void finish_alone();
   void start_full_arrays();
   void start(std::size_t array);
-  void fill(Array& array, const at::Tensor& buffer);
-  void wait(std::size_t array);
-  at::Tensor take_buffer(std::size_t array);
-  bool has_gradients(const Array& array) const;
-  void bring_gradients_in(const Array& array);
+  at::Tensor take_buffer(GradientArray& array);
+  void wait(GradientArray& array);
   std::vector<std::string> missing() const;
   std::size_t count_learning() const;
   std::vector<float> exchange_marks(bool misses_some);
@@ -107,16 +76,16 @@ class GradientScatter {
   const DataParallel parallel_;
   const Sharding& sharding_;
   std::function<bool()> is_paused_;
-  std::vector<Parameter> parameters_;
-  std::vector<Array> arrays_;
+  std::vector<GradientArray> arrays_;
+  std::vector<std::size_t> first_;      ///< number of each array's first parameter among all that get gradients
+  std::size_t parameters_ = 0;          ///< that get gradients
   std::vector<std::size_t> order_;      ///< of arrays
   std::vector<std::size_t> completed_;  ///< in the first pass, as they came
   bool learned_ = false;
   ArrivalOrder arrivals_;
-  std::size_t next_ = 0;  ///< in the order
-  std::vector<Buffer> buffers_;
-  std::size_t turn_ = 0;
-  at::Tensor marks_;  ///< where they travel as gradients do
+  std::size_t next_ = 0;                  ///< in the order
+  std::optional<TravelBuffers> buffers_;  ///< from the end of construction on
+  at::Tensor marks_;                      ///< where they travel as gradients do
   bool reached_ = false;
   PassEnd end_;
   std::int64_t passes_ = 0;
