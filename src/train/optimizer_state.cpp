@@ -138,7 +138,7 @@ void check_sizes(const torch::optim::Optimizer& optimizer, const ParameterNames&
 }
 
 using Options = std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>;
-using Moments = std::map<void*, std::unique_ptr<torch::optim::OptimizerParamState>>;
+using StateByTensor = std::map<void*, std::unique_ptr<torch::optim::OptimizerParamState>>;
 
 Options read_options(const torch::optim::Optimizer& optimizer, const StateDict& state) {
   Options all;
@@ -150,8 +150,9 @@ Options read_options(const torch::optim::Optimizer& optimizer, const StateDict& 
   return all;
 }
 
-Moments read_moments(const torch::optim::Optimizer& optimizer, const ParameterNames& names, const StateDict& state) {
-  Moments all;
+StateByTensor read_moments(const torch::optim::Optimizer& optimizer, const ParameterNames& names,
+                           const StateDict& state) {
+  StateByTensor all;
   for_each_parameter(optimizer, names, [&](std::size_t g, const at::Tensor& parameter, const std::string& prefix) {
     if (state.under(prefix).empty()) return;
     auto fresh = make_state(optimizer.param_groups()[g].options());

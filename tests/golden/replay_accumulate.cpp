@@ -12,7 +12,7 @@
 namespace hortator::golden {
 namespace {
 
-struct Numbers {
+struct Doubling {
   std::int64_t count;
   std::size_t size() const { return static_cast<std::size_t>(count); }
   Example<> get(std::int64_t i) const {
@@ -30,7 +30,7 @@ struct CountingSgd : torch::optim::SGD {
   int steps = 0;
 };
 
-struct Trace {
+struct Seen {
   std::string sync;
   std::string no_sync;
   std::vector<std::int64_t> opt_steps;
@@ -40,7 +40,7 @@ struct Trace {
   std::string skipped;
 };
 
-AcceleratorOptions options_of(const json& one) {
+AcceleratorOptions accumulating(const json& one) {
   const auto kind = one_of(one, "kind", {"lambda", "onecycle", "not_linked", "scaler", "break"});
   AcceleratorOptions options;
   if (kind == "scaler") {
@@ -72,12 +72,12 @@ double factor_of_loss(const json& one, std::size_t sync_step, const Accelerator&
 }
 
 Outcome judge_accumulate(const json& one, const json&) {
-  Accelerator accelerator(options_of(one));
+  Accelerator accelerator(accumulating(one));
   torch::nn::Linear net(1, 1);
   CountingSgd sgd(net->parameters(), torch::optim::SGDOptions(0.001));
   auto [model, optimizer, loader, schedule] = accelerator.prepare(
-      net, sgd, data_loader(Numbers{one.at("n")}, {.batch_size = one.at("bs"), .prefetch = 0}), schedule_of(one, sgd));
-  Trace ours;
+      net, sgd, data_loader(Doubling{one.at("n")}, {.batch_size = one.at("bs"), .prefetch = 0}), schedule_of(one, sgd));
+  Seen ours;
   std::size_t sync_steps = 0;
   for (int epoch = 0; epoch < one.at("epochs").get<int>(); ++epoch) {
     std::int64_t taken = 0;

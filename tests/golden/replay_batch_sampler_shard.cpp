@@ -50,7 +50,7 @@ Batches batches_of(const json& one, const data::BatchShard& shard) {
   return batches;
 }
 
-Outcome judge_refusal(const json& one) {
+Outcome judge_refused_sampler(const json& one) {
   try {
     const data::BatchShard shard(spec_of(one, 0));
   } catch (const UsageError& error) {
@@ -68,7 +68,7 @@ bool reference_len_is_wrong(const json& one) {
 }
 
 Outcome judge_batch_sampler_shard(const json& one, const json&) {
-  if (one.contains("error")) return judge_refusal(one);
+  if (one.contains("error")) return judge_refused_sampler(one);
   auto outcome = equal();
   for (int rank = 0; rank < one.at("world").get<int>(); ++rank) {
     const auto& expected = one.at("ranks").at(static_cast<std::size_t>(rank));

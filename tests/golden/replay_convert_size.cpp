@@ -28,7 +28,7 @@ std::optional<std::int64_t> read(const std::string& words) {
   }
 }
 
-Outcome judge_refusal(const json& one, const std::string& words, const json& expected) {
+Outcome judge_refused_size(const json& one, const std::string& words, const json& expected) {
   if (words.ends_with('b')) return on_purpose("bits_or_bytes_is_asked");
   if (words.find('_') != std::string::npos) return on_purpose("digits_have_no_underscores");
   const auto is_ascii = [](char letter) { return static_cast<unsigned char>(letter) < 0x80; };
@@ -53,7 +53,7 @@ Outcome judge_reading(const json& one) {
   const auto ours = read(words);
   const auto* reader = one.contains("accelerate") ? "accelerate" : one.contains("hub") ? "hub" : nullptr;
   if (reader == nullptr) return ours ? judge_taken(words, *ours) : equal();
-  if (!ours) return judge_refusal(one, words, one.at(reader));
+  if (!ours) return judge_refused_size(one, words, one.at(reader));
   return compare(words, *ours, one.at(reader));
 }
 

@@ -59,7 +59,7 @@ Read read(const json& one, int rank) {
 bool splits_nothing(const json& one) { return flag(one, "split") && one.at("bs") == 1 && one.at("world") > 1; }
 
 // The reference refuses such batches as well, but for those of one sample, of which no rank gets any.
-Outcome judge_refusal(const json& one) {
+Outcome judge_refused_dataset(const json& one) {
   try {
     shard_of(one, 0);
   } catch (const UsageError& error) {
@@ -71,7 +71,7 @@ Outcome judge_refusal(const json& one) {
 }
 
 Outcome judge_iterable_dataset_shard(const json& one, const json&) {
-  if (one.contains("error") || splits_nothing(one)) return judge_refusal(one);
+  if (one.contains("error") || splits_nothing(one)) return judge_refused_dataset(one);
   auto outcome = equal();
   for (int rank = 0; rank < one.at("world").get<int>(); ++rank) {
     const auto place = static_cast<std::size_t>(rank);

@@ -92,7 +92,7 @@ Outcome judge_contents(const json& one, const fs::path& path) {
 }
 
 // Every word of the reference is in ours, which also name the file and the tensor.
-Outcome judge_refusal(const json& one, const fs::path& path) {
+Outcome judge_refused_file(const json& one, const fs::path& path) {
   auto expected = one.at("error").get<std::string>();
   constexpr std::string_view lead = "SafetensorError: Error while deserializing header: ";
   if (expected.starts_with(lead)) expected = expected.substr(lead.size());
@@ -112,7 +112,7 @@ Outcome judge_safetensors(const json& one, const json& file) {
   const auto path = path_of(one, file);
   if (fs::file_size(path) != one.at("size").get<std::uint64_t>())
     return differs(text::concat(path, " is another file: it has ", fs::file_size(path), " bytes"));
-  return one.value("opens", 1) != 0 ? judge_contents(one, path) : judge_refusal(one, path);
+  return one.value("opens", 1) != 0 ? judge_contents(one, path) : judge_refused_file(one, path);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ Outcome judge_shards(const json& one, std::int64_t most) {
   return as_there.difference.empty() ? on_purpose("empty_tensors_share_nothing") : same;
 }
 
-Outcome judge_refusal(const json& one, const std::string& size) {
+Outcome judge_refused_shards(const json& one, const std::string& size) {
   const bool refused = one.contains("error");
   if (refused) return equal();
   if (size.find('_') != std::string::npos) return on_purpose("digits_have_no_underscores");
@@ -100,7 +100,7 @@ Outcome judge_shard_checkpoint(const json& one, const json& /*file*/) {
   try {
     most = static_cast<std::int64_t>(units::parse_bytes(words));
   } catch (const UsageError&) {
-    return judge_refusal(one, words);
+    return judge_refused_shards(one, words);
   }
   if (!one.contains("error")) return judge_shards(one, most);
   const auto number = std::to_string(most);
