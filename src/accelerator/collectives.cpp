@@ -1,12 +1,17 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/scalar_tensor.h>
 
 #include <algorithm>
+#include <cmath>
+#include <hortator/error.hpp>
 
 #include "accelerator/packing.hpp"
 #include "accelerator/same_structure.hpp"
 #include "accelerator/training.hpp"
 #include "base/call_site.hpp"
+#include "base/text.hpp"
+#include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator {
@@ -68,6 +73,44 @@ bool has_dimension(const at::Tensor& tensor, std::int64_t dim) { return dim >= -
 
 std::int64_t size_along(const at::Tensor& tensor, std::int64_t dim) {
   return has_dimension(tensor, dim) ? tensor.size(dim) : 0;
+}
+
+bool can_hold(at::ScalarType type, double number) {
+  const bool is_whole = at::isIntegralType(type, /*includeBool=*/true);
+  if (is_whole && !(std::abs(number) < 0x1p63)) return false;
+  try {
+    const auto held = at::scalar_tensor(number, type).item<double>();
+    return is_whole ? held == number : std::isfinite(held) == std::isfinite(number);
+  } catch (const std::exception&) {  // it is too large
+    return false;
+  }
+}
+
+// Also where nothing is missing, since others fill up. Empty: nothing stands against it.
+std::string refusal_to_pad(const at::Tensor& tensor, const PadOptions& options) {
+  if (!has_dimension(tensor, options.dim) || can_hold(tensor.scalar_type(), options.pad_index)) return "";
+  return UsageError({.what = text::concat("pad_index is ", options.pad_index, ", which a tensor of type ",
+                                          tensor.scalar_type(), " cannot hold"),
+                     .why = "it would be filled up with another number",
+                     .hint = "use a number of that type, or convert the tensor before"})
+      .what();
+}
+
+// The largest sizes along the dimension, of all ranks; all throw where a tensor of some rank cannot be padded.
+// @collective
+std::vector<std::int64_t> sizes_to_pad_to(const mpi::Communicator& host, const std::vector<at::Tensor>& tensors,
+                                          const PadOptions& options) {
+  std::vector<std::int64_t> sizes;
+  std::string problem;
+  for (const auto& tensor : tensors) {
+    sizes.push_back(size_along(tensor, options.dim));
+    if (problem.empty()) problem = refusal_to_pad(tensor, options);
+  }
+  sizes.push_back(problem.empty() ? 0 : 1);
+  mpi::all_reduce(host, std::span(sizes), MPI_MAX);
+  if (sizes.back() > 0) mpi::agree(host, {.failed = !problem.empty(), .problem = problem});
+  sizes.pop_back();
+  return sizes;
 }
 
 // A dimension that the tensor does not have leaves it alone, as the reference does.
@@ -147,15 +190,13 @@ void Accelerator::broadcast_leaves(const std::vector<detail::Leaf>& leaves, int 
 
 at::Tensor Accelerator::pad_across_processes(const at::Tensor& tensor, const PadOptions& options) {
   const CallSite site(__builtin_return_address(0));
-  return padded(tensor, mpi::all_reduce(training_->host(), size_along(tensor, options.dim), MPI_MAX), options);
+  return padded(tensor, sizes_to_pad_to(training_->host(), {tensor}, options).front(), options);
 }
 
 void Accelerator::pad_leaves(const std::vector<detail::Leaf>& leaves, const PadOptions& options) {
   const CallSite site(__builtin_return_address(0));
   check_same_structure(training_->host(), "pad_across_processes", leaves, accelerator::Alike::dimensions);
-  std::vector<std::int64_t> sizes;
-  for (const auto& leaf : leaves) sizes.push_back(size_along(*leaf.tensor, options.dim));
-  mpi::all_reduce(training_->host(), std::span(sizes), MPI_MAX);
+  const auto sizes = sizes_to_pad_to(training_->host(), tensors_of(leaves), options);
   for (std::size_t i = 0; i < leaves.size(); ++i) *leaves[i].tensor = padded(*leaves[i].tensor, sizes[i], options);
 }
 

@@ -56,6 +56,27 @@ TEST_CASE("pad_across_processes pads to the longest, at either end, along any di
   CHECK(accelerator.pad_across_processes(mine, {.dim = 2}).sizes() == mine.sizes());
 }
 
+TEST_CASE("a number that the tensor's type cannot hold pads nothing, on any rank") {
+  Accelerator accelerator;
+  const int me = accelerator.process_index();
+  const std::vector<std::pair<at::ScalarType, double>> wrong = {{at::kByte, -1}, {at::kChar, 300},   {at::kLong, 0.5},
+                                                                {at::kBool, 7},  {at::kHalf, 70000}, {at::kInt, NAN}};
+  for (const auto& [type, number] : wrong) {
+    INFO(type << ' ' << number);
+    const auto mine = at::ones({me + 1}, type);
+    CHECK_THROWS_WITH(accelerator.pad_across_processes(mine, {.pad_index = number}), ContainsSubstring("cannot hold"));
+    const std::vector<at::Tensor> several = {at::ones({2}), mine};
+    CHECK_THROWS_WITH(accelerator.pad_across_processes(several, {.pad_index = number}), ContainsSubstring("pad_index"));
+  }
+  const auto other = at::ones({me + 1}, accelerator.is_last_process() ? at::kByte : at::kLong);
+  CHECK_THROWS_WITH(accelerator.pad_across_processes(other, {.pad_index = -1}), ContainsSubstring("Byte cannot hold"));
+  const std::vector<at::Tensor> alone = {at::ones({me + 1, 2}), at::ones({3}, at::kByte)};  // of which one has no dim 1
+  CHECK(accelerator.pad_across_processes(alone, {.dim = 1, .pad_index = -100})[1].numel() == 3);
+  for (const auto& [type, number] :
+       std::map<at::ScalarType, double>{{at::kByte, 255}, {at::kHalf, 0.1}, {at::kBool, 1}})
+    CHECK(accelerator.pad_across_processes(at::ones({me + 1}, type), {.pad_index = number}).scalar_type() == type);
+}
+
 TEST_CASE("gather_for_metrics returns exactly the data set") {
   Accelerator accelerator;
   for (const bool shuffle : {false, true}) {
