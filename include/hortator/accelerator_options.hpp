@@ -25,7 +25,8 @@ struct DataOptions {
   bool split_batches = false;  ///< batch_size is of all ranks together, not of each
   bool even_batches = true;    ///< the last batches are filled up from the first samples, so that all ranks see as many
   /// One rank of each node reads the batches of all its ranks and hands them out through shared memory; their loops
-  /// begin and end together. By default so for streams alone, whose batches are hortator::Serializable.
+  /// begin and end together, whatever even_batches says. By default so for streams alone, whose batches are
+  /// hortator::Serializable.
   std::optional<bool> dispatch_batches = {};
   std::optional<std::uint64_t> seed = {};  ///< of the shuffled order; by default set_seed's
   /// With LoaderOptions::pin_memory off: nobody waits for the copies to the device of batches that lie in page-locked
@@ -101,7 +102,7 @@ struct ClipOptions {
 /// Of Accelerator::pad_across_processes.
 struct PadOptions {
   std::int64_t dim = 0;    ///< along which sizes differ
-  double pad_index = 0;    ///< the number that fills up
+  double pad_index = 0;    ///< the number that fills up: one that the tensor's type can hold
   bool pad_first = false;  ///< before what is there, not behind it
 };
 

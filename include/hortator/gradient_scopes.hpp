@@ -51,7 +51,8 @@ class HORTATOR_API MicroStep {
 
 /// Of Accelerator::join_uneven_inputs.
 struct JoinOptions {
-  /// In place of DataOptions::even_batches, for all prepared loaders, as long as the scope lives.
+  /// In place of DataOptions::even_batches, for all prepared loaders, as long as the scope lives. Streams, and loaders
+  /// with one reader a node, are even in any case.
   std::optional<bool> even_batches = {};
 };
 

@@ -108,7 +108,8 @@ class HORTATOR_API LoaderBase {
   StateDict state() const;
   void load(const StateDict& state);
 
-  /// Of a prepared loader: whether the last batches of all ranks are filled up. Not within a loop.
+  /// Of a prepared loader: whether the last batches of all ranks are to be filled up. Those of streams, and those that
+  /// one rank of each node reads, are in any case. Not within a loop.
   bool even_batches() const;
   void set_even_batches(bool even);
 

@@ -8,8 +8,8 @@
 
 namespace hortator::accelerator {
 
-/// Behind JoinUnevenInputs. As the reference: ranks only join where batches may be uneven, and even_batches overrides
-/// what the loaders do.
+/// Behind JoinUnevenInputs. As the reference: ranks only join where even_batches is off, by the options or for the
+/// scope.
 class Joining {
  public:
   Joining(Training& training, std::vector<ModelBase> models, const JoinOptions& options);

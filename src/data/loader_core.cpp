@@ -54,8 +54,9 @@ std::optional<std::int64_t> LoaderCore::size() const {
 std::int64_t LoaderCore::dealt() const { return is_stream() ? endless : sampler_->epoch_size(told(seed(), epoch_)); }
 
 // A single rank's last batch has nobody to be even with: it stays short, as the reference's. Ranks that share a stream
-// learn of its end together: they are always even.
+// learn of its end together, and those that share a reader go on together: they are always even.
 BatchShard LoaderCore::shard(const LoaderBinding& binding, std::int64_t start) const {
+  const bool even = binding.even_batches || is_stream() || binding.dispatcher != nullptr;
   return BatchShard({.samples = dealt(),
                      .start = start,
                      .batch_size = options_.batch_size,
@@ -63,7 +64,7 @@ BatchShard LoaderCore::shard(const LoaderBinding& binding, std::int64_t start) c
                      .world = binding.world,
                      .parts = binding.parts,
                      .split = binding.split_batches,
-                     .even = (binding.even_batches || is_stream()) && binding.world * binding.parts > 1,
+                     .even = even && binding.world * binding.parts > 1,
                      .spread = binding.dispatcher != nullptr,
                      .drop_last = options_.drop_last});
 }

@@ -6,7 +6,7 @@ std::vector<Delivery> SampleReader::read(std::int64_t step, std::span<const int>
   std::vector<Delivery> deliveries;
   for (const int rank : ranks) {
     auto& delivery = deliveries.emplace_back(Delivery{.samples = shard_.spec().samples});
-    if (step < shard_.size_of(rank)) delivery.batch = source_.read(listing_->samples(shard_.batch(step, rank)));
+    delivery.batch = source_.read(listing_->samples(shard_.batch(step, rank)));
   }
   return deliveries;
 }

@@ -71,8 +71,9 @@ std::vector<Kind> kinds(std::int64_t count, int world) {
 }
 
 // Every rank but those that had left its loop gets all of it.
-void check_exact(const Accelerator& accelerator, const Batch& gathered, std::int64_t count) {
+void check_exact(const Accelerator& accelerator, const Batch& gathered, std::int64_t count, bool all_end_together) {
   const auto exact = counted(count);
+  if (all_end_together) CHECK(gathered == exact);
   CHECK(gathered.size() <= exact.size());
   CHECK(std::equal(gathered.begin(), gathered.end(), exact.begin()));
   if (accelerator.is_main_process()) CHECK(gathered == exact);
@@ -110,7 +111,7 @@ TEST_CASE(
         if (here) append(at_main, values(*here));
         if (names_here) append(objects_at_main, *names_here);
       }
-      check_exact(accelerator, tensors, count);
+      check_exact(accelerator, tensors, count, options.even_batches || options.dispatch_batches.value_or(false));
       CHECK(nested == tensors);
       CHECK(objects.size() == tensors.size());
       if (accelerator.is_main_process()) {
