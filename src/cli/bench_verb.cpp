@@ -42,7 +42,8 @@ std::string listing() {
 int print_help() {
   std::cout << "usage: hortator bench VERB [options]\n\n"
                "Measures on all ranks that run it: alone, or as `hortator launch -n N hortator bench VERB`.\n"
-               "Blocks of the reference and of Hortator alternate; ratio = Hortator / reference in time.\n\n"
+               "Blocks of the reference and of Hortator alternate; ratio = Hortator / reference in time:\n"
+               "the median of neighbouring blocks, then its 95 % confidence interval (from 6 blocks on).\n\n"
                "  hortator bench step\n"
                "  hortator launch -n 2 hortator bench collectives --case all_reduce --json\n\n"
             << listing() << "\nexit code: 0 measured; 1 an error; 2 wrong usage\n\n"

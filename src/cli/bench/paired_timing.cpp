@@ -1,10 +1,17 @@
 #include "cli/bench/paired_timing.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace hortator::cli::bench {
 namespace {
+
+std::vector<double> sorted(std::span<const double> values) {
+  std::vector<double> all(values.begin(), values.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
 
 Timing timing(std::span<const double> seconds) {
   return {.median_s = median(seconds), .min_s = *std::min_element(seconds.begin(), seconds.end())};
@@ -13,10 +20,17 @@ Timing timing(std::span<const double> seconds) {
 }  // namespace
 
 double median(std::span<const double> values) {
-  std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
-  const auto half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+  const auto all = sorted(values);
+  const auto half = all.size() / 2;
+  return all.size() % 2 == 1 ? all[half] : (all[half - 1] + all[half]) / 2;
+}
+
+// How many of n values lie below the median is binomial: n / 2, give or take 0.98 sqrt(n).
+Interval median_range(std::span<const double> values) {
+  const auto all = sorted(values);
+  const auto n = static_cast<double>(all.size());
+  const auto outside = static_cast<std::size_t>(std::max(0.0, (n + 1) / 2 - 0.98 * std::sqrt(n) - 1));
+  return {.low = all[outside], .high = all[all.size() - 1 - outside]};
 }
 
 PairedTiming summarize(std::span<const double> ours, std::span<const double> reference) {
@@ -25,6 +39,7 @@ PairedTiming summarize(std::span<const double> ours, std::span<const double> ref
   return {.ours = timing(ours),
           .reference = timing(reference),
           .ratio = median(ratios),
+          .ratio_range = median_range(ratios),
           .runs = static_cast<int>(ours.size())};
 }
 

@@ -20,14 +20,23 @@ struct Timing {
   double min_s = 0;
 };
 
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
 struct PairedTiming {
   Timing ours;
   Timing reference;
-  double ratio = 0;  ///< ours / reference: the median over the pairs of neighbouring blocks
-  int runs = 0;      ///< pairs
+  double ratio = 0;           ///< ours / reference: the median over the pairs of neighbouring blocks
+  Interval ratio_range = {};  ///< of that median
+  int runs = 0;               ///< pairs
 };
 
 double median(std::span<const double> values);
+constexpr int least_for_range = 6;
+/// In which the median lies with 95 % confidence, however the values scatter; of fewer than six no range says that.
+Interval median_range(std::span<const double> values);
 
 /// From the seconds a step of each block; entries of the same index were neighbours.
 PairedTiming summarize(std::span<const double> ours, std::span<const double> reference);

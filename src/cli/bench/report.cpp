@@ -29,6 +29,11 @@ std::string params_text(const nlohmann::json& params) {
 
 std::string rate_text(double bytes_per_s) { return bytes_per_s > 0 ? fixed(bytes_per_s / 1e9, "%.2f") : "-"; }
 
+std::string range_text(const PairedTiming& timing) {
+  if (timing.runs < least_for_range) return "-";
+  return fixed(timing.ratio_range.low, "%.3f") + ".." + fixed(timing.ratio_range.high, "%.3f");
+}
+
 Row row(const Result& result, bool with_rates) {
   const auto& timing = result.timing;
   Row cells = {result.name,
@@ -38,6 +43,7 @@ Row row(const Result& result, bool with_rates) {
                result.reference,
                time_text(timing.reference.median_s),
                fixed(timing.ratio, "%.3f"),
+               range_text(timing),
                std::to_string(timing.runs)};
   if (with_rates) {
     cells.push_back(rate_text(result.algorithm_bytes_per_s));
@@ -79,6 +85,10 @@ std::string json_line(const Result& result) {
                          {"min_s", timing.ours.min_s},
                          {"ratio", timing.ratio},
                          {"runs", timing.runs}};
+  if (timing.runs >= least_for_range) {
+    line["ratio_low"] = timing.ratio_range.low;
+    line["ratio_high"] = timing.ratio_range.high;
+  }
   if (result.algorithm_bytes_per_s > 0) {
     line["algorithm_gb_per_s"] = result.algorithm_bytes_per_s / 1e9;
     line["bus_gb_per_s"] = result.bus_bytes_per_s / 1e9;
@@ -96,7 +106,7 @@ std::string json_line(const Result& result) {
 std::string table(const std::vector<Result>& results) {
   const bool with_rates = std::any_of(results.begin(), results.end(),
                                       [](const Result& result) { return result.algorithm_bytes_per_s > 0; });
-  std::vector<Row> rows = {{"name", "parameters", "median", "min", "reference", "median", "ratio", "runs"}};
+  std::vector<Row> rows = {{"name", "parameters", "median", "min", "reference", "median", "ratio", "95 %", "runs"}};
   if (with_rates) rows.front().insert(rows.front().end(), {"GB/s", "bus GB/s"});
   for (const auto& result : results) rows.push_back(row(result, with_rates));
   return aligned(rows);

@@ -23,9 +23,10 @@ struct Result {
   double samples_per_s = 0;          ///< of loaders: of all ranks together
 };
 
-/// {"name", "params", "reference", "reference_median_s", "reference_min_s", "median_s", "min_s", "ratio", "runs"} and,
-/// of what moves data, "algorithm_gb_per_s" and "bus_gb_per_s", of training steps on several ranks "copying_s",
-/// "reducing_s", "waiting_s" and "imbalance_s" (medians), of loaders "samples_per_s"; ratio = ours / reference in time.
+/// {"name", "params", "reference", "reference_median_s", "reference_min_s", "median_s", "min_s", "ratio", "ratio_low",
+/// "ratio_high", "runs"} and, of what moves data, "algorithm_gb_per_s" and "bus_gb_per_s", of training steps on several
+/// ranks "copying_s", "reducing_s", "waiting_s" and "imbalance_s" (medians), of loaders "samples_per_s"; ratio = ours /
+/// reference in time, its median and where that lies with 95 % confidence (of six runs or more).
 std::string json_line(const Result& result);
 
 /// The results as a table with a line of headings.

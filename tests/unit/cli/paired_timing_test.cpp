@@ -13,11 +13,28 @@ TEST_CASE("the median is the middle, or the mean of the two in the middle") {
   CHECK(median(std::vector<double>{4, 1, 3, 2}) == 2.5);
 }
 
+TEST_CASE("the median's range leaves out as many on both sides as chance would put there in one case of twenty") {
+  const auto range_of = [](int n) {
+    std::vector<double> values;
+    for (int i = n; i > 0; --i) values.push_back(i);
+    const auto range = median_range(values);
+    return std::pair(range.low, range.high);
+  };
+  CHECK((range_of(1) == std::pair(1.0, 1.0)));
+  CHECK((range_of(2) == std::pair(1.0, 2.0)));
+  CHECK((range_of(6) == std::pair(1.0, 6.0)));
+  CHECK((range_of(10) == std::pair(2.0, 9.0)));
+  CHECK((range_of(21) == std::pair(6.0, 16.0)));
+  CHECK((range_of(41) == std::pair(14.0, 28.0)));
+}
+
 TEST_CASE("the ratio is the median over neighbours, so that a machine that slows down does not count") {
   const std::vector<double> ours = {2, 20, 200};
   const std::vector<double> reference = {1, 10, 100};
   const auto timing = summarize(ours, reference);
   CHECK(timing.ratio == 2);
+  CHECK(timing.ratio_range.low == 2);
+  CHECK(timing.ratio_range.high == 2);
   CHECK(timing.ours.median_s == 20);
   CHECK(timing.ours.min_s == 2);
   CHECK(timing.reference.median_s == 10);
