@@ -23,7 +23,7 @@ std::string print(const char* format, Args... args) {
 }
 
 std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\n";
+  constexpr std::string_view blanks = " \t\n\r\v\f";
   text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
   return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
@@ -65,9 +65,12 @@ std::uint64_t parse_bytes(std::string_view text) {
                                                   {"TB", 1e12}}};
   constexpr double most = 0x1p63;
   auto words = trimmed(text);
-  if (words.starts_with('+')) words.remove_prefix(1);
+  if (words.starts_with('+') && !words.starts_with("+-")) words.remove_prefix(1);
   double value = 0;
-  const auto [end, error] = std::from_chars(words.data(), words.data() + words.size(), value);
+  const auto* last = words.data() + words.size();
+  const auto [end, error] = std::from_chars(words.data(), last, value);
+  std::uint64_t whole = 0;  // exactly, where it is
+  const bool is_whole = std::from_chars(words.data(), last, whole).ptr == end;
   const auto name = trimmed(words.substr(static_cast<std::size_t>(end - words.data())));
   // Of decimal units a small b would be bits: some read it so, others as bytes.
   const bool may_be_bits = name.size() == 2 && name.ends_with('b');
@@ -76,7 +79,7 @@ std::uint64_t parse_bytes(std::string_view text) {
     if (error != std::errc{} || unit.name != upper(name) || !(bytes >= 0 && bytes < most)) continue;
     if (may_be_bits) refuse_bytes(text, "bits or bytes? write MB for a million bytes");
     if (unit.bytes == 1 && bytes != std::floor(bytes)) continue;
-    return static_cast<std::uint64_t>(bytes);
+    return is_whole && unit.bytes == 1 ? whole : static_cast<std::uint64_t>(bytes);
   }
   refuse_bytes(text, "write it as 64MiB or 4096");
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 
 #include "base/text.hpp"
@@ -26,6 +27,16 @@ std::string float_text(double value) {
   return words.substr(0, exponent) + std::to_string(std::atoi(words.c_str() + exponent));
 }
 
+// A zero would end the message, and others might change what the terminal shows.
+std::string printable(char letter) {
+  const auto byte = static_cast<unsigned char>(letter);
+  if (byte >= 0x20 && byte != 0x7f) return {letter};
+  if (byte == 0) return "\\0";
+  std::array<char, 8> words{};
+  std::snprintf(words.data(), words.size(), "\\u{%x}", unsigned{byte});
+  return words.data();
+}
+
 std::string escaped(std::string_view words) {
   std::string out = "\"";
   for (const char letter : words) {
@@ -44,7 +55,7 @@ std::string escaped(std::string_view words) {
         out += "\\t";
         break;
       default:
-        out += letter;
+        out += printable(letter);
     }
   }
   return out + "\"";

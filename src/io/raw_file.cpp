@@ -192,6 +192,14 @@ void make_folder(const std::filesystem::path& folder) {
   if (error) throw_system_error(text::concat("make the folder ", folder), error.value());
 }
 
+void make_folder_durably(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> missing;
+  auto one = std::filesystem::absolute(folder);
+  for (; one.has_relative_path() && !std::filesystem::exists(one); one = one.parent_path()) missing.push_back(one);
+  if (!missing.empty()) make_folder(folder);
+  for (const auto& made : missing) sync_folder(made.parent_path());
+}
+
 void rename(const std::filesystem::path& from, const std::filesystem::path& to) {
   if (std::rename(from.c_str(), to.c_str()) != 0) throw_system_error(text::concat("rename ", from, " to ", to), errno);
 }

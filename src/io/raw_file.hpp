@@ -67,6 +67,8 @@ std::string read_text(const std::filesystem::path& path, std::uint64_t most);
 
 /// With all those above it; one that is there already is as good.
 void make_folder(const std::filesystem::path& folder);
+/// And so that a failure of power leaves them there.
+void make_folder_durably(const std::filesystem::path& folder);
 
 /// In place of what may have that name.
 void rename(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -26,14 +26,6 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-/// With all those above it, and so that the next failure of power leaves them there.
-void make_folder_durably(const fs::path& folder) {
-  std::vector<fs::path> missing;
-  for (auto one = folder; one.has_relative_path() && !fs::exists(one); one = one.parent_path()) missing.push_back(one);
-  if (!missing.empty()) make_folder(folder);
-  for (const auto& one : missing) sync_folder(one.parent_path());
-}
-
 std::string time_stamp() {
   using namespace std::chrono;
   const auto now = system_clock::now().time_since_epoch();

@@ -40,9 +40,7 @@ void WeightFolder::begin() const {
   if (fs::exists(folder_) && !fs::is_directory(folder_)) {
     throw FileError({.what = text::concat(folder_, " is not a folder"), .hint = "name a folder, new or not"});
   }
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error) throw_system_error(text::concat("create the folder ", folder_), error.value());
+  make_folder_durably(folder_);
 }
 
 void WeightFolder::publish(const WeightShards& shards, const std::vector<WeightToSave>& weights) {

@@ -20,7 +20,7 @@ class WeightFolder {
   std::filesystem::path aside(const std::string& name) const;
 
   // By one rank:
-  void begin() const;  ///< makes the folder
+  void begin() const;  ///< makes the folder, durably
   /// When all files of `shards` lie aside and are durable.
   void publish(const WeightShards& shards, const std::vector<WeightToSave>& weights);
   /// Removes what there is of a save that failed. Where the newer model is in place already, it stays.

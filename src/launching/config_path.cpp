@@ -1,15 +1,27 @@
 #include "launching/config_path.hpp"
 
+#include <pwd.h>
+
+#include <algorithm>
+
 namespace hortator::launching {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A home of another user ("~name/...") stays as it is, as in the reference.
-fs::path expand_home(const fs::path& path, const std::string& home) {
+// As Python's expanduser: also "~name/...", which stays as it is where nobody has that name.
+fs::path expand_home(const fs::path& path, std::string home) {
   const auto words = path.string();
-  if (words == "~") return home;
-  return words.starts_with("~/") ? fs::path(home) / words.substr(2) : path;
+  if (!words.starts_with('~')) return path;
+  const auto end = std::min(words.find('/'), words.size());
+  if (end > 1) {
+    const auto* user = getpwnam(words.substr(1, end - 1).c_str());
+    if (user == nullptr) return path;
+    home = user->pw_dir;
+  }
+  while (home.ends_with('/')) home.pop_back();
+  const auto expanded = home + words.substr(end);
+  return expanded.empty() ? "/" : expanded;
 }
 
 }  // namespace

@@ -25,13 +25,15 @@ TEST_CASE("sizes as people write them") {
   CHECK(units::parse_bytes("2GB") == 2'000'000'000);
   CHECK(units::parse_bytes("0") == 0);
   CHECK(units::parse_bytes(" +5 mB\n") == 5'000'000);
+  CHECK(units::parse_bytes("9007199254740993 B") == 9007199254740993);
+  CHECK(units::parse_bytes("5MB\r\n") == 5'000'000);
   CHECK(units::parse_bytes(".5GB") == 500'000'000);
   CHECK(units::parse_bytes("1gib") == std::uint64_t{1} << 30);
   CHECK(units::parse_bytes("12 b") == 12);
   for (const auto* bits : {"1Gb", "1gb", "2.5 Mb"})
     CHECK_THROWS_WITH(units::parse_bytes(bits), ContainsSubstring("bits or bytes?"));
   for (const auto* bad :
-       {"", "MiB", "-1", "5 apples", "1.5KiBs", "1.5", "inf", "nan MB", "1e300", "1PB", "GB1", "1_0MB"}) {
+       {"", "MiB", "-1", "5 apples", "1.5KiBs", "1.5", "inf", "nan MB", "1e300", "1PB", "GB1", "1_0MB", "+-0KB"}) {
     CHECK_THROWS_WITH(units::parse_bytes(bad), ContainsSubstring("is no number of bytes"));
   }
 }

@@ -9,6 +9,7 @@
 #include "checkpoint/background_save.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/save.hpp"
+#include "disk.hpp"
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"
 #include "support/faults/faults.hpp"
@@ -17,52 +18,6 @@ using namespace hortator;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// What the disk may still lose, after each of one rank's calls.
-class Disk {
- public:
-  void follow(const faults::Call& call) {
-    const fs::path path = call.path;
-    if (call.what == "write" || call.what == "resize") bytes_.insert(path);
-    if (call.what == "create" || call.what == "make") names_.insert(path);
-    if (call.what == "sync") flush(path);
-    if (call.what == "rename") rename(path, call.to);
-    if (call.what == "remove") bytes_.erase(path), names_.erase(path);
-  }
-  const std::set<fs::path>& unflushed() const { return bytes_; }
-  /// Bytes and names that lie in `folder`.
-  std::set<fs::path> loses_of(const fs::path& folder) const {
-    std::set<fs::path> lost;
-    for (const auto* all : {&bytes_, &names_}) {
-      for (const auto& path : *all) {
-        if (path.string().starts_with(folder.string() + "/")) lost.insert(path);
-      }
-    }
-    return lost;
-  }
-
- private:
-  void flush(const fs::path& path) {
-    bytes_.erase(path);
-    std::erase_if(names_, [&](const fs::path& name) { return name.parent_path() == path; });
-  }
-  void rename(const fs::path& from, const fs::path& to) {
-    const auto moved = [&](const std::set<fs::path>& all) {
-      std::set<fs::path> now;
-      for (const auto& path : all) {
-        const bool goes = path == from || path.string().starts_with(from.string() + "/");
-        now.insert(goes ? fs::path(to.string() + path.string().substr(from.string().size())) : path);
-      }
-      return now;
-    };
-    bytes_ = moved(bytes_);
-    names_ = moved(names_);
-    names_.insert(to);
-  }
-
-  std::set<fs::path> bytes_;
-  std::set<fs::path> names_;
-};
 
 /// The paths as one text, for messages.
 std::string words(const std::set<fs::path>& paths) {
@@ -117,7 +72,7 @@ TEST_CASE("a failure of power at any moment finds the older checkpoint whole on 
                           Way{.in_files = true}, Way{.writer = CheckpointWriter::mpio, .in_files = true}}) {
     INFO((way.writer == CheckpointWriter::mpio ? "MPI-IO" : "direct")
          << (way.in_background ? ", beside the run" : "") << (way.in_files ? ", a file each" : ""));
-    Disk disk;
+    test::Disk disk;
     int published = 0;
     int writes = 0;
     for (const auto& call : calls_of_save(comm, root, way)) {

@@ -2,8 +2,10 @@
 // turn.
 #include <ATen/ops/full.h>
 
+#include <algorithm>
 #include <cerrno>
 
+#include "disk.hpp"
 #include "forks.hpp"
 #include "io/safetensors_writer.hpp"
 #include "io/weight_folder.hpp"
@@ -63,6 +65,18 @@ TEST_CASE("a kill at any point leaves the older model or the newer one") {
        .found = [=] { return weights_version_in(folder); },
        .exists = [=] { return io::holds_weights(folder); },
        .check = [=] { CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 3); }});
+}
+
+TEST_CASE("a model that was saved outlasts a failure of power, with the folders that were made for it") {
+  const auto root = fresh_folder();
+  faults::arm(root.string(), {.kind = Kind::record});
+  save_weights(root / "new" / "deeper" / "model", 1);
+  faults::disarm();
+  test::Disk disk;
+  const auto calls = faults::recorded();
+  for (const auto& call : calls) disk.follow(call);
+  CHECK(std::count_if(calls.begin(), calls.end(), [](const auto& call) { return call.what == "make"; }) == 3);
+  for (const auto& lost : disk.loses_of(root)) FAIL_CHECK(lost);
 }
 
 TEST_CASE("a call that fails leaves a whole model, and the next save works") {

@@ -111,3 +111,8 @@ TEST_CASE("tensors stand in the order of their bytes, and metadata beside them")
   CHECK(parsed.metadata == std::map<std::string, std::string>{{"format", "pt"}});
   CHECK(parsed.data_offset == 8 + header.size());
 }
+
+TEST_CASE("what a header has that a terminal obeys is told by its number") {
+  const auto fault = fault_of(R"({"a":"b\u0000\u001b\u007f"})", 0);
+  CHECK(fault.find(R"(invalid type: string "b\0\u{1b}\u{7f}")") != std::string::npos);
+}

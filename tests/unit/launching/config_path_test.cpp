@@ -1,5 +1,7 @@
 #include "launching/config_path.hpp"
 
+#include <pwd.h>
+
 #include "support/catch.hpp"
 
 using hortator::launching::accelerate_config_path;
@@ -11,5 +13,8 @@ TEST_CASE("the reference's configuration is where HF_HOME, then XDG_CACHE_HOME, 
   CHECK(accelerate_config_path({.home = "/h", .hf_home = "/a", .xdg_cache_home = "/x"}) == "/a/" + file);
   CHECK(accelerate_config_path({.home = "/h", .hf_home = "~/a"}) == "/h/a/" + file);
   CHECK(accelerate_config_path({.home = "/h", .hf_home = "~"}) == "/h/" + file);
-  CHECK(accelerate_config_path({.home = "/h", .hf_home = "~other/a"}) == "~other/a/" + file);
+  CHECK(accelerate_config_path({.home = "/h/", .hf_home = "~//a"}).string() == "/h//a/" + file);
+  CHECK(accelerate_config_path({.home = "/", .hf_home = "~"}).string() == "/" + file);
+  CHECK(accelerate_config_path({.home = "/h", .hf_home = "~root/a"}) == getpwuid(0)->pw_dir + ("/a/" + file));
+  CHECK(accelerate_config_path({.home = "/h", .hf_home = "~of nobody/a"}) == "~of nobody/a/" + file);
 }
