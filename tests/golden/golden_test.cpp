@@ -37,6 +37,17 @@ int failures_of(const std::string& name, std::size_t index, const std::string& f
   return golden::replay(format, file, format.world(one)).failed();
 }
 
+// How a case made here is judged: the rule by which it differs on purpose, or whether it is equal.
+std::string judged(const std::string& name, const std::string& words) {
+  auto file = golden::read_file(std::string(GOLDEN_DIR "/") + name + ".json");
+  const auto& format = golden::format_of(file);
+  const auto one = json::parse(words);
+  file["cases"] = {one};
+  const auto verdict = golden::replay(format, file, format.world(one));
+  if (verdict.failed() > 0) return "differs";
+  return verdict.rules.empty() ? "equal" : verdict.rules.begin()->first;
+}
+
 }  // namespace
 
 TEST_CASE("collectives") {
@@ -47,6 +58,44 @@ TEST_CASE("collectives") {
   CHECK(failures_of("collectives", 1, "/out/1/0", -13) == 1);
   CHECK(failures_of("collectives", 1, "/out_dtype", "float64") == 1);
   CHECK(failures_of("collectives", 1, "/out_shape", {7}) == 1);
+}
+
+TEST_CASE("collectives that differ on purpose, and those that do not") {
+  if (ranks() != 2) return;
+  const auto pads = [](const std::string& what) {
+    return judged("collectives",
+                  R"({"id": 1, "op": "pad_across_processes", "world": 2, "out_shape": [2], )" + what + "}");
+  };
+  CHECK(pads(R"("dtype": "uint8", "args": {"dim": 0, "pad_index": -1, "pad_first": 0}, "in": [[1], [1, 2]],
+                "out": [[1, 255], [1, 2]])") == "what_fills_up_is_of_the_type");
+  CHECK(pads(R"("dtype": "uint8", "args": {"dim": 0, "pad_index": 255, "pad_first": 0}, "in": [[1], [1, 2]],
+                "out": [[1, 255], [1, 2]])") == "equal");
+  CHECK(pads(R"("dtype": "bool", "args": {"dim": 0, "pad_index": 0, "pad_first": 0}, "in": [[true], [true, true]],
+                "out": [[1, 0], [true, true]], "out_dtype": "int64")") == "padding_keeps_the_type");
+  CHECK(pads(R"("dtype": "bool", "args": {"dim": 0, "pad_index": 0, "pad_first": 0}, "in": [[true], [true, true]],
+                "out": [[1, 1], [true, false]], "out_dtype": "int64")") == "differs");
+
+  const auto works = [](const std::string& op, const std::string& what) {
+    return judged("collectives", R"({"id": 1, "op": ")" + op + R"(", "world": 2, )" + what + "}");
+  };
+  const std::string no_int16 =
+      R"("dtype": "int16", "in": [[1, -2], [3, 4]], "error": ["Invalid scalar type", ""], "args": )";
+  CHECK(works("gather", no_int16 + "{}") == "more_types_travel");
+  CHECK(works("reduce", no_int16 + R"({"reduction": "sum"})") == "more_types_travel");
+  CHECK(works("broadcast", no_int16 + R"({"from_process": 1})") == "more_types_travel");
+  CHECK(works("reduce", R"("dtype": "float16", "args": {"reduction": "mean"}, "in": [[60000], [50000]],
+                           "out": [["inf"], ["inf"]])") == "sums_of_16_bits_are_rounded_once");
+  CHECK(works("reduce",
+              R"("dtype": "float32", "args": {"reduction": "sum"}, "in": [[1], [2]], "out": [["inf"], ["inf"]])") ==
+        "differs");
+  CHECK(works("reduce", R"("dtype": "float32", "args": {"reduction": "max"}, "in": [["nan", 2], [1, 3]],
+                           "out": [[1, 3], [1, 3]])") == "max_keeps_nan");
+  CHECK(works("reduce", R"("dtype": "float32", "args": {"reduction": "max"}, "in": [[2], [1]], "out": [[1], [1]])") ==
+        "differs");
+  CHECK(works("gather_object", R"("dtype": "object", "args": {}, "in": [[1, 2], 5], "error": ["TypeError", ""])") ==
+        "only_vectors_are_joined");
+  CHECK(works("gather_object", R"("dtype": "object", "args": {}, "in": [[1, 2], [5]], "error": ["TypeError", ""])") ==
+        "differs");
 }
 
 TEST_CASE("batch_sampler_shard") {
@@ -90,6 +139,8 @@ TEST_CASE("checkpoint_naming") {
   CHECK(verdict.passed > 5);
   CHECK(verdict.rules ==
         std::map<std::string, int>{{"a_new_run_counts_on", 3}, {"files_of_our_own", 1}, {"the_number_is_restored", 4}});
+  CHECK(judged("checkpoint_naming", R"({"id": 1, "total_limit": 0, "saves": 1, "start_iteration": 0,
+                                         "after_each": [["checkpoint_0"]]})") == "a_limit_leaves_room_for_one");
   CHECK(failures_of("checkpoint_naming", 1, "/after_each/2", {"checkpoint_0", "checkpoint_1", "checkpoint_2"}) == 1);
 }
 
@@ -131,6 +182,10 @@ TEST_CASE("convert_size") {
   CHECK(verdict.rules == std::map<std::string, int>{{"a_bare_number_is_bytes", 4},
                                                     {"binary_units_are_named_so", 18},
                                                     {"bits_or_bytes_is_asked", 5}});
+  CHECK(judged("convert_size", R"({"id": 1, "in": "1_0MB\n", "accelerate": 10000000})") ==
+        "digits_have_no_underscores");
+  CHECK(judged("convert_size", R"({"id": 1, "in": "5 apples", "accelerate": 5})") == "differs");
+  CHECK(judged("convert_size", R"({"id": 1, "in": "1e10GB", "accelerate": 1e19})") == "sizes_have_63_bits");
   CHECK(failures_of("convert_size", 3, "/accelerate", 10001) == 1);
   CHECK(failures_of("convert_size", 55, "/convert_bytes", "3 bytes") == 1);
 }
@@ -149,6 +204,8 @@ TEST_CASE("environment") {
   const auto verdict = replayed("environment");
   CHECK(verdict.passed == 28);
   CHECK(verdict.rules == std::map<std::string, int>{{"one_launcher_says_all", 2}});
+  CHECK(judged("environment", R"({"id": 1, "kind": "rank_info", "env": {"PALS_RANKID": "3", "PMI_SIZE": "4"}, "rank": 0,
+                                   "world_size": 4, "local_rank": 0, "local_world_size": 1})") == "pals_is_read");
   CHECK(failures_of("environment", 1, "/rank", 4) == 1);
   CHECK(failures_of("environment", 10, "/out", 0) == 1);
 }

@@ -28,6 +28,9 @@ inline Outcome on_purpose(std::string rule) { return {.rule = std::move(rule)}; 
 /// Of two values that must be equal: what `name` is here and in the case.
 Outcome compare(std::string_view name, const json& ours, const json& theirs);
 
+/// Of what Python has as yes or no, and the files as 1 or 0.
+inline bool flag(const json& one, const char* name) { return one.at(name).get<int>() != 0; }
+
 /// One format: which files have it, and how one of its cases is judged.
 struct Format {
   std::string name;

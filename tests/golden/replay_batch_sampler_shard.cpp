@@ -10,8 +10,6 @@ namespace {
 
 using Batches = std::vector<std::vector<std::int64_t>>;
 
-bool flag(const json& one, const char* name) { return one.at(name).get<int>() != 0; }
-
 bool is_batch_sampler_shard(const json& file) {
   const auto& one = file.at("cases").front();
   for (const char* field : {"bs", "drop_last", "even", "kind", "split"}) {

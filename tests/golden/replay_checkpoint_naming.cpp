@@ -150,7 +150,20 @@ Outcome judge_layout() {
   return all() == saved ? on_purpose("files_of_our_own") : compare("what was saved", all(), saved);
 }
 
+// The reference removes what is there before it saves, so that one is left. Here a limit of 0 is refused.
+Outcome judge_no_room(const json& one) {
+  const Folder folder;
+  try {
+    const Run run(folder.path(), one.at("total_limit"));
+  } catch (const UsageError& error) {
+    const bool is_about_it = std::string_view(error.what()).find("total_limit is 0") != std::string_view::npos;
+    return is_about_it ? on_purpose("a_limit_leaves_room_for_one") : differs(error.what());
+  }
+  return differs("a total_limit of 0 was taken");
+}
+
 Outcome judge_checkpoint_naming(const json& one, const json&) {
+  if (one.value("total_limit", json()) == 0) return judge_no_room(one);
   if (one.contains("layout")) return judge_layout();
   return one.contains("after_each") ? judge_one_run(one) : judge_two_runs(one);
 }

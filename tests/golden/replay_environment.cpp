@@ -35,16 +35,17 @@ json numbers_by(const std::array<const char*, 4>& names, const runtime::Variable
   return numbers;
 }
 
-// The reference takes each number from whoever has it first, and knows nothing of Slurm. Here one launcher says all of
-// them, so that a rank and a size always belong together; those that start MPI's ranks come first.
+// The reference takes each number from whoever has it first, and knows nothing of Slurm and PALS. Here one launcher
+// says all of them, so that a rank and a size always belong together; those that start MPI's ranks come first.
 Outcome judge_other_facts(const json& ours, const json& theirs, const runtime::Variables& variables) {
-  constexpr std::array<std::array<const char*, 4>, 5> launchers = {
+  constexpr std::array<std::array<const char*, 4>, 6> launchers = {
       {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
        {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
+       {"PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID", "PMI_LOCAL_SIZE"},
        {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
        {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "-"},
        {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"}}};
-  constexpr std::size_t known_by_rank = 2;  // of the launchers: nobody else gives ranks such names
+  constexpr std::size_t known_by_rank = 3;  // of the launchers: nobody else gives ranks such names
   const auto says = [&](const char* name) { return runtime::number(variables, name).has_value(); };
   int speak = 0;
   const std::array<const char*, 4>* first = nullptr;
@@ -55,7 +56,8 @@ Outcome judge_other_facts(const json& ours, const json& theirs, const runtime::V
   }
   const auto expected = first == nullptr ? json{0, 1, 0, 1} : numbers_by(*first, variables);
   if (ours != expected) return compare("rank, size, local rank and local size", ours, expected);
-  if (first != nullptr && (*first)[0] == launchers[3][0]) return on_purpose("slurm_is_read");
+  if (first != nullptr && (*first)[0] == launchers[2][0]) return on_purpose("pals_is_read");
+  if (first != nullptr && (*first)[0] == launchers[4][0]) return on_purpose("slurm_is_read");
   if (first == nullptr && speak > 0) return on_purpose("a_rank_or_a_size_alone_is_no_fact");
   if (first != nullptr && !says((*first)[1])) return on_purpose("a_launcher_is_known_by_its_rank");
   return speak > 1 ? on_purpose("one_launcher_says_all")

@@ -46,40 +46,56 @@ std::string words(double bytes, bool is_float) {
   return digits + " " + unit;
 }
 
-bool has_bools(const bigmodel::TreeNode& node) {
-  const auto is_bool = [](const bigmodel::TreeTensor& tensor) { return tensor.spec.type == at::kBool; };
-  return std::any_of(node.parameters.begin(), node.parameters.end(), is_bool) ||
-         std::any_of(node.buffers.begin(), node.buffers.end(), is_bool) ||
-         std::any_of(node.children.begin(), node.children.end(), has_bools);
+template <typename Holds>
+bool has_tensor(const bigmodel::TreeNode& node, const Holds& holds) {
+  const auto is_such = [&](const bigmodel::TreeTensor& tensor) { return holds(tensor.spec.type); };
+  return std::any_of(node.parameters.begin(), node.parameters.end(), is_such) ||
+         std::any_of(node.buffers.begin(), node.buffers.end(), is_such) ||
+         std::any_of(node.children.begin(), node.children.end(),
+                     [&](const bigmodel::TreeNode& child) { return has_tensor(child, holds); });
+}
+
+/// What a model's tensors are as they come.
+struct Own {
+  Bytes total;
+  bool has_bools;         ///< sizes are floats in Python then
+  bool has_other_floats;  ///< than those of 32 bits
+};
+
+const bigmodel::EstimateRow& row_of(const std::string& type, const bigmodel::Estimate& estimate) {
+  return *std::ranges::find(estimate.rows, type, &bigmodel::EstimateRow::type);
 }
 
 // The reference divides the bytes that the tensors have by 2, 4 or 8, whatever their type, and leaves them as they are
 // for bfloat16 and fp8. A row here says what the model takes in that type.
-bool counts_as_reference(const std::string& type, Bytes total, const bigmodel::Estimate& estimate) {
-  return type != "bfloat16" && type != "fp8" && total == estimate.in_float32;
+bool counts_as_reference(const std::string& type, const Own& own) {
+  return type != "bfloat16" && type != "fp8" && !own.has_other_floats;
 }
 
-Outcome judge_row(const json& row, const bigmodel::Estimate& estimate, Bytes total, bool is_float) {
+Outcome judge_row(const json& row, const bigmodel::Estimate& estimate, const Own& own) {
   const auto type = row.at("dtype").get<std::string>();
-  const auto training = training_of(total, type);
+  const auto training = training_of(own.total, type);
   if (auto same = compare("training in " + type, training, row.at("training")); !same.difference.empty()) return same;
   const auto most = std::max({training["model"].get<double>(), training["optimizer"].get<double>(),
                               training["gradients"].get<double>(), training["step"].get<double>()});
-  const auto training_words = most < 0 ? "N/A" : words(most, is_float);
+  const auto training_words = most < 0 ? "N/A" : words(most, own.has_bools);
   if (auto same = compare("what training in " + type + " says", training_words, row.at("training_str"));
       !same.difference.empty())
     return same;
 
-  const auto& ours = *std::find_if(estimate.rows.begin(), estimate.rows.end(),
-                                   [&](const bigmodel::EstimateRow& own) { return own.type == type; });
-  if (!counts_as_reference(type, total, estimate)) {
+  const auto& ours = row_of(type, estimate);
+  if (!counts_as_reference(type, own)) {
     const auto bits = bigmodel::estimate_type(type).bits;
     if (auto same = compare("the total in " + type, ours.total, estimate.in_float32 * bits / 32);
         !same.difference.empty())
       return same;
+    const auto in_float32 = row_of("float32", estimate).largest_layer;
+    if (auto same = compare("the largest layer in " + type, ours.largest_layer, in_float32 * bits / 32);
+        !same.difference.empty())
+      return same;
     return on_purpose("a_row_says_what_its_type_takes");
   }
-  const bool is_row_float = is_float || type != "float32";
+  const bool is_row_float = own.has_bools || type != "float32";
   const json row_here = {ours.total, ours.largest_layer, words(ours.total, is_row_float)};
   return compare("the row of " + type, row_here, {row.at("total"), row.at("largest_layer"), row.at("total_str")});
 }
@@ -98,9 +114,14 @@ Outcome judge_model(const json& one, const json& file) {
   bigmodel::EstimateOptions options{.types = {}, .no_split_module_classes = whole};
   for (const auto& type : bigmodel::estimate_types()) options.types.emplace_back(type.name);
   const auto estimate = bigmodel::estimate(tree, options);
+  const auto is_bool = [](at::ScalarType type) { return type == at::kBool; };
+  const auto is_other = [](at::ScalarType type) { return at::isFloatingType(type) && type != at::kFloat; };
+  const Own own{.total = sizes.total(),
+                .has_bools = has_tensor(tree.root, is_bool),
+                .has_other_floats = has_tensor(tree.root, is_other)};
   Outcome all;
   for (const auto& row : one.at("rows")) {
-    auto outcome = judge_row(row, estimate, sizes.total(), has_bools(tree.root));
+    auto outcome = judge_row(row, estimate, own);
     if (!outcome.difference.empty()) return outcome;
     if (!outcome.rule.empty()) all = outcome;
   }

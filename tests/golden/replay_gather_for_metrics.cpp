@@ -22,7 +22,6 @@ bool is_gather_for_metrics(const json& file) {
 std::string mode_of(const json& one) {
   return one_of(one, "mode", {"shard", "dispatch", "iter", "iter_len", "iter_shard", "iter_len_shard", "objects"});
 }
-bool flag(const json& one, const char* name) { return one.at(name).get<int>() != 0; }
 bool is_stream(const json& one) { return mode_of(one).starts_with("iter"); }
 bool is_dispatched(const json& one) {
   return mode_of(one) == "dispatch" || (is_stream(one) && !mode_of(one).ends_with("shard"));

@@ -1,5 +1,7 @@
 // Sizes of modules, tied parameters, and which part of a model goes where.
 #include <algorithm>
+#include <hortator/error.hpp>
+#include <optional>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -8,6 +10,7 @@
 #include "bigmodel/module_sizes.hpp"
 #include "bigmodel/parts.hpp"
 #include "replay.hpp"
+#include "sizes.hpp"
 #include "tensors.hpp"
 #include "trees.hpp"
 
@@ -144,6 +147,20 @@ Outcome judge_map(const json& one, const bigmodel::ModuleTree& tree, const Devic
   return judge_map_with_buffers(ours, theirs, tree, options);
 }
 
+// The reference takes sizes that are refused here: by a rule for some size in it, empty where none is refused.
+std::optional<Outcome> judge_refused_memory(const json& memory) {
+  try {
+    memory_of(memory);
+    return {};
+  } catch (const UsageError&) {
+    for (const auto& pair : memory) {
+      const auto* rule = pair.at(1).is_string() ? rule_that_refuses(pair.at(1).get<std::string>()) : nullptr;
+      if (rule != nullptr) return on_purpose(rule);
+    }
+    throw;
+  }
+}
+
 Outcome judge_device_map(const json& one, const json& file) {
   auto options = map_options(one);
   options.max_memory = memory_of(one.at("max_memory"));
@@ -169,6 +186,9 @@ Outcome judge_clean(const json& one) {
 Outcome judge_infer_auto_device_map(const json& one, const json& file) {
   const auto kind = one_of(one, "kind", kinds);
   if (kind == "sizes") return judge_sizes(one, file);
+  if (one.contains("max_memory")) {
+    if (const auto refused = judge_refused_memory(one.at("max_memory"))) return *refused;
+  }
   if (kind == "tied") return judge_tied(one, file);
   if (kind == "device_map") return judge_device_map(one, file);
   return kind == "balanced" ? judge_balanced(one, file) : judge_clean(one);

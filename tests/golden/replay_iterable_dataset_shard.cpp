@@ -11,8 +11,6 @@ namespace {
 
 using Stream = detail::StreamSourceOf<CountingStream, detail::DefaultJoin>;
 
-bool flag(const json& one, const char* name) { return one.at(name).get<int>() != 0; }
-
 bool is_iterable_dataset_shard(const json& file) {
   const auto& one = file.at("cases").front();
   for (const char* field : {"n", "bs", "world", "drop_last", "split"}) {

@@ -1,6 +1,4 @@
 // How a state dict is cut into files.
-#include <c10/core/ScalarType.h>
-
 #include <algorithm>
 #include <hortator/error.hpp>
 
@@ -9,6 +7,8 @@
 #include "io/tensor_spec.hpp"
 #include "io/weight_shards.hpp"
 #include "replay.hpp"
+#include "sizes.hpp"
+#include "tensors.hpp"
 
 namespace hortator::golden {
 namespace {
@@ -21,7 +21,7 @@ bool is_shard_checkpoint(const json& file) {
 std::vector<io::WeightToSave> weights_of(const json& one) {
   std::vector<io::WeightToSave> weights;
   for (const auto& tensor : one.at("tensors")) {
-    const io::TensorSpec spec = {.type = *io::type_named(tensor.at(2).get<std::string>()),
+    const io::TensorSpec spec = {.type = scalar_type(tensor.at(2)),
                                  .shape = tensor.at(1).get<std::vector<std::int64_t>>()};
     weights.push_back({.name = tensor.at(0), .bytes = spec.bytes()});
   }
@@ -86,8 +86,7 @@ Outcome judge_shards(const json& one, std::int64_t most) {
 Outcome judge_refused_shards(const json& one, const std::string& size) {
   const bool refused = one.contains("error");
   if (refused) return equal();
-  if (size.find('_') != std::string::npos) return on_purpose("digits_have_no_underscores");
-  if (size.ends_with('b')) return on_purpose("bits_or_bytes_is_asked");
+  if (const auto* rule = rule_that_refuses(size)) return on_purpose(rule);
   if (size.find('-') != std::string::npos) return on_purpose("sizes_are_not_negative");
   return differs("the size " + size + " was refused");
 }

@@ -4,29 +4,17 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/stack.h>
 
-#include <array>
 #include <cmath>
 #include <hortator/error.hpp>
 #include <limits>
-#include <utility>
 
 #include "base/text.hpp"
+#include "io/pickle_types.hpp"
 
 namespace hortator::golden {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::array<std::pair<const char*, at::ScalarType>, 10> types = {{{"float32", at::kFloat},
-                                                                           {"float64", at::kDouble},
-                                                                           {"float16", at::kHalf},
-                                                                           {"bfloat16", at::kBFloat16},
-                                                                           {"int64", at::kLong},
-                                                                           {"int32", at::kInt},
-                                                                           {"int16", at::kShort},
-                                                                           {"int8", at::kChar},
-                                                                           {"uint8", at::kByte},
-                                                                           {"bool", at::kBool}}};
 
 double number_of(const json& value) {
   if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
@@ -38,24 +26,19 @@ double number_of(const json& value) {
 
 bool is_near(double ours, double theirs, double tolerance) {
   if (std::isnan(theirs)) return std::isnan(ours);
-  return ours == theirs || std::abs(ours - theirs) <= tolerance * std::abs(theirs);
+  if (!std::isfinite(ours) || !std::isfinite(theirs)) return ours == theirs;
+  return std::abs(ours - theirs) <= tolerance * std::abs(theirs);
 }
 
 }  // namespace
 
 at::ScalarType scalar_type(const std::string& name) {
-  for (const auto& [known, type] : types) {
-    if (name == known) return type;
-  }
-  throw Error({.what = "no type " + name + " is known"});
+  const auto type = io::torch_type_named("torch." + name);
+  if (!type) throw Error({.what = "no type " + name + " is known"});
+  return *type;
 }
 
-std::string name_of(at::ScalarType type) {
-  for (const auto& [name, known] : types) {
-    if (type == known) return name;
-  }
-  return c10::toString(type);
-}
+std::string name_of(at::ScalarType type) { return std::string(io::torch_name(type)); }
 
 at::Tensor to_tensor(const json& values, at::ScalarType type) {
   if (values.is_number_integer()) return at::scalar_tensor(values.get<std::int64_t>(), type);
@@ -80,7 +63,8 @@ json to_lists(const at::Tensor& tensor) {
 std::string difference(const json& ours, const json& theirs, double tolerance) {
   if (ours.is_array() != theirs.is_array()) return text::concat(ours, " in place of ", theirs);
   if (!ours.is_array()) {
-    if (is_near(number_of(ours), number_of(theirs), tolerance)) return "";
+    const bool are_whole = ours.is_number_integer() && theirs.is_number_integer();
+    if (are_whole ? ours == theirs : is_near(number_of(ours), number_of(theirs), tolerance)) return "";
     return text::concat(ours, " in place of ", theirs);
   }
   if (ours.size() != theirs.size()) return text::concat(ours.size(), " elements in place of ", theirs.size());
