@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/work.hpp"
 #include "shard/flat_parameters.hpp"
 #include "train/data_parallel.hpp"
 

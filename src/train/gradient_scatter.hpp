@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.hpp"
 #include "shard/flat_parameters.hpp"
 #include "train/arrival_order.hpp"
 #include "train/data_parallel.hpp"
