@@ -2,6 +2,7 @@
 
 #include "accelerator/prepared_before.hpp"
 #include "accelerator/training.hpp"
+#include "base/freed_memory.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "data/dispatcher.hpp"
@@ -79,6 +80,8 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
   const auto* sharding = training_->zero ? &training_->zero->sharding() : nullptr;
   if (chosen.device_placement.value_or(options().device_placement))
     place(module, device(), learns && sharding != nullptr && sharding->pages_parameters());
+  // Who shards wants to hold as little as possible.
+  if (device().is_cpu() && sharding == nullptr) base::keep_freed_memory();
   const auto name = text::concat("model ", training_->models.size());
   const train::DataParallel parallel{
       .communicator = training_->device_communicator(),

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "accelerator/checked_options.hpp"
+#include "base/freed_memory.hpp"
 #include "comm/make_communicator.hpp"
 #include "mpi/collectives.hpp"
 #include "track/progress_bar.hpp"
@@ -253,6 +254,7 @@ void Training::forget(Ending ending) {
 }
 
 void Training::empty_cache() const {
+  base::return_freed_memory();
   if (!device().is_cpu()) c10::getDeviceAllocator(device().type())->emptyCache();
 }
 

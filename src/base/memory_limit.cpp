@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/freed_memory.hpp"
 #include "base/text.hpp"
 #include "base/whole_file.hpp"
 
@@ -57,6 +58,7 @@ std::optional<std::size_t> left_in_group(std::string_view max, std::string_view 
 }
 
 std::optional<std::size_t> available_memory() {
+  return_freed_memory();  // most of what this process could use again would count as taken
   auto least = parse_mem_available(content("/proc/meminfo"));
   // A limit of any group above binds as well.
   for (std::filesystem::path group = own_group(); !group.empty(); group = group.parent_path()) {

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/freed_memory.hpp"
 #include "base/memory_limit.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -120,6 +121,8 @@ SharedMemory::SharedMemory(const Communicator& node, const Communicator& all, st
   const auto total = stride_ * static_cast<std::size_t>(parts_);
   Descriptor memory(-1);
   Address address;
+  base::return_freed_memory();
+  barrier(node);  // what a peer has freed is room as well
   all_or_none(all, [&] {
     check_room(stride_, parts_);
     if (node.rank() == 0) address = create(memory, total, name);

@@ -10,11 +10,11 @@
 #include <hortator/error.hpp>
 #include <numeric>
 
+#include "base/freed_memory.hpp"
 #include "base/text.hpp"
 #include "shard/claims.hpp"
 #include "shard/recycling_allocator.hpp"
 #include "shard/storage_state.hpp"
-#include "shard/system_memory.hpp"
 
 namespace hortator::shard {
 namespace {
@@ -72,7 +72,7 @@ FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Par
     release(Ending::alone);
     throw;
   }
-  return_free_memory();  // that the parameters had
+  base::return_freed_memory();  // that the parameters had
 }
 
 std::optional<std::size_t> FlatParameters::find(const at::Tensor& parameter) const {

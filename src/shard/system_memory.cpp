@@ -1,9 +1,6 @@
 #include "shard/system_memory.hpp"
 
 #include <sys/mman.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,11 +26,5 @@ std::byte* resize_memory(std::byte* data, std::size_t bytes, std::size_t new_byt
 }
 
 void unmap_memory(std::byte* data, std::size_t bytes) noexcept { ::munmap(data, bytes); }
-
-void return_free_memory() noexcept {
-#ifdef __GLIBC__
-  ::malloc_trim(0);
-#endif
-}
 
 }  // namespace hortator::shard

@@ -11,7 +11,5 @@ std::byte* map_memory(std::size_t bytes) noexcept;
 /// The same content, as far as it fits, perhaps elsewhere; null: there is not so much, and all is as it was.
 std::byte* resize_memory(std::byte* data, std::size_t bytes, std::size_t new_bytes) noexcept;
 void unmap_memory(std::byte* data, std::size_t bytes) noexcept;
-/// What the C library keeps of freed memory goes back to the system, where it can be asked to.
-void return_free_memory() noexcept;
 
 }  // namespace hortator::shard

@@ -3,7 +3,7 @@
 #include <hortator/optimizer.hpp>
 
 #include "base/call_site.hpp"
-#include "shard/system_memory.hpp"
+#include "base/freed_memory.hpp"
 #include "train/optimizer_core.hpp"
 #include "train/step_recording.hpp"
 #include "train/tensor_set.hpp"
@@ -70,7 +70,7 @@ void OptimizerCore::step_now(const std::function<void()>& kernels) {
   kernels();
   if (shards_) shards_->after_step();
   // What was freed on the way here goes back; later steps use theirs again.
-  if (shards_ && is_first) shard::return_free_memory();
+  if (shards_ && is_first) base::return_freed_memory();
 }
 
 void OptimizerCore::settle() {

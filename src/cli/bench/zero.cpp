@@ -9,10 +9,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/freed_memory.hpp"
 #include "cli/bench/bare_step.hpp"
 #include "cli/bench/measurements.hpp"
 #include "cli/bench/workloads.hpp"
-#include "shard/system_memory.hpp"
 #include "train/fused_step.hpp"
 
 namespace hortator::cli::bench {
@@ -34,9 +34,9 @@ double proportional_mib() {
   return std::round(kib / 102.4) / 10;
 }
 
-// What loops before this one have freed is no gain of its own.
+// What loops have freed, this one or those before it, is not theirs any more.
 double settled_mib() {
-  shard::return_free_memory();
+  base::return_freed_memory();
   return proportional_mib();
 }
 
@@ -51,7 +51,7 @@ class Side {
   void warm_up(Accelerator& ranks) {
     for (int i = 0; i < warm_steps; ++i) step();
     ranks.wait_for_everyone();
-    mib_ = proportional_mib() - before_;
+    mib_ = settled_mib() - before_;
     ranks.wait_for_everyone();
   }
 
