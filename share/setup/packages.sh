@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # one program in several files: the names of one are used in others
 
 lists=$root/share/setup/packages
-test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images lmod hosts)
+test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images lmod hosts fuzz)
 
 # The folders in which a cluster's modules may have put a library.
 prefixes() {
@@ -87,7 +87,17 @@ have_hdf5_tools() { command -v h5dump >/dev/null; }
 have_h5py() { python3 -c 'import h5py' 2>/dev/null || /usr/bin/python3 -c 'import h5py' 2>/dev/null; }
 have_aarch64() { command -v aarch64-linux-gnu-g++ >/dev/null; }
 have_doxygen() { command -v doxygen >/dev/null; }
-have_clang_tidy() { compgen -c clang-tidy- | grep -qE "^clang-tidy-(1[6-9]|2[0-9])$"; }
+have_clang_tidy() { compgen -c clang-tidy- | grep -E "^clang-tidy-(1[6-9]|2[0-9])$" >/dev/null; }
+# a clang 16 or newer that compiles, and one of any release that has libFuzzer's runtime: as tests/fuzz looks for them
+have_fuzz() {
+  local clang
+  compgen -c clang++- | grep -E '^clang\+\+-(1[6-9]|2[0-9])$' >/dev/null || return 1
+  for clang in $(compgen -c clang++- | grep -E '^clang\+\+-[0-9]+$' | sort -u); do
+    ! echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
+      "$clang" -fsanitize=fuzzer,address,undefined -x c++ - -o /dev/null 2>/dev/null || return 0
+  done
+  return 1
+}
 have_python() { have_download; }
 have_package_tools() { [ -e "$package_tools/whole-${package_tool_pins[*]}" ] || { command -v eb && command -v reframe; } >/dev/null; }
 
