@@ -84,11 +84,23 @@ nccl() { # FUNCTION...
   printf 'int %s(void) { return 0; }\n' "$@" >nccl.c
   "$compiler" -shared -fPIC nccl.c -Wl,-soname,libnccl.so.2 -o site/nvidia/nccl/lib/libnccl.so.2
 }
+# goes_without REASON [OPTION...]: AUTO goes on without CUDA, and the summary says why
+goes_without() {
+  accepted -DHORTATOR_WITH_CUDA=AUTO "${@:2}"
+  output=$(tr -s ' \n' '  ' <<<"$output")
+  expect_line "off: .*\* CUDA, $1"
+}
+goes_without 'no CUDA toolkit was found \(set CUDAToolkit_ROOT or load a CUDA module\)' -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON
 libtorch FALSE
+goes_without 'the LibTorch at .* is built without CUDA'
 refused 'the LibTorch at .* is built without CUDA' 'configure with HORTATOR_WITH_CUDA=OFF' -DHORTATOR_WITH_CUDA=ON
 libtorch TRUE
 printf '#define NCCL_%s\n' 'MAJOR 2' 'MINOR 28' 'PATCH 9' >site/nvidia/nccl/include/nccl.h
 nccl ncclCommInitRank
+goes_without 'the NCCL 2\.28\.9 at .*/libnccl\.so\.2 is not the one that LibTorch was built with'
 refused 'the NCCL 2\.28\.9 at .*/libnccl\.so\.2 is not the one that LibTorch was built with \(it lacks ncclCommShrink\)' "set NCCL_ROOT to LibTorch's own" -DHORTATOR_WITH_CUDA=ON
 nccl ncclCommInitRank ncclCommShrink
 accepted -DHORTATOR_WITH_CUDA=ON
+accepted -DHORTATOR_WITH_CUDA=AUTO
+output=$(tr -s ' \n' '  ' <<<"$output")
+expect_line 'on: .*\* CUDA, toolkit 13\.0, NCCL 2\.28\.9 .*off:|on: .*\* CUDA, toolkit 13\.0, NCCL 2\.28\.9 [^*]*everything'
