@@ -17,7 +17,8 @@
 namespace hortator::mpi {
 namespace {
 
-// The main thread and a thread of ours call MPI, never both at once.
+// The thread that trains calls MPI and, where backward runs on devices, so do LibTorch's threads that run it: never two
+// at once. Only the end of a job that hangs comes from beside them.
 constexpr int needed_level = MPI_THREAD_SERIALIZED;
 
 std::string level_name(int level) {
@@ -63,7 +64,7 @@ void ensure_initialized() {
   }
   if (level < needed_level) {
     throw MpiError({.what = "MPI offers only " + level_name(level) + ", Hortator needs " + level_name(needed_level),
-                    .why = "communication runs beside the backward pass on a thread of its own",
+                    .why = "on devices LibTorch runs the backward pass, and what it reduces, on threads of its own",
                     .hint = "initialise with MPI_Init_thread(..., " + level_name(needed_level) + ", ...)"});
   }
 }
