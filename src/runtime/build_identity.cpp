@@ -102,6 +102,8 @@ std::string build_identity() {
                       mpi::library_version());
 }
 
-void check_same_build(const mpi::Communicator& comm) { mpi::same_on_all(comm, build_identity(), "the build"); }
+void check_same_build(const mpi::Communicator& comm, const std::string& identity) {
+  mpi::same_on_all(comm, identity, "the build");
+}
 
 }  // namespace hortator::runtime

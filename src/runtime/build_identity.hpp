@@ -15,6 +15,6 @@ std::string libtorch_version();
 std::string build_identity();
 
 /// Throws, on all ranks, unless all run the same build on the same libraries. One small reduction. @collective
-void check_same_build(const mpi::Communicator& comm);
+void check_same_build(const mpi::Communicator& comm, const std::string& identity = build_identity());
 
 }  // namespace hortator::runtime
