@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "shard/system_memory.hpp"
 
 namespace hortator::shard {
 namespace {
 
-constexpr std::uint64_t room_for_one(std::uint64_t bytes) {
-  constexpr std::uint64_t alignment = 4096;  // of the system's pages and the disk's sectors
-  return (bytes + alignment - 1) / alignment * alignment;
-}
+// Of whole pages, which are whole sectors of the disk as well.
+std::uint64_t room_for_one(std::uint64_t bytes) { return bytes == 0 ? 0 : whole_pages(bytes); }
 
 CommonScratch alone(const std::filesystem::path& folder, std::uint64_t bytes) {
   auto file = io::RawFile::create_unnamed(folder);

@@ -9,12 +9,12 @@
 #include "base/units.hpp"
 #include "bigmodel/balanced_memory.hpp"
 #include "bigmodel/device_map.hpp"
+#include "shard/system_memory.hpp"
 
 namespace hortator::accelerator {
 namespace {
 
 constexpr Bytes usual_page_bytes = 0x1p24;  // what a disk reads at its full speed
-constexpr Bytes memory_page_bytes = 4096;
 
 void check_rule(const std::string& rule) {
   static const std::vector<std::string> known = {"auto", "balanced", "balanced_low_0", "sequential"};
@@ -68,7 +68,8 @@ class Dealing {
   }
 
   Bytes room_to_read() const {
-    return 2 * std::ceil(largest_layer_on_disk(tensors_) / memory_page_bytes) * memory_page_bytes;
+    const auto layer = std::ceil(largest_layer_on_disk(tensors_));
+    return layer == 0 ? 0 : 2 * static_cast<Bytes>(shard::whole_pages(static_cast<std::size_t>(layer)));
   }
 
   const torch::nn::Module& module_;

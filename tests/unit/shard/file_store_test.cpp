@@ -11,6 +11,7 @@
 #include "fixtures.hpp"
 #include "io/file_error.hpp"
 #include "io/safetensors_source.hpp"
+#include "shard/system_memory.hpp"
 #include "support/catch.hpp"
 #include "unit/checkpoint/file_limit.hpp"
 
@@ -147,7 +148,8 @@ TEST_CASE("Of a file in common each writes its part of each storage, and reads a
     stores.push_back(std::make_unique<FileStore>(bytes, std::vector<FilePlace>(3), FileStore::Options{},
                                                  CommonScratch{.file = std::move(file), .rank = rank, .ranks = 2}));
   }
-  CHECK(FileStore::room_for(bytes) == 4096 + 8192 + 4096);
+  CHECK(FileStore::room_for(bytes) == whole_pages(64) + whole_pages(4096 + 32) + whole_pages(8));
+  CHECK(FileStore::room_for({0}) == 0);
   for (std::size_t i = 0; i < 3; ++i) {
     const auto size = bytes[i];
     const Page page{.places = {{.storage = static_cast<int>(i), .bytes = size}}, .bytes = size};
