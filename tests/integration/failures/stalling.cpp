@@ -2,8 +2,12 @@
 // whose names begin with "well" must not be taken for stalled: they take longer than HORTATOR_TIMEOUT and end well.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -34,7 +38,7 @@ using namespace std::chrono_literals;
 
 // What each ending does with a State, a communicator for tensors, and a first collective behind it.
 struct Scene {
-  Scene() {
+  explicit Scene(const hortator::StateOptions& options) : state(options) {
     sum();
     state.wait_for_everyone();
     const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -50,7 +54,7 @@ struct Scene {
 
   State state;
   std::unique_ptr<hortator::comm::Communicator> tensors =
-      hortator::comm::make_communicator(state.world().comm(), at::kCPU, hortator::comm::Checks::off);
+      hortator::comm::make_communicator(state.world().comm(), at::kCPU, hortator::comm::checks_from_environment());
 };
 
 void stopped(Scene& scene) {
@@ -61,6 +65,22 @@ void stopped(Scene& scene) {
 void left(Scene& scene) {
   if (scene.is_last()) std::exit(0);
   scene.sum();
+}
+
+// The process stands still meanwhile, and so do all of its threads.
+void be_held_by_a_child(std::chrono::milliseconds time) {
+  const auto held = getpid();
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+  const auto child = fork();
+  if (child == 0) {
+    const bool holds = ptrace(PTRACE_SEIZE, held, nullptr, nullptr) == 0 &&
+                       ptrace(PTRACE_INTERRUPT, held, nullptr, nullptr) == 0 && waitpid(held, nullptr, __WALL) == held;
+    std::this_thread::sleep_for(time);
+    _exit(holds ? 0 : 1);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) == -1 && errno == EINTR) continue;
+  if (status != 0) throw hortator::Error({.what = "the child could not hold its parent"});
 }
 
 // Its State ends, and then it waits in MPI_Finalize for the others.
@@ -128,6 +148,12 @@ void well_suspended(Scene& scene) {
   scene.sum();
 }
 
+// A child of the rank holds it as debuggers do, and lets it go by its own end.
+void well_traced(Scene& scene) {
+  if (scene.is_last()) be_held_by_a_child(3500ms);
+  scene.sum();
+}
+
 const std::map<std::string, std::function<void(Scene&)>> endings = {{"stopped", stopped},
                                                                     {"left", left},
                                                                     {"returned", returned},
@@ -140,13 +166,21 @@ const std::map<std::string, std::function<void(Scene&)>> endings = {{"stopped", 
                                                                     {"well_in_checkpoint", well_in_checkpoint},
                                                                     {"well_in_turns", well_in_turns},
                                                                     {"well_first", well_first},
-                                                                    {"well_suspended", well_suspended}};
+                                                                    {"well_suspended", well_suspended},
+                                                                    {"well_traced", well_traced}};
+
+// TIMEOUT_BY_OPTION: in milliseconds.
+hortator::StateOptions options_from_environment() {
+  const char* time = std::getenv("TIMEOUT_BY_OPTION");
+  if (time == nullptr) return {};
+  return {.collective_timeout = std::chrono::milliseconds(std::stol(time))};
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
   return hortator::run(argc, argv, [&] {
-    Scene scene;
+    Scene scene(options_from_environment());
     endings.at(argv[1])(scene);
   });
 }
