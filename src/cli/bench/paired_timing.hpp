@@ -10,7 +10,7 @@
 namespace hortator::cli::bench {
 
 struct Plan {
-  int blocks = 20;                    ///< timed, of each side
+  int blocks = 21;                    ///< timed, of each side
   int steps = 50;                     ///< in a block
   std::filesystem::path folder = {};  ///< for what is written; somebody else removes it at the end
 };

@@ -201,6 +201,12 @@ for launcher in '' "$hortator launch -n 2"; do
     "$cmake" -DJSON="$out" -P "$source_dir/json_field.cmake" "$member" >/dev/null 2>&1 || wrong "no JSON with $member"
   done
 done
+collectives=(bench collectives --blocks 2 --steps 5 --size 64KiB --backend node --type float32 --reference MPI)
+for case in reduce_scatter all_gather broadcast debug_mode; do collectives+=(--case "$case"); done
+code=0
+"$hortator" launch -n 2 "$hortator" "${collectives[@]}" >out 2>err || code=$?
+out=$(<out) err=$(<err) call="hortator launch -n 2 hortator ${collectives[*]}"
+code_is 0; out_has 'reduce_scatter'; out_has 'all_gather'; out_has 'broadcast'; out_has 'debug_mode'
 # what a measurement that was killed leaves behind goes with the next one; what another process has, or nobody has claimed, stays
 "$hortator" bench step --blocks 1000000 >/dev/null 2>&1 &
 killed=$!
