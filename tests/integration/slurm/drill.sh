@@ -56,6 +56,20 @@ batch() {
   return "$code"
 }
 
+# soon_and_clean NAME PROGRAM COMMAND...: the command, which ends a step of PROGRAM, takes less than nine seconds, and nothing is left.
+soon_and_clean() {
+  local name=$1 program=$2 started=${EPOCHREALTIME/[.,]/}
+  shift 2
+  "$@"
+  local took=$(((${EPOCHREALTIME/[.,]/} - started) / 1000))
+  local left
+  left=$(pgrep -f "$binaries/$program"; find /dev/shm -name '*hortator*'; find "runs/$program" -name '.stall*' 2>/dev/null)
+  if [ -n "$left" ] || [ $took -gt 9000 ]; then
+    echo "failed: $name: took $took ms, left behind: $left"
+    failures=$((failures + 1))
+  fi
+}
+
 two_by_two='rank 0 of 4 is 0 of 2 on node 0 of 2 \(n1, LAUNCHER\)
 rank 1 of 4 is 1 of 2 on node 0 of 2 \(n1, LAUNCHER\)
 rank 2 of 4 is 0 of 2 on node 1 of 2 \(n2, LAUNCHER\)
@@ -73,7 +87,7 @@ expect 'in a batch script: ./prog, and mpirun -n 1 on either node' ok \
 expect './prog in an interactive allocation' ok "${alone//LAUNCHER/plain start}" salloc --quiet -N2 -n4 "$binaries/place"
 expect 'every rank on two nodes fails: one line' bad 'hortator: rank [0-3] \(n[12]\): every rank has a problem' \
   srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/failing" all
-expect 'one rank fails: one line that names it' 1 'hortator: rank 3 \(n2\): the last rank has a problem' \
+soon_and_clean 'one rank fails' failing expect 'one rank fails: one line that names it' 1 'hortator: rank 3 \(n2\): the last rank has a problem' \
   srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/failing" one
 expect 'a node fails as one: one line' bad 'hortator: rank [23] \(n2\): this node is full' \
   srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/failing" agreed_in_node
@@ -119,15 +133,7 @@ fi
 export HORTATOR_TIMEOUT=2s
 # stall ENDING CODE LINE [RECORDED]: the step ends with CODE, which the record knows; or RECORDED, where Slurm reports a rank that it killed
 stall() {
-  local started=${EPOCHREALTIME/[.,]/}
-  expect "$1 on two nodes" "$2" "$3" srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stalling" "$1"
-  local took=$(((${EPOCHREALTIME/[.,]/} - started) / 1000))
-  local left
-  left=$(pgrep -f "$binaries/stalling"; find /dev/shm -name '*hortator*'; find runs/stalling -name '.stall*')
-  if [ -n "$left" ] || [ $took -gt 9000 ]; then
-    echo "failed: $1: took $took ms, left behind: $left"
-    failures=$((failures + 1))
-  fi
+  soon_and_clean "$1" stalling expect "$1 on two nodes" "$2" "$3" srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stalling" "$1"
   if ! grep -q "\"exit_code\": ${4:-$2}," runs/stalling/failure.json; then
     echo "failed: $1: not ${4:-$2} in $(cat runs/stalling/failure.json)"
     failures=$((failures + 1))
@@ -142,13 +148,17 @@ stall mismatch 124 'hortator: rank 3 \(n2\): is in barrier #[0-9]* \(4 ranks\) w
 stall odd_count 2 'hortator: rank 3 \(n2\): rank 3: the ranks are in different .* rank 3: all_reduce .* of 5 x .* ranks 0-2: all_reduce .* of 4 x .*'
 stall left bad 'hortator: rank 3 \(n2\): the program has left by exit\(\).*' 1
 # What is killed says nothing; Slurm names it, newer releases together with whom they end at once.
-result=ended
-srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stalling" killed >output 2>&1 && result=well
-if [ $result = ended ] && grep -Eq 'n2: tasks? (2-)?3: Killed' output; then
-  echo 'ok: SIGKILL on two nodes'
-else
-  echo "failed: SIGKILL on two nodes: ended $result"
-  sed 's/^/    /' output
-  failures=$((failures + 1))
-fi
+# shellcheck disable=SC2317
+killed() {
+  local result=ended
+  srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stalling" killed >output 2>&1 && result=well
+  if [ $result = ended ] && grep -Eq 'n2: tasks? (2-)?3: Killed' output; then
+    echo 'ok: SIGKILL on two nodes'
+  else
+    echo "failed: SIGKILL on two nodes: ended $result"
+    sed 's/^/    /' output
+    failures=$((failures + 1))
+  fi
+}
+soon_and_clean 'SIGKILL on two nodes' stalling killed
 exit $((failures > 0))
