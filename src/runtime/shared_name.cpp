@@ -9,8 +9,10 @@ std::string shared_name(std::string_view what, const Variables& variables) {
   if (const auto job = variables("SLURM_JOB_ID")) {
     return text::concat("hortator-", *job, ".", variables("SLURM_STEP_ID").value_or("batch"), "-", what);
   }
-  if (const auto job = variables("PBS_JOBID")) return text::concat("hortator-", *job, "-", what);
-  return text::concat("hortator-", current_run().id, "-", what);
+  const auto run = current_run().id;
+  // mpirun has no name for one of several runs in a job.
+  if (const auto job = variables("PBS_JOBID")) return text::concat("hortator-", *job, ".", run, "-", what);
+  return text::concat("hortator-", run, "-", what);
 }
 
 }  // namespace hortator::runtime
