@@ -121,10 +121,15 @@ std::shared_ptr<train::SharedStatistics> Training::shared_statistics() {
   return shared_statistics_;
 }
 
+// All of them, also after one that cannot: others may wait in any.
 bool Training::abandon(std::string_view reason) noexcept {
-  const bool common = common_pass->abandon(reason);
-  const bool cpu = on_cpu_->abandon(reason) && common;
-  return (!on_device_ || on_device_->abandon(reason)) && cpu;
+  bool all_are_free = common_pass->abandon(reason);
+  const auto leave = [&](auto* left) { all_are_free &= left == nullptr || left->abandon(reason); };
+  leave(on_cpu_.get());
+  leave(on_device_.get());
+  leave(shared_statistics_.get());
+  leave(zero.get());
+  return all_are_free;
 }
 
 // Ranks have left collectives that others were in: nothing can be brought together.

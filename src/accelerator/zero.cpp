@@ -175,6 +175,11 @@ ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, comm
                 .keep_resident = config.keep_resident,
                 .group_host = group_host_ ? &*group_host_ : nullptr} {}
 
+bool ZeroRanks::abandon(std::string_view reason) noexcept {
+  const bool group_is_free = !group_ || group_->abandon(reason);
+  return (!replicas_ || replicas_->abandon(reason)) && group_is_free;
+}
+
 std::string ZeroRanks::words() const {
   const auto offloaded = [](const char* what, const shard::Residence& home) {
     if (home.in_host) return text::concat(", ", what, " in the host's memory");

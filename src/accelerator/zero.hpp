@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "comm/communicator.hpp"
 #include "mpi/communicator.hpp"
@@ -27,6 +28,8 @@ class ZeroRanks {
   /// All ranks' shards, by rank of the whole world: where replicas have the same, the first group's count.
   bool counts(int rank) const { return rank < dealing_.size; }
   int ranks_of_group() const { return dealing_.size; }
+  /// This rank leaves the communicators that are not all ranks': comm::Communicator::abandon.
+  bool abandon(std::string_view reason) noexcept;
   std::string words() const;  ///< "ZeRO stage 2, groups of 4 ranks"
 
  private:

@@ -4,6 +4,7 @@
 #include <torch/nn/module.h>
 
 #include <memory>
+#include <string_view>
 
 #include "comm/communicator.hpp"
 
@@ -22,6 +23,8 @@ class SharedStatistics {
   int ranks() const { return communicator_->size(); }
   /// `values` become the sums over all ranks, bitwise the same on each. @collective
   void add_up(const at::Tensor& values) { communicator_->all_reduce(values, comm::ReduceOp::sum).wait(); }
+  /// This rank takes part no more: comm::Communicator::abandon.
+  bool abandon(std::string_view reason) noexcept { return communicator_->abandon(reason); }
 
  private:
   std::unique_ptr<comm::Communicator> communicator_;
