@@ -69,7 +69,6 @@ class HORTATOR_API ModelBase {
   explicit ModelBase(std::shared_ptr<train::ModelCore> core) : core_(std::move(core)) {}
 
   std::vector<at::Tensor> parameters() const;
-  /// As the module's own. Which mode it is in stays the user's choice: nothing of Hortator's changes it.
   void train(bool on = true) const;
   void eval() const { train(false); }
   void zero_grad() const;

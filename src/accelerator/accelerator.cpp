@@ -3,6 +3,7 @@
 #include "accelerator/launched.hpp"
 #include "accelerator/memory_by_owner.hpp"
 #include "accelerator/training.hpp"
+#include "base/call_site.hpp"
 #include "io/hdf5_library.hpp"
 #include "mpi/agree.hpp"
 #include "runtime/banner.hpp"
@@ -81,11 +82,13 @@ void Accelerator::register_object(const std::string& name, std::function<void(St
 }
 
 void Accelerator::free_memory() {
+  const CallSite site(__builtin_return_address(0));
   training_->free_memory();
   wait_for_everyone();
 }
 
 void Accelerator::end_training() {
+  const CallSite site(__builtin_return_address(0));
   training_->settle_steps();
   wait_for_checkpoint();
   training_->progress->finish();

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "accelerator/training.hpp"
+#include "base/call_site.hpp"
 #include "base/text.hpp"
 
 namespace hortator {
@@ -20,6 +21,7 @@ bool Accelerator::begin_micro_step() {
 }
 
 void Accelerator::backward(const at::Tensor& loss) {
+  const CallSite site(__builtin_return_address(0));
   training_->expect_scaled_gradients();
   const auto steps = training_->accumulation.steps();
   training_->loss_weights.run_plain(steps == 1 ? loss : loss / steps,
@@ -27,6 +29,7 @@ void Accelerator::backward(const at::Tensor& loss) {
 }
 
 void Accelerator::backward(const at::Tensor& loss_sum, const at::Tensor& count) {
+  const CallSite site(__builtin_return_address(0));
   if (count.numel() != 1) {
     throw UsageError({.what = text::concat("backward(loss_sum, count) got a count of shape ", count.sizes()),
                       .why = "it is how many losses were added up: one number",
@@ -39,6 +42,7 @@ void Accelerator::backward(const at::Tensor& loss_sum, const at::Tensor& count) 
 }
 
 void Accelerator::backward(const at::Tensor& loss_sum, double count) {
+  const CallSite site(__builtin_return_address(0));
   if (!(count >= 0) || std::isinf(count)) {
     throw UsageError({.what = text::concat("backward(loss_sum, count) got a count of ", count),
                       .why = "it is how many losses were added up",

@@ -4,6 +4,7 @@
 #include "accelerator/accelerate_state.hpp"
 #include "accelerator/snapshot.hpp"
 #include "base/activity.hpp"
+#include "base/call_site.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "checkpoint/together.hpp"
@@ -151,6 +152,7 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
 }  // namespace
 
 fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& options) {
+  const CallSite site(__builtin_return_address(0));
   training_->session->refuse_in_recording("save_state() was called");
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto begin = accelerator::SavePace::Clock::now();
@@ -191,18 +193,21 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
 }
 
 void Accelerator::wait_for_checkpoint() {
+  const CallSite site(__builtin_return_address(0));
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   training_->background_save.wait(training_->host());
   if (is_main_process()) training_->project.prune();
 }
 
 bool Accelerator::has_checkpoint() const {
+  const CallSite site(__builtin_return_address(0));
   bool found = false;
   mpi::all_or_none(training_->host(), [&] { found = is_main_process() && training_->project.has_checkpoint(); });
   return mpi::broadcast(training_->host(), found);
 }
 
 void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
+  const CallSite site(__builtin_return_address(0));
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   training_->background_save.wait(training_->host());
   if (is_of_python(training_->host(), dir)) {

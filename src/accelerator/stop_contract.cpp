@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "accelerator/training.hpp"
+#include "base/call_site.hpp"
 #include "base/log.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/stop_signal.hpp"
@@ -8,6 +9,7 @@
 namespace hortator {
 
 bool Accelerator::should_stop() {
+  const CallSite site(__builtin_return_address(0));
   runtime::survive_seconds_signal();
   auto& stopping = training_->stopping;
   if (stopping.is_leaving()) return true;
@@ -24,6 +26,7 @@ bool Accelerator::should_stop() {
 }
 
 std::optional<std::filesystem::path> Accelerator::save_state_every(std::chrono::milliseconds every) {
+  const CallSite site(__builtin_return_address(0));
   if (every.count() <= 0) {
     throw UsageError({.what = "save_state_every() got a duration that is not positive",
                       .hint = "give the time between two saves, std::chrono::minutes(10) say"});
@@ -35,6 +38,7 @@ std::optional<std::filesystem::path> Accelerator::save_state_every(std::chrono::
 }
 
 std::optional<std::chrono::seconds> Accelerator::time_left() {
+  const CallSite site(__builtin_return_address(0));
   constexpr std::int64_t unknown = -1;
   std::int64_t left = unknown;
   if (is_main_process()) {
@@ -45,6 +49,7 @@ std::optional<std::chrono::seconds> Accelerator::time_left() {
 }
 
 std::chrono::seconds Accelerator::suggested_save_interval(std::chrono::seconds between_failures) {
+  const CallSite site(__builtin_return_address(0));
   using Ticks = accelerator::SavePace::Clock::duration;
   auto& stopping = training_->stopping;
   const auto mine = stopping.pace().cost().value_or(Ticks::zero()).count();

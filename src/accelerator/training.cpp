@@ -4,8 +4,10 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "accelerator/checked_options.hpp"
+#include "base/call_site.hpp"
 #include "base/freed_memory.hpp"
 #include "comm/make_communicator.hpp"
 #include "mpi/collectives.hpp"
@@ -74,6 +76,8 @@ void Training::backward(const at::Tensor& loss) {
   const auto start = scaled(loss);
   if (reproducing) reproducing->check_backward_counts();
   if (reproducing || host().size() == 1) return start.backward();
+  std::optional<AnyCallSite> anywhere;
+  if (may_lack_ranks()) anywhere.emplace();  // those without batches follow from elsewhere
   backward_pass.run(start);
   agree_on_models();
   synchronise_gradients();
@@ -82,9 +86,7 @@ void Training::backward(const at::Tensor& loss) {
 // Those without batches are not here: the others announce what they send.
 void Training::agree_on_models() {
   const auto sends = [](const auto& model) { return model->sends_gradients(); };
-  const auto lacks_ranks = [](const auto& model) { return model->may_lack_ranks(); };
-  if (std::none_of(models.begin(), models.end(), sends) || std::any_of(models.begin(), models.end(), lacks_ranks))
-    return;
+  if (may_lack_ranks() || std::none_of(models.begin(), models.end(), sends)) return;
   try {
     common_pass->agree();
   } catch (...) {
@@ -108,10 +110,12 @@ bool Training::was_skipped(const torch::optim::Optimizer& optimizer) const {
 
 bool Training::is_partial() const { return reproducing && !sync_gradients(); }
 
-bool Training::is_between_steps() const {
+bool Training::may_lack_ranks() const {
   const auto lacks_ranks = [](const auto& model) { return model->may_lack_ranks(); };
-  return sync_gradients() && std::none_of(models.begin(), models.end(), lacks_ranks);
+  return std::any_of(models.begin(), models.end(), lacks_ranks);
 }
+
+bool Training::is_between_steps() const { return sync_gradients() && !may_lack_ranks(); }
 
 std::shared_ptr<train::SharedStatistics> Training::shared_statistics() {
   if (!shared_statistics_) {

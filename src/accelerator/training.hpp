@@ -79,6 +79,8 @@ class Training {
   bool was_skipped(const torch::optim::Optimizer& optimizer) const;
   /// Gradients are those of one shard of several: not to be clipped or unscaled yet.
   bool is_partial() const;
+  /// Within join_uneven_inputs: ranks without batches do not come by here.
+  bool may_lack_ranks() const;
   /// All ranks are here, and no gradients wait for an update: the time to save, and to leave.
   bool is_between_steps() const;
   /// What normalisation layers share, over a communicator of their own. @collective the first time

@@ -2,6 +2,7 @@
 #include <hortator/state.hpp>
 
 #include "base/activity.hpp"
+#include "base/call_site.hpp"
 #include "base/log.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -30,9 +31,13 @@ c10::Device State::device() const { return world_->device(); }
 
 DistributedType State::distributed_type() const { return world_->distributed_type(); }
 
-void State::wait_for_everyone() const { mpi::barrier(world_->comm()); }
+void State::wait_for_everyone() const {
+  const CallSite site(__builtin_return_address(0));
+  mpi::barrier(world_->comm());
+}
 
 void State::in_turns(bool first, const std::function<void()>& work) const {
+  const CallSite site(__builtin_return_address(0));
   // One side may download for an hour.
   const activity::PhaseScope phase(activity::Phase::one_side_first);
   const auto idle = [] {};

@@ -1,0 +1,74 @@
+// Debug mode: verbs that ranks call from different lines.
+#include <cstdlib>
+
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+namespace {
+
+struct DebugMode {
+  DebugMode() { setenv("HORTATOR_DEBUG", "1", 1); }
+  ~DebugMode() { unsetenv("HORTATOR_DEBUG"); }
+};
+
+template <typename Call>
+std::string words_of_error(const Call& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+void check_two_places(const std::string& words) {
+  INFO(words);
+  CHECK(words.find("the ranks are in different collectives") != std::string::npos);
+  const auto first = words.find("+0x");
+  CHECK((first != std::string::npos && words.find("+0x", first + 1) != std::string::npos));
+}
+
+// Two calls that no compiler makes one of.
+#define FROM_TWO_LINES(first, call)     \
+  do {                                  \
+    if (first) {                        \
+      call;                             \
+      asm volatile("# the first line"); \
+    } else {                            \
+      call;                             \
+      asm volatile("# the other line"); \
+    }                                   \
+  } while (false)
+
+}  // namespace
+
+TEST_CASE("in debug mode all ranks throw where they have called from two lines, and the error has both") {
+  const DebugMode debug_mode;
+  Accelerator accelerator;
+  if (accelerator.num_processes() == 1) return;
+  const bool first = accelerator.is_main_process();
+  const auto ones = at::ones({2});
+  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.wait_for_everyone()); }));
+  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.reduce(ones)); }));
+  test::Net net;
+  auto model = accelerator.prepare(net);
+  const auto loss = model(at::ones({2, 3})).sum();
+  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.backward(loss)); }));
+}
+
+TEST_CASE("in debug mode ranks that call from one line go on") {
+  const DebugMode debug_mode;
+  Accelerator accelerator;
+  const auto ones = at::ones({2});
+  test::Net net;
+  auto model = accelerator.prepare(net);
+  for (int pass = 0; pass < 3; ++pass) {
+    accelerator.wait_for_everyone();
+    CHECK(accelerator.reduce(ones)[0].item<double>() == accelerator.num_processes());
+    CHECK(std::get<1>(accelerator.gather(std::tuple(ones, ones))).numel() == 2 * accelerator.num_processes());
+    accelerator.backward(model(at::ones({2, 3})).sum());
+    CHECK(accelerator.main_process_first([&] { return accelerator.process_index(); }) == accelerator.process_index());
+  }
+}
