@@ -152,7 +152,7 @@ stall left bad 'hortator: rank 3 \(n2\): the program has left by exit\(\).*' 1
 killed() {
   local result=ended
   srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stalling" killed >output 2>&1 && result=well
-  if [ $result = ended ] && grep -Eq 'n2: tasks? (2-)?3: Killed' output; then
+  if [ "$result" = ended ] && grep -Eq 'n2: tasks? (2-)?3: Killed' output; then
     echo 'ok: SIGKILL on two nodes'
   else
     echo "failed: SIGKILL on two nodes: ended $result"
