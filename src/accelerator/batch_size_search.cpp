@@ -49,7 +49,7 @@ struct BatchSizeSearch::Round {
         {.what = text::concat("rank ", comm.rank(), " has run out of memory alone"),
          .why = text::concat("the others wait for it in a collective of the ", backend,
                              " back end, from which nobody can call them back"),
-         .hint = "start with a batch size that fits on all ranks; on one node the communicator node can go on"});
+         .hint = "start with a batch size that fits on all ranks; on one node the back ends node and nccl can go on"});
   }
 
   mpi::Communicator comm;
@@ -96,6 +96,7 @@ bool BatchSizeSearch::attempt(const std::function<void()>& body) {
         .on_rank(culprit);
   }
   training.start_afresh();
+  mpi::barrier(round_->comm);  // or one could leave anew while others still make their communicators
   go_down(all[0].next, culprit);
   return false;
 }

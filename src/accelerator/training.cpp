@@ -133,7 +133,8 @@ bool Training::abandon(std::string_view reason) noexcept {
   leave(on_device_.get());
   leave(shared_statistics_.get());
   leave(zero.get());
-  return all_are_free;
+  // Ranks of ZeRO on devices meet in MPI as well, from where nobody can call them back.
+  return all_are_free && (!on_device_ || !zero);
 }
 
 // Ranks have left collectives that others were in: nothing can be brought together.

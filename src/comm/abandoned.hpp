@@ -2,7 +2,10 @@
 
 #include <exception>
 #include <hortator/error.hpp>
+#include <source_location>
 #include <string_view>
+
+#include "base/text.hpp"
 
 namespace hortator::comm {
 
@@ -16,6 +19,16 @@ class Abandoned : public Error {
     return *this;
   }
 };
+
+/// `rank` has, and says why.
+inline Abandoned abandoned_by(int rank, std::string_view reason,
+                              std::source_location where = std::source_location::current()) {
+  return Abandoned({.what = text::concat("rank ", rank, " has left a collective: ", reason),
+                    .why = "the others can only wait for it in vain",
+                    .hint = "its own message says what went wrong"},
+                   where)
+      .on_rank(rank);
+}
 
 /// Is it that, or did somebody pass on its words?
 inline bool is_abandoned(const std::exception_ptr& thrown) {

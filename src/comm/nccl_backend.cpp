@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "comm/nccl_alarm.hpp"
 #include "comm/nccl_communicator.hpp"
 #include "comm/nccl_devices.hpp"
 #include "comm/nccl_ids.hpp"
@@ -66,7 +67,9 @@ std::unique_ptr<Communicator> make_nccl_communicator(const mpi::Communicator& wo
   check_devices(world, device);
   device::set_current(device.index());
   auto ids = share_ids(world, ranks_an_id);
-  auto handle = std::make_shared<NcclHandle>(NcclOrder::of(device.index()), ids, world.size(), world.rank(), patience);
+  auto alarm = NcclAlarm::over(world);
+  auto handle = std::make_shared<NcclHandle>(NcclOrder::of(device.index()), ids, world.size(), world.rank(), patience,
+                                             std::move(alarm));
   return std::make_unique<NcclCommunicator>(mpi::Communicator::duplicate(world.get()), device, std::move(handle));
 }
 

@@ -17,12 +17,12 @@ ncclResult_t nccl_state(ncclComm_t comm) {
   return code == ncclSuccess ? state : code;
 }
 
-ncclResult_t settle(ncclComm_t comm, std::chrono::milliseconds patience) {
+ncclResult_t settle(ncclComm_t comm, std::chrono::milliseconds patience, const std::function<bool()>& is_in_vain) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   auto pause = 10us;
   for (;;) {
     const auto state = nccl_state(comm);
-    if (state != ncclInProgress || std::chrono::steady_clock::now() > deadline) return state;
+    if (state != ncclInProgress || is_in_vain() || std::chrono::steady_clock::now() > deadline) return state;
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, 1000us);
   }

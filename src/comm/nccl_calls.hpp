@@ -3,6 +3,7 @@
 #include <nccl.h>
 
 #include <chrono>
+#include <functional>
 #include <hortator/error.hpp>
 #include <span>
 #include <string_view>
@@ -13,8 +14,9 @@ namespace hortator::comm {
 /// What NCCL says of a communicator: success, in progress, or its error.
 ncclResult_t nccl_state(ncclComm_t comm);
 
-/// Waits while `comm` is in progress. What it has come to then: in progress only if it was longer than `patience`.
-ncclResult_t settle(ncclComm_t comm, std::chrono::milliseconds patience);
+/// Waits while `comm` is in progress. What it has come to then: in progress only if it was longer than `patience`, or
+/// if it `is_in_vain`.
+ncclResult_t settle(ncclComm_t comm, std::chrono::milliseconds patience, const std::function<bool()>& is_in_vain);
 
 /// Why `operation` is still in progress after `patience`.
 Problem nccl_timeout(std::string_view operation, std::chrono::milliseconds patience);

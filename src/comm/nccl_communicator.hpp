@@ -27,6 +27,8 @@ class NcclCommunicator final : public Communicator {
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
   /// Also of the devices: all that the ranks have given their current streams is done.
   void barrier() override;
+  /// All NCCL communicators of the process are aborted, here and where others hear of it: on one node.
+  bool abandon(std::string_view reason) noexcept override { return handle_->abandon(reason); }
 
   /// @collective
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;

@@ -4,6 +4,11 @@
 
 namespace hortator::comm {
 
+void raise(const NcclFailure& failure) {
+  if (const auto* left = std::get_if<Abandoned>(&failure)) throw Abandoned(*left);
+  throw Error(std::get<Error>(failure));
+}
+
 Problem nccl_problem(ncclResult_t code, std::string_view operation) {
   const std::string_view last = ncclGetLastError(nullptr);
   const auto detail = last.empty() ? std::string() : text::concat(": ", last);

@@ -4,8 +4,15 @@
 
 #include <hortator/error.hpp>
 #include <string_view>
+#include <variant>
+
+#include "comm/abandoned.hpp"
 
 namespace hortator::comm {
+
+/// What communicators were aborted for: an error here, or a rank that has left.
+using NcclFailure = std::variant<Error, Abandoned>;
+[[noreturn]] void raise(const NcclFailure& failure);
 
 /// What NCCL itself says of a failed `operation`, and where to look.
 Problem nccl_problem(ncclResult_t code, std::string_view operation);

@@ -17,8 +17,8 @@ ncclConfig_t config() {
 }  // namespace
 
 NcclHandle::NcclHandle(std::shared_ptr<NcclOrder> order, std::span<ncclUniqueId> ids, int ranks, int rank,
-                       std::chrono::milliseconds patience)
-    : order_(std::move(order)), member_{.patience = patience} {
+                       std::chrono::milliseconds patience, std::shared_ptr<NcclAlarm> alarm)
+    : order_(std::move(order)), member_{.patience = patience, .alarm = std::move(alarm)} {
   order_->join(member_);
   try {
     order_->run(member_, "the connection of its ranks", [&] {
@@ -32,7 +32,7 @@ NcclHandle::NcclHandle(std::shared_ptr<NcclOrder> order, std::span<ncclUniqueId>
 }
 
 NcclHandle::NcclHandle(NcclHandle& parent, int color, int key)
-    : order_(parent.order_), member_{.patience = parent.member_.patience} {
+    : order_(parent.order_), member_{.patience = parent.member_.patience, .alarm = parent.member_.alarm} {
   // NCCL writes here from a thread of its own, if need be after we gave up.
   auto child = std::make_unique<ncclComm_t>(nullptr);
   try {

@@ -13,9 +13,9 @@ namespace hortator::comm {
 /// comes: each gives up by itself when its patience is over, without asking the others, who could not answer.
 class NcclHandle {
  public:
-  /// `rank` of `ranks`; `ids` as share_ids gave them. @collective
+  /// `rank` of `ranks`; `ids` as share_ids gave them; `alarm` is that of the same ranks. @collective
   NcclHandle(std::shared_ptr<NcclOrder> order, std::span<ncclUniqueId> ids, int ranks, int rank,
-             std::chrono::milliseconds patience);
+             std::chrono::milliseconds patience, std::shared_ptr<NcclAlarm> alarm = nullptr);
   /// The ranks of `parent` with the same color, ordered by key. It shares the parent's connections. @collective
   NcclHandle(NcclHandle& parent, int color, int key);
   ~NcclHandle();
@@ -26,6 +26,8 @@ class NcclHandle {
   /// Lets NCCL work on the order's stream. `call` gets the communicator and that stream.
   void run(std::string_view operation, const std::function<ncclResult_t(ncclComm_t, cudaStream_t)>& call);
   void check() { order_->check(member_); }
+  /// NcclOrder::abandon
+  bool abandon(std::string_view reason) noexcept { return order_->abandon(member_, reason); }
 
   /// Makes memory known to the network and the other devices, until it is forgotten or the communicator ends.
   void add_memory(void* begin, std::size_t bytes);

@@ -5,7 +5,6 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/nccl_calls.hpp"
-#include "comm/nccl_error.hpp"
 
 namespace hortator::comm {
 
@@ -29,19 +28,19 @@ NcclOrder::NcclOrder(int device)
 
 void NcclOrder::join(Member& member) {
   const std::scoped_lock lock(mutex_);
+  heed_alarms();  // of those that are still to go: they are nothing to the new one
   members_.push_back(&member);
 }
 
 void NcclOrder::run(Member& member, std::string_view operation, const std::function<ncclResult_t()>& calls) {
   const std::scoped_lock lock(mutex_);
-  if (member.failure) throw Error(*member.failure);
+  heed_alarms();
+  if (member.failure) raise(*member.failure);
   auto state = calls();
-  if (state == ncclInProgress) state = settle(member.comm, member.patience);
+  if (state == ncclInProgress) state = settle(member.comm, member.patience, [this] { return who_left().has_value(); });
   if (state == ncclSuccess) return;
-  const auto problem =
-      state == ncclInProgress ? nccl_timeout(operation, member.patience) : nccl_problem(state, operation);
-  abort_all(problem);
-  throw Error(problem);
+  fail(state == ncclInProgress ? nccl_timeout(operation, member.patience) : nccl_problem(state, operation));
+  raise(*member.failure);
 }
 
 void NcclOrder::run_alone(const std::function<void()>& calls) {
@@ -51,12 +50,12 @@ void NcclOrder::run_alone(const std::function<void()>& calls) {
 
 void NcclOrder::check(Member& member) {
   const std::scoped_lock lock(mutex_);
-  if (member.failure) throw Error(*member.failure);
+  heed_alarms();
+  if (member.failure) raise(*member.failure);
   const auto state = nccl_state(member.comm);
   if (state == ncclSuccess) return;
-  const auto problem = nccl_problem(state, "an operation under way");
-  abort_all(problem);
-  throw Error(problem);
+  fail(nccl_problem(state, "an operation under way"));
+  raise(*member.failure);
 }
 
 void NcclOrder::watch(const std::stop_token& stop) {
@@ -71,50 +70,87 @@ void NcclOrder::watch(const std::stop_token& stop) {
     // Whoever has the lock asks for errors itself.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) continue;
+    heed_alarms();
     for (const auto* member : members_) {
       if (member->comm == nullptr) continue;
       const auto state = nccl_state(member->comm);
       if (state == ncclSuccess || state == ncclInProgress) continue;
-      abort_all(nccl_problem(state, "an operation under way"));
+      fail(nccl_problem(state, "an operation under way"));
       break;
     }
   }
 }
 
-void NcclOrder::abort_all(const Problem& problem) {
+// The alarm first, then the lock: whoever has it may be waiting for a peer, and hears the alarm as well.
+bool NcclOrder::abandon(const Member& member, std::string_view reason) noexcept {
+  if (!member.alarm) return false;
+  member.alarm->ring(reason);
+  try {
+    const std::scoped_lock lock(mutex_);
+    heed_alarms();
+  } catch (const std::exception& error) {
+    log::warn("NCCL communicators were left as they are: ", error.what());
+  }
+  return true;
+}
+
+// Of what was aborted already everybody knows.
+std::optional<Abandoned> NcclOrder::who_left() const {
+  for (const auto* member : members_) {
+    if (member->comm == nullptr || !member->alarm) continue;
+    if (auto left = member->alarm->heard()) return left;
+  }
+  return std::nullopt;
+}
+
+void NcclOrder::heed_alarms() {
+  if (const auto left = who_left()) abort_all(*left);
+}
+
+// A rank rings before it aborts, so an error of NCCL's after the alarm is only what follows from it.
+void NcclOrder::fail(const Problem& problem) {
+  heed_alarms();
+  abort_all(Error(problem));
+}
+
+void NcclOrder::abort_all(const NcclFailure& failure) {
   std::vector<ncclComm_t> comms;
   auto patience = std::chrono::milliseconds::max();
   for (auto* member : members_) {
-    if (!member->failure) member->failure = problem;
+    if (!member->failure) member->failure = failure;
     if (member->comm != nullptr) comms.push_back(std::exchange(member->comm, nullptr));
     patience = std::min(patience, member->patience);
   }
+  if (comms.empty()) return;
   if (!abort_within(comms, patience)) log::warn("NCCL has not come back from its abort; this rank goes on without it");
 }
 
 void NcclOrder::leave(Member& member) noexcept {
   const std::scoped_lock lock(mutex_);
-  std::erase(members_, &member);
-  const auto comm = std::exchange(member.comm, nullptr);
-  if (comm == nullptr) return;
   try {
-    if (std::uncaught_exceptions() == 0 && finish(comm, member.patience)) return;
-    abort_within({&comm, 1}, member.patience);
+    heed_alarms();
+    const bool has_ended = member.comm != nullptr && std::uncaught_exceptions() == 0 && finish(member);
+    if (!has_ended) heed_alarms();  // it may be what has kept it from that
+    if (!has_ended && member.comm != nullptr) abort_within({&member.comm, 1}, member.patience);
   } catch (const std::exception& error) {
     log::warn("an NCCL communicator was left as it is: ", error.what());
   }
+  std::erase(members_, &member);
+  member.comm = nullptr;
 }
 
-bool NcclOrder::finish(ncclComm_t comm, std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+bool NcclOrder::finish(const Member& member) {
+  const auto deadline = std::chrono::steady_clock::now() + member.patience;
   const auto end = stream_.mark();
   while (!end.is_reached()) {
-    if (nccl_state(comm) != ncclSuccess || std::chrono::steady_clock::now() > deadline) return false;
+    const bool is_late = std::chrono::steady_clock::now() > deadline;
+    if (nccl_state(member.comm) != ncclSuccess || who_left() || is_late) return false;
     std::this_thread::sleep_for(100us);
   }
-  auto state = ncclCommFinalize(comm);
-  if (state == ncclInProgress) state = settle(comm, patience);
-  return state == ncclSuccess && ncclCommDestroy(comm) == ncclSuccess;
+  auto state = ncclCommFinalize(member.comm);
+  const auto is_in_vain = [this] { return who_left().has_value(); };
+  if (state == ncclInProgress) state = settle(member.comm, member.patience, is_in_vain);
+  return state == ncclSuccess && ncclCommDestroy(member.comm) == ncclSuccess;
 }
 
 }  // namespace hortator::comm

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <functional>
-#include <hortator/error.hpp>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "comm/nccl_alarm.hpp"
+#include "comm/nccl_error.hpp"
 #include "comm/nccl_flights.hpp"
 #include "device/stream.hpp"
 
@@ -27,14 +28,16 @@ namespace hortator::comm {
 ///
 /// NCCL's own errors come late: a thread asks for them ten times a second, so that a rank which sits waiting for its
 /// device learns of a peer's end too. Any error aborts all communicators of the process, since data of one is of no use
-/// without the others', and one left behind on the device would hold up the abort.
+/// without the others', and one left behind on the device would hold up the abort. So does a peer that has left: all
+/// who wait here look for its alarm, and so does the thread for those who wait for their device.
 class NcclOrder {
  public:
   /// A communicator. Null once it was aborted, and then it has a failure.
   struct Member {
     std::chrono::milliseconds patience;
     ncclComm_t comm = nullptr;
-    std::optional<Problem> failure = {};
+    std::shared_ptr<NcclAlarm> alarm = {};  ///< or none: nobody hears who leaves
+    std::optional<NcclFailure> failure = {};
   };
 
   /// Of the process, while anybody holds it. Throws for a second device: a rank has one.
@@ -53,6 +56,9 @@ class NcclOrder {
   /// its peers may never come.
   void leave(Member& member) noexcept;
 
+  /// This rank leaves in the middle, and its peers hear of it. False where they cannot: then nothing has happened.
+  bool abandon(const Member& member, std::string_view reason) noexcept;
+
   /// Lets `calls` call NCCL for `member`, and returns when NCCL has taken them over, which may be long before the
   /// device has done them. Throws after an abort if it fails, or takes longer than the member's patience.
   void run(Member& member, std::string_view operation, const std::function<ncclResult_t()>& calls);
@@ -63,8 +69,11 @@ class NcclOrder {
 
  private:
   void watch(const std::stop_token& stop);
-  bool finish(ncclComm_t comm, std::chrono::milliseconds patience);
-  void abort_all(const Problem& problem);
+  bool finish(const Member& member);
+  std::optional<Abandoned> who_left() const;
+  void heed_alarms();
+  void fail(const Problem& problem);
+  void abort_all(const NcclFailure& failure);
 
   int device_;
   device::Stream stream_;

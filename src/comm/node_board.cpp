@@ -88,11 +88,7 @@ void NodeBoard::raise_abort(std::string_view reason) noexcept {
 void NodeBoard::throw_if_aborted() const {
   for (int rank = 0; rank < size_; ++rank) {
     if (slot(rank).aborted.value.load(std::memory_order_acquire) == 0) continue;
-    throw Abandoned(
-        {.what = text::concat("rank ", slot(rank).name, " has left a collective: ", slot(rank).reason.data()),
-         .why = "the others can only wait for it in vain",
-         .hint = "its own message says what went wrong"})
-        .on_rank(slot(rank).name);
+    throw abandoned_by(slot(rank).name, slot(rank).reason.data());
   }
 }
 
