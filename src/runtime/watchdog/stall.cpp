@@ -114,11 +114,11 @@ class Search {
     return std::ranges::any_of(waiting_.at(key), [&](const Slot* slot) { return has_on_device(*slot, key); });
   }
 
-  // Who was stopped or killed right after a communicator was made could not say that it is of it.
+  // Who was stopped, killed or held by a debugger right after a communicator was made could not say that it is of it.
   void blame_silenced(const Key& key) {
     if (unknown(*waiting_.at(key).front()->wait) == 0) return;
     for (const auto& slot : slots_) {
-      if (slot.life != Life::stopped && slot.life != Life::vanished) continue;
+      if (slot.life != Life::stopped && slot.life != Life::vanished && slot.life != Life::traced) continue;
       if (entered(slot, key.first)) continue;
       culprits_.insert(&slot);
       hopeless_ = hopeless_ || slot.life == Life::vanished;

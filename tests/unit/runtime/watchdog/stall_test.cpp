@@ -229,6 +229,9 @@ TEST_CASE("patient phases and debuggers excuse, death and being stopped do not")
   }
   CHECK(said(in_phase(busy(1, 4), Phase::set_up)));
   CHECK_FALSE(said(in_state(busy(1, 4), Life::traced)));
+  auto silenced = in_state(busy(1, 4), Life::traced);
+  silenced.standings.clear();
+  CHECK_FALSE(said(silenced));
   const auto traced = in_state(waiting(0, 5, 1000, "barrier", 2), Life::traced);
   CHECK_FALSE(find_stall(std::vector{traced, busy(1, 4)}, patience));
 }
