@@ -54,8 +54,10 @@ class HORTATOR_API BatchSizeSearch {
 ///
 /// Between two tries everything prepared is forgotten, as by free_memory(): the body makes its models, optimizers and
 /// loaders itself, and prepares them. A rank that runs out while others wait for it in a collective frees them where
-/// the back end can (one rank, or CPU tensors on one node). Where it cannot, it waits for the others as long as the
-/// patience lasts, since they may run out as well, and then throws: nobody can call them back. @collective
+/// the back end can: one rank, or ranks of one node, without ZeRO on devices and without debug mode. Where it cannot,
+/// it waits for the others as long as the patience lasts, since they may run out as well, and then throws: nobody can
+/// call them back. In MPI's own collectives (prepare, barriers, host values) they wait until the watchdog ends the job.
+/// @collective
 template <std::invocable<std::int64_t> Body>
 auto find_executable_batch_size(Accelerator& accelerator, const BatchSizeOptions& options, Body&& body) {
   using Result = std::invoke_result_t<Body&, std::int64_t>;

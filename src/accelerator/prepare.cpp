@@ -71,6 +71,9 @@ void place(torch::nn::Module& module, c10::Device device, bool is_paged) {
   }
 }
 
+// What the user tells the allocator later stays.
+void keep_freed_memory_once() { [[maybe_unused]] static const bool is_kept = base::keep_freed_memory(); }
+
 }  // namespace
 
 std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& module,
@@ -81,7 +84,7 @@ std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& mod
   if (chosen.device_placement.value_or(options().device_placement))
     place(module, device(), learns && sharding != nullptr && sharding->pages_parameters());
   // Who shards wants to hold as little as possible.
-  if (device().is_cpu() && sharding == nullptr) base::keep_freed_memory();
+  if (device().is_cpu() && sharding == nullptr) keep_freed_memory_once();
   const auto name = text::concat("model ", training_->models.size());
   const train::DataParallel parallel{
       .communicator = training_->device_communicator(),

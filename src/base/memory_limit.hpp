@@ -7,7 +7,7 @@
 namespace hortator::base {
 
 /// Bytes that this process can still take before the machine or its control group runs out; nothing where the system
-/// does not say.
+/// does not say. What glibc keeps for the main thread is given back first, which takes some 0.2 s a GB.
 std::optional<std::size_t> available_memory();
 
 /// The line "MemAvailable: N kB" of /proc/meminfo, in bytes.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text.hpp"
 #include "comm/node_wait.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/cpu_set.hpp"

@@ -8,6 +8,7 @@ mkdir "$scratch/bin"
 stub() { cat >"$scratch/bin/$1"; chmod +x "$scratch/bin/$1"; }
 stub id <<<'echo 0'
 stub dpkg </dev/null
+stub dpkg-deb </dev/null
 
 # in_set_up COMMAND...: with the set-up's functions, on a machine of that list that lacks what tests need
 in_set_up() {

@@ -67,11 +67,12 @@ void left(Scene& scene) {
   scene.sum();
 }
 
-// The process stands still meanwhile, and so do all of its threads.
+// Its main thread stands still meanwhile.
 void be_held_by_a_child(std::chrono::milliseconds time) {
   const auto held = getpid();
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   const auto child = fork();
+  if (child == -1) throw hortator::Error({.what = "there is no child to hold this rank"});
   if (child == 0) {
     const bool holds = ptrace(PTRACE_SEIZE, held, nullptr, nullptr) == 0 &&
                        ptrace(PTRACE_INTERRUPT, held, nullptr, nullptr) == 0 && waitpid(held, nullptr, __WALL) == held;
@@ -148,7 +149,7 @@ void well_suspended(Scene& scene) {
   scene.sum();
 }
 
-// A child of the rank holds it as debuggers do, and lets it go by its own end.
+// A child of the rank holds it, as a debugger would, and lets it go by its own end.
 void well_traced(Scene& scene) {
   if (scene.is_last()) be_held_by_a_child(3500ms);
   scene.sum();
