@@ -20,15 +20,6 @@ std::optional<std::int64_t> steps(const runtime::Variables& variables) {
   return number;
 }
 
-bool stays_on_cpu(const runtime::Variables& variables) {
-  constexpr auto name = "HORTATOR_CPU";
-  const auto words = variables(name);
-  if (!words || words->empty()) return false;
-  const auto said = text::parse_bool(*words);
-  if (!said) refuse(name, *words, "set it to 1 or 0");
-  return *said;
-}
-
 // The program's own word counts, as for mixed_precision.
 ZeroConfig sharding(ZeroConfig config, const runtime::Variables& variables) {
   constexpr auto name = "HORTATOR_ZERO_STAGE";
@@ -60,7 +51,6 @@ ProjectOptions placed(ProjectOptions project, const runtime::Variables& variable
 AcceleratorOptions launched(AcceleratorOptions options, const runtime::Variables& variables) {
   options.zero = sharding(options.zero, variables);
   if (const auto number = steps(variables)) options.gradient_accumulation_steps = *number;
-  options.cpu = options.cpu || stays_on_cpu(variables);
   options.project = placed(options.project, variables);
   return options;
 }

@@ -117,7 +117,7 @@ class PhaseScope {
 /// What another thread sees.
 struct View {
   struct Current {
-    std::uint64_t visit = 0;  ///< changes each time a collective is entered
+    std::uint64_t visit = 0;  ///< changes each time a collective is entered; 0: none yet
     Operation operation = {};
     bool inside = false;
   };

@@ -6,7 +6,7 @@ namespace hortator::base {
 
 std::optional<std::string> variable(const char* name) {
   const char* value = std::getenv(name);
-  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+  return value != nullptr && *value != '\0' ? std::optional<std::string>(value) : std::nullopt;
 }
 
 }  // namespace hortator::base

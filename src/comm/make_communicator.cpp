@@ -1,11 +1,9 @@
 #include "comm/make_communicator.hpp"
 
-#include <hortator/error.hpp>
 #include <stdexcept>
 #include <string>
 
 #include "base/log.hpp"
-#include "base/text.hpp"
 #include "comm/backend.hpp"
 #include "comm/call_comparison.hpp"
 #include "comm/checked_communicator.hpp"
@@ -18,6 +16,7 @@
 #include "device/cuda.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "runtime/debug_mode.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/variables.hpp"
 
@@ -79,15 +78,7 @@ std::unique_ptr<Communicator> make_communicator(const mpi::Communicator& world, 
 }
 
 Checks checks_from_environment() {
-  const auto words = runtime::process_variables()("HORTATOR_DEBUG");
-  if (!words || words->empty()) return Checks::off;
-  const auto asked = text::parse_bool(*words);
-  if (!asked) {
-    throw UsageError({.what = text::concat("HORTATOR_DEBUG is ", text::quote(*words)),
-                      .why = "that is neither yes nor no",
-                      .hint = "set it to 1 for checks of every collective, or unset it"});
-  }
-  return *asked ? Checks::on : Checks::off;
+  return runtime::asked_for_debug_mode(runtime::process_variables()) ? Checks::on : Checks::off;
 }
 
 }  // namespace hortator::comm

@@ -54,14 +54,14 @@ bool wants_cuda(const DeviceRequest& request) {
   return !request.cpu_asked && asked != "cpu" && request.is_built && request.visible > 0;
 }
 
+bool asked_for_cpu(const Variables& variables) {
+  return yes_or_no(variables, "HORTATOR_CPU", "set it to 1 or 0").value_or(false);
+}
+
 Sharing asked_sharing(const Variables& variables) {
-  const auto words = variables("HORTATOR_SHARE_DEVICES");
-  if (!words || words->empty()) return Sharing::refused;
-  const auto asked = text::parse_bool(*words);
-  if (asked) return *asked ? Sharing::allowed : Sharing::refused;
-  throw UsageError({.what = text::concat("HORTATOR_SHARE_DEVICES is ", text::quote(*words)),
-                    .why = "that is neither yes nor no",
-                    .hint = "set it to 1 for several ranks on one CUDA device, or unset it"});
+  const auto asked =
+      yes_or_no(variables, "HORTATOR_SHARE_DEVICES", "set it to 1 for several ranks on one CUDA device, or unset it");
+  return asked.value_or(false) ? Sharing::allowed : Sharing::refused;
 }
 
 int pick_device(std::span<const std::vector<std::string>> visible_of_node, int local_rank, Sharing sharing) {

@@ -12,11 +12,14 @@ namespace hortator::runtime {
 
 /// What decides between CPU and CUDA on a rank.
 struct DeviceRequest {
-  bool cpu_asked = false;                       ///< by the program: StateOptions::cpu
+  bool cpu_asked = false;                       ///< by the program (StateOptions::cpu), or by HORTATOR_CPU
   std::optional<std::string> environment = {};  ///< HORTATOR_DEVICE: "cpu" or "cuda"
   bool is_built = false;                        ///< is there CUDA in this build
   int visible = 0;                              ///< CUDA devices that this rank sees
 };
+
+/// HORTATOR_CPU=1, as `hortator launch --cpu` says it.
+bool asked_for_cpu(const Variables& variables);
 
 /// CUDA where there is a device, unless the CPU is asked for. CUDA that is asked for and cannot be had throws.
 bool wants_cuda(const DeviceRequest& request);

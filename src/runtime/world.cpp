@@ -13,6 +13,7 @@
 #include "mpi/environment.hpp"
 #include "runtime/build_identity.hpp"
 #include "runtime/compatibility.hpp"
+#include "runtime/debug_mode.hpp"
 #include "runtime/device_binding.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/device_place.hpp"
@@ -79,7 +80,7 @@ void warn_if_crowded(const World& world) {
 bool choose_cuda(const mpi::Communicator& comm, bool cpu_asked) {
   bool cuda = false;
   mpi::all_or_none(comm, [&] {
-    cuda = wants_cuda({.cpu_asked = cpu_asked,
+    cuda = wants_cuda({.cpu_asked = cpu_asked || asked_for_cpu(process_variables()),
                        .environment = process_variables()("HORTATOR_DEVICE"),
                        .is_built = device::is_built(),
                        .visible = device::visible_device_count()});
@@ -116,8 +117,12 @@ std::chrono::milliseconds agreed_limit(const mpi::Communicator& comm, const Stat
 std::unique_ptr<Watchdog> make_watchdog(const World& world) {
   const auto& comm = world.comm();
   if (comm.size() == 1) return nullptr;
+  bool in_debug_mode = false;
+  mpi::all_or_none(comm, [&] { in_debug_mode = asked_for_debug_mode(process_variables()); });
   auto run = mpi::broadcast(comm, std::string_view(comm.rank() == 0 ? new_run_id() : ""));
-  return std::make_unique<Watchdog>(comm, world.node(), world.topology(), world.collective_timeout(), std::move(run));
+  return std::make_unique<Watchdog>(
+      comm, world.node(), world.topology(),
+      Watchdog::Settings{.limit = world.collective_timeout(), .in_debug_mode = in_debug_mode, .run = std::move(run)});
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ Json json_of(const Slot& slot) {
                {"start", slot.start},
                {"life", static_cast<int>(slot.life)},
                {"phase", static_cast<int>(slot.phase)},
+               {"one_thread", slot.has_one_thread},
                {"outside", slot.outside_seconds},
                {"standings", Json::array()},
                {"stack", slot.stack}};
@@ -39,6 +40,7 @@ Slot slot_of(const Json& json) {
             .start = json.at("start"),
             .life = static_cast<Life>(json.at("life").get<int>()),
             .phase = static_cast<activity::Phase>(json.at("phase").get<int>()),
+            .has_one_thread = json.at("one_thread"),
             .outside_seconds = json.at("outside"),
             .stack = json.at("stack")};
   if (json.contains("wait")) {

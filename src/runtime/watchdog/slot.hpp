@@ -59,8 +59,9 @@ struct Slot {
   activity::Phase phase = activity::Phase::running;
   std::optional<Wait> wait =
       {};  ///< the collective that it is in, itself or by its device, the longest if there are several
-  double outside_seconds = 0;            ///< how long it has been in none
-  std::optional<OnDevice> device = {};   ///< nothing: it has ended all, or there is none
+  bool has_one_thread = false;          ///< in collectives, ever: while that waits, nobody of the rank comes to another
+  double outside_seconds = 0;           ///< how long it has been in none
+  std::optional<OnDevice> device = {};  ///< nothing: it has ended all, or there is none
   std::vector<Standing> standings = {};  ///< in the communicators of the world
   std::vector<std::string> stack = {};   ///< of its main thread, innermost first, when somebody has asked
 

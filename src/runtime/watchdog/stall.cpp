@@ -40,6 +40,23 @@ bool is_behind_on_device(const Slot& slot, const Key& key) {
   return communicator != key.first || sequence < key.second;
 }
 
+// How many of a communicator's ranks are not among the slots.
+int count_unknown(std::span<const Slot> slots, const Slot::Wait& wait) {
+  const auto known =
+      std::ranges::count_if(slots, [&](const Slot& slot) { return entered(slot, wait.communicator).has_value(); });
+  return std::max(0, wait.size - static_cast<int>(known));
+}
+
+using Graph = std::map<Key, std::set<Key>>;  // of collectives, each with those that have to end before it can
+
+bool has_circle(Graph graph) {
+  const auto can_end = [&](const Graph::value_type& entry) {
+    return std::ranges::none_of(entry.second, [&](const Key& key) { return graph.contains(key); });
+  };
+  while (std::erase_if(graph, can_end) > 0) continue;
+  return !graph.empty();
+}
+
 class Search {
  public:
   explicit Search(std::span<const Slot> slots) : slots_(slots) {
@@ -66,6 +83,8 @@ class Search {
     }
     for (const auto* slot : late.empty() ? frozen : late) {
       if (waits(*slot)) {
+        // by its device alone, or by one of several threads, it may still come
+        if (slot->has_one_thread) blocked_[key].insert(key_of(*slot->wait));
         follow(key_of(*slot->wait));
       } else {
         culprits_.insert(slot);
@@ -78,12 +97,10 @@ class Search {
   /// Does anybody wait for a rank that cannot come any more?
   bool is_hopeless() const { return hopeless_; }
 
-  /// How many of a communicator's ranks are not among the slots.
-  int unknown(const Slot::Wait& wait) const {
-    const auto known =
-        std::ranges::count_if(slots_, [&](const Slot& slot) { return entered(slot, wait.communicator).has_value(); });
-    return std::max(0, wait.size - static_cast<int>(known));
-  }
+  /// Do ranks wait for each other in turn, so that none of them can go on?
+  bool is_circular() const { return has_circle(blocked_); }
+
+  int unknown(const Slot::Wait& wait) const { return count_unknown(slots_, wait); }
 
   // The ranks in each collective on the way, those that call it differently apart.
   std::vector<Stall::Side> sides() const {
@@ -130,6 +147,7 @@ class Search {
   std::set<Key> visited_;
   std::vector<Key> order_;
   std::set<const Slot*> culprits_;
+  Graph blocked_;
   bool hopeless_ = false;
 };
 
@@ -166,6 +184,7 @@ bool is_due(const Search& search, const Stall& stall, double seconds, const Pati
     if (std::ranges::any_of(side.ranks, is_traced)) return false;
   }
   if (search.is_hopeless() && seconds >= patience.for_the_gone) return true;
+  if (stall.kind == Stall::Kind::apart && search.is_circular() && seconds >= patience.for_a_circle) return true;
   if (seconds < patience.of(stall.sides.front().wait)) return false;
   const auto frozen = [](const Slot* slot) { return is_frozen(*slot); };
   const auto excused = [](const Slot* slot) { return is_excused(*slot); };
@@ -188,6 +207,11 @@ std::optional<Stall> find_stall(std::span<const Slot> slots, const Patience& pat
     if (is_due(search, stall, slot->wait->seconds, patience)) return stall;
   }
   return {};
+}
+
+bool somebody_waits_for_unknown(std::span<const Slot> slots) {
+  return std::ranges::any_of(slots,
+                             [&](const Slot& slot) { return waits(slot) && count_unknown(slots, *slot.wait) > 0; });
 }
 
 }  // namespace hortator::runtime

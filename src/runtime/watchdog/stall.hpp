@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,6 +13,9 @@ namespace hortator::runtime {
 struct Patience {
   double limit = 600;
   double for_the_gone = 10;  ///< for ranks that cannot come any more: what they sent last has to arrive
+  double for_a_circle = 10;  ///< for ranks that wait for each other in turn: none can go on by itself
+
+  double shortest() const { return std::min(for_the_gone, for_a_circle); }
 
   /// A communicator's first collective may set things up: connections, memory, device libraries.
   double of(const Slot::Wait& wait) const { return wait.sequence == 1 ? 2 * limit : limit; }
@@ -42,5 +46,8 @@ struct Stall {
 /// The stall that has to be reported now, if there is one. `slots` are those of all ranks that are known. Nobody is
 /// reported while a rank that others wait for is held by a debugger or works in a patient phase. Pure.
 std::optional<Stall> find_stall(std::span<const Slot> slots, const Patience& patience);
+
+/// Does anybody wait in a communicator with ranks that are not among `slots`? Pure.
+bool somebody_waits_for_unknown(std::span<const Slot> slots);
 
 }  // namespace hortator::runtime

@@ -27,11 +27,21 @@ using std::chrono::steady_clock;
 
 constexpr int looks_until_quiet = 4;
 
-milliseconds step_of(milliseconds limit) { return std::clamp(limit / 20, milliseconds(20), milliseconds(5000)); }
+milliseconds step_of(const Watchdog::Settings& settings) {
+  return std::clamp(settings.limit / 20, 20ms, settings.in_debug_mode ? 50ms : 5000ms);
+}
 // File systems of clusters show a new file late, the slower the larger the job that one had better not disturb.
 milliseconds files_step_of(milliseconds step) { return 2 * step; }
 
 double in_seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
+
+Patience patience_of(const Watchdog::Settings& settings) {
+  const Patience usual;
+  const double limit = in_seconds(settings.limit);
+  return {.limit = limit,
+          .for_the_gone = std::min(limit, usual.for_the_gone),
+          .for_a_circle = std::min(limit, settings.in_debug_mode ? 0.3 : usual.for_a_circle)};
+}
 
 std::thread start_without_signals(const std::function<void()>& work) {
   sigset_t all;
@@ -46,12 +56,13 @@ std::thread start_without_signals(const std::function<void()>& work) {
 }  // namespace
 
 Watchdog::Watchdog(const mpi::Communicator& world, const mpi::Communicator& node, const Topology& topology,
-                   milliseconds limit, std::string run)
+                   const Settings& settings)
     : topology_(topology),
       family_(world.membership().family()),
-      run_(std::move(run)),
-      patience_{.limit = in_seconds(limit), .for_the_gone = std::min(in_seconds(limit), Patience().for_the_gone)},
-      step_(step_of(limit)),
+      run_(settings.run),
+      patience_(patience_of(settings)),
+      asks_early_(settings.in_debug_mode && topology.nodes > 1),
+      step_(step_of(settings)),
       process_(getpid()),
       board_(node),
       clock_(family_, 2 * step_ + 250ms),
@@ -122,6 +133,7 @@ void Watchdog::look() {
   clock_.look(view, now - last_look_);
   last_look_ = now;
   slot_.phase = view.phase;
+  slot_.has_one_thread = std::ranges::count_if(view.threads, [](const auto& thread) { return thread.visit > 0; }) == 1;
   slot_.wait.reset();
   if (const auto& longest = clock_.longest()) {
     const auto& operation = longest->operation;
@@ -199,8 +211,9 @@ void Watchdog::consider() {
     return;
   }
   const double waited = waiting->waited.count();
-  if (waited < std::max(next_attempt_, patience_.for_the_gone)) return;
-  if (!find_stall(board_.read(), patience_)) return;
+  if (waited < std::max(next_attempt_, patience_.shortest())) return;
+  const auto here = board_.read();
+  if (!find_stall(here, patience_) && !(asks_early_ && somebody_waits_for_unknown(here))) return;
   const auto view = ask_everybody();
   const auto stall = find_stall(view.slots, patience_);
   if (stall && still_waits(waiting->visit) && rest(0ms)) report(*stall, view);

@@ -25,9 +25,16 @@ constexpr int stalled_exit_code = 124;
 /// in a program that computes for long, as long as nobody waits for it.
 class Watchdog {
  public:
-  /// The world's communicator, its part in the node, and a name that no other run shares. @collective
+  /// Debug mode: ranks that wait for each other in turn are told within a second, for the price of more looks.
+  struct Settings {
+    std::chrono::milliseconds limit;
+    bool in_debug_mode = false;
+    std::string run;  ///< a name that no other run shares
+  };
+
+  /// The world's communicator, and its part in the node. @collective
   Watchdog(const mpi::Communicator& world, const mpi::Communicator& node, const Topology& topology,
-           std::chrono::milliseconds limit, std::string run);
+           const Settings& settings);
   /// Local. Others see that this rank has left.
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
@@ -64,6 +71,7 @@ class Watchdog {
   const std::uint64_t family_;
   const std::string run_;
   const Patience patience_;
+  const bool asks_early_;                 ///< the other nodes, as soon as a rank of theirs may be in a circle with ours
   const std::chrono::milliseconds step_;  ///< from look to look
   const pid_t process_;
 

@@ -107,6 +107,17 @@ void odd_count(Scene& scene) {
   scene.tensors->all_reduce(tensor, hortator::comm::ReduceOp::sum).wait();
 }
 
+// Each side waits in another communicator for the other side.
+void crossed(Scene& scene) {
+  const auto part = scene.tensors->split(0, 0);
+  if (scene.is_last()) {
+    auto tensor = at::ones({4});
+    part->all_reduce(tensor, hortator::comm::ReduceOp::sum).wait();
+  } else {
+    scene.sum();
+  }
+}
+
 void late(Scene& scene) {
   if (scene.is_last()) dawdle_in_user_code(60s);
   scene.sum();
@@ -161,6 +172,7 @@ const std::map<std::string, std::function<void(Scene&)>> endings = {{"stopped", 
                                                                     {"killed", killed},
                                                                     {"mismatch", mismatch},
                                                                     {"odd_count", odd_count},
+                                                                    {"crossed", crossed},
                                                                     {"late", late},
                                                                     {"endless", endless},
                                                                     {"well_busy", well_busy},

@@ -22,10 +22,7 @@ TEST_CASE("the launcher's variables reach the options") {
   CHECK(with({}, {.gradient_accumulation_steps = 3}).gradient_accumulation_steps == 3);
   CHECK(with({{"HORTATOR_GRADIENT_ACCUMULATION_STEPS", "4"}}, {.gradient_accumulation_steps = 3})
             .gradient_accumulation_steps == 4);
-  CHECK(with({{"HORTATOR_CPU", "1"}}).cpu);
-  CHECK(!with({{"HORTATOR_CPU", "0"}}).cpu);
-  CHECK(with({{"HORTATOR_CPU", "0"}}, {.cpu = true}).cpu);
-  CHECK(!with({{"HORTATOR_CPU", ""}, {"HORTATOR_GRADIENT_ACCUMULATION_STEPS", ""}}).cpu);
+  CHECK(with({{"HORTATOR_GRADIENT_ACCUMULATION_STEPS", ""}}).gradient_accumulation_steps == 1);
 }
 
 TEST_CASE("a run of a scaling study stays out of the program's own folder") {
@@ -43,7 +40,6 @@ TEST_CASE("what cannot be meant or had is an error that names the variable") {
     CHECK_THROWS_WITH(with({{"HORTATOR_GRADIENT_ACCUMULATION_STEPS", bad}}),
                       ContainsSubstring("ACCUMULATION_STEPS is"));
   }
-  CHECK_THROWS_WITH(with({{"HORTATOR_CPU", "perhaps"}}), ContainsSubstring("HORTATOR_CPU is 'perhaps'"));
   CHECK_THROWS_WITH(with({{"HORTATOR_ZERO_STAGE", "4"}}), ContainsSubstring("HORTATOR_ZERO_STAGE is '4'"));
 }
 

@@ -125,3 +125,15 @@ TEST_CASE("ranks share devices where that is asked for, as few as possible each"
   CHECK(asked("1") == Sharing::allowed);
   CHECK_THROWS_WITH(asked("maybe"), ContainsSubstring("neither yes nor no"));
 }
+
+TEST_CASE("the CPU is asked for by a word for yes") {
+  const auto asked = [](const std::optional<std::string>& words) {
+    return runtime::asked_for_cpu(
+        [&](const char* name) { return std::string(name) == "HORTATOR_CPU" ? words : std::nullopt; });
+  };
+  CHECK(asked("1"));
+  CHECK_FALSE(asked("0"));
+  CHECK_FALSE(asked(""));
+  CHECK_FALSE(asked({}));
+  CHECK_THROWS_WITH(asked("perhaps"), ContainsSubstring("HORTATOR_CPU is 'perhaps'"));
+}

@@ -92,6 +92,7 @@ TEST_CASE("slots survive JSON, broken ones are nothing") {
       .phase = activity::Phase::checkpoint,
       .wait =
           Slot::Wait{.name = "barrier", .bytes = 5, .communicator = ~0ULL, .sequence = 6, .size = 7, .seconds = 1.5},
+      .has_one_thread = true,
       .outside_seconds = 2.5,
       .device = Slot::OnDevice{.name = "all_reduce", .communicator = ~1ULL, .sequence = 8, .is_its_turn = true},
       .standings = {{.communicator = 1, .entered = 2}},

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t world = 7;
 constexpr std::uint64_t tensors = 8;
-constexpr Patience patience = {.limit = 100, .for_the_gone = 10};
+constexpr Patience patience = {.limit = 100, .for_the_gone = 10, .for_a_circle = 5};
 
 // A rank that has begun so many collectives of the world's communicator, and is in none.
 Slot busy(int rank, std::uint64_t entered) {
@@ -60,6 +60,20 @@ Slot with_device(int rank, std::uint64_t entered, std::uint64_t sequence, bool i
                  .sequence = sequence,
                  .size = 3,
                  .seconds = seconds};
+  return slot;
+}
+
+constexpr std::uint64_t others = 9;
+
+// Of one thread, which is in one of three communicators and has come to no further collective of the other two.
+Slot blocked(int rank, std::uint64_t communicator, double seconds, int size = 3) {
+  auto slot = busy(rank, 4);
+  slot.standings = {{.communicator = world, .entered = 4},
+                    {.communicator = tensors, .entered = 4},
+                    {.communicator = others, .entered = 4}};
+  for (auto& standing : slot.standings) standing.entered += standing.communicator == communicator ? 1 : 0;
+  slot.wait = {.name = "barrier", .communicator = communicator, .sequence = 5, .size = size, .seconds = seconds};
+  slot.has_one_thread = true;
   return slot;
 }
 
@@ -140,6 +154,48 @@ TEST_CASE("ranks in different collectives: both sides are named, the line is the
   CHECK(words(slots) ==
         "is in all_reduce #2 (16 B, 4 ranks) while ranks 0-2 are in barrier #5 (4 ranks): they have waited for each "
         "other for 2 min 10 s");
+}
+
+TEST_CASE("ranks that wait for each other in turn are told soon: none of them can go on") {
+  const std::vector two = {blocked(0, world, 5), blocked(1, tensors, 1)};
+  auto stall = find_stall(two, patience);
+  REQUIRE(stall);
+  CHECK(stall->kind == Stall::Kind::apart);
+  CHECK(ranks_of(stall->culprits) == std::vector{1});
+  CHECK_FALSE(find_stall(std::vector{blocked(0, world, 4.9), blocked(1, tensors, 4.9)}, patience));
+  CHECK(find_stall(std::vector{blocked(0, world, 1), blocked(1, tensors, 1), blocked(2, others, 5)}, patience));
+  // It waits for the circle from outside.
+  auto beside = blocked(2, others, 5, 2);
+  const std::vector chain = {blocked(0, world, 1, 2), blocked(1, tensors, 1, 2), beside};
+  CHECK(find_stall(chain, patience));
+}
+
+TEST_CASE("a chain of waiting that ends somewhere is no circle: it has the usual patience") {
+  const auto said = [](const std::vector<Slot>& slots) { return find_stall(slots, patience).has_value(); };
+  // 0 waits for 1, which is where all have come: what they do there takes long.
+  auto last = blocked(2, tensors, 99);
+  last.standings[0].entered = 5;
+  auto first = blocked(0, world, 99);
+  first.standings[1].entered = 5;
+  CHECK_FALSE(said({first, blocked(1, tensors, 99), last}));
+  // A third rank is at work, and may free both.
+  auto third = busy(2, 4);
+  third.standings.push_back({.communicator = tensors, .entered = 4});
+  CHECK_FALSE(said({blocked(0, world, 99), blocked(1, tensors, 99), third}));
+  // A rank of several threads, or one that waits by its device, may still come.
+  for (const int rank : {0, 1}) {
+    std::vector slots = {blocked(0, world, 99), blocked(1, tensors, 99)};
+    slots[static_cast<std::size_t>(rank)].has_one_thread = false;
+    CHECK_FALSE(said(slots));
+  }
+  // All are in the same, but call it differently: on this back end that may end.
+  CHECK_FALSE(said({waiting(0, 5, 99, "barrier", 2), waiting(1, 5, 99, "gather", 2)}));
+}
+
+TEST_CASE("who waits for ranks that are not known is told from who waits for known ones") {
+  CHECK_FALSE(somebody_waits_for_unknown(std::vector{busy(0, 4)}));
+  CHECK_FALSE(somebody_waits_for_unknown(std::vector{waiting(0, 5, 1, "barrier", 2), busy(1, 4)}));
+  CHECK(somebody_waits_for_unknown(std::vector{waiting(0, 5, 1, "barrier", 3), busy(1, 4)}));
 }
 
 TEST_CASE("two against two: rank 0 is not the odd one out") {

@@ -1,0 +1,25 @@
+#include "runtime/debug_mode.hpp"
+
+#include <hortator/error.hpp>
+#include <optional>
+#include <string>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+namespace {
+
+bool asked(const std::optional<std::string>& words) {
+  return runtime::asked_for_debug_mode(
+      [&](const char* name) { return std::string(name) == "HORTATOR_DEBUG" ? words : std::nullopt; });
+}
+
+}  // namespace
+
+TEST_CASE("HORTATOR_DEBUG asks for the debug mode by any word for yes") {
+  for (const auto* words : {"1", "yes", "true", "on"}) CHECK(asked(words));
+  for (const auto* words : {"0", "no", "false", "off", ""}) CHECK_FALSE(asked(words));
+  CHECK_FALSE(asked({}));
+  CHECK_THROWS_WITH(asked("perhaps"), ContainsSubstring("HORTATOR_DEBUG is 'perhaps'"));
+}
