@@ -35,6 +35,8 @@ std::string readable(const char* symbol) {
 
 }  // namespace
 
+namespace detail {
+
 CallSite::CallSite(const void* return_address) : is_outermost_(outermost == nullptr) {
   if (is_outermost_) outermost = return_address;
 }
@@ -42,10 +44,6 @@ CallSite::CallSite(const void* return_address) : is_outermost_(outermost == null
 CallSite::~CallSite() {
   if (is_outermost_) outermost = nullptr;
 }
-
-AnyCallSite::AnyCallSite() : before_(std::exchange(outermost, nullptr)) {}
-
-AnyCallSite::~AnyCallSite() { outermost = before_; }
 
 std::uint64_t CallSite::current() {
   if (outermost == nullptr) return 0;
@@ -68,5 +66,11 @@ std::string CallSite::describe_current() {
   const auto place = text::concat(text::file_name(facts.dli_fname), "+0x", std::hex, offset_in(facts, outermost) - 1);
   return facts.dli_sname != nullptr ? text::concat(place, " (", readable(facts.dli_sname), ")") : place;
 }
+
+}  // namespace detail
+
+AnyCallSite::AnyCallSite() : before_(std::exchange(outermost, nullptr)) {}
+
+AnyCallSite::~AnyCallSite() { outermost = before_; }
 
 }  // namespace hortator

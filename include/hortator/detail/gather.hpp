@@ -1,5 +1,7 @@
 #pragma once
 
+#include <hortator/detail/call_site.hpp>
+
 // Collectives on structures of tensors, and on objects. Included by accelerator.hpp, whose members these are.
 
 namespace hortator {
@@ -32,7 +34,8 @@ void append_decoded(const std::vector<std::string>& encoded, All& all) {
 }  // namespace detail
 
 template <typename T>
-T Accelerator::gather(T structure) {
+[[gnu::noinline]] T Accelerator::gather(T structure) {
+  const detail::CallSite site(__builtin_return_address(0));
   detail::require_tensor_structure<T>();
   gather_leaves(detail::leaves_of(structure));
   return structure;
@@ -65,24 +68,29 @@ std::optional<T> Accelerator::gather_as(const T& value, const detail::Gathering&
 }
 
 template <typename T>
-T Accelerator::gather_for_metrics(const T& value) {
+[[gnu::noinline]] T Accelerator::gather_for_metrics(const T& value) {
+  const detail::CallSite site(__builtin_return_address(0));
   return *gather_as(value, gathering_for_metrics());
 }
 
 template <typename T>
-std::optional<T> Accelerator::gather_to_main(const T& value) {
+[[gnu::noinline]] std::optional<T> Accelerator::gather_to_main(const T& value) {
+  const detail::CallSite site(__builtin_return_address(0));
   return gather_as(value, {.to_main = true});
 }
 
 template <typename T>
-std::optional<T> Accelerator::gather_for_metrics_to_main(const T& value) {
+[[gnu::noinline]] std::optional<T> Accelerator::gather_for_metrics_to_main(const T& value) {
+  const detail::CallSite site(__builtin_return_address(0));
   auto how = gathering_for_metrics();
   how.to_main = true;
   return gather_as(value, how);
 }
 
 template <typename... Values>
-requires(sizeof...(Values) > 1) std::tuple<Values...> Accelerator::gather_for_metrics(const Values&... values) {
+requires(sizeof...(Values) > 1)
+    [[gnu::noinline]] std::tuple<Values...> Accelerator::gather_for_metrics(const Values&... values) {
+  const detail::CallSite site(__builtin_return_address(0));
   if constexpr (TensorStructure<std::tuple<Values...>>) {
     return gather_for_metrics(std::tuple<Values...>(values...));
   } else {
@@ -91,28 +99,32 @@ requires(sizeof...(Values) > 1) std::tuple<Values...> Accelerator::gather_for_me
 }
 
 template <typename T>
-T Accelerator::reduce(T structure, Reduce operation) {
+[[gnu::noinline]] T Accelerator::reduce(T structure, Reduce operation) {
+  const detail::CallSite site(__builtin_return_address(0));
   detail::require_tensor_structure<T>();
   reduce_leaves(detail::leaves_of(structure), operation);
   return structure;
 }
 
 template <typename T>
-T Accelerator::broadcast(T structure, int from_process) {
+[[gnu::noinline]] T Accelerator::broadcast(T structure, int from_process) {
+  const detail::CallSite site(__builtin_return_address(0));
   detail::require_tensor_structure<T>();
   broadcast_leaves(detail::leaves_of(structure), from_process);
   return structure;
 }
 
 template <typename T>
-T Accelerator::pad_across_processes(T structure, const PadOptions& options) {
+[[gnu::noinline]] T Accelerator::pad_across_processes(T structure, const PadOptions& options) {
+  const detail::CallSite site(__builtin_return_address(0));
   detail::require_tensor_structure<T>();
   pad_leaves(detail::leaves_of(structure), options);
   return structure;
 }
 
 template <typename T>
-auto Accelerator::gather_object(const T& object) const {
+[[gnu::noinline]] auto Accelerator::gather_object(const T& object) const {
+  const detail::CallSite site(__builtin_return_address(0));
   detail::require_serializable<T>();
   const auto encoded = gather_encoded([&] { return detail::encode(object); });
   std::conditional_t<detail::is_vector<T>, T, std::vector<T>> all;
@@ -131,7 +143,8 @@ auto Accelerator::gather_object(const T& object) const {
 }
 
 template <typename T>
-std::vector<T>& Accelerator::broadcast_object_list(std::vector<T>& objects, int from_process) const {
+[[gnu::noinline]] std::vector<T>& Accelerator::broadcast_object_list(std::vector<T>& objects, int from_process) const {
+  const detail::CallSite site(__builtin_return_address(0));
   detail::require_serializable<T>();
   const auto encoded = broadcast_encoded([&] { return detail::encode(objects); }, from_process);
   decode_together([&] {
