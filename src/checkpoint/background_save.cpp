@@ -114,7 +114,7 @@ class BackgroundSave::Running {
     } catch (const GivenUp&) {
       if (state_ == State::writing) state_ = State::failed;
     } catch (const std::exception& error) {
-      verdict_ = {.failed = true, .problem = error.what()};
+      verdict_ = mpi::Verdict::of(error);
       if (state_ == State::writing) state_ = State::failed;
     }
     done_ = true;

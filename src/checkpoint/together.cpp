@@ -101,7 +101,7 @@ Record write_part_together(const mpi::Communicator& comm, const Task& task, cons
       file->close("write a checkpoint with MPI-IO");
     } catch (const std::exception& error) {
       fail(error.what());
-      verdict = {.failed = true, .problem = error.what()};
+      verdict = mpi::Verdict::of(error);
     }
   }
   mpi::agree(comm, verdict);

@@ -8,14 +8,32 @@
 #include "mpi/collectives.hpp"
 
 namespace hortator::mpi {
+namespace {
+
+// Two for each rank, so that one reduction tells who, and what kind of error.
+int number_of(int rank, bool is_usage) { return 2 * rank + (is_usage ? 1 : 0); }
+
+}  // namespace
+
+Verdict Verdict::of(const std::exception& error) {
+  const auto* known = dynamic_cast<const Error*>(&error);
+  return {.failed = true,
+          .problem = error.what(),
+          .is_usage = dynamic_cast<const UsageError*>(&error) != nullptr,
+          .where = known ? std::optional(known->where()) : std::nullopt};
+}
 
 void agree(const Communicator& comm, const Verdict& mine) {
   const CollectiveScope here(comm, {.verb = "agreement"});
   constexpr int nobody = std::numeric_limits<int>::max();
-  const int culprit = all_reduce(comm, mine.failed ? comm.rank() : nobody, MPI_MIN);
-  if (culprit == nobody) return;
-  const auto problem = broadcast(comm, std::string_view(mine.problem), culprit);
-  throw Error({.what = problem}).on_rank(culprit);
+  const int first = all_reduce(comm, mine.failed ? number_of(comm.rank(), mine.is_usage) : nobody, MPI_MIN);
+  if (first == nobody) return;
+  const int culprit = first / 2;
+  const Problem problem = {.what = broadcast(comm, std::string_view(mine.problem), culprit)};
+  const auto where =
+      culprit == comm.rank() ? mine.where.value_or(std::source_location::current()) : std::source_location::current();
+  if (first % 2 == 1) throw UsageError(problem, where).on_rank(culprit);
+  throw Error(problem, where).on_rank(culprit);
 }
 
 bool equal_on_all(const Communicator& comm, std::uint64_t value) {

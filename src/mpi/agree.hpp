@@ -3,6 +3,8 @@
 #include <concepts>
 #include <cstdint>
 #include <exception>
+#include <hortator/error.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,13 +13,18 @@
 /// How ranks leave a collective path: all together or not at all.
 namespace hortator::mpi {
 
-/// What a rank brings to an agreement: nothing, or the text of its problem.
+/// What a rank brings to an agreement: nothing, or its problem.
 struct Verdict {
   bool failed = false;
   std::string problem;
+  bool is_usage = false;                           ///< a UsageError's: the same settings fail again
+  std::optional<std::source_location> where = {};  ///< that found it
+
+  static Verdict of(const std::exception& error);
 };
 
-/// Returns when no rank failed; otherwise every rank throws the problem of the lowest failing rank, named. @collective
+/// Returns when no rank failed; otherwise every rank throws the problem of the lowest failing rank, named, as a
+/// UsageError where it was one there, else as an Error. @collective
 void agree(const Communicator& comm, const Verdict& mine);
 
 /// Runs fallible work of this rank, then agrees: either it worked on all ranks, or all throw the same error.
@@ -28,7 +35,7 @@ void all_or_none(const Communicator& comm, Work&& work) {
   try {
     work();
   } catch (const std::exception& error) {
-    verdict = {.failed = true, .problem = error.what()};
+    verdict = Verdict::of(error);
   }
   agree(comm, verdict);
 }

@@ -42,6 +42,31 @@ TEST_CASE("work that fails on any one rank throws on all, with that rank's probl
   }
 }
 
+TEST_CASE("a wrong use on one rank is one on all, and the rank whose it is knows where it was found") {
+  const auto comm = mpi::Communicator::world();
+  for (int culprit = 0; culprit < comm.size(); ++culprit) {
+    try {
+      mpi::all_or_none(comm, [&] {
+        if (comm.rank() == culprit) throw UsageError({.what = "no such option"});
+        if (comm.rank() > culprit) throw Error({.what = "a disk"});
+      });
+      FAIL("nothing was thrown");
+    } catch (const UsageError& error) {
+      CHECK(std::string(error.what()) == "no such option");
+      CHECK(error.rank() == culprit);
+      CHECK((std::string(error.where().file_name()).find("agree_test") != std::string::npos) ==
+            (comm.rank() == culprit));
+    }
+  }
+  CHECK_THROWS_AS(mpi::all_or_none(comm, [] { throw Error({.what = "a disk"}); }), Error);
+  try {
+    mpi::all_or_none(comm, [] { throw Error({.what = "a disk"}); });
+  } catch (const UsageError&) {
+    FAIL("an error became a wrong use");
+  } catch (const Error&) {
+  }
+}
+
 TEST_CASE("work that fails on all ranks names the lowest") {
   const auto comm = mpi::Communicator::world();
   std::optional<int> rank;
