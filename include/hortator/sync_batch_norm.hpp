@@ -26,8 +26,9 @@ struct NormState {
   const torch::nn::BatchNormOptions& options;
   bool is_training;
 
-  /// Counts a batch, and returns the share that it is to have in the running statistics.
-  double begin_batch() const;
+  bool is_tracking() const { return is_training && options.track_running_stats(); }
+  /// Counts a batch.
+  void begin_batch() const;
 };
 
 /// The part of SyncBatchNorm that does not depend on its dimension.

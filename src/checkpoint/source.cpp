@@ -50,16 +50,20 @@ std::vector<Source> sources_of(const std::vector<Slab>& work, const std::vector<
   return sources;
 }
 
-std::vector<Source> Staging::copy(const std::vector<Source>& sources) {
+// From a device only page-locked memory is filled at full speed, and beside what the device does. From the host any is.
+void Staging::make_room(const std::vector<Source>& sources) {
   std::size_t total = 0;
   for (const auto& source : sources) total += bytes_of(source);
-  if (!memory_.defined() || memory_.nbytes() < total) {
-    memory_ = at::Tensor();  // the old goes before the new comes: never two of them
-    // From a device only page-locked memory is filled at full speed, and beside what the device does.
-    const bool from_device =
-        std::any_of(sources.begin(), sources.end(), [](const Source& source) { return !source.tensor.is_cpu(); });
-    memory_ = from_device ? page_locked(total) : at::empty({static_cast<std::int64_t>(total)}, at::kByte);
-  }
+  const bool from_device =
+      std::any_of(sources.begin(), sources.end(), [](const Source& source) { return !source.tensor.is_cpu(); });
+  if (memory_.defined() && memory_.nbytes() >= total && (is_page_locked_ || !from_device)) return;
+  memory_ = at::Tensor();  // the old goes before the new comes: never two of them
+  memory_ = from_device ? page_locked(total) : at::empty({static_cast<std::int64_t>(total)}, at::kByte);
+  is_page_locked_ = from_device;
+}
+
+std::vector<Source> Staging::copy(const std::vector<Source>& sources) {
+  make_room(sources);
   std::vector<Source> copies;
   SideCopies from_device;
   std::size_t offset = 0;

@@ -29,7 +29,10 @@ class Staging {
   std::vector<Source> copy(const std::vector<Source>& sources);
 
  private:
+  void make_room(const std::vector<Source>& sources);
+
   at::Tensor memory_;
+  bool is_page_locked_ = false;
 };
 
 }  // namespace hortator::checkpoint

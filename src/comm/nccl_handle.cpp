@@ -33,6 +33,8 @@ NcclHandle::NcclHandle(std::shared_ptr<NcclOrder> order, std::span<ncclUniqueId>
 
 NcclHandle::NcclHandle(NcclHandle& parent, int color, int key)
     : order_(parent.order_), member_{.patience = parent.member_.patience, .alarm = parent.member_.alarm} {
+  // The ranks make connections in a split. NCCL may wait for ever where one is still at an operation of the parent.
+  order_->wait_for_device(parent.member_, "the operations before a split");
   // NCCL writes here from a thread of its own, if need be after we gave up.
   auto child = std::make_unique<ncclComm_t>(nullptr);
   try {

@@ -16,7 +16,8 @@ class NcclHandle {
   /// `rank` of `ranks`; `ids` as share_ids gave them; `alarm` is that of the same ranks. @collective
   NcclHandle(std::shared_ptr<NcclOrder> order, std::span<ncclUniqueId> ids, int ranks, int rank,
              std::chrono::milliseconds patience, std::shared_ptr<NcclAlarm> alarm = nullptr);
-  /// The ranks of `parent` with the same color, ordered by key. It shares the parent's connections. @collective
+  /// The ranks of `parent` with the same color, ordered by key. It shares the parent's connections. Waits for what the
+  /// device was given before. @collective
   NcclHandle(NcclHandle& parent, int color, int key);
   ~NcclHandle();
   NcclHandle(const NcclHandle&) = delete;

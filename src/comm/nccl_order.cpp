@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/nccl_calls.hpp"
+#include "device/cuda.hpp"
 
 namespace hortator::comm {
 
@@ -58,7 +59,23 @@ void NcclOrder::check(Member& member) {
   raise(*member.failure);
 }
 
+void NcclOrder::wait_for_device(Member& member, std::string_view operation) {
+  const auto deadline = std::chrono::steady_clock::now() + member.patience;
+  const auto end = stream_.mark();
+  while (!end.is_reached()) {
+    check(member);
+    if (std::chrono::steady_clock::now() > deadline) {
+      const std::scoped_lock lock(mutex_);
+      fail(nccl_timeout(operation, member.patience));
+      raise(*member.failure);
+    }
+    std::this_thread::sleep_for(50us);
+  }
+}
+
+// A thread begins on the first device, where its questions would make this rank take memory that is another's.
 void NcclOrder::watch(const std::stop_token& stop) {
+  device::set_current(device_);
   std::mutex unused;
   std::condition_variable_any nap;
   while (!stop.stop_requested()) {

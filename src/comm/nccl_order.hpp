@@ -62,6 +62,8 @@ class NcclOrder {
   /// Lets `calls` call NCCL for `member`, and returns when NCCL has taken them over, which may be long before the
   /// device has done them. Throws after an abort if it fails, or takes longer than the member's patience.
   void run(Member& member, std::string_view operation, const std::function<ncclResult_t()>& calls);
+  /// Until the device has done what NCCL's stream was given so far. Throws as run() does.
+  void wait_for_device(Member& member, std::string_view operation);
   /// Throws what has gone wrong with `member` until now.
   void check(Member& member);
   /// Lets `calls` call NCCL for no communicator.

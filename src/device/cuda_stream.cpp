@@ -1,3 +1,4 @@
+#include <c10/core/DeviceGuard.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
@@ -7,13 +8,21 @@
 namespace hortator::device {
 namespace {
 
-// Taken at the place that `stream` has come to. Events without times are cheaper to wait for.
+// Taken at the place that `stream` has come to. Events without times are cheaper to wait for. An event belongs to the
+// thread's device, and so does the stream that LibTorch calls the default one, which has no name of its own: whoever
+// uses either is on their device.
 Event event_in(const c10::cuda::CUDAStream& stream) {
+  const c10::DeviceGuard on(stream.device());
   cudaEvent_t event = nullptr;
   C10_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-  Event result(event);
+  Event result(event, stream.device_index());
   C10_CUDA_CHECK(cudaEventRecord(event, stream.stream()));
   return result;
+}
+
+void wait_in(const c10::cuda::CUDAStream& stream, const Event& event) {
+  const c10::DeviceGuard on(stream.device());
+  C10_CUDA_CHECK(cudaStreamWaitEvent(stream.stream(), static_cast<cudaEvent_t>(event.native()), 0));
 }
 
 }  // namespace
@@ -24,14 +33,13 @@ Stream::Stream(int device)
 void* Stream::native() const { return c10::cuda::CUDAStream(stream_).stream(); }
 
 void Stream::follow_current() const {
-  const auto event = event_in(c10::cuda::getCurrentCUDAStream(stream_.device_index()));
-  C10_CUDA_CHECK(
-      cudaStreamWaitEvent(c10::cuda::CUDAStream(stream_).stream(), static_cast<cudaEvent_t>(event.native()), 0));
+  wait_in(c10::cuda::CUDAStream(stream_), event_in(c10::cuda::getCurrentCUDAStream(stream_.device_index())));
 }
 
 Event Stream::mark() const { return event_in(c10::cuda::CUDAStream(stream_)); }
 
-// Destroying an event that is still to come is allowed: CUDA keeps what it needs of it.
+// Destroying an event that is still to come is allowed: CUDA keeps what it needs of it. Whoever destroys it, or asks
+// whether it is reached, may be on any device.
 Event::~Event() {
   if (native_) C10_CUDA_CHECK_WARN(cudaEventDestroy(static_cast<cudaEvent_t>(native_)));
 }
@@ -47,7 +55,7 @@ bool Event::is_reached() const {
 }
 
 void Event::hold_current_stream() const {
-  C10_CUDA_CHECK(cudaStreamWaitEvent(c10::cuda::getCurrentCUDAStream().stream(), static_cast<cudaEvent_t>(native_), 0));
+  wait_in(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device_)), *this);
 }
 
 void wait_until_idle(int device) {

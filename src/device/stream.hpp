@@ -9,13 +9,13 @@ namespace hortator::device {
 
 /// A queue of a device's work beside the one that the program is using (its "current stream"). It is one of LibTorch's
 /// own streams, which live as long as the process: the memory cache keeps blocks that belong to a stream for as long.
-/// Nothing here waits for the device.
+/// Nothing here waits for the device, and whatever device the calling thread is using, it is using afterwards.
 class Stream {
  public:
   /// Of high priority: communication that starts late holds up every rank.
   explicit Stream(int device);
 
-  /// What this stream is given from now on is done after all that the current stream was given so far.
+  /// What this stream is given from now on is done after all that its device's current stream was given so far.
   void follow_current() const;
   /// Where this stream has come to: reached when all that it was given so far is done.
   Event mark() const;

@@ -6,6 +6,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/var_mean.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 #include <torch/nn/functional/batchnorm.h>
@@ -153,32 +154,57 @@ struct Normalize : torch::autograd::Function<Normalize> {
   }
 };
 
+// Without a momentum the running statistics are the mean over all batches. Their number stays where it is: on a device
+// it would have to be waited for, and whatever is loaded, or done again by a recorded step, counts.
+at::Tensor equal_share(const detail::NormState& state, at::ScalarType type) {
+  return state.num_batches_tracked.to(at::kDouble).reciprocal().to(type);
+}
+
 // The values of a forward pass that is still to be differentiated may be among them: no new versions, as BatchNorm.
-void update_running(const detail::NormState& state, const Moments& moments, double share) {
+void update_running(const detail::NormState& state, const at::Tensor& mean, const at::Tensor& unbiased_variance) {
   const at::NoGradGuard no_grad;
   const at::AutoDispatchBelowADInplaceOrView unnoticed;
-  const auto unbiased = moments.variance * (moments.count / (moments.count - 1)).to(moments.variance.scalar_type());
-  state.running_mean.lerp_(moments.mean.to(state.running_mean.scalar_type()), share);
-  state.running_var.lerp_(unbiased.to(state.running_var.scalar_type()), share);
+  const auto move = [&](const at::Tensor& running, const at::Tensor& batch) {
+    const auto type = running.scalar_type();
+    if (const auto momentum = state.options.momentum()) {
+      running.lerp_(batch.to(type), *momentum);
+    } else {
+      running.lerp_(batch.to(type), equal_share(state, type));
+    }
+  };
+  move(state.running_mean, mean);
+  move(state.running_var, unbiased_variance);
+}
+
+at::Tensor unbiased(const Moments& moments) {
+  return moments.variance * (moments.count / (moments.count - 1)).to(moments.variance.scalar_type());
 }
 
 // Copies take the place of statistics that must not change a second time: the same tensors are saved for backward.
-at::Tensor plain(const at::Tensor& input, const detail::NormState& state, double share) {
-  const bool is_second = state.is_training && state.options.track_running_stats() && is_recomputing();
-  const auto statistic = [&](const at::Tensor& own) { return is_second ? own.clone() : own; };
-  return torch::nn::functional::detail::batch_norm(
-      input, statistic(state.running_mean), statistic(state.running_var), state.weight, state.bias,
-      state.is_training || !state.options.track_running_stats(), share, state.options.eps());
+at::Tensor plain(const at::Tensor& input, const detail::NormState& state) {
+  const auto with = [&](const at::Tensor& mean, const at::Tensor& variance, double momentum) {
+    return torch::nn::functional::detail::batch_norm(input, mean, variance, state.weight, state.bias,
+                                                     state.is_training || !state.options.track_running_stats(),
+                                                     momentum, state.options.eps());
+  };
+  if (!state.is_tracking()) return with(state.running_mean, state.running_var, 0);
+  if (const auto momentum = state.options.momentum()) {
+    const auto statistic = [](const at::Tensor& own) { return is_recomputing() ? own.clone() : own; };
+    return with(statistic(state.running_mean), statistic(state.running_var), *momentum);
+  }
+  const auto mean = at::zeros_like(state.running_mean);
+  const auto variance = at::zeros_like(state.running_var);
+  const auto output = with(mean, variance, 1);  // leaves the batch's own there
+  if (!is_recomputing()) update_running(state, mean, variance);
+  return output;
 }
 
 }  // namespace
 
 namespace detail {
 
-double NormState::begin_batch() const {
-  if (!is_training || !options.track_running_stats()) return options.momentum().value_or(0);
-  if (!is_recomputing()) num_batches_tracked += 1;
-  return options.momentum() ? *options.momentum() : 1 / num_batches_tracked.item<double>();
+void NormState::begin_batch() const {
+  if (is_tracking() && !is_recomputing()) num_batches_tracked += 1;
 }
 
 SynchronizedNorm::SynchronizedNorm() = default;
@@ -199,17 +225,17 @@ void SynchronizedNorm::check_dim(const at::Tensor& input, std::int64_t least, st
 }
 
 at::Tensor SynchronizedNorm::normalize(const at::Tensor& input, const NormState& state) const {
-  if (!state.is_training) return plain(input, state, 0);
+  if (!state.is_training) return plain(input, state);
   if (!has_joined_ && runtime::current_run().world_size > 1) {
     throw UsageError({.what = "a SyncBatchNorm that was not prepared is in training",
                       .why = "it does not know the other ranks, and would compute on this one's samples alone",
                       .hint = "prepare the model before its first forward pass"});
   }
   const auto statistics = has_joined_ ? alive(statistics_) : nullptr;
-  const double share = state.begin_batch();
-  if (statistics == nullptr || statistics->ranks() == 1) return plain(input, state, share);
+  state.begin_batch();
+  if (statistics == nullptr || statistics->ranks() == 1) return plain(input, state);
   const auto moments = moments_of(input, *statistics);
-  if (state.options.track_running_stats() && !is_recomputing()) update_running(state, moments, share);
+  if (state.is_tracking() && !is_recomputing()) update_running(state, moments.mean, unbiased(moments));
   return Normalize::apply(input, optional(state.weight), optional(state.bias), moments, state.options.eps(),
                           statistics_);
 }

@@ -1,5 +1,6 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <torch/optim/adamw.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "cli/bench/bare_step.hpp"
 #include "cli/bench/measurements.hpp"
 #include "cli/bench/workloads.hpp"
+#include "device/cuda.hpp"
 #include "train/fused_step.hpp"
 
 namespace hortator::cli::bench {
@@ -34,15 +36,25 @@ double proportional_mib() {
   return std::round(kib / 102.4) / 10;
 }
 
+/// MiB of the device that are taken, counted from an arbitrary zero: by whomever, since NCCL's memory is not in
+/// LibTorch's books.
+double taken_mib(c10::Device device) {
+  c10::getDeviceAllocator(device.type())->emptyCache();
+  return -static_cast<double>(device::free_memory(device.index())) / (1 << 20);
+}
+
 // What loops have freed, this one or those before it, is not theirs any more.
-double settled_mib() {
+double settled_mib(c10::Device device) {
+  if (!device.is_cpu()) return taken_mib(device);
   base::return_freed_memory();
   return proportional_mib();
 }
 
-/// A loop over one batch, and what it keeps in memory between steps: parameters, moments, what communication needs.
+/// A loop over one batch, and what it keeps in the device's memory between steps: parameters, moments, what
+/// communication needs. Where ranks share a device, what all of them keep there.
 class Side {
  public:
+  explicit Side(c10::Device device) : device_(device) {}
   virtual ~Side() = default;
   virtual void step() = 0;
   double mib() const { return mib_; }
@@ -50,40 +62,53 @@ class Side {
  protected:
   void warm_up(Accelerator& ranks) {
     for (int i = 0; i < warm_steps; ++i) step();
-    ranks.wait_for_everyone();
-    mib_ = settled_mib() - before_;
+    line_up(ranks);
+    mib_ = settled_mib(device_) - before_;
     ranks.wait_for_everyone();
   }
 
  private:
-  double before_ = settled_mib();
+  c10::Device device_;
+  double before_ = settled_mib(device_);
   double mib_ = 0;
 };
 
-/// LibTorch alone: each rank trains for itself.
+/// LibTorch alone, in the same precision: each rank trains for itself.
 class Bare final : public Side {
  public:
   Bare(Accelerator& ranks, const Workload& workload, OneBatch batch)
-      : workload_(workload), batch_(std::move(batch)), net_(workload.make_net()), adamw_(net_->parameters(), 1e-3) {
+      : Side(ranks.device()), ranks_(ranks), workload_(workload), batch_(std::move(batch)), net_(workload.make_net()) {
+    net_->to(ranks.device());
+    adamw_ = std::make_unique<torch::optim::AdamW>(net_->parameters(), 1e-3);
     warm_up(ranks);
   }
   void step() override {
-    workload_.loss(net_->forward(batch_.input), batch_.target).backward();
-    train::step(adamw_, train::StepKernel::fused);
-    adamw_.zero_grad();
+    at::Tensor output;
+    {
+      const auto mixed = ranks_.autocast();
+      output = net_->forward(batch_.input);
+    }
+    workload_.loss(output, batch_.target).backward();
+    train::step(*adamw_, train::StepKernel::fused);
+    adamw_->zero_grad();
   }
 
  private:
+  const Accelerator& ranks_;
   const Workload& workload_;
   OneBatch batch_;
   std::shared_ptr<Net> net_;
-  torch::optim::AdamW adamw_;
+  std::unique_ptr<torch::optim::AdamW> adamw_;
 };
 
 class Prepared final : public Side {
  public:
   Prepared(const ZeroConfig& zero, const Workload& workload, OneBatch batch)
-      : accelerator_({.zero = zero}), workload_(workload), batch_(std::move(batch)), net_(workload.make_net()) {
+      : Side(batch.input.device()),
+        accelerator_({.zero = zero}),
+        workload_(workload),
+        batch_(std::move(batch)),
+        net_(workload.make_net()) {
     adamw_ = std::make_unique<torch::optim::AdamW>(net_->parameters(), 1e-3);
     model_.emplace(accelerator_.prepare(net_));
     optimizer_.emplace(accelerator_.prepare(*adamw_));
@@ -121,6 +146,7 @@ Result compare_sides(Accelerator& ranks, const Workload& workload, const Plan& p
   params["ranks"] = ranks.num_processes();
   params["threads"] = at::get_num_threads();
   params["device"] = ranks.device().str();
+  params["precision"] = std::string(to_string(ranks.mixed_precision()));
   params["kept_mib"] = ours.mib();
   params["reference_kept_mib"] = reference.mib();
   params["steps"] = own.steps;
@@ -137,6 +163,8 @@ std::vector<Result> stages_of(Accelerator& ranks, const Workload& workload, cons
   set_seed(1, {.device_specific = true});
   const auto batch = make_batch(ranks, workload);
   std::vector<Result> results;
+  // What a device takes for a process's first steps, for kernels and their workspaces, is no side's.
+  if (!ranks.device().is_cpu()) Bare(ranks, workload, batch);
   Prepared whole({.stage = 0}, workload, batch);
   {
     Bare bare(ranks, workload, batch);

@@ -5,7 +5,10 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
 
+#include <algorithm>
+
 #include "fixtures.hpp"
+#include "support/called_operators.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -96,6 +99,25 @@ TEST_CASE("all dimensions, types and options equal BatchNorm of the joined batch
   compare<SyncBatchNorm1d, torch::nn::BatchNorm1d>({0, 3}, at::kDouble, features(3).momentum(std::nullopt));
   compare<SyncBatchNorm1d, torch::nn::BatchNorm1d>({0, 3}, at::kDouble, features(3).affine(false));
   compare<SyncBatchNorm2d, torch::nn::BatchNorm2d>({0, 4, 3, 2}, at::kDouble, features(4).eps(0.1).momentum(0.5));
+}
+
+TEST_CASE("without a momentum a batch counts as much as those before it, however they were counted") {
+  Accelerator accelerator;
+  SyncBatchNorm1d sync(features(3).momentum(std::nullopt));
+  sync->to(at::kDouble);
+  auto model = accelerator.prepare(sync);
+  const auto x = at::arange(15, at::kDouble).view({5, 3});
+  for (const int before : {0, 9, 1}) {
+    const at::NoGradGuard no_grad;
+    sync->num_batches_tracked.fill_(before);
+    sync->running_mean.zero_();
+    const test::CalledOperators operators;
+    sync->forward(x);
+    const auto read_back = std::count(operators.names().begin(), operators.names().end(), "aten::item");
+    if (accelerator.num_processes() == 1) CHECK(read_back == 0);  // else the number of samples, on the CPU alone
+    CHECK(close(sync->running_mean, x.mean(0) / (before + 1), at::kDouble));
+    CHECK(sync->num_batches_tracked.item<int>() == before + 1);
+  }
 }
 
 TEST_CASE("statistics that are not tracked are of the batch, and in evaluation of this rank's") {

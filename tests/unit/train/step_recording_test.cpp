@@ -1,11 +1,13 @@
 #include "train/step_recording.hpp"
 
+#include <ATen/Context.h>
 #include <ATen/ops/ones.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
 #include <hortator/error.hpp>
 
+#include "support/called_operators.hpp"
 #include "support/catch.hpp"
 #include "train/fused_step.hpp"
 #include "train/optimizer_state.hpp"
@@ -22,7 +24,23 @@ at::Tensor weight_with_gradient() {
   return weight;
 }
 
+/// Only deterministic algorithms, to the end of the scope.
+struct Deterministic {
+  Deterministic() { at::globalContext().setDeterministicAlgorithms(true, false); }
+  ~Deterministic() { at::globalContext().setDeterministicAlgorithms(false, false); }
+};
+
 }  // namespace
+
+TEST_CASE("a recording's numbers are written by no operator that would be recorded, deterministic or not") {
+  const Deterministic algorithms;
+  REQUIRE(at::globalContext().deterministicFillUninitializedMemory());
+  StepRecording recording;
+  const test::CalledOperators operators;
+  const auto number = recording.number(at::kCPU, [] { return 1.0; });
+  CHECK(operators.names() == std::vector<std::string>{"aten::empty"});
+  CHECK(at::globalContext().deterministicFillUninitializedMemory());
+}
 
 TEST_CASE("a recording's acts are done at each replay, in their order; its numbers are what they are then") {
   StepRecording recording;

@@ -22,6 +22,7 @@ bool comes_true(const std::function<bool()>& condition) {
 }
 
 using activity::on_device;
+using test::StandStill;
 
 // Whether the watchdog counts the time.
 bool device_waits() { return activity::view_with_device().threads.back().inside; }
@@ -31,15 +32,6 @@ comm::WatchedCommunicator watched_nccl() {
   const int size = nccl->size();
   return {std::move(nccl), activity::Membership(77, 76, size)};
 }
-
-/// A device whose streams stand still from now on.
-struct StandStill {
-  StandStill() { test::host_device().last_reached = test::host_device().marks.load(); }
-  ~StandStill() { test::host_device().last_reached = std::numeric_limits<long>::max(); }
-  StandStill(const StandStill&) = delete;
-  StandStill& operator=(const StandStill&) = delete;
-  static void go_on_by(long marks) { test::host_device().last_reached += marks; }
-};
 
 }  // namespace
 

@@ -39,8 +39,11 @@ std::string uuid(int) { return test::host_device().uuid; }
 std::string pci_address(int) { return {}; }
 std::size_t free_memory(int) { return 0; }
 
-void set_current(int) {}
-std::shared_ptr<void> page_locked(std::size_t bytes) { return {std::malloc(bytes), std::free}; }
+void set_current(int index) { test::host_device().last_chosen = index; }
+std::shared_ptr<void> page_locked(std::size_t bytes) {
+  ++test::host_device().page_locked_blocks;
+  return {std::malloc(bytes), std::free};
+}
 int openable_devices(const std::filesystem::path&) { return 0; }
 
 Stream::Stream(int) : stream_(c10::Stream::DEFAULT, c10::kCPU) {}
@@ -48,7 +51,7 @@ void* Stream::native() const { return &the_stream; }
 void Stream::follow_current() const { test::trace().emplace_back("nccl's stream follows the current one"); }
 Event Stream::mark() const {
   test::trace().emplace_back("mark");
-  return Event(reinterpret_cast<void*>(++test::host_device().marks));  // NOLINT(performance-no-int-to-ptr)
+  return {reinterpret_cast<void*>(++test::host_device().marks), 0};  // NOLINT(performance-no-int-to-ptr)
 }
 
 Event::~Event() = default;

@@ -17,8 +17,22 @@ struct HostDevice {
   bool is_stuck = false;        ///< its streams never come to an end
   std::atomic<long> marks = 0;  ///< that were taken so far
   std::atomic<long> last_reached =
-      std::numeric_limits<long>::max();  ///< of the marks, counted from 1; streams stand behind it
+      std::numeric_limits<long>::max();     ///< of the marks, counted from 1; streams stand behind it
+  std::atomic<int> last_chosen = -1;        ///< by any thread, as its device
+  std::atomic<int> page_locked_blocks = 0;  ///< that were taken so far
+
+  bool is_idle() const { return !is_stuck && last_reached >= marks; }
 };
 HostDevice& host_device();
+
+/// A device whose streams stand still from now on.
+struct StandStill {
+  StandStill() { host_device().last_reached = host_device().marks.load(); }
+  ~StandStill() { go_on(); }
+  StandStill(const StandStill&) = delete;
+  StandStill& operator=(const StandStill&) = delete;
+  static void go_on_by(long marks) { host_device().last_reached += marks; }
+  static void go_on() { host_device().last_reached = std::numeric_limits<long>::max(); }
+};
 
 }  // namespace hortator::test

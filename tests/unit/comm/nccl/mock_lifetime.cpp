@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/text.hpp"
+#include "host_device.hpp"
 #include "mock_state.hpp"
 
 using namespace hortator;
@@ -113,6 +114,7 @@ ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t* ch
   const Entered entered("ncclCommSplit");
   check(config);
   if (const auto code = usable(parent, "ncclCommSplit"); code != ncclSuccess) return code;
+  if (!host_device().is_idle()) violation("ncclCommSplit while the device is at operations of the parent");
   const Split mine{.color = color, .key = key, .parent_rank = parent->rank, .serial = next_serial()};
   auto exchange = std::make_shared<Exchange>(parent->ranks, parent->tag, bytes_of(mine));
   *child = nullptr;

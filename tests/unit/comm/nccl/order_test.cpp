@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "backends.hpp"
+#include "comm/nccl_order.hpp"
 
 using namespace hortator;
 
@@ -50,4 +51,14 @@ TEST_CASE("ranks in different orders end with an error in time, not in a hang") 
                     ContainsSubstring("NCCL was not done with all_reduce after 0.3 s"));
   CHECK(test::mock_nccl().aborted == 2);
   test::reset_mock_nccl();
+}
+
+TEST_CASE("the thread that asks for errors does so on the device that they are of") {
+  constexpr int device = 3;
+  const comm::NcclOrder order(device);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (test::host_device().last_chosen != device && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(test::host_device().last_chosen == device);
 }

@@ -1,3 +1,5 @@
+#include <thread>
+
 #include "backends.hpp"
 #include "comm/nccl_handle.hpp"
 #include "comm/nccl_ids.hpp"
@@ -37,5 +39,28 @@ TEST_CASE("a rank that does not take part in a split: the others give up, and no
   if (world.rank() == world.size() - 1) return;
   CHECK_THROWS_WITH(comm::NcclHandle(whole, 0, 0), ContainsSubstring("NCCL was not done with a split after 0.3 s"));
   CHECK_THROWS_WITH(whole.check(), ContainsSubstring("a split"));
+  CHECK(test::mock_nccl().aborted == 1);
+}
+
+TEST_CASE("a split begins when the device has done what it was given") {
+  const test::CleanMock mock;
+  const auto whole = test::make_nccl();
+  const test::StandStill still;
+  auto tensor = at::ones({2});
+  whole->all_reduce(tensor, comm::ReduceOp::sum).wait();
+  std::jthread device([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    test::StandStill::go_on();
+  });
+  CHECK(whole->split(0, whole->rank())->size() == whole->size());
+}
+
+TEST_CASE("a split gives up where the device is never done with what it was given") {
+  const test::CleanMock mock;
+  const auto whole = test::make_nccl(std::chrono::milliseconds(300));
+  test::host_device().is_stuck = true;
+  CHECK_THROWS_WITH(whole->split(0, whole->rank()),
+                    ContainsSubstring("NCCL was not done with the operations before a split after 0.3 s"));
+  test::host_device().is_stuck = false;
   CHECK(test::mock_nccl().aborted == 1);
 }

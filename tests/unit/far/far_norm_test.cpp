@@ -1,0 +1,28 @@
+// Statistics over the batches of all ranks, on a device.
+#include <algorithm>
+#include <hortator/sync_batch_norm.hpp>
+
+#include "far_training.hpp"
+#include "support/called_operators.hpp"
+#include "support/catch.hpp"
+#include "train/shared_statistics.hpp"
+
+using namespace hortator;
+using test::far_device;
+
+TEST_CASE("without a momentum nothing waits for the number of batches on the device", "[far]") {
+  const auto statistics = std::make_shared<train::SharedStatistics>(test::communicator_of({}));
+  if (statistics->ranks() == 1) return;  // BatchNorm itself, whose statistics the CPU does not give back to this device
+  SyncBatchNorm1d norm(torch::nn::BatchNormOptions(3).momentum(std::nullopt));
+  norm->to(far_device);
+  norm->join(statistics);
+  const at::NoGradGuard no_grad;
+  const auto x = at::arange(15, at::kFloat).view({5, 3});
+  for (int batch = 0; batch < 3; ++batch) {
+    const auto input = (x + batch).to(far_device);
+    const test::CalledOperators operators;
+    norm->forward(input);
+    CHECK(std::count(operators.names().begin(), operators.names().end(), "aten::item") == 0);
+  }
+  CHECK(at::allclose(norm->running_mean.to(at::kCPU), x.mean(0) + 1));
+}
