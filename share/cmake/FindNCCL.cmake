@@ -1,5 +1,5 @@
 # The NCCL that LibTorch was built with: the wheel beside it, else one that the site names by NCCL_ROOT or its paths. Two NCCLs in one
-# process do not mix, and libtorch_cuda needs symbols that an older one lacks, so the version is checked against what LibTorch states.
+# process do not mix, and libtorch_cuda needs functions that an older one lacks: all that it leaves to NCCL must be there.
 # Sets NCCL_FOUND, NCCL_LIBRARY, NCCL_INCLUDE_DIR, NCCL_VERSION, NCCL_REASON (why not); target NCCL::NCCL.
 set(NCCL_REASON "")
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS "${LibTorch_SITE}/nvidia/nccl/include" ENV NCCL_ROOT PATH_SUFFIXES include)

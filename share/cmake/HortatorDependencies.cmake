@@ -31,6 +31,10 @@ if(NOT MPI_C_FOUND)
   message(FATAL_ERROR "MPI was not found (it starts the ranks and carries CPU tensors). Load the MPI module of your site, or install "
                       "libopenmpi-dev (Debian, Ubuntu) or openmpi-devel (Rocky), then configure again.")
 endif()
+if(MPI_C_VERSION AND MPI_C_VERSION VERSION_LESS 3.1)
+  message(FATAL_ERROR "The MPI found (${MPI_C_LIBRARIES}) keeps to the standard's version ${MPI_C_VERSION}; Hortator needs 3.1 or "
+                      "newer. Load a newer MPI module of your site, or set MPI_HOME to one.")
+endif()
 # The C++ bindings of old MPIs are neither needed nor wanted at link time.
 add_library(hortator_mpi_c INTERFACE)
 target_link_libraries(hortator_mpi_c INTERFACE MPI::MPI_C)

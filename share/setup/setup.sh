@@ -13,10 +13,9 @@ set -euo pipefail
 # shellcheck source=share/setup/build.sh
 . "$root/share/setup/build.sh"
 
-# Which of a distribution's MPIs: to the programs that are built, HORTATOR_MPI means something else.
+# Which of a distribution's MPIs.
 choose_mpi() {
   mpi=${HORTATOR_MPI:-}
-  unset HORTATOR_MPI
   case $mpi in
     '' | openmpi) ;;
     mpich) required=("${required[@]/#mpi/mpich}") required=("${required[@]/#hdf5/hdf5_mpich}") ;;

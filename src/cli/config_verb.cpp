@@ -1,6 +1,7 @@
-#include <fstream>
 #include <hortator/error.hpp>
+#include <iomanip>
 #include <iostream>
+#include <sstream>
 
 #include "base/text.hpp"
 #include "cli/config/questions.hpp"
@@ -8,6 +9,7 @@
 #include "cli/config/yaml_file.hpp"
 #include "cli/flags.hpp"
 #include "cli/verbs.hpp"
+#include "cli/written_file.hpp"
 #include "launching/placement.hpp"
 
 namespace hortator::cli {
@@ -29,8 +31,8 @@ Options known_options() {
 std::string listing_of_keys() {
   std::ostringstream out;
   for (const auto& key : launching::keys()) {
-    out << "  " << std::string(key.name) << std::string(key.name.size() < 28 ? 28 - key.name.size() : 1, ' ')
-        << key.what << (key.choices.empty() ? "" : ": " + std::string(key.choices)) << '\n';
+    out << "  " << std::left << std::setw(28) << key.name << ' ' << key.what
+        << (key.choices.empty() ? "" : ": " + std::string(key.choices)) << " (" << key.variable << ")\n";
   }
   return std::move(out).str();
 }
@@ -45,7 +47,7 @@ int print_help() {
                "  hortator config --explain\n"
                "  hortator config validate ~/.cache/huggingface/accelerate/default_config.yaml\n\n"
                "exit code: 0 done; 2 wrong usage, or a file with an error; 1 a file that cannot be written\n\n"
-            << known_options().named << "\nkeys of a file:\n"
+            << known_options().named << "\nkeys of a file (and their variables):\n"
             << listing_of_keys();
   return 0;
 }
@@ -70,16 +72,14 @@ int validate(const fs::path& file) {
   return 0;
 }
 
-void write_file(const fs::path& file, const launching::Layer& answers) {
-  if (!file.parent_path().empty()) fs::create_directories(file.parent_path());
-  std::ofstream out(file);
+std::string lines_of(const launching::Layer& answers) {
+  std::ostringstream out;
   for (const auto& key : launching::keys()) {
     const auto answer = answers.find(key.name);
     if (answer == answers.end()) continue;
     out << key.name << ": " << launching::yaml_value(key, answer->second) << "\n";
   }
-  out.close();
-  if (!out) throw Error({.what = text::quote(file.string()) + " cannot be written", .hint = "say --config_file FILE"});
+  return std::move(out).str();
 }
 
 int write_answers(const po::variables_map& values) {
@@ -89,7 +89,8 @@ int write_answers(const po::variables_map& values) {
         {.what = text::quote(file.string()) + " is there already", .hint = "--show prints it; --force replaces it"});
   }
   const auto list = questions();
-  write_file(file, values.contains("default") ? found_answers(list) : ask(list, std::cin, std::cout));
+  if (!file.parent_path().empty()) fs::create_directories(file.parent_path());
+  write_file(file, lines_of(values.contains("default") ? found_answers(list) : ask(list, std::cin, std::cout)));
   std::cout << "written: " << file.string() << "\n";
   return 0;
 }

@@ -2,7 +2,6 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <hortator/error.hpp>
 #include <hortator/version.hpp>
 #include <iostream>
@@ -11,6 +10,7 @@
 #include "base/whole_file.hpp"
 #include "cli/programs.hpp"
 #include "cli/verbs.hpp"
+#include "cli/written_file.hpp"
 #include "launching/template.hpp"
 
 namespace hortator::cli {
@@ -70,13 +70,6 @@ std::string filled(const std::string& file, const std::string& name) {
   return launching::fill(*content, {.words = {{"name", name}, {"version", HORTATOR_VERSION}}});
 }
 
-void write(const fs::path& path, const std::string& content) {
-  std::ofstream out(path);
-  out << content;
-  out.close();
-  if (!out) throw Error({.what = text::concat(path, " cannot be written")});
-}
-
 }  // namespace
 
 int new_verb(const Arguments& arguments) {
@@ -88,7 +81,7 @@ int new_verb(const Arguments& arguments) {
   const auto name = values["name"].as<std::vector<std::string>>().front();
   check_name(name);
   fs::create_directory(name);
-  for (const auto* file : files) write(fs::path(name) / file, filled(file, name));
+  for (const auto* file : files) write_file(fs::path(name) / file, filled(file, name));
   fs::permissions(fs::path(name) / "job.sh", fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,
                   fs::perm_options::add);
   std::cout << name << " is ready:\n\n  cd " << name

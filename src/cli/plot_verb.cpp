@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <fstream>
 #include <hortator/error.hpp>
 #include <iostream>
 
@@ -7,6 +6,7 @@
 #include "cli/scale/study_folder.hpp"
 #include "cli/verbs.hpp"
 #include "cli/watch/run_folder.hpp"
+#include "cli/written_file.hpp"
 #include "report/chart.hpp"
 
 namespace hortator::cli {
@@ -124,10 +124,7 @@ int plot_verb(const Arguments& arguments) {
   const auto picture = report::chart_file(
       panels.empty() ? panels_of(runs, values["metric"].as<std::string>(), values.contains("log-scale")) : panels,
       name);
-  std::ofstream out(name, std::ios::binary);
-  out << picture;
-  out.close();
-  if (!out) throw Error({.what = text::quote(name) + " cannot be written"});
+  write_file(name, picture);
   return 0;
 }
 

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <ctime>
-#include <fstream>
 #include <hortator/error.hpp>
 
 #include "base/text.hpp"
 #include "cli/programs.hpp"
+#include "cli/written_file.hpp"
 #include "launching/quote.hpp"
 
 namespace hortator::cli {
@@ -32,10 +32,7 @@ std::string stamp() {
 
 void write_script(const std::filesystem::path& file, const std::string& script) {
   std::filesystem::create_directories(file.parent_path());
-  std::ofstream out(file);
-  out << script;
-  out.close();
-  if (!out) throw Error({.what = text::quote(file.string()) + " cannot be written"});
+  write_file(file, script);
   std::filesystem::permissions(file, std::filesystem::perms::owner_exec, std::filesystem::perm_options::add);
 }
 

@@ -30,7 +30,7 @@ constexpr std::array<Key, 38> table = {{
      "compare what all ranks are about to do before each collective", "false", "", true},
     {"num_cpu_threads_per_process", "threads", "HORTATOR_THREADS", Kind::count, Scope::both,
      "threads of a rank (default: as many as it has cores)"},
-    {"mpi", "mpi", "HORTATOR_MPI", Kind::word, Scope::both, "srun's --mpi (default: the best that srun offers)"},
+    {"mpi", "mpi", "HORTATOR_SRUN_MPI", Kind::word, Scope::both, "srun's --mpi (default: the best that srun offers)"},
     {"launcher", "launcher", "HORTATOR_LAUNCHER", Kind::word, Scope::both,
      "the mpirun that starts ranks where srun does not (default: that of Hortator's own MPI)"},
     {"hostfile", "hostfile", "HORTATOR_HOSTFILE", Kind::word, Scope::launch, "mpirun's list of hosts"},

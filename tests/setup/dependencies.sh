@@ -48,6 +48,9 @@ accepted "-DLibTorch_ROOT_DIR=$scratch/torch"
 output=$(tr -s ' \n' '  ' <<<"$output")
 expect_line 'LibTorch 2\.16\.9 is newer than any that was tried'
 refused 'MPI was not found' 'Load the MPI module of your site, or install libopenmpi-dev' -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON
+printf 'set(MPI_C_%s)\n' 'FOUND TRUE' 'VERSION 3.0' 'LIBRARIES /opt/mpi/lib/libmpi.so' >modules/FindMPI.cmake
+refused "The MPI found \(/opt/mpi/lib/libmpi\.so\) keeps to the standard's version 3\.0; Hortator needs 3\.1" 'Load a newer MPI module'
+rm modules/FindMPI.cmake
 refused "HORTATOR_MPI is 'nobodys'" 'Install that MPI and the HDF5 that belongs to it' --fresh -DHORTATOR_MPI=nobodys
 refused 'HDF5 was not found' 'set HDF5_ROOT' -DCMAKE_DISABLE_FIND_PACKAGE_HDF5=ON
 refused 'Boost\.Program_options was not found' 'install libboost-program-options-dev' -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON

@@ -54,7 +54,6 @@ std::vector<Question> questions() {
     list.push_back({"num_processes", "ranks on this machine", std::to_string(gpus > 0 ? gpus : core_count())});
   }
   list.push_back({"mixed_precision", "type of the forward pass (no, fp16, bf16)", "no"});
-  list.push_back({"gradient_accumulation_steps", "micro-steps between two updates", "1"});
   return list;
 }
 

@@ -94,6 +94,8 @@ run launch -n 2 --nodes 3 --dry-run ./show; code_is 2; err_has 'too few'
 explained() { run config --explain; [[ $(grep "^$1:" out) == *"$2"*"# $3" ]] || wrong "$1 should be $2 by $3"; }
 PATH=$work/fakes run config --default; code_is 0; out_has "written: $work/.config/hortator/config.yaml"
 run config --default; code_is 2; err_has 'is there already'
+# What programs say of themselves is theirs.
+! grep -q accumulation "$work/.config/hortator/config.yaml" || wrong 'config --default outranks the programs'
 explained mixed_precision no "$work/.config/hortator/config.yaml:2"
 echo 'mixed_precision: fp16' >hortator.yaml
 explained mixed_precision fp16 hortator.yaml:1
@@ -141,6 +143,14 @@ for verb in config launch job doctor test watch plot 'scale strong' env 'checkpo
   for flag in $("$hortator" $verb --help | sed 's/ -- .*//' | grep -oE -- '--[a-z][a-z_-]+' | sort -u); do
     sed 's/\\-/-/g' "$man" | grep -q -- "$flag\b" || wrong "the man page lacks $flag of $verb"
   done
+done
+
+# and every variable that no key has but those by which our own programs talk to themselves; the keys' are in config --help
+sources=$source_dir/../../../src
+run config --help; code_is 0
+for variable in $(grep -rhoE '"HORTATOR_[A-Z_]+[A-Z]"' "$sources" | tr -d '"' | sort -u); do
+  [ "$variable" != HORTATOR_LAUNCH_CALL ] || continue
+  grep -q "($variable)\$" out || grep -q "$variable" "$man" || wrong "nobody is told of $variable"
 done
 
 # the command itself loads neither LibTorch nor MPI
