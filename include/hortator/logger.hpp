@@ -50,7 +50,7 @@ class HORTATOR_API Logger {
   void critical(const Parts&... parts) const {
     log(LogLevel::critical, parts...);
   }
-  /// The same words are said the first time only.
+  /// The same words are said the first time only (each, by everywhere() and by in_order()).
   template <typename... Parts>
   void warning_once(const Parts&... parts) const {
     say_once(LogLevel::warning, text(parts...));

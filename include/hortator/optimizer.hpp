@@ -19,6 +19,11 @@ class HORTATOR_API Optimizer {
   /// With Precision::fp16: unscales the gradients if that was not done yet, and skips the step where some rank's are
   /// not finite. @collective
   void step();
+  /// For optimizers that ask for the loss again (LBFGS): `closure` clears the gradients, computes a loss, calls
+  /// accelerator.backward() and returns the loss. The optimizer sees its mean over all ranks, so that all decide alike;
+  /// returns the first one. Throws with Precision::fp16's scaler, ZeRO, gradient accumulation and what else makes one
+  /// closure less than one update. @collective
+  at::Tensor step(const torch::optim::Optimizer::LossClosure& closure);
   /// Whether the last step was skipped. Stays so until the next. With GradScalerOptions::late_verdict the step before
   /// the last.
   bool step_was_skipped() const;

@@ -16,7 +16,8 @@ struct SeedOptions {
 
 /// Seeds this process's random number generators, of the CPU and of every device, and is what a loader's shuffled order
 /// starts from unless DataOptions::seed says otherwise. Not @collective: call it on every rank, with the same seed,
-/// before the model is made. (prepare() gives all ranks rank 0's weights in any case.) Generators that a program makes
+/// before the model is made. (prepare() gives all ranks rank 0's weights in any case, and takes the seed that
+/// AcceleratorOptions::reproducible draws everything from.) Generators that a program makes
 /// itself, those of the C++ library among them, are not touched. While a run goes on, what makes ranks draw alike again
 /// is Accelerator::synchronize_rng_states(); save_state() keeps each rank's own state.
 HORTATOR_API void set_seed(std::uint64_t seed, const SeedOptions& options = {});

@@ -62,7 +62,11 @@ std::map<std::int64_t, std::string> AnswerJournal::read(const std::vector<detail
   for (const auto& path : files()) {
     std::ifstream in(path, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    if (in.bad()) throw Error({.what = text::concat("the answers in ", path.string(), " cannot be read")});
+    if (in.bad()) {
+      throw Error({.what = text::concat("the answers in ", path.string(), " cannot be read"),
+                   .why = "prompts that were answered before are not answered again",
+                   .hint = "look at the disk; without the file its prompts are answered anew"});
+    }
     each_record(bytes, [&](const RecordHead& head, std::string_view answer) {
       if (head.prompt < 0 || head.prompt >= static_cast<std::int64_t>(prompts.size())) return;
       if (prompts[static_cast<std::size_t>(head.prompt)].fingerprint == head.fingerprint)

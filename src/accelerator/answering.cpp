@@ -14,6 +14,7 @@
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"
+#include "track/progress_bar.hpp"
 
 namespace hortator::detail {
 namespace {
@@ -104,6 +105,15 @@ struct Answering::Impl {
   }
 
   std::deque<Numbers> batches = {};
+
+  // Of this rank's share, by one rank of each machine: the shares take about as long.
+  std::unique_ptr<ProgressSink> start_progress() const {
+    std::size_t share = 0;
+    for (const auto& batch : batches) share += batch.size();
+    auto bar = track::make_progress(state.is_local_main_process() ? track::Audience::people : track::Audience::nobody);
+    bar->start("answering", static_cast<std::int64_t>(share), 0);
+    return bar;
+  }
 };
 
 Answering::Answering(const State& state, const std::vector<PromptFacts>& prompts, const AnswerOptions& options)
@@ -132,11 +142,13 @@ void Answering::run(const AnswerBatch& answer) {
   } catch (const std::exception& error) {
     mine.problem = error.what();
   }
+  const auto bar = impl_->start_progress();
   while (mine.problem.empty() && !batches.empty()) {
     const auto batch = std::move(batches.front());
     batches.pop_front();
     try {
       impl_->answer(batch, answer);
+      for (std::size_t i = 0; i < batch.size(); ++i) bar->advance();
     } catch (const std::exception& error) {
       if (batch.size() > 1 && accelerator::is_out_of_memory(std::current_exception())) {
         const auto half = batch.begin() + static_cast<std::ptrdiff_t>((batch.size() + 1) / 2);
@@ -148,6 +160,7 @@ void Answering::run(const AnswerBatch& answer) {
       mine.failed = batch;
     }
   }
+  bar->finish();
   if (impl_->journal) impl_->journal->close();
   mine.host = impl_->state.host();
 }

@@ -92,7 +92,7 @@ std::string load_from(Training& training, const fs::path& folder, const LoadOpti
       accelerator::call(training.load_hooks, folder);
       accelerator::restore_snapshot(training, *reader, host.rank(), host.size(), options.strict);
     } catch (const io::FileError& error) {
-      damage = {.failed = true, .problem = error.what()};
+      damage = mpi::Verdict::of(error);
     }
   });
   try {
@@ -119,7 +119,9 @@ template <typename Work>
 void with_whole_parameters(Training& training, const Work& work) {
   std::vector<shard::FlatParameters*> lent;
   const auto take_back = [&](bool keep) {
-    for (auto* flat : lent) flat->take_back(keep);
+    for (auto* flat : lent) {
+      if (flat->is_lent()) flat->take_back(keep);
+    }
   };
   for (const auto& model : training.models) {
     if (model->flat() != nullptr) lent.push_back(model->flat());
@@ -127,8 +129,10 @@ void with_whole_parameters(Training& training, const Work& work) {
   mpi::all_or_none(training.host(), [&] {
     for (const auto* flat : lent) flat->check_can_lend();
   });
-  for (auto* flat : lent) flat->lend();
   try {
+    mpi::all_or_none(training.host(), [&] {
+      for (auto* flat : lent) flat->lend();
+    });
     mpi::all_or_none(training.host(), work);
   } catch (...) {
     take_back(false);
@@ -160,6 +164,7 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   auto& project = training_->project;
   const bool by_default = dir.empty();
   training_->tell("saving a checkpoint");
+  training_->settle_seed();
   std::int64_t number = 0;
   mpi::all_or_none(host, [&] {
     // A resumed run goes on behind the last numbers: they must be there when the checkpoint is.

@@ -157,6 +157,10 @@ void DeepspeedConfig::fill(const Accelerator& accelerator, std::int64_t batch_si
                       .why = "it would not be the training that was asked for",
                       .hint = "say \"auto\" in the file, or change the run"});
   }
+  if (gradient_clipping) {
+    log::info("the DeepSpeed configuration clips gradients at ", *gradient_clipping,
+              ": here the loop does, by accelerator.clip_grad_norm_(model.parameters(), *config.gradient_clipping)");
+  }
   if (!ignored.empty()) log::info("without effect here, of the DeepSpeed configuration: ", text::join(ignored));
   if (!unknown.empty() && accelerator.is_main_process())
     log::warn("unknown entries in the DeepSpeed configuration: ", text::join(unknown));

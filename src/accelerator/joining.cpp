@@ -16,9 +16,9 @@ Joining::Joining(Training& training, std::vector<ModelBase> models, const JoinOp
       exceptions_(std::uncaught_exceptions()) {
   check_ours();
   if (training_.host().size() == 1) return;
-  if (options.even_batches) override_even_batches(*options.even_batches);
   enabled_ = !options.even_batches.value_or(training_.options.data.even_batches);
   if (enabled_) check_can_follow();
+  if (options.even_batches) override_even_batches(*options.even_batches);
   for (std::size_t i = 0; enabled_ && i < models_.size(); ++i)
     models_[i].core().announce_by(&uneven_, static_cast<int>(i));
   if (enabled_ && training_.scaler) training_.scaler->announce_by(&uneven_);
@@ -27,6 +27,7 @@ Joining::Joining(Training& training, std::vector<ModelBase> models, const JoinOp
 Joining::~Joining() {
   for (const auto& model : models_) model.core().announce_by(nullptr, 0);
   if (training_.scaler) training_.scaler->announce_by(nullptr);
+  for (auto& [loader, even] : overridden_) loader.set_even_batches(even);
 }
 
 void Joining::check_ours() const {
@@ -63,7 +64,6 @@ void Joining::override_even_batches(bool even) {
 
 void Joining::leave() {
   if (enabled_) become_that_of_the_last(follow_the_others());
-  for (auto& [loader, even] : overridden_) loader.set_even_batches(even);
 }
 
 bool Joining::follow_the_others() {

@@ -21,13 +21,19 @@ std::uint64_t seed_of_data(const accelerator::Training& training) {
   return mpi::broadcast(training.host(), seed);
 }
 
-std::string effective_batches(const std::vector<LoaderBase>& loaders) {
+// What an update is made of: the batches of all ranks, of all micro-steps.
+std::string effective_batch(const LoaderBase& loader, std::int64_t micro_steps) {
+  const auto batch = loader.total_batch_size();
+  const auto all_ranks = batch > 0 ? std::to_string(batch * micro_steps) : "varying";
+  const auto made_of =
+      batch > 0 && micro_steps > 1 ? text::concat(" (", batch, " x ", micro_steps, " micro-steps)") : "";
+  return text::concat(all_ranks, made_of, " of ",
+                      loader.has_size() ? text::count(loader.dataset_size(), "sample") : "a stream");
+}
+
+std::string effective_batches(const std::vector<LoaderBase>& loaders, std::int64_t micro_steps) {
   std::vector<std::string> lines;
-  for (const auto& loader : loaders) {
-    const auto batch = loader.total_batch_size();
-    lines.push_back(text::concat(batch > 0 ? std::to_string(batch) : "varying", " of ",
-                                 loader.has_size() ? text::count(loader.dataset_size(), "sample") : "a stream"));
-  }
+  for (const auto& loader : loaders) lines.push_back(effective_batch(loader, micro_steps));
   return text::join(lines, "; ");
 }
 
@@ -58,7 +64,7 @@ std::function<void(const BatchTurn&)> before_batch_of(accelerator::Training& tra
   if (!training.reproducing) return {};
   return [&training, session = training.session, loader](const BatchTurn& turn) {
     session->check_alive("loader");
-    training.reproducing->before_batch(training.loaders.at(loader), turn);
+    training.reproducing->before_batch(training.loaders.at(loader), turn, training.seed());
   };
 }
 
@@ -79,6 +85,7 @@ void keep_freed_memory_once() { [[maybe_unused]] static const bool is_kept = bas
 std::shared_ptr<train::ModelCore> Accelerator::make_model(torch::nn::Module& module,
                                                           const PrepareModelOptions& chosen) {
   if (auto known = accelerator::prepared_before(*training_, module)) return known;
+  training_->settle_seed();
   const bool learns = !chosen.evaluation_mode && !options().reproducible;
   const auto* sharding = training_->zero ? &training_->zero->sharding() : nullptr;
   if (chosen.device_placement.value_or(options().device_placement))
@@ -117,7 +124,8 @@ std::shared_ptr<train::OptimizerCore> Accelerator::make_optimizer(torch::optim::
           .synchronise = [training = training_.get()] { training->synchronise_gradients(); },
           .cleared = [training =
                           training_.get()](const auto& parameters) { training->loss_weights.forget(parameters); },
-          .kernel = options().fused_optimizer ? train::StepKernel::fused : train::StepKernel::own});
+          .kernel = options().fused_optimizer ? train::StepKernel::fused : train::StepKernel::own,
+          .mean_loss = [training = training_.get()](const auto& loss) { return training->mean_loss(loss); }});
   if (training_->zero) {
     const auto& sharding = training_->zero->sharding();
     prepared->shard(!sharding.scatters_gradients(), sharding.moments, training_->host());
@@ -131,6 +139,7 @@ std::shared_ptr<train::OptimizerCore> Accelerator::make_optimizer(torch::optim::
 void Accelerator::attach(const LoaderBase& loader, const PrepareDataLoaderOptions& chosen) {
   const auto same = [&](const LoaderBase& other) { return other.shares_state_with(loader); };
   if (std::any_of(training_->loaders.begin(), training_->loaders.end(), same)) return;
+  training_->settle_seed();
   LoaderBase prepared = loader;
   prepared.bind({.rank = process_index(),
                  .world = num_processes(),
@@ -176,7 +185,9 @@ void Accelerator::announce_once() {
                               text::concat(to_string(mixed_precision()), is_slow ? " (slow on a CPU)" : ""));
   }
   if (training_->zero) extras.lines.emplace_back("sharded", training_->zero->words());
-  if (!training_->loaders.empty()) extras.lines.emplace_back("effective batch", effective_batches(training_->loaders));
+  if (!training_->loaders.empty()) {
+    extras.lines.emplace_back("effective batch", effective_batches(training_->loaders, gradient_accumulation_steps()));
+  }
   for (const auto& schedule : training_->schedules) extras.lines.emplace_back("schedule", schedule.core().effect());
   runtime::announce(world(), extras);
 }

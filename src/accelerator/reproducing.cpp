@@ -6,6 +6,7 @@
 #include <hortator/error.hpp>
 
 #include "accelerator/random_state.hpp"
+#include "base/cublas_workspace.hpp"
 #include "base/hash.hpp"
 
 namespace hortator::accelerator {
@@ -17,14 +18,14 @@ std::uint64_t mix(std::uint64_t state, std::int64_t number) {
 
 }  // namespace
 
-Reproducing::Reproducing(int shards, comm::Communicator& communicator, std::uint64_t seed, c10::Device device)
+Reproducing::Reproducing(int shards, comm::Communicator& communicator, c10::Device device)
     : shards_(shards, communicator),
-      seed_(seed),
       device_(device),
       threads_before_(at::get_num_threads()),
       deterministic_before_(at::globalContext().deterministicAlgorithms()) {
   at::set_num_threads(1);
   at::globalContext().setDeterministicAlgorithms(true, false);
+  base::fix_cublas_workspace();
 }
 
 Reproducing::~Reproducing() {
@@ -32,8 +33,8 @@ Reproducing::~Reproducing() {
   at::globalContext().setDeterministicAlgorithms(deterministic_before_, false);
 }
 
-void Reproducing::before_batch(const LoaderBase& loader, const BatchTurn& turn) {
-  const auto key = mix(mix(mix(seed_, turn.epoch), turn.position), turn.place);
+void Reproducing::before_batch(const LoaderBase& loader, const BatchTurn& turn, std::uint64_t seed) {
+  const auto key = mix(mix(mix(seed, turn.epoch), turn.position), turn.place);
   seed_random_state(device_, key);
   const bool is_within_another = leader_ && leader_->iterating() && !leader_->shares_state_with(loader);
   if (is_within_another || turn.place < 0) return;

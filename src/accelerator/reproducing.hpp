@@ -12,22 +12,22 @@ namespace hortator::accelerator {
 /// deterministic algorithms only, as long as it lives: sums must not depend on the number of cores either.
 class Reproducing {
  public:
-  Reproducing(int shards, comm::Communicator& communicator, std::uint64_t seed, c10::Device device);
+  Reproducing(int shards, comm::Communicator& communicator, c10::Device device);
   ~Reproducing();
   Reproducing(const Reproducing&) = delete;
   Reproducing& operator=(const Reproducing&) = delete;
 
   train::VirtualShards& shards() { return shards_; }
 
-  /// `loader` is about to read a batch. A loader that is looped over within the loop over another only draws numbers.
-  void before_batch(const LoaderBase& loader, const BatchTurn& turn);
+  /// `loader` is about to read a batch, of a run of that seed. A loader that is looped over within the loop over
+  /// another only draws numbers.
+  void before_batch(const LoaderBase& loader, const BatchTurn& turn, std::uint64_t seed);
   /// Throws when the gradients of the step that is running have been summed.
   void check_backward_counts() const;
   void forget();
 
  private:
   train::VirtualShards shards_;
-  std::uint64_t seed_;
   c10::Device device_;
   std::optional<LoaderBase> leader_;  ///< whose batches are the shards
   int threads_before_;

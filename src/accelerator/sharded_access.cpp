@@ -28,7 +28,7 @@ void bring_all(const torch::nn::Module& module) {
 SummonedParameters::SummonedParameters(const ModelBase& model, const SummonOptions& options)
     : model_(model), options_(options), exceptions_(std::uncaught_exceptions()) {
   model_.core().check_alive();
-  if (model_.core().flat() != nullptr) model_.core().flat()->lend();
+  model_.core().lend_parameters();
 }
 
 SummonedParameters::~SummonedParameters() noexcept(false) {

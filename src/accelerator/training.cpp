@@ -4,12 +4,14 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
+#include <hortator/error.hpp>
 #include <optional>
 
 #include "accelerator/checked_options.hpp"
 #include "base/call_site.hpp"
 #include "base/freed_memory.hpp"
 #include "comm/make_communicator.hpp"
+#include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "track/progress_bar.hpp"
 #include "train/step_recording.hpp"
@@ -41,13 +43,21 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
       progress(std::make_unique<track::NotedProgress>(track::make_progress(audience_of(world)), [this] { beat(); })),
       trackers(options.log_with, place_of(world), logging_dir(options.project, project)),
       status(world, project.dir()),
-      world_(world),
-      seed_(mpi::broadcast(world.comm(), at::globalContext().defaultGenerator(at::kCPU).current_seed())) {
+      world_(world) {
   if (device().is_cuda()) {
     at::globalContext().setAllowTF32CuBLAS(options.tf32);
     at::globalContext().setAllowTF32CuDNN(options.tf32);
   }
+  // mpirun hands variables to other hosts only when told to.
+  mpi::same_on_all(host(),
+                   text::concat("ZeRO stage ", options.zero.stage.value_or(0), ", ",
+                                text::count(options.gradient_accumulation_steps, "micro-step")),
+                   "what the program, HORTATOR_ZERO_STAGE or HORTATOR_GRADIENT_ACCUMULATION_STEPS ask for");
   connect();
+}
+
+void Training::settle_seed() {
+  if (!seed_) seed_ = mpi::broadcast(host(), at::globalContext().defaultGenerator(at::kCPU).current_seed());
 }
 
 const mpi::Communicator& Training::first_ranks(int count) {
@@ -159,9 +169,21 @@ void Training::connect() {
   if (precision == Precision::fp16 && options.grad_scaler.enabled)
     scaler = std::make_unique<train::GradScaler>(options.grad_scaler, device_communicator(), device());
   if (options.reproducible)
-    reproducing = std::make_unique<Reproducing>(options.virtual_shards, device_communicator(), seed_, device());
+    reproducing = std::make_unique<Reproducing>(options.virtual_shards, device_communicator(), device());
   if (options.zero.stage.value_or(0) > 0)
     zero = std::make_unique<ZeroRanks>(options.zero, world_, device_communicator());
+}
+
+at::Tensor Training::mean_loss(const at::Tensor& loss) {
+  if (reproducing || may_lack_ranks()) {
+    throw UsageError({.what = text::concat("step(closure) was called ",
+                                           reproducing ? "with reproducible = true" : "within join_uneven_inputs"),
+                      .why = "not all ranks come to one loss of all of them",
+                      .hint = "leave it out for this optimizer, or use one that steps without a closure"});
+  }
+  auto mean = loss.clone();
+  communicator_of(mean).all_reduce(mean, comm::ReduceOp::mean).wait();
+  return mean;
 }
 
 void Training::synchronise_gradients() {

@@ -62,8 +62,10 @@ class Training {
 
   /// This rank's updates so far, also of the runs before this one.
   std::int64_t updates() const { return updates_before + status.updates(); }
-  /// Of the random numbers, by rank 0 when the Accelerator was made.
-  std::uint64_t seed() const { return seed_; }
+  /// The run's random numbers begin with what rank 0 was seeded with last: before the first model or loader that is
+  /// prepared. @collective the first time
+  void settle_seed();
+  std::uint64_t seed() const { return seed_.value_or(0); }
   /// A step was done, or a part of one: now and then this rank tells the run's folder how it is.
   void beat();
   /// What will take long begins. (Runs that were too short to be told of stay so.)
@@ -94,6 +96,8 @@ class Training {
   void synchronise_gradients();
   /// Before backward: gradients that wait get the scale that those to come will have.
   void expect_scaled_gradients() const;
+  /// Of a loss over all ranks, which must all come to it. @collective
+  at::Tensor mean_loss(const at::Tensor& loss);
   /// What backward begins with: `loss`, scaled if there is a scaler.
   at::Tensor scaled(const at::Tensor& loss) const { return scaler ? scaler->scaled(loss) : loss; }
   void scale_gradients_of(train::OptimizerCore& optimizer) const;
@@ -156,7 +160,7 @@ class Training {
   void empty_cache() const;
 
   runtime::World& world_;
-  std::uint64_t seed_;  ///< of rank 0 when the Accelerator was made
+  std::optional<std::uint64_t> seed_;  ///< nothing until something is prepared
   std::map<int, mpi::Communicator> first_ranks_;
   std::unique_ptr<comm::Communicator> on_cpu_;
   std::unique_ptr<comm::Communicator> on_device_;               ///< null when the device is the CPU

@@ -1,10 +1,15 @@
 #include "base/log.hpp"
 
+#include <strings.h>
+
+#include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 #include <mutex>
 #include <utility>
 
 #include "base/log_everywhere.hpp"
+#include "base/variable.hpp"
 
 namespace hortator::log {
 namespace {
@@ -33,6 +38,16 @@ void write_line(std::string_view level, std::string_view line) {
   write_whole(stderr, text::concat(speaker().prefix, level, line, '\n'));
 }
 
+// HORTATOR_LOG_LEVEL; a word that is no level is an error where a logger is made.
+bool is_any_of(std::initializer_list<const char*> levels) {
+  const auto asked = base::variable("HORTATOR_LOG_LEVEL");
+  return asked &&
+         std::ranges::any_of(levels, [&](const char* level) { return strcasecmp(asked->c_str(), level) == 0; });
+}
+
+bool hears_warnings() { return !is_any_of({"error", "critical"}); }
+bool hears_info() { return hears_warnings() && !is_any_of({"warning"}); }
+
 }  // namespace
 
 void set_identity(int rank, std::string_view host) {
@@ -43,12 +58,12 @@ void set_identity(int rank, std::string_view host) {
 
 void write_info(std::string_view line) {
   const std::scoped_lock lock(speaker().mutex);
-  if (speaker().rank == 0) write_line("", line);
+  if (speaker().rank == 0 && hears_info()) write_line("", line);
 }
 
 void write_warning(std::string_view line) {
   const std::scoped_lock lock(speaker().mutex);
-  write_line("warning: ", line);
+  if (hears_warnings()) write_line("warning: ", line);
 }
 
 void write_everywhere(std::string_view line) {

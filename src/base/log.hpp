@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 
 /// Lines for people on standard error: information from the main rank only, warnings from every rank, each with
-/// [rank/host].
+/// [rank/host]. HORTATOR_LOG_LEVEL=warning leaves out the information, error the warnings as well.
 namespace hortator::log {
 
 /// Who speaks. Set once the ranks are known; until then lines carry no prefix.

@@ -41,7 +41,10 @@ void Dispatcher::leave(std::uint64_t pass) noexcept {
 }
 
 void Dispatcher::check_still_wanted(std::uint64_t pass) const {
-  if (left_ >= pass) throw Error({.what = "this rank has left its loop over the loader"});
+  if (left_ >= pass)
+    throw Error({.what = "this rank has left its loop over the loader",
+                 .why = "it reads the batches of the other ranks of its node, which go on",
+                 .hint = "leave the loop on all ranks at the same batch"});
 }
 
 void Dispatcher::send(std::size_t local, std::uint64_t pass, const Dispatch& dispatch) {

@@ -5,6 +5,7 @@
 #include <hortator/logger.hpp>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "base/log_everywhere.hpp"
 #include "base/text.hpp"
@@ -49,7 +50,7 @@ struct Logger::Core {
   std::string name;
   LogLevel level;
   std::mutex mutex = {};
-  std::set<std::string> said = {};
+  std::set<std::pair<Speakers, std::string>> said = {};
 };
 
 Logger get_logger(const State& state, std::string name, std::optional<LogLevel> level) {
@@ -77,10 +78,11 @@ void Logger::say(LogLevel level, const std::string& line) const {
   }
 }
 
+// By each kind of speakers: a rank that has said it by itself must still come to where all say it in turn.
 void Logger::say_once(LogLevel level, const std::string& line) const {
   {
     const std::scoped_lock lock(core_->mutex);
-    if (!core_->said.insert(line).second) return;
+    if (!core_->said.emplace(speakers_, line).second) return;
   }
   say(level, line);
 }

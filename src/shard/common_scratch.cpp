@@ -39,7 +39,10 @@ Letters letters_of(const fs::path& path) {
   const auto text = fs::absolute(path).string();
   Letters letters{};
   if (text.size() >= letters.size())
-    throw Error({.what = text::concat("the path of a scratch file has ", text.size(), " letters")});
+    throw Error(
+        {.what = text::concat("the path of a scratch file has ", text.size(), " letters: ", text.substr(0, 80), "..."),
+         .why = text::concat("Linux takes ", letters.size() - 1),
+         .hint = "give offload_folder a shorter path"});
   std::copy(text.begin(), text.end(), letters.begin());
   return letters;
 }

@@ -172,10 +172,15 @@ void FlatParameters::exchange_through_file() {
   } catch (...) {
     problem = std::current_exception();
   }
-  const auto failed = at::full({1}, problem ? 1 : 0, at::kInt);
-  communicator_.all_reduce(failed, comm::ReduceOp::max).wait();
+  const auto failed = at::full({1}, problem ? communicator_.rank() : communicator_.size(), at::kInt);
+  communicator_.all_reduce(failed, comm::ReduceOp::min).wait();
   if (problem) std::rethrow_exception(problem);
-  if (failed.item<int>() != 0) throw Error({.what = "another rank cannot write a model's parameters to its disk"});
+  const int culprit = failed.item<int>();
+  if (culprit < communicator_.size()) {
+    throw Error({.what = text::concat("rank ", culprit, " of the group cannot write a model's parameters to its disk"),
+                 .why = "the ranks would go on with different parameters",
+                 .hint = "its own message says what went wrong; offload_folder may name another place"});
+  }
   on_disk_->forget();
 }
 
@@ -216,8 +221,8 @@ void FlatParameters::check_can_lend() const {
 void FlatParameters::lend() {
   const at::NoGradGuard no_grad;
   check_can_lend();
+  lent_ = true;  // whoever cannot go on takes back what has left the arrays
   for (auto& [name, tensor] : parameters_) tensor.set_data(tensor.detach().clone());
-  lent_ = true;
 }
 
 void FlatParameters::take_back(bool keep_changes) {

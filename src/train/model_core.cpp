@@ -208,6 +208,17 @@ void ModelCore::check_replicas_at_times() {
   if (every > 0 && uneven_ == nullptr && reductions_ % every == 0) check_replicas(parameters_, name_, parallel_.host);
 }
 
+void ModelCore::lend_parameters() {
+  if (!flat_) return;
+  mpi::all_or_none(parallel_.host, [&] { flat_->check_can_lend(); });
+  try {
+    mpi::all_or_none(parallel_.host, [&] { flat_->lend(); });
+  } catch (...) {
+    flat_->take_back(/*keep_changes=*/false);
+    throw;
+  }
+}
+
 void ModelCore::become_that_of(int root) {
   broadcast_parameters(*module_, parallel_.communicator, root);
   share_buffers(root);

@@ -64,6 +64,9 @@ class ModelCore {
   void before_forward();
   /// All ranks get `root`'s buffers, if that was asked for. @collective
   void share_buffers(int root = 0);
+  /// Sharded parameters: from now on each rank has all of them to itself, until flat()->take_back(); or all throw.
+  /// @collective
+  void lend_parameters();
   /// All ranks get `root`'s parameters and buffers. @collective
   void become_that_of(int root);
 

@@ -4,6 +4,7 @@
 
 #include "base/call_site.hpp"
 #include "base/freed_memory.hpp"
+#include "base/text.hpp"
 #include "train/optimizer_core.hpp"
 #include "train/step_recording.hpp"
 #include "train/tensor_set.hpp"
@@ -54,6 +55,30 @@ void OptimizerCore::step() {
   skipped_ = scaled_ && !scaled_->may_step();
   if (skipped_) return;
   step_now([this] { train::step(*optimizer_, surroundings_.kernel); });
+}
+
+// What a closure computes has to be all that there is to an update, each time.
+void OptimizerCore::require_whole_updates() const {
+  const auto refuse = [](const char* with) {
+    throw UsageError({.what = text::concat("step(closure) was called with ", with),
+                      .why = "the optimizer compares losses and gradients of one closure with those of the next",
+                      .hint = "leave it out for this optimizer, or use one that steps without a closure"});
+  };
+  if (scaled_) refuse("the gradient scaler of Precision::fp16");
+  if (shards_) refuse("ZeRO");
+  if (session_->recording() != nullptr) refuse("accelerator.capture");
+  if (!surroundings_.gradients_synchronised()) refuse("gradients that are not averaged in this micro-step");
+}
+
+at::Tensor OptimizerCore::step(const torch::optim::Optimizer::LossClosure& closure) {
+  check_alive();
+  require_whole_updates();
+  skipped_ = false;
+  return optimizer_->step([&] {
+    const auto loss = closure();
+    surroundings_.synchronise();
+    return surroundings_.mean_loss(loss.detach());
+  });
 }
 
 void OptimizerCore::step_ahead() {
@@ -125,6 +150,11 @@ void OptimizerCore::zero_grad(bool set_to_none) {
 void Optimizer::step() {
   const CallSite site(__builtin_return_address(0));
   core_->step();
+}
+
+at::Tensor Optimizer::step(const torch::optim::Optimizer::LossClosure& closure) {
+  const CallSite site(__builtin_return_address(0));
+  return core_->step(closure);
 }
 
 bool Optimizer::step_was_skipped() const { return core_->step_was_skipped(); }

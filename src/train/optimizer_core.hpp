@@ -24,6 +24,8 @@ class OptimizerCore {
     std::function<void()> synchronise;  ///< finishes gradients that are still under way (plain loss.backward())
     std::function<void(const std::vector<at::Tensor>&)> cleared;  ///< these parameters' gradients are gone
     StepKernel kernel = StepKernel::fused;
+    /// Of a loss, over all ranks; throws where not all of them come to it. @collective
+    std::function<at::Tensor(const at::Tensor&)> mean_loss = {};
   };
 
   /// `optimizer` is borrowed.
@@ -52,6 +54,8 @@ class OptimizerCore {
   bool has_gone() const;
   /// Does nothing in a micro-step whose gradients are not synchronised, like zero_grad.
   void step();
+  /// With the losses of all ranks, as often as the optimizer asks for them. @collective
+  at::Tensor step(const torch::optim::Optimizer::LossClosure& closure);
   void zero_grad(bool set_to_none);
   /// As the user gave them.
   std::vector<at::Tensor> parameters() const { return shards_ ? shards_->parameters() : parameters_of(*optimizer_); }
@@ -73,6 +77,7 @@ class OptimizerCore {
   void step_now(const std::function<void()>& kernels);
   void record_step(StepRecording& recording);
   void run_fused(const StepManner& manner);
+  void require_whole_updates() const;
 
   torch::optim::Optimizer* optimizer_;
   std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> given_;  ///< its parameters when it was prepared

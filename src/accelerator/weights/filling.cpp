@@ -4,6 +4,7 @@
 #include <ATen/ops/equal.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "io/tensor_slab.hpp"
 
@@ -151,10 +152,13 @@ void fill(const WeightSource& source, const std::vector<Filling>& fillings) {
   source.require_unchanged();
 }
 
-void fill_together(comm::Communicator& comm, const WeightSource& source, const std::vector<Filling>& fillings) {
-  const at::NoGradGuard no_grad;
-  Rounds(comm, source, fillings).run();
-  source.require_unchanged();
+std::function<void()> filling_together(comm::Communicator& comm, const WeightSource& source,
+                                       const std::vector<Filling>& fillings) {
+  return [rounds = std::make_shared<Rounds>(comm, source, fillings), &source] {
+    const at::NoGradGuard no_grad;
+    rounds->run();
+    source.require_unchanged();
+  };
 }
 
 bool holds(const WeightSource& source, const Filling& filling) {

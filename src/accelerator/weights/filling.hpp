@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,9 +25,11 @@ struct Filling {
 /// the system's cache what one of them has read.
 void fill(const io::WeightSource& source, const std::vector<Filling>& fillings);
 
-/// Each piece is read by one rank, which sends it to all. Every rank has the same fillings. A rank that cannot read or
-/// fill takes part to the end and throws then: the others do not know, so an agreement must follow. @collective
-void fill_together(comm::Communicator& comm, const io::WeightSource& source, const std::vector<Filling>& fillings);
+/// What fills them with each piece read by one rank, which sends it to all. Every rank has the same fillings, and calls
+/// it once all have got it: memory is taken here, by each rank alone. It is @collective. A rank that cannot read or
+/// fill takes part to the end and throws then: the others do not know, so an agreement must follow.
+std::function<void()> filling_together(comm::Communicator& comm, const io::WeightSource& source,
+                                       const std::vector<Filling>& fillings);
 
 /// Whether the file has the values that the tensor has.
 bool holds(const io::WeightSource& source, const Filling& filling);

@@ -215,14 +215,15 @@ void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::pa
     mpi::all_or_none(host, [&] { accelerator::require_no_conversion(options); });
     return accelerator::load_shards(*loading, *flat, host);
   }
+  std::function<void()> fill;
   mpi::all_or_none(host, [&] {
     loading->prepare_module();
-    const auto& fillings = loading->fillings();
-    if (num_nodes() == 1) {
-      accelerator::fill(loading->source(), fillings);
-    } else {
-      accelerator::fill_together(training_->communicator_of({}), loading->source(), fillings);
-    }
+    fill = num_nodes() == 1
+               ? [&] { accelerator::fill(loading->source(), loading->fillings()); }
+               : accelerator::filling_together(training_->communicator_of({}), loading->source(), loading->fillings());
+  });
+  mpi::all_or_none(host, [&] {
+    fill();
     loading->require_tied();
   });
 }

@@ -183,7 +183,12 @@ class WholeParameters {
   WholeParameters(const mpi::Communicator& comm, const DealtOut& dealt_out) : flat_(dealt_out.flat) {
     if (flat_ == nullptr) return;
     mpi::all_or_none(comm, [this] { flat_->check_can_lend(); });
-    flat_->lend();
+    try {
+      mpi::all_or_none(comm, [this] { flat_->lend(); });
+    } catch (...) {
+      flat_->take_back(/*keep_changes=*/false);
+      throw;
+    }
   }
   ~WholeParameters() {
     if (flat_ != nullptr) flat_->take_back(/*keep_changes=*/false);

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -11,6 +13,7 @@
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"
 #include "support/catch.hpp"
+#include "support/written.hpp"
 
 using namespace hortator;
 namespace fs = std::filesystem;
@@ -50,6 +53,12 @@ TEST_CASE("answers come back in the prompts' order on every rank, for any number
     for (const std::int64_t batch_size : {1, 3, 64})
       CHECK(answer_prompts(state, prompts, answer_all, {.batch_size = batch_size}) == answer_all(prompts));
   }
+}
+
+TEST_CASE("one rank of a machine shows how far its share is") {
+  const State state;
+  const auto said = test::written_to(STDERR_FILENO, [&] { answer_prompts(state, prompts_of(20), answer_all); });
+  CHECK((said.find("answering") != std::string::npos) == state.is_local_main_process());
 }
 
 TEST_CASE("each prompt is asked once, and each rank has its share") {

@@ -113,6 +113,12 @@ TEST_CASE("even_batches is overridden for loaders as long as the scope lives, an
     CHECK(steps() == 3);
   }
   CHECK(loader.even_batches());
+  try {
+    auto joined = accelerator.join_uneven_inputs({model}, {.even_batches = false});
+    throw std::runtime_error("the user's");
+  } catch (const std::runtime_error&) {
+    CHECK(loader.even_batches());
+  }
 }
 
 TEST_CASE("ranks that do different things within join_uneven_inputs are told so, all of them") {

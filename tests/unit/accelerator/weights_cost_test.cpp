@@ -85,6 +85,6 @@ TEST_CASE("neither does another type, nor what one rank reads for all") {
   std::vector<accelerator::Filling> fillings;
   for (const auto& item : model.named_buffers()) fillings.push_back({.stored = item.key(), .tensor = item.value()});
   auto& comm = accelerator.training().communicator_of({});
-  CHECK(extra_memory([&] { accelerator::fill_together(comm, *source, fillings); }) < allowed);
+  CHECK(extra_memory([&] { accelerator::filling_together(comm, *source, fillings)(); }) < allowed);
   check_loaded(model);
 }

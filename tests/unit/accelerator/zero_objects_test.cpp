@@ -68,6 +68,20 @@ TEST_CASE("a parameter that is written past the optimizer is named; summoned, it
   CHECK_THROWS_WITH(model(batch(accelerator, 0)), ContainsSubstring("second.weight was written past its optimizer"));
 }
 
+TEST_CASE("where one rank has written past its optimizer, all are refused the full parameters together") {
+  Accelerator accelerator({.zero = {.stage = 2}});
+  Shardable net;
+  auto adamw = test::make_adamw(net);
+  auto [model, optimizer] = accelerator.prepare(net, *adamw);
+  if (accelerator.is_last_process()) {
+    const at::NoGradGuard no_grad;
+    net->second->weight.mul_(1);
+  }
+  CHECK_THROWS_WITH(accelerator.summon_full_parameters(model),
+                    ContainsSubstring("second.weight was written past its optimizer"));
+  accelerator.wait_for_everyone();
+}
+
 TEST_CASE("free_memory gives module and optimizer their own back, and another stage goes on from there") {
   const auto run = [](const std::vector<int>& stages) {
     Shardable net;

@@ -1,6 +1,7 @@
 #include <hortator/error.hpp>
 #include <hortator/logger.hpp>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "support/catch.hpp"
 #include "support/written.hpp"
@@ -36,6 +37,19 @@ TEST_CASE("a logger speaks on the main process, everywhere, or in order") {
   CHECK(twice.find("again") == twice.rfind("again"));
 }
 
+TEST_CASE("a rank that has said its words alone still comes to where all say them in turn") {
+  const State state;
+  const auto logger = get_logger(state, "train");
+  const auto all = said([&] {
+    if (state.is_last_process()) logger.everywhere().warning_once("once");
+    for (int i = 0; i < 2; ++i) logger.in_order().warning_once("once");
+  });
+  std::size_t lines = 0;
+  for (auto at = all.find("once"); at != std::string::npos; at = all.find("once", at + 1)) ++lines;
+  CHECK(lines == (state.is_last_process() ? 2U : 1U));
+  state.wait_for_everyone();
+}
+
 TEST_CASE("levels come from the call, or from the environment") {
   const State state;
   CHECK_FALSE(get_logger(state, "").is_enabled_for(LogLevel::debug));
@@ -48,6 +62,11 @@ TEST_CASE("levels come from the call, or from the environment") {
   CHECK_FALSE(get_logger(state, "", LogLevel::error).is_enabled_for(LogLevel::info));
   CHECK(said([&] { get_logger(state, "", LogLevel::error).everywhere().info("unheard"); }).empty());
   CHECK(said([&] { get_logger(state, "", LogLevel::error).in_order().info("unheard"); }).empty());
+  setenv("HORTATOR_LOG_LEVEL", "Warning", 1);
+  CHECK(said([&] { log::info("unheard"); }).empty());
+  CHECK_THAT(said([&] { log::warn("heard"); }), ContainsSubstring("heard"));
+  setenv("HORTATOR_LOG_LEVEL", "error", 1);
+  CHECK(said([&] { log::warn("unheard"); }).empty());
   setenv("HORTATOR_LOG_LEVEL", "loud", 1);
   CHECK_THROWS_WITH(get_logger(state, ""), ContainsSubstring("HORTATOR_LOG_LEVEL=loud is no level"));
   unsetenv("HORTATOR_LOG_LEVEL");

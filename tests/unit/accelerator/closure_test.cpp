@@ -1,0 +1,86 @@
+// Optimizers that ask for the loss again.
+#include <torch/optim/lbfgs.h>
+
+#include "fixtures.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using test::Net;
+using test::Rows;
+
+namespace {
+
+constexpr std::int64_t rows_a_rank = 6;
+
+Example<> rows(std::int64_t first, std::int64_t count) {
+  const Rows all{.count = first + count, .type = at::kDouble};
+  std::vector<at::Tensor> data;
+  std::vector<at::Tensor> target;
+  for (auto i = first; i < first + count; ++i) {
+    data.push_back(all.get(i).data);
+    target.push_back(all.get(i).target.sin());
+  }
+  return {at::stack(data), at::stack(target)};
+}
+
+torch::optim::LBFGSOptions searching() {
+  return torch::optim::LBFGSOptions(0.5).max_iter(8).line_search_fn("strong_wolfe");
+}
+
+Net fresh_net() {
+  at::manual_seed(3);
+  Net net;
+  net->to(at::kDouble);
+  return net;
+}
+
+}  // namespace
+
+TEST_CASE("LBFGS with a line search takes the same way over ranks as one rank with the joined batch") {
+  Accelerator accelerator;
+  auto net = fresh_net();
+  auto alone = fresh_net();
+  torch::optim::LBFGS together_lbfgs(net->parameters(), searching());
+  torch::optim::LBFGS alone_lbfgs(alone->parameters(), searching());
+  auto [model, optimizer] = accelerator.prepare(net, together_lbfgs);
+  const auto mine = rows(rows_a_rank * accelerator.process_index(), rows_a_rank);
+  const auto all = rows(0, rows_a_rank * accelerator.num_processes());
+  for (int step = 0; step < 4; ++step) {
+    const auto loss = optimizer.step([&] {
+      optimizer.zero_grad();
+      const auto own = at::mse_loss(model(mine.data), mine.target);
+      accelerator.backward(own);
+      return own;
+    });
+    const auto expected = alone_lbfgs.step([&] {
+      alone_lbfgs.zero_grad();
+      auto joined = at::mse_loss(alone->forward(all.data), all.target);
+      joined.backward();
+      return joined;
+    });
+    CHECK(loss.item<double>() == Approx(expected.item<double>()).epsilon(1e-8));
+  }
+  for (std::size_t i = 0; i < net->parameters().size(); ++i)
+    CHECK(at::allclose(net->parameters()[i], alone->parameters()[i], 1e-7, 1e-9));
+}
+
+TEST_CASE("a closure that is less than one update is refused on all ranks, with the reason") {
+  const auto words_of = [](AcceleratorOptions options, bool rests) {
+    Accelerator accelerator(options);
+    auto net = fresh_net();
+    torch::optim::LBFGS lbfgs(net->parameters(), searching());
+    auto [model, optimizer] = accelerator.prepare(net, lbfgs);
+    if (rests) accelerator.set_sync_gradients(false);
+    try {
+      optimizer.step([&] { return at::ones({}); });
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(words_of({}, false).empty());
+  CHECK_THAT(words_of({}, true), ContainsSubstring("not averaged in this micro-step"));
+  CHECK_THAT(words_of({.mixed_precision = Precision::fp16}, false), ContainsSubstring("the gradient scaler"));
+  if (State().num_processes() != 3)  // of which there are no equal parts
+    CHECK_THAT(words_of({.reproducible = true, .virtual_shards = 4}, false), ContainsSubstring("reproducible"));
+}

@@ -1,0 +1,58 @@
+// What the ranks say of themselves as a program starts and goes on: each thing once, by the rank that has to.
+#include <unistd.h>
+
+#include "accelerator/training.hpp"
+#include "fixtures.hpp"
+#include "runtime/world.hpp"
+#include "support/catch.hpp"
+#include "support/written.hpp"
+
+using namespace hortator;
+
+namespace {
+
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+auto loader_of(std::int64_t samples, std::int64_t batch_size) {
+  return data_loader(test::Rows{samples}, {.batch_size = batch_size});
+}
+
+}  // namespace
+
+// First, because a process says it once.
+TEST_CASE("ranks that share CPUs are warned of in one line of the whole job, by rank 0") {
+  bool is_crowded = false;
+  int rank = 0;
+  const auto said = test::written_to(STDERR_FILENO, [&] {
+    for (int round = 0; round < 2; ++round) {
+      const State state;
+      rank = state.process_index();
+      is_crowded = state.world().threads().is_crowded;
+    }
+  });
+  CHECK(count(said, "have less than one CPU of their own") == (is_crowded && rank == 0 ? 1 : 0));
+}
+
+TEST_CASE("the first prepare with a loader tells the effective batch, on the main process, once") {
+  Accelerator accelerator;
+  const auto said = test::written_to(STDERR_FILENO, [&] {
+    accelerator.prepare(loader_of(1000, 4), loader_of(30, 2));
+    accelerator.prepare(loader_of(1000, 8));
+  });
+  const int n = accelerator.num_processes();
+  const bool is_main = accelerator.is_main_process();
+  CHECK(count(said, "effective batch") == (is_main ? 1 : 0));
+  CHECK(count(said, text::concat(4 * n, " of 1000 samples; ", 2 * n, " of 30 samples")) == (is_main ? 1 : 0));
+}
+
+TEST_CASE("progress is told by the main process where there is no terminal") {
+  Accelerator accelerator;
+  const auto said = test::written_to(STDERR_FILENO, [&] {
+    for (auto& batch : accelerator.progress(loader_of(8, 2), "these batches")) static_cast<void>(batch);
+  });
+  CHECK((count(said, "these batches") > 0) == accelerator.is_main_process());
+}
