@@ -44,5 +44,5 @@ fi
 copy_needed "$folder/bin/mpirun" "$folder"/mpi/parts/*.so
 strip --strip-unneeded "$folder"/lib/*.so* "$folder"/mpi/parts/*.so
 
-cp "$(dirname "${BASH_SOURCE[0]}")/gpu-session.sh" "$folder/"
+cp "$(dirname "${BASH_SOURCE[0]}")"/{gpu-session.sh,eager-step.py} "$folder/"
 du -sh "$folder"

@@ -84,8 +84,11 @@ run_sanitize() {
 }
 
 run_bench() {
-  run bench "$bench" step --case mlp-small
-  run bench env HORTATOR_MIXED_PRECISION=bf16 "$bench" step --case gpt-124m --blocks 10 --steps 10
+  # beside the same in eager PyTorch for Python, with a Python that has it
+  run bench "$bench" step --case mlp-small --json
+  run bench python3 "$here/eager-step.py" mlp-small
+  run bench env HORTATOR_MIXED_PRECISION=bf16 "$bench" step --case gpt-124m --blocks 10 --steps 10 --json
+  run bench python3 "$here/eager-step.py" gpt-124m --precision bf16 --blocks 10 --steps 10
   run bench "$bench" capture --case mlp-small
   run bench env HORTATOR_MIXED_PRECISION=bf16 "$bench" capture --case gpt-124m --blocks 10 --steps 10
   run bench "$bench" loop
