@@ -29,7 +29,7 @@ std::uint32_t checksum(const RecordHead& head, std::string_view answer) {
 template <typename T>
 bool take(std::string_view& bytes, T& value) {
   if (bytes.size() < sizeof value) return false;
-  std::memcpy(&value, bytes.data(), sizeof value);
+  bytes.copy(reinterpret_cast<char*>(&value), sizeof value);
   bytes.remove_prefix(sizeof value);
   return true;
 }

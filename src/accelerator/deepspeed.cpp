@@ -74,7 +74,7 @@ constexpr auto without_effect = std::to_array<std::string_view>({
 
 /// Where it goes: "none", "cpu", or "nvme" with a folder.
 std::filesystem::path offloaded_to(DeepspeedEntries& entries, const std::string& section) {
-  const auto device = entries.words(section + ".device", "\"none\", \"cpu\" or \"nvme\" is needed");
+  const auto device = entries.words(section + ".device", R"("none", "cpu" or "nvme" is needed)");
   const auto folder = entries.words(section + ".nvme_path", "a folder is needed");
   if (device.empty() || device == "none") return {};
   if (device == "cpu") return "cpu";
@@ -82,7 +82,7 @@ std::filesystem::path offloaded_to(DeepspeedEntries& entries, const std::string&
   throw UsageError({.what = text::concat(entries.file(), ": ", section, ".device is ", text::quote(device),
                                          folder.empty() ? " without a nvme_path" : ""),
                     .why = "what is offloaded has to go somewhere",
-                    .hint = "set it to \"none\", to \"cpu\", or to \"nvme\" with a nvme_path"});
+                    .hint = R"(set it to "none", to "cpu", or to "nvme" with a nvme_path)"});
 }
 
 void read_zero(DeepspeedEntries& entries, AcceleratorOptions& options) {

@@ -27,8 +27,8 @@ void bring_all(const torch::nn::Module& module) {
 
 SummonedParameters::SummonedParameters(const ModelBase& model, const SummonOptions& options)
     : model_(model), options_(options), exceptions_(std::uncaught_exceptions()) {
-  model_.core().check_alive();
-  model_.core().lend_parameters();
+  model.core().check_alive();
+  model.core().lend_parameters();
 }
 
 SummonedParameters::~SummonedParameters() noexcept(false) {

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
+#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <memory>
