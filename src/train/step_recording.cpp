@@ -30,7 +30,7 @@ at::Tensor unfilled_number(c10::Device device) {
 
 // Filled by no operator here: that would be recorded, and would put the old number back each time.
 at::Tensor StepRecording::number(c10::Device device, std::function<double()> value) {
-  const auto number = unfilled_number(device);
+  auto number = unfilled_number(device);
   before_replay([number, value = std::move(value)] {
     const at::NoGradGuard no_grad;
     number.fill_(value());

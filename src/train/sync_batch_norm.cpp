@@ -194,7 +194,7 @@ at::Tensor plain(const at::Tensor& input, const detail::NormState& state) {
   }
   const auto mean = at::zeros_like(state.running_mean);
   const auto variance = at::zeros_like(state.running_var);
-  const auto output = with(mean, variance, 1);  // leaves the batch's own there
+  auto output = with(mean, variance, 1);  // leaves the batch's own there
   if (!is_recomputing()) update_running(state, mean, variance);
   return output;
 }
