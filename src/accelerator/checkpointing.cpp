@@ -119,20 +119,14 @@ template <typename Work>
 void with_whole_parameters(Training& training, const Work& work) {
   std::vector<shard::FlatParameters*> lent;
   const auto take_back = [&](bool keep) {
-    for (auto* flat : lent) {
-      if (flat->is_lent()) flat->take_back(keep);
-    }
+    for (auto* flat : lent) flat->take_back(keep);
   };
-  for (const auto& model : training.models) {
-    if (model->flat() != nullptr) lent.push_back(model->flat());
-  }
-  mpi::all_or_none(training.host(), [&] {
-    for (const auto* flat : lent) flat->check_can_lend();
-  });
   try {
-    mpi::all_or_none(training.host(), [&] {
-      for (auto* flat : lent) flat->lend();
-    });
+    for (const auto& model : training.models) {
+      if (model->flat() == nullptr) continue;
+      model->lend_parameters();
+      lent.push_back(model->flat());
+    }
     mpi::all_or_none(training.host(), work);
   } catch (...) {
     take_back(false);

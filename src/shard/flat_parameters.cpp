@@ -12,6 +12,7 @@
 
 #include "base/freed_memory.hpp"
 #include "base/text.hpp"
+#include "mpi/agree.hpp"
 #include "shard/claims.hpp"
 #include "shard/recycling_allocator.hpp"
 #include "shard/storage_state.hpp"
@@ -223,6 +224,16 @@ void FlatParameters::lend() {
   check_can_lend();
   lent_ = true;  // whoever cannot go on takes back what has left the arrays
   for (auto& [name, tensor] : parameters_) tensor.set_data(tensor.detach().clone());
+}
+
+void FlatParameters::lend_together(const mpi::Communicator& host) {
+  mpi::all_or_none(host, [&] { check_can_lend(); });
+  try {
+    mpi::all_or_none(host, [&] { lend(); });
+  } catch (...) {
+    take_back(/*keep_changes=*/false);
+    throw;
+  }
 }
 
 void FlatParameters::take_back(bool keep_changes) {

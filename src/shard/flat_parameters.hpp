@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "mpi/communicator.hpp"
 #include "shard/disk_arrays.hpp"
 #include "shard/peer_arrays.hpp"
 #include "shard/shard_plan.hpp"
@@ -96,6 +97,8 @@ class FlatParameters {
 
   /// From now on each parameter has this rank's own copy as its memory, to read and write at will... @collective
   void lend();
+  /// The same on all ranks of `host`, or all throw and it is as before. @collective
+  void lend_together(const mpi::Communicator& host);
   bool is_lent() const { return lent_; }
   void check_can_lend() const;  ///< throws where it cannot: before all ranks lend
   /// ...until now. What ranks have written to what they own becomes everybody's (@collective), or nothing does.

@@ -209,14 +209,7 @@ void ModelCore::check_replicas_at_times() {
 }
 
 void ModelCore::lend_parameters() {
-  if (!flat_) return;
-  mpi::all_or_none(parallel_.host, [&] { flat_->check_can_lend(); });
-  try {
-    mpi::all_or_none(parallel_.host, [&] { flat_->lend(); });
-  } catch (...) {
-    flat_->take_back(/*keep_changes=*/false);
-    throw;
-  }
+  if (flat_) flat_->lend_together(parallel_.host);
 }
 
 void ModelCore::become_that_of(int root) {

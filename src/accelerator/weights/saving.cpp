@@ -181,14 +181,7 @@ class WholeParameters {
  public:
   /// @collective
   WholeParameters(const mpi::Communicator& comm, const DealtOut& dealt_out) : flat_(dealt_out.flat) {
-    if (flat_ == nullptr) return;
-    mpi::all_or_none(comm, [this] { flat_->check_can_lend(); });
-    try {
-      mpi::all_or_none(comm, [this] { flat_->lend(); });
-    } catch (...) {
-      flat_->take_back(/*keep_changes=*/false);
-      throw;
-    }
+    if (flat_ != nullptr) flat_->lend_together(comm);
   }
   ~WholeParameters() {
     if (flat_ != nullptr) flat_->take_back(/*keep_changes=*/false);

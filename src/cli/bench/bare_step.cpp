@@ -35,16 +35,19 @@ BareStep::BareStep(const Accelerator& accelerator, const Workload& workload, One
   optimizer_ = make_optimizer(workload, *net_);
 }
 
-void BareStep::operator()() {
+void step_bare(const Accelerator& accelerator, const Workload& workload, const OneBatch& batch, Net& net,
+               torch::optim::Optimizer& optimizer) {
   at::Tensor output;
   {
-    const auto mixed = accelerator_.autocast();
-    output = net_->forward(batch_.input);
+    const auto mixed = accelerator.autocast();
+    output = net.forward(batch.input);
   }
-  workload_.loss(output, batch_.target).backward();
-  train::step(*optimizer_, train::StepKernel::fused);
-  optimizer_->zero_grad();
+  workload.loss(output, batch.target).backward();
+  train::step(optimizer, train::StepKernel::fused);
+  optimizer.zero_grad();
 }
+
+void BareStep::operator()() { step_bare(accelerator_, workload_, batch_, *net_, *optimizer_); }
 
 Result BareStep::compare(const std::string& name, const std::function<void()>& ours, const Plan& plan) {
   const Sides sides = {.ours = ours, .reference = [this] { (*this)(); }, .line_up = [this] { line_up(accelerator_); }};

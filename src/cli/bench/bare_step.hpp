@@ -29,6 +29,10 @@ OneBatch make_batch(const Accelerator& accelerator, const Workload& workload);
 
 /// A training step as its author would write it without the library, on the accelerator's device and in its precision,
 /// with the optimizer's kernel that the library takes: what is compared is the loop around the arithmetic.
+void step_bare(const Accelerator& accelerator, const Workload& workload, const OneBatch& batch, Net& net,
+               torch::optim::Optimizer& optimizer);
+
+/// With a net and an optimizer of its own.
 class BareStep {
  public:
   BareStep(const Accelerator& accelerator, const Workload& workload, OneBatch batch);

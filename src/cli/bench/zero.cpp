@@ -15,7 +15,6 @@
 #include "cli/bench/measurements.hpp"
 #include "cli/bench/workloads.hpp"
 #include "device/cuda.hpp"
-#include "train/fused_step.hpp"
 
 namespace hortator::cli::bench {
 namespace {
@@ -82,16 +81,7 @@ class Bare final : public Side {
     adamw_ = std::make_unique<torch::optim::AdamW>(net_->parameters(), 1e-3);
     warm_up(ranks);
   }
-  void step() override {
-    at::Tensor output;
-    {
-      const auto mixed = ranks_.autocast();
-      output = net_->forward(batch_.input);
-    }
-    workload_.loss(output, batch_.target).backward();
-    train::step(*adamw_, train::StepKernel::fused);
-    adamw_->zero_grad();
-  }
+  void step() override { step_bare(ranks_, workload_, batch_, *net_, *adamw_); }
 
  private:
   const Accelerator& ranks_;
