@@ -14,11 +14,11 @@ cd "$root"
 mapfile -t portable < <(grep -rE '^ *# *(include|pragma once)|^namespace' src include --include='*.cpp' --include='*.hpp' |
   awk -f "$here/no_libtorch.awk" | grep -vE '^src/cli/|^include/' | sort)
 for file in src/comm/half_floats.hpp src/comm/node_wait.hpp src/comm/reduce_kernels_portable.cpp src/base/stream_copy.cpp src/report/svg.cpp; do
-  printf '%s\n' "${portable[@]}" | grep -qx "$file" || { echo "$file is not among them" >&2; exit 1; }
+  [[ " ${portable[*]} " == *" $file "* ]] || { echo "$file is not among them" >&2; exit 1; }
 done
 compile() { # NAME: work/NAME.cpp
   "$compiler" -std=c++20 -O0 -Wall -Wextra -Werror -Wno-subobject-linkage -DHORTATOR_BUILDING -I src -I include -c "$work/$1.cpp" -o "$work/$1.o"
-  readelf -h "$work/$1.o" | grep -q AArch64
+  grep -q AArch64 <<<"$(readelf -h "$work/$1.o")"
 }
 rooms=0
 while read -r room; do

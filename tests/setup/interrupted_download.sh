@@ -4,7 +4,7 @@ set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "$0")/support.sh"
 python3 -m pip --version >/dev/null 2>&1 || { echo 'skipped: python3 with pip is not here'; exit 77; }
-python3 -m pip help 2>/dev/null | grep -q '^ *index' || { echo 'skipped: this pip has no index command'; exit 77; }
+grep -q '^ *index' <<<"$(python3 -m pip help 2>/dev/null)" || { echo 'skipped: this pip has no index command'; exit 77; }
 
 # a package index of one wheel, on this machine; its log has a line "first byte" for each transfer
 cat >"$scratch/server.py" <<'PY'

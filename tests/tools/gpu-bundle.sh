@@ -30,7 +30,7 @@ copy_needed "$folder"/bin/*
 # Open MPI opens its parts by itself, and mpirun is needed where ranks share the device. Those for networks and schedulers stay here.
 mpirun=$(readlink -f "$(command -v mpirun)")
 cp -L "$mpirun" "$folder/bin/mpirun"
-mpi_library=$(ldd "$build/tests/test_gpu" | awk '/libmpi\.so|libopen-pal\.so/ {print $3; exit}')
+mpi_library=$(ldd "$build/tests/test_gpu" | awk '/libmpi\.so|libopen-pal\.so/ && !found++ {print $3}')
 for parts in "$(dirname "$mpi_library")"/openmpi*/mca "$(dirname "$(readlink -f "$mpi_library")")"/openmpi*/lib/openmpi* \
              "$(dirname "$(readlink -f "$mpi_library")")"/openmpi; do
   if compgen -G "$parts/mca_*.so" >/dev/null; then cp -L "$parts"/mca_*.so "$folder/mpi/parts/"; fi

@@ -18,5 +18,5 @@ finds() {
   local line
   line=$(grep -nE "^$2 +$1 +.*$3" <<<"$output" | head -n 1 | cut -d : -f 1) || true
   [ -n "$line" ] || wrong "no $2 of $1 that says '$3'"
-  sed -n "$((line + 1))p" <<<"$output" | grep -qE "^ +remedy: .*$4" || wrong "the remedy of $1 is not '$4'"
+  grep -qE "^ +remedy: .*$4" <<<"$(sed -n "$((line + 1))p" <<<"$output")" || wrong "the remedy of $1 is not '$4'"
 }

@@ -28,7 +28,7 @@ killed=$(sed -n 's/^failing at //p' output | sort -n | tail -n 1)
 took=$(((end - killed) / 1000))
 [ $took -lt 5000 ] || complain "the job went on for $took ms"
 witness="rank $rank .*(signal 9|PID)"
-if "$1" --version 2>&1 | grep -q HYDRA; then witness='EXIT CODE: 9'; fi
+if grep -q HYDRA <<<"$("$1" --version 2>&1)"; then witness='EXIT CODE: 9'; fi
 grep -Eiq "$witness" output || complain "nobody names rank $rank"
 left=$(leftovers)
 [ -z "$left" ] || complain "left behind: $left"

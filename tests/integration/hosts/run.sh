@@ -3,7 +3,7 @@
 here=$(dirname "${BASH_SOURCE[0]}")
 command -v ip >/dev/null || { echo 'skipped: ip is not installed (apt-get install iproute2)' && exit 77; }
 [ "$(id -u)" = 0 ] || { echo 'skipped: only root can make hosts' && exit 77; }
-mpirun --version 2>/dev/null | grep -q 'Open MPI' || { echo 'skipped: the hosts are for the mpirun of Open MPI' && exit 77; }
+grep -q 'Open MPI' <<<"$(mpirun --version 2>/dev/null)" || { echo 'skipped: the hosts are for the mpirun of Open MPI' && exit 77; }
 probe=hortator-probe-$$
 if ! ip netns add "$probe" 2>/dev/null; then echo 'skipped: no network namespace can be made here' && exit 77; fi
 ip netns del "$probe"

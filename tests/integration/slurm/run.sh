@@ -4,6 +4,6 @@ here=$(dirname "${BASH_SOURCE[0]}")
 for program in slurmctld slurmd srun munged; do
   command -v "$program" >/dev/null || { echo "skipped: $program is not installed (apt-get install slurm-wlm munge)" && exit 77; }
 done
-mpirun --version 2>/dev/null | grep -q 'Open MPI' || { echo 'skipped: the ranks of these nodes meet by PMIx, as those of Open MPI do' && exit 77; }
+grep -q 'Open MPI' <<<"$(mpirun --version 2>/dev/null)" || { echo 'skipped: the ranks of these nodes meet by PMIx, as those of Open MPI do' && exit 77; }
 [ "$(id -u)" = 0 ] || { echo 'skipped: only root can start a Slurm of several nodes' && exit 77; }
 exec "$here/../../tools/slurm-two-nodes.sh" -c 4 "$@"

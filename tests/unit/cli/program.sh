@@ -136,12 +136,13 @@ completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completi
 
 # the man page knows every verb and every flag
 man=$source_dir/../../../share/man/hortator.1
+man_text=$(sed 's/\\-/-/g' "$man")
 for verb in config launch job new doctor test watch plot scale env checkpoint bench completion; do grep -q "^\.SS \(hortator \)\?$verb" "$man" || wrong "the man page lacks $verb"; done
 for verb in config launch job doctor test watch plot 'scale strong' env 'checkpoint diff' 'checkpoint export' 'checkpoint import' \
   estimate-memory bench; do
   # shellcheck disable=SC2086
   for flag in $("$hortator" $verb --help | sed 's/ -- .*//' | grep -oE -- '--[a-z][a-z_-]+' | sort -u); do
-    sed 's/\\-/-/g' "$man" | grep -q -- "$flag\b" || wrong "the man page lacks $flag of $verb"
+    grep -q -- "$flag\b" <<<"$man_text" || wrong "the man page lacks $flag of $verb"
   done
 done
 
@@ -154,7 +155,7 @@ for variable in $(grep -rhoE '"HORTATOR_[A-Z_]+[A-Z]"' "$sources" | tr -d '"' | 
 done
 
 # the command itself loads neither LibTorch nor MPI
-if command -v ldd >/dev/null && ldd "$hortator" | grep -qE 'libtorch|libc10|libmpi'; then wrong 'the command links what takes long to load'; fi
+if command -v ldd >/dev/null && grep -qE 'libtorch|libc10|libmpi' <<<"$(ldd "$hortator")"; then wrong 'the command links what takes long to load'; fi
 
 # launch for real
 unset HORTATOR_LAUNCHER
