@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <vector>
 
 namespace hortator::cli::bench {
@@ -23,6 +25,11 @@ double median(std::span<const double> values) {
   const auto all = sorted(values);
   const auto half = all.size() / 2;
   return all.size() % 2 == 1 ? all[half] : (all[half - 1] + all[half]) / 2;
+}
+
+double mean_gap(std::span<const double> low, std::span<const double> high) {
+  const auto gaps = std::transform_reduce(high.begin(), high.end(), low.begin(), 0.0, std::plus<>(), std::minus<>());
+  return gaps / static_cast<double>(high.size());
 }
 
 // How many of n values lie below the median is binomial: n / 2, give or take 0.98 sqrt(n).

@@ -1,4 +1,4 @@
-#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 
 #include <hortator/random.hpp>
 #include <vector>
@@ -21,16 +21,20 @@ struct Spent {
   }
 };
 
-double over_ranks(Accelerator& accelerator, double seconds, Reduce operation) {
-  return accelerator.reduce(at::full({}, seconds, at::kDouble), operation).item<double>();
+std::vector<double> each_over_ranks(Accelerator& accelerator, const std::vector<double>& seconds, Reduce operation) {
+  const auto reduced = accelerator.reduce(at::tensor(seconds, at::kDouble), operation);
+  return {reduced.const_data_ptr<double>(), reduced.const_data_ptr<double>() + reduced.numel()};
 }
 
-// What others wait longer than the rank that waits least, they wait for that one's own computing.
+// In each step, what others wait longer than the rank that waits least, they wait for that one's own computing. Which
+// rank that is may change from step to step.
 void tell(Accelerator& accelerator, const Spent& spent, Result& result) {
-  result.copying_s = over_ranks(accelerator, median(spent.copying), Reduce::max);
-  result.reducing_s = over_ranks(accelerator, median(spent.reducing), Reduce::max);
-  result.waiting_s = over_ranks(accelerator, median(spent.waiting), Reduce::min);
-  result.imbalance_s = over_ranks(accelerator, median(spent.waiting), Reduce::max) - result.waiting_s;
+  const auto least_waiting = each_over_ranks(accelerator, spent.waiting, Reduce::min);
+  const auto most_waiting = each_over_ranks(accelerator, spent.waiting, Reduce::max);
+  result.copying_s = median(each_over_ranks(accelerator, spent.copying, Reduce::max));
+  result.reducing_s = median(each_over_ranks(accelerator, spent.reducing, Reduce::max));
+  result.waiting_s = median(least_waiting);
+  result.imbalance_s = mean_gap(least_waiting, most_waiting);
 }
 
 Result time_prepared(Accelerator& accelerator, const Plan& plan, const Workload& workload) {

@@ -13,6 +13,11 @@ TEST_CASE("the median is the middle, or the mean of the two in the middle") {
   CHECK(median(std::vector<double>{4, 1, 3, 2}) == 2.5);
 }
 
+TEST_CASE("the gap is one of averages: what is rare and long counts by its length") {
+  CHECK(mean_gap(std::vector<double>{1, 1, 2}, std::vector<double>{1, 2, 10}) == 3);
+  CHECK(mean_gap(std::vector<double>{4}, std::vector<double>{4}) == 0);
+}
+
 TEST_CASE("the median's range leaves out as many on both sides as chance would put there in one case of twenty") {
   const auto range_of = [](int n) {
     std::vector<double> values;

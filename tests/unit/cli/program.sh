@@ -208,7 +208,9 @@ for launcher in '' "$hortator launch -n 2"; do
   code_is 0
   [ "$(wc -l <out)" = 1 ] || wrong 'one line was expected'
   if [ -e runs ] || compgen -G 'hortator-bench*' >/dev/null; then wrong 'it leaves a run behind'; fi
-  for member in name params reference median_s min_s ratio runs; do
+  members=(name params reference median_s min_s ratio runs)
+  if [ -n "$launcher" ]; then members+=(copying_s reducing_s waiting_s imbalance_s); fi
+  for member in "${members[@]}"; do
     "$cmake" -DJSON="$out" -P "$source_dir/json_field.cmake" "$member" >/dev/null 2>&1 || wrong "no JSON with $member"
   done
 done
