@@ -21,13 +21,14 @@ struct Spent {
   }
 };
 
+// Collective: all ranks took as many steps.
 std::vector<double> each_over_ranks(Accelerator& accelerator, const std::vector<double>& seconds, Reduce operation) {
   const auto reduced = accelerator.reduce(at::tensor(seconds, at::kDouble), operation);
   return {reduced.const_data_ptr<double>(), reduced.const_data_ptr<double>() + reduced.numel()};
 }
 
 // In each step, what others wait longer than the rank that waits least, they wait for that one's own computing. Which
-// rank that is may change from step to step.
+// rank that is may change from step to step. Collective.
 void tell(Accelerator& accelerator, const Spent& spent, Result& result) {
   const auto least_waiting = each_over_ranks(accelerator, spent.waiting, Reduce::min);
   const auto most_waiting = each_over_ranks(accelerator, spent.waiting, Reduce::max);
