@@ -12,6 +12,7 @@ configuration() {
   echo "$found_libtorch $mpi"
   ls "$libtorch/nvidia" 2>/dev/null || true  # with NCCL there, the CUDA side can be built
   command -v "${CXX:-g++}" mpicc cmake || true
+  compgen -c clang++- | sort -u || true  # the tests' own compiler comes with them, after a job's configuration
   env | grep -E '^(CXX|CXXFLAGS|LDFLAGS|CMAKE_PREFIX_PATH|(HDF5|BOOST|MPI|Torch|LIBTORCH|CUDA)(_[A-Z]+)*)=' | sort || true
   cksum "$root/CMakePresets.json"
 }
