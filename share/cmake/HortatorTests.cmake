@@ -8,6 +8,15 @@ if(Catch2_VERSION VERSION_LESS 3)
   target_compile_definitions(hortator_test_main PUBLIC HORTATOR_CATCH2_V2)
 endif()
 
+# A changed source links every test program again, which is mostly reading LibTorch's hundred thousand symbols. What users run is linked by
+# the compiler's own linker.
+include(CheckLinkerFlag)
+check_linker_flag(CXX -fuse-ld=mold HORTATOR_MOLD)
+add_feature_info(mold HORTATOR_MOLD "links the test programs in less time")
+if(HORTATOR_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
 # Ranks outnumber cores on small machines: they must yield while they wait, and threads must not multiply. Several nodes may share one
 # address: Open MPI 5 then finds no way between them by asking the kernel for routes (netlink), but does by weighing interfaces. Tests that
 # configure projects of users use the generator that is here: CMake's own default may not be. Devices are for the tests with the label gpu, one

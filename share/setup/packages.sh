@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # one program in several files: the names of one are used in others
 
 lists=$root/share/setup/packages
-test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images lmod hosts fuzz)
+test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images lmod hosts fuzz mold)
 
 # The folders in which a cluster's modules may have put a library.
 prefixes() {
@@ -79,6 +79,7 @@ have_download() { command -v python3 >/dev/null && python3 -m pip --version >/de
 have_extra() { command -v ccache >/dev/null && command -v git >/dev/null; }
 have_shellcheck() { command -v shellcheck >/dev/null; }
 have_clang_format() { command -v clang-format >/dev/null; }
+have_mold() { command -v mold >/dev/null; }  # links the test programs in half the time
 have_hosts() { command -v ip >/dev/null; }  # several hosts on one machine
 have_lmod() { [ -r /usr/share/lmod/lmod/init/bash ]; }
 have_environment_modules() { [ -n "$(find "$deps/environment-modules" /usr/lib /usr/share/Modules -name modulecmd.tcl -print -quit 2>/dev/null)" ]; }

@@ -141,7 +141,6 @@ TEST_CASE("numbers of all kinds can be logged, a tensor without its graph and on
 
 TEST_CASE("a step costs next to nothing") {
   const auto bar = track::make_progress(track::Audience::people);
-  const auto nobody = track::make_progress(track::Audience::nobody);
   const auto loss = at::full({}, 3.0).requires_grad_() * 1.0;
   const auto cost = [&](auto&& step) {
     double best = 1e9;
@@ -155,7 +154,10 @@ TEST_CASE("a step costs next to nothing") {
   bar->start("cost", 1'000'000, 0);
   const double advance = cost([&] { bar->advance(); });
   const double set = cost([&] { bar->set("loss", loss); });
-  INFO("advance " << advance << " ns, set of a tensor " << set << " ns");
+  // What a loop pays that only keeps its loss, in the same build: a sanitizer makes both dearer.
+  at::Tensor kept;
+  const double keep = cost([&] { kept = loss.detach(); });
+  INFO("advance " << advance << " ns, set of a tensor " << set << " ns, detach alone " << keep << " ns");
   CHECK(advance < 200);
-  CHECK(set < 1000);
+  CHECK(set < 2 * keep);
 }
