@@ -14,6 +14,11 @@ while read -r kind word files; do
   done < <(git grep -nE "(^|[^A-Za-z_])${word}[A-Za-z]" -- 'src/*' 'include/*' 'share/examples/*' 'share/new/*')
 done <"$rules"
 
+read -r _ most < <(grep '^folder ' "$rules")
+while read -r count folder; do
+  [ "$count" -le "$most" ] || { echo "$folder: $count sources, a folder holds at most $most: it needs rooms of its own"; bad=1; }
+done < <(git ls-files 'src/*' 'include/*' | grep -E '\.(hpp|cpp|cu|inc)$' | sed 's|/[^/]*$||' | sort | uniq -c)
+
 git grep -nE "$includes" -- 'src/*' 'include/*' | awk -v rules="$rules" '
   function reach(room, to,   i, n, next_rooms) {  # all rooms below `room`
     if ((room, to) in seen) return
@@ -24,7 +29,7 @@ git grep -nE "$includes" -- 'src/*' 'include/*' | awk -v rules="$rules" '
   function complain(rule) { print place ": " text "\n    " rule; bad = 1 }
   BEGIN {
     while ((getline line < rules) > 0) {
-      if (line ~ /^(#|name |$)/) continue
+      if (line ~ /^(#|name |folder |$)/) continue
       split(line, word, " ")
       if (word[1] == "only") { only[word[2]] = word[3]; continue }
       rooms[word[1]] = 1

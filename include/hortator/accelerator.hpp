@@ -335,8 +335,8 @@ class HORTATOR_API Accelerator : public State {
   auto prepare_one(T&& object);
   bool begin_micro_step();
   CapturedStep make_captured(CapturedStep::Step step, const CaptureOptions& options);
-  std::shared_ptr<train::ModelCore> make_model(torch::nn::Module& module, const PrepareModelOptions& chosen);
-  std::shared_ptr<train::OptimizerCore> make_optimizer(torch::optim::Optimizer& optimizer);
+  std::shared_ptr<step::ModelCore> make_model(torch::nn::Module& module, const PrepareModelOptions& chosen);
+  std::shared_ptr<step::OptimizerCore> make_optimizer(torch::optim::Optimizer& optimizer);
   void attach(const LoaderBase& loader, const PrepareDataLoaderOptions& chosen);
   void attach(const ScheduleBase& schedule);
   void announce_once();

@@ -14,7 +14,7 @@
 
 namespace hortator {
 
-namespace train {
+namespace step {
 class ModelCore;
 }
 
@@ -66,14 +66,14 @@ HORTATOR_API void to_float32(at::Tensor& tensor);
 /// The part of a prepared model that does not depend on the module's type.
 class HORTATOR_API ModelBase {
  public:
-  explicit ModelBase(std::shared_ptr<train::ModelCore> core) : core_(std::move(core)) {}
+  explicit ModelBase(std::shared_ptr<step::ModelCore> core) : core_(std::move(core)) {}
 
   std::vector<at::Tensor> parameters() const;
   void train(bool on = true) const;
   void eval() const { train(false); }
   void zero_grad() const;
 
-  train::ModelCore& core() const { return *core_; }
+  step::ModelCore& core() const { return *core_; }
 
  protected:
   void before_forward() const;
@@ -81,7 +81,7 @@ class HORTATOR_API ModelBase {
   [[nodiscard]] Autocast autocast() const;
 
  private:
-  std::shared_ptr<train::ModelCore> core_;
+  std::shared_ptr<step::ModelCore> core_;
 };
 
 /// A prepared model. Calling it is calling the module's forward; its gradients come out of backward averaged over all
@@ -97,7 +97,7 @@ class Model : public ModelBase {
   using ModuleType = typename detail::Contained<M>::Type;
   using Kept = std::conditional_t<ModuleObject<M>, M*, M>;
 
-  Model(Kept kept, std::shared_ptr<train::ModelCore> core) : ModelBase(std::move(core)), kept_(std::move(kept)) {}
+  Model(Kept kept, std::shared_ptr<step::ModelCore> core) : ModelBase(std::move(core)), kept_(std::move(kept)) {}
 
   template <typename... Args>
   decltype(auto) operator()(Args&&... args) {

@@ -7,14 +7,14 @@
 
 namespace hortator {
 
-namespace train {
+namespace step {
 class OptimizerCore;
 }
 
 /// A prepared optimizer: steps on synchronised gradients. The user's own object is borrowed and does the arithmetic.
 class HORTATOR_API Optimizer {
  public:
-  explicit Optimizer(std::shared_ptr<train::OptimizerCore> core) : core_(std::move(core)) {}
+  explicit Optimizer(std::shared_ptr<step::OptimizerCore> core) : core_(std::move(core)) {}
 
   /// With Precision::fp16: unscales the gradients if that was not done yet, and skips the step where some rank's are
   /// not finite. @collective
@@ -31,10 +31,10 @@ class HORTATOR_API Optimizer {
 
   torch::optim::Optimizer& unwrap() const;
   torch::optim::Optimizer* operator->() const { return &unwrap(); }
-  train::OptimizerCore& core() const { return *core_; }
+  step::OptimizerCore& core() const { return *core_; }
 
  private:
-  std::shared_ptr<train::OptimizerCore> core_;
+  std::shared_ptr<step::OptimizerCore> core_;
 };
 
 }  // namespace hortator

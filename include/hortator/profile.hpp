@@ -13,7 +13,7 @@ namespace hortator {
 namespace runtime {
 class World;
 }
-namespace track {
+namespace observe {
 class Recorder;
 }
 
@@ -60,7 +60,7 @@ class HORTATOR_API Profile {
 
  private:
   runtime::World& world_;
-  std::unique_ptr<track::Recorder> recorder_;
+  std::unique_ptr<observe::Recorder> recorder_;
   int exceptions_;
 };
 

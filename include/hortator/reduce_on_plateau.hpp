@@ -5,7 +5,7 @@
 
 namespace hortator {
 
-namespace train {
+namespace step {
 class PlateauSchedule;
 }
 

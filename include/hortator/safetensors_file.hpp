@@ -12,7 +12,7 @@
 
 namespace hortator {
 
-namespace io {
+namespace formats {
 class SafetensorsSource;
 }
 
@@ -45,7 +45,7 @@ class HORTATOR_API SafetensorsFile {
   at::Tensor view(const std::string& name) const;
 
  private:
-  std::shared_ptr<const io::SafetensorsSource> source_;
+  std::shared_ptr<const formats::SafetensorsSource> source_;
 };
 
 }  // namespace hortator

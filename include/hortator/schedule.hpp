@@ -11,10 +11,10 @@
 
 namespace hortator {
 
-namespace train {
+namespace step {
 class CourseSchedule;
 class ScheduleCore;
-}  // namespace train
+}  // namespace step
 
 /// How often a prepared schedule advances at an optimizer update.
 enum class ScheduleStep {
@@ -33,13 +33,13 @@ class HORTATOR_API ScheduleBase {
   StateDict state() const;
   void load(const StateDict& state);
 
-  train::ScheduleCore& core() const { return *core_; }
+  step::ScheduleCore& core() const { return *core_; }
 
  protected:
-  explicit ScheduleBase(std::shared_ptr<train::ScheduleCore> core) : core_(std::move(core)) {}
+  explicit ScheduleBase(std::shared_ptr<step::ScheduleCore> core) : core_(std::move(core)) {}
 
  private:
-  std::shared_ptr<train::ScheduleCore> core_;
+  std::shared_ptr<step::ScheduleCore> core_;
 };
 
 /// A learning rate as a function of the step: lr = (lr at construction) * factor(step); torch's LambdaLR. The
@@ -51,7 +51,7 @@ class HORTATOR_API Schedule : public ScheduleBase {
   /// One function for all parameter groups, or one a group. The factor of step 0 holds at once.
   Schedule(torch::optim::Optimizer& optimizer, Factor factor);
   Schedule(torch::optim::Optimizer& optimizer, std::vector<Factor> factors);
-  explicit Schedule(std::shared_ptr<train::CourseSchedule> core);
+  explicit Schedule(std::shared_ptr<step::CourseSchedule> core);
 
   /// Advances by one step. Prepared: by AcceleratorOptions::schedule_step, and only when gradients were synchronised
   /// and its optimizer has stepped; a schedule that ends (one_cycle) then stays at its end. With

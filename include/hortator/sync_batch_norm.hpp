@@ -10,7 +10,7 @@
 
 namespace hortator {
 
-namespace train {
+namespace parallel {
 class SharedStatistics;
 }
 
@@ -37,7 +37,7 @@ class HORTATOR_API SynchronizedNorm {
   virtual ~SynchronizedNorm();
 
   /// From now on statistics are over the ranks of `statistics`, for as long as that lives. By prepare().
-  void join(const std::shared_ptr<train::SharedStatistics>& statistics);
+  void join(const std::shared_ptr<parallel::SharedStatistics>& statistics);
 
  protected:
   SynchronizedNorm();
@@ -48,7 +48,7 @@ class HORTATOR_API SynchronizedNorm {
   static void check_dim(const at::Tensor& input, std::int64_t least, std::int64_t most);
 
  private:
-  std::weak_ptr<train::SharedStatistics> statistics_;
+  std::weak_ptr<parallel::SharedStatistics> statistics_;
   bool has_joined_ = false;
 };
 

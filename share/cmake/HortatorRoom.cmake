@@ -1,16 +1,21 @@
-# hortator_room(name SOURCES file... [LINKS target...] [TORCH]): one room of the house, an object library hortator_<name>.
-# TORCH says that its sources see LibTorch and share the precompiled header. Which rooms may include which: .ci/checks.
-function(hortator_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 room "TORCH" "" "SOURCES;LINKS")
-  list(TRANSFORM room_SOURCES PREPEND "${PROJECT_SOURCE_DIR}/src/${name}/")
-  add_library(hortator_${name} OBJECT ${room_SOURCES})
-  target_include_directories(hortator_${name} PUBLIC
-    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/include")
-  target_compile_definitions(hortator_${name} PRIVATE HORTATOR_BUILDING)
-  target_link_libraries(hortator_${name} PRIVATE hortator_flags PUBLIC ${room_LINKS})
-  if(room_TORCH)
-    target_link_libraries(hortator_${name} PUBLIC LibTorch::cpu)
-    hortator_use_precompiled_header(hortator_${name})
+# hortator_room(room SOURCES file... [NAME name] [LINKS target...] [TORCH]): one room of src/, an object library hortator_<room>, or
+# hortator_<name> where a room is several libraries. TORCH says that its sources see LibTorch and share the precompiled header.
+# Which rooms may include which: .ci/checks.
+function(hortator_room room)
+  cmake_parse_arguments(PARSE_ARGV 1 room "TORCH" "NAME" "SOURCES;LINKS")
+  if(NOT room_NAME)
+    set(room_NAME ${room})
   endif()
-  set_property(GLOBAL APPEND PROPERTY HORTATOR_ROOMS hortator_${name})
+  set(target hortator_${room_NAME})
+  list(TRANSFORM room_SOURCES PREPEND "${PROJECT_SOURCE_DIR}/src/${room}/")
+  add_library(${target} OBJECT ${room_SOURCES})
+  target_include_directories(${target} PUBLIC
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/include")
+  target_compile_definitions(${target} PRIVATE HORTATOR_BUILDING)
+  target_link_libraries(${target} PRIVATE hortator_flags PUBLIC ${room_LINKS})
+  if(room_TORCH)
+    target_link_libraries(${target} PUBLIC LibTorch::cpu)
+    hortator_use_precompiled_header(${target})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY HORTATOR_ROOMS ${target})
 endfunction()

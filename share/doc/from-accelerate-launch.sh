@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes from-accelerate-launch.md, beside this script, from src/launching/reference_table.inc: from-accelerate-launch.sh [--check]
+# Makes from-accelerate-launch.md, beside this script, from src/launch/settings/reference_table.inc: from-accelerate-launch.sh [--check]
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-table=$here/../../src/launching/reference_table.inc
+table=$here/../../src/launch/settings/reference_table.inc
 page=$here/from-accelerate-launch.md
 
 make_page() {
@@ -11,7 +11,7 @@ make_page() {
 
 What becomes of each flag of `accelerate launch` (1.15) and of each key of `default_config.yaml`, which is read as it is: given by `--config_file`,
 or found where Accelerate keeps it when you have no settings of Hortator's own. `hortator config validate FILE` says the same of a file, line by line.
-Made by `share/doc/from-accelerate-launch.sh` from `src/launching/reference_table.inc`.
+Made by `share/doc/from-accelerate-launch.sh` from `src/launch/settings/reference_table.inc`.
 
 *honoured*: does here what it does there. *noted*: may stay, and changes nothing. *refused*: an error in a file, with the way round, unless its value
 says that it is not used.

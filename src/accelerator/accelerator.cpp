@@ -1,10 +1,10 @@
 #include <hortator/accelerator.hpp>
 
-#include "accelerator/launched.hpp"
-#include "accelerator/memory_by_owner.hpp"
-#include "accelerator/training.hpp"
-#include "base/call_site.hpp"
-#include "io/hdf5_library.hpp"
+#include "accelerator/training/launched.hpp"
+#include "accelerator/training/memory_by_owner.hpp"
+#include "accelerator/training/training.hpp"
+#include "core/call_site.hpp"
+#include "formats/hdf5/library.hpp"
 #include "mpi/agree.hpp"
 #include "runtime/banner.hpp"
 #include "runtime/compatibility.hpp"
@@ -16,7 +16,7 @@ namespace {
 // Before anything of the program's is read: parts that were not made for each other see different data in it.
 StateOptions state_options(const AcceleratorOptions& options, const BuiltWith& built) {
   runtime::check_program(built);
-  io::check_hdf5(io::built_hdf5_version(), io::loaded_hdf5());
+  formats::check_hdf5(formats::built_hdf5_version(), formats::loaded_hdf5());
   return {.cpu = accelerator::launched(options).cpu,
           .communicator = options.communicator,
           .collective_timeout = options.collective_timeout};

@@ -1,7 +1,7 @@
 #include <hortator/big_models.hpp>
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "bigmodel/balanced_memory.hpp"
 #include "bigmodel/device_map.hpp"
 #include "bigmodel/module_sizes.hpp"

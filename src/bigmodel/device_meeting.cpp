@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "shard/operator_use.hpp"
+#include "paging/interception/operator_use.hpp"
 
 namespace hortator::bigmodel {
 namespace {
@@ -83,8 +83,8 @@ class Journey {
 };
 
 void run_together(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  constexpr c10::DispatchKeySet after_us(c10::DispatchKeySet::FULL_AFTER, shard::meeting_key);
-  const auto& use = shard::use_of(op);
+  constexpr c10::DispatchKeySet after_us(c10::DispatchKeySet::FULL_AFTER, paging::meeting_key);
+  const auto& use = paging::use_of(op);
   const auto arguments = torch::jit::last(*stack, use.arguments);
   const bool stays = homes_of_thread == nullptr || use.leaves_bytes_alone || travels(op.schema().name());
   const auto place = stays ? std::nullopt : meeting_place_of(arguments);
@@ -93,7 +93,7 @@ void run_together(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch
   Journey journey(*place);
   const auto first = stack->size() - use.arguments;
   {
-    const c10::impl::ExcludeDispatchKeyGuard plainly(shard::meeting_key);
+    const c10::impl::ExcludeDispatchKeyGuard plainly(paging::meeting_key);
     for (std::size_t i = 0; i < use.arguments; ++i)
       (*stack)[first + i] = journey.bring((*stack)[first + i], use.writes(i));
     op.callBoxed(stack);  // its keys are others there
@@ -103,7 +103,7 @@ void run_together(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch
 }
 
 torch::Library install_meeting() {
-  torch::Library library(torch::Library::IMPL, "_", std::make_optional(shard::meeting_key), __FILE__, __LINE__);
+  torch::Library library(torch::Library::IMPL, "_", std::make_optional(paging::meeting_key), __FILE__, __LINE__);
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_together>());
   return library;
 }
@@ -139,7 +139,7 @@ bool DeviceHomes::has(const at::Tensor& tensor) const {
          addresses_.contains(tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
 }
 
-DeviceMeeting::DeviceMeeting(const DeviceHomes& homes) : former_(begin_meeting(homes)), on_(shard::meeting_key) {}
+DeviceMeeting::DeviceMeeting(const DeviceHomes& homes) : former_(begin_meeting(homes)), on_(paging::meeting_key) {}
 DeviceMeeting::~DeviceMeeting() { homes_of_thread = former_; }
 
 }  // namespace hortator::bigmodel

@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "shard/paged_key.hpp"
+#include "paging/interception/paged_key.hpp"
 
 /// Models whose parts lie on several devices: what their modules compute with meets on one.
 namespace hortator::bigmodel {

@@ -1,7 +1,7 @@
 #include <hortator/big_models.hpp>
 
-#include "shard/construction_scope.hpp"
-#include "shard/tensor_values.hpp"
+#include "paging/deferred/construction_scope.hpp"
+#include "paging/deferred/tensor_values.hpp"
 
 namespace hortator {
 namespace {
@@ -14,7 +14,7 @@ constexpr const char* empty =
 namespace detail {
 
 struct EmptyConstruction::Scope {
-  shard::ConstructionScope construction{shard::Recording::Order::any};
+  paging::ConstructionScope construction{paging::Recording::Order::any};
 };
 
 EmptyConstruction::EmptyConstruction() : scope_(std::make_unique<Scope>()) {}
@@ -23,12 +23,12 @@ EmptyConstruction::~EmptyConstruction() = default;
 // Buffers first: one that shares a parameter's memory has none, and should say so.
 void EmptyConstruction::finish(torch::nn::Module& module, const EmptyOptions& options) {
   for (const auto& buffer : module.buffers())
-    options.include_buffers ? shard::drop_values(buffer, empty) : shard::settle(buffer);
-  for (const auto& parameter : module.parameters()) shard::drop_values(parameter, empty);
+    options.include_buffers ? paging::drop_values(buffer, empty) : paging::settle(buffer);
+  for (const auto& parameter : module.parameters()) paging::drop_values(parameter, empty);
 }
 
 }  // namespace detail
 
-bool is_empty_weight(const at::Tensor& tensor) { return tensor.defined() && shard::lacks_memory(tensor); }
+bool is_empty_weight(const at::Tensor& tensor) { return tensor.defined() && paging::lacks_memory(tensor); }
 
 }  // namespace hortator

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "bigmodel/module_sizes.hpp"
 #include "bigmodel/parts.hpp"
 
@@ -40,7 +40,7 @@ ModuleTree in_float32(ModuleTree tree) {
 // A matrix is multiplied by what a token has become, and backward needs both that and the product.
 Bytes activation_bytes(const ModuleTree& tree, const EstimateOptions& options) {
   Bytes numbers = 0;
-  each_counted_tensor(tree, tree.root, "", [&](const io::TensorSpec& spec) {
+  each_counted_tensor(tree, tree.root, "", [&](const formats::TensorSpec& spec) {
     if (spec.shape.size() == 2) numbers += static_cast<Bytes>(spec.shape[0] + spec.shape[1]);
   });
   const auto tokens = static_cast<Bytes>(options.batch_size) * static_cast<Bytes>(options.sequence_length);
@@ -135,7 +135,7 @@ Estimate estimate(const ModuleTree& tree, const EstimateOptions& options) {
   return result;
 }
 
-ModuleTree tree_of_names(const std::vector<std::pair<std::string, io::TensorSpec>>& tensors) {
+ModuleTree tree_of_names(const std::vector<std::pair<std::string, formats::TensorSpec>>& tensors) {
   ModuleTree tree;
   for (const auto& [name, spec] : tensors) {
     auto* node = &tree.root;

@@ -80,6 +80,6 @@ std::string table(const Estimate& estimate, const std::string& source);
 std::string to_json(const Estimate& estimate, const std::string& source);
 
 /// The tree that dotted names of tensors make.
-ModuleTree tree_of_names(const std::vector<std::pair<std::string, io::TensorSpec>>& tensors);
+ModuleTree tree_of_names(const std::vector<std::pair<std::string, formats::TensorSpec>>& tensors);
 
 }  // namespace hortator::bigmodel

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "bigmodel/estimate.hpp"
 
 namespace hortator::bigmodel {

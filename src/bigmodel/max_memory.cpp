@@ -1,9 +1,9 @@
 #include <hortator/big_models.hpp>
 #include <hortator/error.hpp>
 
-#include "base/memory_limit.hpp"
+#include "machine/memory/memory_limit.hpp"
 #include "bigmodel/max_memory.hpp"
-#include "device/cuda.hpp"
+#include "machine/device/cuda.hpp"
 #include "runtime/world.hpp"
 
 namespace hortator {
@@ -23,7 +23,7 @@ MaxMemory max_memory(const MemoryFacts& facts) {
 }  // namespace bigmodel
 
 MaxMemory get_max_memory(const State& state) {
-  const auto host = base::available_memory();
+  const auto host = machine::available_memory();
   if (!host) {
     throw Error({.what = "the system does not say how much memory there is",
                  .why = "/proc/meminfo cannot be read, and no plan can be made without it",
@@ -31,9 +31,9 @@ MaxMemory get_max_memory(const State& state) {
   }
   bigmodel::MemoryFacts facts{.host = *host, .local_size = state.world().topology().local_size};
   if (state.device().is_cuda()) facts.own_device = state.device().index();
-  for (int device = 0; state.device().is_cuda() && device < device::visible_device_count(); ++device) {
+  for (int device = 0; state.device().is_cuda() && device < machine::visible_device_count(); ++device) {
     if (facts.local_size == 1 || device == facts.own_device)
-      facts.free_of_devices.emplace(device, device::free_memory(device));
+      facts.free_of_devices.emplace(device, machine::free_memory(device));
   }
   return bigmodel::max_memory(facts);
 }

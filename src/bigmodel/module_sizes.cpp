@@ -31,7 +31,7 @@ Bytes element_bytes(at::ScalarType type) {
 
 ModuleSizes::ModuleSizes(const ModuleTree& tree, const SizeOptions& options) {
   for (const auto kind : {Kind::parameters, Kind::buffers}) {
-    each_tensor(tree.root, "", kind, [&](const std::string& name, const io::TensorSpec& spec) {
+    each_tensor(tree.root, "", kind, [&](const std::string& name, const formats::TensorSpec& spec) {
       if (!tree.ties.contains(name)) add(name, spec, options);
     });
   }
@@ -42,7 +42,7 @@ Bytes ModuleSizes::of(const std::string& name) const {
   return place == places_.end() ? 0 : all_[place->second].second;
 }
 
-void ModuleSizes::add(const std::string& name, const io::TensorSpec& spec, const SizeOptions& options) {
+void ModuleSizes::add(const std::string& name, const formats::TensorSpec& spec, const SizeOptions& options) {
   const auto bytes = static_cast<Bytes>(spec.elements()) * counted_bytes(name, spec.type, options);
   add("", bytes);
   for (auto dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))

@@ -24,7 +24,7 @@ class ModuleSizes {
   const std::vector<std::pair<std::string, Bytes>>& all() const { return all_; }
 
  private:
-  void add(const std::string& name, const io::TensorSpec& spec, const SizeOptions& options);
+  void add(const std::string& name, const formats::TensorSpec& spec, const SizeOptions& options);
   void add(const std::string& name, Bytes bytes);
 
   std::vector<std::pair<std::string, Bytes>> all_;

@@ -36,7 +36,7 @@ class Conversion {
     const auto full = joined(path, name);
     const auto [first, is_new] = first_names_.emplace(tensor.unsafeGetTensorImpl(), full);
     if (!is_new) ties_.emplace(full, first->second);
-    all.push_back({.name = name, .spec = io::spec_of(tensor)});
+    all.push_back({.name = name, .spec = formats::spec_of(tensor)});
   }
 
   std::unordered_map<const c10::TensorImpl*, std::string> first_names_;

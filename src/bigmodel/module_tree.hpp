@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "io/tensor_spec.hpp"
+#include "formats/tensor/tensor_spec.hpp"
 
 /// What models take and where their parts go, planned on plain trees: modules, stored files and tests make them alike.
 namespace hortator::bigmodel {
 
 struct TreeTensor {
   std::string name = {};  ///< within its module
-  io::TensorSpec spec = {};
+  formats::TensorSpec spec = {};
 };
 
 struct TreeNode {

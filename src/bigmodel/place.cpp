@@ -2,7 +2,7 @@
 #include <hortator/error.hpp>
 #include <ostream>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/crc32c.hpp"
+#include "core/checksum/crc32c.hpp"
 #include "checkpoint/format.hpp"
 
 namespace hortator::checkpoint {
@@ -25,7 +25,7 @@ class BlockChecksums {
       if (in_block_ == 0 || opens_) blocks_.push_back(0);
       opens_ = false;
       const auto count = std::min(bytes, static_cast<std::size_t>(block_bytes) - in_block_);
-      blocks_.back() = base::crc32c(data, count, blocks_.back());
+      blocks_.back() = core::crc32c(data, count, blocks_.back());
       in_block_ = (in_block_ + count) % static_cast<std::size_t>(block_bytes);
       data += count;
       bytes -= count;

@@ -1,6 +1,6 @@
 #include "checkpoint/format.hpp"
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::checkpoint {
 namespace {

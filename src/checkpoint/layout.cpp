@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/hash.hpp"
-#include "base/text.hpp"
+#include "core/hash.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::checkpoint {
 namespace {
@@ -55,7 +55,7 @@ class Layouter {
     for (const auto& entry : outline) {
       const auto name = prefix + entry.name;
       for (const auto file : files) structure_[file] += structure_bytes(name, entry);
-      if (const auto* spec = std::get_if<io::TensorSpec>(&entry.content))
+      if (const auto* spec = std::get_if<formats::TensorSpec>(&entry.content))
         layout_.tensors.push_back({.name = name, .spec = *spec});
     }
   }
@@ -97,7 +97,7 @@ class Layouter {
       for (auto& piece : tensor.pieces) {
         auto& end = layout_.files[piece.file].end;
         const auto bytes = piece.elements.size() * extent_of(tensor).element_bytes;
-        piece.offset = io::place_dataset(end, bytes);
+        piece.offset = formats::place_dataset(end, bytes);
         end = piece.offset + bytes;
       }
     }
@@ -105,14 +105,14 @@ class Layouter {
   }
 
  private:
-  void add_share(std::size_t tensor, const std::vector<shard::Range>& of_ranks) {
+  void add_share(std::size_t tensor, const std::vector<core::Range>& of_ranks) {
     layout_.tensors[tensor].of_ranks = of_ranks;
     for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
       if (of_ranks[rank].size() > 0) add_to_pieces(tensor, of_ranks[rank], layout_.file_of[rank]);
     }
   }
 
-  void add_to_pieces(std::size_t tensor, shard::Range elements, std::size_t file) {
+  void add_to_pieces(std::size_t tensor, core::Range elements, std::size_t file) {
     auto& pieces = layout_.tensors[tensor].pieces;
     if (!pieces.empty() && pieces.back().file == file) {
       pieces.back().elements.end = elements.end;
@@ -128,7 +128,7 @@ class Layouter {
 
 }  // namespace
 
-io::TensorSpec part_of(const io::TensorSpec& whole, const Piece& piece) {
+formats::TensorSpec part_of(const formats::TensorSpec& whole, const Piece& piece) {
   const auto elements = piece.elements.size();
   if (elements == whole.elements()) return whole;
   const auto row = whole.elements() / whole.shape.front();
@@ -176,16 +176,16 @@ int creator_of(const Layout& layout, std::size_t file) {
 }
 
 std::uint64_t hash(const Layout& layout) {
-  auto value = base::hash("");
+  auto value = core::hash("");
   const auto add = [&](std::int64_t number) {
-    value = base::hash({reinterpret_cast<const char*>(&number), sizeof number}, value);
+    value = core::hash({reinterpret_cast<const char*>(&number), sizeof number}, value);
   };
   for (const auto& file : layout.files) {
     add(file.data_begin);
     add(file.end);
   }
   for (const auto& tensor : layout.tensors) {
-    value = base::hash(tensor.name, value);
+    value = core::hash(tensor.name, value);
     for (const auto& piece : tensor.pieces) {
       add(static_cast<std::int64_t>(piece.file));
       add(piece.elements.begin);

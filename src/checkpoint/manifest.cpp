@@ -2,12 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/crc32c.hpp"
-#include "base/foreign_text.hpp"
-#include "base/text.hpp"
+#include "core/checksum/crc32c.hpp"
+#include "core/text/foreign_text.hpp"
+#include "core/text/text.hpp"
 #include "checkpoint/manifest_value.hpp"
-#include "io/file_error.hpp"
-#include "io/raw_file.hpp"
+#include "formats/file/file_error.hpp"
+#include "formats/file/raw_file.hpp"
 
 namespace hortator::checkpoint {
 namespace {
@@ -17,12 +17,12 @@ using nlohmann::json;
 constexpr int most_levels = 16;
 constexpr std::string_view checksum_key = ",\n\"crc32c\": ";
 
-[[noreturn]] void refuse(const std::string& problem) { throw io::FileError({.what = problem}); }
+[[noreturn]] void refuse(const std::string& problem) { throw formats::FileError({.what = problem}); }
 
 std::string quoted(const std::string& name) { return json(name).dump(); }
 
 std::string end_line(std::string_view text) {
-  return text::concat(checksum_key, base::crc32c(text.data(), text.size()), "}\n");
+  return text::concat(checksum_key, core::crc32c(text.data(), text.size()), "}\n");
 }
 
 /// What stands before the checksum, which is right.
@@ -39,7 +39,7 @@ std::string line_of(const std::string& name, const Manifest::Dataset& dataset) {
   for (const auto& piece : dataset.pieces)
     pieces.push_back(
         text::concat('[', piece.file, ", ", piece.offset, ", ", piece.elements.begin, ", ", piece.elements.end, ']'));
-  return text::concat(quoted(name), ": {\"type\": \"", io::type_name(dataset.spec.type), "\", \"shape\": [",
+  return text::concat(quoted(name), ": {\"type\": \"", formats::type_name(dataset.spec.type), "\", \"shape\": [",
                       text::join(dataset.spec.shape), "], \"pieces\": [", text::join(pieces), "], \"crc32c\": [",
                       text::join(dataset.blocks), "]}");
 }
@@ -60,21 +60,21 @@ std::vector<Manifest::File> files_in(const json& list) {
                      .bytes = size_in(one, "bytes"),
                      .structure = one.at("structure_crc32c").get<std::uint32_t>()});
     if (is_data_file(files.back().name)) continue;
-    throw io::FileError({.what = "it names the file " + text::quote(files.back().name),
+    throw formats::FileError({.what = "it names the file " + text::quote(files.back().name),
                          .why = "the files of a checkpoint lie in its folder and are called state.h5 or state-0.h5"});
   }
   return files;
 }
 
-io::TensorSpec spec_in(const json& from) {
+formats::TensorSpec spec_in(const json& from) {
   const auto name = from.at("type").get<std::string>();
-  const auto type = io::type_named(name);
+  const auto type = formats::type_named(name);
   if (!type) refuse("it names the type " + text::quote(name));
   return {.type = *type, .shape = from.at("shape").get<std::vector<std::int64_t>>()};
 }
 
 /// Numbers of bytes that do not fit into 63 bits are not believed.
-std::int64_t bytes_of(const io::TensorSpec& spec) {
+std::int64_t bytes_of(const formats::TensorSpec& spec) {
   std::int64_t bytes = static_cast<std::int64_t>(c10::elementSize(spec.type));
   for (const auto size : spec.shape) {
     if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes)) refuse("its shape cannot be");
@@ -123,11 +123,11 @@ Manifest::Dataset dataset_in(const std::string& name, const json& from, const st
 
 Manifest parse(std::string_view text) {
   const auto body = checked(text);
-  if (!base::is_shallow(body, most_levels)) refuse(text::concat("it is more than ", most_levels, " levels deep"));
+  if (!core::is_shallow(body, most_levels)) refuse(text::concat("it is more than ", most_levels, " levels deep"));
   const auto all = json::parse(text.begin(), text.end());
   const auto version = all.at("format").get<std::int64_t>();
   if (version != format_version) {
-    throw io::FileError({.what = text::concat("it has format ", version),
+    throw formats::FileError({.what = text::concat("it has format ", version),
                          .why = text::concat("this Hortator reads format ", format_version),
                          .hint = "use the version of Hortator that wrote it"});
   }
@@ -151,7 +151,7 @@ auto naming(const std::filesystem::path& folder, const Work& work) {
   try {
     return work();
   } catch (const std::exception& error) {
-    throw io::FileError({.what = text::concat("the checkpoint ", (folder / manifest_file).string(),
+    throw formats::FileError({.what = text::concat("the checkpoint ", (folder / manifest_file).string(),
                                               " cannot be read: ", error.what())});
   }
 }
@@ -192,7 +192,7 @@ Manifest parse_manifest(std::string_view text) {
 }
 
 std::string manifest_text(const std::filesystem::path& folder) {
-  return naming(folder, [&] { return io::read_text(folder / manifest_file, most_manifest_bytes); });
+  return naming(folder, [&] { return formats::read_text(folder / manifest_file, most_manifest_bytes); });
 }
 
 Manifest parse_manifest(const std::filesystem::path& folder, std::string_view json) {

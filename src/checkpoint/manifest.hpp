@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "checkpoint/layout.hpp"
-#include "io/tensor_spec.hpp"
+#include "formats/tensor/tensor_spec.hpp"
 
 namespace hortator::checkpoint {
 
@@ -22,7 +22,7 @@ struct Manifest {
     std::uint32_t structure = 0;  ///< checksum of all that lies between the tensors' bytes, in the file's order
   };
   struct Dataset {
-    io::TensorSpec spec = {};
+    formats::TensorSpec spec = {};
     std::vector<Piece> pieces = {};
     std::vector<std::uint32_t> blocks = {};  ///< checksums, one for each block_bytes of the whole tensor
   };

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/text.hpp"
-#include "io/file_error.hpp"
+#include "core/text/text.hpp"
+#include "formats/file/file_error.hpp"
 
 namespace hortator::checkpoint {
 namespace {
@@ -32,7 +32,7 @@ std::string bytes_of(const std::string& hex) {
     const auto high = digits.find(hex[2 * i]);
     const auto low = digits.find(hex[2 * i + 1]);
     if (high == std::string_view::npos || low == std::string_view::npos)
-      throw io::FileError({.what = "a text of its is no hexadecimal number"});
+      throw formats::FileError({.what = "a text of its is no hexadecimal number"});
     bytes[i] = static_cast<char>(high << 4 | low);
   }
   return bytes;

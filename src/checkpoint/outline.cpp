@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "checkpoint/pack.hpp"
 
 namespace hortator::checkpoint {
@@ -11,7 +11,7 @@ namespace {
 std::string describe(const Entry& entry) {
   constexpr std::size_t most_letters = 60;
   if (const auto* words = std::get_if<std::string>(&entry.content)) return text::quote(words->substr(0, most_letters));
-  if (const auto* spec = std::get_if<io::TensorSpec>(&entry.content)) return io::to_string(*spec);
+  if (const auto* spec = std::get_if<formats::TensorSpec>(&entry.content)) return formats::to_string(*spec);
   if (const auto* whole = std::get_if<std::int64_t>(&entry.content)) return std::to_string(*whole);
   std::ostringstream number;
   number.precision(17);
@@ -31,7 +31,7 @@ Outline outline_of(const StateDict& state) {
     std::visit(
         [&]<typename T>(const T& content) {
           if constexpr (std::is_same_v<T, at::Tensor>) {
-            entry.content = io::spec_of(content);
+            entry.content = formats::spec_of(content);
           } else {
             entry.content = content;
           }

@@ -5,14 +5,14 @@
 #include <variant>
 #include <vector>
 
-#include "io/tensor_spec.hpp"
+#include "formats/tensor/tensor_spec.hpp"
 
 /// What a state holds, without the tensors' values: small enough to be sent to every rank.
 namespace hortator::checkpoint {
 
 struct Entry {
   std::string name;
-  std::variant<std::int64_t, double, std::string, io::TensorSpec> content = {};
+  std::variant<std::int64_t, double, std::string, formats::TensorSpec> content = {};
 };
 
 using Outline = std::vector<Entry>;  ///< in the order of the names

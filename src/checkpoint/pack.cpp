@@ -14,7 +14,7 @@ void put(std::string& bytes, const std::string& words) {
   put(bytes, static_cast<std::int64_t>(words.size()));
   bytes += words;
 }
-void put(std::string& bytes, const io::TensorSpec& spec) {
+void put(std::string& bytes, const formats::TensorSpec& spec) {
   put(bytes, static_cast<std::int64_t>(spec.type));
   put(bytes, static_cast<std::int64_t>(spec.shape.size()));
   for (const auto size : spec.shape) put(bytes, size);
@@ -29,7 +29,7 @@ class Unpacker {
   void take(std::int64_t& number) { number = take_number(); }
   void take(double& number) { number = std::bit_cast<double>(take_number()); }
   void take(std::string& words) { words = rest_.take_bytes(static_cast<std::size_t>(take_number())); }
-  void take(io::TensorSpec& spec) {
+  void take(formats::TensorSpec& spec) {
     spec.type = static_cast<at::ScalarType>(take_number());
     spec.shape.resize(static_cast<std::size_t>(take_number()));
     for (auto& size : spec.shape) take(size);
@@ -49,7 +49,7 @@ decltype(Entry::content) take_as(Unpacker& from) {
 
 decltype(Entry::content) take_content(Unpacker& from) {
   constexpr std::array take = {&take_as<std::int64_t>, &take_as<double>, &take_as<std::string>,
-                               &take_as<io::TensorSpec>};
+                               &take_as<formats::TensorSpec>};
   return take[static_cast<std::size_t>(from.take_number())](from);
 }
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "checkpoint/manifest_value.hpp"
-#include "io/tensor_spec.hpp"
+#include "formats/tensor/tensor_spec.hpp"
 
 namespace hortator::checkpoint {
 namespace {
@@ -23,12 +23,12 @@ void require_path(const std::string& name) {
 }
 
 void require_tensor(const std::string& name, const at::Tensor& tensor) {
-  const auto spec = io::spec_of(tensor);
+  const auto spec = formats::spec_of(tensor);
   const bool good =
-      tensor.layout() == at::kStrided && !io::type_name(spec.type).empty() && spec.shape.size() <= most_dimensions;
+      tensor.layout() == at::kStrided && !formats::type_name(spec.type).empty() && spec.shape.size() <= most_dimensions;
   if (good) return;
   throw UsageError(
-      {.what = text::concat("the tensor ", text::quote(name), " (", io::to_string(spec), ") cannot be saved"),
+      {.what = text::concat("the tensor ", text::quote(name), " (", formats::to_string(spec), ") cannot be saved"),
        .why = "files hold dense tensors of plain numbers with up to 32 dimensions",
        .hint = "save a dense copy of it"});
 }

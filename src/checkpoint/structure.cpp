@@ -3,19 +3,19 @@
 #include <algorithm>
 
 #include "checkpoint/format.hpp"
-#include "io/hdf5_structure.hpp"
+#include "formats/hdf5/structure.hpp"
 
 namespace hortator::checkpoint {
 namespace {
 
 class Builder {
  public:
-  Builder(const io::File& file, std::size_t index, const Layout& layout) : out_(file), index_(index), layout_(layout) {}
+  Builder(const formats::File& file, std::size_t index, const Layout& layout) : out_(file), index_(index), layout_(layout) {}
 
   /// The entries of one outline, whose tensors are those from number `tensor` on.
   void add(const Outline& outline, const std::string& prefix, std::size_t tensor, bool with_values) {
     for (const auto& [name, content] : outline) {
-      if (std::holds_alternative<io::TensorSpec>(content)) {
+      if (std::holds_alternative<formats::TensorSpec>(content)) {
         add_tensor(layout_.tensors[tensor++]);
       } else if (with_values) {
         add_value(prefix + name, content);
@@ -26,7 +26,7 @@ class Builder {
   void add_value(const std::string& name, const decltype(Entry::content)& content) {
     std::visit(
         [&]<typename T>(const T& value) {
-          if constexpr (!std::is_same_v<T, io::TensorSpec>) out_.add(name, io::SmallValue(value));
+          if constexpr (!std::is_same_v<T, formats::TensorSpec>) out_.add(name, formats::SmallValue(value));
         },
         content);
   }
@@ -44,7 +44,7 @@ class Builder {
     if (tensor.pieces.size() > 1) out_.add_to_last(begin_attribute, here->elements.begin);
   }
 
-  io::StructureWriter out_;
+  formats::StructureWriter out_;
   std::size_t index_;
   const Layout& layout_;
   std::vector<std::int64_t> offsets_;
@@ -52,7 +52,7 @@ class Builder {
 
 }  // namespace
 
-std::vector<std::int64_t> write_structure(const io::File& file, std::size_t index, const Layout& layout,
+std::vector<std::int64_t> write_structure(const formats::File& file, std::size_t index, const Layout& layout,
                                           const Description& description) {
   Builder builder(file, index, layout);
   builder.add_value(format_attribute, format_version);

@@ -5,7 +5,7 @@
 #include <source_location>
 #include <string_view>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::comm {
 

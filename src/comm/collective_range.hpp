@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "base/activity.hpp"
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "core/activity/activity.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 
 namespace hortator::comm {
 

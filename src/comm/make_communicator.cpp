@@ -3,22 +3,22 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/log.hpp"
+#include "core/log.hpp"
 #include "comm/backend.hpp"
-#include "comm/call_comparison.hpp"
-#include "comm/checked_communicator.hpp"
-#include "comm/mpi_communicator.hpp"
-#include "comm/nccl_backend.hpp"
-#include "comm/node_communicator.hpp"
-#include "comm/self_communicator.hpp"
-#include "comm/staged_communicator.hpp"
-#include "comm/watched_communicator.hpp"
-#include "device/cuda.hpp"
+#include "comm/decorators/call_comparison.hpp"
+#include "comm/decorators/checked_communicator.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
+#include "comm/nccl/backend.hpp"
+#include "comm/shm/communicator.hpp"
+#include "comm/self/self_communicator.hpp"
+#include "comm/decorators/staged_communicator.hpp"
+#include "comm/decorators/watched_communicator.hpp"
+#include "machine/device/cuda.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/debug_mode.hpp"
-#include "runtime/device_choice.hpp"
-#include "runtime/variables.hpp"
+#include "machine/cpu/device_choice.hpp"
+#include "core/environment/lookup.hpp"
 
 namespace hortator::comm {
 namespace {
@@ -28,11 +28,11 @@ Backend choose(const mpi::Communicator& world, c10::Device device) {
   Backend backend{};
   mpi::all_or_none(world, [&] {
     backend = choose_backend(
-        {.asked = runtime::process_variables()("HORTATOR_COMMUNICATOR"),
+        {.asked = core::process_variables()("HORTATOR_COMMUNICATOR"),
          .on_cuda = device.is_cuda(),
-         .has_cuda_tensors = device::visible_device_count() > 0,
-         .has_nccl = device::is_built(),
-         .shares_devices = runtime::asked_sharing(runtime::process_variables()) == runtime::Sharing::allowed,
+         .has_cuda_tensors = machine::visible_device_count() > 0,
+         .has_nccl = machine::is_built(),
+         .shares_devices = machine::asked_sharing(core::process_variables()) == machine::Sharing::allowed,
          .ranks = world.size(),
          .largest_node = largest_node});
   });
@@ -78,7 +78,7 @@ std::unique_ptr<Communicator> make_communicator(const mpi::Communicator& world, 
 }
 
 Checks checks_from_environment() {
-  return runtime::asked_for_debug_mode(runtime::process_variables()) ? Checks::on : Checks::off;
+  return runtime::asked_for_debug_mode(core::process_variables()) ? Checks::on : Checks::off;
 }
 
 }  // namespace hortator::comm

@@ -4,8 +4,8 @@
 
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
-#include "comm/element.hpp"
+#include "core/text/text.hpp"
+#include "comm/shm/kernels/element.hpp"
 
 namespace hortator::comm {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/activity.hpp"
+#include "core/activity/activity.hpp"
 #include "comm/collective_range.hpp"
 
 namespace hortator::comm {

@@ -3,8 +3,8 @@
 #include <array>
 #include <limits>
 
-#include "base/hash.hpp"
-#include "base/text.hpp"
+#include "core/hash.hpp"
+#include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator::mpi {
@@ -45,7 +45,7 @@ bool equal_on_all(const Communicator& comm, std::uint64_t value) {
 }
 
 void same_on_all(const Communicator& comm, std::string_view value, std::string_view name) {
-  if (equal_on_all(comm, base::hash(value))) return;
+  if (equal_on_all(comm, core::hash(value))) return;
 
   const auto values = all_gather(comm, value);
   for (int rank = 1; rank < comm.size(); ++rank) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/activity.hpp"
+#include "core/activity/activity.hpp"
 
 namespace hortator::mpi {
 

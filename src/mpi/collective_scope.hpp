@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/activity.hpp"
+#include "core/activity/activity.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::mpi {

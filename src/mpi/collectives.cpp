@@ -7,7 +7,7 @@
 #include <numeric>
 #include <thread>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::mpi {
 namespace {

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/activity.hpp"
+#include "core/activity/activity.hpp"
 #include "mpi/collective_scope.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/error.hpp"

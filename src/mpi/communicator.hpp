@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/activity.hpp"
+#include "core/activity/activity.hpp"
 #include "mpi/call_check.hpp"
 
 namespace hortator::mpi {

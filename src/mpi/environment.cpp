@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "mpi/error.hpp"
 #include "mpi/library.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::mpi {
 

@@ -4,8 +4,8 @@
 
 #include <cctype>
 
-#include "base/loaded_libraries.hpp"
-#include "base/text.hpp"
+#include "core/loaded_libraries.hpp"
+#include "core/text/text.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/error.hpp"
 
@@ -42,7 +42,7 @@ std::vector<std::string> loaded_libraries() {
   std::vector<std::string> files;
   // Their Fortran and C++ parts have names of their own.
   for (const auto* beginning : {"libmpi.so", "libmpich.so", "libmpi_cray.so", "libmpi_gnu"}) {
-    for (auto& file : base::loaded_libraries(beginning)) files.push_back(std::move(file));
+    for (auto& file : core::loaded_libraries(beginning)) files.push_back(std::move(file));
   }
   return files;
 }

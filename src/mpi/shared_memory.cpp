@@ -10,10 +10,10 @@
 #include <system_error>
 #include <utility>
 
-#include "base/freed_memory.hpp"
-#include "base/memory_limit.hpp"
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "machine/memory/freed_memory.hpp"
+#include "machine/memory/memory_limit.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 
@@ -79,7 +79,7 @@ void open_peers(Descriptor& memory, const Address& address) {
 }
 
 void check_room(std::size_t bytes, int parts) {
-  const auto room = base::available_memory();
+  const auto room = machine::available_memory();
   if (!room || bytes * static_cast<std::size_t>(parts) <= *room) return;
   throw MpiError({.what = text::concat("no room for ", units::bytes(bytes * static_cast<std::size_t>(parts)),
                                        " of shared memory: ", units::bytes(*room), " are free"),
@@ -121,7 +121,7 @@ SharedMemory::SharedMemory(const Communicator& node, const Communicator& all, st
   const auto total = stride_ * static_cast<std::size_t>(parts_);
   Descriptor memory(-1);
   Address address;
-  base::return_freed_memory();
+  machine::return_freed_memory();
   barrier(node);  // what a peer has freed is room as well
   all_or_none(all, [&] {
     check_room(stride_, parts_);

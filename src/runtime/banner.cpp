@@ -4,10 +4,10 @@
 
 #include <hortator/version.hpp>
 
-#include "base/hash.hpp"
-#include "base/log.hpp"
-#include "base/text.hpp"
-#include "device/cuda.hpp"
+#include "core/hash.hpp"
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "machine/device/cuda.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/build_identity.hpp"
@@ -19,8 +19,8 @@ namespace {
 constexpr int first_nodes_shown = 6;
 constexpr std::size_t longest_ranges = 32;
 
-std::string shorten(const CpuSet& ranks) {
-  auto ranges = to_ranges(ranks);
+std::string shorten(const machine::CpuSet& ranks) {
+  auto ranges = machine::to_ranges(ranks);
   if (ranges.size() <= longest_ranges) return ranges;
   const auto end = ranges.rfind(',', longest_ranges);
   return text::concat(ranges.substr(0, end), ",... (", ranks.size(), ')');
@@ -41,25 +41,25 @@ std::string size_of(const BannerFacts& facts) {
 }
 
 std::string device_name(c10::Device device) {
-  return device.is_cuda() ? text::concat("cuda (", device::name(device.index()), ')') : "cpu";
+  return device.is_cuda() ? text::concat("cuda (", machine::name(device.index()), ')') : "cpu";
 }
 
 // The nodes that are shown send their line, all others nothing.
 std::vector<NodeLine> gather_lines(const World& world) {
   const auto& place = world.topology();
-  CpuSet ranks;
+  machine::CpuSet ranks;
   for (const int rank : mpi::all_gather<int>(world.node(), place.rank)) ranks.push_back(rank);
   const bool shown = place.is_leader() && (place.node < first_nodes_shown || place.node == place.nodes - 1);
   std::vector<NodeLine> lines;
-  for (const auto& line : mpi::gather(world.comm(), shown ? world.host() + " " + to_ranges(ranks) : std::string())) {
+  for (const auto& line : mpi::gather(world.comm(), shown ? world.host() + " " + machine::to_ranges(ranks) : std::string())) {
     const auto space = line.find(' ');
-    if (space != std::string::npos) lines.push_back({line.substr(0, space), from_ranges(line.substr(space + 1))});
+    if (space != std::string::npos) lines.push_back({line.substr(0, space), machine::from_ranges(line.substr(space + 1))});
   }
   return lines;
 }
 
 bool is_same_everywhere(const mpi::Communicator& comm, const std::string& text) {
-  const auto mine = base::hash(text);
+  const auto mine = core::hash(text);
   return mpi::all_reduce(comm, mine, MPI_MIN) == mpi::all_reduce(comm, mine, MPI_MAX);
 }
 
@@ -98,7 +98,7 @@ BannerFacts banner_facts(const World& world) {
           .most_a_node = mpi::all_reduce(world.comm(), place.local_size, MPI_MAX),
           .shown = gather_lines(world),
           .device = device,
-          .cpus = to_ranges(world.cpus()),
+          .cpus = machine::to_ranges(world.cpus()),
           .place = world.device_place(),
           .threads = threads,
           .same_everywhere = is_same_everywhere(world.comm(), text::concat(device, threads))};

@@ -11,7 +11,7 @@ namespace hortator::runtime {
 /// The ranks of a node, as the banner shows them.
 struct NodeLine {
   std::string host = {};
-  CpuSet ranks = {};
+  machine::CpuSet ranks = {};
 };
 
 /// What the banner says, as plain data.

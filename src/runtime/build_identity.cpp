@@ -9,7 +9,7 @@
 #include <hortator/version.hpp>
 #include <string_view>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/environment.hpp"
 

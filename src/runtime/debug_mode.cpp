@@ -2,8 +2,8 @@
 
 namespace hortator::runtime {
 
-bool asked_for_debug_mode(const Variables& variables) {
-  return yes_or_no(variables, "HORTATOR_DEBUG", "set it to 1 for checks of every collective, or unset it")
+bool asked_for_debug_mode(const core::Variables& variables) {
+  return core::yes_or_no(variables, "HORTATOR_DEBUG", "set it to 1 for checks of every collective, or unset it")
       .value_or(false);
 }
 

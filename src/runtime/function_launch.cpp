@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "base/text.hpp"
-#include "base/whole_file.hpp"
-#include "device/cuda.hpp"
+#include "core/text/text.hpp"
+#include "core/whole_file.hpp"
+#include "machine/device/cuda.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/launcher.hpp"
-#include "runtime/variables.hpp"
+#include "core/environment/lookup.hpp"
 
 namespace hortator {
 namespace {
@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr const char* call_variable = "HORTATOR_LAUNCH_CALL";
 
 std::vector<std::string> own_words() {
-  auto words = text::split(base::read_whole("/proc/self/cmdline").value_or(""), '\0');
+  auto words = text::split(core::read_whole("/proc/self/cmdline").value_or(""), '\0');
   if (!words.empty()) words.pop_back();  // each word is followed by a zero byte
   if (words.empty()) throw Error({.what = "the command line of this process cannot be read from /proc/self/cmdline"});
   words.front() = fs::read_symlink("/proc/self/exe").string();
@@ -61,7 +61,7 @@ void check_may_launch(int ranks) {
                       .why = "the ranks would be started from within a job of one",
                       .hint = way});
   }
-  if (device::is_in_use()) {
+  if (machine::is_in_use()) {
     throw UsageError({.what = "launch() was called after this process had used a CUDA device",
                       .why = "it would hold memory of the device that the ranks need",
                       .hint = way});
@@ -94,7 +94,7 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
 void launch(int ranks, const std::function<void()>& function) {
   static int calls = 0;
   const int call = ++calls;
-  const auto wanted = runtime::number(runtime::process_variables(), call_variable).value_or(0);
+  const auto wanted = core::number(core::process_variables(), call_variable).value_or(0);
   if (call < wanted) return;  // it is over, well
   if (call == wanted) {
     auto program = own_words().front();

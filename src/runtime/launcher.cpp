@@ -3,7 +3,7 @@
 #include <array>
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -30,16 +30,16 @@ constexpr Source slurm_step = {Launcher::srun, "SLURM_PROCID", "SLURM_STEP_NUM_T
 constexpr Source hydra = {Launcher::mpirun, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"};
 constexpr Source torchrun = {Launcher::torchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
 
-LauncherFacts read(const Source& source, const Variables& variables) {
+LauncherFacts read(const Source& source, const core::Variables& variables) {
   return {.kind = source.kind,
-          .rank = number(variables, source.rank),
-          .size = number(variables, source.size),
-          .local_rank = number(variables, source.local_rank),
-          .local_size = source.local_size ? number(variables, source.local_size) : std::nullopt};
+          .rank = core::number(variables, source.rank),
+          .size = core::number(variables, source.size),
+          .local_rank = core::number(variables, source.local_rank),
+          .local_size = source.local_size ? core::number(variables, source.local_size) : std::nullopt};
 }
 
 // Slurm's batch and interactive steps have numbers from the top of 32 bits: what runs there was not started by srun.
-bool is_in_step(const Variables& variables) {
+bool is_in_step(const core::Variables& variables) {
   constexpr long long first_special = 0xfffffff0LL;
   long long step = 0;
   const auto id = variables("SLURM_STEP_ID");
@@ -47,7 +47,7 @@ bool is_in_step(const Variables& variables) {
 }
 
 // A Hydra's ranks are children of its daemons, which are Slurm's tasks; with srun --mpi=pmi2 the ranks themselves are.
-LauncherFacts read_hydra_or_step(const Variables& variables) {
+LauncherFacts read_hydra_or_step(const core::Variables& variables) {
   const auto by_step = is_in_step(variables) ? read(slurm_step, variables) : LauncherFacts{};
   const auto by_pmi = read(hydra, variables);
   const bool pmi_is_the_steps = by_pmi.rank == by_step.rank && by_pmi.size == by_step.size;
@@ -56,14 +56,14 @@ LauncherFacts read_hydra_or_step(const Variables& variables) {
 }
 
 // Names that anybody may have given to something else: only what no MPI has started is believed to be torchrun's.
-LauncherFacts read_torchrun(const Variables& variables) {
+LauncherFacts read_torchrun(const core::Variables& variables) {
   const auto facts = read(torchrun, variables);
   return facts.rank && facts.size ? facts : LauncherFacts{};
 }
 
-LauncherFacts read_kind(const Variables& variables) {
+LauncherFacts read_kind(const core::Variables& variables) {
   for (const auto& source : own_launchers) {
-    if (number(variables, source.rank)) return read(source, variables);
+    if (core::number(variables, source.rank)) return read(source, variables);
   }
   const auto facts = read_hydra_or_step(variables);
   return facts.kind == Launcher::plain ? read_torchrun(variables) : facts;
@@ -101,7 +101,7 @@ std::string_view to_string(Launcher launcher) {
   return names[static_cast<std::size_t>(launcher)];
 }
 
-LauncherFacts read_launcher(const Variables& variables) {
+LauncherFacts read_launcher(const core::Variables& variables) {
   auto facts = read_kind(variables);
   for (const char* name : {"PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD", "PMI_CONTROL_PORT"}) {
     facts.has_process_manager = facts.has_process_manager || variables(name);
@@ -110,7 +110,7 @@ LauncherFacts read_launcher(const Variables& variables) {
 }
 
 const LauncherFacts& launcher() {
-  static const LauncherFacts facts = read_launcher(process_variables());
+  static const LauncherFacts facts = read_launcher(core::process_variables());
   return facts;
 }
 

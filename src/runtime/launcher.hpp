@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "runtime/variables.hpp"
+#include "core/environment/lookup.hpp"
 
 namespace hortator::runtime {
 
@@ -26,7 +26,7 @@ struct LauncherFacts {
   friend bool operator==(const LauncherFacts&, const LauncherFacts&) = default;
 };
 
-LauncherFacts read_launcher(const Variables& variables);
+LauncherFacts read_launcher(const core::Variables& variables);
 
 /// The facts of this process, read the first time they are asked for: before MPI starts, since some MPIs add to the
 /// environment.

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
-#include "base/log_everywhere.hpp"
-#include "base/text.hpp"
-#include "runtime/variables.hpp"
+#include "core/log_everywhere.hpp"
+#include "core/text/text.hpp"
+#include "core/environment/lookup.hpp"
 
 namespace hortator {
 namespace {
@@ -35,7 +35,7 @@ LogLevel read_level(const char* variable, const std::string& word) {
 }
 
 LogLevel level_from_environment() {
-  const auto variables = runtime::process_variables();
+  const auto variables = core::process_variables();
   for (const char* name : {"HORTATOR_LOG_LEVEL", "ACCELERATE_LOG_LEVEL"}) {
     const auto word = variables(name);
     if (word && !word->empty()) return read_level(name, *word);

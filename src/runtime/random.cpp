@@ -3,7 +3,7 @@
 #include <hortator/error.hpp>
 #include <hortator/random.hpp>
 
-#include "base/cublas_workspace.hpp"
+#include "machine/device/cublas_workspace.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/run_folder.hpp"
@@ -27,7 +27,7 @@ void set_seed(std::uint64_t seed, const SeedOptions& options) {
   if (!options.deterministic) return;
   at::globalContext().setDeterministicAlgorithms(true, false);
   at::globalContext().setDeterministicCuDNN(true);
-  base::fix_cublas_workspace();
+  machine::fix_cublas_workspace();
   at::globalContext().setBenchmarkCuDNN(false);
 }
 

@@ -5,12 +5,12 @@
 
 #include "mpi/environment.hpp"
 #include "runtime/compatibility.hpp"
-#include "runtime/early_end.hpp"
-#include "runtime/failure.hpp"
-#include "runtime/late_failure.hpp"
-#include "runtime/outcome.hpp"
+#include "runtime/ending/early_end.hpp"
+#include "runtime/ending/failure.hpp"
+#include "runtime/ending/late_failure.hpp"
+#include "runtime/ending/outcome.hpp"
 #include "runtime/run_folder.hpp"
-#include "runtime/stop_signal.hpp"
+#include "runtime/ending/stop_signal.hpp"
 
 namespace hortator {
 namespace {

@@ -8,16 +8,16 @@
 #include <hortator/error.hpp>
 #include <mutex>
 
-#include "base/log.hpp"
-#include "base/text.hpp"
-#include "base/whole_file.hpp"
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "core/whole_file.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
-#include "runtime/claim.hpp"
+#include "runtime/ending/claim.hpp"
 #include "runtime/launcher.hpp"
 #include "runtime/mpi_use.hpp"
-#include "runtime/outcome.hpp"
-#include "runtime/variables.hpp"
+#include "runtime/ending/outcome.hpp"
+#include "core/environment/lookup.hpp"
 
 namespace hortator::runtime {
 namespace {
@@ -38,15 +38,15 @@ void replace(Run run) {
 }
 
 std::filesystem::path default_folder(std::string_view program) {
-  const auto asked = process_variables()("HORTATOR_RUN_DIR");
+  const auto asked = core::process_variables()("HORTATOR_RUN_DIR");
   return asked && !asked->empty() ? std::filesystem::path(*asked)
                                   : std::filesystem::path("runs") / text::file_name(program);
 }
 
 // A launcher that asks for it is told where the run's records will be: only the program knows.
 void tell_launcher(const std::filesystem::path& folder) {
-  const auto note = process_variables()("HORTATOR_RUN_NOTE");
-  if (note && !note->empty()) base::write_whole(*note, *note + ".new", folder.string() + '\n');
+  const auto note = core::process_variables()("HORTATOR_RUN_NOTE");
+  if (note && !note->empty()) core::write_whole(*note, *note + ".new", folder.string() + '\n');
 }
 
 // What earlier runs have left of their ends.

@@ -1,11 +1,11 @@
 #include "runtime/shared_name.hpp"
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "runtime/run_folder.hpp"
 
 namespace hortator::runtime {
 
-std::string shared_name(std::string_view what, const Variables& variables) {
+std::string shared_name(std::string_view what, const core::Variables& variables) {
   if (const auto job = variables("SLURM_JOB_ID")) {
     return text::concat("hortator-", *job, ".", variables("SLURM_STEP_ID").value_or("batch"), "-", what);
   }

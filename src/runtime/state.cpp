@@ -1,9 +1,9 @@
 #include <array>
 #include <hortator/state.hpp>
 
-#include "base/activity.hpp"
-#include "base/call_site.hpp"
-#include "base/log.hpp"
+#include "core/activity/activity.hpp"
+#include "core/call_site.hpp"
+#include "core/log.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"

@@ -6,20 +6,20 @@
 #include <atomic>
 #include <limits>
 
-#include "base/log.hpp"
-#include "device/cuda.hpp"
+#include "core/log.hpp"
+#include "machine/device/cuda.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/build_identity.hpp"
 #include "runtime/compatibility.hpp"
 #include "runtime/debug_mode.hpp"
-#include "runtime/device_binding.hpp"
-#include "runtime/device_choice.hpp"
-#include "runtime/device_place.hpp"
+#include "machine/cpu/device_binding.hpp"
+#include "machine/cpu/device_choice.hpp"
+#include "machine/cpu/device_place.hpp"
 #include "runtime/launcher.hpp"
 #include "runtime/run_folder.hpp"
-#include "runtime/variables.hpp"
+#include "core/environment/lookup.hpp"
 #include "runtime/watchdog/time_limit.hpp"
 
 namespace hortator::runtime {
@@ -35,19 +35,19 @@ mpi::Communicator open_communicator(const StateOptions& options) {
   return world;
 }
 
-std::vector<CpuSet> sets_of_node(const mpi::Communicator& node, const CpuSet& cpus) {
-  std::vector<CpuSet> sets;
-  for (const auto& ranges : mpi::all_gather(node, to_ranges(cpus))) sets.push_back(from_ranges(ranges));
+std::vector<machine::CpuSet> sets_of_node(const mpi::Communicator& node, const machine::CpuSet& cpus) {
+  std::vector<machine::CpuSet> sets;
+  for (const auto& ranges : mpi::all_gather(node, machine::to_ranges(cpus))) sets.push_back(machine::from_ranges(ranges));
   return sets;
 }
 
-ThreadPlan plan_own_threads(const mpi::Communicator& node, const CpuSet& cpus) {
-  return plan_threads(sets_of_node(node, cpus), node.rank(), asked_threads(process_variables()));
+machine::ThreadPlan plan_own_threads(const mpi::Communicator& node, const machine::CpuSet& cpus) {
+  return machine::plan_threads(sets_of_node(node, cpus), node.rank(), machine::asked_threads(core::process_variables()));
 }
 
 // One line for the whole job. Nothing is done about it: the launcher was told to.
-void warn_of_far_devices(const mpi::Communicator& comm, const DeviceBinding& binding) {
-  const bool is_far = binding.kind == DeviceBinding::Kind::launchers_far;
+void warn_of_far_devices(const mpi::Communicator& comm, const machine::DeviceBinding& binding) {
+  const bool is_far = binding.kind == machine::DeviceBinding::Kind::launchers_far;
   const int count = mpi::all_reduce(comm, is_far ? 1 : 0, MPI_SUM);
   static std::atomic_flag warned;  // programs make several States
   if (count == 0 || comm.rank() != 0 || warned.test_and_set()) return;
@@ -66,7 +66,7 @@ void warn_if_crowded(const World& world) {
   const int example = mpi::all_reduce(comm, crowded ? comm.rank() : nobody, MPI_MIN);
   if (example == nobody) return;
   const int count = mpi::all_reduce(comm, crowded ? 1 : 0, MPI_SUM);
-  const auto mine = text::concat("rank ", comm.rank(), " on ", world.host(), " has CPUs ", to_ranges(world.cpus()),
+  const auto mine = text::concat("rank ", comm.rank(), " on ", world.host(), " has CPUs ", machine::to_ranges(world.cpus()),
                                  ", up to ", world.threads().ranks_a_cpu, " ranks on each");
   const auto words = mpi::broadcast(comm, std::string_view(mine), example);
   static std::atomic_flag warned;  // programs make several States
@@ -80,10 +80,10 @@ void warn_if_crowded(const World& world) {
 bool choose_cuda(const mpi::Communicator& comm, bool cpu_asked) {
   bool cuda = false;
   mpi::all_or_none(comm, [&] {
-    cuda = wants_cuda({.cpu_asked = cpu_asked || asked_for_cpu(process_variables()),
-                       .environment = process_variables()("HORTATOR_DEVICE"),
-                       .is_built = device::is_built(),
-                       .visible = device::visible_device_count()});
+    cuda = machine::wants_cuda({.cpu_asked = cpu_asked || machine::asked_for_cpu(core::process_variables()),
+                       .environment = core::process_variables()("HORTATOR_DEVICE"),
+                       .is_built = machine::is_built(),
+                       .visible = machine::visible_device_count()});
   });
   mpi::same_on_all(comm, cuda ? "cuda" : "cpu", "the kind of device");
   return cuda;
@@ -91,7 +91,7 @@ bool choose_cuda(const mpi::Communicator& comm, bool cpu_asked) {
 
 std::vector<std::string> visible_devices() {
   std::vector<std::string> devices;
-  for (int i = 0; i < device::visible_device_count(); ++i) devices.push_back(device::uuid(i));
+  for (int i = 0; i < machine::visible_device_count(); ++i) devices.push_back(machine::uuid(i));
   return devices;
 }
 
@@ -102,15 +102,15 @@ c10::Device take_cuda_device(const mpi::Communicator& comm, const mpi::Communica
   for (const auto& devices : mpi::all_gather(node, text::join(mine, ","))) of_node.push_back(text::split(devices, ','));
   int index = 0;
   mpi::all_or_none(comm, [&] {
-    index = pick_device(of_node, node.rank(), asked_sharing(process_variables()));
-    device::set_current(index);
+    index = machine::pick_device(of_node, node.rank(), machine::asked_sharing(core::process_variables()));
+    machine::set_current(index);
   });
   return {c10::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
 
 std::chrono::milliseconds agreed_limit(const mpi::Communicator& comm, const StateOptions& options) {
   std::chrono::milliseconds limit{};
-  mpi::all_or_none(comm, [&] { limit = collective_timeout(options.collective_timeout, process_variables()); });
+  mpi::all_or_none(comm, [&] { limit = collective_timeout(options.collective_timeout, core::process_variables()); });
   return limit;
 }
 
@@ -118,7 +118,7 @@ std::unique_ptr<Watchdog> make_watchdog(const World& world) {
   const auto& comm = world.comm();
   if (comm.size() == 1) return nullptr;
   bool in_debug_mode = false;
-  mpi::all_or_none(comm, [&] { in_debug_mode = asked_for_debug_mode(process_variables()); });
+  mpi::all_or_none(comm, [&] { in_debug_mode = asked_for_debug_mode(core::process_variables()); });
   auto run = mpi::broadcast(comm, std::string_view(comm.rank() == 0 ? new_run_id() : ""));
   return std::make_unique<Watchdog>(
       comm, world.node(), world.topology(),
@@ -134,7 +134,7 @@ World::World(const StateOptions& options)
   check_same_build(comm_);
   topology_ = find_topology(comm_, node_);
 
-  mpi::all_or_none(comm_, [&] { cpus_ = own_cpu_set(); });
+  mpi::all_or_none(comm_, [&] { cpus_ = machine::own_cpu_set(); });
   if (choose_cuda(comm_, options.cpu)) {
     device_ = take_cuda_device(comm_, node_);
     move_beside_device();
@@ -149,11 +149,11 @@ World::World(const StateOptions& options)
 
 // @collective
 void World::move_beside_device() {
-  DevicePlace place;
-  mpi::all_or_none(comm_, [&] { place = find_place(device::pci_address(device_.index())); });
-  auto binding = bind_to_device(sets_of_node(node_, cpus_), node_.rank(), online_cpus(), place.cpus);
-  if (binding.kind == DeviceBinding::Kind::bind && !bind_own_threads(cpus_, binding.cpus))
-    binding = {.kind = DeviceBinding::Kind::unknown, .cpus = cpus_};
+  machine::DevicePlace place;
+  mpi::all_or_none(comm_, [&] { place = machine::find_place(machine::pci_address(device_.index())); });
+  auto binding = machine::bind_to_device(sets_of_node(node_, cpus_), node_.rank(), machine::online_cpus(), place.cpus);
+  if (binding.kind == machine::DeviceBinding::Kind::bind && !machine::bind_own_threads(cpus_, binding.cpus))
+    binding = {.kind = machine::DeviceBinding::Kind::unknown, .cpus = cpus_};
   cpus_ = binding.cpus;
   warn_of_far_devices(comm_, binding);
   std::vector<std::string> parts;
@@ -163,6 +163,6 @@ void World::move_beside_device() {
   device_place_ = text::join(parts);
 }
 
-DistributedType World::distributed_type() const { return runtime::distributed_type(device_.is_cuda(), comm_.size()); }
+DistributedType World::distributed_type() const { return machine::distributed_type(device_.is_cuda(), comm_.size()); }
 
 }  // namespace hortator::runtime

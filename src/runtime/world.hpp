@@ -7,9 +7,9 @@
 #include <string>
 
 #include "mpi/communicator.hpp"
-#include "runtime/cpu_set.hpp"
+#include "machine/cpu/cpu_set.hpp"
 #include "runtime/mpi_use.hpp"
-#include "runtime/threads.hpp"
+#include "machine/cpu/threads.hpp"
 #include "runtime/topology.hpp"
 #include "runtime/watchdog/watchdog.hpp"
 
@@ -29,8 +29,8 @@ class World {
   const mpi::Communicator& node() const { return node_; }
   const Topology& topology() const { return topology_; }
   const std::string& host() const { return host_; }
-  const CpuSet& cpus() const { return cpus_; }
-  const ThreadPlan& threads() const { return threads_; }
+  const machine::CpuSet& cpus() const { return cpus_; }
+  const machine::ThreadPlan& threads() const { return threads_; }
   c10::Device device() const { return device_; }
   /// Of a CUDA device: where on the node it is, and what that means for this rank's CPUs; for people. Empty on the CPU.
   const std::string& device_place() const { return device_place_; }
@@ -46,8 +46,8 @@ class World {
   mpi::Communicator node_;
   Topology topology_;
   std::string host_;
-  CpuSet cpus_;
-  ThreadPlan threads_;
+  machine::CpuSet cpus_;
+  machine::ThreadPlan threads_;
   c10::Device device_ = c10::kCPU;
   std::string device_place_;
   std::chrono::milliseconds collective_timeout_{};

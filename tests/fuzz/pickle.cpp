@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "io/pickle_archive.hpp"
+#include "formats/torch/pickle/archive.hpp"
 
-using namespace hortator::io;
+using namespace hortator::formats;
 
 namespace {
 

@@ -1,9 +1,9 @@
 // Any bytes as the header of a file of safetensors: it is taken or refused, and nothing else happens.
-#include "io/safetensors_header.hpp"
+#include "formats/safetensors/header.hpp"
 
 #include <cstdint>
 
-using namespace hortator::io;
+using namespace hortator::formats;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // The first byte says how much data the file has behind the header.

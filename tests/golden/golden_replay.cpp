@@ -15,11 +15,11 @@
 #include <set>
 #include <span>
 
-#include "base/text.hpp"
-#include "base/whole_file.hpp"
-#include "cli/mpirun.hpp"
-#include "launching/command.hpp"
-#include "launching/quote.hpp"
+#include "core/text/text.hpp"
+#include "core/whole_file.hpp"
+#include "tools/launch/mpirun.hpp"
+#include "launch/command.hpp"
+#include "launch/job/quote.hpp"
 #include "mpi/communicator.hpp"
 #include "replay.hpp"
 
@@ -58,17 +58,17 @@ class Scratch {
 
 // Ranks that outnumber the cores must let each other run, and leave nothing where the user stands.
 std::string command_for(int ranks, const std::string& file, std::size_t first, const Scratch& scratch) {
-  const auto mpirun = cli::own_mpirun().value_or(cli::built_mpirun());
-  const launching::Facts facts{
+  const auto mpirun = tools::own_mpirun().value_or(tools::built_mpirun());
+  const launch::Facts facts{
       .is_root = geteuid() == 0, .mpirun = mpirun.program, .mpi = mpirun.flavor, .mpi_major = mpirun.major, .cores = 0};
-  launching::Request request{.ranks = ranks,
+  launch::Request request{.ranks = ranks,
                              .program = own_path(),
                              .arguments = {as_ranks, file, std::to_string(first), scratch / "result"},
                              .variables = {"OMP_NUM_THREADS=1", "OMPI_MCA_mpi_yield_when_idle=1",
                                            text::concat("HORTATOR_RUN_DIR=", (scratch / "run").string())}};
   if (std::getenv("HORTATOR_TIMEOUT") == nullptr) request.variables.emplace_back("HORTATOR_TIMEOUT=60s");
-  return launching::shell_line(launching::command_line(request, facts)) + " >" +
-         launching::shell_quote((scratch / "said").string()) + " 2>&1";
+  return launch::shell_line(launch::command_line(request, facts)) + " >" +
+         launch::shell_quote((scratch / "said").string()) + " 2>&1";
 }
 
 Verdict all_failed(std::span<const json> cases, const std::string& why) {
@@ -80,7 +80,7 @@ Verdict all_failed(std::span<const json> cases, const std::string& why) {
 // What the ranks knew when they ended.
 Verdict told(const Scratch& scratch) {
   if (!fs::exists(scratch / "result")) return {};
-  return json::parse(base::read_whole(scratch / "result").value_or("")).get<Verdict>();
+  return json::parse(core::read_whole(scratch / "result").value_or("")).get<Verdict>();
 }
 
 // A case that ends its ranks costs no other: new ranks go on behind it.
@@ -92,7 +92,7 @@ Verdict replay_by_ranks(const Format& format, const json& file, const std::strin
     const int status = std::system(command_for(ranks, path, all.judged(), scratch).c_str());
     all += told(scratch);
     if (status == 0 && all.judged() == cases.size()) break;
-    std::cerr << base::read_whole(scratch / "said").value_or("");
+    std::cerr << core::read_whole(scratch / "said").value_or("");
     const bool goes_on = ++ends < most_ends;
     const auto rest = std::span(cases).subspan(std::min(all.judged(), cases.size() - 1));
     all += all_failed(rest.first(goes_on ? 1 : rest.size()),

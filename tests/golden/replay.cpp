@@ -8,7 +8,7 @@
 #include <numeric>
 #include <optional>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator::golden {

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "replay.hpp"
-#include "train/course_schedule.hpp"
-#include "train/model_core.hpp"
+#include "step/schedule/course_schedule.hpp"
+#include "step/model_core.hpp"
 
 namespace hortator::golden {
 namespace {
@@ -94,7 +94,7 @@ Outcome judge_accumulate(const json& one, const json&) {
       optimizer.zero_grad();
       ours.opt_steps.push_back(sgd.steps);
       ours.last_epoch.push_back(schedule.steps());
-      ours.step_count.push_back(static_cast<const train::CourseSchedule&>(schedule.core()).step_count());
+      ours.step_count.push_back(static_cast<const step::CourseSchedule&>(schedule.core()).step_count());
       ours.zeroed += mark(!net->weight.grad().defined());
       ours.skipped += mark(accelerator.optimizer_step_was_skipped());
     }

@@ -1,8 +1,8 @@
 // How batches are dealt to ranks.
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
-#include "data/batch_shard.hpp"
+#include "core/text/text.hpp"
+#include "data/sharding/batch_shard.hpp"
 #include "replay.hpp"
 
 namespace hortator::golden {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <hortator/hortator.hpp>
 
-#include "accelerator/training.hpp"
+#include "accelerator/training/training.hpp"
 #include "replay.hpp"
 
 namespace hortator::golden {

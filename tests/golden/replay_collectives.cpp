@@ -7,7 +7,7 @@
 #include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "replay.hpp"
 #include "tensors.hpp"
 

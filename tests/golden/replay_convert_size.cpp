@@ -8,8 +8,8 @@
 #include <optional>
 #include <sstream>
 
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "replay.hpp"
 #include "sizes.hpp"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text.hpp"
-#include "launching/config_path.hpp"
+#include "core/text/text.hpp"
+#include "launch/settings/config_path.hpp"
 #include "replay.hpp"
 #include "runtime/launcher.hpp"
 
@@ -27,17 +27,17 @@ json rank_numbers_of(const runtime::LauncherFacts& facts) {
 }
 
 // What one launcher by itself says, in the order of rank_numbers_of.
-json numbers_by(const std::array<const char*, 4>& names, const runtime::Variables& variables) {
+json numbers_by(const std::array<const char*, 4>& names, const core::Variables& variables) {
   constexpr std::array<int, 4> defaults = {0, 1, 0, 1};
   auto numbers = json::array();
   for (std::size_t i = 0; i < names.size(); ++i)
-    numbers.push_back(runtime::number(variables, names[i]).value_or(defaults[i]));
+    numbers.push_back(core::number(variables, names[i]).value_or(defaults[i]));
   return numbers;
 }
 
 // The reference takes each number from whoever has it first, and knows nothing of Slurm and PALS. Here one launcher
 // says all of them, so that a rank and a size always belong together; those that start MPI's ranks come first.
-Outcome judge_other_facts(const json& ours, const json& theirs, const runtime::Variables& variables) {
+Outcome judge_other_facts(const json& ours, const json& theirs, const core::Variables& variables) {
   constexpr std::array<std::array<const char*, 4>, 6> launchers = {
       {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
        {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
@@ -46,7 +46,7 @@ Outcome judge_other_facts(const json& ours, const json& theirs, const runtime::V
        {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "-"},
        {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"}}};
   constexpr std::size_t known_by_rank = 3;  // of the launchers: nobody else gives ranks such names
-  const auto says = [&](const char* name) { return runtime::number(variables, name).has_value(); };
+  const auto says = [&](const char* name) { return core::number(variables, name).has_value(); };
   int speak = 0;
   const std::array<const char*, 4>* first = nullptr;
   for (const auto& names : launchers) {
@@ -80,7 +80,7 @@ Outcome judge_bool(const json& one) {
 
 Outcome judge_config_path(const json& one) {
   const auto table = one.at("env").get<Table>();
-  const auto path = launching::accelerate_config_path(
+  const auto path = launch::accelerate_config_path(
       {.home = one.at("home"), .hf_home = find(table, "HF_HOME"), .xdg_cache_home = find(table, "XDG_CACHE_HOME")});
   return compare("the path", path.string(), one.at("path"));
 }

@@ -1,8 +1,8 @@
 // The search for a batch size that fits into memory, and which exceptions it goes by.
 #include <hortator/find_batch_size.hpp>
 
-#include "accelerator/out_of_memory.hpp"
-#include "base/text.hpp"
+#include "accelerator/batch_size/out_of_memory.hpp"
+#include "core/text/text.hpp"
 #include "replay.hpp"
 
 namespace hortator::golden {

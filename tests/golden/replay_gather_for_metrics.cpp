@@ -3,7 +3,7 @@
 #include <hortator/accelerator.hpp>
 #include <numeric>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "replay.hpp"
 #include "streams.hpp"
 

@@ -7,7 +7,7 @@
 #include <hortator/hortator.hpp>
 #include <limits>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "replay.hpp"
 
 namespace hortator::golden {

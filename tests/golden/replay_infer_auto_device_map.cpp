@@ -3,8 +3,8 @@
 #include <hortator/error.hpp>
 #include <optional>
 
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "bigmodel/balanced_memory.hpp"
 #include "bigmodel/device_map.hpp"
 #include "bigmodel/module_sizes.hpp"

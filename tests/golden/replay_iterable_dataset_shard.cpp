@@ -1,8 +1,8 @@
 // How the samples of a stream are dealt to ranks.
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
-#include "data/stream_reader.hpp"
+#include "core/text/text.hpp"
+#include "data/loader/stream_reader.hpp"
 #include "replay.hpp"
 #include "streams.hpp"
 

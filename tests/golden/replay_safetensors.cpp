@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <hortator/safetensors_file.hpp>
 
-#include "base/text.hpp"
-#include "io/file_error.hpp"
-#include "io/safetensors_source.hpp"
+#include "core/text/text.hpp"
+#include "formats/file/file_error.hpp"
+#include "formats/safetensors/source.hpp"
 #include "replay.hpp"
 #include "tensors.hpp"
 
@@ -82,7 +82,7 @@ Outcome judge_contents(const json& one, const fs::path& path) {
   const auto& metadata = one.at("metadata");
   const auto same = compare("the metadata", file.metadata(), metadata.is_null() ? json::object() : metadata);
   if (!same.difference.empty()) return same;
-  const io::SafetensorsSource source(path);
+  const formats::SafetensorsSource source(path);
   for (const auto& [name, expected] : one.at("tensors").items()) {
     const auto found = difference_of(file, name, expected);
     if (!found.empty()) return differs(text::concat("tensor ", name, ": ", found));
@@ -100,7 +100,7 @@ Outcome judge_refused_file(const json& one, const fs::path& path) {
   if (expected.starts_with(lead)) expected = expected.substr(lead.size());
   try {
     const SafetensorsFile file(path);
-  } catch (const io::FileError& error) {
+  } catch (const formats::FileError& error) {
     const std::string_view words = error.what();
     if (words.find(expected) == std::string_view::npos)
       return differs(text::concat("was refused by: ", words, "; the reference says: ", expected));

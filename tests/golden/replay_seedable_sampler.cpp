@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/text.hpp"
-#include "data/order.hpp"
+#include "core/text/text.hpp"
+#include "data/orders/order.hpp"
 #include "replay.hpp"
 
 namespace hortator::golden {

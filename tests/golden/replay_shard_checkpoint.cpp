@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
-#include "base/units.hpp"
-#include "io/tensor_spec.hpp"
-#include "io/weight_shards.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
+#include "formats/tensor/tensor_spec.hpp"
+#include "weights/weight_shards.hpp"
 #include "replay.hpp"
 #include "sizes.hpp"
 #include "tensors.hpp"
@@ -18,15 +18,15 @@ bool is_shard_checkpoint(const json& file) {
   return one.contains("max_shard_size") && one.contains("tensors");
 }
 
-std::vector<io::WeightToSave> weights_of(const json& one) {
-  std::vector<io::WeightToSave> weights;
+std::vector<weights::WeightToSave> weights_of(const json& one) {
+  std::vector<weights::WeightToSave> weights;
   for (const auto& tensor : one.at("tensors")) {
-    const io::TensorSpec spec = {.type = scalar_type(tensor.at(2)),
+    const formats::TensorSpec spec = {.type = scalar_type(tensor.at(2)),
                                  .shape = tensor.at(1).get<std::vector<std::int64_t>>()};
     weights.push_back({.name = tensor.at(0), .bytes = spec.bytes()});
   }
   const auto place_of = [&](const json& name) {
-    return static_cast<std::size_t>(std::ranges::find(weights, name.get<std::string>(), &io::WeightToSave::name) -
+    return static_cast<std::size_t>(std::ranges::find(weights, name.get<std::string>(), &weights::WeightToSave::name) -
                                     weights.begin());
   };
   for (const auto& tie : one.at("ties")) {
@@ -37,14 +37,14 @@ std::vector<io::WeightToSave> weights_of(const json& one) {
   return weights;
 }
 
-io::WeightFileNames names_of(const json& one) {
+weights::WeightFileNames names_of(const json& one) {
   const auto pattern = one.value("pattern", "model{suffix}.safetensors");
   constexpr std::string_view suffix = "{suffix}";
   const auto place = pattern.find(suffix);
   return {.stem = pattern.substr(0, place), .extension = pattern.substr(place + suffix.size())};
 }
 
-json files_in(const io::WeightShards& shards, const std::vector<io::WeightToSave>& weights) {
+json files_in(const weights::WeightShards& shards, const std::vector<weights::WeightToSave>& weights) {
   auto files = json::object();
   for (const auto& file : shards.files) {
     auto& names = files[file.name] = json::array();
@@ -53,12 +53,12 @@ json files_in(const io::WeightShards& shards, const std::vector<io::WeightToSave
   return files;
 }
 
-Outcome compare_shards(const json& one, const std::vector<io::WeightToSave>& weights, std::int64_t most) {
-  const auto shards = io::shard_weights(weights, most, names_of(one));
+Outcome compare_shards(const json& one, const std::vector<weights::WeightToSave>& weights, std::int64_t most) {
+  const auto shards = weights::shard_weights(weights, most, names_of(one));
   for (const auto& outcome :
        {compare("the files", files_in(shards, weights), one.at("files")),
         compare("is_sharded", shards.is_sharded() ? 1 : 0, one.at("is_sharded")),
-        compare("the index", shards.is_sharded() ? json::parse(io::index_json(shards, weights)) : json(),
+        compare("the index", shards.is_sharded() ? json::parse(weights::index_json(shards, weights)) : json(),
                 one.at("index")),
         compare("total_size", shards.total_bytes, one.at("total_size"))}) {
     if (!outcome.difference.empty()) return outcome;
@@ -67,8 +67,8 @@ Outcome compare_shards(const json& one, const std::vector<io::WeightToSave>& wei
 }
 
 // The reference knows storages by their address, and all that are empty have the same.
-std::vector<io::WeightToSave> with_empty_ones_tied(std::vector<io::WeightToSave> weights) {
-  const auto first = std::ranges::find(weights, 0, &io::WeightToSave::bytes);
+std::vector<weights::WeightToSave> with_empty_ones_tied(std::vector<weights::WeightToSave> weights) {
+  const auto first = std::ranges::find(weights, 0, &weights::WeightToSave::bytes);
   for (auto weight = first; weight != weights.end(); ++weight) {
     if (weight != first && weight->bytes == 0) weight->shares = static_cast<std::size_t>(first - weights.begin());
   }

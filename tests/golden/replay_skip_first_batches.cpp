@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "replay.hpp"
 #include "streams.hpp"
 

@@ -5,7 +5,7 @@
 #include <hortator/error.hpp>
 #include <hortator/split_between_processes.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "replay.hpp"
 #include "tensors.hpp"
 

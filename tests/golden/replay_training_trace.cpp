@@ -8,7 +8,7 @@
 #include <hortator/hortator.hpp>
 #include <span>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "replay.hpp"
 #include "tensors.hpp"
 

@@ -8,8 +8,8 @@
 #include <hortator/error.hpp>
 #include <limits>
 
-#include "base/text.hpp"
-#include "io/pickle_types.hpp"
+#include "core/text/text.hpp"
+#include "formats/torch/pickle/types.hpp"
 
 namespace hortator::golden {
 namespace {
@@ -33,12 +33,12 @@ bool is_near(double ours, double theirs, double tolerance) {
 }  // namespace
 
 at::ScalarType scalar_type(const std::string& name) {
-  const auto type = io::torch_type_named("torch." + name);
+  const auto type = formats::torch_type_named("torch." + name);
   if (!type) throw Error({.what = "no type " + name + " is known"});
   return *type;
 }
 
-std::string name_of(at::ScalarType type) { return std::string(io::torch_name(type)); }
+std::string name_of(at::ScalarType type) { return std::string(formats::torch_name(type)); }
 
 at::Tensor to_tensor(const json& values, at::ScalarType type) {
   if (values.is_number_integer()) return at::scalar_tensor(values.get<std::int64_t>(), type);

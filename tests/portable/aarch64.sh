@@ -12,8 +12,8 @@ cd "$root"
 
 # The command's own sources are left out: the verbs are never compiled as one.
 mapfile -t portable < <(grep -rE '^ *# *(include|pragma once)|^namespace' src include --include='*.cpp' --include='*.hpp' |
-  awk -f "$here/no_libtorch.awk" | grep -vE '^src/cli/|^include/' | sort)
-for file in src/comm/half_floats.hpp src/comm/node_wait.hpp src/comm/reduce_kernels_portable.cpp src/base/stream_copy.cpp src/report/svg.cpp; do
+  awk -f "$here/no_libtorch.awk" | grep -vE '^src/tools/([^/]*|(bench|checkpoint|completion|config|doctor|env|estimate|job|launch|new|test)/.*|.*_verb\.cpp)$|^include/' | sort)
+for file in src/comm/shm/kernels/half_floats.hpp src/comm/shm/wait.hpp src/comm/shm/kernels/reduce_kernels_portable.cpp src/machine/memory/stream_copy.cpp src/tools/plot/svg.cpp; do
   [[ " ${portable[*]} " == *" $file "* ]] || { echo "$file is not among them" >&2; exit 1; }
 done
 compile() { # NAME: work/NAME.cpp

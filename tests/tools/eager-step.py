@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Seconds a training step in eager PyTorch for Python, of workloads of `hortator bench step` (src/cli/bench/workloads.cpp).
+"""Seconds a training step in eager PyTorch for Python, of workloads of `hortator bench step` (src/tools/bench/workloads.cpp).
 
     python3 tests/tools/eager-step.py mlp-small gpt-124m [--precision bf16] [--blocks 10] [--steps 10] [--device cuda]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Prints headers of safetensors, most of them damaged, with what the format's own library says of each:
-tests/unit/io/safetensors_headers.json. Needs: pip install safetensors==0.8.0"""
+tests/unit/formats/safetensors_headers.json. Needs: pip install safetensors==0.8.0"""
 import collections
 import json
 import random

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/unit/track/events.tfevents: the records that event_test.cpp makes, by TensorBoard's own messages.
+"""Writes tests/unit/observe/events.tfevents: the records that event_test.cpp makes, by TensorBoard's own messages.
 
 usage: tensorboard-events.py FILE     (needs the package tensorboard)"""
 import struct

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Remakes tests/unit/io/pickles: files as torch.save writes them, and in expected.json the tensors that are in them.
+"""Remakes tests/unit/formats/pickles: files as torch.save writes them, and in expected.json the tensors that are in them.
 
-    python3 tests/tools/torch-pickles.py tests/unit/io/pickles
+    python3 tests/tools/torch-pickles.py tests/unit/formats/pickles
 """
 
 import argparse

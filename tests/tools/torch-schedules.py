@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Learning rates, momenta and their likes as PyTorch's own schedulers give them, for tests/unit/train/torch_schedules_test.cpp.
+"""Learning rates, momenta and their likes as PyTorch's own schedulers give them, for tests/unit/step/torch_schedules_test.cpp.
 
-    python3 tests/tools/torch-schedules.py > tests/unit/train/torch_schedules.json
+    python3 tests/tools/torch-schedules.py > tests/unit/step/torch_schedules.json
 
 Needs PyTorch. The warm-ups are Transformers' get_*_schedule_with_warmup, by their definitions.
 """

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <hortator/error.hpp>
 
-#include "base/log.hpp"
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "bigmodel/balanced_memory.hpp"
 #include "bigmodel/device_map.hpp"
-#include "shard/system_memory.hpp"
+#include "machine/memory/system_memory.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -69,7 +69,7 @@ class Dealing {
 
   Bytes room_to_read() const {
     const auto layer = std::ceil(largest_layer_on_disk(tensors_));
-    return layer == 0 ? 0 : 2 * static_cast<Bytes>(shard::whole_pages(static_cast<std::size_t>(layer)));
+    return layer == 0 ? 0 : 2 * static_cast<Bytes>(machine::whole_pages(static_cast<std::size_t>(layer)));
   }
 
   const torch::nn::Module& module_;

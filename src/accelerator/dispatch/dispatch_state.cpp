@@ -8,24 +8,24 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/text.hpp"
-#include "io/raw_file.hpp"
-#include "shard/file_store.hpp"
+#include "core/text/text.hpp"
+#include "formats/file/raw_file.hpp"
+#include "paging/stores/file_store.hpp"
 
 namespace hortator {
 namespace accelerator {
 namespace {
 
 /// As it is in the file, where it is; or read as load_checkpoint_in_model() reads it.
-shard::FilePlace place_in_file(const std::shared_ptr<const io::WeightSource>& source, const Filling& filling) {
+paging::FilePlace place_in_file(const std::shared_ptr<const weights::WeightSource>& source, const weights::Filling& filling) {
   const auto& tensor = filling.tensor;
   if (source->spec(filling.stored).type == tensor.scalar_type() && tensor.is_contiguous()) {
     if (const auto span = source->span(filling.stored))
-      return {.file = std::shared_ptr<const io::FixedFile>(source, span->file), .offset = span->offset};
+      return {.file = std::shared_ptr<const formats::FixedFile>(source, span->file), .offset = span->offset};
   }
   const auto read = [source, stored = filling.stored, sizes = tensor.sizes().vec(), strides = tensor.strides().vec(),
                      type = tensor.scalar_type()](std::byte* to) {
-    fill(*source, {{.stored = stored, .tensor = at::from_blob(to, sizes, strides, at::TensorOptions(type))}});
+    weights::fill(*source, {{.stored = stored, .tensor = at::from_blob(to, sizes, strides, at::TensorOptions(type))}});
   };
   return {.read = read};
 }
@@ -38,8 +38,8 @@ void require_own_memory(const PlacedTensor& one) {
                     .hint = "keep it in memory by the device map, or make it a tensor of its own"});
 }
 
-std::vector<shard::NamedTensor> named(const std::vector<PlacedTensor>& tensors) {
-  std::vector<shard::NamedTensor> all;
+std::vector<paging::NamedTensor> named(const std::vector<PlacedTensor>& tensors) {
+  std::vector<paging::NamedTensor> all;
   for (const auto& one : tensors) {
     require_own_memory(one);
     all.push_back({.name = one.name, .tensor = one.tensor});
@@ -48,10 +48,10 @@ std::vector<shard::NamedTensor> named(const std::vector<PlacedTensor>& tensors) 
   return all;
 }
 
-std::vector<shard::Page> pages_in_order(const std::vector<shard::PageItem>& items, const shard::PagePlan& plan) {
+std::vector<paging::Page> pages_in_order(const std::vector<paging::PageItem>& items, const paging::PagePlan& plan) {
   std::vector<int> order(items.size());
   std::iota(order.begin(), order.end(), 0);
-  return shard::plan_pages(items, order, plan);
+  return paging::plan_pages(items, order, plan);
 }
 
 std::uint64_t whole(Bytes bytes) { return static_cast<std::uint64_t>(std::max(bytes, Bytes{1})); }
@@ -71,25 +71,25 @@ detail::Dispatch::State::State(DeviceMap map, const std::vector<PlacedTensor>& t
 }
 
 void detail::Dispatch::State::page(const std::vector<PlacedTensor>& on_disk,
-                                   const std::vector<accelerator::Filling>& stored,
-                                   const std::shared_ptr<const io::WeightSource>& source,
+                                   const std::vector<weights::Filling>& stored,
+                                   const std::shared_ptr<const weights::WeightSource>& source,
                                    const accelerator::DispatchPlan& plan, const std::filesystem::path& scratch) {
-  shard::PagedStorages storages(accelerator::named(on_disk));
+  paging::PagedStorages storages(accelerator::named(on_disk));
   const auto items = storages.items();
   std::vector<std::uint64_t> bytes;
   for (const auto& item : items) bytes.push_back(item.bytes);
-  std::vector<shard::FilePlace> places(items.size());
+  std::vector<paging::FilePlace> places(items.size());
   for (const auto& filling : stored) {
     const auto number = storages.number_of(filling.tensor);
     if (number >= 0) places[static_cast<std::size_t>(number)] = accelerator::place_in_file(source, filling);
   }
-  if (!scratch.empty()) io::make_folder(scratch);
-  const shard::PagePlan pages = {.page_bytes = accelerator::whole(plan.page_bytes)};
-  auto store = std::make_unique<shard::FileStore>(std::move(bytes), std::move(places),
-                                                  shard::FileStore::Options{.scratch = scratch});
+  if (!scratch.empty()) formats::make_folder(scratch);
+  const paging::PagePlan pages = {.page_bytes = accelerator::whole(plan.page_bytes)};
+  auto store = std::make_unique<paging::FileStore>(std::move(bytes), std::move(places),
+                                                  paging::FileStore::Options{.scratch = scratch});
   pager_.emplace(std::move(storages), accelerator::pages_in_order(items, pages), std::move(store),
-                 shard::Pager::Options{.budget_bytes = plan.room ? accelerator::whole(*plan.room) : 0,
-                                       .origin = shard::Pager::Origin::store,
+                 paging::Pager::Options{.budget_bytes = plan.room ? accelerator::whole(*plan.room) : 0,
+                                       .origin = paging::Pager::Origin::store,
                                        .plan = pages});
 }
 

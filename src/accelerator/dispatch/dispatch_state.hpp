@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "accelerator/dispatch/dispatch_plan.hpp"
-#include "accelerator/weights/filling.hpp"
+#include "weights/filling.hpp"
 #include "bigmodel/device_meeting.hpp"
-#include "io/weight_source.hpp"
-#include "shard/pager.hpp"
+#include "weights/weight_source.hpp"
+#include "paging/pager.hpp"
 
 namespace hortator {
 
@@ -21,8 +21,8 @@ class detail::Dispatch::State {
   State(DeviceMap map, const std::vector<accelerator::PlacedTensor>& tensors);
 
   /// What lies on disk is read from where it was stored. `stored`: the same tensors, with their names there.
-  void page(const std::vector<accelerator::PlacedTensor>& on_disk, const std::vector<accelerator::Filling>& stored,
-            const std::shared_ptr<const io::WeightSource>& source, const accelerator::DispatchPlan& plan,
+  void page(const std::vector<accelerator::PlacedTensor>& on_disk, const std::vector<weights::Filling>& stored,
+            const std::shared_ptr<const weights::WeightSource>& source, const accelerator::DispatchPlan& plan,
             const std::filesystem::path& scratch);
   /// What lies on disk is written there.
   void offload(const torch::nn::Module& module, const std::vector<accelerator::PlacedTensor>& tensors,
@@ -38,7 +38,7 @@ class detail::Dispatch::State {
   std::uint64_t in_memory_ = 0;
   std::uint64_t on_disk_ = 0;
   std::optional<bigmodel::DeviceHomes> homes_;  ///< where parts lie on devices
-  std::optional<shard::Pager> pager_;
+  std::optional<paging::Pager> pager_;
   std::optional<Offload> offload_;
 };
 

@@ -10,10 +10,10 @@
 
 #include "accelerator/dispatch/dispatch_state.hpp"
 #include "accelerator/weights/loading.hpp"
-#include "base/log.hpp"
-#include "base/text.hpp"
-#include "device/cuda.hpp"
-#include "shard/tensor_values.hpp"
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "machine/device/cuda.hpp"
+#include "paging/deferred/tensor_values.hpp"
 
 namespace hortator {
 namespace accelerator {
@@ -22,7 +22,7 @@ namespace {
 constexpr const char* on_its_way = "the tensor has no values: the loading that was to fill it has failed";
 
 void require_devices(const DeviceMap& map) {
-  const auto devices = device::visible_device_count();
+  const auto devices = machine::visible_device_count();
   for (const auto& [name, place] : map) {
     if (!place.is_cuda() || place.index() < devices) continue;
     throw UsageError(
@@ -47,15 +47,15 @@ void prepare_to_fill(const PlacedTensor& one) {
   const auto device = device_of(one.place);
   const bool is_right = one.tensor.scalar_type() == one.type && one.tensor.device() == device;
   if (one.place.is_disk()) {
-    shard::drop_values(one.tensor, on_its_way);
+    paging::drop_values(one.tensor, on_its_way);
     if (is_right) return;
     const auto absent = at::empty_strided(one.tensor.sizes(), one.tensor.strides(), one.type);
-    shard::drop_values(absent, on_its_way);
+    paging::drop_values(absent, on_its_way);
     replace(one, absent);
   } else if (is_right) {
-    shard::give_memory(one.tensor);
+    paging::give_memory(one.tensor);
   } else {
-    shard::drop_values(one.tensor, on_its_way);
+    paging::drop_values(one.tensor, on_its_way);
     replace(one,
             at::empty_strided(one.tensor.sizes(), one.tensor.strides(), at::TensorOptions(device).dtype(one.type)));
   }
@@ -64,8 +64,8 @@ void prepare_to_fill(const PlacedTensor& one) {
 /// What the checkpoint does not have stays, with its values.
 void keep_values(PlacedTensor& one) {
   if (one.place.is_disk()) one.place = Place::cpu();
-  shard::settle(one.tensor);
-  if (shard::lacks_memory(one.tensor)) {
+  paging::settle(one.tensor);
+  if (paging::lacks_memory(one.tensor)) {
     throw UsageError({.what = text::concat("the tensor ", text::quote(one.name), " has no values"),
                       .why = "the checkpoint does not have it, and the model was made by init_empty_weights",
                       .hint = "make the model with values, or take a checkpoint that is complete"});
@@ -77,12 +77,12 @@ void keep_values(PlacedTensor& one) {
 
 /// What is read now, and what when it is used.
 struct Division {
-  std::vector<Filling> now = {};
-  std::vector<Filling> later = {};
+  std::vector<weights::Filling> now = {};
+  std::vector<weights::Filling> later = {};
   std::vector<PlacedTensor> on_disk = {};
 };
 
-Division divide(std::vector<PlacedTensor>& tensors, const std::vector<Filling>& fillings) {
+Division divide(std::vector<PlacedTensor>& tensors, const std::vector<weights::Filling>& fillings) {
   std::unordered_map<const at::TensorImpl*, std::size_t> numbers;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     numbers.emplace(tensors[i].tensor.unsafeGetTensorImpl(), i);
@@ -120,8 +120,8 @@ void prepare_all(const std::vector<PlacedTensor>& tensors, const Division& divis
 
 /// Parts that are in memory go to their places.
 void move_to_places(std::vector<PlacedTensor>& tensors) {
-  const auto empty = std::ranges::find_if(tensors, [](const auto& one) { return shard::lacks_memory(one.tensor); });
-  if (empty != tensors.end() && !shard::is_deferred(empty->tensor)) {
+  const auto empty = std::ranges::find_if(tensors, [](const auto& one) { return paging::lacks_memory(one.tensor); });
+  if (empty != tensors.end() && !paging::is_deferred(empty->tensor)) {
     throw UsageError({.what = text::concat("the tensor ", text::quote(empty->name), " has no values"),
                       .why = "dispatch_model() takes a model that is in memory",
                       .hint = "load_checkpoint_and_dispatch() takes one without values, and a checkpoint"});
@@ -182,7 +182,7 @@ Dispatch load_and_dispatch(const hortator::State& state, torch::nn::Module& modu
   const at::NoGradGuard no_grad;
   const auto division = accelerator::divide(tensors, loading.fillings());
   accelerator::prepare_all(tensors, division);
-  accelerator::fill(loading.source(), division.now);
+  weights::fill(loading.source(), division.now);
   loading.require_tied();
   auto dispatched = std::make_unique<Dispatch::State>(plan.map, tensors);
   if (!division.on_disk.empty())

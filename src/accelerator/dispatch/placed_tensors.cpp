@@ -5,7 +5,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "accelerator/weights/module_weights.hpp"
+#include "weights/module_weights.hpp"
 #include "bigmodel/device_map.hpp"
 
 namespace hortator::accelerator {
@@ -23,7 +23,7 @@ std::string module_around(const std::string& name) {
 std::vector<PlacedTensor> tensors_to_place(const torch::nn::Module& module, const TypeOf& type_of) {
   std::set<const at::TensorImpl*> buffers;
   for (const auto& buffer : module.buffers()) buffers.insert(buffer.unsafeGetTensorImpl());
-  const auto weights = weights_of(module);
+  const auto weights = weights::weights_of(module);
   std::vector<PlacedTensor> placed;
   std::vector<std::size_t> place_of(weights.size());
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -49,7 +49,7 @@ void place(std::vector<PlacedTensor>& tensors, const torch::nn::Module& module, 
            bool offload_buffers) {
   std::unordered_map<std::string, PlacedTensor*> by_name;
   for (auto& one : tensors) by_name.emplace(one.name, &one);
-  const auto weights = weights_of(module);
+  const auto weights = weights::weights_of(module);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     auto& one = *by_name.at(weights[weights[i].first].name);
     const auto& said = *bigmodel::place_in(map, weights[i].name);

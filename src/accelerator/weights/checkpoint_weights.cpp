@@ -2,17 +2,17 @@
 
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
-#include "checkpoint/reader.hpp"
+#include "core/text/text.hpp"
+#include "checkpoint/read/reader.hpp"
 
 namespace hortator::accelerator {
 namespace {
 
 namespace fs = std::filesystem;
 
-static_assert(io::WeightSource::piece_bytes % checkpoint::block_bytes == 0, "pieces are whole blocks");
+static_assert(weights::WeightSource::piece_bytes % checkpoint::block_bytes == 0, "pieces are whole blocks");
 
-class CheckpointWeights : public io::WeightSource {
+class CheckpointWeights : public weights::WeightSource {
  public:
   CheckpointWeights(const fs::path& folder, std::size_t model)
       : reader_(folder), prefix_(text::concat("models/", model, "/")) {
@@ -26,8 +26,8 @@ class CheckpointWeights : public io::WeightSource {
 
   const fs::path& path() const override { return reader_.folder(); }
   const std::vector<std::string>& names() const override { return names_; }
-  io::TensorSpec spec(const std::string& name) const override { return reader_.tensors().at(prefix_ + name); }
-  void read(const std::string& name, shard::Range elements, std::byte* to) const override {
+  formats::TensorSpec spec(const std::string& name) const override { return reader_.tensors().at(prefix_ + name); }
+  void read(const std::string& name, core::Range elements, std::byte* to) const override {
     reader_.read_elements(prefix_ + name, elements, to);
   }
 
@@ -39,9 +39,9 @@ class CheckpointWeights : public io::WeightSource {
 
 }  // namespace
 
-std::unique_ptr<io::WeightSource> open_weights_or_checkpoint(const fs::path& path, std::size_t model) {
+std::unique_ptr<weights::WeightSource> open_weights_or_checkpoint(const fs::path& path, std::size_t model) {
   if (!fs::is_regular_file(path) && checkpoint::exists(path)) return std::make_unique<CheckpointWeights>(path, model);
-  return io::open_weights(path);
+  return weights::open_weights(path);
 }
 
 }  // namespace hortator::accelerator

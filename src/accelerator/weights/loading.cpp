@@ -9,42 +9,42 @@
 #include <optional>
 #include <set>
 
-#include "accelerator/training.hpp"
+#include "accelerator/training/training.hpp"
 #include "accelerator/weights/checkpoint_weights.hpp"
-#include "accelerator/weights/matching.hpp"
-#include "accelerator/weights/module_weights.hpp"
-#include "base/activity.hpp"
-#include "base/log.hpp"
-#include "base/text.hpp"
+#include "weights/matching.hpp"
+#include "weights/module_weights.hpp"
+#include "core/activity/activity.hpp"
+#include "core/log.hpp"
+#include "core/text/text.hpp"
 #include "mpi/agree.hpp"
-#include "shard/tensor_values.hpp"
+#include "paging/deferred/tensor_values.hpp"
 
 namespace hortator {
 namespace accelerator {
 namespace {
 
-std::vector<Wanted> wanted_of(const std::vector<ModuleWeight>& weights) {
-  std::vector<Wanted> wanted;
+std::vector<weights::Wanted> wanted_of(const std::vector<weights::ModuleWeight>& weights) {
+  std::vector<weights::Wanted> wanted;
   for (const auto& [name, tensor, first] : weights)
-    wanted.push_back({.name = name, .spec = io::spec_of(tensor), .first = first});
+    wanted.push_back({.name = name, .spec = formats::spec_of(tensor), .first = first});
   return wanted;
 }
 
-std::vector<Filling> fillings_of(const std::vector<Matching::Pair>& pairs, const std::vector<ModuleWeight>& weights) {
-  std::vector<Filling> fillings;
+std::vector<weights::Filling> fillings_of(const std::vector<weights::Matching::Pair>& pairs, const std::vector<weights::ModuleWeight>& weights) {
+  std::vector<weights::Filling> fillings;
   for (const auto& [wanted, stored] : pairs) fillings.push_back({.stored = stored, .tensor = weights[wanted].tensor});
   return fillings;
 }
 
 /// Into the order in which the bytes lie in the files.
-void sort_as_stored(std::vector<Filling>& fillings, const io::WeightSource& source) {
+void sort_as_stored(std::vector<weights::Filling>& fillings, const weights::WeightSource& source) {
   std::map<std::string, std::size_t> places;
   for (const auto& name : source.names()) places.emplace(name, places.size());
-  std::ranges::sort(fillings, {}, [&](const Filling& one) { return places.at(one.stored); });
+  std::ranges::sort(fillings, {}, [&](const weights::Filling& one) { return places.at(one.stored); });
 }
 
-void require_materialised(const std::vector<ModuleWeight>& weights) {
-  const auto empty = std::ranges::find_if(weights, [](const ModuleWeight& weight) { return weight.tensor.is_meta(); });
+void require_materialised(const std::vector<weights::ModuleWeight>& weights) {
+  const auto empty = std::ranges::find_if(weights, [](const weights::ModuleWeight& weight) { return weight.tensor.is_meta(); });
   if (empty == weights.end()) return;
   throw UsageError(
       {.what = text::concat("the tensor ", text::quote(empty->name), " of the model is on the meta device"),
@@ -54,7 +54,7 @@ void require_materialised(const std::vector<ModuleWeight>& weights) {
 
 void require_floating(const std::optional<c10::ScalarType>& type) {
   if (!type || c10::isFloatingType(*type)) return;
-  throw UsageError({.what = text::concat("weights were to become ", io::type_name(*type)),
+  throw UsageError({.what = text::concat("weights were to become ", formats::type_name(*type)),
                     .why = "only floating-point tensors are converted, and only to such types",
                     .hint = "take at::kFloat, at::kBFloat16 or at::kHalf for .dtype"});
 }
@@ -71,11 +71,11 @@ bool is_in(const std::vector<std::string>& modules, const std::string& name) {
 Loading::Loading(torch::nn::Module& module, const std::filesystem::path& checkpoint, const LoadWeightsOptions& options)
     : options_(options), source_(open_weights_or_checkpoint(checkpoint, options.model)) {
   require_floating(options.dtype);
-  const auto weights = weights_of(module);
+  const auto weights = weights::weights_of(module);
   require_materialised(weights);
-  const auto matching = match(wanted_of(weights), *source_, options.rename);
-  require_match(matching, *source_, options.strict);
-  omissions_ = accelerator::omissions(matching, *source_);
+  const auto matching = weights::match(wanted_of(weights), *source_, options.rename);
+  weights::require_match(matching, *source_, options.strict);
+  omissions_ = weights::omissions(matching, *source_);
   fillings_ = fillings_of(matching.loads, weights);
   sort_as_stored(fillings_, *source_);
   twins_ = fillings_of(matching.twins, weights);
@@ -86,7 +86,7 @@ Loading::Loading(torch::nn::Module& module, const std::filesystem::path& checkpo
 
 std::string Loading::outline() const {
   std::vector<std::string> lines;
-  for (const auto& filling : fillings_) lines.push_back(filling.stored + io::to_string(source_->spec(filling.stored)));
+  for (const auto& filling : fillings_) lines.push_back(filling.stored + formats::to_string(source_->spec(filling.stored)));
   return text::join(lines);
 }
 
@@ -98,7 +98,7 @@ at::ScalarType Loading::type_for(const std::string& name, const at::Tensor& tens
 void Loading::prepare_module() const {
   convert_module();
   for (const auto& one : fillings_) {
-    if (shard::lacks_memory(one.tensor)) shard::give_memory(one.tensor);
+    if (paging::lacks_memory(one.tensor)) paging::give_memory(one.tensor);
   }
 }
 
@@ -116,9 +116,9 @@ void Loading::convert_module() const {
 }
 
 at::Tensor Loading::values_of(const at::Tensor& tensor) const {
-  if (!shard::lacks_memory(tensor)) return tensor;
+  if (!paging::lacks_memory(tensor)) return tensor;
   // An array holds many parameters.
-  const auto is_it = [&](const Filling& one) {
+  const auto is_it = [&](const weights::Filling& one) {
     return one.tensor.storage().unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl() &&
            one.tensor.storage_offset() == tensor.storage_offset();
   };
@@ -129,7 +129,7 @@ at::Tensor Loading::values_of(const at::Tensor& tensor) const {
 void Loading::require_tied() const {
   std::vector<std::string> untied;
   for (const auto& twin : twins_) {
-    const bool is_same = holds(*source_, {.stored = twin.stored, .tensor = values_of(twin.tensor)});
+    const bool is_same = weights::holds(*source_, {.stored = twin.stored, .tensor = values_of(twin.tensor)});
     if (!is_same) untied.push_back(text::quote(twin.stored));
   }
   if (untied.empty()) return;
@@ -148,7 +148,7 @@ void load_weights(torch::nn::Module& module, const std::filesystem::path& checkp
   const accelerator::Loading loading(module, checkpoint, options);
   if (!loading.omissions().empty()) log::warn(loading.omissions());
   loading.prepare_module();
-  accelerator::fill(loading.source(), loading.fillings());
+  weights::fill(loading.source(), loading.fillings());
   loading.require_tied();
 }
 
@@ -158,7 +158,7 @@ namespace accelerator {
 namespace {
 
 /// Null unless the module's parameters are sharded.
-shard::FlatParameters* shards_of(const Training& training, const torch::nn::Module& module) {
+parallel::FlatParameters* shards_of(const Training& training, const torch::nn::Module& module) {
   for (const auto& model : training.models) {
     if (model->wraps(module)) return model->flat();
   }
@@ -173,8 +173,8 @@ void require_no_conversion(const LoadWeightsOptions& options) {
 }
 
 /// Of sharded parameters what this rank owns; the rest as it is.
-std::vector<Filling> owned_parts(const std::vector<Filling>& fillings, const shard::FlatParameters& flat) {
-  std::vector<Filling> parts;
+std::vector<weights::Filling> owned_parts(const std::vector<weights::Filling>& fillings, const parallel::FlatParameters& flat) {
+  std::vector<weights::Filling> parts;
   for (const auto& filling : fillings) {
     const auto number = flat.find(filling.tensor);
     if (!number) {
@@ -187,9 +187,9 @@ std::vector<Filling> owned_parts(const std::vector<Filling>& fillings, const sha
 }
 
 // Nothing is read twice but what is whole on every rank. @collective
-void load_shards(const Loading& loading, shard::FlatParameters& flat, const mpi::Communicator& host) {
+void load_shards(const Loading& loading, parallel::FlatParameters& flat, const mpi::Communicator& host) {
   mpi::all_or_none(host, [&] {
-    fill(loading.source(), owned_parts(loading.fillings(), flat));
+    weights::fill(loading.source(), owned_parts(loading.fillings(), flat));
     for (const auto& filling : loading.fillings()) {
       if (const auto number = flat.find(filling.tensor)) flat.take_published(*number);
     }
@@ -219,8 +219,8 @@ void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::pa
   mpi::all_or_none(host, [&] {
     loading->prepare_module();
     fill = num_nodes() == 1
-               ? [&] { accelerator::fill(loading->source(), loading->fillings()); }
-               : accelerator::filling_together(training_->communicator_of({}), loading->source(), loading->fillings());
+               ? [&] { weights::fill(loading->source(), loading->fillings()); }
+               : weights::filling_together(training_->communicator_of({}), loading->source(), loading->fillings());
   });
   mpi::all_or_none(host, [&] {
     fill();

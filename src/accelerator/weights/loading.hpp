@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "accelerator/weights/filling.hpp"
-#include "io/weight_source.hpp"
+#include "weights/filling.hpp"
+#include "weights/weight_source.hpp"
 
 namespace hortator::accelerator {
 
@@ -19,9 +19,9 @@ class Loading {
   /// Throws what does not fit; changes nothing.
   Loading(torch::nn::Module& module, const std::filesystem::path& checkpoint, const LoadWeightsOptions& options);
 
-  const io::WeightSource& source() const { return *source_; }
-  std::shared_ptr<const io::WeightSource> shared_source() const { return source_; }
-  const std::vector<Filling>& fillings() const { return fillings_; }
+  const weights::WeightSource& source() const { return *source_; }
+  std::shared_ptr<const weights::WeightSource> shared_source() const { return source_; }
+  const std::vector<weights::Filling>& fillings() const { return fillings_; }
   /// What is left out, in a line; empty when nothing is.
   const std::string& omissions() const { return omissions_; }
   /// What is loaded from where, as a text that is the same where that is.
@@ -40,10 +40,10 @@ class Loading {
   at::Tensor values_of(const at::Tensor& tensor) const;
 
   LoadWeightsOptions options_;
-  std::shared_ptr<const io::WeightSource> source_;
+  std::shared_ptr<const weights::WeightSource> source_;
   std::vector<std::pair<std::string, at::Tensor>> tensors_;  ///< of the module, each once
-  std::vector<Filling> fillings_;
-  std::vector<Filling> twins_;  ///< further names in the file of what is filled
+  std::vector<weights::Filling> fillings_;
+  std::vector<weights::Filling> twins_;  ///< further names in the file of what is filled
   std::string omissions_;
 };
 

@@ -6,18 +6,18 @@
 #include <set>
 #include <utility>
 
-#include "accelerator/training.hpp"
-#include "accelerator/weights/module_weights.hpp"
-#include "base/activity.hpp"
-#include "base/log.hpp"
-#include "base/text.hpp"
-#include "base/units.hpp"
-#include "checkpoint/agreement.hpp"
-#include "io/pickle_writer.hpp"
-#include "io/replacement.hpp"
-#include "io/safetensors_writer.hpp"
-#include "io/weight_folder.hpp"
-#include "io/weight_shards.hpp"
+#include "accelerator/training/training.hpp"
+#include "weights/module_weights.hpp"
+#include "core/activity/activity.hpp"
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
+#include "checkpoint/write/agreement.hpp"
+#include "formats/torch/pickle/writer.hpp"
+#include "formats/file/replacement.hpp"
+#include "formats/safetensors/writer.hpp"
+#include "weights/weight_folder.hpp"
+#include "weights/weight_shards.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 
@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 /// A module's parameters of which no rank has all, and this rank's parts of them.
 struct DealtOut {
-  shard::FlatParameters* flat = nullptr;  ///< null: there are none
+  parallel::FlatParameters* flat = nullptr;  ///< null: there are none
   bool brings = true;                     ///< no other rank has the same parts
 };
 
@@ -48,35 +48,35 @@ class Saving {
   Saving(const torch::nn::Module& module, const DealtOut& dealt_out, const SaveModelOptions& options)
       : dealt_out_(dealt_out),
         safe_(options.safe_serialization),
-        names_(safe_ ? io::WeightFileNames{} : io::WeightFileNames{.stem = "pytorch_model", .extension = ".bin"}) {
+        names_(safe_ ? weights::WeightFileNames{} : weights::WeightFileNames{.stem = "pytorch_model", .extension = ".bin"}) {
     const auto most = static_cast<std::int64_t>(units::parse_bytes(options.max_shard_size));
-    take(weights_of(module), options.rename);
-    shards_ = io::shard_weights(weights_, most, names_);
+    take(weights::weights_of(module), options.rename);
+    shards_ = weights::shard_weights(weights_, most, names_);
     if (safe_) require_storable();
   }
 
-  const io::WeightFileNames& names() const { return names_; }
-  const io::WeightShards& shards() const { return shards_; }
-  const std::vector<io::WeightToSave>& weights() const { return weights_; }
+  const weights::WeightFileNames& names() const { return names_; }
+  const weights::WeightShards& shards() const { return shards_; }
+  const std::vector<weights::WeightToSave>& weights() const { return weights_; }
   /// Those that are not written, since files of safetensors have each tensor once.
   const std::vector<std::string>& left_out() const { return left_out_; }
   std::string outline() const {
     std::vector<std::string> lines;
     for (const auto& file : shards_.files) {
       for (const auto i : file.weights)
-        lines.push_back(text::concat(file.name, weights_[i].name, io::to_string(io::spec_of(tensors_[i]))));
+        lines.push_back(text::concat(file.name, weights_[i].name, formats::to_string(formats::spec_of(tensors_[i]))));
     }
     return text::join(lines);
   }
 
   /// @collective
-  void write(const mpi::Communicator& comm, const io::WeightFolder& folder) const {
+  void write(const mpi::Communicator& comm, const weights::WeightFolder& folder) const {
     if (safe_) return write_safetensors(comm, folder);
     mpi::all_or_none(comm, [&] { write_pickles(comm, folder); });
   }
 
  private:
-  void take(const std::vector<ModuleWeight>& all, const Renaming& rename) {
+  void take(const std::vector<weights::ModuleWeight>& all, const Renaming& rename) {
     std::vector<std::size_t> place_of(all.size());
     std::set<std::string> taken;
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -99,68 +99,68 @@ class Saving {
     if (weights_.empty()) throw UsageError({.what = "the model has no parameters and no buffers to save"});
   }
 
-  static void require_values(const ModuleWeight& weight) {
+  static void require_values(const weights::ModuleWeight& weight) {
     if (!weight.tensor.is_meta()) return;
     throw UsageError(
         {.what = text::concat("the tensor ", text::quote(weight.name), " of the model is on the meta device"),
          .why = "it has no values that could be saved"});
   }
 
-  io::SafetensorsPlan plan_of(const io::WeightFile& file) const {
-    std::map<std::string, io::TensorSpec> specs;
-    for (const auto i : file.weights) specs.emplace(weights_[i].name, io::spec_of(tensors_[i]));
-    return io::plan_safetensors(specs);
+  formats::SafetensorsPlan plan_of(const weights::WeightFile& file) const {
+    std::map<std::string, formats::TensorSpec> specs;
+    for (const auto i : file.weights) specs.emplace(weights_[i].name, formats::spec_of(tensors_[i]));
+    return formats::plan_safetensors(specs);
   }
 
   void require_storable() const {
     for (const auto& file : shards_.files) plan_of(file);
   }
 
-  void write_safetensors(const mpi::Communicator& comm, const io::WeightFolder& folder) const {
+  void write_safetensors(const mpi::Communicator& comm, const weights::WeightFolder& folder) const {
     std::map<std::string, at::Tensor> by_name;
     for (std::size_t i = 0; i < weights_.size(); ++i) by_name.emplace(weights_[i].name, tensors_[i]);
-    std::vector<io::SafetensorsOutput> outputs;
+    std::vector<formats::SafetensorsOutput> outputs;
     for (const auto& file : shards_.files) {
       auto plan = plan_of(file);
       outputs.push_back({.path = folder.aside(file.name), .plan = std::move(plan)});
     }
-    io::write_safetensors(
+    formats::write_safetensors(
         comm, outputs, [&](const std::string& name) { return by_name.at(name).detach(); }, {},
         [&](const std::string& name) { return part_of(by_name.at(name)); });
   }
 
-  std::optional<io::TensorPart> part_of(const at::Tensor& tensor) const {
+  std::optional<formats::TensorPart> part_of(const at::Tensor& tensor) const {
     if (dealt_out_.flat == nullptr) return {};
     const auto number = dealt_out_.flat->find(tensor);
     if (!number || !dealt_out_.flat->is_dealt_out(*number)) return {};
-    if (!dealt_out_.brings) return io::TensorPart();
-    return io::TensorPart{.elements = dealt_out_.flat->owned(*number),
+    if (!dealt_out_.brings) return formats::TensorPart();
+    return formats::TensorPart{.elements = dealt_out_.flat->owned(*number),
                           .values = dealt_out_.flat->published_slice(*number)};
   }
 
   /// Files are dealt to the ranks, each as a whole.
-  void write_pickles(const mpi::Communicator& comm, const io::WeightFolder& folder) const {
+  void write_pickles(const mpi::Communicator& comm, const weights::WeightFolder& folder) const {
     const auto ranks = static_cast<std::size_t>(comm.size());
     for (auto i = static_cast<std::size_t>(comm.rank()); i < shards_.files.size(); i += ranks) {
-      io::NamedTensors tensors;
+      formats::NamedTensors tensors;
       for (const auto weight : shards_.files[i].weights)
         tensors.emplace_back(weights_[weight].name, tensors_[weight].detach());
-      io::write_pickle(folder.aside(shards_.files[i].name), tensors);
+      formats::write_pickle(folder.aside(shards_.files[i].name), tensors);
     }
   }
 
   DealtOut dealt_out_;
   bool safe_;
-  io::WeightFileNames names_;
-  std::vector<io::WeightToSave> weights_;
+  weights::WeightFileNames names_;
+  std::vector<weights::WeightToSave> weights_;
   std::vector<at::Tensor> tensors_;
   std::vector<std::string> left_out_;
-  io::WeightShards shards_;
+  weights::WeightShards shards_;
 };
 
 /// Files first, then their names. @collective
 void save(const mpi::Communicator& comm, const Saving& saving, const fs::path& target) {
-  io::WeightFolder folder(target, mpi::broadcast(comm, io::replacement_id()), saving.names());
+  weights::WeightFolder folder(target, mpi::broadcast(comm, formats::replacement_id()), saving.names());
   const bool is_first = comm.rank() == 0;
   try {
     mpi::all_or_none(comm, [&] {
@@ -190,7 +190,7 @@ class WholeParameters {
   WholeParameters& operator=(const WholeParameters&) = delete;
 
  private:
-  shard::FlatParameters* flat_;
+  parallel::FlatParameters* flat_;
 };
 
 }  // namespace

@@ -1,27 +1,27 @@
 #include <array>
 #include <hortator/datasets/array_rows.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "data/files/npy_header.hpp"
 #include "data/files/samples.hpp"
-#include "io/file_error.hpp"
-#include "io/stored_rows.hpp"
+#include "formats/file/file_error.hpp"
+#include "formats/tensor/stored_rows.hpp"
 
 namespace hortator {
 
 namespace data {
 
 struct ArrayFile {
-  ArrayFile(const std::filesystem::path& path, const std::function<io::StoredRows(const io::FixedFile&)>& find)
+  ArrayFile(const std::filesystem::path& path, const std::function<formats::StoredRows(const formats::FixedFile&)>& find)
       : file(path), stored(find(file)) {}
 
-  io::FixedFile file;
-  io::StoredRows stored;
+  formats::FixedFile file;
+  formats::StoredRows stored;
 };
 
 namespace {
 
-io::StoredRows read_npy_header(const io::FixedFile& file) {
+formats::StoredRows read_npy_header(const formats::FixedFile& file) {
   std::array<std::uint8_t, npy_beginning_bytes> beginning{};
   const auto begun = std::min<std::uint64_t>(beginning.size(), file.bytes());
   file.read_at(0, beginning.data(), begun);
@@ -32,9 +32,9 @@ io::StoredRows read_npy_header(const io::FixedFile& file) {
   file.read_at(text_at, text.data(), text.size());
   auto spec = parse_npy_header(text);
   if (spec.shape.empty()) throw NpyFault("it holds one number and has no rows");
-  const auto bytes = io::byte_count(spec);
+  const auto bytes = formats::byte_count(spec);
   if (!bytes || static_cast<std::uint64_t>(*bytes) != file.bytes() - offset) {
-    throw NpyFault(text::concat("its ", io::to_string(spec), " does not fill the ", file.bytes() - offset,
+    throw NpyFault(text::concat("its ", formats::to_string(spec), " does not fill the ", file.bytes() - offset,
                                 " bytes behind its header: it was cut short or is damaged"));
   }
   const auto rows = spec.shape.front();
@@ -42,27 +42,27 @@ io::StoredRows read_npy_header(const io::FixedFile& file) {
   return {.row = std::move(spec), .rows = rows, .offset = offset};
 }
 
-io::StoredRows find_npy(const io::FixedFile& file) {
+formats::StoredRows find_npy(const formats::FixedFile& file) {
   try {
     return read_npy_header(file);
   } catch (const NpyFault& fault) {
-    throw io::FileError({.what = text::concat(file.path(), " is no .npy array that can be read: ", fault.what())});
+    throw formats::FileError({.what = text::concat(file.path(), " is no .npy array that can be read: ", fault.what())});
   }
 }
 
-io::StoredRows find_raw(const io::FixedFile& file, const RawArray& array) {
-  io::StoredRows stored{.row = {.type = array.type, .shape = array.row_shape},
+formats::StoredRows find_raw(const formats::FixedFile& file, const RawArray& array) {
+  formats::StoredRows stored{.row = {.type = array.type, .shape = array.row_shape},
                         .rows = 0,
                         .offset = static_cast<std::uint64_t>(array.offset)};
-  const auto row_bytes = io::byte_count(stored.row);
+  const auto row_bytes = formats::byte_count(stored.row);
   if (!row_bytes || *row_bytes == 0 || array.offset < 0)
-    throw UsageError({.what = text::concat("rows of ", io::to_string(stored.row), " from byte ", array.offset,
+    throw UsageError({.what = text::concat("rows of ", formats::to_string(stored.row), " from byte ", array.offset,
                                            " on are none that a file can have")});
   const auto size = static_cast<std::uint64_t>(*row_bytes);
   if (file.bytes() < stored.offset || (file.bytes() - stored.offset) % size != 0) {
-    throw io::FileError(
+    throw formats::FileError(
         {.what = text::concat(file.path(), " has ", file.bytes(), " bytes, which are not ", array.offset,
-                              " and rows of ", size, " (", io::to_string(stored.row), ")"),
+                              " and rows of ", size, " (", formats::to_string(stored.row), ")"),
          .hint = "it was cut short, or its type or shape is another"});
   }
   stored.rows = static_cast<std::int64_t>((file.bytes() - stored.offset) / size);
@@ -77,7 +77,7 @@ ArrayRows::ArrayRows(const std::filesystem::path& npy)
 
 ArrayRows::ArrayRows(const std::filesystem::path& path, const RawArray& array)
     : array_(std::make_shared<const data::ArrayFile>(
-          path, [&](const io::FixedFile& file) { return data::find_raw(file, array); })) {}
+          path, [&](const formats::FixedFile& file) { return data::find_raw(file, array); })) {}
 
 std::int64_t ArrayRows::size() const { return array_->stored.rows; }
 
@@ -85,7 +85,7 @@ at::Tensor ArrayRows::get(std::int64_t row) const { return get_batch({&row, 1})[
 
 at::Tensor ArrayRows::get_batch(std::span<const std::int64_t> rows) const {
   data::require_samples(rows, size(), array_->file.path());
-  auto batch = io::read_rows(array_->file, array_->stored, rows);
+  auto batch = formats::read_rows(array_->file, array_->stored, rows);
   array_->file.require_unchanged();
   return batch;
 }

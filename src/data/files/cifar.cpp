@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <hortator/datasets/cifar.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "data/files/samples.hpp"
-#include "io/file_error.hpp"
-#include "io/stored_rows.hpp"
+#include "formats/file/file_error.hpp"
+#include "formats/tensor/stored_rows.hpp"
 
 namespace hortator {
 
@@ -19,7 +19,7 @@ constexpr std::int64_t image_bytes = channels * side * side;
 
 /// One of the files, and which of all samples it has.
 struct Part {
-  io::FixedFile file;
+  formats::FixedFile file;
   std::int64_t first;
   std::int64_t rows;
 };
@@ -37,10 +37,10 @@ struct CifarFiles {
   }
 
   void add(const std::filesystem::path& path) {
-    io::FixedFile file(path);
+    formats::FixedFile file(path);
     const auto bytes = static_cast<std::int64_t>(file.bytes());
     if (bytes == 0 || bytes % record_bytes() != 0) {
-      throw io::FileError(
+      throw formats::FileError(
           {.what = text::concat(path, " has ", bytes, " bytes, which are no records of ", record_bytes()),
            .why = text::concat("each has ", text::count(labels, "label"), " and an image"),
            .hint = "it was cut short, is not unpacked, or is of the other CIFAR"});
@@ -61,7 +61,7 @@ struct CifarFiles {
       part.file.read_at(static_cast<std::uint64_t>((sample - part.first) * record_bytes()), to,
                         static_cast<std::size_t>(record_bytes()));
       if (to[label_at] >= classes) {
-        throw io::FileError({.what = text::concat("record ", sample - part.first, " of ", part.file.path(),
+        throw formats::FileError({.what = text::concat("record ", sample - part.first, " of ", part.file.path(),
                                                   " has the label ", int{to[label_at]}, " of ", classes),
                              .hint = "the file is damaged, or of the other CIFAR"});
       }

@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "base/text.hpp"
-#include "io/file_error.hpp"
+#include "core/text/text.hpp"
+#include "formats/file/file_error.hpp"
 
 namespace hortator::data {
 
@@ -15,7 +15,7 @@ std::int64_t common_rows(const std::vector<ColumnLength>& columns, const std::fi
     if (!names.insert(column.name).second)
       throw UsageError({.what = text::concat(text::quote(column.name), " is named twice")});
     if (column.rows == first.rows) continue;
-    throw io::FileError({.what = text::concat(text::quote(first.name), " of ", path, " has ", first.rows, " rows, ",
+    throw formats::FileError({.what = text::concat(text::quote(first.name), " of ", path, " has ", first.rows, " rows, ",
                                               text::quote(column.name), " has ", column.rows),
                          .why = "a sample is one row of each"});
   }

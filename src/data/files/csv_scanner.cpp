@@ -1,6 +1,6 @@
 #include "data/files/csv_scanner.hpp"
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::data {
 namespace {

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "data/files/csv_scanner.hpp"
 #include "data/files/table_cells.hpp"
-#include "io/file_error.hpp"
+#include "formats/file/file_error.hpp"
 
 namespace hortator::data {
 namespace {
 
-using io::FileError;
+using formats::FileError;
 
 char separator_of(const std::filesystem::path& path, const CsvOptions& options) {
   return options.separator.value_or(path.extension() == ".tsv" ? '\t' : ',');

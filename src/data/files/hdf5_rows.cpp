@@ -3,9 +3,9 @@
 
 #include "data/files/columns.hpp"
 #include "data/files/samples.hpp"
-#include "io/fixed_file.hpp"
-#include "io/hdf5_column.hpp"
-#include "io/hdf5_file.hpp"
+#include "formats/file/fixed_file.hpp"
+#include "formats/hdf5/column.hpp"
+#include "formats/hdf5/file.hpp"
 
 namespace hortator {
 
@@ -14,7 +14,7 @@ namespace data {
 struct Hdf5TableFile {
   Hdf5TableFile(const std::filesystem::path& path, const std::vector<std::string>& datasets,
                 const Hdf5RowsOptions& options)
-      : watched(path), file(io::open_file(path)), names(datasets) {
+      : watched(path), file(formats::open_file(path)), names(datasets) {
     std::vector<ColumnLength> lengths;
     for (const auto& name : names) {
       columns.emplace_back(file, watched, name, options.cache_bytes);
@@ -24,10 +24,10 @@ struct Hdf5TableFile {
     rows = common_rows(lengths, path);
   }
 
-  io::FixedFile watched;
-  io::File file;
+  formats::FixedFile watched;
+  formats::File file;
   std::vector<std::string> names;
-  std::vector<io::Hdf5Column> columns = {};
+  std::vector<formats::Hdf5Column> columns = {};
   std::int64_t rows = 0;
   std::int64_t chunk_length = 1;
 };

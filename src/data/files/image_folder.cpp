@@ -3,11 +3,11 @@
 #include <cctype>
 #include <hortator/datasets/image_folder.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "data/files/samples.hpp"
-#include "io/file_error.hpp"
-#include "io/fixed_file.hpp"
-#include "io/image.hpp"
+#include "formats/file/file_error.hpp"
+#include "formats/file/fixed_file.hpp"
+#include "formats/image/image.hpp"
 
 namespace hortator {
 
@@ -16,7 +16,7 @@ namespace data {
 namespace {
 
 namespace fs = std::filesystem;
-using io::FileError;
+using formats::FileError;
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
@@ -78,12 +78,12 @@ struct ImageFiles {
   }
 
   at::Tensor read(const fs::path& path) const {
-    const io::FixedFile file(path);
+    const formats::FixedFile file(path);
     std::vector<std::uint8_t> bytes(file.bytes());
     file.read_at(0, bytes.data(), bytes.size());
     try {
-      return io::decode_image(bytes, options.channels);
-    } catch (const io::ImageFault& fault) {
+      return formats::decode_image(bytes, options.channels);
+    } catch (const formats::ImageFault& fault) {
       throw FileError({.what = text::concat("the image ", path, " cannot be read: ", fault.what())});
     }
   }

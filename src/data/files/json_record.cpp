@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "data/files/table_cells.hpp"
 
 namespace hortator::data {

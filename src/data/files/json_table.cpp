@@ -4,9 +4,9 @@
 
 #include <set>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "data/files/json_record.hpp"
-#include "io/file_error.hpp"
+#include "formats/file/file_error.hpp"
 
 namespace hortator::data {
 namespace {
@@ -26,7 +26,7 @@ JsonTable::JsonTable(const std::filesystem::path& path, const std::vector<TableC
     : records_(path), members_(members) {
   require_members(members);
   scan();
-  if (size() == 0) throw io::FileError({.what = text::concat(path, " has no lines")});
+  if (size() == 0) throw formats::FileError({.what = text::concat(path, " has no lines")});
   // A file that was cut short shows in its last line.
   for (const auto line : {std::int64_t{0}, size() - 1}) read({&line, 1});
 }
@@ -58,7 +58,7 @@ std::vector<TableRow> JsonTable::read(std::span<const std::int64_t> lines) const
     try {
       rows.push_back(parse_json_record(texts[i], members_));
     } catch (const JsonLineFault& fault) {
-      throw io::FileError({.what = text::concat(records_.place(lines[i]), ": ", fault.what())});
+      throw formats::FileError({.what = text::concat(records_.place(lines[i]), ": ", fault.what())});
     }
   }
   return rows;
@@ -75,7 +75,7 @@ TableBatch JsonTable::join(std::span<const std::int64_t> lines, std::vector<Tabl
     for (std::size_t i = 0; i < rows.size(); ++i) {
       tensors.push_back(rows[i].tensors[member.name]);
       if (tensors.back().sizes() == tensors.front().sizes()) continue;
-      throw io::FileError({.what = text::concat(records_.place(lines[i]), ": the member ", text::quote(member.name),
+      throw formats::FileError({.what = text::concat(records_.place(lines[i]), ": the member ", text::quote(member.name),
                                                 " has shape ", tensors.back().sizes(), ", and ",
                                                 tensors.front().sizes(), " in ", records_.place(lines[0])),
                            .why = "they are to become one tensor",

@@ -1,10 +1,10 @@
 #include <array>
 #include <hortator/datasets/mnist.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "data/files/samples.hpp"
-#include "io/file_error.hpp"
-#include "io/stored_rows.hpp"
+#include "formats/file/file_error.hpp"
+#include "formats/tensor/stored_rows.hpp"
 
 namespace hortator {
 
@@ -12,7 +12,7 @@ namespace data {
 
 namespace {
 
-using io::FileError;
+using formats::FileError;
 
 constexpr std::size_t word_bytes = 4;
 
@@ -27,7 +27,7 @@ bool is_packed(std::span<const std::uint8_t> beginning) {
 }
 
 /// The rows of an IDX file of bytes: two zeros, the type, how many dimensions; their sizes; the bytes.
-io::StoredRows find_rows(const io::FixedFile& file, std::size_t dimensions) {
+formats::StoredRows find_rows(const formats::FixedFile& file, std::size_t dimensions) {
   constexpr std::uint32_t unsigned_bytes = 0x0800;
   std::array<std::uint8_t, 4 * word_bytes> head{};
   const auto head_bytes = (dimensions + 1) * word_bytes;
@@ -39,9 +39,9 @@ io::StoredRows find_rows(const io::FixedFile& file, std::size_t dimensions) {
     throw FileError({.what = text::concat(file.path(), " is no IDX file of bytes in ", dimensions, " dimensions"),
                      .hint = "images have three dimensions, labels have one: are the two files in their places?"});
   }
-  io::TensorSpec spec{.type = at::kByte};
+  formats::TensorSpec spec{.type = at::kByte};
   for (std::size_t i = 1; i <= dimensions; ++i) spec.shape.push_back(big_endian(head.data() + i * word_bytes));
-  const auto bytes = io::byte_count(spec);
+  const auto bytes = formats::byte_count(spec);
   if (!bytes || static_cast<std::uint64_t>(*bytes) != file.bytes() - head_bytes) {
     throw FileError({.what = text::concat(file.path(), " has ", file.bytes() - head_bytes,
                                           " bytes behind its header, not [", text::join(spec.shape), "]"),
@@ -62,10 +62,10 @@ struct MnistFiles {
                                           label_rows.rows, " labels")});
   }
 
-  io::FixedFile images;
-  io::FixedFile labels;
-  io::StoredRows image_rows;
-  io::StoredRows label_rows;
+  formats::FixedFile images;
+  formats::FixedFile labels;
+  formats::StoredRows image_rows;
+  formats::StoredRows label_rows;
 };
 
 }  // namespace data
@@ -83,8 +83,8 @@ torch::data::Example<> Mnist::get(std::int64_t sample) const {
 torch::data::Example<> Mnist::get_batch(std::span<const std::int64_t> samples) const {
   constexpr double brightest = 255;
   data::require_samples(samples, size(), files_->images.path());
-  const auto images = io::read_rows(files_->images, files_->image_rows, samples);
-  const auto labels = io::read_rows(files_->labels, files_->label_rows, samples);
+  const auto images = formats::read_rows(files_->images, files_->image_rows, samples);
+  const auto labels = formats::read_rows(files_->labels, files_->label_rows, samples);
   files_->images.require_unchanged();
   files_->labels.require_unchanged();
   return {images.unsqueeze(1).to(at::kFloat).div_(brightest), labels.to(at::kLong)};

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::data {
 namespace {
@@ -39,7 +39,7 @@ class DictionaryReader {
  public:
   explicit DictionaryReader(std::string_view text) : text_(text) {}
 
-  io::TensorSpec read() {
+  formats::TensorSpec read() {
     std::optional<std::string_view> description;
     std::optional<bool> fortran_order;
     std::optional<std::vector<std::int64_t>> shape;
@@ -138,6 +138,6 @@ std::uint64_t npy_data_offset(std::span<const std::uint8_t> beginning) {
   return length_at + length_bytes + length;
 }
 
-io::TensorSpec parse_npy_header(std::string_view text) { return DictionaryReader(text).read(); }
+formats::TensorSpec parse_npy_header(std::string_view text) { return DictionaryReader(text).read(); }
 
 }  // namespace hortator::data

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "io/tensor_spec.hpp"
+#include "formats/tensor/tensor_spec.hpp"
 
 namespace hortator::data {
 
@@ -22,6 +22,6 @@ std::uint64_t npy_data_offset(std::span<const std::uint8_t> beginning);
 
 /// The array's type and shape, by the text that describes them. Throws NpyFault for Fortran order, big-endian numbers,
 /// texts, records and objects.
-io::TensorSpec parse_npy_header(std::string_view text);
+formats::TensorSpec parse_npy_header(std::string_view text);
 
 }  // namespace hortator::data

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "data/files/samples.hpp"
-#include "io/row_runs.hpp"
+#include "formats/tensor/row_runs.hpp"
 
 namespace hortator::data {
 
@@ -35,7 +35,7 @@ std::uint64_t RecordFile::end(std::int64_t record) const {
 std::vector<std::string> RecordFile::read(std::span<const std::int64_t> records) const {
   require_samples(records, size(), path());
   std::vector<std::string> texts(records.size());
-  io::for_each_run(records, [&](std::size_t at, std::int64_t first, std::int64_t count) {
+  formats::for_each_run(records, [&](std::size_t at, std::int64_t first, std::int64_t count) {
     const auto begin = begins_[static_cast<std::size_t>(first)];
     std::string run(end(first + count - 1) - begin, '\0');
     file_.read_at(begin, run.data(), run.size());

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/fixed_file.hpp"
+#include "formats/file/fixed_file.hpp"
 
 namespace hortator::data {
 
@@ -22,7 +22,7 @@ class RecordFile {
   void set_records(std::vector<std::uint64_t> begins);
 
   const std::filesystem::path& path() const { return file_.path(); }
-  const io::FixedFile& file() const { return file_; }
+  const formats::FixedFile& file() const { return file_; }
   std::int64_t size() const { return static_cast<std::int64_t>(begins_.size()); }
   /// The text of each of these records, with what follows it up to the next. Neighbours are read together.
   std::vector<std::string> read(std::span<const std::int64_t> records) const;
@@ -32,7 +32,7 @@ class RecordFile {
  private:
   std::uint64_t end(std::int64_t record) const;
 
-  io::FixedFile file_;
+  formats::FixedFile file_;
   std::vector<std::uint64_t> begins_;
 };
 

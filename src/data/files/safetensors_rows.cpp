@@ -2,7 +2,7 @@
 
 #include "data/files/columns.hpp"
 #include "data/files/samples.hpp"
-#include "io/safetensors_source.hpp"
+#include "formats/safetensors/source.hpp"
 
 namespace hortator {
 
@@ -19,9 +19,9 @@ struct SafetensorsTable {
     rows = common_rows(lengths, path);
   }
 
-  io::SafetensorsSource source;
+  formats::SafetensorsSource source;
   std::vector<std::string> names;
-  std::vector<io::StoredRows> columns = {};
+  std::vector<formats::StoredRows> columns = {};
   std::int64_t rows = 0;
 };
 
@@ -42,7 +42,7 @@ std::map<std::string, at::Tensor> SafetensorsRows::get_batch(std::span<const std
   data::require_samples(rows, table_->rows, file.path());
   std::map<std::string, at::Tensor> batch;
   for (std::size_t i = 0; i < table_->names.size(); ++i)
-    batch[table_->names[i]] = io::read_rows(file, table_->columns[i], rows);
+    batch[table_->names[i]] = formats::read_rows(file, table_->columns[i], rows);
   file.require_unchanged();
   return batch;
 }

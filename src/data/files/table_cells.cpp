@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::data {
 namespace {

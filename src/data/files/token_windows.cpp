@@ -5,10 +5,10 @@
 #include <hortator/datasets/token_windows.hpp>
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "data/files/tokens.hpp"
-#include "io/file_error.hpp"
-#include "io/fixed_file.hpp"
+#include "formats/file/file_error.hpp"
+#include "formats/file/fixed_file.hpp"
 
 namespace hortator {
 
@@ -77,16 +77,16 @@ class TokensInFiles final : public Tokens {
 
  private:
   struct Part {
-    io::FixedFile file;
+    formats::FixedFile file;
     std::int64_t first;
     std::int64_t tokens;
   };
 
   void add(const std::filesystem::path& path) {
-    io::FixedFile file(path);
+    formats::FixedFile file(path);
     const auto bytes = static_cast<std::int64_t>(file.bytes());
     if (bytes % token_bytes_ != 0) {
-      throw io::FileError({.what = text::concat(path, " has ", bytes, " bytes, which are no tokens of ", token_bytes_),
+      throw formats::FileError({.what = text::concat(path, " has ", bytes, " bytes, which are no tokens of ", token_bytes_),
                            .hint = "it was cut short, or its tokens are of another type"});
     }
     const auto tokens = bytes / token_bytes_;

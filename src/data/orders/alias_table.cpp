@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/wide.hpp"
+#include "core/wide.hpp"
 
 namespace hortator::data {
 namespace {
@@ -42,7 +42,7 @@ AliasTable::AliasTable(std::span<const double> weights) : columns_(weights.size(
 }
 
 std::int64_t AliasTable::draw(std::uint64_t column, std::uint64_t coin) const {
-  const auto number = base::high_product(column, columns_.size());
+  const auto number = core::high_product(column, columns_.size());
   const auto& [own, other] = columns_[number];
   constexpr double unit = 0x1p-53;
   return static_cast<double>(coin >> 11) * unit < own ? static_cast<std::int64_t>(number) : other;

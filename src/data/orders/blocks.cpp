@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
-#include "base/hash.hpp"
-#include "base/shard.hpp"
-#include "base/text.hpp"
-#include "data/order.hpp"
+#include "core/hash.hpp"
+#include "core/range.hpp"
+#include "core/text/text.hpp"
+#include "data/orders/order.hpp"
 #include "data/orders/permutation.hpp"
 
 namespace hortator::data {
@@ -19,7 +19,7 @@ class BlockPlan {
  public:
   BlockPlan(std::int64_t samples, std::int64_t block, std::uint64_t key)
       : block_(block),
-        blocks_(shard::ceil_div(samples, block), key),
+        blocks_(core::ceil_div(samples, block), key),
         missing_(blocks_.size() * block - samples),
         short_slot_(blocks_.place_of(blocks_.size() - 1)) {}
 
@@ -56,7 +56,7 @@ class BlockOrder final : public Order {
   std::int64_t sample_at(std::int64_t position) const override {
     const auto window = plan_.slot_of(position) / window_;
     const auto begin = plan_.begin_of(window * window_);
-    const auto tweak = base::mix(key_, static_cast<std::uint64_t>(window));
+    const auto tweak = core::mix(key_, static_cast<std::uint64_t>(window));
     return plan_.sample_at(begin + permutation_of(window)(position - begin, tweak));
   }
 

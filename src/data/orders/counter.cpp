@@ -1,4 +1,4 @@
-#include "data/order.hpp"
+#include "data/orders/order.hpp"
 #include "data/orders/permutation.hpp"
 
 namespace hortator::data {

@@ -1,7 +1,7 @@
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
-#include "data/order.hpp"
+#include "core/text/text.hpp"
+#include "data/orders/order.hpp"
 
 namespace hortator::data {
 namespace {

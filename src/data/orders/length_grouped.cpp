@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
-#include "base/hash.hpp"
-#include "base/text.hpp"
-#include "data/order.hpp"
+#include "core/hash.hpp"
+#include "core/text/text.hpp"
+#include "data/orders/order.hpp"
 #include "data/orders/permutation.hpp"
 
 namespace hortator::data {
@@ -19,7 +19,7 @@ class LengthGroupedSampler final : public Sampler {
   std::string name() const override {
     const std::string_view bytes(reinterpret_cast<const char*>(lengths_.data()),
                                  lengths_.size() * sizeof(std::int64_t));
-    return text::concat("length-grouped ", group_, ' ', std::hex, base::hash(bytes));
+    return text::concat("length-grouped ", group_, ' ', std::hex, core::hash(bytes));
   }
   std::int64_t epoch_size(std::int64_t dataset_size) const override {
     require_one_each("lengths", lengths_.size(), dataset_size);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/hash.hpp"
+#include "core/hash.hpp"
 
 namespace hortator::data {
 namespace {
@@ -31,7 +31,7 @@ Permutation::Permutation(std::int64_t size, std::uint64_t key)
       lows_(std::max<std::uint64_t>((size_ + highs_ - 1) / highs_, 1)),
       reciprocal_(std::numeric_limits<std::uint64_t>::max() / lows_),
       pairs_(pairs_for(lows_, most_rounds / 2)) {
-  for (std::size_t i = 0; i < keys_.size(); ++i) keys_[i] = base::mix(key, i);
+  for (std::size_t i = 0; i < keys_.size(); ++i) keys_[i] = core::mix(key, i);
 }
 
 std::int64_t Permutation::place_of(std::int64_t image) const {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/wide.hpp"
+#include "core/wide.hpp"
 
 namespace hortator::data {
 
@@ -39,7 +39,7 @@ class Permutation {
 
   Digits digits(std::uint64_t place) const {
     // A multiplication in place of the division; the quotient may be one too small.
-    auto high = base::high_product(place, reciprocal_);
+    auto high = core::high_product(place, reciprocal_);
     auto low = place - high * lows_;
     const bool is_short = low >= lows_;
     return {high + (is_short ? 1 : 0), low - (is_short ? lows_ : 0)};
@@ -47,7 +47,7 @@ class Permutation {
   /// How far the other digit moves: a number below `range`.
   static std::uint64_t shift(std::uint64_t digit, std::uint64_t key, std::uint64_t range) {
     const auto spread = digit * 0xa0761d6478bd642fU + key;
-    return base::high_product(base::folded_product(spread, spread ^ 0xe7037ed1a0b428dbU), range);
+    return core::high_product(core::folded_product(spread, spread ^ 0xe7037ed1a0b428dbU), range);
   }
   std::uint64_t forward(std::uint64_t place, std::uint64_t tweak) const {
     auto [high, low] = digits(place);

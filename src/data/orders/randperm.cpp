@@ -1,7 +1,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randperm.h>
 
-#include "data/order.hpp"
+#include "data/orders/order.hpp"
 
 namespace hortator::data {
 namespace {

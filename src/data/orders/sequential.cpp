@@ -1,4 +1,4 @@
-#include "data/order.hpp"
+#include "data/orders/order.hpp"
 
 namespace hortator::data {
 namespace {

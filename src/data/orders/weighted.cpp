@@ -3,9 +3,9 @@
 #include <hortator/error.hpp>
 #include <numeric>
 
-#include "base/hash.hpp"
-#include "base/text.hpp"
-#include "data/order.hpp"
+#include "core/hash.hpp"
+#include "core/text/text.hpp"
+#include "data/orders/order.hpp"
 #include "data/orders/alias_table.hpp"
 
 namespace hortator::data {
@@ -18,8 +18,8 @@ class DrawnOrder final : public Order {
   DrawnOrder(std::shared_ptr<const AliasTable> table, std::uint64_t key) : table_(std::move(table)), key_(key) {}
 
   std::int64_t sample_at(std::int64_t position) const override {
-    const auto bits = base::mix(key_, static_cast<std::uint64_t>(position));
-    return table_->draw(bits, base::mix(bits, 1));
+    const auto bits = core::mix(key_, static_cast<std::uint64_t>(position));
+    return table_->draw(bits, core::mix(bits, 1));
   }
 
  private:
@@ -41,7 +41,7 @@ std::vector<std::int64_t> drawn_once_each(std::span<const double> weights, std::
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] == 0) continue;
     constexpr double unit = 0x1p-53;
-    const double luck = static_cast<double>((base::mix(key, i) >> 11) + 1) * unit;
+    const double luck = static_cast<double>((core::mix(key, i) >> 11) + 1) * unit;
     clocks.push_back({.rings_at = -std::log(luck) / weights[i], .sample = static_cast<std::int64_t>(i)});
   }
   std::partial_sort(clocks.begin(), clocks.begin() + count, clocks.end());
@@ -59,7 +59,7 @@ class WeightedSampler final : public Sampler {
         table_(weights.empty() ? nullptr : std::make_shared<AliasTable>(weights)) {}
 
   static std::uint64_t fingerprint(const std::vector<double>& weights) {
-    return base::hash({reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof(double)});
+    return core::hash({reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof(double)});
   }
   std::string name() const override { return text::concat("weighted ", std::hex, fingerprint_); }
   std::int64_t epoch_size(std::int64_t dataset_size) const override {

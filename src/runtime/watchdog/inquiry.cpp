@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/watchdog/main_stack.hpp"
 #include "runtime/watchdog/watchdog.hpp"

@@ -17,7 +17,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::runtime {
 namespace {

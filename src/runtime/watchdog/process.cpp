@@ -2,14 +2,14 @@
 
 #include <string>
 
-#include "base/text.hpp"
-#include "base/whole_file.hpp"
+#include "core/text/text.hpp"
+#include "core/whole_file.hpp"
 
 namespace hortator::runtime {
 namespace {
 
 std::string read(long pid, const char* name) {
-  return base::read_whole(text::concat("/proc/", pid, '/', name)).value_or("");
+  return core::read_whole(text::concat("/proc/", pid, '/', name)).value_or("");
 }
 
 }  // namespace

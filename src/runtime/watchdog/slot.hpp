@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/activity.hpp"
+#include "core/activity/activity.hpp"
 
 namespace hortator::runtime {
 

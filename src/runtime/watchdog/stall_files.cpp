@@ -2,8 +2,8 @@
 
 #include <fstream>
 
-#include "base/text.hpp"
-#include "base/whole_file.hpp"
+#include "core/text/text.hpp"
+#include "core/whole_file.hpp"
 
 namespace hortator::runtime {
 
@@ -20,7 +20,7 @@ Claim StallFiles::announce(int node) const {
 }
 
 std::optional<int> StallFiles::announcer() const {
-  const auto words = base::read_whole(announcement());
+  const auto words = core::read_whole(announcement());
   long long node = 0;
   // Until its last byte is there it is not yet announced.
   if (!words || !words->ends_with('\n') || !text::parse_integer(words->substr(0, words->size() - 1), node)) return {};
@@ -39,7 +39,7 @@ void StallFiles::answer(int node, const std::string& slots) const {
 }
 
 std::optional<std::string> StallFiles::answer_of(int node) const {
-  const auto words = base::read_whole(answer_file(node));
+  const auto words = core::read_whole(answer_file(node));
   if (!words || !words->ends_with('\n')) return {};
   return words->substr(0, words->size() - 1);
 }

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/claim.hpp"
+#include "runtime/ending/claim.hpp"
 
 namespace hortator::runtime {
 

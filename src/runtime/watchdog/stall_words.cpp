@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 
 namespace hortator::runtime {
 namespace {

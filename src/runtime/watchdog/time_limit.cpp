@@ -2,13 +2,13 @@
 
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 
 namespace hortator::runtime {
 
 std::chrono::milliseconds collective_timeout(std::optional<std::chrono::milliseconds> asked,
-                                             const Variables& variables) {
+                                             const core::Variables& variables) {
   constexpr auto usual = std::chrono::minutes(10);
   const std::string why = "a collective that lasts longer ends the job with a report of who is missing";
   if (asked && asked->count() <= 0) {

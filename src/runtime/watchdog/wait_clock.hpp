@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/activity.hpp"
+#include "core/activity/activity.hpp"
 
 namespace hortator::runtime {
 

@@ -9,10 +9,10 @@
 #include <functional>
 #include <utility>
 
-#include "base/device_activity.hpp"
-#include "base/text.hpp"
+#include "core/activity/device_activity.hpp"
+#include "core/text/text.hpp"
 #include "mpi/environment.hpp"
-#include "runtime/failure.hpp"
+#include "runtime/ending/failure.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/watchdog/living.hpp"
 #include "runtime/watchdog/main_stack.hpp"

@@ -20,7 +20,7 @@
 #include <string>
 #include <thread>
 
-#include "base/activity.hpp"
+#include "core/activity/activity.hpp"
 #include "comm/make_communicator.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"

@@ -3,7 +3,7 @@
 #include <hortator/state.hpp>
 #include <iostream>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "runtime/launcher.hpp"
 #include "runtime/world.hpp"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "accelerator/accelerate_folder.hpp"
+#include "accelerator/interop/accelerate/folder.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 

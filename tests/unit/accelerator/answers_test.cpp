@@ -9,7 +9,7 @@
 #include <numeric>
 #include <thread>
 
-#include "accelerator/answer_batches.hpp"
+#include "accelerator/answers/answer_batches.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"
 #include "support/catch.hpp"

@@ -1,7 +1,7 @@
 // What a captured step does where nothing is recorded; what a device does of it is in tests/unit/gpu.
 #include <hortator/capture.hpp>
 
-#include "accelerator/recordable.hpp"
+#include "accelerator/training/recordable.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 

@@ -1,5 +1,5 @@
 // Models of which parts lie on disk: where they lie, and that they answer as others.
-#include "base/memory_limit.hpp"
+#include "machine/memory/memory_limit.hpp"
 #include "dispatch_fixture.hpp"
 #include "support/catch.hpp"
 
@@ -66,7 +66,7 @@ TEST_CASE("any model is taken: with values, or with values that were put off", "
 TEST_CASE("each rank of a node has its part of the host's memory", "[dispatch]") {
   const State state({.cpu = true});
   const auto mine = get_max_memory(state).at(Place::cpu()) * state.num_processes();
-  const auto whole = static_cast<Bytes>(base::available_memory().value());
+  const auto whole = static_cast<Bytes>(machine::available_memory().value());
   CHECK(mine < 1.3 * whole);  // others come and go meanwhile
   CHECK(mine > 0.7 * whole);
 }

@@ -1,6 +1,6 @@
 #include <new>
 
-#include "accelerator/out_of_memory.hpp"
+#include "accelerator/batch_size/out_of_memory.hpp"
 #include "comm/abandoned.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"

@@ -1,4 +1,4 @@
-#include "accelerator/launched.hpp"
+#include "accelerator/training/launched.hpp"
 
 #include <hortator/error.hpp>
 #include <map>

@@ -1,8 +1,8 @@
 // Weights from files of Python's libraries and of our own into models.
 #include <hortator/hortator.hpp>
 
-#include "accelerator/training.hpp"
-#include "accelerator/weights/filling.hpp"
+#include "accelerator/training/training.hpp"
+#include "weights/filling.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 #include "weights_model.hpp"
@@ -162,22 +162,22 @@ TEST_CASE("pieces that ranks send to each other make the same tensors") {
   module.register_buffer("wide", at::arange(24).to(at::kHalf).view({4, 6}));
   module.register_buffer("none", at::empty({0, 2}));
   accelerator.save_model(module, folder.path());
-  const auto source = io::open_weights(folder.path());
+  const auto source = weights::open_weights(folder.path());
   const auto make = [&] {
-    std::vector<accelerator::Filling> fillings = {{.stored = "long", .tensor = at::zeros({3'000'000}, at::kDouble)},
+    std::vector<weights::Filling> fillings = {{.stored = "long", .tensor = at::zeros({3'000'000}, at::kDouble)},
                                                   {.stored = "wide", .tensor = at::zeros({6, 4}, at::kHalf).t()},
                                                   {.stored = "none", .tensor = at::empty({0, 2})}};
     return fillings;
   };
-  const auto check = [&](const std::vector<accelerator::Filling>& fillings) {
+  const auto check = [&](const std::vector<weights::Filling>& fillings) {
     for (const auto& one : fillings)
       CHECK(at::equal(one.tensor, module.named_buffers()[one.stored].to(one.tensor.scalar_type())));
   };
   const auto together = make();
-  accelerator::filling_together(accelerator.training().communicator_of({}), *source, together)();
+  weights::filling_together(accelerator.training().communicator_of({}), *source, together)();
   check(together);
   const auto alone = make();
-  accelerator::fill(*source, alone);
+  weights::fill(*source, alone);
   check(alone);
 }
 
@@ -203,19 +203,19 @@ TEST_CASE("between nodes weights are read once and sent", "[.two_nodes]") {
 namespace {
 
 /// A file that one rank cannot read to its end.
-class Broken : public io::WeightSource {
+class Broken : public weights::WeightSource {
  public:
-  Broken(const io::WeightSource& whole, bool broken) : whole_(whole), broken_(broken) {}
+  Broken(const weights::WeightSource& whole, bool broken) : whole_(whole), broken_(broken) {}
   const fs::path& path() const override { return whole_.path(); }
   const std::vector<std::string>& names() const override { return whole_.names(); }
-  io::TensorSpec spec(const std::string& name) const override { return whole_.spec(name); }
-  void read(const std::string& name, shard::Range elements, std::byte* to) const override {
+  formats::TensorSpec spec(const std::string& name) const override { return whole_.spec(name); }
+  void read(const std::string& name, core::Range elements, std::byte* to) const override {
     if (broken_) throw Error({.what = "the disk is gone"});
     whole_.read(name, elements, to);
   }
 
  private:
-  const io::WeightSource& whole_;
+  const weights::WeightSource& whole_;
   bool broken_;
 };
 
@@ -223,16 +223,16 @@ class Broken : public io::WeightSource {
 
 TEST_CASE("a rank that cannot read leaves nobody waiting") {
   Accelerator accelerator;
-  const auto source = io::open_weights(python / "sharded");
+  const auto source = weights::open_weights(python / "sharded");
   const bool is_last = accelerator.is_last_process();
   const Broken broken(*source, is_last);
-  std::vector<accelerator::Filling> fillings;
+  std::vector<weights::Filling> fillings;
   for (const auto& name : source->names()) {
     const auto spec = source->spec(name);
     fillings.push_back({.stored = name, .tensor = at::zeros(spec.shape, spec.type)});
   }
   const auto fill = [&] {
-    accelerator::filling_together(accelerator.training().communicator_of({}), broken, fillings)();
+    weights::filling_together(accelerator.training().communicator_of({}), broken, fillings)();
   };
   if (is_last) {
     CHECK_THROWS_WITH(fill(), ContainsSubstring("the disk is gone"));

@@ -1,4 +1,4 @@
-#include "accelerator/weights/matching.hpp"
+#include "weights/matching.hpp"
 
 #include <hortator/error.hpp>
 #include <map>
@@ -6,32 +6,32 @@
 #include "support/catch.hpp"
 
 using namespace hortator;
-using accelerator::Matching;
-using accelerator::Wanted;
+using weights::Matching;
+using weights::Wanted;
 
 namespace {
 
 /// Names and kinds without any elements.
-class Described : public io::WeightSource {
+class Described : public weights::WeightSource {
  public:
-  Described(std::vector<std::string> names, std::map<std::string, io::TensorSpec> others = {})
+  Described(std::vector<std::string> names, std::map<std::string, formats::TensorSpec> others = {})
       : names_(std::move(names)), others_(std::move(others)) {
     for (const auto& [name, spec] : others_) names_.push_back(name);
   }
   const std::filesystem::path& path() const override { return path_; }
   const std::vector<std::string>& names() const override { return names_; }
-  io::TensorSpec spec(const std::string& name) const override {
+  formats::TensorSpec spec(const std::string& name) const override {
     const auto other = others_.find(name);
-    return other == others_.end() ? io::TensorSpec{.shape = {2}} : other->second;
+    return other == others_.end() ? formats::TensorSpec{.shape = {2}} : other->second;
   }
-  void read(const std::string& /*name*/, shard::Range /*elements*/, std::byte* /*to*/) const override {
+  void read(const std::string& /*name*/, core::Range /*elements*/, std::byte* /*to*/) const override {
     FAIL("nothing is to be read");
   }
 
  private:
   std::filesystem::path path_ = "the.file";
   std::vector<std::string> names_;
-  std::map<std::string, io::TensorSpec> others_;
+  std::map<std::string, formats::TensorSpec> others_;
 };
 
 std::vector<Wanted> wanted(const std::vector<std::string>& names) {
@@ -50,80 +50,80 @@ std::vector<std::string> loads_of(const Matching& matching) {
 
 TEST_CASE("names that fit are loaded in the order of the file") {
   const Described file({"c", "a", "b"});
-  const auto matching = accelerator::match(wanted({"a", "b", "c"}), file, {});
+  const auto matching = weights::match(wanted({"a", "b", "c"}), file, {});
   CHECK(loads_of(matching) == std::vector<std::string>{"c", "a", "b"});
   CHECK(matching.loads[0].wanted == 2);
-  CHECK_NOTHROW(accelerator::require_match(matching, file, true));
-  CHECK(accelerator::omissions(matching, file).empty());
+  CHECK_NOTHROW(weights::require_match(matching, file, true));
+  CHECK(weights::omissions(matching, file).empty());
 }
 
 TEST_CASE("all that does not fit is in one error") {
   const Described file({"a", "x", "y"}, {{"big", {.shape = {3}}}, {"text", {.type = at::kLong, .shape = {2}}}});
-  const auto matching = accelerator::match(wanted({"a", "b", "c", "big", "text"}), file, {});
-  CHECK_THROWS_WITH(accelerator::require_match(matching, file, true),
+  const auto matching = weights::match(wanted({"a", "b", "c", "big", "text"}), file, {});
+  CHECK_THROWS_WITH(weights::require_match(matching, file, true),
                     ContainsSubstring("the.file") && ContainsSubstring("missing 'b', float32 [2], 'c', float32 [2]") &&
                         ContainsSubstring("unexpected 'x', 'y'") &&
                         ContainsSubstring("'big', float32 [2] in the model and float32 [3] in the file") &&
                         ContainsSubstring("'text', float32 [2] in the model and int64 [2] in the file") &&
                         ContainsSubstring("nothing was changed"));
   // Without strict, other shapes are an error still.
-  CHECK_THROWS_WITH(accelerator::require_match(matching, file, false), ContainsSubstring("'big'"));
+  CHECK_THROWS_WITH(weights::require_match(matching, file, false), ContainsSubstring("'big'"));
 }
 
 TEST_CASE("without strict, what is missing or unexpected is left out and said") {
   const Described file({"a", "x"});
-  const auto matching = accelerator::match(wanted({"a", "b"}), file, {});
-  CHECK_THROWS_AS(accelerator::require_match(matching, file, true), Error);
-  CHECK_NOTHROW(accelerator::require_match(matching, file, false));
+  const auto matching = weights::match(wanted({"a", "b"}), file, {});
+  CHECK_THROWS_AS(weights::require_match(matching, file, true), Error);
+  CHECK_NOTHROW(weights::require_match(matching, file, false));
   CHECK(loads_of(matching) == std::vector<std::string>{"a"});
-  CHECK_THAT(accelerator::omissions(matching, file),
+  CHECK_THAT(weights::omissions(matching, file),
              ContainsSubstring("missing 'b'") && ContainsSubstring("unexpected 'x'"));
 }
 
 TEST_CASE("long lists are cut") {
   std::vector<std::string> names;
   for (int i = 0; i < 100; ++i) names.push_back("layer" + std::to_string(i));
-  const auto matching = accelerator::match(wanted({}), Described(names), {});
-  CHECK_THAT(accelerator::omissions(matching, Described(names)), ContainsSubstring("'layer19' and 80 more"));
+  const auto matching = weights::match(wanted({}), Described(names), {});
+  CHECK_THAT(weights::omissions(matching, Described(names)), ContainsSubstring("'layer19' and 80 more"));
 }
 
 TEST_CASE("renamed names fit, and two that become one are refused") {
   const Described file({"model.a", "model.b"});
-  const auto matching = accelerator::match(wanted({"a", "b"}), file, {{"model", ""}});
+  const auto matching = weights::match(wanted({"a", "b"}), file, {{"model", ""}});
   CHECK(loads_of(matching) == std::vector<std::string>{"model.a", "model.b"});
-  CHECK_NOTHROW(accelerator::require_match(matching, file, true));
+  CHECK_NOTHROW(weights::require_match(matching, file, true));
   const Described twice({"model.a", "a"});
-  CHECK_THROWS_WITH(accelerator::require_match(accelerator::match(wanted({"a"}), twice, {{"model", ""}}), twice, false),
+  CHECK_THROWS_WITH(weights::require_match(weights::match(wanted({"a"}), twice, {{"model", ""}}), twice, false),
                     ContainsSubstring("'model.a' and 'a', both of which become 'a'"));
 }
 
 TEST_CASE("a prefix that would make names fit is named") {
   const Described longer({"model.a.w", "model.b.w", "lm_head.w"});
-  CHECK_THROWS_WITH(accelerator::require_match(accelerator::match(wanted({"a.w", "b.w"}), longer, {}), longer, true),
+  CHECK_THROWS_WITH(weights::require_match(weights::match(wanted({"a.w", "b.w"}), longer, {}), longer, true),
                     ContainsSubstring(R"(.rename = {{"model", ""}})"));
   const Described shorter({"a.w", "b.w"});
-  CHECK_THROWS_WITH(accelerator::require_match(
-                        accelerator::match(wanted({"net.model.a.w", "net.model.b.w"}), shorter, {}), shorter, true),
+  CHECK_THROWS_WITH(weights::require_match(
+                        weights::match(wanted({"net.model.a.w", "net.model.b.w"}), shorter, {}), shorter, true),
                     ContainsSubstring(R"(.rename = {{"", "net.model"}})"));
 }
 
 TEST_CASE("tied tensors need one of their names, and further ones are compared") {
   auto tied = wanted({"a", "b", "c"});
   tied[2].first = 0;
-  const auto by_last = accelerator::match(tied, Described({"b", "c"}), {});
+  const auto by_last = weights::match(tied, Described({"b", "c"}), {});
   CHECK(by_last.missing.empty());
   CHECK(loads_of(by_last) == std::vector<std::string>{"b", "c"});
   CHECK(by_last.twins.empty());
-  const auto by_both = accelerator::match(tied, Described({"c", "b", "a"}), {});
+  const auto by_both = weights::match(tied, Described({"c", "b", "a"}), {});
   CHECK(loads_of(by_both) == std::vector<std::string>{"b", "a"});
   CHECK(by_both.twins.size() == 1);
   CHECK(by_both.twins[0].stored == "c");
-  const auto none = accelerator::match(tied, Described({"b"}), {});
+  const auto none = weights::match(tied, Described({"b"}), {});
   CHECK(none.missing == std::vector<std::string>{"'a' (tied to 'c'), float32 [2]"});
 }
 
 TEST_CASE("which types become which") {
-  using accelerator::converts;
+  using weights::converts;
   CHECK(converts(at::kFloat, at::kBFloat16));
   CHECK(converts(at::kFloat8_e4m3fn, at::kDouble));
   CHECK(converts(at::kBool, at::kBool));

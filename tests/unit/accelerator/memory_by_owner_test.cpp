@@ -1,6 +1,6 @@
-#include "accelerator/memory_by_owner.hpp"
+#include "accelerator/training/memory_by_owner.hpp"
 
-#include "accelerator/training.hpp"
+#include "accelerator/training/training.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "accelerator/project.hpp"
+#include "accelerator/training/project.hpp"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 #include <hortator/hortator.hpp>
 
 #include "fixtures.hpp"
-#include "io/safetensors_source.hpp"
+#include "formats/safetensors/source.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 #include "weights_model.hpp"

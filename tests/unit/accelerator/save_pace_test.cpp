@@ -1,4 +1,4 @@
-#include "accelerator/save_pace.hpp"
+#include "accelerator/state/save_pace.hpp"
 
 #include <hortator/error.hpp>
 

@@ -1,8 +1,8 @@
 #include <array>
 #include <unordered_map>
 
-#include "accelerator/packing.hpp"
-#include "base/activity.hpp"
+#include "accelerator/training/packing.hpp"
+#include "core/activity/activity.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 

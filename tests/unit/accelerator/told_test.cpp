@@ -1,7 +1,7 @@
 // What the ranks say of themselves as a program starts and goes on: each thing once, by the rank that has to.
 #include <unistd.h>
 
-#include "accelerator/training.hpp"
+#include "accelerator/training/training.hpp"
 #include "fixtures.hpp"
 #include "runtime/world.hpp"
 #include "support/catch.hpp"

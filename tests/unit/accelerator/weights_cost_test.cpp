@@ -4,11 +4,11 @@
 
 #include <hortator/hortator.hpp>
 
-#include "accelerator/training.hpp"
-#include "accelerator/weights/filling.hpp"
-#include "checkpoint/save.hpp"
+#include "accelerator/training/training.hpp"
+#include "weights/filling.hpp"
+#include "checkpoint/write/save.hpp"
 #include "fixtures.hpp"
-#include "io/pickle_writer.hpp"
+#include "formats/torch/pickle/writer.hpp"
 #include "support/catch.hpp"
 #include "support/memory.hpp"
 
@@ -48,11 +48,11 @@ TEST_CASE("a model goes into files with 64 MiB beside it, and comes from any kin
   CHECK(extra_memory([&] { accelerator.save_model(model, sharded, {.max_shard_size = "64MB"}); }) < allowed);
   CHECK(extra_memory([&] { accelerator.save_model(model, folder.path() / "whole"); }) < allowed);
   const auto pickle = folder.path() / "model.pt";
-  io::NamedSpecs specs;
-  for (const auto& item : model.named_buffers()) specs.emplace_back(item.key(), io::spec_of(item.value()));
+  formats::NamedSpecs specs;
+  for (const auto& item : model.named_buffers()) specs.emplace_back(item.key(), formats::spec_of(item.value()));
   CHECK(extra_memory([&] {
           if (!accelerator.is_main_process()) return;
-          io::write_pickle(
+          formats::write_pickle(
               pickle, specs, [&](const std::string& name) { return model.named_buffers()[name]; }, [](std::int64_t) {});
         }) < allowed);
   accelerator.wait_for_everyone();
@@ -81,10 +81,10 @@ TEST_CASE("neither does another type, nor what one rank reads for all") {
   CHECK(extra_memory([&] { accelerator.load_checkpoint_in_model(halves, folder.path()); }) < allowed);
   check_loaded(halves);
   Layers model;
-  const auto source = io::open_weights(folder.path());
-  std::vector<accelerator::Filling> fillings;
+  const auto source = weights::open_weights(folder.path());
+  std::vector<weights::Filling> fillings;
   for (const auto& item : model.named_buffers()) fillings.push_back({.stored = item.key(), .tensor = item.value()});
   auto& comm = accelerator.training().communicator_of({});
-  CHECK(extra_memory([&] { accelerator::filling_together(comm, *source, fillings)(); }) < allowed);
+  CHECK(extra_memory([&] { weights::filling_together(comm, *source, fillings)(); }) < allowed);
   check_loaded(model);
 }

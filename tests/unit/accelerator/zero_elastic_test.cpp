@@ -10,7 +10,7 @@
 #include "first_ranks.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
-#include "train/optimizer_core.hpp"
+#include "step/optimizer/optimizer_core.hpp"
 #include "zero_fixture.hpp"
 
 using namespace hortator;
@@ -53,7 +53,7 @@ std::vector<Side> all_sides() {
 /// Some of a tensor's elements, in one dimension.
 struct Held {
   std::string name;
-  shard::Range elements;
+  core::Range elements;
   at::Tensor values;
 };
 
@@ -110,7 +110,7 @@ class Training {
   /// What this rank has of everything. @collective
   std::vector<Held> held() {
     std::vector<Held> all;
-    train::ParameterNames names;
+    step::ParameterNames names;
     for (const auto& item : net_->named_parameters()) {
       names.emplace(item.value().unsafeGetTensorImpl(), item.key());
       add_whole(all, item.key(), item.value());
@@ -125,7 +125,7 @@ class Training {
     for (const auto& part : shards->groups()[0]) {
       const auto& name = names.at(part.parameter.unsafeGetTensorImpl());
       const auto elements =
-          part.flat != nullptr ? part.flat->owned(part.number) : shard::Range{0, part.parameter.numel()};
+          part.flat != nullptr ? part.flat->owned(part.number) : core::Range{0, part.parameter.numel()};
       add_moments(all, name, part.slice, elements);
       if (part.flat != nullptr && part.flat->has_master(part.number))
         all.push_back({name + "/master", elements, copy_of(part.slice)});
@@ -140,7 +140,7 @@ class Training {
     all.push_back({name, {0, tensor.numel()}, copy_of(tensor)});
   }
 
-  void add_moments(std::vector<Held>& all, const std::string& name, const at::Tensor& stepped, shard::Range elements) {
+  void add_moments(std::vector<Held>& all, const std::string& name, const at::Tensor& stepped, core::Range elements) {
     const auto found = adamw_->state().find(stepped.unsafeGetTensorImpl());
     if (found == adamw_->state().end()) return;
     const auto& state = static_cast<const torch::optim::AdamWParamState&>(*found->second);

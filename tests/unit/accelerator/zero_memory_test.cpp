@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "shard/recycling_allocator.hpp"
+#include "machine/memory/recycling_allocator.hpp"
 #include "support/catch.hpp"
 #include "zero_fixture.hpp"
 
@@ -108,19 +108,19 @@ TEST_CASE("at its worst a rank has its shares, two arrays of gradients that are 
   constexpr double parameters = layers * width * width * 4 / megabyte;
   constexpr double array = 16;  // MiB: a 32nd of the model, in whole layers
   constexpr double gradient = width * width * 4 / megabyte;
-  const shard::RecyclingAllocator counted(0);
+  const machine::RecyclingAllocator counted(0);
   Accelerator accelerator({.zero = {.stage = 3}});
-  const auto before = static_cast<double>(shard::RecyclingAllocator::counters().used_bytes);
+  const auto before = static_cast<double>(machine::RecyclingAllocator::counters().used_bytes);
   auto net = make_net(layers);
   torch::optim::AdamW adamw(net->parameters(), 1e-3);
   auto [model, optimizer] = accelerator.prepare(net, adamw);
-  shard::RecyclingAllocator::reset_peak();
+  machine::RecyclingAllocator::reset_peak();
   for (int step = 0; step < 2; ++step) {
     accelerator.backward(model(at::ones({4, width})).square().mean());
     optimizer.step();
     optimizer.zero_grad();
   }
-  const double peak = (static_cast<double>(shard::RecyclingAllocator::counters().peak_used_bytes) - before) / megabyte;
+  const double peak = (static_cast<double>(machine::RecyclingAllocator::counters().peak_used_bytes) - before) / megabyte;
   // Gradients and moments. Parameters, and two arrays that travel, are in memory that the ranks share; over several
   // nodes the parameters' shares are counted as well. (Frames of arrays in use never are: see page_traffic.hpp.)
   const bool over_nodes = accelerator.num_nodes() > 1;
@@ -139,14 +139,14 @@ TEST_CASE("a model that is made when it is sharded is on no rank as a whole") {
     at::manual_seed(5);
     return test::copies_of(*make_net(depth));
   }();
-  const shard::RecyclingAllocator counted(0);
+  const machine::RecyclingAllocator counted(0);
   Accelerator accelerator({.zero = {.stage = 3}});
   at::manual_seed(accelerator.is_main_process() ? 5 : 6);  // all ranks' becomes rank 0's
-  const auto before = static_cast<double>(shard::RecyclingAllocator::counters().used_bytes);
-  shard::RecyclingAllocator::reset_peak();
+  const auto before = static_cast<double>(machine::RecyclingAllocator::counters().used_bytes);
+  machine::RecyclingAllocator::reset_peak();
   auto net = construct_deferred([] { return make_net(depth); });
   auto model = accelerator.prepare(net);
-  const double peak = (static_cast<double>(shard::RecyclingAllocator::counters().peak_used_bytes) - before) / megabyte;
+  const double peak = (static_cast<double>(machine::RecyclingAllocator::counters().peak_used_bytes) - before) / megabyte;
   INFO(peak << " MB");
   const int shares = accelerator.num_nodes() > 1 ? 2 : 1;  // of gradients, and of parameters
   CHECK(peak <= shares * parameters / accelerator.num_processes() + 2 * layer);

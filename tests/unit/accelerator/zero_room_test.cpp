@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fixtures.hpp"
-#include "shard/recycling_allocator.hpp"
+#include "machine/memory/recycling_allocator.hpp"
 #include "support/catch.hpp"
 #include "support/memory.hpp"
 #include "zero_fixture.hpp"
@@ -59,7 +59,7 @@ TEST_CASE("a model of four times the memory is made and trained with all of it o
                                       .offload_optimizer = folder.path(),
                                       .offload_parameters = folder.path(),
                                       .resident_bytes = std::uint64_t{12} << 20}});
-    const shard::RecyclingAllocator blocks(4 << 20);  // holes in the C library's heap are not what is measured
+    const machine::RecyclingAllocator blocks(4 << 20);  // holes in the C library's heap are not what is measured
     const test::MemoryLimit limit(room);
     CHECK_THROWS(at::empty({layers, width, width}));  // the limit works
     auto net = construct_deferred([&] { return make_net(layers); });

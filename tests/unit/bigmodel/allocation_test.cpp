@@ -3,7 +3,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "bigmodel/balanced_memory.hpp"
 #include "bigmodel/device_map.hpp"
 #include "bigmodel/module_sizes.hpp"

@@ -6,7 +6,7 @@
 #include <hortator/big_models.hpp>
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

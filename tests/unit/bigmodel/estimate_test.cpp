@@ -10,7 +10,7 @@ using namespace hortator::bigmodel;
 
 namespace {
 
-io::TensorSpec spec(std::vector<std::int64_t> shape, at::ScalarType type = at::kFloat) {
+formats::TensorSpec spec(std::vector<std::int64_t> shape, at::ScalarType type = at::kFloat) {
   return {.type = type, .shape = std::move(shape)};
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("a module becomes a tree: classes, tensors, children in order, ties") 
   CHECK(blocks.children[1].name == "1");
   CHECK(blocks.children[1].type == "Block");
   CHECK(blocks.children[1].parameters[0].name == "gain");
-  CHECK(blocks.children[1].buffers[0].spec == io::TensorSpec{.type = at::kBool, .shape = {2, 2}});
+  CHECK(blocks.children[1].buffers[0].spec == formats::TensorSpec{.type = at::kBool, .shape = {2, 2}});
   CHECK(blocks.children[1].children[0].type == "Linear");
   CHECK(tree.ties == std::map<std::string, std::string>{{"head.tied", "embed.weight"}});
   CHECK(tied_groups(tree) == TiedGroups{{"embed.weight", "head.tied"}});

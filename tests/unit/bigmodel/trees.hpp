@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "bigmodel/module_tree.hpp"
 
 namespace hortator::test {

@@ -1,5 +1,5 @@
 // Saving while the program goes on.
-#include "checkpoint/background_save.hpp"
+#include "checkpoint/write/background_save.hpp"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "checkpoint/format.hpp"
-#include "checkpoint/reader.hpp"
+#include "checkpoint/read/reader.hpp"
 #include "file_limit.hpp"
-#include "io/hdf5_lock.hpp"
+#include "formats/hdf5/lock.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 
@@ -162,7 +162,7 @@ TEST_CASE("somebody removes what the ranks tell rank 0's thread: it is told by t
   const auto root = scratch(comm, "background_no_reports");
   checkpoint::BackgroundSave saves;
   // Rank 0's thread, which would read them, cannot make its file's structure meanwhile.
-  std::optional<io::Hdf5Lock> lock;
+  std::optional<formats::Hdf5Lock> lock;
   if (comm.rank() == 0) lock.emplace();
   saves.start(comm, root / "checkpoint", snapshot(comm.rank(), 1), {});
   if (comm.rank() != 0) remove_once_there(root, checkpoint::record_file(comm.rank()));

@@ -3,11 +3,11 @@
 #include <chrono>
 #include <random>
 
-#include "base/crc32c.hpp"
+#include "core/checksum/crc32c.hpp"
 #include "checkpoint/format.hpp"
-#include "checkpoint/reader.hpp"
-#include "checkpoint/save.hpp"
-#include "checkpoint/verify.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/save.hpp"
+#include "checkpoint/read/verify.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 
@@ -38,7 +38,7 @@ std::string everything(const fs::path& folder) {
     all.append(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
   };
   for (const auto& [name, spec] : reader.tensors()) {
-    all += name + io::to_string(spec);
+    all += name + formats::to_string(spec);
     add(reader.read(name));
   }
   std::ostringstream values;
@@ -83,7 +83,7 @@ void check_named(const std::string& problem, const std::string& file, const std:
 /// The text of a manifest with a right checksum.
 std::string sealed(std::string text) {
   text.resize(text.rfind(",\n\"crc32c\": "));
-  return text + ",\n\"crc32c\": " + std::to_string(base::crc32c(text.data(), text.size())) + "}\n";
+  return text + ",\n\"crc32c\": " + std::to_string(core::crc32c(text.data(), text.size())) + "}\n";
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {

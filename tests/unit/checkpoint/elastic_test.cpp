@@ -1,6 +1,6 @@
 // Any number of ranks reads what any number of ranks wrote.
-#include "checkpoint/reader.hpp"
-#include "checkpoint/save.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/save.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <fstream>
 
-#include "checkpoint/reader.hpp"
-#include "checkpoint/save.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/save.hpp"
 #include "file_limit.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"

@@ -6,10 +6,10 @@
 #include <map>
 #include <numeric>
 
-#include "base/text.hpp"
-#include "checkpoint/save.hpp"
-#include "io/hdf5_handle.hpp"
-#include "io/tensor_spec.hpp"
+#include "core/text/text.hpp"
+#include "checkpoint/write/save.hpp"
+#include "formats/hdf5/handle.hpp"
+#include "formats/tensor/tensor_spec.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
@@ -64,7 +64,7 @@ TEST_CASE("a state of all types, and what another reader must find in it", "[.fo
                                                        {at::kComplexFloat, "complex64"},
                                                        {at::kComplexDouble, "complex128"}};
   for (const auto& [type, name] : types)
-    saved.common.put("types/" + std::string(io::type_name(type)),
+    saved.common.put("types/" + std::string(formats::type_name(type)),
                      at::arange(2000).remainder(14).to(type).view({40, 50}));
   std::vector<std::size_t> own_file(static_cast<std::size_t>(comm.size()));
   std::iota(own_file.begin(), own_file.end(), 0);
@@ -91,12 +91,12 @@ TEST_CASE("all ranks read it together through HDF5's MPI driver") {
   const auto root = scratch(comm, "mpi_driver");
   const auto saved = snapshot(comm.rank(), 3);
   checkpoint::save(comm, root / "checkpoint", saved);
-  const io::PropertyList access(H5Pcreate(H5P_FILE_ACCESS));
+  const formats::PropertyList access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_fapl_mpio(access.get(), comm.get(), MPI_INFO_NULL);
   const auto path = root / "checkpoint" / "state.h5";
-  const io::File file(io::check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "open"));
-  const io::Dataset dataset(io::check(H5Dopen2(file.get(), "models/0/fc1.weight", H5P_DEFAULT), "open"));
+  const formats::File file(formats::check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "open"));
+  const formats::Dataset dataset(formats::check(H5Dopen2(file.get(), "models/0/fc1.weight", H5P_DEFAULT), "open"));
   const auto weight = at::zeros({900, 1000});
-  io::check(H5Dread(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, weight.mutable_data_ptr()), "read");
+  formats::check(H5Dread(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, weight.mutable_data_ptr()), "read");
   CHECK(bitwise_equal(weight, saved.common.get<at::Tensor>("models/0/fc1.weight")));
 }

@@ -1,8 +1,8 @@
 // More than 2 GiB a rank, where counts of 32 bits end: 2.2 GiB in one tensor, by both writers. `ctest -L long`.
 #include <ATen/ops/arange.h>
 
-#include "checkpoint/reader.hpp"
-#include "checkpoint/save.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/save.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 

@@ -14,7 +14,7 @@ namespace {
 checkpoint::Outline outline(const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& tensors) {
   checkpoint::Outline made;
   for (const auto& [name, shape] : tensors)
-    made.push_back({.name = name, .content = io::TensorSpec{.type = at::kFloat, .shape = shape}});
+    made.push_back({.name = name, .content = formats::TensorSpec{.type = at::kFloat, .shape = shape}});
   made.push_back({.name = "value", .content = std::int64_t{3}});
   return made;
 }
@@ -82,7 +82,7 @@ TEST_CASE("every layout has a place for each element and a rank that writes it")
 }
 
 TEST_CASE("a part of a tensor keeps its rows where it can") {
-  const io::TensorSpec whole = {.type = at::kFloat, .shape = {4, 5, 2}};
+  const formats::TensorSpec whole = {.type = at::kFloat, .shape = {4, 5, 2}};
   CHECK(checkpoint::part_of(whole, {.elements = {0, 40}}) == whole);
   CHECK(checkpoint::part_of(whole, {.elements = {10, 30}}).shape == std::vector<std::int64_t>{2, 5, 2});
   CHECK(checkpoint::part_of(whole, {.elements = {11, 31}}).shape == std::vector<std::int64_t>{20});

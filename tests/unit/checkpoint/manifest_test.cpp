@@ -3,10 +3,10 @@
 #include <bit>
 #include <limits>
 
-#include "base/crc32c.hpp"
-#include "base/text.hpp"
+#include "core/checksum/crc32c.hpp"
+#include "core/text/text.hpp"
 #include "checkpoint/manifest_value.hpp"
-#include "checkpoint/record.hpp"
+#include "checkpoint/write/record.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -56,7 +56,7 @@ TEST_CASE("a manifest that says nothing of updates and metadata is read") {
   }
   json.erase(json.rfind(",\n\"crc32c\": "));
   const auto back =
-      checkpoint::parse_manifest(text::concat(json, ",\n\"crc32c\": ", base::crc32c(json.data(), json.size()), "}\n"));
+      checkpoint::parse_manifest(text::concat(json, ",\n\"crc32c\": ", core::crc32c(json.data(), json.size()), "}\n"));
   CHECK(back.step == 12);
   CHECK(back.updates == 0);
   CHECK(back.metadata.empty());

@@ -1,4 +1,4 @@
-#include "checkpoint/mismatch.hpp"
+#include "checkpoint/read/mismatch.hpp"
 
 #include "support/catch.hpp"
 
@@ -6,9 +6,9 @@ using namespace hortator;
 using checkpoint::mismatches;
 
 TEST_CASE("all names that do not fit are listed at once") {
-  const io::TensorSpec spec = {.type = at::kFloat, .shape = {2}};
-  const io::TensorSpec longer = {.type = at::kFloat, .shape = {3}};
-  const io::TensorSpec wider = {.type = at::kDouble, .shape = {2}};
+  const formats::TensorSpec spec = {.type = at::kFloat, .shape = {2}};
+  const formats::TensorSpec longer = {.type = at::kFloat, .shape = {3}};
+  const formats::TensorSpec wider = {.type = at::kDouble, .shape = {2}};
   CHECK(mismatches({{"a", spec}}, {{"a", spec}}).empty());
   const auto lines = mismatches({{"a", spec}, {"b", spec}, {"c", spec}, {"d", spec}},
                                 {{"b", longer}, {"c", wider}, {"d", spec}, {"e", spec}});

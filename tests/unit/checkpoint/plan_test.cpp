@@ -1,4 +1,4 @@
-#include "checkpoint/plan.hpp"
+#include "checkpoint/write/plan.hpp"
 
 #include <map>
 #include <numeric>

@@ -1,10 +1,10 @@
-#include "checkpoint/retention.hpp"
+#include "checkpoint/write/retention.hpp"
 
 #include <algorithm>
 #include <hortator/error.hpp>
 #include <numeric>
 
-#include "checkpoint/removal.hpp"
+#include "checkpoint/write/removal.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 

@@ -1,11 +1,11 @@
-#include "checkpoint/save.hpp"
+#include "checkpoint/write/save.hpp"
 
 #include <chrono>
 #include <thread>
 
-#include "base/text.hpp"
-#include "checkpoint/reader.hpp"
-#include "checkpoint/verify.hpp"
+#include "core/text/text.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "checkpoint/read/verify.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 #include "support/types.hpp"
@@ -195,7 +195,7 @@ TEST_CASE("the same state gives the same file") {
     checkpoint::save(comm, root / "checkpoint", snapshot(comm.rank(), 4));
     const auto file = root / "checkpoint" / "state.h5";
     words.resize(std::filesystem::file_size(file));
-    io::RawFile::open_for_reading(file).read_at(0, words.data(), words.size());
+    formats::RawFile::open_for_reading(file).read_at(0, words.data(), words.size());
     mpi::barrier(comm);
     std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // times in a file are whole seconds
   }

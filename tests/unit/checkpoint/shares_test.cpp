@@ -1,7 +1,7 @@
 // Tensors of which each rank has a part are written as they lie, and read by parts.
-#include "checkpoint/background_save.hpp"
-#include "checkpoint/reader.hpp"
-#include "checkpoint/verify.hpp"
+#include "checkpoint/write/background_save.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "checkpoint/read/verify.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 /// Cut at `borders`, a number between two ranks.
 Share cut(const at::Tensor& whole, const std::vector<std::int64_t>& borders, int rank) {
-  Share share{.whole = io::spec_of(whole)};
+  Share share{.whole = formats::spec_of(whole)};
   std::int64_t begin = 0;
   for (const auto end : borders) {
     share.of_ranks.push_back({begin, end});
@@ -71,7 +71,7 @@ void check_read(const std::filesystem::path& folder, const Snapshot& saved, cons
     CHECK(bitwise_equal(reader.read(name), wholes.tiny));
   CHECK(bitwise_equal(reader.read("models/0/nothing"), wholes.empty));
   CHECK(bitwise_equal(reader.read("models/0/fc1.weight"), saved.common.get<at::Tensor>("models/0/fc1.weight")));
-  const shard::Range ranges[] = {
+  const core::Range ranges[] = {
       {0, 0}, {0, 1}, {1048575, 1048577}, {1048576, 2097152}, {77, 2'500'001}, {2'500'001, 2'500'001}};
   for (const auto& range : ranges)
     CHECK(bitwise_equal(reader.read_part("models/0/large", range), wholes.large.narrow(0, range.begin, range.size())));

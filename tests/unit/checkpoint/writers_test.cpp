@@ -1,10 +1,10 @@
 // Whoever writes, and into however many files: the same datasets.
-#include "checkpoint/reader.hpp"
-#include "checkpoint/save.hpp"
-#include "checkpoint/verify.hpp"
-#include "io/hdf5_dataset.hpp"
-#include "io/hdf5_file.hpp"
-#include "io/hdf5_type.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/save.hpp"
+#include "checkpoint/read/verify.hpp"
+#include "formats/hdf5/dataset.hpp"
+#include "formats/hdf5/file.hpp"
+#include "formats/hdf5/type.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 
@@ -37,16 +37,16 @@ std::vector<std::vector<std::size_t>> dealings(int ranks) {
 
 /// HDF5 alone finds each tensor as one dataset.
 void check_view(const std::filesystem::path& folder, const checkpoint::Snapshot& saved) {
-  const auto file = io::open_file(folder / "view.h5");
+  const auto file = formats::open_file(folder / "view.h5");
   for (const auto& [name, value] : saved.common.values()) {
     const auto* tensor = std::get_if<at::Tensor>(&value);
     if (tensor == nullptr) continue;
     INFO(name);
-    const auto dataset = io::open_dataset(file, name);
+    const auto dataset = formats::open_dataset(file, name);
     const auto found = at::zeros(tensor->sizes(), tensor->scalar_type());
-    const auto type = io::file_type(tensor->scalar_type());
+    const auto type = formats::file_type(tensor->scalar_type());
     if (found.numel() > 0)
-      io::check(H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, found.mutable_data_ptr()), "read");
+      formats::check(H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, found.mutable_data_ptr()), "read");
     CHECK(bitwise_equal(found, tensor->contiguous()));
   }
 }

@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "comm/checked_communicator.hpp"
-#include "comm/mpi_communicator.hpp"
-#include "comm/node_communicator.hpp"
-#include "comm/self_communicator.hpp"
-#include "comm/staged_communicator.hpp"
-#include "comm/watched_communicator.hpp"
+#include "comm/decorators/checked_communicator.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
+#include "comm/shm/communicator.hpp"
+#include "comm/self/self_communicator.hpp"
+#include "comm/decorators/staged_communicator.hpp"
+#include "comm/decorators/watched_communicator.hpp"
 
 /// Every back end that must keep the communicator's contract, by name.
 namespace hortator::test {

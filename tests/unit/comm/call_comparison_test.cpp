@@ -1,10 +1,10 @@
-#include "comm/call_comparison.hpp"
+#include "comm/decorators/call_comparison.hpp"
 
 #include <hortator/error.hpp>
 
 #include "backends.hpp"
-#include "base/call_site.hpp"
-#include "base/text.hpp"
+#include "core/call_site.hpp"
+#include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"

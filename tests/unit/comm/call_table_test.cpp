@@ -1,4 +1,4 @@
-#include "comm/call_table.hpp"
+#include "comm/decorators/call_table.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,10 +1,10 @@
-#include "comm/checked_communicator.hpp"
+#include "comm/decorators/checked_communicator.hpp"
 
 #include <hortator/error.hpp>
 
 #include "backends.hpp"
-#include "base/call_site.hpp"
-#include "base/text.hpp"
+#include "core/call_site.hpp"
+#include "core/text/text.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "comm/element.hpp"
-#include "comm/reduce_kernels.hpp"
+#include "comm/shm/kernels/element.hpp"
+#include "comm/shm/kernels/reduce_kernels.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

@@ -1,5 +1,5 @@
 // All ranks of this test are nodes of their own, or two of them are one (traffic.hpp).
-#include "comm/node_lanes.hpp"
+#include "comm/shm/lanes.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/arange.h>
@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/node_communicator.hpp"
+#include "comm/shm/communicator.hpp"
 #include "integration/scale/traffic.hpp"
 #include "support/catch.hpp"
 

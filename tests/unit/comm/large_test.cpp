@@ -1,7 +1,7 @@
 // More than 2^31 elements, which MPI cannot count in one call: 2 GiB a tensor a rank, so this runs with the long tests
 // only.
-#include "comm/mpi_communicator.hpp"
-#include "comm/node_communicator.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
+#include "comm/shm/communicator.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

@@ -1,4 +1,4 @@
-#include "comm/mpi_communicator.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

@@ -1,8 +1,8 @@
 // Whatever one rank of a node does wrong, all of them throw, and the next collective works.
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
-#include "comm/node_communicator.hpp"
+#include "core/text/text.hpp"
+#include "comm/shm/communicator.hpp"
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"
 

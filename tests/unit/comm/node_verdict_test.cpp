@@ -1,4 +1,4 @@
-#include "comm/node_verdict.hpp"
+#include "comm/shm/verdict.hpp"
 
 #include <c10/core/ScalarType.h>
 

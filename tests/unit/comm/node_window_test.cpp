@@ -3,7 +3,7 @@
 #include <hortator/error.hpp>
 #include <string>
 
-#include "comm/node_communicator.hpp"
+#include "comm/shm/communicator.hpp"
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/checked_communicator.hpp"
-#include "comm/node_communicator.hpp"
+#include "comm/decorators/checked_communicator.hpp"
+#include "comm/shm/communicator.hpp"
 #include "integration/scale/traffic.hpp"
 
 /// The node back end where ranks are on several nodes, as far as MPI says, with one rank on the last if they are odd.

@@ -1,11 +1,11 @@
-#include "comm/watched_communicator.hpp"
+#include "comm/decorators/watched_communicator.hpp"
 
 #include <ATen/record_function.h>
 
 #include <algorithm>
 
 #include "comm/make_communicator.hpp"
-#include "comm/self_communicator.hpp"
+#include "comm/self/self_communicator.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

@@ -1,4 +1,4 @@
-#include "data/batch_shard.hpp"
+#include "data/sharding/batch_shard.hpp"
 
 #include <algorithm>
 #include <hortator/error.hpp>

@@ -4,7 +4,7 @@
 #include <hortator/objects.hpp>
 #include <thread>
 
-#include "data/dispatcher.hpp"
+#include "data/loader/dispatcher.hpp"
 #include "mpi/collectives.hpp"
 #include "streams.hpp"
 #include "support/catch.hpp"

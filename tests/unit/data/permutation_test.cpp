@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "base/hash.hpp"
+#include "core/hash.hpp"
 #include "chi_square.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
@@ -86,7 +86,7 @@ TEST_CASE("all orders of a few samples are equally likely") {
   for (const std::int64_t size : {3, 4, 5}) {
     const std::map<std::int64_t, std::size_t> factorial = {{3, 6}, {4, 24}, {5, 120}};
     std::map<Batch, double> found;
-    for (std::uint64_t key = 0; key < 40'000; ++key) ++found[images(Permutation(size, base::mix(5, key)), 0, size)];
+    for (std::uint64_t key = 0; key < 40'000; ++key) ++found[images(Permutation(size, core::mix(5, key)), 0, size)];
     std::vector<double> counts;
     for (const auto& [order, count] : found) counts.push_back(count);
     CHECK(counts.size() == factorial.at(size));

@@ -1,4 +1,4 @@
-#include "data/prefetcher.hpp"
+#include "data/loader/prefetcher.hpp"
 
 #include <algorithm>
 #include <atomic>

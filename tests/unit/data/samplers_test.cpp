@@ -7,7 +7,7 @@
 #include <set>
 
 #include "chi_square.hpp"
-#include "data/order.hpp"
+#include "data/orders/order.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 

@@ -7,8 +7,8 @@
 #include <hortator/error.hpp>
 #include <hortator/staging.hpp>
 
-#include "data/staged_file.hpp"
-#include "io/file_error.hpp"
+#include "data/files/staged_file.hpp"
+#include "formats/file/file_error.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 

@@ -4,7 +4,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/linear.h>
 
-#include "shard/copy_stream.hpp"
+#include "machine/device/copy_stream.hpp"
 #include "support/catch.hpp"
 
 using hortator::test::far_bytes;
@@ -31,7 +31,7 @@ TEST_CASE("operators and backward on the far device give what the CPU gives", "[
 TEST_CASE("copies on a stream of their own are late, and there for those who wait", "[far]") {
   const auto here = at::ones({4});
   const auto there = at::empty({4}, far_device);
-  const hortator::shard::CopyStream copies(far_device);
+  const hortator::machine::CopyStream copies(far_device);
   const auto done = copies.copy(here, there);
   CHECK(hortator::test::far_copies_to_come() == 1);
   CHECK(there.isnan().all().item<bool>());

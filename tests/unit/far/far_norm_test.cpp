@@ -5,13 +5,13 @@
 #include "far_training.hpp"
 #include "support/called_operators.hpp"
 #include "support/catch.hpp"
-#include "train/shared_statistics.hpp"
+#include "parallel/batch_norm/shared_statistics.hpp"
 
 using namespace hortator;
 using test::far_device;
 
 TEST_CASE("without a momentum nothing waits for the number of batches on the device", "[far]") {
-  const auto statistics = std::make_shared<train::SharedStatistics>(test::communicator_of({}));
+  const auto statistics = std::make_shared<parallel::SharedStatistics>(test::communicator_of({}));
   if (statistics->ranks() == 1) return;  // BatchNorm itself, whose statistics the CPU does not give back to this device
   SyncBatchNorm1d norm(torch::nn::BatchNormOptions(3).momentum(std::nullopt));
   norm->to(far_device);

@@ -10,7 +10,7 @@
 #include "mpi/communicator.hpp"
 #include "support/catch.hpp"
 #include "support/far_device.hpp"
-#include "unit/shard/fixtures.hpp"
+#include "unit/paging/fixtures.hpp"
 
 using namespace hortator;
 using test::far_device;

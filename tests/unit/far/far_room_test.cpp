@@ -14,8 +14,8 @@ constexpr std::int64_t tower_width = 64;
 constexpr std::int64_t tower_layers = 24;
 constexpr std::int64_t tower_bytes = 4 * tower_layers * tower_width * (tower_width + 1);
 
-std::vector<shard::FlatParameters::Parameter> tower_parameters(const torch::nn::Sequential& tower) {
-  std::vector<shard::FlatParameters::Parameter> parameters;
+std::vector<parallel::FlatParameters::Parameter> tower_parameters(const torch::nn::Sequential& tower) {
+  std::vector<parallel::FlatParameters::Parameter> parameters;
   for (const auto& one : tower->named_parameters()) parameters.push_back({.name = one.key(), .tensor = one.value()});
   return parameters;
 }
@@ -37,8 +37,8 @@ TEST_CASE("a module on the host is used on the far device, where it never is as 
     parameters.resident_bytes = 1 << 16;  // else a file's pages are larger than this module
     test::reset_far_peak();
     const auto before = test::far_bytes();
-    shard::FlatParameters flat(*ranks, tower_parameters(tower), {.first_bytes = 1 << 14, .bytes = 1 << 14},
-                               shard::Masters::no,
+    parallel::FlatParameters flat(*ranks, tower_parameters(tower), {.first_bytes = 1 << 14, .bytes = 1 << 14},
+                               parallel::Masters::no,
                                {.parameters = parameters, .dealt_out = host.size() > 1, .host = &host});
     for (int pass = 0; pass < 3; ++pass)
       CHECK(at::allclose(tower->forward(input.to(far_device)).to(at::kCPU), expected, 1e-5, 1e-5));

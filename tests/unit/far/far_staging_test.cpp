@@ -1,7 +1,7 @@
 // Memory that an asynchronous save copies its tensors into.
 #include <ATen/ATen.h>
 
-#include "checkpoint/source.hpp"
+#include "checkpoint/write/source.hpp"
 #include "host_device.hpp"
 #include "support/catch.hpp"
 #include "support/far_device.hpp"

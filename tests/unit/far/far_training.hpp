@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "backends.hpp"
-#include "comm/mpi_communicator.hpp"
-#include "comm/staged_communicator.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
+#include "comm/decorators/staged_communicator.hpp"
 #include "support/far_device.hpp"
-#include "train/fused_step.hpp"
-#include "train/model_core.hpp"
-#include "train/sharded_optimizer.hpp"
-#include "train/sharding.hpp"
+#include "step/optimizer/fused_step.hpp"
+#include "step/model_core.hpp"
+#include "step/optimizer/sharded_optimizer.hpp"
+#include "parallel/zero/sharding.hpp"
 #include "unit/accelerator/zero_fixture.hpp"
-#include "unit/shard/fixtures.hpp"
+#include "unit/paging/fixtures.hpp"
 
 namespace hortator::test {
 
@@ -43,8 +43,8 @@ inline std::unique_ptr<comm::Communicator> communicator_of(const FarCourse& cour
   return std::make_unique<comm::StagedCommunicator>(std::move(plain), course.device);
 }
 
-inline shard::Residence residence_of(Home home, c10::Device device) {
-  shard::Residence residence{.device = device, .in_host = home == Home::in_host};
+inline parallel::Residence residence_of(Home home, c10::Device device) {
+  parallel::Residence residence{.device = device, .in_host = home == Home::in_host};
   if (home == Home::in_file)
     residence.folder = testing::folder("far_zero" + std::to_string(mpi::Communicator::world().rank()));
   return residence;
@@ -59,7 +59,7 @@ class FarTraining {
         sharding_{.stage = course.stage,
                   .group = *communicator_,
                   .replicas = nullptr,
-                  .masters = shard::Masters::fp32,
+                  .masters = parallel::Masters::fp32,
                   .parameters = residence_of(course.stage == 3 ? course.parameters : Home::in_memory, course.device),
                   .moments = residence_of(course.moments, course.device),
                   .deals_out_parameters = course.stage == 3 && !course.device.is_cpu() && communicator_->size() > 1,
@@ -73,12 +73,12 @@ class FarTraining {
       net_->to(course.device);
     }
     adamw_.emplace(distinct(*net_), torch::optim::AdamWOptions(1e-2).weight_decay(0.1));
-    model_.emplace(*net_, "model", std::make_shared<train::Session>(),
-                   train::DataParallel{.communicator = *communicator_,
+    model_.emplace(*net_, "model", std::make_shared<step::Session>(),
+                   parallel::DataParallel{.communicator = *communicator_,
                                        .host = host_,
                                        .options = options_,
                                        .pass = pass_,
-                                       .marks = train::Marks::from_host_to_host,
+                                       .marks = parallel::Marks::from_host_to_host,
                                        .sharding = &sharding_,
                                        .device = course.device});
     optimizer_.emplace(*adamw_, course.stage < 2, sharding_.moments, host_);
@@ -93,7 +93,7 @@ class FarTraining {
     const auto loss = at::mse_loss(output, at::full_like(output, 0.3));
     loss.backward();
     optimizer_->before_step();
-    train::step(*adamw_, train::StepKernel::own);
+    step::step(*adamw_, step::StepKernel::own);
     optimizer_->after_step();
     model_->zero_grad();
     return loss.item<double>();
@@ -118,13 +118,13 @@ class FarTraining {
   FarCourse course_;
   mpi::Communicator host_ = mpi::Communicator::world();
   std::unique_ptr<comm::Communicator> communicator_;
-  train::Sharding sharding_;
+  parallel::Sharding sharding_;
   DistributedDataParallelOptions options_;
-  train::BackwardPass pass_;
+  parallel::BackwardPass pass_;
   Shardable net_;
   std::optional<torch::optim::AdamW> adamw_;
-  std::optional<train::ModelCore> model_;
-  std::optional<train::ShardedOptimizer> optimizer_;
+  std::optional<step::ModelCore> model_;
+  std::optional<step::ShardedOptimizer> optimizer_;
 };
 
 }  // namespace hortator::test

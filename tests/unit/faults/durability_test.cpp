@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <set>
 
-#include "checkpoint/background_save.hpp"
-#include "checkpoint/reader.hpp"
-#include "checkpoint/save.hpp"
+#include "checkpoint/write/background_save.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/save.hpp"
 #include "disk.hpp"
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"

@@ -6,11 +6,11 @@
 
 #include <cerrno>
 
-#include "checkpoint/reader.hpp"
-#include "checkpoint/save.hpp"
-#include "checkpoint/verify.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/save.hpp"
+#include "checkpoint/read/verify.hpp"
 #include "forks.hpp"
-#include "io/hdf5_view.hpp"
+#include "formats/hdf5/view.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -47,7 +47,7 @@ TEST_CASE("where no file can be locked checkpoints are written, viewed and verif
     CHECK(at::equal(checkpoint::Reader(folder).read("weight"), at::arange(5000)));
     const auto& spec = manifest.datasets.at("weight").spec;
     fs::remove(root / "view.h5");
-    io::write_view(
+    formats::write_view(
         root / "view.h5",
         {{.name = "weight", .spec = spec, .parts = {{.file = "state.h5", .spec = spec, .elements = {0, 5000}}}}});
     // MPI-IO may ask for one, and goes on without.

@@ -6,13 +6,13 @@
 #include <filesystem>
 #include <vector>
 
-#include "comm/node_communicator.hpp"
+#include "comm/shm/communicator.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
-#include "shard/flat_parameters.hpp"
+#include "parallel/zero/flat_parameters.hpp"
 #include "support/catch.hpp"
 #include "support/faults/faults.hpp"
-#include "train/moments_on_disk.hpp"
+#include "step/optimizer/moments_on_disk.hpp"
 
 using namespace hortator;
 
@@ -69,7 +69,7 @@ TEST_CASE("a disk that fails while parameters go to it: all ranks are told, and 
     const int when = dealt_out ? run - parameters : run;
     INFO("when " << when << " have their values, " << (dealt_out ? "in a file each" : "in one file"));
     std::vector<at::Tensor> tensors;
-    std::vector<shard::FlatParameters::Parameter> named;
+    std::vector<parallel::FlatParameters::Parameter> named;
     for (int i = 0; i < parameters; ++i) {
       tensors.push_back(at::full({300}, i + 1.0).requires_grad_());
       named.push_back({.name = "p" + std::to_string(i), .tensor = tensors.back()});
@@ -80,8 +80,8 @@ TEST_CASE("a disk that fails while parameters go to it: all ranks are told, and 
       if (++settled == when && world.rank() == world.size() - 1) fail_from(folder, 1);
     };
     const auto make = [&] {
-      shard::FlatParameters flat(
-          communicator, std::move(named), {.first_bytes = 1, .bytes = 2000}, shard::Masters::no,
+      parallel::FlatParameters flat(
+          communicator, std::move(named), {.first_bytes = 1, .bytes = 2000}, parallel::Masters::no,
           {.parameters = {.folder = folder}, .dealt_out = dealt_out},
           {.all_or_none = [&](const auto& work) { mpi::all_or_none(world, work); }, .settle = fail_alone});
       flat.release();
@@ -116,9 +116,9 @@ TEST_CASE("a disk that fails while moments go to it: none is lost, whenever it f
   };
   step();
   const auto expected = copies(moments_of(adamw, parameters));
-  std::vector<train::MomentsOnDisk::Owner> owners;
+  std::vector<step::MomentsOnDisk::Owner> owners;
   for (const auto& parameter : parameters) owners.push_back({.parameter = parameter, .group = 0, .name = "p"});
-  train::MomentsOnDisk on_disk({.folder = folder, .resident_bytes = 1});
+  step::MomentsOnDisk on_disk({.folder = folder, .resident_bytes = 1});
   long failures = 0;
   bool kept = false;
   while (!kept && failures < 100) {

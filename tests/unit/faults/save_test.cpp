@@ -3,9 +3,9 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "checkpoint/background_save.hpp"
-#include "checkpoint/reader.hpp"
-#include "checkpoint/save.hpp"
+#include "checkpoint/write/background_save.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/save.hpp"
 #include "forks.hpp"
 #include "kills.hpp"
 #include "support/catch.hpp"

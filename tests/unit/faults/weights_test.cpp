@@ -7,9 +7,9 @@
 
 #include "disk.hpp"
 #include "forks.hpp"
-#include "io/safetensors_writer.hpp"
-#include "io/weight_folder.hpp"
-#include "io/weight_source.hpp"
+#include "formats/safetensors/writer.hpp"
+#include "weights/weight_folder.hpp"
+#include "weights/weight_source.hpp"
 #include "kills.hpp"
 #include "support/catch.hpp"
 
@@ -23,17 +23,17 @@ namespace fs = std::filesystem;
 namespace {
 
 void save_weights(const fs::path& target, int number) {
-  const std::vector<io::WeightToSave> weights = {{.name = "a", .bytes = 40}, {.name = "b", .bytes = 40}};
-  const auto shards = io::shard_weights(weights, 40);
-  io::WeightFolder folder(target, "id" + std::to_string(number), {});
+  const std::vector<weights::WeightToSave> weights = {{.name = "a", .bytes = 40}, {.name = "b", .bytes = 40}};
+  const auto shards = weights::shard_weights(weights, 40);
+  weights::WeightFolder folder(target, "id" + std::to_string(number), {});
   try {
     folder.begin();
-    std::vector<io::SafetensorsOutput> files;
+    std::vector<formats::SafetensorsOutput> files;
     for (const auto& file : shards.files) {
       files.push_back({.path = folder.aside(file.name),
-                       .plan = io::plan_safetensors({{weights[file.weights.front()].name, {.shape = {10}}}})});
+                       .plan = formats::plan_safetensors({{weights[file.weights.front()].name, {.shape = {10}}}})});
     }
-    io::write_safetensors(mpi::Communicator::world(), files,
+    formats::write_safetensors(mpi::Communicator::world(), files,
                           [&](const std::string& /*name*/) { return at::full({10}, number, at::kFloat); });
     folder.publish(shards, weights);
   } catch (...) {
@@ -44,7 +44,7 @@ void save_weights(const fs::path& target, int number) {
 
 /// Which one is there, whole; 0 for a mixture. Throws where none can be opened.
 int weights_version_in(const fs::path& folder) {
-  const auto source = io::open_weights(folder);
+  const auto source = weights::open_weights(folder);
   std::vector<float> numbers;
   for (const auto* name : {"a", "b"}) {
     numbers.resize(numbers.size() + 10);
@@ -63,7 +63,7 @@ TEST_CASE("a kill at any point leaves the older model or the newer one") {
       {.root = root,
        .save = [=](int number) { save_weights(folder, number); },
        .found = [=] { return weights_version_in(folder); },
-       .exists = [=] { return io::holds_weights(folder); },
+       .exists = [=] { return weights::holds_weights(folder); },
        .check = [=] { CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 3); }});
 }
 

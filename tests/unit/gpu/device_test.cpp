@@ -1,9 +1,9 @@
 #include <filesystem>
 #include <set>
 
-#include "device/cuda.hpp"
-#include "device/graph.hpp"
-#include "device/stream.hpp"
+#include "machine/device/cuda.hpp"
+#include "machine/device/graph.hpp"
+#include "machine/device/stream.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 
@@ -25,23 +25,23 @@ at::Tensor slow_ones() {
 TEST_CASE("devices that are there have names and UUIDs of their own") {
   if (!test::has_gpu()) return;
   std::set<std::string> uuids;
-  for (int i = 0; i < device::visible_device_count(); ++i) {
-    CHECK_FALSE(device::name(i).empty());
-    CHECK(device::uuid(i).size() == std::string("GPU-01234567-89ab-cdef-0123-456789abcdef").size());
-    uuids.insert(device::uuid(i));
-    const auto address = device::pci_address(i);
+  for (int i = 0; i < machine::visible_device_count(); ++i) {
+    CHECK_FALSE(machine::name(i).empty());
+    CHECK(machine::uuid(i).size() == std::string("GPU-01234567-89ab-cdef-0123-456789abcdef").size());
+    uuids.insert(machine::uuid(i));
+    const auto address = machine::pci_address(i);
     CHECK(address.size() == std::string("0000:3b:00.0").size());
     if (std::filesystem::exists("/sys/bus/pci/devices"))
       CHECK(std::filesystem::exists("/sys/bus/pci/devices/" + address));
-    CHECK_NOTHROW(device::set_current(i));
+    CHECK_NOTHROW(machine::set_current(i));
   }
-  CHECK(static_cast<int>(uuids.size()) == device::visible_device_count());
-  device::set_current(0);
+  CHECK(static_cast<int>(uuids.size()) == machine::visible_device_count());
+  machine::set_current(0);
 }
 
 TEST_CASE("a stream takes over what the current one has made, and hands on what it has made itself") {
   if (!test::has_gpu()) return;
-  const device::Stream side(0);
+  const machine::Stream side(0);
   for (int i = 0; i < 20; ++i) {
     const auto made = slow_ones();
     at::Tensor doubled;
@@ -58,7 +58,7 @@ TEST_CASE("a stream takes over what the current one has made, and hands on what 
 
 TEST_CASE("a graph repeats what was recorded, on what its inputs hold by then") {
   if (!test::has_gpu()) return;
-  device::Graph graph(0);
+  machine::Graph graph(0);
   const auto input = at::full({4}, 1.0, at::kCUDA);
   at::Tensor output;
   const auto work = [&] { output = (input * 3).sin() + at::ones({4}, at::kCUDA); };
@@ -76,7 +76,7 @@ TEST_CASE("what cannot be recorded throws, and the device goes on") {
   if (!test::has_gpu()) return;
   const auto number = at::ones({}, at::kCUDA);
   {
-    device::Graph graph(0);
+    machine::Graph graph(0);
     graph.rehearse([&] { number.add_(0); });
     CHECK_THROWS(graph.record([&] {
       static_cast<void>(at::rand({4}, at::kCUDA));
@@ -87,7 +87,7 @@ TEST_CASE("what cannot be recorded throws, and the device goes on") {
   // Random numbers go on, too, and can be recorded.
   const auto first = at::rand({64}, at::kCUDA);
   CHECK_FALSE(at::equal(first, at::rand({64}, at::kCUDA)));
-  device::Graph graph(0);
+  machine::Graph graph(0);
   at::Tensor drawn;
   const auto draw = [&] { drawn = at::rand({64}, at::kCUDA); };
   graph.rehearse(draw);

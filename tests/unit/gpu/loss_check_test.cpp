@@ -1,11 +1,11 @@
-#include "train/loss_check.hpp"
+#include "step/gradients/loss_check.hpp"
 
 #include <limits>
 
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 
-using hortator::train::LossCheck;
+using hortator::step::LossCheck;
 
 TEST_CASE("a loss on the device that is not finite is named by its pass, once it is known") {
   if (!hortator::test::has_gpu()) return;

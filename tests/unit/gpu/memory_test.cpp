@@ -1,8 +1,8 @@
-#include "device/memory.hpp"
+#include "machine/device/memory.hpp"
 #include "../accelerator/fixtures.hpp"
-#include "accelerator/memory_by_owner.hpp"
-#include "base/log.hpp"
-#include "device/cuda.hpp"
+#include "accelerator/training/memory_by_owner.hpp"
+#include "core/log.hpp"
+#include "machine/device/cuda.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 
@@ -11,7 +11,7 @@ using namespace hortator;
 TEST_CASE("the batch size goes down until it fits on the device") {
   if (!test::has_gpu()) return;
   Accelerator accelerator({.log_with = {}});
-  const auto most = static_cast<std::int64_t>(device::free_memory(accelerator.device().index()) >> 30U);
+  const auto most = static_cast<std::int64_t>(machine::free_memory(accelerator.device().index()) >> 30U);
   const auto halves = [](std::int64_t size) { return size / 2; };
   std::vector<std::int64_t> tried;
   const auto found =
@@ -34,7 +34,7 @@ TEST_CASE("a device that nobody has used yet has no memory to tell of; page-lock
   if (!test::has_gpu()) return;
   CHECK_NOTHROW(accelerator::device_memory({c10::kCUDA, 0}));
   constexpr std::size_t odd = (64U << 20U) + 4096;
-  const auto memory = device::page_locked(odd);
+  const auto memory = machine::page_locked(odd);
   auto view = at::from_blob(memory.get(), {static_cast<std::int64_t>(odd)}, at::kByte);
   CHECK(view.is_pinned());
   CHECK(at::equal(at::full({100}, 7, at::kByte), view.narrow(0, 0, 100).fill_(7).cuda().cpu()));

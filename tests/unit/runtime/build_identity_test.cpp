@@ -3,7 +3,7 @@
 #include <torch/version.h>
 #include <hortator/version.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

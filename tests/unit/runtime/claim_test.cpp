@@ -1,4 +1,4 @@
-#include "runtime/claim.hpp"
+#include "runtime/ending/claim.hpp"
 
 #include <fstream>
 

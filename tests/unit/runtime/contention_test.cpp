@@ -1,8 +1,8 @@
 #include <filesystem>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
-#include "runtime/claim.hpp"
+#include "runtime/ending/claim.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

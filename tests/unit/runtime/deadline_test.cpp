@@ -1,4 +1,4 @@
-#include "runtime/deadline.hpp"
+#include "runtime/ending/deadline.hpp"
 
 #include <hortator/error.hpp>
 #include <map>
@@ -18,7 +18,7 @@ namespace {
 
 using Table = std::map<std::string, std::string>;
 
-runtime::Variables in(const Table& table) {
+core::Variables in(const Table& table) {
   return [table](const char* name) -> std::optional<std::string> {
     const auto found = table.find(name);
     return found == table.end() ? std::nullopt : std::optional<std::string>(found->second);

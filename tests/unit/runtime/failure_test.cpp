@@ -1,4 +1,4 @@
-#include "runtime/failure.hpp"
+#include "runtime/ending/failure.hpp"
 
 #include <ATen/ATen.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/kill_grace.hpp"
+#include "runtime/ending/kill_grace.hpp"
 
 #include <hortator/error.hpp>
 #include <map>

@@ -1,4 +1,4 @@
-#include "runtime/late_failure.hpp"
+#include "runtime/ending/late_failure.hpp"
 
 #include <stdexcept>
 

@@ -13,7 +13,7 @@ namespace {
 
 using Table = std::map<std::string, std::string>;
 
-runtime::Variables facts_in(const Table& table) {
+core::Variables facts_in(const Table& table) {
   return [&table](const char* name) -> std::optional<std::string> {
     const auto found = table.find(name);
     return found == table.end() ? std::nullopt : std::optional<std::string>(found->second);

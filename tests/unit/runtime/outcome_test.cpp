@@ -1,4 +1,4 @@
-#include "runtime/outcome.hpp"
+#include "runtime/ending/outcome.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 #include <hortator/error.hpp>
 #include <hortator/state.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/world.hpp"

@@ -1,5 +1,5 @@
 // Signals are the process's: each case is a fork of its own.
-#include "runtime/stop_signal.hpp"
+#include "runtime/ending/stop_signal.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

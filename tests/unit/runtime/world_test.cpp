@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"
 

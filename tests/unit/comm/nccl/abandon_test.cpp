@@ -3,9 +3,9 @@
 #include <thread>
 
 #include "backends.hpp"
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "comm/abandoned.hpp"
-#include "comm/nccl_alarm.hpp"
+#include "comm/nccl/alarm.hpp"
 #include "comm/work.hpp"
 #include "integration/scale/traffic.hpp"
 #include "mpi/collectives.hpp"

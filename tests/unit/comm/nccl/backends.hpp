@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/nccl_backend.hpp"
+#include "comm/nccl/backend.hpp"
 #include "host_device.hpp"
 #include "mock_nccl.hpp"
 #include "support/catch.hpp"

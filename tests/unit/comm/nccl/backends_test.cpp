@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "backends.hpp"
-#include "comm/nccl_datatype.hpp"
+#include "comm/nccl/datatype.hpp"
 #include "mpi/collectives.hpp"
 
 using namespace hortator;

@@ -1,7 +1,7 @@
-#include "comm/nccl_devices.hpp"
+#include "comm/nccl/devices.hpp"
 
 #include "backends.hpp"
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 
 using namespace hortator;
 using comm::NcclDevice;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/nccl_backend.hpp"
+#include "comm/nccl/backend.hpp"
 #include "support/gpu.hpp"
 
 /// The real nccl back end for the communicator's suites, whose tensors are on the CPU: none where there is no device.

@@ -3,7 +3,7 @@
 
 #include <hortator/error.hpp>
 
-#include "comm/nccl_backend.hpp"
+#include "comm/nccl/backend.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 

@@ -4,11 +4,11 @@
 
 #include <cstdlib>
 
-#include "base/text.hpp"
-#include "device/cuda.hpp"
-#include "device/device_files.hpp"
-#include "device/memory.hpp"
-#include "device/stream.hpp"
+#include "core/text/text.hpp"
+#include "machine/device/cuda.hpp"
+#include "machine/device/device_files.hpp"
+#include "machine/device/memory.hpp"
+#include "machine/device/stream.hpp"
 
 namespace hortator::test {
 
@@ -24,7 +24,7 @@ HostDevice& host_device() {
 
 }  // namespace hortator::test
 
-namespace hortator::device {
+namespace hortator::machine {
 namespace {
 
 int the_stream = 0;
@@ -63,4 +63,4 @@ void Event::hold_current_stream() const { test::trace().emplace_back("the curren
 
 void wait_until_idle(int) { test::trace().emplace_back("the device is idle"); }
 
-}  // namespace hortator::device
+}  // namespace hortator::machine

@@ -1,4 +1,4 @@
-#include "comm/nccl_ids.hpp"
+#include "comm/nccl/ids.hpp"
 
 #include <cstring>
 

@@ -2,8 +2,8 @@
 #include <chrono>
 
 #include "backends.hpp"
-#include "comm/nccl_communicator.hpp"
-#include "comm/nccl_ids.hpp"
+#include "comm/nccl/communicator.hpp"
+#include "comm/nccl/ids.hpp"
 
 using namespace hortator;
 using namespace std::chrono_literals;

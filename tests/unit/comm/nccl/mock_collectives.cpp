@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "host_device.hpp"
 #include "mock_state.hpp"
 #include "support/far_device.hpp"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <thread>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "host_device.hpp"
 #include "mock_state.hpp"
 

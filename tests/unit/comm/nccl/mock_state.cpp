@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::test {
 namespace {

@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "backends.hpp"
-#include "comm/nccl_order.hpp"
+#include "comm/nccl/order.hpp"
 
 using namespace hortator;
 

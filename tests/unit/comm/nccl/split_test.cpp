@@ -1,8 +1,8 @@
 #include <thread>
 
 #include "backends.hpp"
-#include "comm/nccl_handle.hpp"
-#include "comm/nccl_ids.hpp"
+#include "comm/nccl/handle.hpp"
+#include "comm/nccl/ids.hpp"
 
 using namespace hortator;
 

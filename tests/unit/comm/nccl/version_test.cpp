@@ -1,4 +1,4 @@
-#include "comm/nccl_version.hpp"
+#include "comm/nccl/version.hpp"
 
 #include "backends.hpp"
 

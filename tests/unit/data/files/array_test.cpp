@@ -51,7 +51,7 @@ TEST_CASE("arrays of NumPy are read in rows") {
 }
 
 TEST_CASE("the header's text is taken as Python writes it, and nothing else") {
-  using io::TensorSpec;
+  using formats::TensorSpec;
   const auto parse = [](const std::string& text) { return data::parse_npy_header(text); };
   CHECK(parse(described("<f8", "(3, 4)")) == TensorSpec{.type = at::kDouble, .shape = {3, 4}});
   CHECK(parse(described("|b1", "()")) == TensorSpec{.type = at::kBool, .shape = {}});

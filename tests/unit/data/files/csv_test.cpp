@@ -4,7 +4,7 @@
 #include <hortator/datasets.hpp>
 #include <hortator/error.hpp>
 
-#include "base/text.hpp"
+#include "core/text/text.hpp"
 #include "data/files/csv_scanner.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"

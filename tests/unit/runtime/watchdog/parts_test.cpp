@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-runtime::Variables variable(const std::string& value) {
+core::Variables variable(const std::string& value) {
   return [value](const char* name) -> std::optional<std::string> {
     return std::string_view(name) == "HORTATOR_TIMEOUT" ? std::optional(value) : std::nullopt;
   };
@@ -38,7 +38,7 @@ double waited(const WaitClock& clock) { return clock.longest() ? clock.longest()
 }  // namespace
 
 TEST_CASE("the limit: argument, then environment, then ten minutes; what is no time is refused") {
-  const runtime::Variables none = [](const char*) { return std::nullopt; };
+  const core::Variables none = [](const char*) { return std::nullopt; };
   CHECK(runtime::collective_timeout({}, none) == 10min);
   CHECK(runtime::collective_timeout({}, variable("")) == 10min);
   CHECK(runtime::collective_timeout({}, variable("30s")) == 30s);

@@ -1,0 +1,203 @@
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/scalar_tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <hortator/error.hpp>
+
+#include "accelerator/training/packing.hpp"
+#include "accelerator/training/same_structure.hpp"
+#include "accelerator/training/training.hpp"
+#include "core/call_site.hpp"
+#include "core/text/text.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator {
+namespace {
+
+comm::ReduceOp operation_of(Reduce reduce) {
+  switch (reduce) {
+    case Reduce::mean:
+      return comm::ReduceOp::mean;
+    case Reduce::max:
+      return comm::ReduceOp::max;
+    case Reduce::min:
+      return comm::ReduceOp::min;
+    case Reduce::product:
+      return comm::ReduceOp::product;
+    case Reduce::sum:
+      break;
+  }
+  return comm::ReduceOp::sum;
+}
+
+// An undefined tensor has nothing to detach: it goes on to the communicator, whose error is one of all ranks.
+at::Tensor detached(const at::Tensor& tensor) { return tensor.defined() ? tensor.detach() : tensor; }
+
+// The parts of all ranks, a row each.
+at::Tensor gather_rows(accelerator::Training& training, const at::Tensor& part) {
+  if (!part.defined()) training.communicator_of(part).all_gather(part, part).wait();  // throws
+  auto rows = at::empty({training.host().size(), part.numel()}, part.options().requires_grad(false));
+  training.communicator_of(part).all_gather(rows.view({-1}), part.detach().reshape({-1})).wait();
+  return rows;
+}
+
+// Joined along dimension 0; a single number is a part of one.
+at::Tensor join(const at::Tensor& rows, const at::Tensor& part) {
+  if (part.dim() == 0) return rows.view({-1});
+  auto sizes = part.sizes().vec();
+  sizes[0] *= rows.size(0);
+  return rows.view(sizes);
+}
+
+std::vector<at::Tensor> tensors_of(const std::vector<detail::Leaf>& leaves) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& leaf : leaves) tensors.push_back(*leaf.tensor);
+  return tensors;
+}
+
+// Calls work(leaves of one pack, their tensors) for each pack.
+template <typename Work>
+void in_packs(const std::vector<detail::Leaf>& leaves, const Work& work) {
+  const auto tensors = tensors_of(leaves);
+  for (const auto& pack : accelerator::plan_packs(tensors)) {
+    std::vector<at::Tensor> together;
+    for (const auto i : pack) together.push_back(tensors[i]);
+    work(pack, together);
+  }
+}
+
+bool has_dimension(const at::Tensor& tensor, std::int64_t dim) { return dim >= -tensor.dim() && dim < tensor.dim(); }
+
+std::int64_t size_along(const at::Tensor& tensor, std::int64_t dim) {
+  return has_dimension(tensor, dim) ? tensor.size(dim) : 0;
+}
+
+bool can_hold(at::ScalarType type, double number) {
+  const bool is_whole = at::isIntegralType(type, /*includeBool=*/true);
+  if (is_whole && !(std::abs(number) < 0x1p63)) return false;
+  try {
+    const auto held = at::scalar_tensor(number, type).item<double>();
+    return is_whole ? held == number : std::isfinite(held) == std::isfinite(number);
+  } catch (const std::exception&) {  // it is too large
+    return false;
+  }
+}
+
+// Also where nothing is missing, since others fill up. Empty: nothing stands against it.
+std::string refusal_to_pad(const at::Tensor& tensor, const PadOptions& options) {
+  if (!has_dimension(tensor, options.dim) || can_hold(tensor.scalar_type(), options.pad_index)) return "";
+  return UsageError({.what = text::concat("pad_index is ", options.pad_index, ", which a tensor of type ",
+                                          tensor.scalar_type(), " cannot hold"),
+                     .why = "it would be filled up with another number",
+                     .hint = "use a number of that type, or convert the tensor before"})
+      .what();
+}
+
+// The largest sizes along the dimension, of all ranks; all throw where a tensor of some rank cannot be padded.
+// @collective
+std::vector<std::int64_t> sizes_to_pad_to(const mpi::Communicator& host, const std::vector<at::Tensor>& tensors,
+                                          const PadOptions& options) {
+  std::vector<std::int64_t> sizes;
+  std::string problem;
+  for (const auto& tensor : tensors) {
+    sizes.push_back(size_along(tensor, options.dim));
+    if (problem.empty()) problem = refusal_to_pad(tensor, options);
+  }
+  sizes.push_back(problem.empty() ? 0 : 1);
+  mpi::all_reduce(host, std::span(sizes), MPI_MAX);
+  if (sizes.back() > 0) mpi::agree(host, {.failed = !problem.empty(), .problem = problem});
+  sizes.pop_back();
+  return sizes;
+}
+
+// A dimension that the tensor does not have leaves it alone, as the reference does.
+at::Tensor padded(const at::Tensor& tensor, std::int64_t size, const PadOptions& options) {
+  const auto missing = size - size_along(tensor, options.dim);
+  if (missing == 0 || !has_dimension(tensor, options.dim)) return tensor;
+  // constant_pad_nd counts (before, after) pairs from the last dimension.
+  const auto dim = options.dim < 0 ? options.dim + tensor.dim() : options.dim;
+  std::vector<std::int64_t> pads(static_cast<std::size_t>(2 * (tensor.dim() - dim)), 0);
+  pads[pads.size() - (options.pad_first ? 2 : 1)] = missing;
+  return at::constant_pad_nd(tensor, pads, options.pad_index);
+}
+
+}  // namespace
+
+at::Tensor Accelerator::gather(const at::Tensor& tensor) {
+  const CallSite site(__builtin_return_address(0));
+  if (num_processes() == 1) return tensor;  // as the reference: a single number stays one
+  const at::NoGradGuard no_grad;
+  return join(gather_rows(*training_, tensor), tensor);
+}
+
+void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
+  const CallSite site(__builtin_return_address(0));
+  if (num_processes() == 1) return;
+  const at::NoGradGuard no_grad;
+  check_same_structure(training_->host(), "gather", leaves, accelerator::Alike::shapes);
+  in_packs(leaves, [&](const auto& pack, const auto& tensors) {
+    if (pack.size() == 1) {
+      *leaves[pack[0]].tensor = join(gather_rows(*training_, tensors[0]), tensors[0]);
+      return;
+    }
+    const auto parts = accelerator::unpack(gather_rows(*training_, accelerator::pack(tensors)), tensors);
+    for (std::size_t i = 0; i < pack.size(); ++i) *leaves[pack[i]].tensor = join(parts[i], tensors[i]);
+  });
+}
+
+at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation) {
+  const CallSite site(__builtin_return_address(0));
+  auto result = tensor.defined() ? tensor.detach().clone() : tensor;
+  training_->communicator_of(result).all_reduce(result, operation_of(operation)).wait();
+  return result;
+}
+
+void Accelerator::reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce operation) {
+  const CallSite site(__builtin_return_address(0));
+  const at::NoGradGuard no_grad;
+  check_same_structure(training_->host(), "reduce", leaves, accelerator::Alike::shapes);
+  in_packs(leaves, [&](const auto& pack, const auto& tensors) {
+    if (pack.size() == 1) {
+      *leaves[pack[0]].tensor = reduce(tensors[0], operation);
+      return;
+    }
+    const auto row = accelerator::pack(tensors);
+    training_->communicator_of(row).all_reduce(row, operation_of(operation)).wait();
+    const auto parts = accelerator::unpack(row.unsqueeze(0), tensors);
+    for (std::size_t i = 0; i < pack.size(); ++i) *leaves[pack[i]].tensor = parts[i].view(tensors[i].sizes());
+  });
+}
+
+at::Tensor Accelerator::broadcast(at::Tensor tensor, int from_process) {
+  const CallSite site(__builtin_return_address(0));
+  training_->communicator_of(tensor).broadcast(detached(tensor), from_process).wait();
+  return tensor;
+}
+
+void Accelerator::broadcast_leaves(const std::vector<detail::Leaf>& leaves, int from_process) {
+  const CallSite site(__builtin_return_address(0));
+  check_same_structure(training_->host(), "broadcast", leaves, accelerator::Alike::shapes);
+  std::vector<at::Tensor> on_cpu;
+  std::vector<at::Tensor> on_device;
+  for (const auto& tensor : tensors_of(leaves)) (tensor.is_cpu() ? on_cpu : on_device).push_back(tensor.detach());
+  for (const auto* tensors : {&on_cpu, &on_device}) {
+    if (!tensors->empty()) training_->communicator_of(tensors->front()).broadcast_all(*tensors, from_process).wait();
+  }
+}
+
+at::Tensor Accelerator::pad_across_processes(const at::Tensor& tensor, const PadOptions& options) {
+  const CallSite site(__builtin_return_address(0));
+  return padded(tensor, sizes_to_pad_to(training_->host(), {tensor}, options).front(), options);
+}
+
+void Accelerator::pad_leaves(const std::vector<detail::Leaf>& leaves, const PadOptions& options) {
+  const CallSite site(__builtin_return_address(0));
+  check_same_structure(training_->host(), "pad_across_processes", leaves, accelerator::Alike::dimensions);
+  const auto sizes = sizes_to_pad_to(training_->host(), tensors_of(leaves), options);
+  for (std::size_t i = 0; i < leaves.size(); ++i) *leaves[i].tensor = padded(*leaves[i].tensor, sizes[i], options);
+}
+
+}  // namespace hortator

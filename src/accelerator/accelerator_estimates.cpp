@@ -1,0 +1,44 @@
+#include <hortator/accelerator.hpp>
+#include <hortator/error.hpp>
+#include <iostream>
+
+#include "accelerator/training/training.hpp"
+#include "core/text/text.hpp"
+#include "bigmodel/estimate.hpp"
+#include "runtime/ending/early_end.hpp"
+#include "core/environment/lookup.hpp"
+
+namespace hortator {
+namespace {
+
+enum class Form { none, table, json };
+
+Form asked_form(const core::Variables& variables) {
+  const auto words = variables("HORTATOR_ESTIMATE");
+  if (!words || words->empty()) return Form::none;
+  if (*words == "json") return Form::json;
+  if (const auto asked = text::parse_bool(*words)) return *asked ? Form::table : Form::none;
+  throw UsageError(
+      {.what = "HORTATOR_ESTIMATE=" + *words + " says nothing", .hint = "1 prints tables, json prints JSON"});
+}
+
+std::string training_type(Precision precision) {
+  if (precision == Precision::bf16) return "bfloat16";
+  return precision == Precision::fp16 ? "float16" : "float32";
+}
+
+}  // namespace
+
+void Accelerator::estimate_if_asked(const std::vector<const torch::nn::Module*>& modules) const {
+  const auto form = asked_form(core::process_variables());
+  if (form == Form::none || modules.empty()) return;
+  for (std::size_t i = 0; is_main_process() && i < modules.size(); ++i) {
+    const auto estimate = bigmodel::estimate(
+        bigmodel::tree_of(*modules[i]), {.training_type = training_type(mixed_precision()), .ranks = num_processes()});
+    const auto source = text::concat("model ", i);
+    std::cout << (form == Form::json ? to_json(estimate, source) : table(estimate, source)) << std::flush;
+  }
+  throw runtime::EarlyEnd();
+}
+
+}  // namespace hortator

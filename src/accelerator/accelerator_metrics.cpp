@@ -1,0 +1,105 @@
+// Gathering where ranks bring different numbers of rows, where some bring none, and for the main process alone: by
+// bytes, on the CPU. Otherwise the tensors' own collectives gather, and what repeats is cut off.
+#include <ATen/ops/cat.h>
+
+#include <algorithm>
+
+#include "accelerator/training/same_structure.hpp"
+#include "accelerator/training/training.hpp"
+#include "core/call_site.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator {
+namespace {
+
+const mpi::Communicator& those_who_gather(accelerator::Training& training, const detail::Gathering& how) {
+  const auto& host = training.host();
+  return how.ranks && *how.ranks < host.size() ? training.first_ranks(*how.ranks) : host;
+}
+
+at::Tensor first_rows(const at::Tensor& tensor, const std::optional<std::int64_t>& rows) {
+  return rows && tensor.dim() > 0 ? tensor.narrow(0, 0, std::min(*rows, tensor.size(0))) : tensor;
+}
+
+// A single number is a row; of a rank whose rows do not count it does not count either.
+at::Tensor own_rows(const at::Tensor& tensor, const detail::Gathering& how) {
+  const auto values = tensor.detach();
+  return first_rows(values.dim() == 0 ? values.view({1}) : values, how.mine);
+}
+
+using Parts = std::vector<std::vector<at::Tensor>>;  // of each rank, its tensors
+
+Parts decoded(const std::vector<std::string>& encoded) {
+  Parts parts;
+  for (const auto& bytes : encoded) detail::decode(bytes, parts.emplace_back());
+  return parts;
+}
+
+at::Tensor joined(const Parts& parts, std::size_t leaf) {
+  std::vector<at::Tensor> rows;
+  for (const auto& part : parts) rows.push_back(part[leaf]);
+  return at::cat(rows);
+}
+
+}  // namespace
+
+detail::Gathering Accelerator::gathering_for_metrics() const {
+  const auto* loader = training_->active_loader();
+  if (loader == nullptr) return {};
+  if (!loader->is_even_step()) {
+    return {.ranks = loader->ranks_in_step(), .mine = loader->new_samples(process_index()), .sizes_differ = true};
+  }
+  if (!loader->in_last_step() || loader->remainder() <= 0) return {};
+  return {.first = loader->new_samples()};
+}
+
+at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
+  const CallSite site(__builtin_return_address(0));
+  const auto how = gathering_for_metrics();
+  if (!how.sizes_differ) return first_rows(gather(tensor), how.first);
+  auto gathered = tensor;
+  gather_leaves({detail::Leaf{.place = "", .tensor = &gathered}}, how);
+  return gathered;
+}
+
+void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves, const detail::Gathering& how) {
+  const CallSite site(__builtin_return_address(0));
+  const at::NoGradGuard no_grad;
+  if (num_processes() == 1 || (!how.sizes_differ && !how.to_main)) {
+    gather_leaves(leaves);
+  } else {
+    check_same_structure(those_who_gather(*training_, how), "gather", leaves, accelerator::Alike::dimensions);
+    const auto encoded = gather_encoded(
+        [&] {
+          std::vector<at::Tensor> mine;
+          for (const auto& leaf : leaves) mine.push_back(own_rows(*leaf.tensor, how));
+          return detail::encode(mine);
+        },
+        how);
+    decode_together(
+        [&] {
+          const auto parts = decoded(encoded);
+          for (std::size_t i = 0; i < leaves.size() && !parts.empty(); ++i) {
+            *leaves[i].tensor = joined(parts, i).to(leaves[i].tensor->device());
+          }
+        },
+        how);
+  }
+  for (const auto& leaf : leaves) *leaf.tensor = first_rows(*leaf.tensor, how.first);
+}
+
+std::vector<std::string> Accelerator::gather_encoded(const std::function<std::string()>& encode,
+                                                     const detail::Gathering& how) const {
+  const CallSite site(__builtin_return_address(0));
+  const auto& comm = those_who_gather(*training_, how);
+  std::string mine;
+  mpi::all_or_none(comm, [&] { mine = encode(); });
+  return how.to_main ? mpi::gather(comm, mine) : mpi::all_gather(comm, std::string_view(mine));
+}
+
+void Accelerator::decode_together(const std::function<void()>& decode, const detail::Gathering& how) const {
+  mpi::all_or_none(those_who_gather(*training_, how), decode);
+}
+
+}  // namespace hortator

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <hortator/state_dict.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/torch/pickle/file.hpp"
+#include "step/optimizer/optimizer_fields.hpp"
+
+namespace hortator::accelerator {
+
+/// Takes the values of a record's fields out of a dict of Python's, and puts them under `prefix`/<their names>. Throws
+/// Error, naming the file and the field, for a value of another kind.
+class PythonFields final : public step::FieldVisitor {
+ public:
+  PythonFields(const formats::PickleFile& file, const formats::PickleValue& dict, std::string prefix, StateDict& out)
+      : file_(file), dict_(dict), prefix_(std::move(prefix)), out_(out) {}
+
+  void field(std::string_view name, double& value) override;
+  void field(std::string_view name, std::int64_t& value) override;
+  void field(std::string_view name, bool& value) override;
+  void field(std::string_view name, at::Tensor& value) override;
+  void field(std::string_view name, std::deque<at::Tensor>& value) override;
+
+  /// Names in the dict that no field has asked for.
+  std::vector<std::string> unused() const;
+
+ private:
+  std::string path(std::string_view name) const;
+  const formats::PickleValue* find(std::string_view name);
+  const formats::PickleValue* find_number(std::string_view name);
+  template <typename Number>
+  Number need(std::string_view name, const std::optional<Number>& number) const;
+  [[noreturn]] void misfit(std::string_view name, const formats::PickleValue& value) const;
+
+  const formats::PickleFile& file_;
+  const formats::PickleValue& dict_;
+  std::string prefix_;
+  StateDict& out_;
+  std::set<std::string, std::less<>> used_;
+};
+
+[[noreturn]] void refuse_state(const formats::PickleFile& file, const std::string& what, std::string why,
+                               std::string hint = "");
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,103 @@
+#include "accelerator/interop/accelerate/folder.hpp"
+
+#include <algorithm>
+
+#include "core/text/text.hpp"
+#include "checkpoint/format.hpp"
+
+namespace hortator::accelerator {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// How many there are of those that `path_of` numbers from 0 on without a gap.
+template <typename PathOf>
+std::size_t count_from_0(const PathOf& path_of) {
+  std::size_t index = 0;
+  while (fs::exists(path_of(index))) ++index;
+  return index;
+}
+
+bool has_deepspeed_states(const fs::path& folder) {
+  return std::ranges::any_of(fs::directory_iterator(folder), [](const fs::directory_entry& entry) {
+    return entry.path().filename().string().ends_with("model_states.pt");
+  });
+}
+
+}  // namespace
+
+bool AccelerateFolder::is_at(const fs::path& folder) {
+  return fs::is_directory(folder) && !fs::exists(folder / checkpoint::manifest_file) &&
+         (AccelerateFolder(folder).models() > 0 || AccelerateFolder(folder).pieces());
+}
+
+std::size_t AccelerateFolder::models() const {
+  return count_from_0([&](std::size_t index) { return model(index); });
+}
+std::size_t AccelerateFolder::processes() const {
+  return count_from_0([&](std::size_t index) { return random_states(static_cast<int>(index)); });
+}
+std::size_t AccelerateFolder::objects() const {
+  return count_from_0([&](std::size_t index) { return object(index); });
+}
+std::size_t AccelerateFolder::count(const std::string& name, const char* extension) const {
+  return count_from_0([&](std::size_t index) { return numbered(name, index, extension); });
+}
+
+fs::path AccelerateFolder::model(std::size_t index) const {
+  auto safe = numbered("model", index, ".safetensors");
+  if (fs::exists(safe)) return safe;
+  auto gathered = numbered("pytorch_model_fsdp", index, ".bin");
+  return fs::exists(gathered) ? gathered : numbered("pytorch_model", index, ".bin");
+}
+
+std::optional<AccelerateFolder::Pieces> AccelerateFolder::pieces() const {
+  const auto place = folder_.string();
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    auto name = entry.path().filename().string();
+    if (name.starts_with("pytorch_model_fsdp_") && entry.is_directory()) {
+      auto way =
+          text::concat("make it whole with Python: accelerate merge-weights ", place, "/", name,
+                       " WHOLE, and load the weights with load_checkpoint_in_model(model, \"WHOLE\"); or save with "
+                       "FSDP's FULL_STATE_DICT, and load_state goes on with the optimizer, too");
+      return Pieces{.library = "FSDP", .name = std::move(name), .way = std::move(way)};
+    }
+    if (name.starts_with("pytorch_model_fsdp") && name.find("rank") != std::string::npos) {
+      return Pieces{.library = "FSDP",
+                    .name = std::move(name),
+                    .way = "load them with Python and save with FSDP's FULL_STATE_DICT, which load_state goes on with"};
+    }
+    if (name.starts_with("pytorch_model") && entry.is_directory() && has_deepspeed_states(entry.path())) {
+      auto way = text::concat("make it whole with Python: python ", place, "/zero_to_fp32.py ", place,
+                              " WHOLE, and load the weights with load_checkpoint_in_model(model, \"WHOLE\"); the "
+                              "optimizer begins anew");
+      return Pieces{.library = "DeepSpeed", .name = std::move(name), .way = std::move(way)};
+    }
+  }
+  return {};
+}
+
+fs::path AccelerateFolder::random_states(int process) const {
+  return folder_ / text::concat("random_states_", process, ".pkl");
+}
+
+fs::path AccelerateFolder::object(std::size_t index) const {
+  return folder_ / text::concat("custom_checkpoint_", index, ".pkl");
+}
+
+std::vector<std::string> AccelerateFolder::loaders() const {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with("sampler") || name.starts_with("dl_state_dict")) found.push_back(name);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+fs::path AccelerateFolder::numbered(const std::string& name, std::size_t index, const char* extension) const {
+  return folder_ / (index == 0 ? name + extension : text::concat(name, "_", index, extension));
+}
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,185 @@
+#include "accelerator/interop/accelerate/state.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "accelerator/interop/accelerate/folder.hpp"
+#include "accelerator/interop/accelerate/optimizer.hpp"
+#include "accelerator/interop/accelerate/schedule.hpp"
+#include "accelerator/state/leniency.hpp"
+#include "accelerator/interop/accelerate/python_values.hpp"
+#include "accelerator/state/random_state.hpp"
+#include "accelerator/state/sharded_state.hpp"
+#include "accelerator/state/snapshot.hpp"
+#include "weights/filling.hpp"
+#include "accelerator/weights/loading.hpp"
+#include "core/text/text.hpp"
+#include "formats/torch/pickle/file.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+namespace fs = std::filesystem;
+using formats::ForeignObjects;
+using formats::PickleFile;
+
+/// What is taken over, as ours, before anything is changed.
+struct Converted {
+  std::vector<std::unique_ptr<Loading>> models = {};
+  std::vector<StateDict> optimizers = {};
+  std::vector<StateDict> schedules = {};
+  std::vector<StateDict> objects = {};
+  StateDict scaler = {};
+  StateDict random = {};
+};
+
+class FolderConversion {
+ public:
+  FolderConversion(Training& training, const fs::path& folder, int rank, int world, bool strict)
+      : training_(training),
+        folder_(folder),
+        rank_(rank),
+        world_(world),
+        strict_(strict),
+        leniency_(strict, [this](const std::string& problem) { left_.push_back(problem); }) {}
+
+  Converted convert() {
+    require_whole();
+    leniency_.attempt([&] { check_counts(); });
+    Converted all;
+    for (std::size_t i = 0; i < std::min(training_.models.size(), folder_.models()); ++i) {
+      all.models.push_back(std::make_unique<Loading>(training_.models[i]->module(), folder_.model(i),
+                                                     LoadWeightsOptions{.strict = strict_}));
+      if (!all.models[i]->omissions().empty()) left_.push_back(all.models[i]->omissions());
+    }
+    const auto names = training_.stepped_names();
+    const auto order = names_in_order();
+    for (std::size_t i = 0; i < std::min(training_.optimizers.size(), folder_.optimizers()); ++i) {
+      leniency_.attempt([&] {
+        const PickleFile file(folder_.optimizer(i), ForeignObjects::kept);
+        all.optimizers.push_back(from_python(file, training_.optimizers[i]->optimizer(), names, order, left_));
+      });
+      all.optimizers.resize(i + 1);
+    }
+    for (std::size_t i = 0; i < std::min(training_.schedules.size(), folder_.schedules()); ++i) {
+      leniency_.attempt([&] {
+        const PickleFile file(folder_.schedule(i), ForeignObjects::kept);
+        all.schedules.push_back(schedule_from_python(file, training_.schedules[i].state()));
+      });
+      all.schedules.resize(i + 1);
+    }
+    for (std::size_t i = 0; i < std::min(training_.objects.size(), folder_.objects()); ++i) {
+      leniency_.attempt(
+          [&] { all.objects.push_back(object_from_python(PickleFile(folder_.object(i), ForeignObjects::kept))); });
+      all.objects.resize(i + 1);
+    }
+    if (fs::exists(folder_.scaler())) all.scaler = scaler_from_python(PickleFile(folder_.scaler()));
+    convert_random(all.random);
+    list_loaders();
+    return all;
+  }
+
+  void put_back(const Converted& all) {
+    training_.settle_steps();
+    for (const auto& loading : all.models) {
+      weights::fill(loading->source(), loading->fillings());
+      loading->require_tied();
+    }
+    const auto names = training_.stepped_names();
+    for (std::size_t i = 0; i < all.optimizers.size(); ++i) {
+      if (all.optimizers[i].empty()) continue;
+      const auto& optimizer = *training_.optimizers[i];
+      leniency_.attempt(
+          [&] { step::load_optimizer(optimizer.optimizer(), names, own_parts(all.optimizers[i], optimizer, names)); });
+    }
+    for (std::size_t i = 0; i < all.schedules.size(); ++i) {
+      if (!all.schedules[i].empty()) training_.schedules[i].load(all.schedules[i]);
+    }
+    for (std::size_t i = 0; i < all.objects.size(); ++i) {
+      leniency_.attempt([&] { training_.objects[i].load(all.objects[i]); });
+    }
+    restore_scaler(training_, all.scaler, rank_);
+    if (!all.random.empty()) restore_random_state(training_.device(), all.random);
+    if (const auto number = checkpoint_number(folder_.path())) training_.project.set_iteration(*number + 1);
+  }
+
+  std::vector<std::string> left() && { return std::move(left_); }
+
+ private:
+  void require_whole() const {
+    const auto pieces = folder_.pieces();
+    if (!pieces || folder_.models() > 0) return;
+    throw UsageError(
+        {.what = text::concat(folder_.path(), " holds the model in pieces of ", pieces->library, ": ", pieces->name),
+         .why = "only Python's libraries put them together",
+         .hint = pieces->way});
+  }
+
+  void check_counts() const {
+    const auto check = [&](const char* what, std::size_t saved, std::size_t prepared) {
+      if (saved == prepared) return;
+      throw Error({.what = text::concat(folder_.path(), " holds ", saved, " ", what, ", prepared are ", prepared),
+                   .why = "a resumed run must go on with everything that was saved",
+                   .hint = "prepare the same objects in the same order before load_state()"});
+    };
+    check("models", folder_.models(), training_.models.size());
+    check("optimizers", folder_.optimizers(), training_.optimizers.size());
+    check("schedules", folder_.schedules(), training_.schedules.size());
+    check("registered objects", folder_.objects(), training_.objects.size());
+  }
+
+  /// The names in the first model's file where it keeps Python's order; safetensors sorts them.
+  std::vector<std::string> names_in_order() const {
+    const auto file = folder_.model(0);
+    return file.extension() == ".bin" ? PickleFile(file).names() : std::vector<std::string>();
+  }
+
+  void convert_random(StateDict& random) {
+    const auto processes = folder_.processes();
+    if (processes != static_cast<std::size_t>(world_)) {
+      left_.push_back(text::concat("the random numbers: ", processes, " processes wrote theirs, these are ", world_));
+      return;
+    }
+    const PickleFile file(folder_.random_states(rank_), ForeignObjects::kept);
+    left_.emplace_back("the random numbers of Python and NumPy: this process draws none of them");
+    if (const auto* cpu = file.value().find("torch_manual_seed")) {
+      if (const auto state = to_tensor(file, *cpu); state.defined()) random.put("cpu", state);
+    }
+    const auto* devices = file.value().find("torch_cuda_manual_seed");
+    const auto* states = devices != nullptr ? items_of(*devices) : nullptr;
+    const auto index = static_cast<std::size_t>(training_.device().has_index() ? training_.device().index() : 0);
+    if (states != nullptr && index < states->size()) random.put("device", to_tensor(file, (*states)[index]));
+    const auto* step = file.value().find("step");
+    const auto micro_steps = step != nullptr ? to_whole(file, *step).value_or(0) : 0;
+    const auto a_step = std::max<std::int64_t>(training_.accumulation.steps(), 1);
+    if (micro_steps % a_step != 0)
+      left_.push_back(
+          text::concat("the gradients of ", micro_steps % a_step, " micro-steps, which Python does not save"));
+  }
+
+  void list_loaders() {
+    for (const auto& name : folder_.loaders()) left_.push_back(text::concat(name, ": loaders keep other states here"));
+    if (!training_.loaders.empty())
+      left_.emplace_back("where the loaders stood: they begin an epoch (skip_first_batches goes on within it)");
+  }
+
+  Training& training_;
+  AccelerateFolder folder_;
+  int rank_;
+  int world_;
+  bool strict_;
+  Leniency leniency_;
+  std::vector<std::string> left_;
+};
+
+}  // namespace
+
+std::vector<std::string> restore_from_accelerate(Training& training, const fs::path& folder, int rank, int world,
+                                                 bool strict) {
+  FolderConversion conversion(training, folder, rank, world, strict);
+  const auto converted = conversion.convert();
+  conversion.put_back(converted);
+  return std::move(conversion).left();
+}
+
+}  // namespace hortator::accelerator

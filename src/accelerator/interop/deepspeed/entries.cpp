@@ -1,0 +1,78 @@
+#include "accelerator/interop/deepspeed/entries.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+bool is_auto(const formats::JsonValue& value) {
+  const auto* words = std::get_if<std::string>(&value.content);
+  return words != nullptr && *words == "auto";
+}
+
+}  // namespace
+
+std::optional<double> DeepspeedEntries::number(const std::string& path) {
+  const auto* value = take(path);
+  if (value == nullptr || is_auto(*value)) return {};
+  if (const auto* one = std::get_if<std::uint64_t>(&value->content)) return static_cast<double>(*one);
+  if (const auto* one = std::get_if<std::int64_t>(&value->content)) return static_cast<double>(*one);
+  if (const auto* one = std::get_if<double>(&value->content)) return *one;
+  refuse(path, *value, "a number is needed, or \"auto\"");
+}
+
+std::optional<std::int64_t> DeepspeedEntries::count(const std::string& path, std::int64_t least) {
+  const auto value = number(path);
+  if (!value) return {};
+  if (*value >= static_cast<double>(least) && *value == std::floor(*value)) return static_cast<std::int64_t>(*value);
+  throw UsageError({.what = text::concat(file_, ": ", path, " is ", *value),
+                    .hint = text::concat("a whole number from ", least, " on is needed, or \"auto\"")});
+}
+
+std::optional<bool> DeepspeedEntries::onoff(const std::string& path) {
+  const auto* value = take(path);
+  if (value == nullptr || is_auto(*value)) return {};
+  if (const auto* one = std::get_if<bool>(&value->content)) return *one;
+  refuse(path, *value, "true or false is needed, or \"auto\"");
+}
+
+std::string DeepspeedEntries::words(const std::string& path, const char* expected) {
+  const auto* value = take(path);
+  if (value == nullptr) return {};
+  if (const auto* words = std::get_if<std::string>(&value->content)) return *words;
+  refuse(path, *value, expected);
+}
+
+const formats::JsonValue* DeepspeedEntries::take(const std::string& path) {
+  const auto found = values_.find(path);
+  if (found == values_.end()) return nullptr;
+  read_.push_back(path);
+  return &found->second;
+}
+
+void DeepspeedEntries::refuse(const std::string& path, const formats::JsonValue& value, const char* expected) const {
+  throw UsageError({.what = text::concat(file_, ": ", path, " is ", value.described()), .hint = expected});
+}
+
+std::vector<std::string> DeepspeedEntries::rest() const {
+  std::vector<std::string> rest;
+  for (const auto& [path, value] : values_) {
+    if (std::find(read_.begin(), read_.end(), path) == read_.end()) rest.push_back(path);
+  }
+  return rest;
+}
+
+void DeepspeedEntries::add(const formats::JsonValue& value, const std::string& path) {
+  const auto* object = std::get_if<formats::JsonValue::Object>(&value.content);
+  if (object == nullptr) {
+    values_.insert_or_assign(path, value);
+    return;
+  }
+  for (const auto& [name, member] : *object) add(member, path.empty() ? name : path + "." + name);
+}
+
+}  // namespace hortator::accelerator

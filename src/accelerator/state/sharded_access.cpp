@@ -1,0 +1,56 @@
+#include <c10/core/GradMode.h>
+
+#include <exception>
+#include <hortator/accelerator.hpp>
+#include <span>
+#include <utility>
+
+#include "accelerator/training/training.hpp"
+#include "paging/interception/interception.hpp"
+
+namespace hortator {
+namespace {
+
+// A copy: the memory goes on changing.
+at::Tensor in_host_memory(const at::Tensor& tensor) {
+  return tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+}
+
+/// One after the other, for another rank to read. @collective
+void bring_all(const torch::nn::Module& module) {
+  for (const auto& parameter : module.parameters()) {
+    const paging::Hold present(std::span(&parameter, 1), paging::Access::read);
+  }
+}
+
+}  // namespace
+
+SummonedParameters::SummonedParameters(const ModelBase& model, const SummonOptions& options)
+    : model_(model), options_(options), exceptions_(std::uncaught_exceptions()) {
+  model.core().check_alive();
+  model.core().lend_parameters();
+}
+
+SummonedParameters::~SummonedParameters() noexcept(false) {
+  auto* flat = model_.core().flat();
+  if (flat == nullptr || std::uncaught_exceptions() > exceptions_) return;
+  flat->take_back(options_.writeback);
+}
+
+StateDict Accelerator::get_state_dict(const ModelBase& model, const StateDictOptions& options) const {
+  model.core().check_alive();
+  StateDict state;
+  const auto* flat = model.core().flat();
+  if (!options.sharded && !is_main_process()) {
+    if (flat != nullptr && flat->is_any_dealt_out()) bring_all(model.core().module());
+    return state;
+  }
+  for (const auto& item : model.core().module().named_parameters()) {
+    const auto number = flat != nullptr && options.sharded ? flat->find(item.value()) : std::nullopt;
+    state.put(item.key(), in_host_memory(number ? flat->published_slice(*number) : item.value()));
+  }
+  for (const auto& item : model.core().module().named_buffers()) state.put(item.key(), in_host_memory(item.value()));
+  return state;
+}
+
+}  // namespace hortator

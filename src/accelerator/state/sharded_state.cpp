@@ -1,0 +1,186 @@
+#include "accelerator/state/sharded_state.hpp"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
+
+#include <map>
+
+#include "core/text/text.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+using Part = step::ShardedOptimizer::Part;
+constexpr auto master = "master";
+
+/// The sharded ones, by "state/<parameter>".
+std::map<std::string, Part> sharded_parts(const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
+  std::map<std::string, Part> parts;
+  for (const auto& group : optimizer.shards()->groups()) {
+    for (const auto& part : group) {
+      if (part.flat != nullptr) parts.emplace("state/" + names.at(part.parameter.unsafeGetTensorImpl()), part);
+    }
+  }
+  return parts;
+}
+
+/// Whose moment `path` is: "state/<parameter>/<moment>". Null for what is no part of a whole.
+const Part* find_part(const std::map<std::string, Part>& parts, const std::string& path) {
+  const auto found = parts.find(path.substr(0, path.rfind('/')));
+  return found == parts.end() ? nullptr : &found->second;
+}
+
+void require_shape_of(const Part& part, const std::string& path, at::IntArrayRef shape) {
+  if (part.parameter.sizes() == shape) return;
+  throw Error({.what = text::concat(path, " has shape [", text::join(shape), "], its parameter has [",
+                                    text::join(part.parameter.sizes()), "]"),
+               .why = "the checkpoint is of another model",
+               .hint = "build the model that was saved"});
+}
+
+/// One of the parameters of a model that is sharded.
+struct Owned {
+  parallel::FlatParameters* flat = nullptr;  ///< null: of none
+  std::size_t number = 0;
+};
+
+Owned find_owned(const Training& training, const at::Tensor& parameter) {
+  for (const auto& model : training.models) {
+    if (model->flat() == nullptr) continue;
+    if (const auto number = model->flat()->find(parameter)) return {model->flat(), *number};
+  }
+  return {};
+}
+
+/// `mine` is what this rank has of something like the parameter.
+checkpoint::Share share_of(const Owned& owned, const at::Tensor& mine, const Training& training) {
+  const auto& [flat, number] = owned;
+  const auto& parameter = flat->parameters()[number].tensor;
+  checkpoint::Share share{.whole = {.type = mine.scalar_type(), .shape = parameter.sizes().vec()}, .part = mine};
+  for (int rank = 0; rank < training.host().size(); ++rank)
+    share.of_ranks.push_back(training.zero->counts(rank) ? flat->plan().owned(number, rank) : core::Range{});
+  // Replicas have the same, and bring nothing.
+  if (!training.zero->counts(training.host().rank())) share.part = mine.narrow(0, 0, 0);
+  return share;
+}
+
+}  // namespace
+
+void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
+                   const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
+  auto state = step::save_optimizer(optimizer.optimizer(), names);
+  if (optimizer.shards() == nullptr) return snapshot.common.put_all(prefix, state);
+  const auto parts = sharded_parts(optimizer, names);
+  for (const auto& [path, value] : state.values()) {
+    const auto* part = find_part(parts, path);
+    const auto* tensor = std::get_if<at::Tensor>(&value);
+    const auto name = prefix + "/" + path;
+    if (part != nullptr && tensor != nullptr) {
+      snapshot.shares.emplace(name, share_of({part->flat, part->number}, *tensor, training));
+    } else {
+      std::visit([&](const auto& held) { snapshot.common.put(name, held); }, value);
+    }
+  }
+  for (const auto& [path, part] : parts) {
+    if (part.flat->has_master(part.number))
+      snapshot.shares.emplace(text::concat(prefix, "/", path, "/", master),
+                              share_of({part.flat, part.number}, part.slice, training));
+  }
+}
+
+// Tied parameters stand under each of their names, so that any of them can be looked up. What no rank has as a whole is
+// written as it lies.
+void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
+               const torch::nn::Module& module) {
+  for (const auto& item : module.named_parameters()) {
+    const auto name = prefix + "/" + item.key();
+    const auto owned = find_owned(training, item.value());
+    if (owned.flat != nullptr && owned.flat->is_dealt_out(owned.number) && !owned.flat->is_lent()) {
+      snapshot.shares.emplace(name, share_of(owned, owned.flat->published_slice(owned.number), training));
+    } else {
+      snapshot.common.put(name, item.value());
+    }
+  }
+  for (const auto& item : module.named_buffers()) snapshot.common.put(prefix + "/" + item.key(), item.value());
+}
+
+StateDict own_parts(const StateDict& whole, const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
+  if (optimizer.shards() == nullptr) return whole;
+  const auto parts = sharded_parts(optimizer, names);
+  StateDict state;
+  for (const auto& [path, value] : whole.values()) {
+    const auto* part = find_part(parts, path);
+    const auto* tensor = std::get_if<at::Tensor>(&value);
+    if (part == nullptr || tensor == nullptr) {
+      std::visit([&](const auto& held) { state.put(path, held); }, value);
+      continue;
+    }
+    require_shape_of(*part, path, tensor->sizes());
+    const auto owned = part->flat->owned(part->number);
+    state.put(path, tensor->reshape({-1}).narrow(0, owned.begin, owned.size()).clone());
+  }
+  return state;
+}
+
+// The optimizer's state of a checkpoint under its names there; `whole` and `of_part` say what stands for a tensor. The
+// fp32 copies of parameters are read with these.
+template <typename Whole, typename OfPart>
+StateDict stored_state(const checkpoint::Reader& reader, const std::string& prefix,
+                       const std::map<std::string, Part>& parts, const Whole& whole, const OfPart& of_part) {
+  StateDict state = reader.values().under(prefix);
+  for (const auto& [name, spec] : reader.tensors()) {
+    if (!name.starts_with(prefix + "/")) continue;
+    const auto path = name.substr(prefix.size() + 1);
+    const auto* part = find_part(parts, path);
+    if (part == nullptr) {
+      state.put(path, whole(name, spec));
+    } else if (!path.ends_with(text::concat("/", master))) {
+      require_shape_of(*part, path, spec.shape);
+      of_part(state, path, name, *part);
+    }
+  }
+  return state;
+}
+
+void check_moments(const checkpoint::Reader& reader, const std::string& prefix, const step::OptimizerCore& optimizer,
+                   const step::ParameterNames& names) {
+  const auto parts = optimizer.shards() != nullptr ? sharded_parts(optimizer, names) : std::map<std::string, Part>();
+  const auto shape_alone = [](const std::string&, const auto& spec) {
+    return at::empty({}, at::TensorOptions().dtype(spec.type)).expand(spec.shape);
+  };
+  const auto nothing = [](StateDict&, const std::string&, const std::string&, const Part&) {};
+  step::check_optimizer(optimizer.optimizer(), names, stored_state(reader, prefix, parts, shape_alone, nothing));
+}
+
+StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix,
+                      const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
+  const auto whole = [&](const std::string& name, const auto&) { return reader.read(name); };
+  const auto slice = [&](StateDict& state, const std::string& path, const std::string& name, const Part& part) {
+    state.put(path, reader.read_part(name, part.flat->owned(part.number)));
+  };
+  return stored_state(reader, prefix, sharded_parts(optimizer, names), whole, slice);
+}
+
+void read_parameter(const checkpoint::Reader& reader, const std::string& name, const Training& training,
+                    const at::Tensor& tensor) {
+  const auto [flat, number] = find_owned(training, tensor);
+  if (flat == nullptr) return reader.read_into(name, tensor);
+  flat->published_slice(number).copy_(reader.read_part(name, flat->owned(number)));
+}
+
+void restore_masters(const checkpoint::Reader& reader, const std::string& prefix, const step::OptimizerCore& optimizer,
+                     const step::ParameterNames& names) {
+  if (optimizer.shards() == nullptr) return;
+  const at::NoGradGuard no_grad;
+  for (const auto& [path, part] : sharded_parts(optimizer, names)) {
+    if (!part.flat->has_master(part.number)) continue;
+    const auto name = text::concat(prefix, "/", path, "/", master);
+    if (reader.tensors().contains(name)) {
+      part.slice.copy_(reader.read_part(name, part.flat->owned(part.number)));
+    } else {
+      part.slice.copy_(part.flat->published_slice(part.number));
+    }
+  }
+}
+
+}  // namespace hortator::accelerator

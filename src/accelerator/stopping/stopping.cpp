@@ -1,0 +1,52 @@
+#include "accelerator/stopping/stopping.hpp"
+
+#include <algorithm>
+
+#include "core/log.hpp"
+#include "mpi/collectives.hpp"
+#include "runtime/ending/outcome.hpp"
+#include "runtime/ending/stop_signal.hpp"
+
+namespace hortator::accelerator {
+
+using namespace std::chrono_literals;
+
+Stopping::Stopping(const mpi::Communicator& host, const checkpoint::BackgroundSave& saves)
+    : host_(host), saves_(saves), votes_([this] { return ballot(); }) {}
+
+parallel::Ballot Stopping::ballot() const {
+  const bool is_main = host_.rank() == 0;
+  return {.stop_in_minutes = runtime::minutes_signal_received() || (is_main && time_is_nearly_over()),
+          .stop_in_seconds = runtime::since_seconds_signal().has_value(),
+          .save = is_main && pace_.is_due()};
+}
+
+// Where the scheduler sends no signal, the last save must still be over in time.
+bool Stopping::time_is_nearly_over() const {
+  const auto left = job_time_.known_left();
+  return left && *left < 60s + 2 * time_to_save(save_times()).value_or(0s);
+}
+
+SaveTimes Stopping::save_times() const {
+  return {.longest = std::max(pace_.longest_until_there(), saves_.longest()), .under_way = saves_.under_way_for()};
+}
+
+bool Stopping::agree_to_stop() {
+  const auto asked = votes_.count_stop(host_);
+  in_seconds_ = asked.stop_in_seconds;
+  return asked.stop_in_minutes || asked.stop_in_seconds;
+}
+
+bool Stopping::agree_that_save_fits() {
+  if (!in_seconds_) return true;
+  const auto mine = runtime::since_seconds_signal().value_or(0ms).count();
+  const std::chrono::milliseconds since(mpi::all_reduce(host_, static_cast<std::int64_t>(mine), MPI_MAX));
+  return mpi::broadcast(host_, save_fits(save_times(), job_time_.until_killed(since)));
+}
+
+void Stopping::leave() {
+  leaving_ = true;
+  runtime::note_stopped();
+}
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,208 @@
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <hortator/capture.hpp>
+
+#include "accelerator/training/recordable.hpp"
+#include "accelerator/training/training.hpp"
+#include "core/call_site.hpp"
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "machine/device/graph.hpp"
+#include "step/capture/step_recording.hpp"
+
+namespace hortator {
+namespace {
+
+accelerator::RecordingFacts facts_of(const accelerator::Training& training) {
+  return {.on_cuda = training.device().is_cuda(),
+          .ranks = training.host().size(),
+          .waits_for_verdicts = training.scaler != nullptr && !training.scaler->is_late(),
+          .is_sharded = training.zero != nullptr,
+          .is_reproducible = training.reproducing != nullptr,
+          .accumulation_steps = training.accumulation.steps(),
+          .has_fused_optimizers = training.options.fused_optimizer};
+}
+
+bool is_like(const at::Tensor& a, const at::Tensor& b) {
+  return a.defined() == b.defined() &&
+         (!a.defined() || (a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() && a.device() == b.device()));
+}
+
+/// The gradients of all prepared optimizers, and by what they are scaled, to have them again when a recording has
+/// failed.
+class KeptGradients {
+ public:
+  explicit KeptGradients(const accelerator::Training& training) {
+    for (const auto& optimizer : training.optimizers) {
+      for (const auto& parameter : optimizer->parameters()) kept_.emplace_back(parameter, parameter.grad());
+      auto* scaled = optimizer->scaled();
+      if (scaled != nullptr) scaled_.emplace_back(scaled, scaled->standing());
+    }
+  }
+  void put_back() const {
+    for (const auto& [parameter, gradient] : kept_) parameter.mutable_grad() = gradient;
+    for (const auto& [scaled, standing] : scaled_) scaled->put_back(standing);
+  }
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
+  std::vector<std::pair<step::ScaledGradients*, step::ScaledGradients::Standing>> scaled_;
+};
+
+}  // namespace
+
+class CapturedStep::State {
+ public:
+  State(accelerator::Training& training, Step step, const CaptureOptions& options)
+      : training_(training), session_(training.session), step_(std::move(step)), options_(options) {}
+
+  at::Tensor run(const std::vector<at::Tensor>& inputs) {
+    session_->check_alive("captured step");
+    if (why_not_.empty()) give_up_where_need_be();
+    if (!why_not_.empty()) return detached(step_(inputs));
+    if (recorded_ && !recorded_->host.is_good()) begin_anew();
+    if (recorded_) return fits(inputs) ? replay(inputs) : run_aside(inputs);
+    if (steps_++ < options_.warm_up) return run_aside(inputs);
+    return record(inputs);
+  }
+
+  bool is_recorded() const { return recorded_ != nullptr; }
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  /// The host's part, and what the device reads and writes: it stays where it is as long as this lives.
+  struct Recorded {
+    step::StepRecording host = {};
+    std::vector<at::Tensor> inputs = {};
+    at::Tensor result = {};
+  };
+
+  static at::Tensor detached(const at::Tensor& result) { return result.defined() ? result.detach() : result; }
+
+  void give_up_where_need_be() {
+    if (auto reason = why_not_recordable(facts_of(training_)); !reason.empty()) give_up(std::move(reason));
+  }
+
+  void give_up(std::string reason) {
+    why_not_ = std::move(reason);
+    forget();
+    if (training_.host().rank() == 0) log::info("the captured step runs as it is written: ", why_not_);
+  }
+
+  void forget() {
+    recorded_.reset();
+    graph_.reset();
+  }
+
+  // All steps on the device are on the graph's stream: backward remembers where gradients were first made.
+  at::Tensor run_aside(const std::vector<at::Tensor>& inputs) {
+    if (!graph_) graph_ = std::make_unique<machine::Graph>(training_.device().index());
+    at::Tensor result;
+    graph_->rehearse([&] { result = step_(inputs); });
+    return detached(result);
+  }
+
+  // Something that the recording relies on has changed: moments that were loaded, weights that were moved, an option of
+  // an optimizer that is no tensor on the device. Where that never ends, recording is of no use.
+  void begin_anew() {
+    constexpr int most_recordings = 5;
+    forget();
+    steps_ = 0;
+    if (++recordings_ == most_recordings)
+      give_up("what was recorded has changed again and again (an optimizer's options beside its learning rate?)");
+  }
+
+  at::Tensor record(const std::vector<at::Tensor>& inputs) {
+    auto made = std::make_unique<Recorded>();
+    for (const auto& input : inputs) made->inputs.push_back(input.defined() ? input.detach().clone() : input);
+    const KeptGradients gradients(training_);
+    try {
+      const RecordingScope scope(*training_.session, made->host);
+      graph_->record([&] { made->result = detached(step_(made->inputs)); });
+    } catch (const std::exception& problem) {
+      gradients.put_back();
+      give_up(text::concat("it cannot be recorded: ", problem.what()));
+      return detached(step_(inputs));
+    }
+    const auto is_scaled = [](const auto& one) {
+      return one->scaled() && one->scaled()->standing().factor_on_device.defined();
+    };
+    if (std::any_of(training_.optimizers.begin(), training_.optimizers.end(), is_scaled)) {
+      gradients.put_back();
+      give_up("optimizer.step() is not part of it, and the scale of fp16 gradients is known within a step alone");
+      return detached(step_(inputs));
+    }
+    recorded_ = std::move(made);
+    return replay(inputs);
+  }
+
+  bool fits(const std::vector<at::Tensor>& inputs) const {
+    return std::equal(inputs.begin(), inputs.end(), recorded_->inputs.begin(), recorded_->inputs.end(), is_like);
+  }
+
+  // The caller may keep the result: the recorded one is written again by the next step.
+  at::Tensor replay(const std::vector<at::Tensor>& inputs) {
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].defined()) recorded_->inputs[i].copy_(inputs[i], /*non_blocking=*/true);
+    }
+    recorded_->host.begin_replay();
+    graph_->replay();
+    recorded_->host.end_replay();
+    return recorded_->result.defined() ? recorded_->result.clone() : at::Tensor();
+  }
+
+  class RecordingScope {
+   public:
+    RecordingScope(step::Session& session, step::StepRecording& recording) : session_(session) {
+      session_.record_into(&recording);
+    }
+    ~RecordingScope() { session_.record_into(nullptr); }
+    RecordingScope(const RecordingScope&) = delete;
+    RecordingScope& operator=(const RecordingScope&) = delete;
+
+   private:
+    step::Session& session_;
+  };
+
+  accelerator::Training& training_;
+  std::shared_ptr<const step::Session> session_;
+  Step step_;
+  CaptureOptions options_;
+  std::string why_not_;
+  int steps_ = 0;  ///< since recording was last begun
+  int recordings_ = 0;
+  std::unique_ptr<machine::Graph> graph_;  ///< null until the first step on the device
+  std::unique_ptr<Recorded> recorded_;
+};
+
+CapturedStep::CapturedStep(std::unique_ptr<State> state) : state_(std::move(state)) {}
+CapturedStep::~CapturedStep() = default;
+CapturedStep::CapturedStep(CapturedStep&& other) noexcept = default;
+CapturedStep& CapturedStep::operator=(CapturedStep&& other) noexcept = default;
+
+bool CapturedStep::is_recorded() const { return state_->is_recorded(); }
+const std::string& CapturedStep::why_not() const { return state_->why_not(); }
+
+at::Tensor CapturedStep::run(const std::vector<at::Tensor>& inputs) {
+  const CallSite site(__builtin_return_address(0));
+  return state_->run(inputs);
+}
+
+CapturedStep Accelerator::make_captured(CapturedStep::Step step, const CaptureOptions& options) {
+  if (options.warm_up < 1) {
+    throw UsageError({.what = text::concat("capture got warm_up = ", options.warm_up),
+                      .why = "what LibTorch and optimizers set up in their first step must not be recorded",
+                      .hint = "use at least 1"});
+  }
+  return CapturedStep(std::make_unique<CapturedStep::State>(*training_, std::move(step), options));
+}
+
+void detail::throw_other_inputs(std::size_t expected, std::size_t got) {
+  throw UsageError({.what = text::concat("a captured step of ", text::count(static_cast<long long>(expected), "tensor"),
+                                         " was called with ", got),
+                    .hint = "call it with what its function takes"});
+}
+
+}  // namespace hortator

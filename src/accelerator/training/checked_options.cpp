@@ -1,0 +1,60 @@
+#include "accelerator/training/checked_options.hpp"
+
+#include <hortator/error.hpp>
+
+#include "accelerator/training/zero.hpp"
+#include "core/text/text.hpp"
+#include "observe/trackers/tracker_names.hpp"
+#include "parallel/data_parallel/data_parallel.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+void check(const CheckpointOptions& options) {
+  if (options.nodes_per_file.value_or(1) < 1) {
+    throw UsageError({.what = text::concat("checkpoint.nodes_per_file = ", *options.nodes_per_file),
+                      .why = "every file of a checkpoint is written by the ranks of at least one node",
+                      .hint = "leave it out for the default"});
+  }
+  if (options.asynchronous && options.writer == CheckpointWriter::mpio) {
+    throw UsageError({.what = "checkpoint.asynchronous with CheckpointWriter::mpio",
+                      .why = "MPI-IO belongs to the program while a checkpoint is written beside it",
+                      .hint = "use CheckpointWriter::direct, which writes the same datasets"});
+  }
+}
+
+void check_together(const AcceleratorOptions& options) {
+  if (options.reproducible && options.zero.stage.value_or(0) > 0) {
+    throw UsageError({.what = text::concat("reproducible = true with zero.stage = ", *options.zero.stage),
+                      .why = "gradients are summed along one tree over whole gradients",
+                      .hint = "use stage 0"});
+  }
+  if (options.ddp.error_feedback && options.zero.stage.value_or(0) > 1) {
+    throw UsageError({.what = text::concat("ddp.error_feedback with zero.stage = ", *options.zero.stage),
+                      .why = "what rounding takes from each gradient would be kept whole on every rank",
+                      .hint = "leave error_feedback off, or use stage 1"});
+  }
+  if (options.reproducible && !options.data.even_batches) {
+    throw UsageError({.what = "reproducible = true with data.even_batches = false",
+                      .why = "each step has a fixed number of shards, all of one size",
+                      .hint = "leave even_batches on, or use drop_last"});
+  }
+  if (options.reproducible && options.data.dispatch_batches.value_or(false)) {
+    throw UsageError({.what = "reproducible = true with data.dispatch_batches = true",
+                      .why = "what a data set draws at random belongs to the rank that trains on it",
+                      .hint = "let each rank read its own batches"});
+  }
+}
+
+}  // namespace
+
+AcceleratorOptions checked(AcceleratorOptions options) {
+  parallel::check(options.ddp);
+  check(options.checkpoint);
+  observe::check(options.log_with);
+  check(options.zero);
+  check_together(options);
+  return options;
+}
+
+}  // namespace hortator::accelerator

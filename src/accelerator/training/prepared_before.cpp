@@ -1,0 +1,63 @@
+#include "accelerator/training/prepared_before.hpp"
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/text/text.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+// @collective
+template <typename Core, typename Object>
+std::shared_ptr<Core> find(const std::vector<std::shared_ptr<Core>>& all, const Object& object, std::string_view kind,
+                           const mpi::Communicator& host) {
+  const auto wraps_it = [&](const auto& core) { return core->wraps(object); };
+  const auto found = std::find_if(all.begin(), all.end(), wraps_it);
+  const auto number = std::to_string(found - all.begin());
+  mpi::same_on_all(host, number, text::concat("the number of the ", kind, " that prepare() was given"));
+  return found == all.end() ? nullptr : *found;
+}
+
+template <typename Core, typename Object>
+std::size_t number_of_gone(const std::vector<std::shared_ptr<Core>>& all, const Object& in_its_place) {
+  const auto is_gone = [&](const auto& core) { return core->wraps(in_its_place) && core->has_gone(); };
+  return static_cast<std::size_t>(std::find_if(all.begin(), all.end(), is_gone) - all.begin());
+}
+
+// Objects with the same number have gone on all ranks; who sees it depends on the memory that each has got again.
+// @collective
+void forget_gone(Training& training, const torch::optim::Optimizer& in_its_place) {
+  auto& all = training.optimizers;
+  while (true) {
+    const auto gone = mpi::all_reduce(training.host(), number_of_gone(all, in_its_place), MPI_MIN);
+    if (gone == all.size()) return;
+    if (all[gone]->shards() != nullptr) all[gone]->shards()->give_back_parameters();
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(gone));
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<step::ModelCore> prepared_before(const Training& training, const torch::nn::Module& module) {
+  mpi::all_or_none(training.host(), [&] {
+    if (number_of_gone(training.models, module) == training.models.size()) return;
+    throw UsageError({.what = "prepare() got a module where one stood that was prepared and is no more",
+                      .why = "the Accelerator borrows plain modules, and would still average and save that one",
+                      .hint = "call accelerator.free_memory() before prepared modules go, or make modules by "
+                              "TORCH_MODULE or std::make_shared, which are kept"});
+  });
+  return find(training.models, module, "model", training.host());
+}
+
+std::shared_ptr<step::OptimizerCore> prepared_before(Training& training, const torch::optim::Optimizer& optimizer) {
+  forget_gone(training, optimizer);
+  return find(training.optimizers, optimizer, "optimizer", training.host());
+}
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,114 @@
+#include "accelerator/training/project.hpp"
+
+#include <algorithm>
+#include <hortator/error.hpp>
+
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/removal.hpp"
+#include "formats/file/system_error.hpp"
+#include "runtime/run_folder.hpp"
+
+namespace hortator::accelerator {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path numbered(const fs::path& dir, std::int64_t number) {
+  return dir / "checkpoints" / text::concat("checkpoint_", number);
+}
+
+checkpoint::Retention checked_retention(const ProjectOptions& options) {
+  const checkpoint::Retention retention{.total_limit = options.total_limit, .keep_every = options.keep_every};
+  checkpoint::check(retention);
+  if (options.iteration < 0) {
+    throw UsageError({.what = text::concat("project.iteration is ", options.iteration),
+                      .why = "it is the number of the first checkpoint",
+                      .hint = "use 0 or more"});
+  }
+  if (!options.automatic_checkpoint_naming && (options.total_limit || options.keep_every || options.iteration != 0)) {
+    throw UsageError({.what = "project.total_limit, keep_every or iteration without automatic_checkpoint_naming",
+                      .why = "without numbers there is one checkpoint, which each save replaces",
+                      .hint = "set project.automatic_checkpoint_naming"});
+  }
+  return retention;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> checkpoint_number(const fs::path& folder) {
+  constexpr std::string_view stem = "checkpoint_";
+  const std::string name = folder.filename();
+  long long number = 0;
+  if (!name.starts_with(stem) || !text::parse_integer(std::string_view(name).substr(stem.size()), number) || number < 0)
+    return {};
+  return number;
+}
+
+Project::Project(const ProjectOptions& options)
+    : dir_(options.dir.empty() ? runtime::current_run().folder : options.dir),
+      automatic_naming_(options.automatic_checkpoint_naming),
+      retention_(checked_retention(options)),
+      iteration_(options.iteration) {}
+
+fs::path Project::next_checkpoint() const {
+  return automatic_naming_ ? numbered(dir_, iteration_) : dir_ / "checkpoint";
+}
+
+Project::Numbers Project::numbers() const {
+  Numbers all;
+  const auto folder = dir_ / "checkpoints";
+  std::error_code problem;
+  for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end; entry.increment(problem)) {
+    const auto name = entry->path().filename().string();
+    // What a killed save has begun is none: the next one has its number, and removes it.
+    if (name.find(".new-") != std::string::npos) continue;
+    // One that was moved aside is still called "checkpoint_<number>.old-<id>".
+    if (const auto number = checkpoint_number(text::split(name, '.').front())) all.insert(*number);
+  }
+  // What cannot be listed may be full of checkpoints: a run that takes it for empty begins anew, and takes their names.
+  if (problem && problem != std::errc::no_such_file_or_directory)
+    formats::throw_system_error(text::concat("list the checkpoints in ", folder), problem.value());
+  return all;
+}
+
+std::int64_t Project::first_free_iteration() const {
+  const auto taken = automatic_naming_ ? numbers() : Numbers();
+  return taken.empty() ? iteration_ : std::max(iteration_, *taken.begin() + 1);
+}
+
+void Project::remove_surplus() const {
+  checkpoint::remove_leftovers(dir_ / "checkpoints");
+  std::vector<std::int64_t> durable;
+  for (const auto number : numbers()) {
+    if (checkpoint::exists(numbered(dir_, number))) durable.push_back(number);
+  }
+  for (const auto number : checkpoint::surplus(durable, retention_)) checkpoint::remove(numbered(dir_, number));
+}
+
+void Project::prune() const noexcept {
+  if (!automatic_naming_ || !retention_.total_limit) return;
+  try {
+    remove_surplus();
+  } catch (const std::exception& error) {
+    log::warn("older checkpoints stay: ", error.what());
+  }
+}
+
+std::vector<fs::path> Project::checkpoints() const {
+  if (!automatic_naming_) return checkpoint::candidates(dir_ / "checkpoint");
+  std::vector<fs::path> all;
+  for (const auto number : numbers()) {
+    for (auto& one : checkpoint::candidates(numbered(dir_, number))) all.push_back(std::move(one));
+  }
+  return all;
+}
+
+bool Project::has_checkpoint() const {
+  const auto all = checkpoints();
+  return std::any_of(all.begin(), all.end(), [](const fs::path& folder) { return checkpoint::exists(folder); });
+}
+
+}  // namespace hortator::accelerator

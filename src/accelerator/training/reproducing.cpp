@@ -1,0 +1,57 @@
+#include "accelerator/training/reproducing.hpp"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include <hortator/error.hpp>
+
+#include "accelerator/state/random_state.hpp"
+#include "machine/device/cublas_workspace.hpp"
+#include "core/hash.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+std::uint64_t mix(std::uint64_t state, std::int64_t number) {
+  return core::mix(state, static_cast<std::uint64_t>(number));
+}
+
+}  // namespace
+
+Reproducing::Reproducing(int shards, comm::Communicator& communicator, c10::Device device)
+    : shards_(shards, communicator),
+      device_(device),
+      threads_before_(at::get_num_threads()),
+      deterministic_before_(at::globalContext().deterministicAlgorithms()) {
+  at::set_num_threads(1);
+  at::globalContext().setDeterministicAlgorithms(true, false);
+  machine::fix_cublas_workspace();
+}
+
+Reproducing::~Reproducing() {
+  at::set_num_threads(threads_before_);
+  at::globalContext().setDeterministicAlgorithms(deterministic_before_, false);
+}
+
+void Reproducing::before_batch(const LoaderBase& loader, const BatchTurn& turn, std::uint64_t seed) {
+  const auto key = mix(mix(mix(seed, turn.epoch), turn.position), turn.place);
+  seed_random_state(device_, key);
+  const bool is_within_another = leader_ && leader_->iterating() && !leader_->shares_state_with(loader);
+  if (is_within_another || turn.place < 0) return;
+  leader_ = loader;
+  shards_.begin_shard(static_cast<int>(turn.place) % shards_.shards_a_rank());
+}
+
+void Reproducing::check_backward_counts() const {
+  if (!shards_.is_synchronised() || !leader_ || !leader_->iterating()) return;
+  throw UsageError({.what = "a backward came after the gradients of this step had been summed over its shards",
+                    .why = "with reproducible = true all shards of a step add up to one update, whoever runs them",
+                    .hint = "do all backward passes of a batch before clipping and before the first optimizer step"});
+}
+
+void Reproducing::forget() {
+  leader_.reset();
+  shards_.forget();
+}
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,176 @@
+#include "accelerator/training/run_status.hpp"
+
+#include <algorithm>
+
+#include "accelerator/training/memory_by_owner.hpp"
+#include "core/log.hpp"
+#include "core/unix_time.hpp"
+#include "core/whole_file.hpp"
+#include "machine/device/cuda.hpp"
+#include "observe/status/measure.hpp"
+#include "runtime/build_identity.hpp"
+#include "runtime/run_folder.hpp"
+#include "core/environment/lookup.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+std::string job_of(const core::Variables& variables) {
+  if (const auto id = variables("SLURM_JOB_ID")) return "slurm " + *id;
+  if (const auto id = variables("PBS_JOBID")) return "pbs " + *id;
+  return "";
+}
+
+RunStatus::Clock::duration ticks_of(double count) {
+  return std::chrono::duration_cast<RunStatus::Clock::duration>(std::chrono::duration<double>(count));
+}
+
+constexpr std::int64_t cold_updates = 3;
+
+double share_of_time(double part, double whole) { return whole > 0 ? std::clamp(part / whole, 0.0, 1.0) : 0; }
+
+}  // namespace
+
+double status_interval(int rank, int world) { return rank == 0 ? 1 : std::max(1.0, world / 64.0); }
+
+RunStatus::RunStatus(const runtime::World& world, const std::filesystem::path& run_folder)
+    : folder_(std::filesystem::absolute(run_folder) / observe::status_folder),
+      rank_(world.topology().rank),
+      world_(world.comm().size()),
+      host_(world.host()),
+      cpus_(static_cast<int>(world.cpus().size())),
+      device_(world.device()),
+      job_(job_of(core::process_variables())),
+      every_(status_interval(rank_, world_)),
+      file_(folder_ / observe::ranks_file, rank_),
+      started_(core::unix_time()),
+      next_(Clock::now() + ticks_of(every_)),
+      measure_file_(rank_ == 0 ? core::process_variables()("HORTATOR_MEASURE").value_or("") : ""),
+      nodes_(world.topology().nodes),
+      before_{.at = Clock::now(), .cpu = observe::cpu_seconds()} {}
+
+void RunStatus::count_backward(bool averages) {
+  if (!averages) return;
+  ++updates_;
+  if (!is_measured()) return;
+  count_flops();
+  last_update_ = Clock::now();
+  if (!first_update_) first_update_ = last_update_;
+  if (updates_ == cold_updates + 1) warm_update_ = last_update_;
+}
+
+// Of one early update, from one backward pass to the next: later ones are timed.
+void RunStatus::count_flops() {
+  if (updates_ == 1) flop_counter_.emplace();
+  if (updates_ != 2 || !flop_counter_) return;
+  flops_per_update_ = flop_counter_->count();
+  flop_counter_.reset();
+}
+
+// The first updates find caches cold and memory fresh; where there are few, they are a part of it.
+void RunStatus::write_measure(const RunFacts& facts, std::int64_t gradient_bytes) {
+  const bool is_warm = warm_update_ && updates_ >= 3 * cold_updates;
+  const auto from = is_warm ? warm_update_ : first_update_;
+  const auto intervals = static_cast<double>(is_warm ? updates_ - cold_updates - 1 : updates_ - 1);
+  const auto since = [](Clock::time_point begin, Clock::time_point end) {
+    return std::chrono::duration<double>(end - begin).count();
+  };
+  const observe::Measure measure{.identity = runtime::build_identity(),
+                                .ranks = world_,
+                                .nodes = nodes_,
+                                .cpus = cpus_,
+                                .updates = updates_,
+                                .seconds_per_update = intervals > 0 ? since(*from, last_update_) / intervals : 0,
+                                .seconds = since(begun_, Clock::now()),
+                                .cpu_seconds = observe::cpu_seconds(),
+                                .communicating = facts.communicating,
+                                .waiting_for_data = facts.waiting_for_data,
+                                .gradient_bytes = gradient_bytes,
+                                .device = device_.is_cpu() ? "" : machine::name(device_.index()),
+                                .flops_per_update = flops_per_update_};
+  if (!core::write_whole(measure_file_, measure_file_.string() + ".new", to_json(measure) + '\n'))
+    log::warn("what was measured could not be written to ", measure_file_.string());
+  measure_file_.clear();
+}
+
+void RunStatus::begin_session(const RunFacts& facts) {
+  if (rank_ != 0) return;
+  const observe::Session session{.run_id = runtime::current_run().id,
+                                .started = started_,
+                                .world = world_,
+                                .job = job_,
+                                .resumed_after = facts.resumed_after};
+  observe::append_row(folder_ / observe::sessions_file, to_row(session));
+}
+
+// Runs of less than a second never load the library.
+void RunStatus::look_at_device(observe::RankStatus& status) {
+  if (device_.is_cpu()) return;
+  const auto memory = device_memory(device_);
+  status.device_bytes = static_cast<std::int64_t>(memory.allocated_bytes);
+  status.device_peak_bytes = static_cast<std::int64_t>(memory.peak_bytes);
+  if (!monitor_) monitor_.emplace(machine::uuid(device_.index()));
+  const auto use = monitor_->look();
+  if (!use) return;
+  status.device_used_bytes = static_cast<std::int64_t>(use->used_bytes);
+  status.device_total_bytes = static_cast<std::int64_t>(use->total_bytes);
+  status.device_busy = use->busy;
+}
+
+observe::RankStatus RunStatus::status_at(const Moment& here, const RunFacts& facts) const {
+  const double passed = std::chrono::duration<double>(here.at - before_.at).count();
+  return {.run_id = runtime::current_run().id,
+          .rank = rank_,
+          .world = world_,
+          .host = host_,
+          .job = job_,
+          .started = started_,
+          .time = core::unix_time(),
+          .every = every_,
+          .is_over = facts.is_over,
+          .phase = facts.phase,
+          .loops = facts.loops,
+          .updates = updates_,
+          .updates_per_second = passed > 0 ? static_cast<double>(here.updates - before_.updates) / passed : 0,
+          .cpus_used = passed > 0 ? (here.cpu - before_.cpu) / passed : 0,
+          .cpus = cpus_,
+          .memory_bytes = observe::resident_bytes(),
+          .communication = share_of_time(here.communicating - before_.communicating, passed),
+          .data_wait = share_of_time(here.waiting_for_data - before_.waiting_for_data, passed),
+          .save = facts.save,
+          .deadline = facts.deadline};
+}
+
+// The last moment of a run is too short to have a rate.
+void RunStatus::keep_last_rates(observe::RankStatus& status) const {
+  status.loops = last_.loops;
+  status.updates_per_second = last_.updates_per_second;
+  status.cpus_used = last_.cpus_used;
+  status.communication = last_.communication;
+  status.data_wait = last_.data_wait;
+  status.device_busy = last_.device_busy;
+}
+
+void RunStatus::write(const RunFacts& facts) {
+  next_ = Clock::now() + ticks_of(every_);
+  if (is_lost_) return;
+  const Moment here{.at = Clock::now(),
+                    .updates = updates_,
+                    .cpu = observe::cpu_seconds(),
+                    .communicating = facts.communicating,
+                    .waiting_for_data = facts.waiting_for_data};
+  auto status = status_at(here, facts);
+  look_at_device(status);
+  if (facts.is_over) keep_last_rates(status);
+  if (rank_ == 0) {
+    status.rows = facts.rows;
+    status.values = facts.values;
+  }
+  if (!std::exchange(written_, true)) begin_session(facts);
+  before_ = here;
+  last_ = status;
+  is_lost_ = !file_.write(to_row(status));
+  if (is_lost_ && rank_ == 0) log::warn("nobody can watch this run: ", folder_.string(), " cannot be written");
+}
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "machine/device/monitor.hpp"
+#include "observe/status/status_record.hpp"
+#include "runtime/world.hpp"
+#include "observe/profile/flop_counter.hpp"
+#include "observe/status/status_file.hpp"
+
+namespace hortator::accelerator {
+
+/// What only the Accelerator knows of this moment. Seconds are of the whole run so far.
+struct RunFacts {
+  std::string phase = "running";
+  bool is_over = false;
+  double communicating = 0;
+  double waiting_for_data = 0;
+  std::vector<observe::LoopStatus> loops = {};
+  std::optional<observe::SaveStatus> save = {};
+  std::optional<double> deadline = {};
+  std::string rows = "";
+  std::vector<std::pair<std::string, double>> values = {};
+  std::optional<std::int64_t> resumed_after = {};
+};
+
+/// How this rank is, in the run's folder: for `hortator watch`. Written at steps, about once a second (in large jobs
+/// more rarely: all ranks together about 64 times a second), for some 50 us each time, and what a device's driver needs
+/// to answer. A run of less than a second leaves nothing.
+class RunStatus {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  RunStatus(const runtime::World& world, const std::filesystem::path& run_folder);
+
+  void count_backward(bool averages);
+  std::int64_t updates() const { return updates_; }
+  bool is_due() const { return Clock::now() >= next_; }
+  bool was_written() const { return written_; }
+  void write(const RunFacts& facts);
+  /// Does `hortator scale` want to know at the end?
+  bool is_measured() const { return !measure_file_.empty(); }
+  void write_measure(const RunFacts& facts, std::int64_t gradient_bytes);
+
+ private:
+  /// What rates are taken from, between two of them.
+  struct Moment {
+    Clock::time_point at = {};
+    std::int64_t updates = 0;
+    double cpu = 0;
+    double communicating = 0;
+    double waiting_for_data = 0;
+  };
+
+  observe::RankStatus status_at(const Moment& here, const RunFacts& facts) const;
+  void keep_last_rates(observe::RankStatus& status) const;
+  void begin_session(const RunFacts& facts);
+  void look_at_device(observe::RankStatus& status);
+  void count_flops();
+
+  std::filesystem::path folder_;
+  int rank_;
+  int world_;
+  std::string host_;
+  int cpus_;
+  c10::Device device_;
+  std::optional<machine::DeviceMonitor> monitor_;
+  std::string job_;
+  double every_;
+  observe::StatusFile file_;
+  double started_;
+  Clock::time_point next_;
+  std::int64_t updates_ = 0;
+  std::filesystem::path measure_file_;  ///< empty: nobody asks
+  Clock::time_point begun_ = Clock::now();
+  std::optional<Clock::time_point> first_update_;
+  std::optional<Clock::time_point> warm_update_;  ///< the first one that counts
+  Clock::time_point last_update_;
+  std::optional<observe::FlopCounter> flop_counter_;
+  double flops_per_update_ = 0;
+  int nodes_;
+  bool written_ = false;
+  bool is_lost_ = false;  ///< the folder cannot be written
+
+  Moment before_;  ///< of the last row
+  observe::RankStatus last_;
+};
+
+/// How often a rank writes: seconds.
+double status_interval(int rank, int world);
+
+}  // namespace hortator::accelerator

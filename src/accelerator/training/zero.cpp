@@ -1,0 +1,195 @@
+#include "accelerator/training/zero.hpp"
+
+#include <algorithm>
+#include <array>
+#include <hortator/error.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/text/text.hpp"
+#include "comm/decorators/checked_communicator.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator {
+namespace {
+
+struct Strategy {
+  const char* name;
+  ZeroConfig config;
+};
+
+const std::array<Strategy, 9>& strategies() {
+  static const std::array<Strategy, 9> table = {
+      {{"0", {.stage = 0}},
+       {"1", {.stage = 1}},
+       {"2", {.stage = 2}},
+       {"3", {.stage = 3}},
+       {"NO_SHARD", {.stage = 0}},
+       {"SHARD_GRAD_OP", {.stage = 2}},
+       {"FULL_SHARD", {.stage = 3}},
+       {"HYBRID_SHARD", {.stage = 3, .shard_group = ZeroConfig::node}},
+       {"HYBRID_SHARD_ZERO2", {.stage = 2, .shard_group = ZeroConfig::node}}}};
+  return table;
+}
+
+}  // namespace
+
+ZeroConfig zero_config(std::string_view strategy) {
+  std::vector<std::string> names;
+  for (const auto& [name, config] : strategies()) {
+    if (strategy == name) return config;
+    names.emplace_back(name);
+  }
+  throw UsageError({.what = text::concat(text::quote(strategy), " is no ZeRO stage, and no strategy of FSDP's"),
+                    .hint = text::suggestion(std::string(strategy), names)});
+}
+
+namespace accelerator {
+namespace {
+
+// As many on each node: a replica on fewer ranks would count for as much as the others in the mean.
+int ranks_of_a_node(const runtime::World& world) {
+  const auto& topology = world.topology();
+  const bool even = topology.size == topology.nodes * topology.local_size &&
+                    world.comm().rank() / topology.local_size == topology.node;
+  if (mpi::all_reduce(world.comm(), even, MPI_LAND)) return topology.local_size;
+  throw UsageError({.what = "zero.shard_group = node on nodes with different numbers of ranks, or ranks out of order",
+                    .why = "each group of ranks is a replica, and replicas must be alike",
+                    .hint = "start as many ranks on each node, one node after the other (hortator launch does)"});
+}
+
+int group_size(const ZeroConfig& config, const runtime::World& world) {
+  const int ranks = world.comm().size();
+  const int size = !config.shard_group                       ? ranks
+                   : *config.shard_group == ZeroConfig::node ? ranks_of_a_node(world)
+                                                             : *config.shard_group;
+  if (ranks % size == 0) return size;
+  throw UsageError({.what = text::concat("zero.shard_group is ", size, " on ", text::count(ranks, "rank")),
+                    .why = "each group of ranks is a replica, and replicas must be alike",
+                    .hint = "use a number that divides the number of ranks"});
+}
+
+/// Can the ranks of each group have one copy of the parameters between them, in a node's memory? @collective
+bool groups_share_memory(int group, const runtime::World& world, const comm::Communicator& all) {
+  const auto& topology = world.topology();
+  const bool shares = all.name() == "node" || all.name() == "self";
+  const bool within = topology.nodes == 1 ||
+                      (topology.local_size % group == 0 && topology.size == topology.nodes * topology.local_size);
+  return mpi::all_reduce(world.comm(), shares && within, MPI_LAND);
+}
+
+/// Empty: it stays in memory.
+std::filesystem::path folder_of(const std::filesystem::path& place) {
+  return place == "cpu" ? std::filesystem::path() : place;
+}
+
+parallel::Residence residence_of(const std::filesystem::path& place, const ZeroConfig& config, c10::Device device) {
+  return {.folder = folder_of(place),
+          .resident_bytes = config.resident_bytes,
+          .device = device,
+          .in_host = place == "cpu" && !device.is_cpu()};
+}
+
+const char* words_for(const parallel::Residence& home) {
+  if (home.in_host) return "in the host's memory";
+  return home.folder.empty() ? "in memory" : "on disk";
+}
+
+}  // namespace
+
+void check(const ZeroConfig& config) {
+  const int stage = config.stage.value_or(0);
+  if (stage < 0 || stage > 3) {
+    throw UsageError({.what = text::concat("zero.stage is ", stage), .hint = "the stages are 0, 1, 2 and 3"});
+  }
+  if (config.shard_group.value_or(1) < 0) {
+    throw UsageError({.what = text::concat("zero.shard_group is ", *config.shard_group),
+                      .why = "it is how many ranks share one set of shards",
+                      .hint = "use a number that divides the number of ranks, or ZeroConfig::node"});
+  }
+  if (!config.offload_optimizer.empty() && stage == 0) {
+    throw UsageError({.what = text::concat("zero.offload_optimizer is ", config.offload_optimizer, " at stage 0"),
+                      .why = "moments are offloaded as each rank's part of them",
+                      .hint = "set zero.stage to 1, 2 or 3, also on one rank"});
+  }
+  if (!config.offload_parameters.empty() && stage != 3) {
+    throw UsageError(
+        {.what = text::concat("zero.offload_parameters is ", config.offload_parameters, " at stage ", stage),
+         .why = "before stage 3 parameters stay in memory",
+         .hint = "set zero.stage to 3, also on one rank"});
+  }
+}
+
+// @collective
+ZeroRanks::Dealing ZeroRanks::agree(const ZeroConfig& config, const runtime::World& world,
+                                    const comm::Communicator& all) {
+  const auto words_of = [&](const std::filesystem::path& place) {
+    return words_for(residence_of(place, config, world.device()));
+  };
+  mpi::same_on_all(world.comm(),
+                   text::concat("stage ", *config.stage, " in groups of ", config.shard_group.value_or(-1),
+                                config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
+                                words_of(config.offload_parameters), ", moments ", words_of(config.offload_optimizer)),
+                   "the ZeRO configuration");
+  Dealing dealing = {.size = group_size(config, world)};
+  if (*config.stage < 3) return dealing;
+  dealing.parameters = world.device().is_cpu() ? !groups_share_memory(dealing.size, world, all)
+                                               : dealing.size > 1;  // devices share no memory
+  return dealing;
+}
+
+// Where operators bring parameters together, ranks that do not go the same way must find out, whatever they are in: the
+// back end node looks by itself. Null: all ranks as they are.
+std::unique_ptr<comm::Communicator> ZeroRanks::make_group(const runtime::World& world,
+                                                          const comm::Communicator& all) const {
+  const bool checks = dealing_.parameters && all.name() == "mpi";
+  if (dealing_.size == all.size() && !checks) return nullptr;
+  const int number = rank_ / dealing_.size;
+  auto group = all.split(number, rank_);
+  if (!checks) return group;
+  return std::make_unique<comm::CheckedCommunicator>(std::move(group), world.comm().split(number, rank_));
+}
+
+// @collective
+std::optional<mpi::Communicator> ZeroRanks::make_group_host(const runtime::World& world) const {
+  if (!dealing_.parameters || world.device().is_cpu()) return {};
+  return world.comm().split(rank_ / dealing_.size, rank_);
+}
+
+ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, comm::Communicator& all)
+    : dealing_(agree(config, world, all)),
+      rank_(all.rank()),
+      group_(make_group(world, all)),
+      group_host_(make_group_host(world)),
+      replicas_(dealing_.size == all.size() ? nullptr : all.split(rank_ % dealing_.size, rank_)),
+      sharding_{.stage = *config.stage,
+                .group = group_ ? *group_ : all,
+                .replicas = replicas_.get(),
+                .masters = config.fp32_masters ? parallel::Masters::fp32 : parallel::Masters::no,
+                .parameters = residence_of(config.offload_parameters, config, world.device()),
+                .moments = residence_of(config.offload_optimizer, config, world.device()),
+                .deals_out_parameters = dealing_.parameters,
+                .first_rank = rank_ / dealing_.size * dealing_.size,
+                .keep_resident = config.keep_resident,
+                .group_host = group_host_ ? &*group_host_ : nullptr} {}
+
+bool ZeroRanks::abandon(std::string_view reason) noexcept {
+  const bool group_is_free = !group_ || group_->abandon(reason);
+  return (!replicas_ || replicas_->abandon(reason)) && group_is_free;
+}
+
+std::string ZeroRanks::words() const {
+  const auto offloaded = [](const char* what, const parallel::Residence& home) {
+    if (home.in_host) return text::concat(", ", what, " in the host's memory");
+    return home.folder.empty() ? std::string() : text::concat(", ", what, " in ", home.folder);
+  };
+  return text::concat("ZeRO stage ", sharding_.stage, " over ", replicas_ ? "groups of " : "",
+                      text::count(dealing_.size, "rank"),
+                      dealing_.parameters ? ", parameters brought together as they are used" : "",
+                      offloaded("parameters", sharding_.parameters), offloaded("moments", sharding_.moments));
+}
+
+}  // namespace accelerator
+}  // namespace hortator

@@ -1,0 +1,112 @@
+#include "checkpoint/read/verify.hpp"
+
+#include "core/text/text.hpp"
+#include "checkpoint/read/block_reader.hpp"
+#include "checkpoint/write/gaps.hpp"
+#include "formats/file/file_error.hpp"
+#include "formats/hdf5/dataset.hpp"
+#include "formats/hdf5/file.hpp"
+#include "mpi/agree.hpp"
+
+namespace hortator::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<core::Range> stretches_of(const Manifest& manifest, std::size_t index) {
+  std::vector<core::Range> stretches;
+  for (const auto& [name, dataset] : manifest.datasets) {
+    const auto element = static_cast<std::int64_t>(c10::elementSize(dataset.spec.type));
+    for (const auto& piece : dataset.pieces) {
+      if (piece.file == index) stretches.push_back({piece.offset, piece.offset + piece.elements.size() * element});
+    }
+  }
+  return stretches;
+}
+
+/// Each dataset of a file that is missing would wait for it again.
+constexpr std::chrono::milliseconds no_patience{0};
+
+class Verifier {
+ public:
+  Verifier(const fs::path& folder, const Manifest& manifest, const std::function<void(std::int64_t)>& advance)
+      : folder_(folder), manifest_(manifest), advance_(advance), reader_(folder, manifest, true, no_patience) {}
+
+  std::vector<std::string> run() && {
+    for (std::size_t i = 0; i < manifest_.files.size(); ++i) {
+      attempt([&] {
+        check_structure(i);
+        check_hdf5(i);
+      });
+    }
+    for (const auto& [name, dataset] : manifest_.datasets) attempt([&] { reader_.check(name, advance_); });
+    return std::move(problems_);
+  }
+
+ private:
+  template <typename Work>
+  void attempt(const Work& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      // A file that is missing is found missing by each of its datasets.
+      if (problems_.empty() || problems_.back() != error.what()) problems_.emplace_back(error.what());
+    }
+  }
+
+  fs::path path(std::size_t index) const { return folder_ / manifest_.files[index].name; }
+
+  void check_structure(std::size_t index) {
+    const auto& file = reader_.file(index);
+    const auto& facts = manifest_.files[index];
+    const auto found = checksum_between(stretches_of(manifest_, index), facts.bytes,
+                                        [&](std::int64_t offset, void* data, std::size_t bytes) {
+                                          file.read_at(offset, data, bytes);
+                                          advance_(static_cast<std::int64_t>(bytes));
+                                        });
+    if (found == facts.structure) return;
+    throw formats::FileError(
+        {.what = text::concat("the file ", path(index).string(), " is damaged: its structure has another checksum"),
+         .why = "the tensors may be whole, but other programs may not find them"});
+  }
+
+  void check_hdf5(std::size_t index) const {
+    const formats::Hdf5Lock lock;
+    const auto file = formats::open_file(path(index));
+    const auto bytes = static_cast<std::uint64_t>(manifest_.files[index].bytes);
+    for (const auto& [name, dataset] : manifest_.datasets) {
+      for (const auto& piece : dataset.pieces) {
+        if (piece.file != index) continue;
+        const auto found = formats::inspect_dataset(formats::open_dataset(file, name), name, bytes);
+        if (found.offset == piece.offset && found.spec == part_of(dataset.spec, piece)) continue;
+        throw formats::FileError({.what = text::concat("the file ", path(index).string(), " has the dataset ",
+                                                  text::quote(name), " elsewhere, or other than the manifest says")});
+      }
+    }
+  }
+
+  const fs::path& folder_;
+  const Manifest& manifest_;
+  const std::function<void(std::int64_t)>& advance_;
+  BlockReader reader_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+std::vector<std::string> verify(const fs::path& folder, const Manifest& manifest,
+                                const std::function<void(std::int64_t)>& advance) {
+  return Verifier(folder, manifest, advance).run();
+}
+
+void check_together(const mpi::Communicator& comm, const fs::path& folder, const Manifest& manifest, bool compare) {
+  mpi::all_or_none(comm, [&] {
+    BlockReader reader(folder, manifest, compare);
+    int number = 0;
+    for (const auto& [name, dataset] : manifest.datasets) {
+      if (number++ % comm.size() == comm.rank()) reader.check(name, [](std::int64_t /*bytes*/) {});
+    }
+  });
+}
+
+}  // namespace hortator::checkpoint

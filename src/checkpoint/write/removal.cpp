@@ -1,0 +1,59 @@
+#include "checkpoint/write/removal.hpp"
+
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "checkpoint/format.hpp"
+#include "checkpoint/read/reader.hpp"
+#include "formats/file/file_error.hpp"
+#include "formats/file/replacement.hpp"
+
+namespace hortator::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view mark = ".gone-";
+
+void empty_and_remove(const fs::path& folder) {
+  if (formats::remove_folder(folder, {is_our_file, manifest_file})) return;
+  log::warn(folder.string(), " could not be removed, or holds files that were not saved; it is no longer needed");
+}
+
+}  // namespace
+
+void remove(const fs::path& folder) {
+  if (!checkpoint::exists(folder)) {
+    throw formats::FileError({.what = text::concat(folder, " is not a checkpoint"),
+                         .why = "only what was saved here is removed",
+                         .hint = "remove it by hand if it is not needed"});
+  }
+  // The newest goes last: until then it is what a reader finds.
+  const auto found = candidates(folder);
+  for (auto one = found.rbegin(); one != found.rend(); ++one) {
+    const auto aside = fs::path(*one) += text::concat(mark, formats::replacement_id());
+    std::error_code problem;
+    fs::rename(*one, aside, problem);
+    if (problem) return log::warn(one->string(), " could not be removed: ", problem.message());
+    empty_and_remove(aside);
+  }
+}
+
+void remove_leftovers(const fs::path& parent, Leftovers which) {
+  // Somebody's own "checkpoint_3.gone-wrong" is a copy that is wanted.
+  const auto ends_in = [](std::string_view name, std::string_view word) {
+    const auto begin = name.rfind(word);
+    return begin != std::string_view::npos && formats::is_replacement_id(name.substr(begin + word.size()));
+  };
+  const auto is_one = [&](const std::string& name) {
+    if (!name.starts_with("checkpoint")) return false;
+    return ends_in(name, mark) || (which == Leftovers::also_of_saves && ends_in(name, ".new-"));
+  };
+  std::vector<fs::path> found;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(parent, none)) {
+    if (is_one(entry.path().filename().string())) found.push_back(entry.path());
+  }
+  for (const auto& folder : found) formats::remove_folder(folder, {is_our_file, manifest_file});
+}
+
+}  // namespace hortator::checkpoint

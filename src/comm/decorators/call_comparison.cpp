@@ -1,0 +1,45 @@
+#include "comm/decorators/call_comparison.hpp"
+
+#include <hortator/error.hpp>
+
+#include "core/call_site.hpp"
+#include "core/hash.hpp"
+#include "core/text/text.hpp"
+#include "comm/decorators/call_table.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator::comm {
+namespace {
+
+std::string describe(const mpi::Call& call) {
+  auto words = call.verb.text();
+  if (!call.detail.empty()) words += text::concat(" (", call.detail, ")");
+  words += call.has_same_bytes && call.bytes > 0 ? text::concat(" of ", call.bytes, " B on the host") : " on the host";
+  return call.root < 0 ? words : text::concat(words, " from or to rank ", call.root);
+}
+
+}  // namespace
+
+void CallComparison::compare(std::uint64_t hash, const std::function<std::string()>& words) const {
+  ++sequence_;
+  if (mpi::equal_on_all(comm_, core::mix(core::mix(hash, sequence_), CallSite::current()))) return;
+  const auto site = CallSite::describe_current();
+  const auto table = tabulate(
+      mpi::all_gather(comm_, text::concat(words(), site.empty() ? "" : " at ", site, ", its collective ", sequence_)));
+  throw UsageError({.what = table.text(),
+                    .why = "all ranks must make the same calls in the same order",
+                    .hint = "look for a collective under a condition that only some ranks meet; addr2line -e PROGRAM "
+                            "ADDRESS gives the line"})
+      .on_rank(table.odd_rank);
+}
+
+void CallComparison::compare(const mpi::Call& call) const {
+  auto hash = core::hash(call.detail);
+  for (const auto word : call.verb.packed()) hash = core::mix(hash, word);
+  hash = core::mix(hash, static_cast<std::uint64_t>(call.root));
+  if (call.has_same_bytes) hash = core::mix(hash, call.bytes);
+  compare(hash, [&] { return describe(call); });
+}
+
+}  // namespace hortator::comm

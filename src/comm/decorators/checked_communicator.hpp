@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "comm/decorators/call_comparison.hpp"
+#include "comm/communicator.hpp"
+#include "mpi/communicator.hpp"
+
+namespace hortator::comm {
+
+/// Another communicator in debug mode: before each collective all ranks compare what they are about to do (the
+/// operation, type, shape, root, and the place in the user's program), and all of them throw where they differ.
+class CheckedCommunicator final : public Communicator {
+ public:
+  /// Both have the same ranks.
+  CheckedCommunicator(std::unique_ptr<Communicator> inner, std::shared_ptr<const CallComparison> comparison)
+      : inner_(std::move(inner)), comparison_(std::move(comparison)) {}
+  /// `comm` is used for the comparison only.
+  CheckedCommunicator(std::unique_ptr<Communicator> inner, mpi::Communicator comm)
+      : CheckedCommunicator(std::move(inner), std::make_shared<CallComparison>(std::move(comm))) {}
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  std::string_view name() const override { return inner_->name(); }
+
+  Work all_reduce(at::Tensor tensor, ReduceOp op) override;
+  Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;
+  Work all_gather(at::Tensor output, const at::Tensor& input) override;
+  Work broadcast(at::Tensor tensor, int root) override;
+  Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
+  void barrier() override;
+  void advance() override { inner_->advance(); }
+  /// Others may wait in the comparison, which is MPI's.
+  bool abandon(std::string_view reason) noexcept override { return inner_->abandon(reason) && size() == 1; }
+
+  at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;
+  at::Tensor allocate_common(std::int64_t elements, at::ScalarType type) override;
+  std::unique_ptr<Communicator> split(int color, int key) const override;
+
+ private:
+  struct Call {
+    std::string_view verb;
+    std::string_view detail = {};             ///< the reduction
+    std::optional<std::int64_t> number = {};  ///< the root, or how many elements
+    const at::Tensor* first = nullptr;
+    const at::Tensor* second = nullptr;
+    const std::vector<at::Tensor>* list = nullptr;
+  };
+  void compare(const Call& call) const;
+  static std::uint64_t hash(const Call& call);
+  static std::string describe(const Call& call);
+
+  std::unique_ptr<Communicator> inner_;
+  std::shared_ptr<const CallComparison> comparison_;
+};
+
+}  // namespace hortator::comm

@@ -1,0 +1,76 @@
+#include "comm/nccl/backend.hpp"
+
+#include <limits>
+
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "comm/nccl/alarm.hpp"
+#include "comm/nccl/communicator.hpp"
+#include "comm/nccl/devices.hpp"
+#include "comm/nccl/ids.hpp"
+#include "comm/nccl/version.hpp"
+#include "machine/device/cuda.hpp"
+#include "machine/device/device_files.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator::comm {
+namespace {
+
+void check_library(const mpi::Communicator& world) {
+  NcclLibrary loaded;
+  mpi::all_or_none(world, [&] {
+    loaded = loaded_nccl();
+    check_nccl_version(NCCL_VERSION_CODE, loaded);
+  });
+  mpi::same_on_all(world, nccl_version_text(loaded.version), "the version of NCCL");
+}
+
+std::string describe(const NcclDevice& device) {
+  return text::concat(device.rank, '\n', device.uuid, '\n', device.name, '\n', device.openable);
+}
+
+NcclDevice parse(const std::string& description) {
+  const auto lines = text::split(description, '\n');
+  return {.rank = std::stoi(lines[0]), .uuid = lines[1], .name = lines[2], .openable = std::stoi(lines[3])};
+}
+
+// One line for the whole job, with one node as the example.
+void warn_of(const mpi::Communicator& world, const std::string& warning) {
+  constexpr int nobody = std::numeric_limits<int>::max();
+  const int example = mpi::all_reduce(world, warning.empty() ? nobody : world.rank(), MPI_MIN);
+  if (example == nobody) return;
+  const auto words = mpi::broadcast(world, std::string_view(warning), example);
+  if (world.rank() == 0) log::warn(words);
+}
+
+void check_devices(const mpi::Communicator& world, c10::Device device) {
+  const auto node = world.node();
+  NcclDevice mine{.rank = world.rank()};
+  mpi::all_or_none(world, [&] {
+    mine.uuid = machine::uuid(device.index());
+    mine.name = machine::name(device.index());
+    mine.openable = machine::openable_devices();
+  });
+  std::vector<NcclDevice> of_node;
+  for (const auto& description : mpi::all_gather(node, describe(mine))) of_node.push_back(parse(description));
+  std::string warning;
+  mpi::all_or_none(world, [&] { warning = check_nccl_devices(of_node); });
+  warn_of(world, warning);
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_nccl_communicator(const mpi::Communicator& world, c10::Device device,
+                                                     std::chrono::milliseconds patience) {
+  check_library(world);
+  check_devices(world, device);
+  machine::set_current(device.index());
+  auto ids = share_ids(world, ranks_an_id);
+  auto alarm = NcclAlarm::over(world);
+  auto handle = std::make_shared<NcclHandle>(NcclOrder::of(device.index()), ids, world.size(), world.rank(), patience,
+                                             std::move(alarm));
+  return std::make_unique<NcclCommunicator>(mpi::Communicator::duplicate(world.get()), device, std::move(handle));
+}
+
+}  // namespace hortator::comm

@@ -1,0 +1,54 @@
+#include "comm/nccl/calls.hpp"
+
+#include <algorithm>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "core/text/text.hpp"
+
+namespace hortator::comm {
+
+using namespace std::chrono_literals;
+
+ncclResult_t nccl_state(ncclComm_t comm) {
+  ncclResult_t state = ncclSuccess;
+  const auto code = ncclCommGetAsyncError(comm, &state);
+  return code == ncclSuccess ? state : code;
+}
+
+ncclResult_t settle(ncclComm_t comm, std::chrono::milliseconds patience, const std::function<bool()>& is_in_vain) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  auto pause = 10us;
+  for (;;) {
+    const auto state = nccl_state(comm);
+    if (state != ncclInProgress || is_in_vain() || std::chrono::steady_clock::now() > deadline) return state;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, 1000us);
+  }
+}
+
+Problem nccl_timeout(std::string_view operation, std::chrono::milliseconds patience) {
+  return {.what = text::concat("NCCL was not done with ", operation, " after ",
+                               std::chrono::duration<double>(patience).count(), " s"),
+          .why =
+              "a rank has not come to this point, or the ranks do not reach each other; all NCCL communicators of this "
+              "process were aborted",
+          .hint =
+              "see whether every rank is alive and what it does; NCCL_DEBUG=INFO shows which connections NCCL tries, "
+              "NCCL_SOCKET_IFNAME names the network interface that it should use"};
+}
+
+bool abort_within(std::span<const ncclComm_t> comms, std::chrono::milliseconds patience) {
+  std::packaged_task<void()> task([doomed = std::vector(comms.begin(), comms.end())] {
+    ncclGroupStart();
+    for (const auto comm : doomed) ncclCommAbort(comm);
+    ncclGroupEnd();
+  });
+  const auto done = task.get_future();
+  // Its group is the thread's own. NCCL has been seen to stay in an abort for ever, hence a thread that can be left.
+  std::thread(std::move(task)).detach();
+  return done.wait_for(std::min<std::chrono::milliseconds>(patience, 30s)) == std::future_status::ready;
+}
+
+}  // namespace hortator::comm

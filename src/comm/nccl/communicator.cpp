@@ -1,0 +1,123 @@
+#include "comm/nccl/communicator.hpp"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <thread>
+
+#include "core/text/text.hpp"
+#include "comm/nccl/datatype.hpp"
+#include "comm/nccl/memory.hpp"
+#include "comm/nccl/passage.hpp"
+#include "comm/operands.hpp"
+#include "mpi/agree.hpp"
+
+namespace hortator::comm {
+namespace {
+
+std::size_t scalars_in(const at::Tensor& packed, const NcclReduction& reduction) {
+  return static_cast<std::size_t>(packed.numel()) * static_cast<std::size_t>(reduction.scalars);
+}
+
+}  // namespace
+
+Work NcclCommunicator::all_reduce(at::Tensor tensor, ReduceOp op) {
+  check_result(tensor, device_, "all_reduce", name());
+  check_reducible(tensor.scalar_type(), op);
+  const auto reduction = nccl_reduction(tensor.scalar_type(), op);
+  if (tensor.numel() == 0) return {};
+  NcclPassage passage(handle_);
+  const auto data = passage.packed(tensor, reduction.carrier);
+  handle_->run("all_reduce", [&](ncclComm_t comm, cudaStream_t stream) {
+    return ncclAllReduce(data.data_ptr(), data.data_ptr(), scalars_in(data, reduction), reduction.type, reduction.op,
+                         comm, stream);
+  });
+  passage.unpack(data, tensor);
+  return passage.work({tensor});
+}
+
+Work NcclCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) {
+  check_result(output, device_, "reduce_scatter", name());
+  check_operand(input, device_, "reduce_scatter", name());
+  check_reducible(input.scalar_type(), op);
+  check_parts(input, output, size(), "reduce_scatter");
+  const auto reduction = nccl_reduction(input.scalar_type(), op);
+  if (output.numel() == 0) return {};
+  NcclPassage passage(handle_);
+  const auto whole = passage.packed(input, reduction.carrier);
+  const auto part = passage.packed(output, reduction.carrier);
+  handle_->run("reduce_scatter", [&](ncclComm_t comm, cudaStream_t stream) {
+    return ncclReduceScatter(whole.data_ptr(), part.data_ptr(), scalars_in(part, reduction), reduction.type,
+                             reduction.op, comm, stream);
+  });
+  passage.unpack(part, output);
+  return passage.work({output, input});
+}
+
+Work NcclCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
+  check_result(output, device_, "all_gather", name());
+  check_operand(input, device_, "all_gather", name());
+  check_parts(output, input, size(), "all_gather");
+  if (input.numel() == 0) return {};
+  NcclPassage passage(handle_);
+  const auto part = passage.packed(input, input.scalar_type());
+  const auto whole = passage.packed(output, output.scalar_type());
+  handle_->run("all_gather", [&](ncclComm_t comm, cudaStream_t stream) {
+    return ncclAllGather(part.data_ptr(), whole.data_ptr(), part.nbytes(), ncclUint8, comm, stream);
+  });
+  passage.unpack(whole, output);
+  return passage.work({output, input});
+}
+
+Work NcclCommunicator::broadcast(at::Tensor tensor, int root) { return broadcast_all({std::move(tensor)}, root); }
+
+Work NcclCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) {
+  for (const auto& tensor : tensors) check_result(tensor, device_, "broadcast", name());
+  check_root(root, size());
+  std::erase_if(tensors, [](const at::Tensor& tensor) { return tensor.numel() == 0; });
+  if (tensors.empty()) return {};
+  NcclPassage passage(handle_);
+  std::vector<at::Tensor> data;
+  for (const auto& tensor : tensors) data.push_back(passage.packed(tensor, tensor.scalar_type()));
+  handle_->run("broadcast", [&](ncclComm_t comm, cudaStream_t stream) {
+    ncclGroupStart();
+    for (const auto& part : data) {
+      ncclBroadcast(part.data_ptr(), part.data_ptr(), part.nbytes(), ncclUint8, root, comm, stream);
+    }
+    return ncclGroupEnd();  // says what went wrong in the group
+  });
+  for (std::size_t i = 0; i < data.size(); ++i) passage.unpack(data[i], tensors[i]);
+  return passage.work(std::move(tensors));
+}
+
+void NcclCommunicator::barrier() {
+  const NcclPassage passage(handle_);
+  const auto nothing = at::zeros({1}, at::TensorOptions().dtype(at::kByte).device(device_));
+  handle_->run("barrier", [&](ncclComm_t comm, cudaStream_t stream) {
+    return ncclAllReduce(nothing.data_ptr(), nothing.data_ptr(), 1, ncclUint8, ncclSum, comm, stream);
+  });
+  const auto end = handle_->order()->stream().mark();
+  while (!end.is_reached()) {
+    handle_->check();
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+at::Tensor NcclCommunicator::allocate(std::int64_t elements, at::ScalarType type) {
+  at::Tensor tensor;
+  try {
+    mpi::all_or_none(comm_, [&] { tensor = nccl_allocate(handle_, device_, elements, type); });
+  } catch (...) {
+    tensor.reset();  // here, not on the exception's way out, where memory is left alone
+    throw;
+  }
+  return tensor.zero_();
+}
+
+std::unique_ptr<Communicator> NcclCommunicator::split(int color, int key) const {
+  auto comm = comm_.split(color, key);
+  return std::make_unique<NcclCommunicator>(std::move(comm), device_,
+                                            std::make_shared<NcclHandle>(*handle_, color, key));
+}
+
+}  // namespace hortator::comm

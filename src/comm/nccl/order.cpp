@@ -1,0 +1,173 @@
+#include "comm/nccl/order.hpp"
+
+#include <condition_variable>
+
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "comm/nccl/calls.hpp"
+#include "machine/device/cuda.hpp"
+
+namespace hortator::comm {
+
+using namespace std::chrono_literals;
+
+std::shared_ptr<NcclOrder> NcclOrder::of(int device) {
+  static std::mutex mutex;
+  static std::weak_ptr<NcclOrder> current;
+  const std::scoped_lock lock(mutex);
+  auto order = current.lock();
+  if (!order) current = order = std::make_shared<NcclOrder>(device);
+  if (order->device_ == device) return order;
+  throw UsageError({.what = text::concat("this process has nccl communicators on device ", order->device_,
+                                         ", and asked for one on device ", device),
+                    .why = "a rank has one device",
+                    .hint = "start a rank for each device"});
+}
+
+NcclOrder::NcclOrder(int device)
+    : device_(device), stream_(device), watcher_([this](const std::stop_token& stop) { watch(stop); }) {}
+
+void NcclOrder::join(Member& member) {
+  const std::scoped_lock lock(mutex_);
+  heed_alarms();  // of those that are still to go: they are nothing to the new one
+  members_.push_back(&member);
+}
+
+void NcclOrder::run(Member& member, std::string_view operation, const std::function<ncclResult_t()>& calls) {
+  const std::scoped_lock lock(mutex_);
+  heed_alarms();
+  if (member.failure) raise(*member.failure);
+  auto state = calls();
+  if (state == ncclInProgress) state = settle(member.comm, member.patience, [this] { return who_left().has_value(); });
+  if (state == ncclSuccess) return;
+  fail(state == ncclInProgress ? nccl_timeout(operation, member.patience) : nccl_problem(state, operation));
+  raise(*member.failure);
+}
+
+void NcclOrder::run_alone(const std::function<void()>& calls) {
+  const std::scoped_lock lock(mutex_);
+  calls();
+}
+
+void NcclOrder::check(Member& member) {
+  const std::scoped_lock lock(mutex_);
+  heed_alarms();
+  if (member.failure) raise(*member.failure);
+  const auto state = nccl_state(member.comm);
+  if (state == ncclSuccess) return;
+  fail(nccl_problem(state, "an operation under way"));
+  raise(*member.failure);
+}
+
+void NcclOrder::wait_for_device(Member& member, std::string_view operation) {
+  const auto deadline = std::chrono::steady_clock::now() + member.patience;
+  const auto end = stream_.mark();
+  while (!end.is_reached()) {
+    check(member);
+    if (std::chrono::steady_clock::now() > deadline) {
+      const std::scoped_lock lock(mutex_);
+      fail(nccl_timeout(operation, member.patience));
+      raise(*member.failure);
+    }
+    std::this_thread::sleep_for(50us);
+  }
+}
+
+// A thread begins on the first device, where its questions would make this rank take memory that is another's.
+void NcclOrder::watch(const std::stop_token& stop) {
+  machine::set_current(device_);
+  std::mutex unused;
+  std::condition_variable_any nap;
+  while (!stop.stop_requested()) {
+    {
+      std::unique_lock unshared(unused);
+      nap.wait_for(unshared, stop, 100ms, [] { return false; });
+    }
+    flights_.look();
+    // Whoever has the lock asks for errors itself.
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) continue;
+    heed_alarms();
+    for (const auto* member : members_) {
+      if (member->comm == nullptr) continue;
+      const auto state = nccl_state(member->comm);
+      if (state == ncclSuccess || state == ncclInProgress) continue;
+      fail(nccl_problem(state, "an operation under way"));
+      break;
+    }
+  }
+}
+
+// The alarm first, then the lock: whoever has it may be waiting for a peer, and hears the alarm as well.
+bool NcclOrder::abandon(const Member& member, std::string_view reason) noexcept {
+  if (!member.alarm) return false;
+  member.alarm->ring(reason);
+  try {
+    const std::scoped_lock lock(mutex_);
+    heed_alarms();
+  } catch (const std::exception& error) {
+    log::warn("NCCL communicators were left as they are: ", error.what());
+  }
+  return true;
+}
+
+// Of what was aborted already everybody knows.
+std::optional<Abandoned> NcclOrder::who_left() const {
+  for (const auto* member : members_) {
+    if (member->comm == nullptr || !member->alarm) continue;
+    if (auto left = member->alarm->heard()) return left;
+  }
+  return std::nullopt;
+}
+
+void NcclOrder::heed_alarms() {
+  if (const auto left = who_left()) abort_all(*left);
+}
+
+// A rank rings before it aborts, so an error of NCCL's after the alarm is only what follows from it.
+void NcclOrder::fail(const Problem& problem) {
+  heed_alarms();
+  abort_all(Error(problem));
+}
+
+void NcclOrder::abort_all(const NcclFailure& failure) {
+  std::vector<ncclComm_t> comms;
+  auto patience = std::chrono::milliseconds::max();
+  for (auto* member : members_) {
+    if (!member->failure) member->failure = failure;
+    if (member->comm != nullptr) comms.push_back(std::exchange(member->comm, nullptr));
+    patience = std::min(patience, member->patience);
+  }
+  if (comms.empty()) return;
+  if (!abort_within(comms, patience)) log::warn("NCCL has not come back from its abort; this rank goes on without it");
+}
+
+void NcclOrder::leave(Member& member) noexcept {
+  const std::scoped_lock lock(mutex_);
+  try {
+    heed_alarms();
+    const bool has_ended = member.comm != nullptr && std::uncaught_exceptions() == 0 && finish(member);
+    if (!has_ended) heed_alarms();  // it may be what has kept it from that
+    if (!has_ended && member.comm != nullptr) abort_within({&member.comm, 1}, member.patience);
+  } catch (const std::exception& error) {
+    log::warn("an NCCL communicator was left as it is: ", error.what());
+  }
+  std::erase(members_, &member);
+  member.comm = nullptr;
+}
+
+bool NcclOrder::finish(const Member& member) {
+  const auto deadline = std::chrono::steady_clock::now() + member.patience;
+  const auto end = stream_.mark();
+  while (!end.is_reached()) {
+    const bool is_late = std::chrono::steady_clock::now() > deadline;
+    if (nccl_state(member.comm) != ncclSuccess || who_left() || is_late) return false;
+    std::this_thread::sleep_for(100us);
+  }
+  auto state = ncclCommFinalize(member.comm);
+  const auto is_in_vain = [this] { return who_left().has_value(); };
+  if (state == ncclInProgress) state = settle(member.comm, member.patience, is_in_vain);
+  return state == ncclSuccess && ncclCommDestroy(member.comm) == ncclSuccess;
+}
+
+}  // namespace hortator::comm

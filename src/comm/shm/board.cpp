@@ -1,0 +1,94 @@
+#include "comm/shm/board.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "comm/shm/wait.hpp"
+#include "mpi/collectives.hpp"
+#include "machine/cpu/cpu_set.hpp"
+#include "runtime/shared_name.hpp"
+
+namespace hortator::comm {
+namespace {
+
+// About 20 us: longer than a message takes. Ranks that share cores only keep each other from coming.
+int spins_for(const mpi::Communicator& node) {
+  std::set<int> cpus;
+  for (const auto& ranges : mpi::all_gather(node, machine::to_ranges(machine::own_cpu_set()))) {
+    const auto of_rank = machine::from_ranges(ranges);
+    cpus.insert(of_rank.begin(), of_rank.end());
+  }
+  return static_cast<std::size_t>(node.size()) <= cpus.size() ? 1000 : 0;
+}
+
+}  // namespace
+
+NodeBoard::NodeBoard(const mpi::Communicator& node, const mpi::Communicator& all)
+    : rank_(node.rank()),
+      size_(node.size()),
+      spins_(spins_for(node)),
+      memory_(node, all, sizeof(Slot), runtime::shared_name("board")) {
+  slot(rank_).name = all.rank();
+  mpi::barrier(node);
+}
+
+bool NodeBoard::all_reached(Counter Slot::*counter, std::uint64_t number) const {
+  for (int rank = 0; rank < size_; ++rank) {
+    if ((slot(rank).*counter).value.load(std::memory_order_acquire) < number) return false;
+  }
+  return true;
+}
+
+void NodeBoard::wait_for(Counter Slot::*counter, std::uint64_t number, const std::function<void()>& meanwhile) const {
+  const auto check = [&] {
+    throw_if_aborted();
+    if (meanwhile) meanwhile();
+  };
+  wait_until([&] { return all_reached(counter, number); }, spins_, check);
+}
+
+std::uint64_t NodeBoard::post(const NodePost& post) {
+  const auto number = ++posted_;
+  // A place is free again once all ranks are done with the collective that it was used for.
+  if (number > kept) wait_for_done(number - kept);
+  slot(rank_).posts[number % kept] = post;
+  slot(rank_).arrived.value.store(number, std::memory_order_release);
+  return number;
+}
+
+const NodePost& NodeBoard::post_of(int rank, std::uint64_t number) const { return slot(rank).posts[number % kept]; }
+
+bool NodeBoard::all_arrived(std::uint64_t number) const { return all_reached(&Slot::arrived, number); }
+void NodeBoard::wait_for_arrival(std::uint64_t number, const std::function<void()>& meanwhile) const {
+  wait_for(&Slot::arrived, number, meanwhile);
+}
+
+void NodeBoard::mark_done(std::uint64_t number) { slot(rank_).done.value.store(number, std::memory_order_release); }
+bool NodeBoard::all_done(std::uint64_t number) const { return all_reached(&Slot::done, number); }
+void NodeBoard::wait_for_done(std::uint64_t number, const std::function<void()>& meanwhile) const {
+  wait_for(&Slot::done, number, meanwhile);
+}
+
+void NodeBoard::meet() {
+  const auto number = ++meetings_;
+  slot(rank_).met.value.store(number, std::memory_order_release);
+  wait_for(&Slot::met, number);
+}
+
+void NodeBoard::raise_abort(std::string_view reason) noexcept {
+  auto& mine = slot(rank_);
+  if (mine.aborted.value.load(std::memory_order_relaxed) != 0) return;
+  const auto length = std::min(reason.size(), mine.reason.size() - 1);
+  std::copy_n(reason.begin(), length, mine.reason.begin());
+  mine.reason[length] = '\0';
+  mine.aborted.value.store(1, std::memory_order_release);
+}
+
+void NodeBoard::throw_if_aborted() const {
+  for (int rank = 0; rank < size_; ++rank) {
+    if (slot(rank).aborted.value.load(std::memory_order_acquire) == 0) continue;
+    throw abandoned_by(slot(rank).name, slot(rank).reason.data());
+  }
+}
+
+}  // namespace hortator::comm

@@ -1,0 +1,173 @@
+#include "comm/shm/lanes.hpp"
+
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
+
+#include <sched.h>
+
+#include <array>
+#include <numeric>
+
+#include "core/range.hpp"
+#include "comm/mpi/mpi_datatype.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator::comm {
+namespace {
+
+using Block = NodeFlight::Block;
+
+// With more nodes, or for less data, MPI's trees need fewer messages than an exchange between all nodes.
+constexpr int most_nodes = 16;
+constexpr std::int64_t least_bytes = 65536;
+
+core::Range share_range(std::int64_t elements, int nodes, int node, std::size_t element_bytes) {
+  return core::aligned(elements, nodes, node, static_cast<std::int64_t>(64 / element_bytes));
+}
+
+bool is_large(const NodeLanes::Slice& slice) {
+  return slice.elements * static_cast<std::int64_t>(kernels::size_of(slice.what.element)) >= least_bytes;
+}
+
+at::Tensor tensor_of(const NodeLanes::Slice& slice) {
+  return at::from_blob(slice.data, {slice.elements}, at::TensorOptions().dtype(slice.type));
+}
+
+// MPI knows no mean.
+ReduceOp in_mpi(ReduceOp op) { return op == ReduceOp::mean ? ReduceOp::sum : op; }
+
+void divide(const at::Tensor& sum, const kernels::Reduction& what) {
+  if (what.divisor != 1) sum.div_(what.divisor);
+}
+
+bool all_alike(const mpi::Communicator& comm, int number, int least) {
+  return mpi::all_reduce(comm, number, MPI_MAX) == least;
+}
+
+// The lane's ranks as `comm` counts them.
+std::vector<int> names_of(const mpi::Communicator& lane, const mpi::Communicator& comm) {
+  std::vector<int> own(static_cast<std::size_t>(lane.size()));
+  std::iota(own.begin(), own.end(), 0);
+  std::vector<int> names(own.size());
+  MPI_Group from = MPI_GROUP_NULL;
+  MPI_Group to = MPI_GROUP_NULL;
+  mpi::check(MPI_Comm_group(lane.get(), &from), "MPI_Comm_group");
+  mpi::check(MPI_Comm_group(comm.get(), &to), "MPI_Comm_group");
+  mpi::check(MPI_Group_translate_ranks(from, lane.size(), own.data(), to, names.data()), "MPI_Group_translate_ranks");
+  MPI_Group_free(&to);
+  MPI_Group_free(&from);
+  return names;
+}
+
+}  // namespace
+
+NodeLanes::NodeLanes(const mpi::Communicator& comm, const mpi::Communicator& node)
+    : count_(mpi::all_reduce(comm, node.size(), MPI_MIN)),
+      has_own_(node.rank() < count_),
+      are_everybodys_(all_alike(comm, node.size(), count_)),
+      lane_(comm.split(has_own_ ? node.rank() : count_, comm.rank())),
+      results_(mpi::Communicator::duplicate(lane_.get())),
+      mpi_(mpi::Communicator::duplicate(lane_.get())),
+      ranks_(names_of(lane_, comm)),
+      nodes_(mpi::broadcast(node, lane_.size())) {}
+
+bool NodeLanes::can_fly() const { return nodes_ <= most_nodes; }
+
+void NodeLanes::all_reduce(const Slice& slice) {
+  if (can_fly() && is_large(slice)) {
+    const auto flight = make_flight(exchange_of(slice));
+    while (!flight->advance()) sched_yield();  // to ranks that share this one's core
+    return;
+  }
+  slice.prepare(0, slice.elements);
+  const auto tensor = tensor_of(slice);
+  mpi_.all_reduce(tensor, in_mpi(slice.what.op)).wait();
+  divide(tensor, slice.what);
+  slice.publish(0, slice.elements);
+}
+
+NodeFlightPtr NodeLanes::start_all_reduce(const Slice& slice) {
+  return make_flight(is_large(slice) ? exchange_of(slice) : tree_of(slice));
+}
+
+// A block is two calls, however many nodes there are.
+NodeFlight::Route NodeLanes::exchange_of(const Slice& slice) {
+  const auto size = kernels::size_of(slice.what.element);
+  const auto begin_of = [=](const Block& block) { return slice.data + static_cast<std::size_t>(block.begin) * size; };
+  return {.elements = slice.elements,
+          .per_block = NodeFlight::block_bytes / static_cast<std::int64_t>(size),
+          .send =
+              [=, this](Block& block) {
+                slice.prepare(block.begin, block.count);
+                send_shares(block, begin_of(block), slice.what);
+              },
+          .take_in =
+              [=, this](Block& block) {
+                reduce_own_share(block, begin_of(block), slice.what);
+                send_result(block, begin_of(block));
+              },
+          .publish = [=](const Block& block) { slice.publish(block.begin, block.count); },
+          .memory = {shared_from_this(), slice.memory}};
+}
+
+// All of it by MPI.
+NodeFlight::Route NodeLanes::tree_of(const Slice& slice) {
+  struct Sums {
+    at::Tensor mine;
+    at::Tensor all;
+  };
+  const auto sums = std::make_shared<Sums>();
+  return {.elements = slice.elements,
+          .per_block = std::max<std::int64_t>(slice.elements, 1),
+          .send =
+              [=, this](Block& block) {
+                slice.prepare(0, slice.elements);
+                const auto type = reduction_type(slice.type);
+                sums->mine = tensor_of(slice).to(type, false, true);
+                sums->all = at::empty_like(sums->mine);
+                mpi::check(MPI_Iallreduce(sums->mine.const_data_ptr(), sums->all.mutable_data_ptr(),
+                                          static_cast<int>(slice.elements), mpi_datatype(type),
+                                          mpi_operation(type, slice.what.op), lane_.get(), &block.request),
+                           "MPI_Iallreduce");
+              },
+          .take_in =
+              [=](Block&) {
+                const auto tensor = tensor_of(slice);
+                tensor.copy_(sums->all);
+                divide(tensor, slice.what);
+              },
+          .publish = [=](const Block&) { slice.publish(0, slice.elements); },
+          .memory = {shared_from_this(), slice.memory}};
+}
+
+void NodeLanes::send_shares(Block& block, std::byte* begin, const kernels::Reduction& what) {
+  const auto size = kernels::size_of(what.element);
+  const auto bytes = [&](std::int64_t count) { return static_cast<int>(static_cast<std::size_t>(count) * size); };
+  const auto share = [&](int node) { return share_range(block.count, lane_.size(), node, size); };
+  const int mine = bytes(share(lane_.rank()).size());
+  for (int node = 0; node < lane_.size(); ++node) {
+    block.sent.add(bytes(share(node).begin), bytes(share(node).size()));
+    block.kept.add(node * mine, mine);
+  }
+  block.received.resize(static_cast<std::size_t>(mine) * static_cast<std::size_t>(lane_.size()));
+  mpi::check(MPI_Ialltoallv(begin, block.sent.counts.data(), block.sent.offsets.data(), MPI_BYTE, block.received.data(),
+                            block.kept.counts.data(), block.kept.offsets.data(), MPI_BYTE, lane_.get(), &block.request),
+             "MPI_Ialltoallv");
+}
+
+void NodeLanes::reduce_own_share(const Block& block, std::byte* begin, const kernels::Reduction& what) const {
+  const auto own = static_cast<std::size_t>(lane_.rank());
+  std::vector<const std::byte*> inputs;
+  for (const int offset : block.kept.offsets) inputs.push_back(block.received.data() + offset);
+  const std::array<std::byte*, 1> outputs = {begin + block.sent.offsets[own]};
+  kernels::best_kernel()(what, inputs, outputs,
+                         static_cast<std::size_t>(block.sent.counts[own]) / kernels::size_of(what.element));
+}
+
+void NodeLanes::send_result(Block& block, std::byte* begin) {
+  mpi::check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, begin, block.sent.counts.data(), block.sent.offsets.data(),
+                             MPI_BYTE, results_.get(), &block.request),
+             "MPI_Iallgatherv");
+}
+
+}  // namespace hortator::comm

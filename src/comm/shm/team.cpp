@@ -1,0 +1,173 @@
+#include "comm/shm/team.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "comm/shm/stages.hpp"
+#include "mpi/collectives.hpp"
+#include "runtime/shared_name.hpp"
+
+namespace hortator::comm {
+namespace {
+
+// Up to here, all ranks' bytes taken together, it is cheaper that all ranks reduce everything: one meeting suffices.
+constexpr std::size_t small_bytes = 32768;
+
+std::shared_ptr<NodeLanes> make_lanes(const mpi::Communicator& comm, const mpi::Communicator& node) {
+  if (mpi::all_reduce(comm, node.size(), MPI_MIN) == comm.size()) return nullptr;
+  return std::make_shared<NodeLanes>(comm, node);
+}
+
+}  // namespace
+
+NodeTeam::NodeTeam(const mpi::Communicator& comm, std::size_t staging_bytes)
+    : node_(comm.node()),
+      lanes_(make_lanes(comm, node_)),
+      board_(node_, comm),
+      window_(node_, comm),
+      staging_(node_, comm, staging_bytes, runtime::shared_name("staging")),
+      half_bytes_(staging_bytes / 2),
+      kernel_(kernels::best_kernel()),
+      everybody_(static_cast<std::size_t>(node_.size())) {
+  std::iota(everybody_.begin(), everybody_.end(), 0);
+}
+
+void NodeTeam::reduce(const kernels::Reduction& what, const std::vector<const std::byte*>& inputs,
+                      const std::vector<std::byte*>& outputs, std::int64_t elements) const {
+  if (elements > 0) kernel_(what, inputs, outputs, static_cast<std::size_t>(elements));
+}
+
+std::vector<const std::byte*> NodeTeam::inputs_at(const NodePlace& place, std::size_t offset) const {
+  std::vector<const std::byte*> inputs;
+  for (const int peer : everybody_) inputs.push_back(place.of(peer) + offset);
+  return inputs;
+}
+
+std::vector<std::byte*> NodeTeam::outputs_at(const NodePlace& place, std::size_t offset) const {
+  std::vector<std::byte*> outputs;
+  for (const int peer : everybody_) outputs.push_back(place.of(peer) + offset);
+  return outputs;
+}
+
+// Slices begin on pages: no line of the cache has two writers, and pages stay near their owner.
+core::Range NodeTeam::slice_of(int rank, std::int64_t elements, std::size_t element_bytes) const {
+  const int owners = lanes_ ? lanes_->count() : size();
+  if (rank >= owners) return {elements, elements};
+  return core::aligned(elements, owners, rank, static_cast<std::int64_t>(4096 / element_bytes));
+}
+
+void NodeTeam::reduce_in_window(const NodePlace& place, std::int64_t elements, at::ScalarType type,
+                                const kernels::Reduction& what) {
+  if (!lanes_) {
+    const auto mine = slice_of(rank(), elements, kernels::size_of(what.element));
+    return reduce(what, inputs_at(place, bytes_of(mine.begin, what)), outputs_at(place, bytes_of(mine.begin, what)),
+                  mine.size());
+  }
+  if (lanes_->has_own()) lanes_->all_reduce(slice_in_window(place, elements, type, what));
+}
+
+void NodeTeam::reduce_staged(std::byte* data, std::int64_t elements, at::ScalarType type,
+                             const kernels::Reduction& what) {
+  const auto block = static_cast<std::int64_t>(half_bytes_ / kernels::size_of(what.element));
+  for (std::int64_t begin = 0; begin < elements; begin += block) {
+    const auto count = std::min(block, elements - begin);
+    std::byte* here = data + bytes_of(begin, what);
+    std::memcpy(stage_of(rank()), here, bytes_of(count, what));
+    board_.meet();
+    if (!lanes_ && bytes_of(count, what) * static_cast<std::size_t>(size()) <= small_bytes) {
+      reduce_block_everywhere(here, count, what);
+    } else {
+      reduce_block_by_slices(here, count, type, what);
+    }
+    ++turn_;
+  }
+}
+
+void NodeTeam::reduce_block_everywhere(std::byte* block, std::int64_t elements, const kernels::Reduction& what) const {
+  std::vector<const std::byte*> inputs;
+  for (const int peer : everybody_) inputs.push_back(stage_of(peer));
+  reduce(what, inputs, {block}, elements);
+}
+
+void NodeTeam::reduce_block_by_slices(std::byte* block, std::int64_t elements, at::ScalarType type,
+                                      const kernels::Reduction& what) {
+  const auto mine = slice_of(rank(), elements, kernels::size_of(what.element));
+  std::byte* own = stage_of(rank()) + bytes_of(mine.begin, what);
+  std::vector<const std::byte*> inputs;
+  for (const int peer : everybody_) inputs.push_back(stage_of(peer) + bytes_of(mine.begin, what));
+  reduce(lanes_ ? in_one_node(what) : what, inputs, {own}, mine.size());
+  if (lanes_ && lanes_->has_own()) {
+    const auto nothing = [](std::int64_t, std::int64_t) {};
+    lanes_->all_reduce({.data = own,
+                        .elements = mine.size(),
+                        .type = type,
+                        .what = over_nodes(what),
+                        .prepare = nothing,
+                        .publish = nothing});
+  }
+  board_.meet();
+  for (const int peer : everybody_) {
+    const auto slice = slice_of(peer, elements, kernels::size_of(what.element));
+    const auto offset = bytes_of(slice.begin, what);
+    std::memcpy(block + offset, stage_of(peer) + offset, bytes_of(slice.size(), what));
+  }
+}
+
+void NodeTeam::reduce_part_in_window(const NodePlace& place, std::byte* output, std::int64_t elements,
+                                     const kernels::Reduction& what) {
+  reduce(what, inputs_at(place, bytes_of(elements * rank(), what)), {output}, elements);
+}
+
+void NodeTeam::reduce_part_staged(const std::byte* input, std::byte* output, std::int64_t elements,
+                                  const kernels::Reduction& what) {
+  const auto block = static_cast<std::int64_t>(half_bytes_ / kernels::size_of(what.element)) / size();
+  for (std::int64_t begin = 0; begin < elements; begin += block) {
+    const auto count = std::min(block, elements - begin);
+    for (int peer = 0; peer < size(); ++peer) {
+      std::memcpy(stage_of(rank()) + bytes_of(peer * count, what), input + bytes_of(peer * elements + begin, what),
+                  bytes_of(count, what));
+    }
+    board_.meet();
+    std::vector<const std::byte*> inputs;
+    for (int peer = 0; peer < size(); ++peer) inputs.push_back(stage_of(peer) + bytes_of(rank() * count, what));
+    reduce(what, inputs, {output + bytes_of(begin, what)}, count);
+    ++turn_;
+  }
+}
+
+void NodeTeam::gather_in_window(const NodePlace& output, const std::byte* input, std::size_t bytes) {
+  const auto offset = bytes * static_cast<std::size_t>(rank());
+  for (int peer = 0; peer < (output.segment->is_common ? 1 : size()); ++peer) {
+    std::byte* place = output.of(peer) + offset;
+    if (place != input) std::memcpy(place, input, bytes);
+  }
+}
+
+void NodeTeam::gather_staged(std::byte* output, const std::byte* input, std::size_t bytes) {
+  for (std::size_t begin = 0; begin < bytes; begin += half_bytes_) {
+    const auto count = std::min(half_bytes_, bytes - begin);
+    std::memcpy(stage_of(rank()), input + begin, count);
+    board_.meet();
+    for (int peer = 0; peer < size(); ++peer) {
+      std::memcpy(output + static_cast<std::size_t>(peer) * bytes + begin, stage_of(peer), count);
+    }
+    ++turn_;
+  }
+}
+
+void NodeTeam::broadcast_in_window(const NodePlace& place, std::size_t bytes, int root) {
+  if (rank() != root && !place.segment->is_common) std::memcpy(place.of(rank()), place.of(root), bytes);
+}
+
+void NodeTeam::broadcast_staged(std::byte* data, std::size_t bytes, int root) {
+  for (std::size_t begin = 0; begin < bytes; begin += half_bytes_) {
+    const auto count = std::min(half_bytes_, bytes - begin);
+    if (rank() == root) std::memcpy(stage_of(root), data + begin, count);
+    board_.meet();
+    if (rank() != root) std::memcpy(data + begin, stage_of(root), count);
+    ++turn_;
+  }
+}
+
+}  // namespace hortator::comm

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/range.hpp"
+#include "comm/shm/board.hpp"
+#include "comm/shm/lanes.hpp"
+#include "comm/shm/window.hpp"
+#include "comm/shm/kernels/reduce_kernels.hpp"
+#include "mpi/shared_memory.hpp"
+
+namespace hortator::comm {
+
+/// The ranks of one node and what they share. Everything below is @collective over them; reductions over all ranks of
+/// `comm`.
+class NodeTeam {
+ public:
+  /// `staging_bytes` of each rank hold tensors that lie outside the window. `comm` is kept by reference.
+  NodeTeam(const mpi::Communicator& comm, std::size_t staging_bytes);
+
+  bool is_alone() const { return !lanes_; }  ///< there is one node only
+  /// Can what goes to other nodes move on while nobody waits for it: reductions, and what has a part for each rank?
+  bool can_fly() const { return lanes_ && lanes_->can_fly(); }
+  bool can_fly_in_parts() const { return can_fly() && lanes_->are_everybodys(); }
+  int rank() const { return node_.rank(); }
+  int size() const { return node_.size(); }
+  NodeBoard& board() { return board_; }
+  NodeWindow& window() { return window_; }
+
+  /// The ranks' tensors become their reduction, in place. Each rank reduces its own slice, from the memory of all to
+  /// the memory of all; where there are other nodes, over them in between.
+  void reduce_in_window(const NodePlace& place, std::int64_t elements, at::ScalarType type,
+                        const kernels::Reduction& what);
+  /// The same for tensors in the ranks' own memory, block by block.
+  void reduce_staged(std::byte* data, std::int64_t elements, at::ScalarType type, const kernels::Reduction& what);
+  /// `output` becomes this rank's part of the reduction; `place` has the parts of all ranks one after the other.
+  void reduce_part_in_window(const NodePlace& place, std::byte* output, std::int64_t elements,
+                             const kernels::Reduction& what);
+  void reduce_part_staged(const std::byte* input, std::byte* output, std::int64_t elements,
+                          const kernels::Reduction& what);
+  /// The same over several nodes, of what lies in the window, by calls that do not wait. Null: this rank has no share.
+  NodeFlightPtr start_reduce(const NodePlace& place, std::int64_t elements, at::ScalarType type,
+                             const kernels::Reduction& what);
+  NodeFlightPtr start_reduce_part(const NodePlace& place, const at::Tensor& output, const kernels::Reduction& what);
+
+  /// This rank's `bytes` go to their place in the outputs of all ranks; nothing moves where they are there already.
+  void gather_in_window(const NodePlace& output, const std::byte* input, std::size_t bytes);
+  void gather_staged(std::byte* output, const std::byte* input, std::size_t bytes);
+  NodeFlightPtr start_gather(const NodePlace& output, const at::Tensor& input);
+
+  /// `place` is where all ranks have the data.
+  void broadcast_in_window(const NodePlace& place, std::size_t bytes, int root);
+  void broadcast_staged(std::byte* data, std::size_t bytes, int root);
+
+ private:
+  /// Staging memory has two halves, used in turn: a rank that is a block ahead does not overwrite what others read.
+  std::byte* stage_of(int rank) const { return staging_.part(rank) + (turn_ % 2) * half_bytes_; }
+  void reduce(const kernels::Reduction& what, const std::vector<const std::byte*>& inputs,
+              const std::vector<std::byte*>& outputs, std::int64_t elements) const;
+  /// The same place as all ranks have it.
+  std::vector<const std::byte*> inputs_at(const NodePlace& place, std::size_t offset) const;
+  std::vector<std::byte*> outputs_at(const NodePlace& place, std::size_t offset) const;
+  void reduce_block_everywhere(std::byte* block, std::int64_t elements, const kernels::Reduction& what) const;
+  void reduce_block_by_slices(std::byte* block, std::int64_t elements, at::ScalarType type,
+                              const kernels::Reduction& what);
+
+  NodeLanes::Slice slice_in_window(const NodePlace& place, std::int64_t elements, at::ScalarType type,
+                                   const kernels::Reduction& what) const;
+
+  core::Range slice_of(int rank, std::int64_t elements, std::size_t element_bytes) const;
+
+  mpi::Communicator node_;
+  std::shared_ptr<NodeLanes> lanes_;
+  NodeBoard board_;
+  NodeWindow window_;
+  mpi::SharedMemory staging_;
+  std::size_t half_bytes_;
+  std::uint64_t turn_ = 0;
+  kernels::Kernel kernel_;
+  std::vector<int> everybody_;  ///< 0, 1, ... size() - 1
+};
+
+}  // namespace hortator::comm

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hortator::core {
+
+/// The checksum of zip archives, of `bytes` bytes at `data`, after those that gave `before`.
+std::uint32_t crc32(const void* data, std::size_t bytes, std::uint32_t before = 0);
+
+}  // namespace hortator::core

@@ -1,0 +1,112 @@
+#include "data/files/staged_file.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <iomanip>
+
+#include "core/hash.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
+#include "formats/file/file_error.hpp"
+#include "formats/file/replacement.hpp"
+#include "formats/file/system_error.hpp"
+
+namespace hortator::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+void require(const std::error_code& error, std::string_view task) {
+  if (error) formats::throw_system_error(task, error.value());
+}
+
+std::uintmax_t size_of(const fs::path& file) {
+  std::error_code error;
+  const auto bytes = fs::file_size(file, error);
+  require(error, text::concat("read ", file));
+  return bytes;
+}
+
+fs::file_time_type time_of(const fs::path& file) {
+  std::error_code error;
+  const auto time = fs::last_write_time(file, error);
+  require(error, text::concat("read ", file));
+  return time;
+}
+
+// Of this user alone: in a folder that all may write to, another one's file of the expected name must not be taken.
+fs::path own_folder(const fs::path& folder) {
+  auto own = folder / text::concat("hortator-", ::geteuid());
+  if (::mkdir(own.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+    formats::throw_system_error(text::concat("create the folder ", own), errno);
+  struct stat facts {};
+  if (::lstat(own.c_str(), &facts) != 0) formats::throw_system_error(text::concat("read the folder ", own), errno);
+  if (!S_ISDIR(facts.st_mode) || facts.st_uid != ::geteuid()) {
+    throw formats::FileError({.what = text::concat(own, " is not a folder of this user's"),
+                         .why = "somebody else could change what is read from it",
+                         .hint = "remove it, or name another folder"});
+  }
+  return own;
+}
+
+// Files of the same name from different places differ.
+std::string staged_name(const fs::path& original) {
+  return text::concat(std::hex, std::setfill('0'), std::setw(16), core::hash(original.native()), '-',
+                      original.filename().string());
+}
+
+}  // namespace
+
+fs::path node_folder(const core::Variables& variables) {
+  for (const auto* name : {"SLURM_TMPDIR", "TMPDIR"}) {
+    const auto folder = variables(name);
+    if (folder && !folder->empty()) return *folder;
+  }
+  return "/tmp";
+}
+
+StagedFile::StagedFile(const fs::path& file, const fs::path& folder) {
+  std::error_code error;
+  original_ = fs::canonical(file, error);
+  require(error, text::concat("read ", file));
+  if (!fs::is_regular_file(original_))
+    throw formats::FileError({.what = text::concat(file, " is not a file"), .why = "single files are copied to the nodes"});
+  path_ = own_folder(folder) / staged_name(original_);
+  bytes_ = size_of(original_);
+  time_ = time_of(original_);
+}
+
+bool StagedFile::is_current() const {
+  std::error_code error;
+  const auto bytes = fs::file_size(path_, error);
+  return !error && bytes == bytes_ && fs::last_write_time(path_, error) == time_ && !error;
+}
+
+void StagedFile::copy() const {
+  std::error_code error;
+  const auto space = fs::space(path_.parent_path(), error);
+  require(error, text::concat("ask for the room in ", path_.parent_path()));
+  if (space.available < bytes_) {
+    throw formats::FileError(
+        {.what = text::concat(path_.parent_path(), " has no room for ", original_, ": ", units::bytes(bytes_),
+                              " are needed, ", units::bytes(space.available), " are free"),
+         .hint = "name another folder, or read the file where it is"});
+  }
+  const fs::path aside = path_.native() + ".new-" + formats::replacement_id();
+  try {
+    fs::copy_file(original_, aside, error);
+    require(error, text::concat("copy ", original_, " to ", aside));
+    if (size_of(aside) != bytes_ || size_of(original_) != bytes_ || time_of(original_) != time_)
+      throw formats::FileError({.what = text::concat(original_, " has changed while it was copied")});
+    fs::last_write_time(aside, time_, error);
+    require(error, text::concat("set the time of ", aside));
+    fs::rename(aside, path_, error);
+    require(error, text::concat("rename ", aside, " to ", path_));
+  } catch (...) {
+    fs::remove(aside, error);
+    throw;
+  }
+}
+
+}  // namespace hortator::data

@@ -1,0 +1,220 @@
+#include "data/loader/loader_core.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "data/loader/loader_options.hpp"
+#include "data/loader/sample_reader.hpp"
+#include "data/loader/stream_reader.hpp"
+#include "data/loader/waited.hpp"
+
+namespace hortator::data {
+namespace {
+
+std::atomic<std::int64_t> waited_ns = 0;  // of the process: whoever watches a run asks for all of its loaders
+
+void validate(const LoaderBinding& binding) {
+  if (binding.world < 1 || binding.rank < 0 || binding.rank >= binding.world || binding.parts < 1) {
+    throw UsageError({.what = text::concat("a loader was bound to rank ", binding.rank, " of ", binding.world)});
+  }
+}
+
+}  // namespace
+
+double waited() { return static_cast<double>(waited_ns) * 1e-9; }
+
+LoaderCore::LoaderCore(Contents contents, const LoaderOptions& options)
+    : contents_(std::move(contents)),
+      options_(options),
+      batches_(contents_.choose, contents_.samples ? contents_.samples->size() : 0),
+      sampler_(sampler_of(options)) {
+  check(options_, contents_);
+  shard(binding_, 0);
+}
+
+LoaderCore::~LoaderCore() = default;
+
+const BatchSource& LoaderCore::source() const {
+  return is_stream() ? static_cast<const BatchSource&>(*contents_.stream) : *contents_.samples;
+}
+
+std::optional<std::int64_t> LoaderCore::dataset_size() const {
+  return is_stream() ? contents_.stream->size() : contents_.samples->size();
+}
+
+std::optional<std::int64_t> LoaderCore::size() const {
+  if (!is_stream()) return shard(binding_, 0).size();
+  const auto samples = binding_.tell_all ? std::nullopt : dataset_size();
+  return samples ? std::optional(shard(binding_, 0).of(*samples).size()) : std::nullopt;
+}
+
+// Positions of an epoch's order. Where a stream ends is told by the stream.
+std::int64_t LoaderCore::dealt() const { return is_stream() ? endless : sampler_->epoch_size(told(seed(), epoch_)); }
+
+// A single rank's last batch has nobody to be even with: it stays short, as the reference's. Ranks that share a stream
+// learn of its end together, and those that share a reader go on together: they are always even.
+BatchShard LoaderCore::shard(const LoaderBinding& binding, std::int64_t start) const {
+  const bool even = binding.even_batches || is_stream() || binding.dispatcher != nullptr;
+  return BatchShard({.samples = dealt(),
+                     .start = start,
+                     .batch_size = options_.batch_size,
+                     .rank = binding.rank,
+                     .world = binding.world,
+                     .parts = binding.parts,
+                     .split = binding.split_batches,
+                     .even = even && binding.world * binding.parts > 1,
+                     .spread = binding.dispatcher != nullptr,
+                     .drop_last = options_.drop_last});
+}
+
+std::unique_ptr<const Order> LoaderCore::order() const {
+  return sampler_->order({.dataset_size = told(seed(), epoch_), .seed = seed(), .epoch = epoch_});
+}
+
+std::string LoaderCore::order_name() const {
+  if (binding_.tell_all) return text::concat("each of ", binding_.world, " ranks' own");
+  return is_stream() ? "stream" : sampler_->name();
+}
+
+std::shared_ptr<const Listing> LoaderCore::listing() const {
+  return std::make_shared<const Listing>(order(), told(seed(), epoch_),
+                                         batches_ ? batches_.of(seed(), epoch_) : nullptr);
+}
+
+std::uint64_t LoaderCore::seed() const { return loaded_seed_.value_or(options_.seed.value_or(binding_.seed)); }
+
+std::int64_t LoaderCore::first_step() const {
+  return resuming_ ? shard(binding_, 0).size() - shard(binding_, position_).size() : 0;
+}
+
+std::uint64_t LoaderCore::begin(std::int64_t skip) {
+  if (binding_.check_alive) binding_.check_alive();
+  running_.reset();
+  const std::int64_t begin = resuming_ ? position_ : 0;
+  handed_out_ = std::max<std::int64_t>(skip - first_step(), 0);
+  running_ = start(begin, handed_out_);
+  latest_ = running_->deal();
+  if (!resuming_ || handed_out_ > 0) stream_state_ = nullptr;
+  position_ = latest_->shard().consumed(handed_out_);
+  resuming_ = at_end_ = in_last_step_ = false;
+  started_ = std::chrono::steady_clock::now();
+  return ++passes_;
+}
+
+std::unique_ptr<RunningPass> LoaderCore::start(std::int64_t start, std::int64_t first_step) {
+  const auto listed = is_stream() ? nullptr : listing();
+  const bool has_lane = options_.pin_memory && binding_.device_placement && binding_.device.is_cuda();
+  lane_ = has_lane ? std::make_shared<const DeviceLane>(binding_.device) : nullptr;
+  const PassPlan plan{.deal = Deal(shard(binding_, start), listed),
+                      .first_step = first_step,
+                      .ahead = {.batches = binding_.before_batch ? 0 : options_.prefetch,
+                                .workers = options_.workers,
+                                .rest = binding_.dispatcher ? Rest::never : rest_},
+                      .lane = lane_,
+                      .tell_all = binding_.tell_all};
+  return std::make_unique<RunningPass>(
+      plan, [&] { return reader(plan.deal, listed); }, source(), binding_.dispatcher);
+}
+
+std::shared_ptr<StepReader> LoaderCore::reader(const Deal& deal, std::shared_ptr<const Listing> listing) {
+  if (!is_stream()) return std::make_shared<SampleReader>(*contents_.samples, deal.shard(), std::move(listing));
+  if (binding_.tell_all) return reader_of_part(deal.shard());
+  StreamStart start{.epoch = epoch_, .state = resuming_ ? stream_state_ : nullptr};
+  constexpr std::uint64_t far = 0x9e3779b97f4a7c15u;  // epochs do not meet
+  if (binding_.before_batch) start.seed = seed() + far * static_cast<std::uint64_t>(epoch_ + 1);
+  return std::make_shared<StreamReader>(*contents_.stream, deal.shard(), std::move(start));
+}
+
+// This rank's own: nobody else's samples are counted in it.
+std::shared_ptr<StepReader> LoaderCore::reader_of_part(const BatchShard& shard) {
+  contents_.stream->shard(binding_.world, binding_.rank);
+  const BatchShard own({.samples = endless, .start = shard.spec().start / binding_.world, .batch_size = shard.slice()});
+  return std::make_shared<StreamReader>(*contents_.stream, own, StreamStart{.epoch = epoch_, .is_part = true});
+}
+
+std::shared_ptr<void> LoaderCore::next(std::uint64_t pass) {
+  if (pass != passes_ || !running_) {
+    throw UsageError({.what = "this loop over a data loader has lost its pass",
+                      .why = "another loop over the same loader began, its state was loaded, or reading failed",
+                      .hint = "loop over two loaders, or leave the loop with break"});
+  }
+  try {
+    if (!running_->at_end()) return take();
+  } catch (...) {
+    running_.reset();
+    throw;
+  }
+  finish();
+  return nullptr;
+}
+
+std::shared_ptr<void> LoaderCore::take() {
+  if (binding_.before_batch)
+    binding_.before_batch({.epoch = epoch_, .position = position_, .place = latest_->shard().place(handed_out_)});
+  const auto before = std::chrono::steady_clock::now();
+  auto delivery = running_->next();
+  waited_ns += (std::chrono::steady_clock::now() - before) / std::chrono::nanoseconds(1);
+  bring_to_device(delivery);
+  latest_ = running_->deal();
+  const auto& shard = latest_->shard();
+  handed_out_ = running_->steps();
+  position_ = shard.consumed(handed_out_);
+  // Parts' states differ between ranks: they are read over.
+  stream_state_ = ends_step() && !binding_.tell_all ? std::move(delivery.state) : nullptr;
+  at_end_ = handed_out_ == shard.size();
+  in_last_step_ = handed_out_ + binding_.parts > shard.size();
+  return std::move(delivery.batch);
+}
+
+void LoaderCore::bring_to_device(const Delivery& delivery) const {
+  if (delivery.arrival) return lane_->hand_over(delivery.batch.get(), source(), *delivery.arrival);
+  if (!binding_.device_placement) return;
+  source().change(delivery.batch.get(), [&](const at::Tensor& tensor) {
+    return placed(tensor, {.device = binding_.device, .non_blocking = binding_.non_blocking});
+  });
+}
+
+void LoaderCore::finish() {
+  if (binding_.before_batch) binding_.before_batch({.epoch = epoch_, .position = position_, .place = -1});
+  rest_ = running_->hurries() ? Rest::from_start : Rest::when_hurried;
+  running_.reset();
+  ++epoch_;
+  position_ = 0;
+  stream_state_ = nullptr;
+}
+
+void LoaderCore::leave(std::uint64_t pass) noexcept {
+  if (pass == passes_) running_.reset();
+}
+
+void LoaderCore::refuse_in_loop(std::string_view deed) const {
+  if (!running_) return;
+  throw UsageError({.what = text::concat(deed, " inside a loop over the loader"), .hint = "do it before the loop"});
+}
+
+void LoaderCore::bind(const LoaderBinding& binding) {
+  validate(binding);
+  refuse_in_loop("a data loader was prepared");
+  if (binding.dispatcher && !source().can_travel()) throw_cannot_travel();
+  if (binding.dispatcher && options_.workers > 1) {
+    throw UsageError(
+        {.what = text::concat("dispatched batches were to be read by ", options_.workers, " workers at once"),
+         .why = "they are handed out in their order by the one thread that reads them",
+         .hint = "use one worker, or dispatch_batches = false"});
+  }
+  shard(binding, 0);
+  binding_ = binding;
+  bound_ = true;
+  latest_.reset();
+}
+
+void LoaderCore::set_even_batches(bool even) {
+  if (even == binding_.even_batches) return;
+  refuse_in_loop("even_batches was changed");
+  binding_.even_batches = even;
+  latest_.reset();
+}
+
+}  // namespace hortator::data

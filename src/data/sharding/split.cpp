@@ -1,0 +1,63 @@
+#include <ATen/ops/cat.h>
+
+#include <hortator/error.hpp>
+#include <hortator/split_between_processes.hpp>
+
+#include "core/range.hpp"
+#include "core/text/text.hpp"
+
+namespace hortator::detail {
+namespace {
+
+/// Consecutive samples, with the last of all behind them.
+class ShareOrder final : public Order {
+ public:
+  ShareOrder(const Share& mine, std::int64_t last) : mine_(mine), last_(last) {}
+  std::int64_t sample_at(std::int64_t position) const override {
+    return position < mine_.count ? mine_.begin + position : last_;
+  }
+
+ private:
+  Share mine_;
+  std::int64_t last_;
+};
+
+}  // namespace
+
+Share share_of(std::int64_t values, int rank, int world, const SplitOptions& options) {
+  if (options.apply_padding && values == 0 && world > 1) {
+    throw UsageError({.what = "split_between_processes() of no values at all with apply_padding",
+                      .why = "there is no last value to repeat"});
+  }
+  const auto range = core::balanced(values, world, rank);
+  const auto most = core::balanced(values, world, 0).size();
+  return {.begin = range.begin, .count = range.size(), .padding = options.apply_padding ? most - range.size() : 0};
+}
+
+std::int64_t values_in(const at::Tensor& tensor) {
+  if (tensor.dim() > 0) return tensor.size(0);
+  throw UsageError({.what = "split_between_processes() of a single number",
+                    .why = "tensors are split along dimension 0",
+                    .hint = "view it as a vector of one"});
+}
+
+at::Tensor share(const at::Tensor& tensor, const Share& mine) {
+  auto own = tensor.narrow(0, mine.begin, mine.count);
+  if (mine.padding == 0) return own;
+  auto sizes = tensor.sizes().vec();
+  sizes[0] = mine.padding;
+  return at::cat({own, tensor.narrow(0, tensor.size(0) - 1, 1).expand(sizes)});
+}
+
+std::shared_ptr<const Order> order_of_share(const Share& mine, std::int64_t values) {
+  return std::make_shared<ShareOrder>(mine, values - 1);
+}
+
+void throw_uneven(const std::string& first, std::int64_t first_values, const std::string& other,
+                  std::int64_t other_values) {
+  throw UsageError({.what = text::concat("split_between_processes() of lists of different lengths: ", first, " has ",
+                                         first_values, ", ", other, " has ", other_values),
+                    .why = "their values belong together"});
+}
+
+}  // namespace hortator::detail

@@ -1,0 +1,184 @@
+#include "formats/file/replacement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <random>
+
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "formats/file/file_error.hpp"
+#include "formats/file/raw_file.hpp"
+#include "formats/file/system_error.hpp"
+
+namespace hortator::formats {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Nothing for what cannot be listed: it is then not removed either.
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  return names;
+}
+
+std::string time_stamp() {
+  using namespace std::chrono;
+  const auto now = system_clock::now().time_since_epoch();
+  const std::time_t seconds = duration_cast<std::chrono::seconds>(now).count();
+  const auto fraction = duration_cast<microseconds>(now).count() % 1'000'000;
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  std::array<char, 64> words{};
+  const auto length = std::strftime(words.data(), words.size(), "%Y%m%dT%H%M%S", &utc);
+  std::snprintf(words.data() + length, words.size() - length, ".%06d", static_cast<int>(fraction));
+  return words.data();
+}
+
+}  // namespace
+
+bool remove_folder(const fs::path& folder, const Ownership& ownership) noexcept {
+  std::error_code error;
+  const bool is_link = fs::is_symlink(folder, error);
+  if (!is_link) fs::remove(folder / ownership.seal, error);
+  for (const auto& name : is_link ? std::vector<std::string>() : names_in(folder)) {
+    if (ownership.is_ours(name)) fs::remove(folder / name, error);
+  }
+  fs::remove(folder, error);
+  return !error;
+}
+
+std::string replacement_id() {
+  std::array<char, 16> salt{};
+  std::snprintf(salt.data(), salt.size(), "-%08x", static_cast<unsigned>(std::random_device()()));
+  return time_stamp() + salt.data();
+}
+
+bool is_replacement_id(std::string_view word) {
+  constexpr std::string_view pattern = "dddddddd.dddddd.dddddd-xxxxxxxx";
+  return word.size() == pattern.size() && word[8] == 'T' && word[15] == '.' && word[22] == '-' &&
+         word.find_first_not_of("0123456789abcdefT.-") == std::string_view::npos;
+}
+
+Replacement::Replacement(fs::path target, std::string id, Ownership ownership)
+    : target_(std::move(target)), id_(std::move(id)), ownership_(std::move(ownership)) {}
+
+fs::path Replacement::beside(const std::string& word) const {
+  auto path = target_;
+  path += "." + word + "-" + id_;
+  return path;
+}
+
+fs::path Replacement::staged() const { return beside("new"); }
+fs::path Replacement::replaced() const { return beside("old"); }
+
+void Replacement::require_replaceable() const {
+  if (!fs::exists(fs::symlink_status(target_))) return;
+  if (!fs::is_directory(target_)) {
+    throw FileError(
+        {.what = text::concat(target_, " is not a folder"), .hint = "name a folder that is new or was saved before"});
+  }
+  for (const auto& entry : fs::directory_iterator(target_)) {
+    const auto name = entry.path().filename().string();
+    if (ownership_.is_ours(name)) continue;
+    throw FileError(
+        {.what = text::concat("the folder ", target_, " holds ", text::quote(name), ", which was not saved here"),
+         .why = "saving replaces the folder as a whole, and that would be lost",
+         .hint = "name a folder that is new or was saved before"});
+  }
+}
+
+void Replacement::remove_killed() const {
+  const auto prefix = target_.filename().string() + ".new-";
+  for (const auto& name : names_in(target_.parent_path())) {
+    if (!name.starts_with(prefix)) continue;
+    const auto id = name.substr(prefix.size());
+    if (!is_replacement_id(id) || id >= id_ || remove_folder(target_.parent_path() / name, ownership_)) continue;
+    log::warn(target_.parent_path() / name, " of a save that was killed could not be removed; it is not needed");
+  }
+}
+
+void Replacement::begin() const {
+  require_replaceable();
+  remove_killed();
+  make_folder_durably(target_.parent_path());
+  std::error_code error;
+  fs::create_directory(staged(), error);
+  if (error) throw_system_error(text::concat("create the folder ", staged()), error.value());
+}
+
+void Replacement::move_old_aside() const {
+  if (fs::exists(target_)) formats::rename(target_, replaced());
+}
+
+void Replacement::move_new_in() const { formats::rename(staged(), target_); }
+
+void Replacement::take_new_out() const noexcept {
+  std::error_code unused;
+  fs::rename(target_, staged(), unused);
+}
+
+void Replacement::put_old_back() const noexcept {
+  std::error_code unused;
+  fs::rename(replaced(), target_, unused);
+}
+
+void Replacement::remove_old() const noexcept {
+  try {
+    for (const auto& old : generations(target_)) {
+      if (old == target_ || remove_folder(old, ownership_)) continue;
+      log::warn("the older ", old, " could not be removed; it is no longer needed");
+    }
+  } catch (const std::exception& error) {
+    log::warn("nothing older than ", target_, " could be removed; it is no longer needed: ", error.what());
+  }
+}
+
+void Replacement::publish() const {
+  sync_folder(staged());
+  require_replaceable();
+  move_old_aside();
+  try {
+    move_new_in();
+  } catch (...) {
+    put_old_back();
+    throw;
+  }
+  // The new name must be on the disk before the older checkpoint goes.
+  try {
+    sync_folder(target_.parent_path());
+  } catch (...) {
+    take_new_out();
+    put_old_back();
+    throw;
+  }
+  remove_old();
+}
+
+void Replacement::abandon() const noexcept {
+  try {
+    remove_folder(staged(), ownership_);
+  } catch (const std::exception& error) {
+    log::warn(staged(), " is left: ", error.what());
+  }
+}
+
+std::vector<fs::path> generations(const fs::path& target) {
+  const auto prefix = target.filename().string() + ".old-";
+  std::vector<std::string> old;
+  for (const auto& name : names_in(target.parent_path())) {
+    if (name.starts_with(prefix) && is_replacement_id(std::string_view(name).substr(prefix.size())))
+      old.push_back(name);
+  }
+  std::sort(old.rbegin(), old.rend());  // the ids' order is that of time
+  std::vector<fs::path> found;
+  if (fs::exists(fs::symlink_status(target))) found.push_back(target);
+  for (const auto& name : old) found.push_back(target.parent_path() / name);
+  return found;
+}
+
+}  // namespace hortator::formats

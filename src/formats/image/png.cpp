@@ -1,0 +1,94 @@
+#include <png.h>
+
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "formats/image/image.hpp"
+
+namespace hortator::formats {
+namespace {
+
+/// What libpng and we share. libpng leaves by longjmp, past destructors: so what it calls, and what calls it between
+/// setjmp and its end, holds nothing of its own.
+struct PngSession {
+  PngSession() = default;
+  ~PngSession() { png_destroy_read_struct(&png, &info, nullptr); }
+  PngSession(const PngSession&) = delete;
+  PngSession& operator=(const PngSession&) = delete;
+
+  std::span<const std::uint8_t> file = {};
+  std::size_t done = 0;
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+  std::array<char, 200> fault{};
+};
+
+void on_error(png_structp png, png_const_charp words) {
+  auto* session = static_cast<PngSession*>(png_get_error_ptr(png));
+  std::snprintf(session->fault.data(), session->fault.size(), "%s", words);
+  png_longjmp(png, 1);
+}
+
+void on_warning(png_structp, png_const_charp) {}
+
+void read_bytes(png_structp png, png_bytep to, std::size_t bytes) {
+  auto* session = static_cast<PngSession*>(png_get_io_ptr(png));
+  if (bytes > session->file.size() - session->done) png_error(png, "it ends too early");
+  std::memcpy(to, session->file.data() + session->done, bytes);
+  session->done += bytes;
+}
+
+bool read_head(PngSession& session, int channels) {
+  if (setjmp(png_jmpbuf(session.png)) != 0) return false;
+  constexpr int silently = 1;
+  constexpr int usual_weights = -1;
+  png_set_read_fn(session.png, &session, read_bytes);
+  png_read_info(session.png, session.info);
+  png_set_scale_16(session.png);
+  png_set_expand(session.png);
+  png_set_strip_alpha(session.png);
+  if (channels == 1) {
+    png_set_rgb_to_gray_fixed(session.png, silently, usual_weights, usual_weights);
+  } else {
+    png_set_gray_to_rgb(session.png);
+  }
+  png_set_interlace_handling(session.png);
+  png_read_update_info(session.png, session.info);
+  return true;
+}
+
+bool read_rows(PngSession& session, png_bytepp rows) {
+  if (setjmp(png_jmpbuf(session.png)) != 0) return false;
+  png_read_image(session.png, rows);
+  png_read_end(session.png, nullptr);
+  return true;
+}
+
+}  // namespace
+
+at::Tensor decode_png(std::span<const std::uint8_t> file, int channels) {
+  PngSession session;
+  session.file = file;
+  session.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning);
+  if (session.png != nullptr) session.info = png_create_info_struct(session.png);
+  if (session.info == nullptr) throw std::bad_alloc();
+
+  if (!read_head(session, channels)) throw ImageFault(session.fault.data());
+  const std::int64_t height = png_get_image_height(session.png, session.info);
+  const std::int64_t width = png_get_image_width(session.png, session.info);
+  auto image = make_image(height, width, channels);
+  const auto row_bytes = png_get_rowbytes(session.png, session.info);
+  if (row_bytes != static_cast<std::size_t>(width * channels)) throw ImageFault("its colours are of an unknown kind");
+
+  std::vector<png_bytep> rows;
+  auto* to = image.mutable_data_ptr<std::uint8_t>();
+  for (std::int64_t i = 0; i < height; ++i) rows.push_back(to + static_cast<std::size_t>(i) * row_bytes);
+  if (!read_rows(session, rows.data())) throw ImageFault(session.fault.data());
+  return image;
+}
+
+}  // namespace hortator::formats

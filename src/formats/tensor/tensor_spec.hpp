@@ -1,0 +1,33 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hortator::formats {
+
+/// What a tensor is like, without its values.
+struct TensorSpec {
+  at::ScalarType type = at::kFloat;
+  std::vector<std::int64_t> shape = {};
+
+  std::int64_t elements() const;
+  std::int64_t bytes() const;
+  friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
+};
+
+TensorSpec spec_of(const at::Tensor& tensor);
+
+/// "float32 [3, 4]"
+std::string to_string(const TensorSpec& spec);
+
+/// The name that Python gives to the type; empty for types that cannot be stored.
+std::string_view type_name(at::ScalarType type);
+/// The other way round.
+std::optional<at::ScalarType> type_named(std::string_view name);
+
+}  // namespace hortator::formats

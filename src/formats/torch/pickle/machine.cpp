@@ -1,0 +1,204 @@
+#include "formats/torch/pickle/machine.hpp"
+
+#include "core/text/text.hpp"
+#include "formats/torch/pickle/code.hpp"
+#include "formats/torch/pickle/input.hpp"
+#include "formats/torch/pickle/objects.hpp"
+#include "formats/torch/pickle/stack.hpp"
+#include "formats/torch/pickle/pickled_tensor.hpp"
+
+namespace hortator::formats {
+namespace pickle {
+namespace {
+
+constexpr std::string_view ordered_dict = "collections.OrderedDict";
+constexpr std::string_view size_class = "torch.Size";
+
+/// A value takes a byte at least; two bytes put one once more that was there before, with all of its parts.
+constexpr std::size_t most_values_a_byte = 4;
+
+class Machine {
+ public:
+  Machine(std::string_view words, const StorageBytes& storages, ForeignObjects foreign)
+      : input_(words), storages_(storages), foreign_(foreign) {}
+
+  PickleValue run() {
+    if (input_.code() != Code::protocol) input_.fail("it does not begin as a pickle does");
+    if (const int protocol = input_.byte(); protocol != 2) {
+      input_.fail(
+          text::concat("it is of protocol ", protocol, ", not 2: leave out pickle_protocol in Python's torch.save"));
+    }
+    for (auto code = input_.code(); code != Code::stop; code = input_.code()) step(code);
+    auto* root = stack_.pop();
+    if (!stack_.empty()) input_.fail("it ends with values that belong to nothing");
+    return tree_of(root, most_values_a_byte * input_.bytes(), foreign_);
+  }
+
+ private:
+  Ref long_number() {
+    const auto value = input_.long_number();
+    return value ? heap_.make(*value) : heap_.make(PickleValue::Huge{});
+  }
+
+  void append(const std::vector<Ref>& items) {
+    auto& object = *stack_.top();
+    if (auto* list = std::get_if<List>(&object.content)) {
+      list->items.insert(list->items.end(), items.begin(), items.end());
+    } else if (!std::holds_alternative<Foreign>(object.content)) {
+      input_.fail("it appends to what is no list");
+    }
+  }
+
+  void set(const std::vector<Ref>& items) {
+    if (items.size() % 2 != 0) input_.fail("it sets a name without a value");
+    auto& object = *stack_.top();
+    if (auto* dict = std::get_if<Dict>(&object.content)) {
+      for (std::size_t i = 0; i < items.size(); i += 2) dict->items.emplace_back(items[i], items[i + 1]);
+    } else if (!std::holds_alternative<Foreign>(object.content)) {
+      input_.fail("it sets items of what is no dict");
+    }
+  }
+
+  void name_class() {
+    const auto module = input_.line();
+    stack_.push(heap_.make(Class{.name = module + "." + input_.line()}));
+  }
+
+  void reduce() {
+    const auto* arguments = std::get_if<Tuple>(&stack_.pop()->content);
+    auto* callee = stack_.pop();
+    const auto* called = std::get_if<Class>(&callee->content);
+    if (arguments == nullptr || called == nullptr) input_.fail("it calls what is no class");
+    stack_.push(made_by(called->name, *arguments));
+  }
+
+  Ref made_by(const std::string& name, const Tuple& arguments) {
+    if (name == "torch._utils._rebuild_tensor_v2") return heap_.make(rebuild_tensor(arguments));
+    if (name == "torch._utils._rebuild_tensor_v3") return heap_.make(rebuild_tensor_of_type(arguments));
+    if (name == "torch._utils._rebuild_parameter") return heap_.make(rebuild_parameter(arguments));
+    if (name == ordered_dict && arguments.items.empty()) return heap_.make(Dict{});
+    if (name == size_class && arguments.items.size() == 1 &&
+        std::holds_alternative<Tuple>(arguments.items.front()->content))
+      return arguments.items.front();
+    if (foreign_ == ForeignObjects::refused) refuse_foreign(name);
+    return heap_.make(Foreign{.name = name, .arguments = arguments.items});
+  }
+
+  // The attributes of an object. Those of a dict are notes beside it, such as the versions of a state dict's modules.
+  void build() {
+    auto* state = stack_.pop();
+    auto& object = *stack_.top();
+    if (auto* foreign = std::get_if<Foreign>(&object.content)) {
+      foreign->arguments.push_back(state);
+    } else if (!std::holds_alternative<Dict>(object.content)) {
+      input_.fail("it gives attributes to what has none");
+    }
+  }
+
+  void new_object() {
+    const auto* arguments = std::get_if<Tuple>(&stack_.pop()->content);
+    const auto* called = std::get_if<Class>(&stack_.pop()->content);
+    if (arguments == nullptr || called == nullptr) input_.fail("it makes an object of what is no class");
+    if (foreign_ == ForeignObjects::refused) refuse_foreign(called->name);
+    stack_.push(heap_.make(Foreign{.name = called->name, .arguments = arguments->items}));
+  }
+
+  void persistent() {
+    const auto* identifier = std::get_if<Tuple>(&stack_.pop()->content);
+    if (identifier == nullptr) input_.fail("it refers to a persistent object without saying which");
+    auto storage = storage_of(*identifier);
+    const auto stored = storages_(storage.name);
+    const auto bytes = static_cast<std::uint64_t>(storage.size) * (storage.type ? c10::elementSize(*storage.type) : 1);
+    if (bytes > stored.value_or(0)) {
+      input_.fail(text::concat("its storage ", text::quote(storage.name), " of ", bytes, " bytes ",
+                               stored ? text::concat("has ", *stored) : "is missing"));
+    }
+    stack_.push(heap_.make(std::move(storage)));
+  }
+
+  void step(Code code) {
+    switch (code) {
+      case Code::mark:
+        return stack_.mark();
+      case Code::none:
+        return stack_.push(heap_.make(nullptr));
+      case Code::new_true:
+        return stack_.push(heap_.make(true));
+      case Code::new_false:
+        return stack_.push(heap_.make(false));
+      case Code::int_8:
+        return stack_.push(heap_.make(std::int64_t{input_.byte()}));
+      case Code::int_16:
+        return stack_.push(heap_.make(std::int64_t{input_.number<std::uint16_t>()}));
+      case Code::int_32:
+        return stack_.push(heap_.make(std::int64_t{input_.number<std::int32_t>()}));
+      case Code::long_1:
+        return stack_.push(long_number());
+      case Code::real:
+        return stack_.push(heap_.make(input_.real()));
+      case Code::text:
+        return stack_.push(heap_.make(input_.words(input_.number<std::uint32_t>())));
+      case Code::ascii:
+        return stack_.push(heap_.make(input_.words(input_.byte())));
+      case Code::global:
+        return name_class();
+      case Code::persistent:
+        return persistent();
+      case Code::empty_tuple:
+        return stack_.push(heap_.make(Tuple{}));
+      case Code::tuple:
+        return stack_.push(heap_.make(Tuple{stack_.pop_to_mark()}));
+      case Code::tuple_1:
+        return stack_.push(heap_.make(Tuple{stack_.pop_many(1)}));
+      case Code::tuple_2:
+        return stack_.push(heap_.make(Tuple{stack_.pop_many(2)}));
+      case Code::tuple_3:
+        return stack_.push(heap_.make(Tuple{stack_.pop_many(3)}));
+      case Code::empty_list:
+        return stack_.push(heap_.make(List{}));
+      case Code::append:
+        return append(stack_.pop_many(1));
+      case Code::appends:
+        return append(stack_.pop_to_mark());
+      case Code::empty_dict:
+        return stack_.push(heap_.make(Dict{}));
+      case Code::set_item:
+        return set(stack_.pop_many(2));
+      case Code::set_items:
+        return set(stack_.pop_to_mark());
+      case Code::put:
+        return stack_.remember(input_.byte());
+      case Code::long_put:
+        return stack_.remember(input_.number<std::uint32_t>());
+      case Code::get:
+        return stack_.recall(input_.byte());
+      case Code::long_get:
+        return stack_.recall(input_.number<std::uint32_t>());
+      case Code::reduce:
+        return reduce();
+      case Code::new_object:
+        return new_object();
+      case Code::build:
+        return build();
+      case Code::stop:
+      case Code::protocol:
+        break;
+    }
+    input_.fail(text::concat("it has an instruction ", static_cast<int>(code), " that state dicts do not have"));
+  }
+
+  Input input_;
+  const StorageBytes& storages_;
+  ForeignObjects foreign_;
+  Heap heap_;
+  Stack stack_{input_};
+};
+
+}  // namespace
+}  // namespace pickle
+
+PickleValue parse_pickle(std::string_view words, const StorageBytes& storages, ForeignObjects foreign) {
+  return pickle::Machine(words, storages, foreign).run();
+}
+
+}  // namespace hortator::formats

@@ -1,0 +1,108 @@
+#include <limits>
+
+#include "core/text/text.hpp"
+#include "formats/torch/pickle/plan.hpp"
+#include "formats/torch/pickle/types.hpp"
+
+namespace hortator::formats {
+namespace {
+
+/// Writes the instructions of protocol 2 that torch.save uses, one after the other.
+class Pickler {
+ public:
+  const std::string& bytes() const { return bytes_; }
+
+  void code(char letter) { bytes_ += letter; }
+  void words(std::string_view words) {
+    code('X');
+    number(static_cast<std::uint32_t>(words.size()));
+    bytes_ += words;
+  }
+  void integer(std::int64_t value) {
+    if (value >= 0 && value <= 0xff) {
+      code('K');
+      number(static_cast<std::uint8_t>(value));
+    } else if (value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max()) {
+      code('J');
+      number(static_cast<std::int32_t>(value));
+    } else {
+      code('\x8a');
+      number(std::uint8_t{sizeof value});
+      number(value);
+    }
+  }
+  void integers(const std::vector<std::int64_t>& values) {
+    code('(');
+    for (const auto value : values) integer(value);
+    code('t');
+  }
+  /// The class, or function, with its module: "torch._utils._rebuild_tensor_v2".
+  void named(std::string_view name) {
+    const auto point = name.rfind('.');
+    code('c');
+    bytes_ += name.substr(0, point);
+    bytes_ += '\n';
+    bytes_ += name.substr(point + 1);
+    bytes_ += '\n';
+  }
+  void empty_ordered_dict() {
+    named("collections.OrderedDict");
+    code(')');
+    code('R');
+  }
+
+ private:
+  template <typename Number>
+  void number(Number value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+
+  std::string bytes_;
+};
+
+/// ("storage", class, name, device, size), as a persistent object.
+void put_storage(Pickler& out, const PickledTensor& tensor, const PicklePlan::Storage& storage) {
+  const auto named = storage_of_type(tensor.spec.type);
+  out.code('(');
+  out.words("storage");
+  out.named(named.empty() ? untyped_storage : named);
+  out.words(tensor.storage);
+  out.words("cpu");
+  out.integer(named.empty() ? storage.bytes() : storage.elements);
+  out.code('t');
+  out.code('Q');
+}
+
+void put_tensor(Pickler& out, const PickledTensor& tensor, const PicklePlan::Storage& storage) {
+  const bool has_class = !storage_of_type(tensor.spec.type).empty();
+  out.named(has_class ? "torch._utils._rebuild_tensor_v2" : "torch._utils._rebuild_tensor_v3");
+  out.code('(');
+  put_storage(out, tensor, storage);
+  out.integer(tensor.first);
+  out.integers(tensor.spec.shape);
+  out.integers(tensor.strides);
+  out.code('\x89');          // requires no gradient
+  out.empty_ordered_dict();  // nor has hooks
+  if (!has_class) out.named(text::concat("torch.", torch_name(tensor.spec.type)));
+  out.code('t');
+  out.code('R');
+}
+
+}  // namespace
+
+std::string pickle_of(const PicklePlan& plan) {
+  Pickler out;
+  out.code('\x80');
+  out.code('\2');
+  out.empty_ordered_dict();
+  out.code('(');
+  for (const auto& [name, tensor] : plan.tensors) {
+    out.words(name);
+    put_tensor(out, tensor, plan.storages.at(std::stoul(tensor.storage)));
+  }
+  out.code('u');
+  out.code('.');
+  return out.bytes();
+}
+
+}  // namespace hortator::formats

@@ -1,0 +1,94 @@
+#include "core/text/text.hpp"
+#include "formats/torch/pickle/objects.hpp"
+
+namespace hortator::formats {
+namespace pickle {
+namespace {
+
+constexpr int most_depth = 100;
+
+class TreeMaker {
+ public:
+  TreeMaker(std::size_t most, ForeignObjects foreign) : left_(most), keeps_foreign_(foreign == ForeignObjects::kept) {}
+
+  PickleValue make(Ref object) {
+    if (left_-- == 0) throw PickleFault("it holds far more values than it has bytes");
+    if (++depth_ > most_depth) throw PickleFault(text::concat("it is nested more than ", most_depth, " levels deep"));
+    PickleValue value;
+    std::visit([&](const auto& content) { put(value, content); }, object->content);
+    --depth_;
+    return value;
+  }
+
+ private:
+  template <typename Plain>
+  void put(PickleValue& value, const Plain& plain) {
+    value.content = plain;
+  }
+  void put(PickleValue& value, const Class& object) { put(value, Foreign{.name = object.name}); }
+  void put(PickleValue& value, const Storage&) { put(value, Foreign{.name = "torch.storage"}); }
+  void put(PickleValue& value, const Tuple& tuple) { value.content = PickleValue::Tuple{list_of(tuple.items)}; }
+  void put(PickleValue& value, const List& list) { value.content = list_of(list.items); }
+  void put(PickleValue& value, const Dict& dict) {
+    PickleValue::Dict made;
+    for (const auto& [key, item] : dict.items) {
+      auto name = make(key);
+      made.emplace_back(std::move(name), make(item));
+    }
+    value.content = std::move(made);
+  }
+  void put(PickleValue& value, const Foreign& object) {
+    if (!keeps_foreign_) refuse_foreign(object.name);
+    value.content = PickleValue::Foreign{.name = object.name, .arguments = list_of(object.arguments)};
+  }
+
+  PickleValue::List list_of(const std::vector<Ref>& items) {
+    PickleValue::List made;
+    for (auto* item : items) made.push_back(make(item));
+    return made;
+  }
+
+  std::size_t left_;
+  bool keeps_foreign_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+void refuse_foreign(const std::string& name) {
+  throw PickleFault(
+      text::concat("it holds an object of ", name, ", which is neither a tensor, a container, a number nor a text"));
+}
+
+PickleValue tree_of(Ref root, std::size_t most, ForeignObjects foreign) { return TreeMaker(most, foreign).make(root); }
+
+}  // namespace pickle
+
+std::string PickleValue::described() const {
+  struct Words {
+    std::string operator()(std::nullptr_t) const { return "None"; }
+    std::string operator()(bool) const { return "a truth value"; }
+    std::string operator()(std::int64_t) const { return "a whole number"; }
+    std::string operator()(Huge) const { return "a whole number of more than 64 bits"; }
+    std::string operator()(double) const { return "a real number"; }
+    std::string operator()(const std::string&) const { return "a text"; }
+    std::string operator()(const PickledTensor&) const { return "a tensor"; }
+    std::string operator()(const List&) const { return "a list"; }
+    std::string operator()(const Tuple&) const { return "a tuple"; }
+    std::string operator()(const Dict&) const { return "a dict"; }
+    std::string operator()(const Foreign& object) const { return "an object of " + object.name; }
+  };
+  return std::visit(Words(), content);
+}
+
+const PickleValue* PickleValue::find(std::string_view name) const {
+  const auto* dict = std::get_if<Dict>(&content);
+  if (dict == nullptr) return nullptr;
+  for (const auto& [key, value] : *dict) {
+    const auto* words = std::get_if<std::string>(&key.content);
+    if (words != nullptr && *words == name) return &value;
+  }
+  return nullptr;
+}
+
+}  // namespace hortator::formats

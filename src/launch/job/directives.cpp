@@ -1,0 +1,119 @@
+#include "launch/job/directives.hpp"
+
+#include <algorithm>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "launch/job/walltime.hpp"
+
+namespace hortator::launch {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+@%/-";
+// Slurm's constraints have operators.
+constexpr std::string_view with_operators =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+@%/-&|*()[]";
+
+const std::string& harmless(const std::string& value, std::string_view what, std::string_view letters = plain) {
+  const auto at = value.find_first_not_of(letters);
+  if (at == std::string::npos && !value.empty()) return value;
+  throw UsageError({.what = text::concat(what, " cannot be ", text::quote(value)),
+                    .why = "the lines for the scheduler are no shell: nothing can be quoted there",
+                    .hint = text::concat("use letters, digits and ", letters.substr(62))});
+}
+
+void add(Lines& lines, const Job& job, std::string_view key, const std::string& option,
+         std::string_view letters = plain) {
+  if (const auto value = job.settings.word(key)) lines.push_back(option + harmless(*value, key, letters));
+}
+
+// As they are, but one line each, and an option.
+void add_verbatim(Lines& lines, const Job& job) {
+  const auto letters = std::string(with_operators) + " ";
+  for (const auto& line : job.settings.list("directives")) {
+    if (!line.starts_with('-')) throw UsageError({.what = "a directive begins with '-', not as " + text::quote(line)});
+    lines.push_back(harmless(line, "a directive", letters));
+  }
+}
+
+int nodes_in_all(const Job& job) { return *job.request.nodes + job.spare_nodes; }
+
+// What each rank gets: its share of the node, or as many as it has threads.
+std::optional<int> cpus_per_rank(const Job& job) {
+  if (job.request.threads) return job.request.threads;
+  if (!job.cpus_per_node) return std::nullopt;
+  return std::max(1, *job.cpus_per_node / *job.request.ranks_per_node);
+}
+
+Lines slurm(const Job& job) {
+  Lines lines = {"--job-name=" + harmless(job.name, "job_name"),
+                 text::concat("--nodes=", nodes_in_all(job)),
+                 text::concat("--ntasks-per-node=", *job.request.ranks_per_node),
+                 "--time=" + walltime(job.seconds),
+                 text::concat("--signal=B:USR1@", job.warning_seconds),
+                 "--requeue",
+                 "--open-mode=append",
+                 "--output=" + harmless(job.records + "/%j.out", "run_dir")};
+  if (const auto cpus = cpus_per_rank(job)) lines.push_back(text::concat("--cpus-per-task=", *cpus));
+  if (job.request.gpus_per_node.value_or(0) > 0) {
+    lines.push_back(text::concat("--gpus-per-node=", *job.request.gpus_per_node));
+  }
+  if (job.restarts > 0) lines.emplace_back("--no-kill");
+  add(lines, job, "account", "--account=");
+  add(lines, job, "queue", "--partition=");
+  add(lines, job, "qos", "--qos=");
+  add(lines, job, "constraint", "--constraint=", with_operators);
+  add(lines, job, "reservation", "--reservation=");
+  add(lines, job, "licenses", "--licenses=");
+  if (job.settings.word("mail")) lines.emplace_back("--mail-type=END,FAIL");
+  add(lines, job, "mail", "--mail-user=");
+  return lines;
+}
+
+std::string select(const Job& job) {
+  const auto& request = job.request;
+  const int ranks = *request.ranks_per_node;
+  auto words =
+      text::concat("-l select=", *request.nodes,
+                   ":ncpus=", job.cpus_per_node.value_or(ranks * request.threads.value_or(1)), ":mpiprocs=", ranks);
+  if (request.gpus_per_node.value_or(0) > 0) words += text::concat(":ngpus=", *request.gpus_per_node);
+  return words;
+}
+
+// What PBS has no word for would be forgotten in silence.
+void refuse_slurms_own(const Job& job) {
+  for (const auto* key : {"qos", "constraint", "licenses"}) {
+    if (!job.settings.find(key)) continue;
+    throw UsageError(
+        {.what = text::concat(key, " is Slurm's, and this is a job of PBS (", job.settings.find(key)->origin, ")"),
+         .hint = "say what your site calls it by --directive"});
+  }
+  if (job.settings.find("reservation")) {
+    throw UsageError({.what = "a reservation of PBS is a queue", .hint = "say --queue R123 in place of --reservation"});
+  }
+  if (job.spare_nodes > 0) throw UsageError({.what = "spare nodes are Slurm's, and this is a job of PBS"});
+}
+
+Lines pbs(const Job& job) {
+  refuse_slurms_own(job);
+  Lines lines = {"-N " + harmless(job.name, "job_name"), select(job), "-l walltime=" + walltime(job.seconds), "-j oe",
+                 "-o " + harmless(job.records + "/", "run_dir")};
+  add(lines, job, "account", "-A ");
+  add(lines, job, "queue", "-q ");
+  add(lines, job, "filesystems", "-l filesystems=");
+  if (job.settings.word("mail")) lines.emplace_back("-m ae");
+  add(lines, job, "mail", "-M ");
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> directives(const Job& job) {
+  auto lines = job.scheduler == Scheduler::slurm ? slurm(job) : pbs(job);
+  add_verbatim(lines, job);
+  return lines;
+}
+
+}  // namespace hortator::launch

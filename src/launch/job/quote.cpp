@@ -1,0 +1,27 @@
+#include "launch/job/quote.hpp"
+
+#include <vector>
+
+#include "core/text/text.hpp"
+
+namespace hortator::launch {
+namespace {
+
+constexpr std::string_view needs_no_quotes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+
+}  // namespace
+
+std::string shell_quote(std::string_view word) {
+  if (!word.empty() && word.find_first_not_of(needs_no_quotes) == std::string_view::npos) return std::string(word);
+  std::string quoted = "'";
+  for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return quoted + "'";
+}
+
+std::string shell_line(std::span<const std::string> words) {
+  std::vector<std::string> quoted;
+  for (const auto& word : words) quoted.push_back(shell_quote(word));
+  return text::join(quoted, " ");
+}
+
+}  // namespace hortator::launch

@@ -1,0 +1,44 @@
+#include "machine/device/copy_stream.hpp"
+
+#include <ATen/ops/from_blob.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+namespace hortator::machine {
+
+CopyStream::CopyStream(c10::Device device) : device_(device) {
+  if (device.is_cpu()) return;
+  stream_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device, /*isHighPriority=*/false);
+}
+
+c10::Stream CopyStream::current() const { return c10::impl::VirtualGuardImpl(device_.type()).getStream(device_); }
+
+CopyStream::Done CopyStream::copy(const at::Tensor& from, const at::Tensor& to) const {
+  const at::NoGradGuard no_grad;
+  if (!stream_) {
+    to.copy_(from);
+    return nullptr;
+  }
+  c10::Event given_so_far(device_.type());
+  given_so_far.record(current());
+  given_so_far.block(*stream_);
+  {
+    const c10::StreamGuard there(*stream_);
+    to.copy_(from, /*non_blocking=*/true);
+  }
+  auto done = std::make_shared<c10::Event>(device_.type());
+  done->record(*stream_);
+  return done;
+}
+
+void CopyStream::hold_current(const Done& copy) const {
+  if (copy) copy->block(current());
+}
+
+at::Tensor CopyStream::view(std::byte* memory, std::size_t bytes) const {
+  return at::from_blob(
+      memory, {static_cast<std::int64_t>(bytes)}, [](void*) {}, at::TensorOptions(device_).dtype(at::kByte), device_);
+}
+
+}  // namespace hortator::machine

@@ -1,0 +1,60 @@
+#include "machine/device/memory.hpp"
+
+#include <ATen/Context.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
+#include <cuda_runtime_api.h>
+
+#include <hortator/error.hpp>
+#include <mutex>
+#include <utility>
+
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
+
+namespace hortator::machine {
+namespace {
+
+std::mutex act_mutex;
+std::function<void(std::uint64_t)>& current_act() {
+  static std::function<void(std::uint64_t)> act;
+  return act;
+}
+
+// LibTorch keeps observers for ever, so there is one, which looks who wants to know.
+void observe_once() {
+  static std::once_flag observed;
+  std::call_once(observed, [] {
+    at::globalContext().lazyInitDevice(c10::kCUDA);  // before that there is nobody to ask
+    c10::cuda::CUDACachingAllocator::attachOutOfMemoryObserver(
+        [](std::int64_t /*device*/, std::size_t asked, std::size_t /*total*/, std::size_t /*free*/) {
+          std::unique_lock lock(act_mutex);
+          const auto act = current_act();
+          lock.unlock();
+          if (act) act(asked);
+        });
+  });
+}
+
+}  // namespace
+
+std::shared_ptr<void> page_locked(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  void* memory = nullptr;
+  const auto code = cudaHostAlloc(&memory, bytes, cudaHostAllocDefault);
+  if (code != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    throw Error({.what = text::concat("no ", units::bytes(bytes), " of page-locked memory: ", cudaGetErrorString(code)),
+                 .why = "copies to and from a device go beside its work from such memory alone",
+                 .hint = "ask the scheduler for more memory, or raise the limit (ulimit -l)"});
+  }
+  return {memory, [](void* begin) { C10_CUDA_CHECK_WARN(cudaFreeHost(begin)); }};
+}
+
+void on_out_of_memory(std::function<void(std::uint64_t)> act) {
+  if (act) observe_once();
+  const std::scoped_lock lock(act_mutex);
+  current_act() = std::move(act);
+}
+
+}  // namespace hortator::machine

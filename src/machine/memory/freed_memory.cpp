@@ -1,0 +1,41 @@
+#include "machine/memory/freed_memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>  // tells whether this is glibc
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include "core/environment/variable.hpp"
+
+namespace hortator::machine {
+
+#ifdef __GLIBC__
+namespace {
+
+bool is_tuned_by_user() {
+  constexpr std::array names = {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_",
+                                "MALLOC_TOP_PAD_"};
+  const auto is_set = [](const char* name) { return core::variable(name).has_value(); };
+  return std::any_of(names.begin(), names.end(), is_set) ||
+         core::variable("GLIBC_TUNABLES").value_or("").find("glibc.malloc.") != std::string::npos;
+}
+
+}  // namespace
+
+// The largest threshold that glibc takes; what it would reach by itself after a block of that size was freed.
+bool keep_freed_memory() {
+  constexpr int largest_kept = 32 << 20;
+  constexpr int never = -1;
+  return !is_tuned_by_user() && mallopt(M_MMAP_THRESHOLD, largest_kept) == 1 && mallopt(M_TRIM_THRESHOLD, never) == 1;
+}
+
+void return_freed_memory() noexcept { malloc_trim(0); }
+#else
+bool keep_freed_memory() { return false; }
+
+void return_freed_memory() noexcept {}
+#endif
+
+}  // namespace hortator::machine

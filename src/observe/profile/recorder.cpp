@@ -1,0 +1,130 @@
+#include "observe/profile/recorder.hpp"
+
+#include <torch/csrc/autograd/profiler_kineto.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <hortator/error.hpp>
+#include <utility>
+
+#include "core/text/text.hpp"
+
+namespace hortator::observe {
+namespace {
+
+namespace profiler = torch::autograd::profiler;
+using torch::profiler::impl::ActivityType;
+using torch::profiler::impl::ProfilerConfig;
+using torch::profiler::impl::ProfilerState;
+
+std::atomic<bool> is_claimed = false;
+
+std::set<ActivityType> activities_of(const ProfileOptions& options, bool on_cuda) {
+  if (options.activities.empty()) {
+    return on_cuda ? std::set{ActivityType::CPU, ActivityType::CUDA} : std::set{ActivityType::CPU};
+  }
+  std::set<ActivityType> activities;
+  for (const auto activity : options.activities) {
+    activities.insert(activity == ProfilerActivity::cpu ? ActivityType::CPU : ActivityType::CUDA);
+  }
+  if (on_cuda || !activities.contains(ActivityType::CUDA)) return activities;
+  throw UsageError({.what = "profile was asked for CUDA activities",
+                    .why = "this Accelerator works on the CPU",
+                    .hint = "leave ProfileOptions::activities empty: what there is is recorded"});
+}
+
+// Kineto writes a line for each start and end, and complains of absent devices. Where there is a device its errors say
+// why kernels are missing in a trace: there they stay.
+void quieten_kineto() { setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0); }
+
+bool records(ProfileAction action) { return action == ProfileAction::record || action == ProfileAction::record_last; }
+
+}  // namespace
+
+Recorder::Claim::Claim() {
+  if (!torch::profiler::impl::profilerEnabled() && !is_claimed.exchange(true)) return;
+  throw UsageError({.what = "a profile was begun while another one runs",
+                    .why = "LibTorch has one profiler a process",
+                    .hint = "end the first one's scope before"});
+}
+
+Recorder::Claim::~Claim() { is_claimed = false; }
+
+Recorder::Recorder(ProfileOptions options, int rank, std::filesystem::path folder, bool on_cuda)
+    : options_((check(options), std::move(options))),
+      rank_(rank),
+      folder_(std::move(folder)),
+      config_(ProfilerState::KINETO, options_.record_shapes, options_.profile_memory),
+      activities_(activities_of(options_, on_cuda)) {
+  if (!on_cuda) quieten_kineto();
+  begin_step();
+}
+
+// Of a recording that finish() did not save nothing is kept.
+Recorder::~Recorder() {
+  range_.reset();
+  try {
+    if (state_ == State::recording) profiler::disableProfiler();
+  } catch (...) {
+  }
+}
+
+void Recorder::step() {
+  if (is_over_) return;
+  end_step();
+  ++step_;
+  begin_step();
+}
+
+void Recorder::finish() {
+  if (std::exchange(is_over_, true)) return;
+  range_.reset();
+  if (state_ == State::recording) stop_and_save();
+}
+
+void Recorder::begin_step() {
+  const auto action = profile_action(options_.schedule_option, step_);
+  if (action != ProfileAction::none && state_ == State::idle) prepare();
+  if (!records(action)) return;
+  if (state_ == State::prepared) start();
+  if (!options_.schedule_option) return;  // one recording, perhaps without steps
+  range_.emplace(at::RecordScope::USER_SCOPE);
+  if (range_->isActive()) range_->before(text::concat("ProfilerStep#", step_));
+}
+
+void Recorder::end_step() {
+  range_.reset();
+  if (profile_action(options_.schedule_option, step_) == ProfileAction::record_last) stop_and_save();
+}
+
+void Recorder::prepare() {
+  profiler::prepareProfiler(config_, activities_);
+  state_ = State::prepared;
+}
+
+void Recorder::start() {
+  profiler::enableProfiler(config_, activities_);
+  state_ = State::recording;
+}
+
+void Recorder::stop_and_save() {
+  state_ = State::idle;
+  const auto result = profiler::disableProfiler();
+  const auto file = next_file();
+  std::filesystem::create_directories(folder_);
+  result->save(file.string());
+  if (!std::filesystem::exists(file)) {
+    throw Error({.what = "the trace " + file.string() + " could not be written",
+                 .hint = "choose another ProfileOptions::output_trace_dir"});
+  }
+  ++written_;
+  if (options_.on_trace_ready) options_.on_trace_ready(file);
+}
+
+std::filesystem::path Recorder::next_file() const {
+  const auto cycle = written_ == 0 ? std::string() : text::concat(".", written_);
+  return folder_ / text::concat("profile_", rank_, cycle, ".json");
+}
+
+}  // namespace hortator::observe

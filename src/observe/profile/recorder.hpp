@@ -1,0 +1,59 @@
+#pragma once
+
+#include <ATen/record_function.h>
+#include <torch/csrc/profiler/orchestration/observer.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <hortator/profile.hpp>
+#include <optional>
+#include <set>
+
+#include "observe/profile/profile_plan.hpp"
+
+namespace hortator::observe {
+
+/// LibTorch's profiler on this thread, following a schedule. There is one in a process.
+class Recorder {
+ public:
+  /// Traces go to profile_<rank>.json in `folder`.
+  Recorder(ProfileOptions options, int rank, std::filesystem::path folder, bool on_cuda);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  void step();
+  /// Writes what is being recorded. Nothing happens afterwards.
+  void finish();
+
+ private:
+  void begin_step();
+  void end_step();
+  void prepare();
+  void start();
+  void stop_and_save();
+  std::filesystem::path next_file() const;
+
+  enum class State { idle, prepared, recording };
+  /// LibTorch's profiler is the process's.
+  struct Claim {
+    Claim();
+    ~Claim();
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+  };
+
+  ProfileOptions options_;
+  int rank_;
+  std::filesystem::path folder_;
+  torch::profiler::impl::ProfilerConfig config_;
+  std::set<torch::profiler::impl::ActivityType> activities_;
+  Claim claim_;
+  State state_ = State::idle;
+  std::int64_t step_ = 0;
+  std::int64_t written_ = 0;
+  bool is_over_ = false;
+  std::optional<at::RecordFunction> range_;  ///< of the step
+};
+
+}  // namespace hortator::observe

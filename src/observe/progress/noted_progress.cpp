@@ -1,0 +1,32 @@
+#include "observe/progress/noted_progress.hpp"
+
+namespace hortator::observe {
+
+void NotedProgress::start(std::string_view title, std::int64_t total, std::int64_t done) {
+  loops_.push_back(
+      {.title = std::string(title), .total = total, .first = done, .done = done, .begin = Clock::now(), .rate = {}});
+  inner_->start(title, total, done);
+}
+
+void NotedProgress::advance() {
+  if (!loops_.empty()) ++loops_.back().done;
+  inner_->advance();
+  on_step_();
+}
+
+void NotedProgress::finish() noexcept {
+  if (!loops_.empty()) loops_.pop_back();
+  inner_->finish();
+}
+
+std::vector<observe::LoopStatus> NotedProgress::loops() {
+  std::vector<observe::LoopStatus> all;
+  for (auto& loop : loops_) {
+    const double elapsed = std::chrono::duration<double>(Clock::now() - loop.begin).count();
+    loop.rate.update(loop.done - loop.first, elapsed);
+    all.push_back({.title = loop.title, .done = loop.done, .total = loop.total, .per_second = loop.rate.per_second()});
+  }
+  return all;
+}
+
+}  // namespace hortator::observe

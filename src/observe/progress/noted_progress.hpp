@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hortator/progress.hpp>
+#include "observe/status/status_record.hpp"
+#include "observe/progress/pace.hpp"
+#include "observe/progress/rate.hpp"
+
+namespace hortator::observe {
+
+/// Hands everything on to another sink, and knows for others where the loops are.
+class NotedProgress final : public ProgressSink {
+ public:
+  /// `on_step` is called after each step.
+  NotedProgress(std::unique_ptr<ProgressSink> inner, std::function<void()> on_step)
+      : inner_(std::move(inner)), on_step_(std::move(on_step)) {}
+
+  void start(std::string_view title, std::int64_t total, std::int64_t done) override;
+  void advance() override;
+  void set(std::string_view name, Loggable value) override { inner_->set(name, std::move(value)); }
+  void finish() noexcept override;
+
+  /// The loops that run, the outermost first. Called now and then: rates are of the time in between.
+  std::vector<observe::LoopStatus> loops();
+
+ private:
+  struct Loop {
+    std::string title;
+    std::int64_t total;
+    std::int64_t first;
+    std::int64_t done;
+    Clock::time_point begin;
+    Rate rate;
+  };
+
+  std::unique_ptr<ProgressSink> inner_;
+  std::function<void()> on_step_;
+  std::vector<Loop> loops_;
+};
+
+}  // namespace hortator::observe

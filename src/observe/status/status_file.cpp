@@ -1,0 +1,52 @@
+#include "observe/status/status_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <fstream>
+
+namespace hortator::observe {
+namespace {
+
+int open_in_folder(const std::filesystem::path& file, int flags) {
+  std::error_code none;
+  std::filesystem::create_directories(file.parent_path(), none);
+  return ::open(file.c_str(), flags | O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+}
+
+bool all_written(ssize_t written, const std::string& row) { return written == static_cast<ssize_t>(row.size()); }
+
+}  // namespace
+
+StatusFile::~StatusFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+bool StatusFile::write(const std::string& row) {
+  if (descriptor_ < 0) descriptor_ = open_in_folder(path_, 0);
+  const auto place = static_cast<off_t>(row_) * static_cast<off_t>(row.size());
+  return descriptor_ >= 0 && all_written(::pwrite(descriptor_, row.data(), row.size(), place), row);
+}
+
+bool append_row(const std::filesystem::path& file, const std::string& row) {
+  const int descriptor = open_in_folder(file, O_APPEND);
+  if (descriptor < 0) return false;
+  const bool done = all_written(::write(descriptor, row.data(), row.size()), row);
+  return ::close(descriptor) == 0 && done;
+}
+
+std::int64_t resident_bytes() {
+  std::int64_t all = 0;
+  std::int64_t resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+double cpu_seconds() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
+}  // namespace hortator::observe

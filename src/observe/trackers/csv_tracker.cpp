@@ -1,0 +1,125 @@
+#include "observe/trackers/csv_tracker.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "core/whole_file.hpp"
+#include "observe/trackers/json_row.hpp"
+#include "observe/trackers/row_cut.hpp"
+
+namespace hortator::observe {
+namespace {
+
+std::optional<std::int64_t> step_of_row(std::string_view row) {
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(row.data(), row.data() + row.size(), step);
+  return error == std::errc() && end != row.data() + row.size() && *end == ',' ? std::optional(step) : std::nullopt;
+}
+
+// A name is a cell of one line: rows are found by their ends.
+std::string column_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char one) { return one == '\n' || one == '\r'; }, ' ');
+  return name;
+}
+
+std::string heading(const std::vector<std::string>& columns) {
+  std::string row = "step,time";
+  for (const auto& name : columns) row.append(",").append(csv_cell(name));
+  return row;
+}
+
+}  // namespace
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"") == std::string::npos) return text;
+  std::string cell = "\"";
+  for (const char one : text) cell.append(one == '"' ? 2 : 1, one);
+  return cell + '"';
+}
+
+std::vector<std::string> csv_cells(std::string_view row) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (row[i] == '"' && quoted && i + 1 < row.size() && row[i + 1] == '"') {
+      cells.back() += row[++i];
+    } else if (row[i] == '"') {
+      quoted = !quoted;
+    } else if (row[i] == ',' && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += row[i];
+    }
+  }
+  return cells;
+}
+
+void CsvTracker::open() {
+  columns_.clear();
+  if (start_.last_step) {
+    cut_rows(path(), FirstRow::heading, step_of_row, *start_.last_step);
+    std::string first;
+    if (std::getline(std::ifstream(path()), first)) columns_ = csv_cells(first);
+    columns_.erase(columns_.begin(), columns_.begin() + std::min<std::ptrdiff_t>(std::ssize(columns_), 2));
+  } else {
+    put_aside(path());
+  }
+}
+
+void CsvTracker::add_columns(const TrackerRecord& record) {
+  const auto before = columns_.size();
+  for (const auto& [name, value] : record.values) {
+    const auto column = column_name(name);
+    if (std::find(columns_.begin(), columns_.end(), column) == columns_.end()) columns_.push_back(column);
+  }
+  if (file_ && columns_.size() == before) return;
+  file_.reset();
+  if (columns_.size() != before || !std::filesystem::exists(path())) {
+    std::string content = heading(columns_);
+    std::ifstream in(path());
+    std::string row;
+    std::getline(in, row);
+    // What the earlier rows lack is empty at their ends.
+    while (std::getline(in, row)) content.append("\n").append(row).append(columns_.size() - before, ',');
+    if (!core::write_whole(path(), path().string() + ".new", content + '\n')) {
+      throw Error({.what = path().string() + " cannot be written",
+                   .why = "the numbers of the run are kept there",
+                   .hint = "make room or choose another project.logging_dir"});
+    }
+  }
+  file_ = std::make_unique<LogFile>(path());
+}
+
+std::string CsvTracker::row(const TrackerRecord& record) const {
+  std::vector<std::string> cells(columns_.size());
+  for (const auto& [name, value] : record.values) {
+    const auto place = std::find(columns_.begin(), columns_.end(), column_name(name)) - columns_.begin();
+    cells[static_cast<std::size_t>(place)] = number_text(value);
+  }
+  std::array<char, 32> time{};
+  std::snprintf(time.data(), time.size(), "%.3f", record.time);
+  cells.insert(cells.begin(), {std::to_string(record.step), time.data()});
+  return text::join(cells, ",") + "\n";
+}
+
+void CsvTracker::log(const TrackerRecord& record) {
+  if (!file_) open();
+  add_columns(record);
+  file_->append(row(record));
+}
+
+void CsvTracker::rewind(std::int64_t last_step) {
+  start_.last_step = last_step;
+  file_.reset();
+}
+
+void CsvTracker::flush() {
+  if (file_) file_->make_durable();
+}
+
+}  // namespace hortator::observe

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <hortator/tracker.hpp>
+#include <string>
+#include <vector>
+
+#include "observe/trackers/histogram.hpp"
+
+/// What TensorBoard reads: records of one event each, pure. The messages are those of tensorflow's event.proto and
+/// summary.proto, and of TensorBoard's plugins for text and hyper-parameters.
+namespace hortator::observe {
+
+/// A record of an event file: length, its checksum, the event, its checksum.
+std::string framed(const std::string& event);
+
+/// The first event of each file.
+std::string version_event(double time);
+/// A run that goes on: readers drop what is there of steps from `step` on.
+std::string restart_event(double time, std::int64_t step);
+std::string scalars_event(const TrackerRecord& record);
+std::string text_event(double time, std::int64_t step, const std::string& name, const std::string& text);
+std::string histogram_event(double time, std::int64_t step, const std::string& name, const Histogram& histogram);
+
+struct EncodedImage {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  int channels = 3;
+  std::string png = "";
+};
+/// Several are called NAME/0, NAME/1, ...
+std::string images_event(double time, std::int64_t step, const std::string& name,
+                         const std::vector<EncodedImage>& images);
+
+/// The table of hyper-parameters: what they are, and this run's.
+std::string settings_event(double time, const std::string& run, const TrackerConfig& config);
+
+}  // namespace hortator::observe

@@ -1,0 +1,84 @@
+#include "observe/trackers/event_cut.hpp"
+
+#include <cstring>
+#include <hortator/error.hpp>
+#include <vector>
+
+#include "core/whole_file.hpp"
+
+namespace hortator::observe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view event_stem = "events.out.tfevents.";
+constexpr std::string_view aside_stem = "events.out.oldevents.";
+
+// A record: the length's eight bytes, their checksum, the event, its checksum.
+constexpr std::size_t frame_head = 12;
+constexpr std::size_t frame_tail = 4;
+
+std::vector<fs::path> files_with(const fs::path& folder, std::string_view stem) {
+  std::vector<fs::path> found;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    if (entry.path().filename().string().starts_with(stem)) found.push_back(entry.path());
+  }
+  return found;
+}
+
+void write_events(const fs::path& file, const std::string& records) {
+  const auto aside = file.parent_path() / ".cut";
+  if (!core::write_whole(file, aside, records))
+    throw Error({.what = aside.string() + " cannot be written", .why = "the numbers of the run go on there"});
+}
+
+}  // namespace
+
+std::optional<std::int64_t> step_of_event(std::string_view event) {
+  constexpr std::size_t time_bytes = 9;  // its tag and a double
+  constexpr char step_tag = 0x10;
+  if (event.size() <= time_bytes || event[time_bytes] != step_tag) return {};
+  std::uint64_t step = 0;
+  int shift = 0;
+  for (std::size_t i = time_bytes + 1; i < event.size() && shift < 64; ++i, shift += 7) {
+    const auto byte = static_cast<unsigned char>(event[i]);
+    step |= static_cast<std::uint64_t>(byte & 127) << shift;
+    if (byte < 128) return static_cast<std::int64_t>(step);
+  }
+  return {};
+}
+
+std::string without_later(std::string_view records, std::int64_t last_step) {
+  std::string kept;
+  while (records.size() >= frame_head) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, records.data(), sizeof length);
+    if (length > records.size() - frame_head || records.size() - frame_head - length < frame_tail) break;
+    const auto step = step_of_event(records.substr(frame_head, length));
+    const auto whole = frame_head + length + frame_tail;
+    if (!step || *step <= last_step) kept += records.substr(0, whole);
+    records.remove_prefix(whole);
+  }
+  return kept;
+}
+
+void cut_events(const fs::path& folder, std::int64_t last_step) {
+  for (const auto& file : files_with(folder, event_stem)) {
+    const auto records = core::read_whole(file).value_or("");
+    const auto kept = without_later(records, last_step);
+    if (kept != records) write_events(file, kept);
+  }
+}
+
+void put_events_aside(const fs::path& folder) {
+  const auto files = files_with(folder, event_stem);
+  if (files.empty()) return;
+  for (const auto& older : files_with(folder, aside_stem)) fs::remove(older);
+  for (const auto& file : files) {
+    const auto rest = file.filename().string().substr(event_stem.size());
+    fs::rename(file, folder / (std::string(aside_stem) + rest));
+  }
+}
+
+}  // namespace hortator::observe

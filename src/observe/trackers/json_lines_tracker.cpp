@@ -1,0 +1,44 @@
+#include "observe/trackers/json_lines_tracker.hpp"
+
+#include <hortator/error.hpp>
+
+#include "core/whole_file.hpp"
+#include "observe/trackers/json_row.hpp"
+#include "observe/trackers/row_cut.hpp"
+
+namespace hortator::observe {
+
+std::filesystem::path JsonLinesTracker::path() const { return start_.folder / (start_.name + ".jsonl"); }
+
+void JsonLinesTracker::store_config(const TrackerConfig& config) {
+  const auto file = start_.folder / (start_.name + ".config.json");
+  if (!core::write_whole(file, file.string() + ".new", json_config(config) + '\n'))
+    throw Error({.what = file.string() + " cannot be written", .hint = "choose another project.logging_dir"});
+}
+
+void JsonLinesTracker::open() {
+  if (start_.last_step) {
+    cut_rows(path(), FirstRow::data, step_of_json_row, *start_.last_step);
+  } else {
+    put_aside(path());
+  }
+  file_ = std::make_unique<LogFile>(path());
+}
+
+void JsonLinesTracker::log(const TrackerRecord& record) {
+  if (!file_) open();
+  file_->append(json_row(record));
+}
+
+void JsonLinesTracker::rewind(std::int64_t last_step) {
+  start_.last_step = last_step;
+  file_.reset();
+}
+
+void JsonLinesTracker::flush() {
+  if (file_) file_->make_durable();
+}
+
+void JsonLinesTracker::finish() { file_.reset(); }
+
+}  // namespace hortator::observe

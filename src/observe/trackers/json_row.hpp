@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <hortator/tracker.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// A record as a line of JSON, and back as far as we need it: pure.
+namespace hortator::observe {
+
+/// {"step":12,"time":1732218651.25,"loss":0.5} and a newline. What JSON has no numbers for is "NaN", "Infinity" or
+/// "-Infinity".
+std::string json_row(const TrackerRecord& record);
+
+/// Of such a line; nothing for any other.
+std::optional<std::int64_t> step_of_json_row(std::string_view row);
+
+/// {"learning_rate": 0.001, ...}, for people.
+std::string json_config(const TrackerConfig& config);
+
+/// The shortest text that reads back as the same number.
+std::string number_text(double number);
+
+}  // namespace hortator::observe

@@ -1,0 +1,135 @@
+#include "observe/trackers/tensorboard_tracker.hpp"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <hortator/error.hpp>
+
+#include "formats/image/png_encoder.hpp"
+#include "core/text/text.hpp"
+#include "core/unix_time.hpp"
+#include "runtime/run_folder.hpp"
+#include "observe/trackers/event.hpp"
+#include "observe/trackers/event_cut.hpp"
+
+namespace hortator::observe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view stem = "events.out.tfevents.";
+
+// Bytes, height x width x channels.
+at::Tensor pixels_of(const at::Tensor& image) {
+  auto bytes = image.detach().to(at::kCPU);
+  if (bytes.is_floating_point()) bytes = (bytes.to(at::kFloat).clamp(0, 1) * 255).round();
+  return bytes.to(at::kByte).permute({1, 2, 0}).contiguous();
+}
+
+EncodedImage encoded(const at::Tensor& image) {
+  const auto pixels = pixels_of(image);
+  const int channels = static_cast<int>(pixels.size(2));
+  const std::span<const std::uint8_t> bytes(pixels.const_data_ptr<std::uint8_t>(), pixels.nbytes());
+  return {.width = pixels.size(1),
+          .height = pixels.size(0),
+          .channels = channels,
+          .png = formats::encode_png(bytes, static_cast<std::size_t>(pixels.size(1)),
+                                  static_cast<std::size_t>(pixels.size(0)), channels)};
+}
+
+void check_images(const at::Tensor& images) {
+  const auto channels = images.defined() && images.dim() >= 3 ? images.size(-3) : 0;
+  if (images.defined() && (images.dim() == 3 || images.dim() == 4) && (channels == 1 || channels == 3) &&
+      images.numel() > 0 && (images.is_floating_point() || images.scalar_type() == at::kByte)) {
+    return;
+  }
+  throw UsageError({.what = images.defined() ? text::concat("log_images got a tensor of shape ", images.sizes(),
+                                                            " and type ", images.scalar_type())
+                                             : std::string("log_images got an undefined tensor"),
+                    .why = "images are bytes, or numbers from 0 to 1, with 1 or 3 channels",
+                    .hint = "give 3 x height x width, or n x 3 x height x width"});
+}
+
+}  // namespace
+
+std::string next_event_file(const fs::path& folder, std::int64_t now, const std::string& host) {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    const auto name = entry.path().filename().string();
+    if (!name.starts_with(stem)) continue;
+    std::int64_t seconds = 0;
+    std::from_chars(name.data() + stem.size(), name.data() + name.size(), seconds);
+    now = std::max(now, seconds + 1);
+  }
+  // Ten digits, so that names sort as numbers do.
+  auto digits = std::to_string(now);
+  digits.insert(0, digits.size() < 10 ? 10 - digits.size() : 0, '0');
+  return text::concat(stem, digits, '.', host, '.', getpid());
+}
+
+void TensorBoardTracker::open() {
+  const auto folder = start_.folder / start_.name;
+  const auto host = runtime::current_run().host;
+  if (start_.last_step) {
+    cut_events(folder, *start_.last_step);
+  } else {
+    put_events_aside(folder);
+  }
+  file_ = std::make_unique<LogFile>(folder / next_event_file(folder, static_cast<std::int64_t>(core::unix_time()),
+                                                             host.empty() ? "localhost" : host));
+  file_->append(framed(version_event(core::unix_time())));
+  file_->append(framed(restart_event(core::unix_time(), start_.last_step ? *start_.last_step + 1 : 0)));
+  if (!settings_.empty()) file_->append(framed(std::exchange(settings_, "")));
+}
+
+void TensorBoardTracker::append(const std::string& event) {
+  if (!file_) open();
+  file_->append(framed(event));
+}
+
+void TensorBoardTracker::store_config(const TrackerConfig& config) {
+  if (config.empty()) return;
+  settings_ = settings_event(core::unix_time(), start_.name, config);
+  if (file_) file_->append(framed(std::exchange(settings_, "")));
+}
+
+void TensorBoardTracker::log(const TrackerRecord& record) { append(scalars_event(record)); }
+
+void TensorBoardTracker::rewind(std::int64_t last_step) {
+  start_.last_step = last_step;
+  file_.reset();
+}
+
+void TensorBoardTracker::flush() {
+  if (file_) file_->make_durable();
+}
+
+void TensorBoardTracker::finish() {
+  if (!settings_.empty()) open();
+  file_.reset();
+}
+
+void TensorBoardTracker::log_text(const std::string& name, const std::string& text, std::int64_t step) {
+  append(text_event(core::unix_time(), step, name, text));
+}
+
+void TensorBoardTracker::log_histogram(const std::string& name, const at::Tensor& numbers, std::int64_t step) {
+  if (!numbers.defined()) {
+    throw UsageError({.what = "log_histogram got an undefined tensor", .hint = "give the numbers to count"});
+  }
+  append(histogram_event(core::unix_time(), step, name, histogram_of(numbers)));
+}
+
+void TensorBoardTracker::log_images(const std::string& name, const at::Tensor& images, std::int64_t step) {
+  check_images(images);
+  std::vector<EncodedImage> all;
+  if (images.dim() == 3) {
+    all.push_back(encoded(images));
+  } else {
+    for (const auto& image : images.unbind(0)) all.push_back(encoded(image));
+  }
+  append(images_event(core::unix_time(), step, name, all));
+}
+
+}  // namespace hortator::observe

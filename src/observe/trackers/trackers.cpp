@@ -1,0 +1,156 @@
+#include "observe/trackers/trackers.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <hortator/error.hpp>
+
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "core/unix_time.hpp"
+#include "observe/trackers/tracker_names.hpp"
+
+namespace hortator::observe {
+namespace {
+
+/// What other processes get when they ask for a tracker: the program is the same everywhere.
+class BlankTracker final : public Tracker {
+ public:
+  std::string name() const override { return "none"; }
+  void log(const TrackerRecord& /*record*/) override {}
+  void log_text(const std::string& /*name*/, const std::string& /*text*/, std::int64_t /*step*/) override {}
+  void log_histogram(const std::string& /*name*/, const at::Tensor& /*numbers*/, std::int64_t /*step*/) override {}
+  void log_images(const std::string& /*name*/, const at::Tensor& /*images*/, std::int64_t /*step*/) override {}
+};
+
+}  // namespace
+
+Trackers::Trackers(const std::vector<LogWith>& chosen, Place place, std::filesystem::path folder)
+    : place_(place), folder_(std::move(folder)), exceptions_(std::uncaught_exceptions()) {
+  for (auto& tracker : make_trackers(chosen)) {
+    names_.push_back(tracker->name());
+    if (place_ == Place::main) trackers_.push_back(std::move(tracker));
+  }
+}
+
+// While an exception is on its way a device may wait for ranks that are gone: its numbers are not read.
+Trackers::~Trackers() {
+  if (late_ && !late_->is_here() && std::uncaught_exceptions() > exceptions_) late_.reset();
+  try {
+    finish();
+  } catch (const std::exception& error) {
+    log::warn("the last numbers were not recorded: ", error.what());
+  }
+}
+
+void Trackers::start(const std::string& name, const TrackerConfig& config) {
+  if (!name_.empty()) {
+    throw UsageError({.what = text::concat("init_trackers(", text::quote(name), ") after the trackers have started"),
+                      .why = "a run has one name, under which its numbers lie",
+                      .hint = "call it once, before the first log()"});
+  }
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
+    throw UsageError({.what = "init_trackers got the name " + text::quote(name),
+                      .why = "files and a folder are called so",
+                      .hint = "give a name of letters, digits and dashes"});
+  }
+  if (place_ == Place::main && !trackers_.empty()) std::filesystem::create_directories(folder_);
+  each([&](Tracker& tracker) {
+    tracker.start({.name = name, .folder = folder_, .last_step = resumed_after_});
+    tracker.store_config(config);
+  });
+  name_ = name;
+}
+
+void Trackers::start_if_need_be() {
+  if (!name_.empty()) return;
+  try {
+    start("metrics", {});
+  } catch (const std::filesystem::filesystem_error& error) {
+    log::warn("nothing is kept of what is logged: ", error.what());
+    trackers_.clear();
+  }
+}
+
+void Trackers::log(const NamedValues& values, std::optional<std::int64_t> step) {
+  if (step && *step < 0) {
+    throw UsageError({.what = text::concat("log() got the step ", *step), .hint = "steps are counted from 0 on"});
+  }
+  last_step_ = step.value_or(last_step_ + 1);
+  if (trackers_.empty()) return;
+  start_if_need_be();
+  write_late();
+  late_.emplace(last_step_, core::unix_time(), values);
+  if (late_->is_here()) write_late();
+}
+
+void Trackers::write_late() {
+  if (!late_) return;
+  const auto record = late_->read();
+  late_.reset();
+  for (const auto& [name, value] : record.values) {
+    const auto known = std::find_if(latest_.begin(), latest_.end(), [&](const auto& one) { return one.first == name; });
+    if (known != latest_.end()) {
+      known->second = value;
+    } else {
+      latest_.emplace_back(name, value);
+    }
+  }
+  each([&](Tracker& tracker) { tracker.log(record); });
+}
+
+// A run is worth more than its numbers: where they cannot be written any more it goes on, and says so.
+template <typename Work>
+void Trackers::each(const Work& work) {
+  for (std::size_t i = 0; i < trackers_.size();) {
+    try {
+      work(*trackers_[i]);
+      ++i;
+    } catch (const UsageError&) {
+      throw;
+    } catch (const Error& error) {
+      log::warn("the tracker ", text::quote(trackers_[i]->name()), " keeps nothing from now on: ", error.what());
+      trackers_.erase(trackers_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+}
+
+Tracker& Trackers::get(const std::string& name) {
+  static BlankTracker blank;
+  if (std::find(names_.begin(), names_.end(), name) == names_.end()) {
+    throw UsageError(
+        {.what = "there is no tracker " + text::quote(name) + " in log_with",
+         .hint = names_.empty() ? "name it in AcceleratorOptions::log_with" : text::suggestion(name, names_)});
+  }
+  if (place_ == Place::elsewhere) return blank;
+  start_if_need_be();
+  for (const auto& tracker : trackers_) {
+    if (tracker->name() == name) return *tracker;
+  }
+  return blank;  // it could not write any more, and said so
+}
+
+void Trackers::flush() {
+  write_late();
+  if (!name_.empty()) each([](Tracker& tracker) { tracker.flush(); });
+}
+
+void Trackers::finish() {
+  write_late();
+  if (!name_.empty()) each([](Tracker& tracker) { tracker.finish(); });
+  trackers_.clear();
+}
+
+void Trackers::go_on_after(std::int64_t last_step) {
+  late_.reset();
+  last_step_ = last_step;
+  resumed_after_ = last_step;
+  if (!name_.empty()) each([&](Tracker& tracker) { tracker.rewind(last_step); });
+}
+
+std::filesystem::path Trackers::rows() const {
+  const bool kept = std::find(names_.begin(), names_.end(), "jsonl") != names_.end();
+  return kept && !name_.empty() ? folder_ / (name_ + ".jsonl") : std::filesystem::path();
+}
+
+}  // namespace hortator::observe

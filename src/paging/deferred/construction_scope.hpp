@@ -1,0 +1,28 @@
+#pragma once
+
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <memory>
+
+#include "paging/interception/paged_key.hpp"
+#include "paging/deferred/recording.hpp"
+#include "machine/memory/recycling_allocator.hpp"
+
+namespace hortator::paging {
+
+/// While it lives, what this thread constructs is recorded in place of being done. May lie within another one.
+class ConstructionScope {
+ public:
+  explicit ConstructionScope(Recording::Order order);
+  ~ConstructionScope();
+  ConstructionScope(const ConstructionScope&) = delete;
+  ConstructionScope& operator=(const ConstructionScope&) = delete;
+
+ private:
+  std::shared_ptr<Recording> recording_;  ///< afterwards its tensors own it
+  Recording* former_;
+  machine::RecyclingAllocator blocks_{0};  ///< what comes and goes at once leaves no holes
+  c10::impl::IncludeDispatchKeyGuard on_;
+};
+
+}  // namespace hortator::paging

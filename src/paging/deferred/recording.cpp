@@ -1,0 +1,201 @@
+#include "paging/deferred/recording.hpp"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/equal.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "paging/interception/claims.hpp"
+#include "paging/interception/operator_use.hpp"
+#include "paging/interception/paged_key.hpp"
+#include "paging/interception/storage_state.hpp"
+
+namespace hortator::paging {
+namespace {
+
+// Set values and nothing else, whatever the shape; what is not listed gets the values at once, which is right as well.
+constexpr std::array<std::string_view, 19> initialisers = {
+    "aten::uniform_",   "aten::normal_",      "aten::fill_",   "aten::zero_",       "aten::random_",
+    "aten::bernoulli_", "aten::exponential_", "aten::cauchy_", "aten::log_normal_", "aten::geometric_",
+    "aten::mul_",       "aten::add_",         "aten::sub_",    "aten::div_",        "aten::clamp_",
+    "aten::clamp_min_", "aten::clamp_max_",   "aten::erfinv_", "aten::neg_"};
+
+constexpr std::size_t small_bytes = std::size_t{1} << 20;
+
+constexpr const char* not_yet =
+    "a tensor has no values yet: it was made under deferred construction, and gets them when an operator reads it. Who "
+    "needs its pointer keeps a hortator::Pin while it is used";
+
+bool is_initialiser(const std::string& name) {
+  return std::find(initialisers.begin(), initialisers.end(), name) != initialisers.end();
+}
+
+std::size_t count_tensors(c10::ArrayRef<c10::IValue> arguments) {
+  return static_cast<std::size_t>(std::count_if(arguments.begin(), arguments.end(), [](const c10::IValue& argument) {
+    return argument.isTensor() ? argument.toTensor().defined() : argument.isList();
+  }));
+}
+
+bool covers_its_storage(const at::Tensor& tensor) {
+  return tensor.is_non_overlapping_and_dense() && tensor.nbytes() == tensor.storage().nbytes();
+}
+
+/// What runs while it lives neither comes to us nor is noted, and no graph is made of it.
+struct Plainly {
+  c10::impl::ExcludeDispatchKeyGuard guard{c10::DispatchKeySet(paged_key) | c10::DispatchKeySet(recording_key)};
+  at::NoGradGuard no_grad{};
+};
+
+// LibTorch makes a tensor that somebody else holds into another one when it becomes a parameter.
+at::Tensor alias_of(const at::Tensor& tensor) {
+  return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
+}
+
+at::Tensor generator_state() {
+  auto generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard lock(generator.mutex());
+  return generator.get_state();
+}
+void set_generator_state(const at::Tensor& state) {
+  auto generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard lock(generator.mutex());
+  generator.set_state(state);
+}
+
+}  // namespace
+
+void Recording::add(const at::Tensor& tensor) {
+  const std::lock_guard lock(mutex_);
+  const auto number = static_cast<int>(deferred_.size());
+  claim(tensor.storage(), {.custodian = this, .number = number, .keeps_alive = shared_from_this()});
+  const bool is_small = tensor.storage().nbytes() < small_bytes;
+  deferred_.push_back({.storage = tensor.storage(),
+                       .tensor = c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()),
+                       .is_plain = is_small});
+  if (!is_small) take_memory(tensor.storage(), not_yet);
+  add_key(tensor);
+}
+
+at::Tensor Recording::record(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments) {
+  const auto& use = use_of(op);
+  if (!use.writes(0) || !is_initialiser(op.schema().name()) || !arguments[0].isTensor()) return {};
+  const auto& tensor = arguments[0].toTensor();
+  const std::lock_guard lock(mutex_);
+  const auto owner = claim_of(tensor);
+  if (owner.custodian != this || count_tensors(arguments) != 1) return {};
+  const bool is_random = op.hasTag(at::Tag::nondeterministic_seeded);
+  auto& target = deferred(owner.number);
+  if (target.is_plain) {
+    // Random initialisers set all that they are given, so that what is there now need not be kept.
+    if (!is_random || !covers_its_storage(tensor)) return {};
+    target.is_plain = false;
+    take_memory(tensor.storage(), not_yet);
+  }
+  const bool keeps_order = is_random && order_ == Order::as_written;
+  if (keeps_order && !begin_state_.defined()) {
+    const Plainly plainly;
+    begin_state_ = generator_state();
+    present_state_ = begin_state_;
+  }
+  target.steps.push_back(steps_.size());
+  target.needs_order |= keeps_order;
+  torch::jit::Stack noted(arguments.begin(), arguments.end());
+  noted[0] = alias_of(tensor);
+  steps_.push_back({.op = op, .arguments = std::move(noted), .storage = owner.number, .is_random = is_random});
+  return tensor;
+}
+
+void Recording::enter(int storage, Access /*access*/) {
+  const std::lock_guard lock(mutex_);
+  fill(storage);
+}
+
+void Recording::hand_over(int storage, Content content) {
+  const std::lock_guard lock(mutex_);
+  if (content == Content::keep && !deferred(storage).is_plain) {
+    fill(storage);
+  } else {
+    set_free(storage);
+  }
+}
+
+void Recording::end() {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < deferred_.size(); ++i) {
+    if (deferred_[i].storage && deferred_[i].is_plain) set_free(static_cast<int>(i));
+  }
+}
+
+void Recording::catch_up() {
+  const std::lock_guard lock(mutex_);
+  if (!begin_state_.defined()) return;
+  run_until(steps_.size());
+  const Plainly plainly;
+  set_generator_state(present_state_);
+  begin_state_.reset();
+}
+
+void Recording::fill(int storage) {
+  auto& target = deferred(storage);
+  if (!target.storage || target.is_plain) return;
+  const auto steps = target.steps;
+  if (target.needs_order) {
+    run_until(steps.back() + 1);
+  } else {
+    for (const auto step : steps) run(steps_[step]);
+  }
+  if (memory_of(target.storage) == nullptr) own_memory(target.storage, new_memory(target.storage.nbytes()));
+  set_free(storage);
+}
+
+// The generator is lent for it, and left as if all had been drawn where it was asked for, unless somebody has drawn
+// since.
+void Recording::run_until(std::size_t end) {
+  if (done_ >= end) return;
+  const Plainly plainly;
+  const auto now = generator_state();
+  set_generator_state(present_state_);
+  for (; done_ < end; ++done_) run(steps_[done_]);
+  present_state_ = generator_state();
+  const bool is_random_left = std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(end), steps_.end(),
+                                          [](const Step& step) { return step.is_random; });
+  if (is_random_left || !at::equal(now, begin_state_)) {
+    set_generator_state(now);
+  } else {
+    begin_state_ = present_state_;  // more may be noted
+  }
+}
+
+void Recording::run(Step& step) {
+  if (std::exchange(step.is_done, true)) return;
+  const Plainly plainly;
+  const auto& storage = deferred(step.storage).storage;
+  auto stack = std::exchange(step.arguments, {});
+  if (storage) {
+    if (memory_of(storage) == nullptr) own_memory(storage, new_memory(storage.nbytes()));
+  } else if (step.is_random) {
+    const auto& lost = stack[0].toTensor();
+    stack[0] = at::empty_strided(lost.sizes(), lost.strides(), lost.options());
+  } else {
+    return;
+  }
+  step.op.callBoxed(stack);
+}
+
+void Recording::set_free(int storage) {
+  auto& target = deferred(storage);
+  if (const auto tensor = target.tensor.lock()) remove_key(at::Tensor(tensor));
+  disclaim(std::exchange(target.storage, at::Storage()));
+}
+
+bool awaits_construction(const at::Tensor& tensor) {
+  return dynamic_cast<const Recording*>(claim_of(tensor).custodian) != nullptr;
+}
+
+}  // namespace hortator::paging

@@ -1,0 +1,153 @@
+#include "paging/pager.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <hortator/error.hpp>
+#include <utility>
+
+#include "machine/memory/memory_limit.hpp"
+#include "core/text/text.hpp"
+#include "paging/interception/absence.hpp"
+#include "machine/device/copy_bytes.hpp"
+#include "paging/interception/interception.hpp"
+#include "paging/interception/paged_key.hpp"
+#include "paging/interception/storage_state.hpp"
+#include "machine/memory/system_memory.hpp"
+
+namespace hortator::paging {
+namespace {
+
+std::vector<int> page_of_each(const std::vector<Page>& pages, int storages) {
+  std::vector<int> page_of(static_cast<std::size_t>(storages), -1);
+  for (const auto& page : pages) {
+    for (const auto& place : page.places) page_of[static_cast<std::size_t>(place.storage)] = page.number;
+  }
+  return page_of;
+}
+
+std::size_t largest(const std::vector<Page>& pages) {
+  std::size_t bytes = 0;
+  for (const auto& page : pages) bytes = std::max(bytes, page.bytes);
+  return bytes;
+}
+
+// The system's cache belongs to everybody, and what comes into it too early is gone again when it is needed.
+std::size_t room_for_announced() {
+  constexpr std::size_t most = std::size_t{1} << 30;
+  return std::min(machine::available_memory().value_or(0) / 8, most);
+}
+
+}  // namespace
+
+Pager::Pager(PagedStorages storages, std::vector<Page> pages, std::unique_ptr<Store> store, const Options& options)
+    : storages_(std::move(storages)),
+      pages_(std::move(pages)),
+      page_of_(page_of_each(pages_, storages_.size())),
+      store_(std::move(store)),
+      options_(options),
+      order_(static_cast<int>(pages_.size())),
+      is_ours_(static_cast<std::size_t>(storages_.size()), false),
+      is_used_(static_cast<std::size_t>(storages_.size()), false),
+      may_deal_anew_(store_->follows_storages()) {
+  start_interception();
+  make_traffic();
+  try {
+    for (const auto& page : pages_) take_over(page);
+  } catch (...) {
+    const auto error = std::current_exception();
+    try {
+      release();
+    } catch (...) {  // the first error is the one to tell
+    }
+    abandon();
+    std::rethrow_exception(error);
+  }
+  traffic_->trim_frames();
+}
+
+Pager::~Pager() { abandon(); }
+
+void Pager::make_traffic() {
+  const auto needed = (static_cast<std::size_t>(options_.fetch_ahead) + 2) * machine::whole_pages(largest(pages_));
+  const PageTraffic::Options options = {.budget_bytes = options_.budget_bytes != 0 ? options_.budget_bytes : needed,
+                                        .fetch_ahead = options_.fetch_ahead,
+                                        .announced_bytes = room_for_announced()};
+  traffic_ = std::make_unique<PageTraffic>(storages_, pages_, *store_, options);
+}
+
+template <typename Act>
+void Pager::for_each_tensor_in(const Page& page, const Act& act) const {
+  for (std::size_t i = 0; i < storages_.tensors().size(); ++i) {
+    if (page_of(storages_.storage_of(i)) == page.number) act(storages_.tensors()[i].tensor);
+  }
+}
+
+void Pager::take_over(const Page& page) {
+  const auto content = options_.origin == Origin::tensors ? Content::keep : Content::drop;
+  for (const auto& place : page.places) {
+    const auto former = claim_of(storages_.storage(place.storage));
+    if (former) former.custodian->hand_over(former.number, content);
+    if (content == Content::keep) require_memory(storages_.storage(place.storage));
+  }
+  if (options_.origin == Origin::tensors) {
+    traffic_->fill(page, [&](std::byte* frame) {
+      for (const auto& place : page.places)
+        machine::copy_bytes(frame + place.offset, memory_of(storages_.storage(place.storage)), place.bytes, storages_.device());
+    });
+  }
+  for (const auto& place : page.places) {
+    const auto& storage = storages_.storage(place.storage);
+    claim(storage, {.custodian = this, .number = place.storage});
+    is_ours_[static_cast<std::size_t>(place.storage)] = true;
+    take_memory(storage, absence_of(storages_, place.storage));
+  }
+  for_each_tensor_in(page, add_key);
+}
+
+void Pager::give_back(const Page& page) {
+  const bool is_ours = std::all_of(page.places.begin(), page.places.end(), [this](const Page::Place& place) {
+    return is_ours_[static_cast<std::size_t>(place.storage)];
+  });
+  if (!is_ours) return;  // all of a page's are, or none
+  // An order that expects nothing: pages that were given back must not come again.
+  const AccessOrder unknown(0);
+  traffic_->pin(page.number, unknown);
+  std::vector<at::DataPtr> memories;
+  try {
+    for (const auto& place : page.places) {
+      memories.push_back(new_memory(place.bytes, storages_.device()));
+      machine::copy_bytes(static_cast<std::byte*>(memories.back().get()), traffic_->memory(page.number) + place.offset,
+                 place.bytes, storages_.device());
+    }
+  } catch (...) {
+    traffic_->unpin(page.number, unknown);
+    throw;
+  }
+  for (std::size_t i = 0; i < memories.size(); ++i) {
+    const auto& storage = storages_.storage(page.places[i].storage);
+    own_memory(storage, std::move(memories[i]));
+    disclaim(storage);
+    is_ours_[static_cast<std::size_t>(page.places[i].storage)] = false;
+  }
+  for_each_tensor_in(page, remove_key);
+  traffic_->let_go(page.number);
+}
+
+void Pager::abandon() noexcept {
+  for (int storage = 0; storage < storages_.size(); ++storage) {
+    if (!is_ours_[static_cast<std::size_t>(storage)]) continue;
+    disclaim(storages_.storage(storage));
+    take_memory(
+        storages_.storage(storage),
+        text::concat("the parameter ", text::quote(storages_.speaker(storage).name),
+                     " has no values any more: it was offloaded or sharded, and that has ended. Call "
+                     "remove(), or free_memory() of what has sharded it, before the end to have them back in memory"));
+  }
+}
+
+void Pager::release() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& page : pages_) give_back(page);
+}
+
+}  // namespace hortator::paging

@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <iterator>
+#include <utility>
+
+#include "core/text/text.hpp"
+#include "paging/interception/paged_key.hpp"
+#include "paging/pager.hpp"
+
+namespace hortator::paging {
+namespace {
+
+constexpr std::size_t most_uses = std::size_t{1} << 16;
+
+std::vector<int> storages_in(const std::vector<Page>& pages) {
+  std::vector<int> storages;
+  for (const auto& page : pages) {
+    for (const auto& place : page.places) storages.push_back(place.storage);
+  }
+  return storages;
+}
+
+}  // namespace
+
+void Pager::enter(int storage, Access access) {
+  const std::lock_guard lock(mutex_);
+  note_first_use(storage);
+  const bool is_repeated = std::exchange(last_use_, storage) == storage;
+  if (storage == first_uses_.front() && !is_repeated) begin_pass();
+  const int page = page_of(storage);
+  if (order_.note(page)) {
+    uses_.push_back(page);
+    if (uses_.size() > most_uses) uses_.erase(uses_.begin(), uses_.begin() + most_uses / 2);
+  }
+  try {
+    traffic_->pin(page, order_);
+  } catch (...) {
+    if (store_->take_difference()) begin_anew();
+    throw;
+  }
+  if (access == Access::write) traffic_->mark_changed(page);
+}
+
+void Pager::expect_use() {
+  const std::lock_guard lock(mutex_);
+  traffic_->expect(order_);
+}
+
+void Pager::leave(int storage) noexcept {
+  const std::lock_guard lock(mutex_);
+  traffic_->unpin(page_of(storage), order_);
+}
+
+void Pager::hand_over(int storage, Content /*content*/) {
+  throw UsageError({.what = text::concat("the parameter ", text::quote(storages_.speaker(storage).name),
+                                         " was to be paged, and is already"),
+                    .hint = "call remove() on what has offloaded or sharded it first"});
+}
+
+void Pager::note_first_use(int storage) {
+  if (is_used_[static_cast<std::size_t>(storage)]) return;
+  is_used_[static_cast<std::size_t>(storage)] = true;
+  first_uses_.push_back(storage);
+}
+
+// The first parameter that was ever used is used again.
+void Pager::begin_pass() {
+  audit_now();
+  if (!may_deal_anew_ || traffic_->is_any_pinned() || first_uses_.size() < 2) return;
+  may_deal_anew_ = false;
+  deal_anew();
+}
+
+// With no page and no order, as all who share the store.
+void Pager::begin_anew() {
+  traffic_->forget();
+  order_ = AccessOrder(static_cast<int>(pages_.size()));
+}
+
+// Storages that are used one after the other share pages, whatever order the module names them in.
+void Pager::deal_anew() {
+  auto order = first_uses_;
+  const auto before = storages_in(pages_);
+  std::copy_if(before.begin(), before.end(), std::back_inserter(order),
+               [this](int storage) { return !is_used_[static_cast<std::size_t>(storage)]; });
+  if (order == before) return;
+  traffic_->publish_changed();
+  traffic_->evict();
+  pages_ = plan_pages(storages_.items(), order, options_.plan);
+  for (const auto& page : pages_) {
+    for (const auto& place : page.places) page_of_[static_cast<std::size_t>(place.storage)] = page.number;
+  }
+  order_ = AccessOrder(static_cast<int>(pages_.size()));
+  traffic_->begin_anew();
+}
+
+void Pager::audit() const {
+  const std::lock_guard lock(mutex_);
+  audit_now();
+}
+
+void Pager::audit_now() const {
+  for (std::size_t i = 0; i < storages_.tensors().size(); ++i) {
+    const auto& [name, tensor] = storages_.tensors()[i];
+    const auto number = storages_.storage_of(i);
+    if (!is_ours_[static_cast<std::size_t>(number)]) continue;
+    const auto* storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+    if (carries_key(tensor) && storage == storages_.storage(number).unsafeGetStorageImpl()) continue;
+    throw UsageError(
+        {.what = text::concat("the parameter ", text::quote(name),
+                              " was replaced while it is offloaded or sharded: by module->to(), set_data(), "
+                              "or torch::load()"),
+         .why = "nothing would be paged or kept of it from now on",
+         .hint = "do that before, or change its values in place (copy_())"});
+  }
+}
+
+void Pager::publish_changed() {
+  const std::lock_guard lock(mutex_);
+  traffic_->publish_changed();
+}
+
+void Pager::evict_all() {
+  const std::lock_guard lock(mutex_);
+  traffic_->publish_changed();
+  traffic_->evict();
+}
+
+void Pager::forget_all() {
+  const std::lock_guard lock(mutex_);
+  traffic_->forget();
+}
+
+void Pager::trim_frames() {
+  const std::lock_guard lock(mutex_);
+  traffic_->trim_frames();
+}
+
+PageTraffic::Counters Pager::counters() const {
+  const std::lock_guard lock(mutex_);
+  return traffic_->counters();
+}
+
+std::vector<int> Pager::take_uses() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(uses_, {});
+}
+
+}  // namespace hortator::paging

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "paging/stores/store.hpp"
+
+namespace hortator::paging {
+
+/// Pages in this process's memory. For modules on the CPU that is where they are used: nothing is copied. Modules on
+/// devices (and tests) take frames.
+class HostStore final : public Store {
+ public:
+  enum class Use { in_place, in_frames };
+
+  HostStore(const std::vector<Page>& pages, Use use);
+
+  comm::Work fetch(const Page& page, std::span<std::byte> frame) override;
+  comm::Work publish(const Page& page, std::span<const std::byte> frame) override;
+  std::byte* home(const Page& page) override;
+  bool follows_storages() const override { return false; }
+
+ private:
+  std::byte* memory(const Page& page);
+
+  Use use_;
+  std::vector<at::Tensor> pages_;
+};
+
+}  // namespace hortator::paging

@@ -1,0 +1,30 @@
+#include "paging/stores/pinned_store.hpp"
+
+#include <ATen/ops/from_blob.h>
+
+#include "machine/device/memory.hpp"
+
+namespace hortator::paging {
+
+PinnedStore::PinnedStore(const std::vector<Page>& pages, c10::Device device) : copies_(device) {
+  for (const auto& page : pages) {
+    const auto memory = machine::page_locked(page.bytes);
+    pages_.push_back(at::from_blob(
+        memory.get(), {static_cast<std::int64_t>(page.bytes)}, [memory](void*) {}, at::kByte));
+  }
+}
+
+comm::Work PinnedStore::fetch(const Page& page, std::span<std::byte> frame) {
+  return copy(kept(page), copies_.view(frame.data(), page.bytes));
+}
+
+comm::Work PinnedStore::publish(const Page& page, std::span<const std::byte> frame) {
+  return copy(copies_.view(const_cast<std::byte*>(frame.data()), page.bytes), kept(page));
+}
+
+// Fetched into a frame that others have just left, or published while it may still be written: both come after that.
+comm::Work PinnedStore::copy(const at::Tensor& from, const at::Tensor& to) const {
+  return comm::Work([this, done = copies_.copy(from, to)] { copies_.hold_current(done); });
+}
+
+}  // namespace hortator::paging

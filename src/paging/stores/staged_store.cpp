@@ -1,0 +1,66 @@
+#include "paging/stores/staged_store.hpp"
+
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hortator::paging {
+namespace {
+
+// One that is read, one whose copy is under way, and one that leaves meanwhile.
+constexpr std::size_t most_at_leisure = 3;
+
+bool is_copied(const machine::CopyStream::Done& copied) { return !copied || copied->query(); }
+
+}  // namespace
+
+StagedStore::StagedStore(std::unique_ptr<Store> inner, c10::Device device, Allocate allocate)
+    : inner_(std::move(inner)), copies_(device), allocate_(std::move(allocate)) {}
+
+at::Tensor StagedStore::view(const Buffer& buffer, std::size_t bytes) {
+  return at::from_blob(
+      buffer.memory.get(), {static_cast<std::int64_t>(bytes)}, [](void*) {}, at::kByte);
+}
+
+// The host waits for a copy only where all buffers are under way. Those that are too small make way.
+std::shared_ptr<StagedStore::Buffer> StagedStore::take(std::size_t bytes) {
+  made_ -= std::erase_if(free_, [&](const auto& one) { return one->bytes < bytes && is_copied(one->copied); });
+  auto chosen = std::ranges::find_if(free_, [&](const auto& one) {
+    return one->bytes >= bytes && (made_ >= most_at_leisure || is_copied(one->copied));
+  });
+  std::unique_ptr<Buffer> buffer;
+  if (chosen != free_.end()) {
+    buffer = std::move(*chosen);
+    free_.erase(chosen);
+    if (buffer->copied) buffer->copied->synchronize();
+    buffer->copied.reset();
+  } else {
+    buffer = std::make_unique<Buffer>(Buffer{.memory = allocate_(bytes), .bytes = bytes});
+    ++made_;
+  }
+  return {buffer.release(), [this](Buffer* used) { free_.emplace_back(used); }};
+}
+
+comm::Work StagedStore::fetch(const Page& page, std::span<std::byte> frame) {
+  const auto buffer = take(page.bytes);
+  const std::span there(static_cast<std::byte*>(buffer->memory.get()), page.bytes);
+  const auto filled = std::make_shared<comm::Work>(inner_->fetch(page, there));
+  return comm::Work([this, buffer, filled, frame] {
+    filled->wait();
+    buffer->copied = copies_.copy(view(*buffer, frame.size()), copies_.view(frame.data(), frame.size()));
+    copies_.hold_current(buffer->copied);
+  });
+}
+
+comm::Work StagedStore::publish(const Page& page, std::span<const std::byte> frame) {
+  const auto buffer = take(page.bytes);
+  auto* device_memory = const_cast<std::byte*>(frame.data());
+  const auto copied = copies_.copy(copies_.view(device_memory, page.bytes), view(*buffer, page.bytes));
+  return comm::Work([this, buffer, copied, &page] {
+    if (copied) copied->synchronize();
+    inner_->publish(page, {static_cast<const std::byte*>(buffer->memory.get()), page.bytes}).wait();
+  });
+}
+
+}  // namespace hortator::paging

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "comm/communicator.hpp"
+
+namespace hortator::parallel {
+
+/// Gives all ranks one rank's buffers, whatever their types, in one message.
+class BufferBroadcast {
+ public:
+  BufferBroadcast(std::vector<at::Tensor> buffers, comm::Communicator& communicator)
+      : buffers_(std::move(buffers)), communicator_(communicator) {}
+
+  bool empty() const { return buffers_.empty(); }
+  /// @collective
+  void send_from(int root);
+
+ private:
+  bool is_laid_out() const;
+  void lay_out();
+
+  std::vector<at::Tensor> buffers_;
+  comm::Communicator& communicator_;
+  at::Tensor memory_;               ///< bytes
+  std::vector<at::Tensor> places_;  ///< of the buffers, in memory_
+};
+
+}  // namespace hortator::parallel

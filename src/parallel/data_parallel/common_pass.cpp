@@ -1,0 +1,83 @@
+#include "parallel/data_parallel/common_pass.hpp"
+
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <hortator/error.hpp>
+
+#include "core/hash.hpp"
+#include "core/text/text.hpp"
+#include "mpi/collectives.hpp"
+#include "core/stopwatch.hpp"
+
+namespace hortator::parallel {
+
+CommonPass::CommonPass(std::unique_ptr<comm::Communicator> communicator, const mpi::Communicator& host)
+    : communicator_(std::move(communicator)), host_(host), bounds_(at::zeros({2}, at::kLong)) {}
+
+CommonPass::Model CommonPass::enrol(std::string name) {
+  names_.push_back(std::move(name));
+  is_open_.push_back(false);
+  return {this, names_.size() - 1};
+}
+
+void CommonPass::forget_all() {
+  names_.clear();
+  is_open_.clear();
+  sent_ = settled_ = 0;
+}
+
+void CommonPass::Model::open() const {
+  if (all_ != nullptr) all_->is_open_[number_] = true;
+}
+
+void CommonPass::Model::note_sent(std::size_t part) const {
+  if (all_ != nullptr) all_->sent_ = core::mix(core::mix(all_->sent_, number_), part);
+}
+
+// Parts of models that are still open may have left on some ranks and not yet on others.
+void CommonPass::Model::close() const {
+  if (all_ == nullptr) return;
+  all_->is_open_[number_] = false;
+  if (std::none_of(all_->is_open_.begin(), all_->is_open_.end(), [](bool open) { return open; }))
+    all_->settled_ = all_->sent_;
+}
+
+void CommonPass::Model::agree() const {
+  if (all_ != nullptr) all_->compare(all_->names_[number_]);
+}
+
+void CommonPass::agree() const {
+  std::vector<std::string> reached;
+  for (std::size_t model = 0; model < names_.size(); ++model) {
+    if (is_open_[model]) reached.push_back(names_[model]);
+  }
+  compare(reached.empty() ? "none" : text::join(reached));
+}
+
+void CommonPass::compare(const std::string& reached) const {
+  const auto mine = static_cast<std::int64_t>(core::mix(core::hash(reached), settled_));
+  auto* bounds = bounds_.mutable_data_ptr<std::int64_t>();
+  bounds[0] = mine;
+  bounds[1] = ~mine;  // its least is the other's most
+  {
+    const core::Stopwatch waiting(seconds_);
+    communicator_->all_reduce(bounds_, comm::ReduceOp::min).wait();
+  }
+  if (bounds[0] == ~bounds[1]) return;
+  const auto all = mpi::all_gather(host_, std::string_view(reached));
+  const auto other = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one != all[0]; });
+  if (other == all.end()) {
+    throw UsageError({.what = "ranks have sent gradients of several models in different orders",
+                      .why = "since the pass before this one, those of one model may have been averaged with another's",
+                      .hint = "use the models in the same order on all ranks, or call backward for each by itself"});
+  }
+  const auto rank = static_cast<int>(other - all.begin());
+  throw UsageError({.what = text::concat("backward reached ", all[0], " on rank 0, and ", *other, " on rank ", rank),
+                    .why = "gradients are averaged over all ranks: each pass must reach the same models on all of them",
+                    .hint = "let every rank's loss use the model, with zero weight if need be, or do the pass under "
+                            "no_sync"})
+      .on_rank(rank);
+}
+
+}  // namespace hortator::parallel

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <hortator/data_parallel.hpp>
+#include <optional>
+
+#include "comm/communicator.hpp"
+#include "mpi/communicator.hpp"
+#include "parallel/data_parallel/backward_pass.hpp"
+#include "parallel/data_parallel/bucket_plan.hpp"
+#include "parallel/data_parallel/common_pass.hpp"
+#include "parallel/data_parallel/step_votes.hpp"
+
+namespace hortator::parallel {
+
+struct Sharding;
+
+/// How ranks tell each other which gradients they have, and what they want. Behind the gradients that costs nothing,
+/// but to read it from a device would make the host wait for all of backward: there it goes from host to host.
+enum class Marks { behind_gradients, from_host_to_host };
+
+/// What the replicas of a model have in common.
+struct DataParallel {
+  comm::Communicator& communicator;  ///< for tensors on the model's device
+  const mpi::Communicator& host;     ///< the same ranks
+  const DistributedDataParallelOptions& options;
+  const BackwardPass& pass;
+  StepVotes* votes = nullptr;  ///< that travel as the marks do; null: none
+  Marks marks = Marks::behind_gradients;
+  const Sharding* sharding = nullptr;  ///< null: each rank has all that belongs to a model
+  CommonPass::Model in_common = {};    ///< what ranks compare of each pass
+  c10::Device device = c10::kCPU;      ///< the communicator's
+};
+
+/// Throws unless the options have a meaning.
+void check(const DistributedDataParallelOptions& options);
+
+BucketLimits bucket_limits(const DistributedDataParallelOptions& options);
+/// The type in which a gradient of type `own` travels.
+at::ScalarType travel_type(const DistributedDataParallelOptions& options, at::ScalarType own);
+
+}  // namespace hortator::parallel

@@ -1,0 +1,28 @@
+#include "parallel/data_parallel/gradient_faults.hpp"
+
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator::parallel {
+
+void check_dense(const std::string& name, const at::Tensor& gradient) {
+  if (gradient.layout() == at::kStrided) return;
+  throw UsageError({.what = text::concat("the gradient of ", name, " is sparse"),
+                    .why = "sparse gradients cannot be averaged over ranks",
+                    .hint = "construct the embedding without sparse(true)"});
+}
+
+void throw_missing(const mpi::Communicator& host, const std::vector<std::string>& missing) {
+  const auto all = mpi::all_gather(host, std::string_view(text::join(missing)));
+  int rank = 0;
+  while (all[static_cast<std::size_t>(rank)].empty()) ++rank;
+  throw UsageError(
+      {.what = text::concat("backward gave no gradient to ", all[static_cast<std::size_t>(rank)], " on rank ", rank),
+       .why = "the ranks' gradients can only be averaged when every parameter has one on every rank",
+       .hint = "use these parameters in the loss, set requires_grad(false) on them, or set ddp.find_unused_parameters"})
+      .on_rank(rank);
+}
+
+}  // namespace hortator::parallel

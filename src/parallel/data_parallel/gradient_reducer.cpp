@@ -1,0 +1,278 @@
+#include "parallel/data_parallel/gradient_reducer.hpp"
+
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <utility>
+
+#include "core/text/text.hpp"
+#include "mpi/collectives.hpp"
+#include "parallel/data_parallel/gradient_faults.hpp"
+#include "core/stopwatch.hpp"
+
+namespace hortator::parallel {
+namespace {
+
+BucketItem item_of(const at::Tensor& parameter, at::ScalarType travels_as) {
+  const int kind = static_cast<int>(parameter.scalar_type()) * 256 + parameter.device().index() + 1;
+  return {.elements = parameter.numel(),
+          .element_bytes = static_cast<std::int64_t>(c10::elementSize(travels_as)),
+          .kind = kind};
+}
+
+void check_can_travel(const NamedParameter& parameter, const DistributedDataParallelOptions& options) {
+  if (at::isFloatingType(parameter.tensor.scalar_type()) || options.comm_hook == DDPCommunicationHookType::no) return;
+  throw UsageError({.what = text::concat(parameter.name, " is of type ", parameter.tensor.scalar_type()),
+                    .why = "its gradient cannot travel in the type of ddp.comm_hook",
+                    .hint = "leave ddp.comm_hook at no"});
+}
+
+}  // namespace
+
+GradientReducer::GradientReducer(std::vector<NamedParameter> parameters, const DataParallel& parallel)
+    : parallel_(parallel) {
+  // One rank: the average is the gradient itself, and neither hooks nor copies are worth their time.
+  if (parallel_.communicator.size() > 1) hook(std::move(parameters));
+}
+
+void GradientReducer::hook(std::vector<NamedParameter> parameters) {
+  for (auto& parameter : parameters) {
+    if (!parameter.tensor.requires_grad()) {
+      hooks_.emplace_back(parameter.tensor, [name = parameter.name] {
+        throw UsageError({.what = text::concat(name, " was frozen when it was prepared and gets gradients now"),
+                          .why = "they would not be averaged, and the ranks' models would drift apart",
+                          .hint = "let it require gradients in prepare; it can be frozen and unfrozen after that"});
+      });
+      continue;
+    }
+    check_can_travel(parameter, parallel_.options);
+    const auto index = parameters_.size();
+    hooks_.emplace_back(parameter.tensor, [this, index] { on_gradient(index); });
+    parameters_.push_back({.name = std::move(parameter.name), .tensor = std::move(parameter.tensor)});
+  }
+}
+
+void GradientReducer::on_gradient(std::size_t index) {
+  const at::NoGradGuard no_grad;
+  auto& parameter = parameters_[index];
+  check_dense(parameter.name, parameter.tensor.grad());
+  parameter.used = true;
+  if (is_paused()) return;
+  begin_pass();
+  end_.call([this] { finish_alone(); }, parallel_.pass);
+  const int task = current_graph_task();
+  outermost_ = std::min(outermost_, task);
+  if (buckets_.empty()) return learn(index, task);
+  auto& bucket = buckets_[parameter.bucket];
+  if (bucket.was_started()) {
+    throw UsageError({.what = text::concat("backward reached ", parameter.name, " again after its gradient was sent"),
+                      .why = "the second part would be missing in the average",
+                      .hint = "use it in the same way from the first pass on, or do this pass under no_sync"});
+  }
+  if (parameter.late || task != outermost_) return;
+  {
+    const core::Stopwatch copying(times_.copying);
+    bucket.fill(parameter.slot);
+  }
+  start_full_buckets();
+  const core::Stopwatch starting(times_.starting);
+  if (next_bucket_ > 0) parallel_.communicator.advance();
+}
+
+void GradientReducer::begin_pass() {
+  if (std::exchange(reached_, true)) return;
+  parallel_.in_common.open();
+  outermost_ = parallel_.pass.outermost();
+  if (outermost_ == no_graph_task) outermost_ = current_graph_task();
+  if (buckets_.empty()) return;
+  for (auto& parameter : parameters_) {
+    if (!parameter.tensor.requires_grad()) buckets_[parameter.bucket].fill_unused(parameter.slot);
+  }
+}
+
+// Nobody has asked for all models together: plain loss.backward().
+void GradientReducer::finish_alone() {
+  if (reached_ && uneven_ == nullptr) parallel_.in_common.agree();
+  finish();
+}
+
+void GradientReducer::learn(std::size_t index, int task) {
+  auto& parameter = parameters_[index];
+  if (parameter.task == no_graph_task) {
+    parameter.task = task;
+    arrived_.push_back(static_cast<int>(index));
+  } else {
+    parameter.late = true;
+  }
+}
+
+// @collective
+void GradientReducer::plan() {
+  auto order = arrival_order(arrived_, static_cast<int>(parameters_.size()));
+  mpi::broadcast_bytes(parallel_.host, order.data(), order.size() * sizeof(int), 0);
+  std::vector<BucketItem> items;
+  for (auto& parameter : parameters_) {
+    items.push_back(item_of(parameter.tensor, travel_type(parallel_.options, parameter.tensor.scalar_type())));
+    if (parameter.task != no_graph_task && parameter.task != outermost_) parameter.late = true;
+  }
+  const auto plans = plan_buckets(items, order, bucket_limits(parallel_.options));
+  for (const auto& indices : plans) {
+    std::vector<at::Tensor> members;
+    for (const int index : indices) {
+      auto& parameter = parameters_[static_cast<std::size_t>(index)];
+      parameter.bucket = buckets_.size();
+      parameter.slot = members.size();
+      members.push_back(parameter.tensor);
+    }
+    const bool is_last = buckets_.size() + 1 == plans.size();
+    const BucketFormat format{.travel_type = travel_type(parallel_.options, members.front().scalar_type()),
+                              .error_feedback = parallel_.options.error_feedback,
+                              .marks = is_last && !sends_marks_by_host() ? count_marks() : 0};
+    buckets_.emplace_back(parallel_.communicator, std::move(members), format);
+  }
+}
+
+// The last bucket waits for finish(): its marks tell the others which gradients this rank has.
+void GradientReducer::start_full_buckets() {
+  while (next_bucket_ + 1 < buckets_.size() && buckets_[next_bucket_].is_full()) start_next_bucket();
+}
+
+// @collective
+void GradientReducer::start_next_bucket() {
+  if (uneven_ != nullptr) uneven_->announce(UnevenInputs::Collective::reduce_bucket, model_);
+  parallel_.in_common.note_sent(next_bucket_);
+  auto& bucket = buckets_[next_bucket_++];
+  {
+    const core::Stopwatch copying(times_.copying);
+    bucket.pack();
+  }
+  const core::Stopwatch starting(times_.starting);
+  bucket.start(parallel_.communicator);
+}
+
+void GradientReducer::finish() {
+  if (!reached_) return;
+  const at::NoGradGuard no_grad;
+  if (buckets_.empty()) {
+    if (uneven_ != nullptr) uneven_->announce(UnevenInputs::Collective::plan_buckets, model_);
+    plan();
+  }
+  const auto missing = fill_rest();
+  set_marks(!missing.empty());
+  while (next_bucket_ < buckets_.size()) start_next_bucket();
+  const auto marks = wait_for_all();
+  publish(marks);
+  end_pass();
+  if (!parallel_.options.find_unused_parameters && marks[0] > 0) throw_missing(parallel_.host, missing);
+  if (after_reduction_) after_reduction_();
+}
+
+// Returns the names of those that got no gradient, here or under no_sync, and should have.
+std::vector<std::string> GradientReducer::fill_rest() {
+  const core::Stopwatch copying(times_.copying);
+  std::vector<std::string> missing;
+  for (auto& parameter : parameters_) {
+    auto& bucket = buckets_[parameter.bucket];
+    if (bucket.has(parameter.slot)) continue;
+    parameter.used = parameter.used && parameter.tensor.grad().defined();  // zero_grad takes it back
+    if (parameter.used) {
+      bucket.fill(parameter.slot);
+    } else {
+      bucket.fill_unused(parameter.slot);
+      if (parameter.tensor.requires_grad()) missing.push_back(parameter.name);
+    }
+  }
+  return missing;
+}
+
+// First of the parameters, or of all of them together; then the votes.
+std::int64_t GradientReducer::count_marks() const {
+  const auto of_parameters = parallel_.options.find_unused_parameters ? parameters_.size() : 1;
+  return static_cast<std::int64_t>(of_parameters + (parallel_.votes != nullptr ? StepVotes::marks : 0));
+}
+
+void GradientReducer::set_marks(bool misses_some) {
+  std::vector<float> marks;
+  if (parallel_.options.find_unused_parameters) {
+    for (const auto& parameter : parameters_) marks.push_back(parameter.used ? 1 : 0);
+  } else {
+    marks.push_back(misses_some ? 1 : 0);
+  }
+  if (parallel_.votes != nullptr) parallel_.votes->append_to(marks);
+  if (sends_marks_by_host()) {
+    host_marks_ = std::move(marks);
+  } else {
+    buckets_.back().set_marks(marks);
+  }
+}
+
+std::vector<float> GradientReducer::wait_for_all() {
+  const core::Stopwatch waiting(times_.waiting);
+  for (auto& bucket : buckets_) bucket.wait();
+  auto marks = sends_marks_by_host() ? exchange_host_marks() : buckets_.back().marks();
+  if (parallel_.votes != nullptr) parallel_.votes->hear(std::span(marks).last<StepVotes::marks>());
+  return marks;
+}
+
+// A rank without batches raises none. @collective
+std::vector<float> GradientReducer::exchange_host_marks() {
+  auto marks = std::exchange(host_marks_, {});
+  marks.resize(static_cast<std::size_t>(count_marks()));
+  mpi::all_reduce(parallel_.host, std::span(marks), MPI_SUM);
+  return marks;
+}
+
+void GradientReducer::publish(const std::vector<float>& marks) {
+  const core::Stopwatch copying(times_.copying);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& parameter = parameters_[i];
+    const bool is_used = !parallel_.options.find_unused_parameters || marks[i] > 0;
+    const bool learns = is_used && parameter.tensor.requires_grad();
+    auto& bucket = buckets_[parameter.bucket];
+    learns ? bucket.publish(parameter.slot) : bucket.keep(parameter.slot);
+  }
+}
+
+void GradientReducer::end_pass() {
+  parallel_.in_common.close();
+  for (auto& bucket : buckets_) bucket.reset();
+  for (auto& parameter : parameters_) parameter.used = false;
+  next_bucket_ = 0;
+  reached_ = false;
+  end_.forget();
+}
+
+void GradientReducer::announce_by(const UnevenInputs* uneven, int model) {
+  uneven_ = uneven;
+  model_ = model;
+}
+
+void GradientReducer::follow(UnevenInputs::Collective what) {
+  const at::NoGradGuard no_grad;
+  what == UnevenInputs::Collective::plan_buckets ? plan() : reduce_zeros();
+}
+
+// The others' averages are of no use here: the model will become theirs.
+void GradientReducer::reduce_zeros() {
+  parallel_.in_common.note_sent(next_bucket_);
+  auto& bucket = buckets_[next_bucket_++];
+  bucket.fill_with_zeros();
+  bucket.start(parallel_.communicator);
+  if (next_bucket_ < buckets_.size()) return;
+  const auto marks = wait_for_all();
+  end_pass();
+  if (!parallel_.options.find_unused_parameters && marks[0] > 0) throw_missing(parallel_.host, {});
+}
+
+std::vector<std::vector<std::string>> GradientReducer::buckets() const {
+  std::vector<std::vector<std::string>> names(buckets_.size());
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    for (const auto& parameter : parameters_) {
+      if (parameter.bucket == b) names[b].push_back(parameter.name);
+    }
+  }
+  return names;
+}
+
+}  // namespace hortator::parallel

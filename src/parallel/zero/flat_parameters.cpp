@@ -1,0 +1,289 @@
+#include "parallel/zero/flat_parameters.hpp"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <exception>
+#include <hortator/error.hpp>
+#include <numeric>
+
+#include "machine/memory/freed_memory.hpp"
+#include "core/text/text.hpp"
+#include "mpi/agree.hpp"
+#include "paging/interception/claims.hpp"
+#include "machine/memory/recycling_allocator.hpp"
+#include "paging/interception/storage_state.hpp"
+
+namespace hortator::parallel {
+namespace {
+
+std::int64_t version_of(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor._version()); }
+
+[[noreturn]] void throw_overlap(const std::string& a, const std::string& b) {
+  throw UsageError({.what = text::concat("the parameters ", a, " and ", b, " share memory without being one tensor"),
+                    .why = "each would get a place of its own, and they would drift apart",
+                    .hint = "register the same tensor under both names"});
+}
+
+[[noreturn]] void throw_offloaded(const std::string& name) {
+  throw UsageError({.what = text::concat("the parameter ", name, " is offloaded already, and cannot be sharded"),
+                    .why = "its memory belongs to somebody else",
+                    .hint = "set zero.offload_parameters in place of disk_offload() and cpu_offload()"});
+}
+
+/// Is it one of these, or in a module that is?
+bool is_among(const std::vector<std::string>& names, const std::string& parameter) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return parameter == name || parameter.starts_with(name + "."); });
+}
+
+void require_known(const std::vector<std::string>& names, const std::vector<FlatParameters::Parameter>& parameters) {
+  for (const auto& name : names) {
+    const auto is_it = [&](const auto& parameter) { return is_among({name}, parameter.name); };
+    if (std::any_of(parameters.begin(), parameters.end(), is_it)) continue;
+    throw UsageError({.what = text::concat("zero.keep_resident names ", text::quote(name),
+                                           ", which the model has neither as a parameter nor as a module"),
+                      .hint = "use names as named_parameters() gives them"});
+  }
+}
+
+}  // namespace
+
+FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Parameter> parameters,
+                               const Limits& limits, Masters masters, const Residences& homes, const Together& together)
+    : communicator_(communicator), parameters_(std::move(parameters)) {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) numbers_.emplace(parameters_[i].tensor.unsafeGetTensorImpl(), i);
+  check_movable();
+  if (!parameters_.empty()) came_from_ = parameters_.front().tensor.device();
+  require_known(homes.keep_resident, parameters_);
+  make_plan(limits, masters == Masters::fp32, homes);
+  slices_.resize(parameters_.size());
+  keepers_.resize(parameters_.size());
+  versions_.resize(parameters_.size());
+  for (const auto& one : parameters_) shapes_.push_back(one.tensor.sizes().vec());
+  const machine::RecyclingAllocator blocks(0);  // what comes and goes here leaves no holes
+  try {
+    move_in(homes, together);
+    make_slices(homes.masters, together);
+  } catch (...) {  // a disk without room, or this rank's memory: the others may not come
+    release(Ending::alone);
+    throw;
+  }
+  machine::return_freed_memory();  // that the parameters had
+}
+
+std::optional<std::size_t> FlatParameters::find(const at::Tensor& parameter) const {
+  const auto found = numbers_.find(parameter.unsafeGetTensorImpl());
+  return found == numbers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void FlatParameters::check_movable() const {
+  struct Extent {
+    const char* begin;
+    const char* end;
+    const std::string* name;
+  };
+  std::vector<Extent> extents;
+  for (const auto& [name, tensor] : parameters_) {
+    if (tensor.layout() != at::kStrided || tensor.device() != parameters_.front().tensor.device()) {
+      throw UsageError({.what = text::concat("the parameter ", name, " cannot be sharded: it is ", tensor.layout(),
+                                             " on ", tensor.device()),
+                        .why = "a model's parameters are sharded together, as dense tensors on one device",
+                        .hint = "use ZeRO stage 0 for this model"});
+    }
+    if (dynamic_cast<paging::Pager*>(paging::claim_of(tensor).custodian) != nullptr) throw_offloaded(name);
+    const auto* memory = paging::memory_of(tensor.storage());
+    if (memory == nullptr || tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) continue;
+    const auto* begin = reinterpret_cast<const char*>(memory) +
+                        tensor.storage_offset() * static_cast<std::int64_t>(tensor.element_size());
+    extents.push_back({begin, begin + tensor.nbytes(), &name});
+  }
+  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+  for (std::size_t i = 1; i < extents.size(); ++i) {
+    if (extents[i].begin < extents[i - 1].end) throw_overlap(*extents[i - 1].name, *extents[i].name);
+  }
+}
+
+// The last bits of a kind: frozen, whose arrays have no gradients, and paged.
+void FlatParameters::make_plan(const Limits& limits, bool with_masters, const Residences& homes) {
+  std::vector<Item> items;
+  const bool any_paged = homes.pages_parameters();
+  for (const auto& parameter : parameters_) {
+    const bool paged = any_paged && !is_among(homes.keep_resident, parameter.name);
+    const auto type = parameter.tensor.scalar_type();
+    const bool trained = parameter.tensor.requires_grad();
+    items.push_back({.elements = parameter.tensor.numel(),
+                     .element_bytes = static_cast<std::int64_t>(parameter.tensor.element_size()),
+                     .kind = static_cast<int>(type) * 4 + (paged ? 2 : 0) + (trained ? 0 : 1)});
+    masters_.push_back(with_masters && trained && at::isReducedFloatingType(type));
+  }
+  plan_ = plan_shards(items, communicator_.size(), limits);
+}
+
+at::ScalarType FlatParameters::type_of(std::size_t flat) const {
+  return parameters_[plan_.flats[flat].items.front()].tensor.scalar_type();
+}
+
+at::Tensor FlatParameters::published_slice(std::size_t parameter) const {
+  const auto& place = plan_.places[parameter];
+  const auto mine = owned(parameter);
+  const auto& part = parts_[place.flat];
+  if (!part.defined()) return in_array(parameter, mine);
+  const auto begin = place.offset + mine.begin - plan_.part(place.flat, communicator_.rank()).begin;
+  return stretch_of(part, mine.size() > 0 ? begin : 0, {mine.size()});
+}
+
+at::Tensor FlatParameters::in_array(std::size_t parameter, core::Range elements) const {
+  const auto& place = plan_.places[parameter];
+  return stretch_of(arrays_[place.flat], place.offset + elements.begin, {elements.size()});
+}
+
+// A sum of nothing, which none has before all have come. Where the device is a GPU its stream waits, not this thread.
+void FlatParameters::arrive() {
+  if (lent_) {
+    throw UsageError({.what = "an optimizer's step came while the model's full parameters were summoned",
+                      .why = "it would step others than these",
+                      .hint = "let what summon_full_parameters() has returned go first"});
+  }
+  if (parameters_.empty()) return;
+  communicator_
+      .all_reduce(at::zeros({1}, parameters_.front().tensor.options().dtype(at::kFloat).requires_grad(false)),
+                  comm::ReduceOp::sum)
+      .wait();
+}
+
+// The parts of all ranks, into each one's array. @collective
+comm::Work FlatParameters::gather(std::size_t flat) {
+  const auto part = plan_.part(flat, communicator_.rank());
+  const auto& array = arrays_[flat];
+  if (kind_of(flat).paged) return {};  // who uses it brings it
+  return communicator_.all_gather(array, array.narrow(0, part.begin, part.size()));
+}
+
+// What ranks have written to their parts of a file that they have in common. @collective
+void FlatParameters::exchange_through_file() {
+  if (communicator_.size() == 1) return;
+  std::exception_ptr problem;
+  try {
+    on_disk_->publish_changed();
+  } catch (...) {
+    problem = std::current_exception();
+  }
+  const auto failed = at::full({1}, problem ? communicator_.rank() : communicator_.size(), at::kInt);
+  communicator_.all_reduce(failed, comm::ReduceOp::min).wait();
+  if (problem) std::rethrow_exception(problem);
+  const int culprit = failed.item<int>();
+  if (culprit < communicator_.size()) {
+    throw Error({.what = text::concat("rank ", culprit, " of the group cannot write a model's parameters to its disk"),
+                 .why = "the ranks would go on with different parameters",
+                 .hint = "its own message says what went wrong; offload_folder may name another place"});
+  }
+  on_disk_->forget();
+}
+
+void FlatParameters::publish(const std::vector<std::size_t>& flats) {
+  const at::NoGradGuard no_grad;
+  std::vector<comm::Work> works;
+  for (const auto flat : flats) {
+    for (const auto item : plan_.flats[flat].items) {
+      if (masters_[item]) published_slice(item).copy_(slices_[item]);
+    }
+    works.push_back(gather(flat));
+  }
+  for (auto& work : works) work.wait();
+  if (peers_) {
+    peers_->parts_changed();
+  } else if (on_disk_) {
+    exchange_through_file();
+  }
+  // A graph that has kept these for its backward pass must not take the new for the old.
+  for (const auto flat : flats) {
+    for (const auto item : plan_.flats[flat].items) torch::autograd::impl::bump_version(parameters_[item].tensor);
+  }
+  note_versions(flats);
+}
+
+void FlatParameters::publish_all() { publish(all_flats()); }
+
+void FlatParameters::take_published(std::size_t parameter) {
+  const at::NoGradGuard no_grad;
+  if (masters_[parameter]) slices_[parameter].copy_(published_slice(parameter));
+}
+
+void FlatParameters::check_can_lend() const {
+  if (lent_) throw UsageError({.what = "the model's full parameters are summoned already"});
+  check_untouched();
+}
+
+void FlatParameters::lend() {
+  const at::NoGradGuard no_grad;
+  check_can_lend();
+  lent_ = true;  // whoever cannot go on takes back what has left the arrays
+  for (auto& [name, tensor] : parameters_) tensor.set_data(tensor.detach().clone());
+}
+
+void FlatParameters::lend_together(const mpi::Communicator& host) {
+  mpi::all_or_none(host, [&] { check_can_lend(); });
+  try {
+    mpi::all_or_none(host, [&] { lend(); });
+  } catch (...) {
+    take_back(/*keep_changes=*/false);
+    throw;
+  }
+}
+
+void FlatParameters::take_back(bool keep_changes) {
+  const at::NoGradGuard no_grad;
+  lent_ = false;
+  if (keep_changes) arrive();
+  for (std::size_t i = 0; keep_changes && i < parameters_.size(); ++i) {
+    write_slice(i);
+    take_published(i);
+  }
+  for (std::size_t flat = 0; flat < arrays_.size(); ++flat) put_in_arrays(flat);
+  note_versions(all_flats());
+  if (keep_changes) publish_all();
+}
+
+void FlatParameters::note_versions(const std::vector<std::size_t>& flats) {
+  for (const auto flat : flats) {
+    for (const auto item : plan_.flats[flat].items) versions_[item] = version_of(parameters_[item].tensor);
+  }
+}
+
+bool FlatParameters::is_in_array(std::size_t parameter) const {
+  const auto& tensor = parameters_[parameter].tensor;
+  const auto& place = plan_.places[parameter];
+  const auto& array = arrays_[place.flat];
+  return array.defined() && tensor.storage().unsafeGetStorageImpl() == array.storage().unsafeGetStorageImpl() &&
+         tensor.storage_offset() == array.storage_offset() + place.offset;
+}
+
+void FlatParameters::check_untouched() const {
+  if (lent_) return;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& [name, tensor] = parameters_[i];
+    if (!is_in_array(i)) {
+      throw UsageError({.what = text::concat("the parameter ", name, " was given other memory after prepare()"),
+                        .why = "its optimizer steps the memory that it had then",
+                        .hint = "move or convert the module before prepare()"});
+    }
+    if (version_of(tensor) != versions_[i]) {
+      throw UsageError({.what = text::concat("the parameter ", name, " was written past its optimizer"),
+                        .why = "under ZeRO the ranks of a node hold one copy of it, and each of them has written to it",
+                        .hint = "write within accelerator.summon_full_parameters(model), where each rank has its own"});
+    }
+  }
+}
+
+std::vector<std::size_t> FlatParameters::all_flats() const {
+  std::vector<std::size_t> flats(plan_.flats.size());
+  std::iota(flats.begin(), flats.end(), std::size_t{0});
+  return flats;
+}
+
+}  // namespace hortator::parallel

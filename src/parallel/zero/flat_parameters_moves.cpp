@@ -1,0 +1,250 @@
+// How parameters come into the arrays, and get memory of their own again.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <span>
+
+#include "core/text/text.hpp"
+#include "paging/interception/claims.hpp"
+#include "paging/stores/common_scratch.hpp"
+#include "parallel/zero/flat_parameters.hpp"
+#include "paging/interception/interception.hpp"
+
+namespace hortator::parallel {
+namespace {
+
+/// What was not made yet (DeferredConstruction) is made now.
+void take_from_others(const at::Tensor& tensor, const Together& together) {
+  if (const auto former = paging::claim_of(tensor)) former.custodian->hand_over(former.number, paging::Content::keep);
+  together.settle(tensor);
+}
+
+/// It gets other memory before it is used again.
+void drop_memory(at::Tensor& parameter) { parameter.set_data(at::empty({0}, parameter.options())); }
+
+}  // namespace
+
+void FlatParameters::move_in(const Residences& homes, const Together& together) {
+  std::vector<std::size_t> paged;
+  std::vector<std::size_t> in_common;
+  for (const auto flat : all_flats()) (kind_of(flat).paged ? paged : in_common).push_back(flat);
+  arrays_.resize(plan_.flats.size());
+  parts_.resize(plan_.flats.size());
+  make_arrays_in_common(in_common, together);
+  if (!paged.empty()) make_paged_arrays(paged, homes, together);
+  note_versions(all_flats());
+}
+
+/// In the module's order.
+std::vector<std::size_t> FlatParameters::items_of(const std::vector<std::size_t>& flats) const {
+  std::vector<std::size_t> items;
+  for (const auto flat : flats)
+    items.insert(items.end(), plan_.flats[flat].items.begin(), plan_.flats[flat].items.end());
+  std::sort(items.begin(), items.end());
+  return items;
+}
+
+// Each rank brings what it owns, so that shared memory is written once. @collective
+void FlatParameters::make_arrays_in_common(const std::vector<std::size_t>& flats, const Together& together) {
+  for (const auto flat : flats)
+    arrays_[flat] = communicator_.allocate_common(plan_.flats[flat].elements, type_of(flat));
+  for (const auto item : items_of(flats)) {
+    take_from_others(parameters_[item].tensor, together);
+    write_slice(item);
+    drop_memory(parameters_[item].tensor);
+  }
+  // From here on the arrays are whole on every rank.
+  for (const auto flat : flats) gather(flat).wait();
+  for (const auto flat : flats) put_in_arrays(flat);
+}
+
+// Arrays are laid out from the last parameter to the first.
+void FlatParameters::make_paged_arrays(std::vector<std::size_t> flats, const Residences& homes,
+                                       const Together& together) {
+  std::reverse(flats.begin(), flats.end());
+  if (homes.parameters.is_elsewhere()) make_home(specs_of(flats, homes.dealt_out ? 1 : plan_.ranks), homes, together);
+  if (homes.dealt_out) together.all_or_none([&] { deal_out(flats, homes); });
+  fill_paged_arrays(flats, together);
+}
+
+/// Of so many of the ranks' parts.
+std::vector<ArraySpec> FlatParameters::specs_of(const std::vector<std::size_t>& flats, int parts) const {
+  std::vector<ArraySpec> specs;
+  for (const auto flat : flats) {
+    const auto part = std::max<std::int64_t>(plan_.part_elements(flat), 1);
+    specs.push_back({.name = names_in(flat), .elements = part * parts, .type = type_of(flat)});
+  }
+  return specs;
+}
+
+// Of this rank's own, or a file for all where they are on one node. @collective
+void FlatParameters::make_home(const std::vector<ArraySpec>& specs, const Residences& homes, const Together& together) {
+  const auto& home = homes.parameters;
+  std::optional<paging::CommonScratch> common;
+  if (!homes.dealt_out && communicator_.size() > 1)
+    common = paging::make_common_scratch(communicator_, home.folder, DiskArrays::room_for(specs), together.all_or_none);
+  together.all_or_none([&] { on_disk_ = std::make_unique<DiskArrays>(specs, home, std::move(common)); });
+}
+
+void FlatParameters::deal_out(const std::vector<std::size_t>& flats, const Residences& homes) {
+  const auto specs = specs_of(flats, plan_.ranks);
+  for (std::size_t i = 0; i < flats.size(); ++i) {
+    const auto options = at::TensorOptions(homes.parameters.device).dtype(specs[i].type);
+    parts_[flats[i]] = on_disk_ ? on_disk_->array(i) : at::zeros({specs[i].elements / plan_.ranks}, options);
+  }
+  std::vector<at::Tensor> parts;
+  for (const auto flat : flats) parts.push_back(parts_[flat]);
+  peers_ = std::make_unique<PeerArrays>(
+      communicator_, specs, std::move(parts),
+      PeerArrays::Options{
+          .resident_bytes = homes.parameters.resident_bytes, .first_rank = homes.first_rank, .host = homes.host});
+}
+
+// The parameters are the same on all ranks already, or become so. Where a disk may fail each has its memory until all
+// ranks have kept what they own of its array.
+void FlatParameters::fill_paged_arrays(const std::vector<std::size_t>& flats, const Together& together) {
+  const auto values = [&](std::size_t i, const at::Tensor& memory) {
+    bring(flats[i], memory, peers_ ? plan_.part(flats[i], communicator_.rank()).begin : 0, together);
+  };
+  std::size_t kept = 0;
+  const auto leave = [&](std::size_t i) {
+    for (const auto item : plan_.flats[flats[i]].items) drop_memory(parameters_[item].tensor);
+    ++kept;
+  };
+  std::exception_ptr problem;
+  try {
+    if (on_disk_) on_disk_->fill(values, leave, together.all_or_none);
+    for (std::size_t i = 0; !on_disk_ && i < flats.size(); ++i) {
+      values(i, parts_[flats[i]]);
+      leave(i);
+    }
+  } catch (...) {
+    problem = std::current_exception();
+  }
+  for (std::size_t i = 0; i < kept; ++i) {
+    arrays_[flats[i]] = peers_ ? peers_->array(i) : on_disk_->array(i);
+    put_in_arrays(flats[i]);
+  }
+  if (!problem) return;
+  release(on_disk_ ? Ending::together : Ending::alone);  // that a disk has failed all ranks know by now
+  std::rethrow_exception(problem);
+}
+
+// What this rank owns of an array, from parameters that lie elsewhere. `memory` is that of its elements from `begin`.
+void FlatParameters::bring(std::size_t flat, const at::Tensor& memory, std::int64_t begin, const Together& together) {
+  memory.zero_();
+  for (const auto item : items_of({flat})) {
+    const auto& tensor = parameters_[item].tensor;
+    take_from_others(tensor, together);
+    const auto mine = owned(item);
+    const auto values = tensor.detach().reshape({-1}).narrow(0, mine.begin, mine.size());
+    if (mine.size() > 0) memory.narrow(0, plan_.places[item].offset + mine.begin - begin, mine.size()).copy_(values);
+    if (!on_disk_) drop_memory(parameters_[item].tensor);
+  }
+}
+
+/// "first.weight, first.bias"
+std::string FlatParameters::names_in(std::size_t flat) const {
+  constexpr std::size_t most = 3;
+  std::vector<std::string> names;
+  for (const auto item : items_of({flat})) names.push_back(parameters_[item].name);
+  const auto more = names.size() > most ? names.size() - most : 0;
+  names.resize(names.size() - more);
+  return text::concat(text::join(names), more > 0 ? text::concat(" and ", more, " more") : "");
+}
+
+// What this rank owns of a parameter that lies elsewhere.
+void FlatParameters::write_slice(std::size_t parameter) {
+  const auto mine = owned(parameter);
+  const auto values = parameters_[parameter].tensor.detach().reshape({-1});
+  published_slice(parameter).copy_(values.narrow(0, mine.begin, mine.size()));
+}
+
+void FlatParameters::put_in_arrays(std::size_t flat) {
+  for (const auto item : plan_.flats[flat].items) {
+    parameters_[item].tensor.set_data(stretch_of(arrays_[flat], plan_.places[item].offset, shapes_[item]));
+  }
+}
+
+void FlatParameters::make_slices(const Residence& masters, const Together& together) {
+  const bool any_master = std::find(masters_.begin(), masters_.end(), true) != masters_.end();
+  if (any_master && masters.is_elsewhere()) together.all_or_none([&] { make_masters_on_disk(masters); });
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (slices_[i].defined()) continue;
+    slices_[i] = masters_[i] ? published_slice(i).to(at::kFloat, false, /*copy=*/true) : published_slice(i);
+  }
+}
+
+void FlatParameters::make_masters_on_disk(const Residence& home) {
+  std::vector<DiskArrays::Spec> specs;
+  std::vector<std::size_t> items;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!masters_[i] || owned(i).size() == 0) continue;
+    specs.push_back({.name = parameters_[i].name, .elements = owned(i).size(), .type = at::kFloat});
+    items.push_back(i);
+  }
+  if (specs.empty()) return;
+  masters_on_disk_ = std::make_unique<DiskArrays>(specs, home);
+  masters_on_disk_->fill([&](std::size_t i, const at::Tensor& array) { array.copy_(published_slice(items[i])); });
+  for (std::size_t i = 0; i < items.size(); ++i)
+    slices_[items[i]] = masters_on_disk_->stretch(i, 0, {specs[i].elements});
+}
+
+bool FlatParameters::is_in_use_elsewhere(std::size_t parameter) const {
+  return parameters_[parameter].tensor.use_count() > 1 && is_in_array(parameter);
+}
+
+// Where it came from: a device may have no room for all that was paged for it. @collective of what is dealt out
+void FlatParameters::give_own_memory(std::size_t flat) {
+  std::optional<paging::Hold> present;
+  if (parts_[flat].defined()) present.emplace(std::span(&arrays_[flat], 1), paging::Access::read);
+  for (const auto item : plan_.flats[flat].items) {
+    auto& tensor = parameters_[item].tensor;
+    if (is_in_use_elsewhere(item))
+      tensor.set_data(tensor.detach().to(came_from_, /*non_blocking=*/false, /*copy=*/true));
+  }
+}
+
+// Of what is dealt out all ranks bring what one of them still uses, if all of them are here. @collective then
+std::vector<std::size_t> FlatParameters::flats_to_give_back(Ending ending) {
+  auto flats = all_flats();
+  std::erase_if(flats, [&](std::size_t flat) { return !arrays_[flat].defined(); });
+  if (!peers_) return flats;
+  auto in_use = at::zeros({static_cast<std::int64_t>(plan_.flats.size())}, at::kInt);
+  for (const auto flat : flats) {
+    const auto& items = plan_.flats[flat].items;
+    const bool any = std::any_of(items.begin(), items.end(), [&](auto item) { return is_in_use_elsewhere(item); });
+    in_use[static_cast<std::int64_t>(flat)] = any ? 1 : 0;
+  }
+  const bool all_come = ending == Ending::together && std::uncaught_exceptions() == 0;
+  if (all_come) {
+    const auto told = in_use.to(peers_->array(0).device());
+    communicator_.all_reduce(told, comm::ReduceOp::max).wait();
+    in_use = told.to(at::kCPU);
+  }
+  std::erase_if(flats, [&](std::size_t flat) {
+    return parts_[flat].defined() && !(all_come && in_use[static_cast<std::int64_t>(flat)].item<int>() > 0);
+  });
+  return flats;
+}
+
+void FlatParameters::release(Ending ending) {
+  const at::NoGradGuard no_grad;
+  if (!parameters_.empty()) {
+    for (const auto flat : flats_to_give_back(ending)) give_own_memory(flat);
+  }
+  parameters_.clear();
+  numbers_.clear();
+  slices_.clear();
+  arrays_.clear();
+  parts_.clear();
+  masters_on_disk_.reset();
+  peers_.reset();
+  on_disk_.reset();
+}
+
+}  // namespace hortator::parallel

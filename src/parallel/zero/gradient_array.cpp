@@ -1,0 +1,120 @@
+#include "parallel/zero/gradient_array.hpp"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "parallel/data_parallel/alias.hpp"
+#include "parallel/data_parallel/copy_gradient.hpp"
+#include "parallel/zero/sharding.hpp"
+
+namespace hortator::parallel {
+namespace {
+
+// Of gradients as backward brings them: slices may be copies in another type.
+at::ScalarType type_of(const parallel::FlatParameters& parameters, std::size_t flat) {
+  return parameters.parameters()[parameters.plan().flats[flat].items.front()].tensor.scalar_type();
+}
+
+}  // namespace
+
+GradientArray::GradientArray(const parallel::FlatParameters& parameters, std::size_t flat, at::Tensor shard,
+                             const DataParallel& parallel)
+    : parameters_(parameters),
+      sharding_(*parallel.sharding),
+      elements_(parameters.plan().flats[flat].elements),
+      travel_type_(parallel::travel_type(parallel.options, type_of(parameters, flat))),
+      shard_(std::move(shard)) {
+  const auto& plan = parameters.plan();
+  const auto part = plan.part(flat, parameters.communicator().rank());
+  for (const auto item : plan.flats[flat].items) {
+    const auto& [name, tensor] = parameters.parameters()[item];
+    const auto& mine = parameters.slice(item);
+    const auto begin = plan.places[item].offset + parameters.owned(item).begin - part.begin;
+    members_.push_back({.name = name,
+                        .tensor = tensor,
+                        .place = alias(shard_, mine.numel() > 0 ? begin : 0, mine, mine.scalar_type()),
+                        .number = item});
+  }
+}
+
+bool GradientArray::note(Member& member) {
+  return !std::exchange(member.waits, true) && !was_sent_ && ++arrived_ == members_.size();
+}
+
+bool GradientArray::has_leftovers() const {
+  return std::any_of(members_.begin(), members_.end(), [](const Member& member) { return member.waits; });
+}
+
+// What backward has made goes as soon as it is in the buffer. Rests between parameters are never looked at.
+void GradientArray::pack(const at::Tensor& buffer) {
+  for (auto& member : members_) {
+    const auto place = buffer.narrow(0, parameters_.plan().places[member.number].offset, member.tensor.numel());
+    auto& whole = member.tensor.mutable_grad();
+    if (whole.defined() && member.waits) {
+      copy_gradient(place, whole.detach().reshape({-1}));
+      whole.reset();
+    } else {
+      place.zero_();
+    }
+    member.waits = false;
+  }
+  // Their sum could overflow.
+  if (travel_type_ == at::kHalf) buffer.div_(sharding_.group.size());
+  adds_ = was_sent_ || has_gradients();
+  if (adds_ && !was_sent_) bring_gradients_in();
+}
+
+bool GradientArray::has_gradients() const {
+  return std::any_of(members_.begin(), members_.end(), [&](const auto& member) { return gradient(member).defined(); });
+}
+
+// The shard becomes what its slices have from passes before: zero where they have none.
+void GradientArray::bring_gradients_in() const {
+  for (const auto& member : members_) {
+    const auto& before = gradient(member);
+    if (!before.defined()) {
+      member.place.zero_();
+    } else if (!before.is_same(member.place)) {
+      member.place.copy_(before.detach());
+    }
+  }
+}
+
+void GradientArray::start(const at::Tensor& buffer) {
+  const bool direct = !adds_ && travel_type_ == shard_.scalar_type();
+  incoming_ = direct ? shard_ : at::empty({shard_.numel()}, buffer.options());
+  const auto op = travel_type_ == at::kHalf ? comm::ReduceOp::sum : comm::ReduceOp::mean;
+  work_ = sharding_.group.reduce_scatter(incoming_, buffer, op);
+  is_on_the_way_ = true;
+  was_sent_ = true;
+}
+
+void GradientArray::wait() {
+  is_on_the_way_ = false;
+  work_.wait();
+  if (sharding_.replicas != nullptr) sharding_.replicas->all_reduce(incoming_, comm::ReduceOp::mean).wait();
+}
+
+void GradientArray::unpack() {
+  const auto incoming = std::exchange(incoming_, at::Tensor());
+  if (incoming.is_same(shard_)) return;
+  adds_ ? shard_.add_(incoming) : shard_.copy_(incoming);
+}
+
+void GradientArray::publish(const Member& member) const {
+  auto& own = gradient(member);
+  if (!own.is_same(member.place)) own = member.place;
+}
+
+void GradientArray::end_pass(bool complete) {
+  arrived_ = 0;
+  was_sent_ = false;
+  for (auto& member : members_) {
+    member.reached = false;
+    if (complete) member.used = false;
+  }
+}
+
+}  // namespace hortator::parallel

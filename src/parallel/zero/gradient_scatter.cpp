@@ -1,0 +1,269 @@
+#include "parallel/zero/gradient_scatter.hpp"
+
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+#include "paging/stores/scratch_tensor.hpp"
+#include "parallel/data_parallel/gradient_faults.hpp"
+#include "core/stopwatch.hpp"
+
+namespace hortator::parallel {
+
+GradientScatter::GradientScatter(parallel::FlatParameters& parameters, const DataParallel& parallel,
+                                 std::function<bool()> is_paused)
+    : flat_(parameters), parallel_(parallel), sharding_(*parallel.sharding), is_paused_(std::move(is_paused)) {
+  // Files are each rank's own: a disk without room must not leave the others waiting.
+  mpi::all_or_none(parallel_.host, [this] { make_arrays(); });
+  buffers_.emplace(flat_.communicator(), arrays_);
+  allocate_marks();
+  hook();
+}
+
+void GradientScatter::make_arrays() {
+  const auto& plan = flat_.plan();
+  for (std::size_t flat = 0; flat < plan.flats.size(); ++flat) {
+    const auto first = plan.flats[flat].items.front();
+    if (!flat_.is_trained(first)) continue;
+    first_.push_back(parameters_);
+    arrays_.emplace_back(flat_, flat, new_shard(plan.part_elements(flat), flat_.slice(first)), parallel_);
+    parameters_ += arrays_.back().members().size();
+  }
+  order_.resize(arrays_.size());
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+}
+
+// Beside the moments: what a rank has of a model is there then but for what is in use. On a device they stay there.
+at::Tensor GradientScatter::new_shard(std::int64_t elements, const at::Tensor& like) const {
+  const auto& folder = sharding_.moments.folder;
+  if (folder.empty() || !like.is_cpu()) return at::zeros({elements}, like.options().requires_grad(false));
+  return paging::zeros_in_scratch(folder, elements, like.scalar_type());
+}
+
+// @collective
+void GradientScatter::allocate_marks() {
+  if (parallel_.marks == Marks::from_host_to_host) return;
+  const auto votes = parallel_.votes != nullptr ? StepVotes::marks : 0;
+  const auto marks = static_cast<std::int64_t>(parameters_ + arrays_.size() + 2 + votes);
+  marks_ = parallel_.communicator.allocate(marks, at::kFloat);
+}
+
+void GradientScatter::hook() {
+  for (std::size_t array = 0; array < arrays_.size(); ++array) {
+    const auto& members = arrays_[array].members();
+    for (std::size_t i = 0; i < members.size(); ++i)
+      hooks_.emplace_back(members[i].tensor, [this, array, i] { on_gradient(array, i); });
+  }
+}
+
+void GradientScatter::on_gradient(std::size_t index, std::size_t i) {
+  const at::NoGradGuard no_grad;
+  auto& array = arrays_[index];
+  auto& member = array.members()[i];
+  check_dense(member.name, member.tensor.grad());
+  if (!std::exchange(reached_, true)) parallel_.in_common.open();
+  end_.call([this] { finish_alone(); }, parallel_.pass);
+  member.used = true;
+  if (!std::exchange(member.reached, true)) arrivals_.note(first_[index] + i);
+  if (next_ > 0) sharding_.group.advance();
+  if (!array.note(member)) return;
+  completed_.push_back(index);
+  start_full_arrays();
+}
+
+// Plain loss.backward(): see GradientReducer.
+void GradientScatter::finish_alone() {
+  if (reached_) parallel_.in_common.agree();
+  finish();
+}
+
+// In the first pass the order is a guess that need not hold: arrays that come out of turn wait for the others.
+void GradientScatter::start_full_arrays() {
+  while (next_ < order_.size()) {
+    const auto& array = arrays_[order_[next_]];
+    if (array.is_late() || !array.is_full()) return;
+    start(order_[next_++]);
+  }
+}
+
+// @collective
+void GradientScatter::start(std::size_t index) {
+  parallel_.in_common.note_sent(index);
+  auto& array = arrays_[index];
+  const auto buffer = take_buffer(array);
+  {
+    const core::Stopwatch copying(times_.copying);
+    array.pack(buffer);
+  }
+  const core::Stopwatch starting(times_.starting);
+  array.start(buffer);
+}
+
+// Waits for the array that had it before.
+at::Tensor GradientScatter::take_buffer(GradientArray& array) {
+  auto& buffer = buffers_->next(array.travel_type());
+  if (buffer.taken_by != nullptr) wait(*buffer.taken_by);
+  buffer.taken_by = &array;
+  return buffer.memory.narrow(0, 0, array.elements());
+}
+
+// @collective
+void GradientScatter::wait(GradientArray& array) {
+  if (!array.is_on_the_way()) return;
+  {
+    const core::Stopwatch waiting(times_.waiting);
+    array.wait();
+  }
+  buffers_->free(array);
+  const core::Stopwatch copying(times_.copying);
+  array.unpack();
+}
+
+void GradientScatter::finish() {
+  if (!reached_) return;
+  const at::NoGradGuard no_grad;
+  const bool complete = !is_paused_();
+  std::vector<std::string> names;
+  if (complete) names = missing();
+  while (next_ < order_.size()) start(order_[next_++]);
+  for (const auto array : order_) wait(arrays_[array]);
+  const auto marks = exchange_marks(!names.empty());
+  send_leftovers(marks);
+  publish(marks);
+  if (!learned_) learn_order();
+  end_pass(complete);
+  if (!parallel_.options.find_unused_parameters && marks.back() > 0) throw_missing(parallel_.host, names);
+  if (marks[marks.size() - 2] > 0) agree_on_order();
+  if (after_reduction_) after_reduction_();
+}
+
+std::vector<std::string> GradientScatter::missing() const {
+  std::vector<std::string> names;
+  for (const auto& array : arrays_) {
+    for (const auto& member : array.members()) {
+      // zero_grad takes back what a paused pass has brought.
+      const bool is_kept = member.used && array.gradient(member).defined();
+      if (!member.reached && !is_kept && member.tensor.requires_grad()) names.push_back(member.name);
+    }
+  }
+  return names;
+}
+
+std::size_t GradientScatter::count_learning() const {
+  std::size_t learning = 0;
+  for (const auto& array : arrays_) {
+    for (const auto& member : array.members()) learning += member.tensor.requires_grad() ? 1 : 0;
+  }
+  return learning;
+}
+
+// Of each parameter, whether backward has come to it; of each array, whether some of it is left; the votes; whether
+// backward came in a new order; and last whether something is missing. All ranks learn the sums. @collective
+std::vector<float> GradientScatter::exchange_marks(bool misses_some) {
+  std::vector<float> marks;
+  for (const auto& array : arrays_) {
+    for (const auto& member : array.members()) marks.push_back(member.reached ? 1 : 0);
+  }
+  for (const auto& array : arrays_) marks.push_back(array.has_leftovers() ? 1 : 0);
+  if (parallel_.votes != nullptr) parallel_.votes->append_to(marks);
+  const bool compares_orders = sharding_.stage == 3 && !parallel_.options.find_unused_parameters;
+  marks.push_back(compares_orders && arrivals_.is_new(count_learning()) ? 1 : 0);
+  marks.push_back(misses_some ? 1 : 0);
+  const core::Stopwatch waiting(times_.waiting);
+  add_over_ranks(marks);
+  if (parallel_.votes != nullptr)
+    parallel_.votes->hear(std::span(marks).subspan(parameters_ + arrays_.size(), StepVotes::marks));
+  return marks;
+}
+
+// @collective
+void GradientScatter::add_over_ranks(std::vector<float>& marks) {
+  if (parallel_.marks == Marks::from_host_to_host) return mpi::all_reduce(parallel_.host, std::span(marks), MPI_SUM);
+  marks_.copy_(at::from_blob(marks.data(), {marks_.numel()}, at::kFloat));
+  parallel_.communicator.all_reduce(marks_, comm::ReduceOp::sum).wait();
+  const auto seen = marks_.contiguous();
+  std::copy_n(seen.const_data_ptr<float>(), marks.size(), marks.begin());
+}
+
+// @collective
+void GradientScatter::send_leftovers(const std::vector<float>& marks) {
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    if (marks[parameters_ + i] == 0) continue;
+    arrays_[i].set_late();
+    start(i);
+    wait(arrays_[i]);
+  }
+  put_late_ones_last();
+}
+
+// Where no rank has a gradient, slices keep what they had.
+void GradientScatter::publish(const std::vector<float>& marks) {
+  auto mark = marks.begin();
+  for (const auto& array : arrays_) {
+    for (const auto& member : array.members()) {
+      if (*mark++ > 0 && member.tensor.requires_grad()) array.publish(member);
+    }
+  }
+}
+
+void GradientScatter::end_pass(bool complete) {
+  parallel_.in_common.close();
+  for (auto& array : arrays_) array.end_pass(complete);
+  arrivals_.close_pass(count_learning());
+  completed_.clear();
+  next_ = 0;
+  reached_ = false;
+  end_.forget();
+  ++passes_;
+}
+
+// Rank 0's, so that it is the same on all. @collective
+void GradientScatter::learn_order() {
+  std::vector<int> order;
+  std::vector<bool> seen(arrays_.size(), false);
+  const auto take = [&](std::size_t array) {
+    if (!seen[array]) order.push_back(static_cast<int>(array));
+    seen[array] = true;
+  };
+  for (const auto array : completed_) take(array);
+  for (std::size_t array = 0; array < arrays_.size(); ++array) take(array);
+  mpi::broadcast_bytes(parallel_.host, order.data(), order.size() * sizeof(int), 0);
+  order_.assign(order.begin(), order.end());
+  put_late_ones_last();
+  learned_ = true;
+}
+
+void GradientScatter::put_late_ones_last() {
+  std::stable_partition(order_.begin(), order_.end(), [&](std::size_t array) { return !arrays_[array].is_late(); });
+}
+
+// @collective
+void GradientScatter::agree_on_order() {
+  std::vector<std::string> names;
+  for (const auto& array : arrays_) {
+    for (const auto& member : array.members()) names.push_back(member.name);
+  }
+  arrivals_.agree(parallel_.host, names);
+}
+
+void GradientScatter::clear() {
+  for (const auto& array : arrays_) {
+    for (const auto& member : array.members()) array.gradient(member).reset();
+  }
+}
+
+std::vector<std::vector<std::string>> GradientScatter::arrays() const {
+  std::vector<std::vector<std::string>> names;
+  for (const auto array : order_) {
+    auto& list = names.emplace_back();
+    for (const auto& member : arrays_[array].members()) list.push_back(member.name);
+  }
+  return names;
+}
+
+}  // namespace hortator::parallel

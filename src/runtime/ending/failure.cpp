@@ -1,0 +1,133 @@
+#include "runtime/ending/failure.hpp"
+
+#include <c10/util/Exception.h>
+#include <cxxabi.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <hortator/error.hpp>
+#include <hortator/version.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "runtime/ending/claim.hpp"
+
+namespace hortator::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+// MPI_Abort ends a job within about half a second; all of it has to be over in two.
+constexpr auto time_to_be_ended = 1000ms;
+constexpr auto head_start_of_rank_0 = 700ms;
+
+// What command lines give for a wrong use.
+constexpr int usage_exit_code = 2;
+
+std::string current_type_name() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (!type) return "unknown type";
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type->name(), nullptr, nullptr, &status),
+                                                    std::free);
+  return status == 0 ? name.get() : type->name();
+}
+
+std::string place(const std::source_location& where) {
+  return text::concat(text::file_name(where.file_name()), ':', where.line());
+}
+
+std::string now_utc() {
+  const auto seconds = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+Party party_of(const Run& run, const Failure& failure) {
+  return failure.party.value_or(Party{.rank = run.rank, .host = run.host, .pid = getpid()});
+}
+
+void speak(const Run& run, const Failure& failure) {
+  // What the program has printed so far comes first; MPI_Abort would lose it.
+  std::cout.flush();
+  std::fflush(stdout);
+  log::write_last_words(failure_line(run, failure));
+  if (!write_failure(run.folder, run.id, failure_record(run, failure))) {
+    log::write_last_words("hortator could not write " + (run.folder / "failure.json").string());
+  }
+}
+
+}  // namespace
+
+Failure describe(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const UsageError& error) {
+    return {.problem = error.what(), .where = place(error.where()), .rank = error.rank(), .exit_code = usage_exit_code};
+  } catch (const Error& error) {
+    return {.problem = error.what(), .where = place(error.where()), .rank = error.rank()};
+  } catch (const c10::Error& error) {
+    return {.problem = error.what_without_backtrace()};
+  } catch (const std::exception& error) {
+    return {.problem = error.what()};
+  } catch (...) {
+    return {.problem = "an exception of type " + current_type_name() + " was thrown"};
+  }
+}
+
+std::string failure_line(const Run& run, const Failure& failure) {
+  std::string problem;
+  for (const auto& line : text::split(failure.problem, '\n')) {
+    const auto begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos) continue;
+    const auto end = line.find_last_not_of(" \t\r");
+    if (!problem.empty()) problem += ' ';
+    problem.append(line, begin, end - begin + 1);
+  }
+  const auto party = party_of(run, failure);
+  return text::concat("hortator: rank ", party.rank, " (", party.host, "): ", problem);
+}
+
+std::string failure_record(const Run& run, const Failure& failure) {
+  const auto party = party_of(run, failure);
+  nlohmann::ordered_json record = {{"run_id", run.id},
+                                   {"rank", party.rank},
+                                   {"host", party.host},
+                                   {"pid", party.pid},
+                                   {"exit_code", failure.exit_code},
+                                   {"problem", failure.problem},
+                                   {"where", nullptr},
+                                   {"time", now_utc()},
+                                   {"hortator", HORTATOR_VERSION}};
+  if (!failure.where.empty()) record["where"] = failure.where;
+  if (!failure.details.empty()) record["details"] = text::split(failure.details, '\n');
+  // Exceptions may carry any bytes; a record that cannot be written would help nobody.
+  return record.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void report(const Failure& failure) {
+  const Run run = current_run();
+  const bool is_mine = failure.rank.value_or(run.rank) == run.rank;
+  if (!is_mine) std::this_thread::sleep_for(time_to_be_ended);
+  if (!is_mine && run.is_apart) return;
+  const auto claim = claim_failure(run.folder, run.id);
+  if (claim == Claim::lost) {
+    if (is_mine) std::this_thread::sleep_for(time_to_be_ended);
+    return;
+  }
+  const bool others_may_speak = claim == Claim::impossible && !failure.rank && run.rank != 0;
+  if (others_may_speak) std::this_thread::sleep_for(head_start_of_rank_0);
+  speak(run, failure);
+}
+
+}  // namespace hortator::runtime

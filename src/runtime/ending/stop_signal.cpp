@@ -1,0 +1,71 @@
+#include "runtime/ending/stop_signal.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <ctime>
+
+#include "core/log.hpp"
+
+namespace hortator::runtime {
+namespace {
+
+// Signals come to the process, and a handler may touch nothing but these.
+std::atomic<bool> minutes_are_left = false;
+std::atomic<std::int64_t> seconds_signal_at = 0;  ///< milliseconds of the monotonic clock
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+std::int64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
+}
+
+void remember_minutes(int) { minutes_are_left = true; }
+
+void remember_seconds(int signal) {
+  seconds_signal_at = now();
+  std::signal(signal, SIG_DFL);
+}
+
+bool has_handler_but(int signal, void (*ours)(int)) {
+  struct sigaction current {};
+  if (sigaction(signal, nullptr, &current) != 0) return false;
+  return current.sa_handler != SIG_DFL && current.sa_handler != SIG_IGN && current.sa_handler != ours;
+}
+
+// A script that ignores a signal for itself (trap '' USR1) hands that on to all that it starts: nobody here has asked
+// for it.
+void remember(int signal, void (*handler)(int)) {
+  if (has_handler_but(signal, handler)) return;
+  struct sigaction ours {};
+  ours.sa_handler = handler;
+  ours.sa_flags = SA_RESTART;
+  sigaction(signal, &ours, nullptr);
+}
+
+void tell_of_other_handler(int signal, const char* name, void (*ours)(int)) {
+  if (!has_handler_but(signal, ours)) return;
+  log::info("the program has a handler of its own for ", name, ", which stays: should_stop() does not hear ", name);
+}
+
+void begin_to_listen() {
+  remember(SIGTERM, remember_seconds);
+  tell_of_other_handler(SIGUSR1, "SIGUSR1", remember_minutes);
+  tell_of_other_handler(SIGTERM, "SIGTERM", remember_seconds);
+}
+
+}  // namespace
+
+void survive_minutes_signal() { remember(SIGUSR1, remember_minutes); }
+
+void survive_seconds_signal() { [[maybe_unused]] static const bool once = (begin_to_listen(), true); }
+
+bool minutes_signal_received() { return minutes_are_left; }
+
+std::optional<std::chrono::milliseconds> since_seconds_signal() {
+  const auto at = seconds_signal_at.load();
+  if (at == 0) return {};
+  return std::chrono::milliseconds(now() - at);
+}
+
+}  // namespace hortator::runtime

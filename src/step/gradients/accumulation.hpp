@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <hortator/accumulation.hpp>
+
+namespace hortator::step {
+
+/// Counts micro-steps, and says at which of them gradients are synchronised and optimizers step.
+class Accumulation {
+ public:
+  Accumulation(std::int64_t steps, const GradientAccumulationOptions& options);
+
+  void begin_micro_step(bool is_last_batch);
+  /// A group begins anew; gradients are synchronised until the next micro-step says otherwise.
+  void restart();
+
+  bool sync_gradients() const { return sync_gradients_; }
+  void set_sync_gradients(bool sync) { sync_gradients_ = sync; }
+  /// In this micro-step gradients stay on their rank.
+  bool keeps_gradients() const { return !sync_gradients_ && !options_.sync_each_batch; }
+
+  std::int64_t steps() const { return steps_; }
+  void set_steps(std::int64_t steps);
+
+ private:
+  std::int64_t steps_ = 1;
+  std::int64_t taken_ = 0;
+  bool sync_gradients_ = true;
+  GradientAccumulationOptions options_;
+};
+
+}  // namespace hortator::step

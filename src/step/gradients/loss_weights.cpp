@@ -1,0 +1,164 @@
+#include "step/gradients/loss_weights.hpp"
+
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "parallel/data_parallel/gradient_marks.hpp"
+#include "step/model_core.hpp"
+
+namespace hortator::step {
+namespace {
+
+// Nothing was summed anywhere: there is nothing to learn.
+at::Tensor factor_of(const at::Tensor& total, double numerator) {
+  return at::where(total > 0, numerator / total, at::zeros_like(total));
+}
+
+void check_not_joined(const LossWeights::Models& models) {
+  for (const auto& model : models) {
+    if (!model->may_lack_ranks()) continue;
+    throw UsageError({.what = "backward(loss_sum, count) was called within join_uneven_inputs",
+                      .why = "ranks without batches would not take part in adding up the counts",
+                      .hint = "give all ranks as many batches (DataOptions::even_batches), with a count of 0 for those "
+                              "that repeat samples"});
+  }
+}
+
+/// To see whether a backward has reached a model. Shards have gradients whether or not this rank's part came to it.
+class ReachMarks {
+ public:
+  explicit ReachMarks(const ModelCore& model)
+      : model_(model), gradients_(model.module().parameters()), scatters_(model.scatters()) {}
+  bool have_changed() const { return gradients_.have_changed() || model_.scatters() != scatters_; }
+
+ private:
+  const ModelCore& model_;
+  parallel::GradientMarks gradients_;
+  std::int64_t scatters_;
+};
+
+std::vector<ReachMarks> marks_of(const LossWeights::Models& models) {
+  std::vector<ReachMarks> marks;
+  for (const auto& model : models) marks.emplace_back(*model);
+  return marks;
+}
+
+std::vector<at::Tensor> gradients_of(const ModelCore& model, TensorSet& seen) {
+  std::vector<at::Tensor> gradients;
+  for (const auto& parameter : model.gradient_holders()) {
+    if (parameter.grad().defined() && seen.insert(parameter.unsafeGetTensorImpl()).second)
+      gradients.push_back(parameter.grad());
+  }
+  return gradients;
+}
+
+bool is_paused(const std::shared_ptr<ModelCore>& model) { return model->reducer().is_paused(); }
+
+}  // namespace
+
+void LossWeights::run(const at::Tensor& loss_sum, const at::Tensor& count, bool is_last,
+                      comm::Communicator& communicator, const Backward& backward) {
+  check_not_joined(models_);
+  const bool is_whole =
+      !settles_late_ && is_last && pending_.empty() && std::none_of(models_.begin(), models_.end(), is_paused);
+  if (is_whole) {
+    auto total = count.clone();
+    communicator.all_reduce(total, comm::ReduceOp::sum).wait();
+    return backward(loss_sum * factor_of(total, shares_).to(loss_sum.scalar_type()));
+  }
+  choose_divisor(count, communicator);
+  const auto before = marks_of(models_);
+  backward(loss_sum / divisor_);
+  std::vector<const ModelCore*> reached;
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    if (!before[i].have_changed()) continue;
+    add(models_[i], count);
+    reached.push_back(models_[i].get());
+  }
+  if (!is_last || settles_late_) return;
+  settle(
+      [&](const auto& pending) {
+        return std::find(reached.begin(), reached.end(), pending.model.get()) != reached.end();
+      },
+      communicator);
+}
+
+void LossWeights::run_plain(const at::Tensor& loss, const Backward& backward) const {
+  if (pending_.empty()) return backward(loss);
+  std::vector<ReachMarks> before;
+  for (const auto& pending : pending_) before.emplace_back(*pending.model);
+  backward(loss);
+  if (std::none_of(before.begin(), before.end(), [](const auto& marks) { return marks.have_changed(); })) return;
+  throw UsageError({.what = "backward(loss) came between micro-steps with backward(loss_sum, count)",
+                    .why = "the one is a mean already, the others become one at the end of the group",
+                    .hint = "use the same form for all micro-steps between two updates of a model"});
+}
+
+LossWeights::Pending* LossWeights::find(const ModelCore& model) {
+  const auto it = std::find_if(pending_.begin(), pending_.end(),
+                               [&](const auto& pending) { return pending.model.get() == &model; });
+  return it == pending_.end() ? nullptr : &*it;
+}
+
+void LossWeights::add(const std::shared_ptr<ModelCore>& model, const at::Tensor& count) {
+  if (auto* pending = find(*model)) {
+    pending->count += count;
+  } else {
+    pending_.push_back({.model = model, .count = count.clone()});
+  }
+}
+
+// A power of two, so that dividing by it and multiplying again changes no bit. Once for all. @collective
+void LossWeights::choose_divisor(const at::Tensor& count, comm::Communicator& communicator) {
+  if (divisor_ > 0) return;
+  auto most = count.clone();
+  communicator.all_reduce(most, comm::ReduceOp::max).wait();
+  divisor_ = std::exp2(std::round(std::log2(std::max(1.0, most.item<double>()))));
+}
+
+void LossWeights::settle(comm::Communicator& communicator) {
+  settle([](const auto&) { return true; }, communicator);
+}
+
+// One reduction for all counts. Models that are paused go on adding up. @collective
+void LossWeights::settle(const Chosen& chosen, comm::Communicator& communicator) {
+  const at::NoGradGuard no_grad;
+  const auto is_over = [&](const auto& pending) { return chosen(pending) && !is_paused(pending.model); };
+  std::vector<Pending> over;
+  for (const auto& model : models_) {
+    if (const auto* pending = find(*model); pending != nullptr && is_over(*pending)) over.push_back(*pending);
+  }
+  if (over.empty()) return;
+  std::vector<at::Tensor> counts;
+  for (const auto& pending : over) counts.push_back(pending.count);
+  auto totals = at::stack(counts);
+  communicator.all_reduce(totals, comm::ReduceOp::sum).wait();
+  const auto factors = factor_of(totals, divisor_ * shares_);
+  TensorSet seen;
+  for (std::size_t i = 0; i < over.size(); ++i) {
+    if (const auto gradients = gradients_of(*over[i].model, seen); !gradients.empty())
+      at::_foreach_mul_(gradients, factors[static_cast<std::int64_t>(i)]);
+  }
+  std::erase_if(pending_, is_over);
+}
+
+void LossWeights::forget(const std::vector<at::Tensor>& parameters) {
+  if (pending_.empty()) return;
+  TensorSet cleared;
+  for (const auto& parameter : parameters) cleared.insert(parameter.unsafeGetTensorImpl());
+  std::erase_if(pending_, [&](const auto& pending) {
+    const auto own = pending.model->module().parameters();
+    return std::any_of(own.begin(), own.end(),
+                       [&](const auto& parameter) { return cleared.contains(parameter.unsafeGetTensorImpl()); });
+  });
+}
+
+}  // namespace hortator::step

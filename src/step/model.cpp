@@ -1,0 +1,33 @@
+#include <ATen/core/Tensor.h>
+
+#include <hortator/model.hpp>
+
+#include "step/model_core.hpp"
+
+namespace hortator {
+
+std::vector<at::Tensor> ModelBase::parameters() const {
+  core_->check_alive();
+  return core_->module().parameters();
+}
+
+void ModelBase::train(bool on) const {
+  core_->check_alive();
+  core_->module().train(on);
+}
+
+void ModelBase::zero_grad() const {
+  core_->check_alive();
+  core_->zero_grad();
+}
+
+void ModelBase::before_forward() const { core_->before_forward(); }
+
+bool ModelBase::is_mixed() const { return core_->is_mixed(); }
+Autocast ModelBase::autocast() const { return core_->autocast(); }
+
+void detail::to_float32(at::Tensor& tensor) {
+  if (tensor.defined() && at::isReducedFloatingType(tensor.scalar_type())) tensor = tensor.to(at::kFloat);
+}
+
+}  // namespace hortator

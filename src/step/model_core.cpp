@@ -1,0 +1,231 @@
+#include "step/model_core.hpp"
+
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "mpi/agree.hpp"
+#include "paging/deferred/recording.hpp"
+#include "step/precision/precision.hpp"
+#include "parallel/data_parallel/replicate.hpp"
+#include "parallel/zero/sharding.hpp"
+#include "core/stopwatch.hpp"
+
+namespace hortator::step {
+namespace {
+
+// Tied parameters stand under several names in the module and once here.
+std::vector<parallel::NamedParameter> distinct_parameters(const torch::nn::Module& module) {
+  std::vector<parallel::NamedParameter> parameters;
+  TensorSet seen;
+  for (const auto& item : module.named_parameters()) {
+    if (seen.insert(item.value().unsafeGetTensorImpl()).second)
+      parameters.push_back({.name = item.key(), .tensor = item.value()});
+  }
+  return parameters;
+}
+
+std::vector<parallel::NamedParameter> without(const TensorSet& taken, std::vector<parallel::NamedParameter> parameters) {
+  std::erase_if(parameters, [&](const auto& one) { return taken.contains(one.tensor.unsafeGetTensorImpl()); });
+  return parameters;
+}
+
+std::vector<at::Tensor> learning(const std::vector<parallel::NamedParameter>& parameters) {
+  std::vector<at::Tensor> learning;
+  for (const auto& parameter : parameters) {
+    if (parameter.tensor.requires_grad()) learning.push_back(parameter.tensor);
+  }
+  return learning;
+}
+
+// Gradients of the others are dealt out. A frozen one that is no longer so is still to be noticed.
+std::vector<parallel::NamedParameter> to_average(const parallel::DataParallel& parallel, std::vector<parallel::NamedParameter> parameters) {
+  if (parallel.sharding != nullptr && parallel.sharding->scatters_gradients())
+    std::erase_if(parameters, [](const auto& one) { return one.tensor.requires_grad(); });
+  return parameters;
+}
+
+// An array of gradients waits for its last one, and two more are on their way: three times this is what a rank has
+// beside its shares. Of parameters that are dealt out two arrays more.
+parallel::Limits array_limits(const parallel::DataParallel& parallel, const std::vector<parallel::NamedParameter>& parameters) {
+  const std::int64_t part_of_model = parallel.sharding->deals_out_parameters ? 64 : 32;
+  const auto limits = parallel::bucket_limits(parallel.options);
+  std::int64_t total = 0;
+  for (const auto& parameter : parameters) total += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  const auto most = std::max(limits.first_bytes, total / part_of_model);
+  return {.first_bytes = limits.first_bytes, .bytes = std::min(limits.bytes, most)};
+}
+
+// No rank needs to have all of what is sharded at once.
+parallel::Unmade unmade(const parallel::DataParallel& parallel, bool learns) {
+  return learns && parallel.sharding != nullptr ? parallel::Unmade::left : parallel::Unmade::made;
+}
+
+// The device that parameters come to in turn.
+std::optional<c10::Device> passed_through(const parallel::DataParallel& parallel, bool learns) {
+  const bool in_turn = learns && parallel.sharding != nullptr && parallel.sharding->pages_parameters();
+  return in_turn ? std::optional(parallel.device) : std::nullopt;
+}
+
+// Those that were not made yet become rank 0's as they are made.
+std::unique_ptr<parallel::FlatParameters> flatten(const parallel::DataParallel& parallel,
+                                               const std::vector<parallel::NamedParameter>& parameters) {
+  if (parallel.sharding == nullptr) return nullptr;
+  const auto& sharding = *parallel.sharding;
+  std::vector<parallel::FlatParameters::Parameter> all;
+  TensorSet deferred;
+  for (const auto& [name, tensor] : parameters) {
+    all.push_back({.name = name, .tensor = tensor});
+    if (paging::awaits_construction(tensor)) deferred.insert(tensor.unsafeGetTensorImpl());
+  }
+  const auto settle = [&](const at::Tensor& parameter) {
+    if (deferred.contains(parameter.unsafeGetTensorImpl()))
+      parallel::broadcast_through(parallel.device, parameter, parallel.communicator, 0);
+  };
+  return std::make_unique<parallel::FlatParameters>(
+      sharding.group, std::move(all), array_limits(parallel, parameters), sharding.masters,
+      parallel::Residences{.parameters = sharding.parameters,
+                        .masters = sharding.moments,
+                        .keep_resident = sharding.keep_resident,
+                        .dealt_out = sharding.deals_out_parameters,
+                        .first_rank = sharding.first_rank,
+                        .host = sharding.group_host},
+      parallel::Together{.all_or_none = [&](const auto& work) { mpi::all_or_none(parallel.host, work); },
+                      .settle = settle});
+}
+
+std::vector<at::Tensor> buffers_of(const torch::nn::Module& module) {
+  std::vector<at::Tensor> buffers;
+  TensorSet seen;
+  for (const auto& item : module.named_buffers()) {
+    const auto& buffer = item.value();
+    if (buffer.defined() && seen.insert(buffer.unsafeGetTensorImpl()).second) buffers.push_back(buffer);
+  }
+  return buffers;
+}
+
+}  // namespace
+
+ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_ptr<const Session> session,
+                     const parallel::DataParallel& parallel, const TensorSet& taken, bool learns)
+    : kept_(module.weak_from_this().lock()),
+      module_(&module),
+      name_(std::move(name)),
+      session_(std::move(session)),
+      parallel_(parallel),
+      buffers_((parallel::replicate(module, parallel.communicator, parallel.host, unmade(parallel, learns),
+                          passed_through(parallel, learns)),
+                buffers_of(module)),
+               parallel.communicator),
+      parameters_(distinct_parameters(module)),
+      own_(learning(without(taken, parameters_))),
+      learns_(learns),
+      flat_(learns ? flatten(parallel, without(taken, parameters_)) : nullptr),
+      reducer_(learns ? to_average(parallel, without(taken, parameters_)) : std::vector<parallel::NamedParameter>(), parallel) {
+  reducer_.set_after_reduction([this] { after_reduction(); });
+  if (!flat_ || !parallel_.sharding->scatters_gradients()) return;
+  try {
+    scatter_ = std::make_unique<parallel::GradientScatter>(*flat_, parallel_, [this] { return reducer_.is_paused(); });
+  } catch (...) {  // a disk without room for gradients, or this rank's memory: the others may not come
+    flat_->release(parallel::FlatParameters::Ending::alone);
+    throw;
+  }
+  scatter_->set_after_reduction([this] { after_reduction(); });
+}
+
+bool ModelCore::has_gone() const {
+  const auto present = tensor_set(module_->parameters());
+  const auto is_present = [&](const auto& one) { return present.contains(one.tensor.unsafeGetTensorImpl()); };
+  return !parameters_.empty() && std::none_of(parameters_.begin(), parameters_.end(), is_present);
+}
+
+void ModelCore::finish_gradients() { scatter_ ? scatter_->finish() : reducer_.finish(); }
+
+std::vector<at::Tensor> ModelCore::gradient_holders() const {
+  if (!scatter_) return module_->parameters();
+  std::vector<at::Tensor> holders;
+  for (std::size_t i = 0; i < flat_->parameters().size(); ++i) holders.push_back(flat_->slice(i));
+  return holders;
+}
+
+void ModelCore::zero_grad() {
+  module_->zero_grad();
+  if (scatter_) scatter_->clear();
+}
+
+std::vector<at::Tensor> ModelCore::distinct_buffers() const { return buffers_of(*module_); }
+
+void ModelCore::compute_in(Precision precision) {
+  if (!parameters_.empty()) device_type_ = parameters_.front().tensor.device().type();
+  autocast_type_ = autocast_type(precision);
+}
+
+GradientTimes ModelCore::times() const {
+  auto times = reducer_.times();
+  if (scatter_) times += scatter_->times();
+  times.buffers += buffer_seconds_;
+  return times;
+}
+
+bool ModelCore::shares_buffers() const {
+  return learns_ && parallel_.communicator.size() > 1 && parallel_.options.broadcast_buffers && !buffers_.empty();
+}
+
+// Forward passes that only look (evaluation), or whose gradients stay here, do not communicate.
+void ModelCore::before_forward() {
+  check_alive();
+  if (flat_) flat_->check_untouched();
+  if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_.is_paused()) return;
+  if (buffers_are_stale_) send_buffers();
+  buffers_are_stale_ = true;
+}
+
+// Whether a forward came before it or not: ranks may have used different parts of the model.
+void ModelCore::after_reduction() {
+  if (shares_buffers()) send_buffers();
+  check_replicas_at_times();
+}
+
+// Rank 0 may have no batches any more, and old buffers.
+void ModelCore::send_buffers() {
+  const core::Stopwatch sending(buffer_seconds_);
+  buffers_.send_from(uneven_ == nullptr ? 0 : uneven_->announce(parallel::UnevenInputs::Collective::broadcast_buffers, index_));
+  buffers_are_stale_ = false;
+}
+
+void ModelCore::share_buffers(int root) {
+  if (!shares_buffers()) return;
+  const core::Stopwatch sending(buffer_seconds_);
+  buffers_.send_from(root);
+  buffers_are_stale_ = false;
+}
+
+// Ranks without batches are behind until the others have finished.
+void ModelCore::check_replicas_at_times() {
+  ++reductions_;
+  const auto every = parallel_.options.check_replicas_every;
+  if (every > 0 && uneven_ == nullptr && reductions_ % every == 0) parallel::check_replicas(parameters_, name_, parallel_.host);
+}
+
+void ModelCore::lend_parameters() {
+  if (flat_) flat_->lend_together(parallel_.host);
+}
+
+void ModelCore::become_that_of(int root) {
+  parallel::broadcast_parameters(*module_, parallel_.communicator, root);
+  share_buffers(root);
+}
+
+void ModelCore::announce_by(const parallel::UnevenInputs* uneven, int index) {
+  uneven_ = uneven;
+  index_ = index;
+  reducer_.announce_by(uneven, index);
+}
+
+void ModelCore::follow(const parallel::UnevenInputs::Announcement& announcement) {
+  announcement.what == parallel::UnevenInputs::Collective::broadcast_buffers ? share_buffers(announcement.speaker)
+                                                                   : reducer_.follow(announcement.what);
+}
+
+}  // namespace hortator::step

@@ -1,0 +1,205 @@
+#include "step/optimizer/fused_adam.hpp"
+
+#include <ATen/ops/_fused_adam.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "step/optimizer/fused_fit.hpp"
+#include "step/step_ahead.hpp"
+#include "step/capture/step_recording.hpp"
+
+namespace hortator::step {
+namespace {
+
+using namespace torch::optim;
+
+struct AdamKind {
+  using Options = AdamOptions;
+  using State = AdamParamState;
+  template <typename... Arguments>
+  static void run(Arguments&&... arguments) {
+    at::_fused_adam_(std::forward<Arguments>(arguments)...);
+  }
+};
+
+struct AdamWKind {
+  using Options = AdamWOptions;
+  using State = AdamWParamState;
+  template <typename... Arguments>
+  static void run(Arguments&&... arguments) {
+    at::_fused_adamw_(std::forward<Arguments>(arguments)...);
+  }
+};
+
+// What one call of the kernel takes: one device, one type, one number of steps.
+struct Batch {
+  c10::Device device;
+  at::ScalarType type;
+  std::int64_t step;
+  std::size_t bytes = 0;
+  std::vector<at::Tensor> parameters = {};
+  std::vector<at::Tensor> gradients = {};
+  std::vector<at::Tensor> means = {};
+  std::vector<at::Tensor> squares = {};
+};
+
+Batch& batch_for(std::vector<Batch>& batches, const at::Tensor& parameter, const at::Tensor& mean, std::int64_t step) {
+  for (auto& batch : batches) {
+    const bool has_room = has_room_beside(batch.bytes, parameter, mean);
+    if (has_room && batch.step == step && batch.device == parameter.device() && batch.type == parameter.scalar_type())
+      return batch;
+  }
+  return batches.emplace_back(Batch{.device = parameter.device(), .type = parameter.scalar_type(), .step = step});
+}
+
+// As torch::optim does it: with the parameter's first gradient.
+template <typename State>
+State& state_of(Optimizer& optimizer, const at::Tensor& parameter, const StepManner& manner) {
+  auto& state = optimizer.state()[parameter.unsafeGetTensorImpl()];
+  if (!state) {
+    if (manner.recording != nullptr) throw_first_gradient();
+    auto fresh = std::make_unique<State>();
+    fresh->exp_avg(at::zeros_like(parameter));
+    fresh->exp_avg_sq(at::zeros_like(parameter));
+    state = std::move(fresh);
+  }
+  return static_cast<State&>(*state);
+}
+
+template <typename State>
+void take_back_step(Optimizer& optimizer, const at::Tensor& parameter) {
+  const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
+  if (found == optimizer.state().end()) return;
+  auto& state = static_cast<State&>(*found->second);
+  state.step(state.step() - 1);
+}
+
+template <typename State>
+std::vector<Batch> batches_of(Optimizer& optimizer, const OptimizerParamGroup& group, const StepManner& manner) {
+  std::vector<Batch> batches;
+  for (const auto& parameter : group.params()) {
+    if (!parameter.grad().defined()) continue;
+    auto& state = state_of<State>(optimizer, parameter, manner);
+    if (manner.recording == nullptr) state.step(state.step() + 1);  // else with each replay
+    if (manner.ahead != nullptr)
+      manner.ahead->when_skipped([&optimizer, parameter] { take_back_step<State>(optimizer, parameter); });
+    lay_out_as(state.exp_avg(), parameter);
+    lay_out_as(state.exp_avg_sq(), parameter);
+    auto& batch = batch_for(batches, parameter, state.exp_avg(), state.step());
+    batch.bytes += parameter.nbytes();
+    batch.parameters.push_back(parameter);
+    batch.gradients.push_back(gradient_of(parameter));
+    batch.means.push_back(state.exp_avg());
+    batch.squares.push_back(state.exp_avg_sq());
+  }
+  return batches;
+}
+
+// The kernel reads one count for each tensor, on the tensor's device; all are the same here.
+template <typename Kind, typename Rate>
+void run(const Batch& batch, const typename Kind::Options& options, const StepManner& manner, const at::Tensor& step,
+         const Rate& rate) {
+  const std::vector<at::Tensor> steps(batch.parameters.size(), step);
+  const auto [beta1, beta2] = options.betas();
+  Kind::run(batch.parameters, batch.gradients, batch.means, batch.squares, at::TensorList(), steps, rate, beta1, beta2,
+            options.weight_decay(), options.eps(), /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/std::nullopt,
+            not_finite_for(manner, batch.device));
+}
+
+template <typename Kind>
+void run(const Batch& batch, const typename Kind::Options& options, const StepManner& manner) {
+  const auto step =
+      at::scalar_tensor(static_cast<double>(batch.step), at::TensorOptions(batch.device).dtype(at::kFloat));
+  run<Kind>(batch, options, manner, step, options.lr());
+}
+
+/// One batch of a recorded step: what it reads on the device, and what it relies on.
+template <typename Kind>
+class RecordedBatch {
+ public:
+  using State = typename Kind::State;
+  using Options = typename Kind::Options;
+
+  RecordedBatch(Optimizer& optimizer, std::size_t group, Batch batch)
+      : optimizer_(optimizer), group_(group), batch_(std::move(batch)), options_(options()) {
+    for (const auto& parameter : batch_.parameters) places_.push_back(parameter.const_data_ptr());
+  }
+
+  const Batch& batch() const { return batch_; }
+  const Options& options() const { return static_cast<const Options&>(optimizer_.param_groups()[group_].options()); }
+  double count_step() const {
+    for (const auto& parameter : batch_.parameters) state_of(parameter)->step(state_of(parameter)->step() + 1);
+    return static_cast<double>(state_of(batch_.parameters.front())->step());
+  }
+  bool is_good() const {
+    auto now = options();
+    now.lr(options_.lr());
+    if (!(now == options_)) return false;
+    for (std::size_t i = 0; i < batch_.parameters.size(); ++i) {
+      const auto* state = state_of(batch_.parameters[i]);
+      const bool is_in_place = state != nullptr && state->exp_avg().is_same(batch_.means[i]) &&
+                               state->exp_avg_sq().is_same(batch_.squares[i]) &&
+                               batch_.parameters[i].const_data_ptr() == places_[i];
+      if (!is_in_place) return false;
+    }
+    return true;
+  }
+
+ private:
+  State* state_of(const at::Tensor& parameter) const {
+    const auto found = optimizer_.state().find(parameter.unsafeGetTensorImpl());
+    return found != optimizer_.state().end() ? static_cast<State*>(found->second.get()) : nullptr;
+  }
+
+  Optimizer& optimizer_;
+  std::size_t group_;
+  Batch batch_;
+  Options options_;
+  std::vector<const void*> places_;
+};
+
+template <typename Kind>
+void record(Optimizer& optimizer, std::size_t group, Batch batch, const StepManner& manner) {
+  auto& recording = *manner.recording;
+  const auto kept = std::make_shared<RecordedBatch<Kind>>(optimizer, group, std::move(batch));
+  const auto step = recording.number(kept->batch().device, [kept] { return kept->count_step(); });
+  const auto rate = recording.number(kept->batch().device, [kept] { return kept->options().lr(); });
+  recording.require([kept] { return kept->is_good(); });
+  run<Kind>(kept->batch(), kept->options(), manner, step, rate);
+}
+
+template <typename Kind>
+bool fits(const OptimizerParamGroup& group) {
+  const auto& options = group.options();
+  if (typeid(options) != typeid(typename Kind::Options)) return false;
+  return !static_cast<const typename Kind::Options&>(options).amsgrad() && fits_fused_kernel(group);
+}
+
+template <typename Kind>
+bool step(Optimizer& optimizer, const StepManner& manner) {
+  const at::NoGradGuard no_grad;
+  const auto& groups = optimizer.param_groups();
+  if (!std::all_of(groups.begin(), groups.end(), fits<Kind>)) return false;
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (auto& batch : batches_of<typename Kind::State>(optimizer, groups[group], manner)) {
+      if (manner.recording != nullptr) {
+        record<Kind>(optimizer, group, std::move(batch), manner);
+      } else {
+        run<Kind>(batch, static_cast<const typename Kind::Options&>(groups[group].options()), manner);
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool fused_adam(Adam& optimizer, const StepManner& manner) { return step<AdamKind>(optimizer, manner); }
+bool fused_adam(AdamW& optimizer, const StepManner& manner) { return step<AdamWKind>(optimizer, manner); }
+
+}  // namespace hortator::step

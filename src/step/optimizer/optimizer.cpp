@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <hortator/optimizer.hpp>
+
+#include "core/call_site.hpp"
+#include "machine/memory/freed_memory.hpp"
+#include "core/text/text.hpp"
+#include "step/optimizer/optimizer_core.hpp"
+#include "step/capture/step_recording.hpp"
+#include "step/tensor_set.hpp"
+
+namespace hortator {
+namespace step {
+namespace {
+
+// As torch::optim does it, of parameters that the optimizer does not have.
+void zero_gradients_of(const std::vector<at::Tensor>& parameters, bool set_to_none) {
+  for (const auto& parameter : parameters) {
+    auto& gradient = parameter.mutable_grad();
+    if (!gradient.defined()) continue;
+    set_to_none ? gradient.reset() : void(gradient.detach_().zero_());
+  }
+}
+
+}  // namespace
+
+OptimizerCore::OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session,
+                             Surroundings surroundings)
+    : optimizer_(&optimizer), session_(std::move(session)), surroundings_(std::move(surroundings)) {
+  for (const auto& parameter : parameters_of(optimizer)) given_.emplace_back(parameter.getIntrusivePtr());
+}
+
+// Sharded, it has slices in place of what was given.
+bool OptimizerCore::has_gone() const {
+  TensorSet known;
+  for (const auto& parameter : given_) {
+    if (const auto present = parameter.lock()) known.insert(present.get());
+  }
+  if (shards_) {
+    for (const auto& group : shards_->groups()) {
+      for (const auto& part : group) known.insert(part.slice.unsafeGetTensorImpl());
+    }
+  }
+  const auto is_known = [&](const auto& parameter) { return known.contains(parameter.unsafeGetTensorImpl()); };
+  const auto present = parameters_of(*optimizer_);
+  return !given_.empty() && std::none_of(present.begin(), present.end(), is_known);
+}
+
+void OptimizerCore::step() {
+  check_alive();
+  if (!surroundings_.gradients_synchronised()) return;
+  surroundings_.synchronise();
+  if (auto* recording = session_->recording()) return record_step(*recording);
+  if (scaled_ && scaled_->is_late()) return step_ahead();
+  skipped_ = scaled_ && !scaled_->may_step();
+  if (skipped_) return;
+  step_now([this] { step::step(*optimizer_, surroundings_.kernel); });
+}
+
+// What a closure computes has to be all that there is to an update, each time.
+void OptimizerCore::require_whole_updates() const {
+  const auto refuse = [](const char* with) {
+    throw UsageError({.what = text::concat("step(closure) was called with ", with),
+                      .why = "the optimizer compares losses and gradients of one closure with those of the next",
+                      .hint = "leave it out for this optimizer, or use one that steps without a closure"});
+  };
+  if (scaled_) refuse("the gradient scaler of Precision::fp16");
+  if (shards_) refuse("ZeRO");
+  if (session_->recording() != nullptr) refuse("accelerator.capture");
+  if (!surroundings_.gradients_synchronised()) refuse("gradients that are not averaged in this micro-step");
+}
+
+at::Tensor OptimizerCore::step(const torch::optim::Optimizer::LossClosure& closure) {
+  check_alive();
+  require_whole_updates();
+  skipped_ = false;
+  return optimizer_->step([&] {
+    const auto loss = closure();
+    surroundings_.synchronise();
+    return surroundings_.mean_loss(loss.detach());
+  });
+}
+
+void OptimizerCore::step_ahead() {
+  settle();
+  auto ahead = std::make_shared<StepAhead>(scaled_->end_step());
+  step_now([&] { run_fused({.ahead = ahead.get()}); });
+  scaled_->scaler().expect(ahead->verdict());
+  ahead_ = std::move(ahead);
+}
+
+void OptimizerCore::step_now(const std::function<void()>& kernels) {
+  const bool is_first = optimizer_->state().empty();
+  if (shards_) shards_->before_step();
+  kernels();
+  if (shards_) shards_->after_step();
+  // What was freed on the way here goes back; later steps use theirs again.
+  if (shards_ && is_first) machine::return_freed_memory();
+}
+
+void OptimizerCore::settle() {
+  const auto ahead = std::exchange(ahead_, nullptr);
+  if (!ahead) return;
+  skipped_ = scaled_->scaler().hear(ahead->verdict());
+  if (skipped_) ahead->take_back();
+}
+
+void OptimizerCore::forget_step_ahead(bool skipped) {
+  ahead_.reset();
+  skipped_ = skipped;
+}
+
+// Before each replay the last one's verdict is heard: its place is about to be written again.
+void OptimizerCore::record_step(StepRecording& recording) {
+  if (!scaled_) {
+    skipped_ = false;
+    return run_fused({.recording = &recording});
+  }
+  recording.before_replay([this] { settle(); });
+  const auto ahead = std::make_shared<StepAhead>(scaled_->end_step());
+  run_fused({.recording = &recording, .ahead = ahead.get()});
+  recording.after_replay([this, ahead] {
+    scaled_->scaler().expect(ahead->verdict());
+    ahead_ = ahead;
+  });
+}
+
+void OptimizerCore::run_fused(const StepManner& manner) {
+  if (surroundings_.kernel == StepKernel::fused && fused_step(*optimizer_, manner)) return;
+  const bool is_recorded = manner.recording != nullptr;
+  throw UsageError(
+      {.what = is_recorded ? "this optimizer's step cannot be recorded (accelerator.capture)"
+                           : "this optimizer cannot step with grad_scaler.late_verdict = true",
+       .why = is_recorded
+                  ? "only ATen's fused kernels of AdamW, Adam and SGD read learning rates on the device"
+                  : "only ATen's fused kernels of AdamW, Adam and SGD find out on the device that a step is skipped",
+       .hint = "use one of these without amsgrad, and leave AcceleratorOptions::fused_optimizer on"});
+}
+
+void OptimizerCore::zero_grad(bool set_to_none) {
+  check_alive();
+  if (!surroundings_.gradients_synchronised()) return;
+  optimizer_->zero_grad(set_to_none);
+  if (shards_) zero_gradients_of(shards_->parameters(), set_to_none);
+  surroundings_.cleared(parameters());
+}
+
+}  // namespace step
+
+void Optimizer::step() {
+  const CallSite site(__builtin_return_address(0));
+  core_->step();
+}
+
+at::Tensor Optimizer::step(const torch::optim::Optimizer::LossClosure& closure) {
+  const CallSite site(__builtin_return_address(0));
+  return core_->step(closure);
+}
+
+bool Optimizer::step_was_skipped() const { return core_->step_was_skipped(); }
+
+void Optimizer::zero_grad(bool set_to_none) { core_->zero_grad(set_to_none); }
+
+torch::optim::Optimizer& Optimizer::unwrap() const { return core_->optimizer(); }
+
+}  // namespace hortator

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <torch/optim/optimizer.h>
+
+#include "mpi/communicator.hpp"
+#include "step/optimizer/optimizer_state.hpp"
+
+namespace hortator::step {
+
+/// All ranks get what `root`'s optimizer remembers, over the same parameters. @collective
+void broadcast_optimizer(torch::optim::Optimizer& optimizer, const ParameterNames& names, const mpi::Communicator& host,
+                         int root);
+
+}  // namespace hortator::step

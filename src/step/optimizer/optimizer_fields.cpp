@@ -1,0 +1,137 @@
+#include "step/optimizer/optimizer_fields.hpp"
+
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/lbfgs.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
+
+#include <tuple>
+
+namespace hortator::step {
+namespace {
+
+using namespace torch::optim;
+
+template <typename AdamState>
+void visit_adam_state(AdamState& state, FieldVisitor& v) {
+  v.field("step", state.step());
+  v.field("exp_avg", state.exp_avg());
+  v.field("exp_avg_sq", state.exp_avg_sq());
+  v.field("max_exp_avg_sq", state.max_exp_avg_sq());
+}
+
+template <typename Options>
+void visit_adam_options(Options& options, FieldVisitor& v) {
+  v.field("lr", options.lr());
+  v.field("beta1", std::get<0>(options.betas()));
+  v.field("beta2", std::get<1>(options.betas()));
+  v.field("eps", options.eps());
+  v.field("weight_decay", options.weight_decay());
+  v.field("amsgrad", options.amsgrad());
+}
+
+void visit(AdamParamState& state, FieldVisitor& v) { visit_adam_state(state, v); }
+void visit(AdamWParamState& state, FieldVisitor& v) { visit_adam_state(state, v); }
+void visit(SGDParamState& state, FieldVisitor& v) { v.field("momentum_buffer", state.momentum_buffer()); }
+void visit(AdagradParamState& state, FieldVisitor& v) {
+  v.field("step", state.step());
+  v.field("sum", state.sum());
+}
+void visit(RMSpropParamState& state, FieldVisitor& v) {
+  v.field("step", state.step());
+  v.field("square_avg", state.square_avg());
+  v.field("momentum_buffer", state.momentum_buffer());
+  v.field("grad_avg", state.grad_avg());
+}
+
+// `al` is not remembered: every step overwrites it before reading.
+void visit(LBFGSParamState& state, FieldVisitor& v) {
+  v.field("func_evals", state.func_evals());
+  v.field("n_iter", state.n_iter());
+  v.field("t", state.t());
+  v.field("prev_loss", state.prev_loss());
+  v.field("d", state.d());
+  v.field("H_diag", state.H_diag());
+  v.field("prev_flat_grad", state.prev_flat_grad());
+  v.field("old_dirs", state.old_dirs());
+  v.field("old_stps", state.old_stps());
+  v.field("ro", state.ro());
+}
+
+void visit(LBFGSOptions& options, FieldVisitor& v) {
+  v.field("lr", options.lr());
+  v.field("max_iter", options.max_iter());
+  v.field("tolerance_grad", options.tolerance_grad());
+  v.field("tolerance_change", options.tolerance_change());
+  v.field("history_size", options.history_size());
+}
+void visit(AdamOptions& options, FieldVisitor& v) { visit_adam_options(options, v); }
+void visit(AdamWOptions& options, FieldVisitor& v) { visit_adam_options(options, v); }
+void visit(SGDOptions& options, FieldVisitor& v) {
+  v.field("lr", options.lr());
+  v.field("momentum", options.momentum());
+  v.field("dampening", options.dampening());
+  v.field("weight_decay", options.weight_decay());
+  v.field("nesterov", options.nesterov());
+}
+void visit(AdagradOptions& options, FieldVisitor& v) {
+  v.field("lr", options.lr());
+  v.field("lr_decay", options.lr_decay());
+  v.field("weight_decay", options.weight_decay());
+  v.field("initial_accumulator_value", options.initial_accumulator_value());
+  v.field("eps", options.eps());
+}
+void visit(RMSpropOptions& options, FieldVisitor& v) {
+  v.field("lr", options.lr());
+  v.field("alpha", options.alpha());
+  v.field("eps", options.eps());
+  v.field("weight_decay", options.weight_decay());
+  v.field("momentum", options.momentum());
+  v.field("centered", options.centered());
+}
+
+// Tries the types one after the other; exactly the type, so that a user's subclass with fields of its own is not taken
+// for its base.
+template <typename... Types, typename Base>
+bool visit_first(Base& record, FieldVisitor& visitor) {
+  const auto try_one = [&]<typename T>(T*) {
+    if (typeid(record) != typeid(T)) return false;
+    visit(static_cast<T&>(record), visitor);
+    return true;
+  };
+  return (try_one(static_cast<Types*>(nullptr)) || ...);
+}
+
+template <typename State, typename Options>
+bool make_if(const OptimizerOptions& options, std::unique_ptr<OptimizerParamState>& state) {
+  if (typeid(options) == typeid(Options)) state = std::make_unique<State>();
+  return state != nullptr;
+}
+
+}  // namespace
+
+bool visit_fields(OptimizerParamState& state, FieldVisitor& visitor) {
+  return visit_first<AdamWParamState, AdamParamState, SGDParamState, RMSpropParamState, AdagradParamState,
+                     LBFGSParamState>(state, visitor);
+}
+
+bool visit_fields(OptimizerOptions& options, FieldVisitor& visitor) {
+  return visit_first<AdamWOptions, AdamOptions, SGDOptions, RMSpropOptions, AdagradOptions, LBFGSOptions>(options,
+                                                                                                          visitor);
+}
+
+std::unique_ptr<OptimizerParamState> make_state(const OptimizerOptions& options) {
+  std::unique_ptr<OptimizerParamState> state;
+  make_if<AdamWParamState, AdamWOptions>(options, state) || make_if<AdamParamState, AdamOptions>(options, state) ||
+      make_if<SGDParamState, SGDOptions>(options, state) ||
+      make_if<RMSpropParamState, RMSpropOptions>(options, state) ||
+      make_if<AdagradParamState, AdagradOptions>(options, state) ||
+      make_if<LBFGSParamState, LBFGSOptions>(options, state);
+  return state;
+}
+
+bool has_moments_by_parameter(const OptimizerOptions& options) { return typeid(options) != typeid(LBFGSOptions); }
+
+}  // namespace hortator::step

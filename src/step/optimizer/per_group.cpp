@@ -1,0 +1,16 @@
+#include <hortator/error.hpp>
+#include <hortator/schedules.hpp>
+
+#include "core/text/text.hpp"
+
+namespace hortator {
+
+void PerGroup::check(std::size_t groups, std::string_view option) const {
+  if (values_.size() == 1 || values_.size() == groups) return;
+  throw UsageError({.what = text::concat(option, " has ", values_.size(), " numbers, the optimizer has ",
+                                         text::count(static_cast<long long>(groups), "parameter group")),
+                    .why = "each group takes its own",
+                    .hint = "give one number for all groups, or one a group"});
+}
+
+}  // namespace hortator

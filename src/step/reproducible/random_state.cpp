@@ -1,0 +1,41 @@
+#include "step/reproducible/random_state.hpp"
+
+#include <algorithm>
+
+#include "runtime/generator_state.hpp"
+
+namespace hortator::step {
+namespace {
+
+std::pair<c10::Device, at::Tensor> state_on(c10::Device device) {
+  return {device, runtime::generator_state(runtime::default_generator(device))};
+}
+
+}  // namespace
+
+RandomState RandomState::current(const std::vector<at::Tensor>& on_devices_of) {
+  RandomState state;
+  state.states_.push_back(state_on(at::kCPU));
+  for (const auto& tensor : on_devices_of) {
+    if (!tensor.defined() || !tensor.is_cuda()) continue;
+    const auto is_it = [&](const auto& known) { return known.first == tensor.device(); };
+    if (std::none_of(state.states_.begin(), state.states_.end(), is_it)) {
+      state.states_.push_back(state_on(tensor.device()));
+    }
+  }
+  return state;
+}
+
+RandomState RandomState::again() const {
+  RandomState state;
+  for (const auto& [device, bytes] : states_) state.states_.push_back(state_on(device));
+  return state;
+}
+
+void RandomState::apply() const {
+  for (const auto& [device, bytes] : states_) {
+    runtime::set_generator_state(runtime::default_generator(device), bytes);
+  }
+}
+
+}  // namespace hortator::step

@@ -1,0 +1,38 @@
+#include "step/reproducible/shard_buffers.hpp"
+
+#include <c10/core/GradMode.h>
+
+namespace hortator::step {
+
+void ShardBuffers::begin_shard(int number) {
+  if (number == 0) {
+    keep_first();
+    at_begin_ = copies();
+    return;
+  }
+  if (number == 1) after_first_ = copies();
+  set(at_begin_);
+}
+
+void ShardBuffers::publish(comm::Communicator& communicator) {
+  keep_first();
+  communicator.broadcast_all(buffers_, 0).wait();
+}
+
+void ShardBuffers::keep_first() {
+  set(after_first_);
+  after_first_.clear();
+}
+
+std::vector<at::Tensor> ShardBuffers::copies() const {
+  std::vector<at::Tensor> values;
+  for (const auto& buffer : buffers_) values.push_back(buffer.clone());
+  return values;
+}
+
+void ShardBuffers::set(const std::vector<at::Tensor>& values) const {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < values.size(); ++i) buffers_[i].copy_(values[i]);
+}
+
+}  // namespace hortator::step

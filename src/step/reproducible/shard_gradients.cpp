@@ -1,0 +1,92 @@
+#include "step/reproducible/shard_gradients.hpp"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+
+#include "parallel/data_parallel/alias.hpp"
+
+namespace hortator::step {
+namespace {
+
+constexpr std::int64_t gathered_elements = 4 << 20;  // of each rank, at a time
+
+// Of `flat`, where parameters lie one after the other, the part that belongs to one.
+at::Tensor gradient_in(const at::Tensor& flat, std::int64_t begin, const at::Tensor& parameter) {
+  if (parameter.is_contiguous()) return parallel::alias(flat, begin, parameter, parameter.scalar_type());
+  return at::empty_like(parameter.detach()).copy_(flat.narrow(0, begin, parameter.numel()).view(parameter.sizes()));
+}
+
+bool has_gradient(const at::Tensor& parameter) { return parameter.grad().defined(); }
+
+}  // namespace
+
+void ShardGradients::take_shard() {
+  if (std::none_of(parameters_.begin(), parameters_.end(), has_gradient)) return;
+  shards_.add(flatten());
+  forget();
+}
+
+void ShardGradients::forget() const {
+  for (const auto& parameter : parameters_) parameter.mutable_grad() = at::Tensor();
+}
+
+// Behind the gradients, one mark for each parameter says whether it has one.
+at::Tensor ShardGradients::flatten() const {
+  std::vector<at::Tensor> pieces;
+  std::vector<at::Tensor> marks;
+  for (const auto& parameter : parameters_) {
+    const auto options = parameter.options().requires_grad(false);
+    pieces.push_back(has_gradient(parameter) ? parameter.grad().reshape({-1})
+                                             : at::zeros({parameter.numel()}, options));
+    marks.push_back(at::full({1}, has_gradient(parameter) ? 1 : 0, options));
+  }
+  pieces.insert(pieces.end(), marks.begin(), marks.end());
+  return at::cat(pieces);
+}
+
+void ShardGradients::close_step(int shards) {
+  if (shards_.terms() == 0) return;
+  const bool is_whole = shards_.terms() == shards;
+  auto sum = shards_.take();
+  if (is_whole) steps_.push_back(std::move(sum));
+}
+
+// Each step is summed over the ranks by itself: its rounding must not depend on who had which shards.
+void ShardGradients::publish(comm::Communicator& communicator, double factor) {
+  at::Tensor total;
+  for (const auto& step : steps_) {
+    auto sum = sum_over_ranks(step, communicator);
+    total = total.defined() ? total.add_(sum) : sum;
+  }
+  steps_.clear();
+  std::int64_t elements = 0;
+  for (const auto& parameter : parameters_) elements += parameter.numel();
+  const auto marks = total.narrow(0, elements, static_cast<std::int64_t>(parameters_.size())).to(at::kCPU, at::kFloat);
+  total.mul_(factor);
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& parameter = parameters_[i];
+    if (marks.const_data_ptr<float>()[i] > 0) parameter.mutable_grad() = gradient_in(total, begin, parameter);
+    begin += parameter.numel();
+  }
+}
+
+at::Tensor ShardGradients::sum_over_ranks(const at::Tensor& mine, comm::Communicator& communicator) const {
+  if (communicator.size() == 1) return mine;
+  auto sum = at::empty_like(mine);
+  for (std::int64_t begin = 0; begin < mine.numel(); begin += gathered_elements) {
+    const auto elements = std::min(gathered_elements, mine.numel() - begin);
+    auto all = at::empty({communicator.size(), elements}, mine.options());
+    communicator.all_gather(all.view({-1}), mine.narrow(0, begin, elements)).wait();
+    PairwiseSum ranks;
+    for (const auto& one : all.unbind(0)) ranks.add(one);
+    sum.narrow(0, begin, elements).copy_(ranks.take());
+  }
+  return sum;
+}
+
+}  // namespace hortator::step

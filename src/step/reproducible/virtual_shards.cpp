@@ -1,0 +1,76 @@
+#include "step/reproducible/virtual_shards.hpp"
+
+#include <c10/core/GradMode.h>
+
+#include <bit>
+#include <map>
+
+#include "core/text/text.hpp"
+#include "step/model_core.hpp"
+
+namespace hortator::step {
+
+int VirtualShards::shards_a_rank(int shards, int ranks) {
+  const auto refuse = [&](std::string why) {
+    throw UsageError({.what = text::concat("virtual_shards = ", shards, " with ", text::count(ranks, "rank")),
+                      .why = std::move(why),
+                      .hint = "take a power of two of shards, and of ranks up to that"});
+  };
+  if (shards < 1) refuse("a step is made of one shard at least");
+  if (shards % ranks != 0) refuse("every rank takes as many shards");
+  if (ranks > 1 && !std::has_single_bit(static_cast<unsigned>(shards / ranks)))
+    refuse(text::concat(shards / ranks, " shards a rank are no node of the tree along which shards are summed"));
+  return shards / ranks;
+}
+
+void VirtualShards::add(const ModelCore& model) {
+  std::map<std::pair<at::ScalarType, c10::DeviceType>, std::vector<at::Tensor>> by_type;
+  for (const auto& parameter : model.own_parameters()) {
+    by_type[{parameter.scalar_type(), parameter.device().type()}].push_back(parameter);
+  }
+  Model added{.gradients = {}, .buffers = ShardBuffers(model.distinct_buffers())};
+  for (auto& [type, parameters] : by_type) added.gradients.emplace_back(std::move(parameters));
+  models_.push_back(std::move(added));
+}
+
+void VirtualShards::forget() {
+  models_.clear();
+  is_synchronised_ = true;
+}
+
+void VirtualShards::begin_shard(int number) {
+  take_shard();
+  for (auto& model : models_) {
+    for (auto& gradients : model.gradients) {
+      if (is_synchronised_) gradients.forget();  // the last update's mean: zero_grad may come too late for this shard
+      if (number == 0) gradients.close_step(own_);
+    }
+    model.buffers.begin_shard(number);
+  }
+  is_synchronised_ = false;
+}
+
+void VirtualShards::take_shard() {
+  if (is_synchronised_) return;
+  const at::NoGradGuard no_grad;
+  for (auto& model : models_) {
+    for (auto& gradients : model.gradients) gradients.take_shard();
+  }
+}
+
+bool VirtualShards::synchronise() {
+  if (is_synchronised_) return false;
+  const at::NoGradGuard no_grad;
+  take_shard();
+  for (auto& model : models_) {
+    for (auto& gradients : model.gradients) {
+      gradients.close_step(own_);
+      if (!gradients.empty()) gradients.publish(communicator_, 1.0 / shards_);
+    }
+    model.buffers.publish(communicator_);
+  }
+  is_synchronised_ = true;
+  return true;
+}
+
+}  // namespace hortator::step

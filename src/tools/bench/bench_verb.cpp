@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <iostream>
+
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
+#include "tools/bench/measurements.hpp"
+#include "tools/passing_run.hpp"
+#include "tools/verbs.hpp"
+
+namespace hortator::tools {
+namespace {
+
+namespace po = boost::program_options;
+
+Options known_options() {
+  Options options;
+  const bench::Plan plan;
+  options.named.add_options()("json", "one JSON object a line in place of a table")(
+      "blocks", po::value<int>()->default_value(plan.blocks)->value_name("N"), "timed blocks of each side")(
+      "steps", po::value<int>()->default_value(plan.steps)->value_name("N"), "steps in a block, at most")(
+      "case", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
+      "only this operation, workload or way to read (repeatable)")(
+      "size", po::value<std::vector<std::string>>()->composing()->value_name("BYTES"),
+      "bytes: of collectives the buffer, as 64MiB; of checkpoints the state, of weights the model, of paging the "
+      "layers (repeatable)")("type", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
+                             "collectives: float32, bfloat16, ... (repeatable)")(
+      "backend", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
+      "collectives: node or mpi (repeatable)")(
+      "reference", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
+      "collectives: beside memcpy, MPI or 'raw exchange' (repeatable)")("help,h", "this text");
+  return options;
+}
+
+std::string listing() {
+  std::vector<Verb> rows;
+  for (const auto& measurement : bench::measurements())
+    rows.push_back({measurement.name, measurement.summary, nullptr});
+  return tools::listing(rows);
+}
+
+int print_help() {
+  std::cout << "usage: hortator bench VERB [options]\n\n"
+               "Measures on all ranks that run it: alone, or as `hortator launch -n N hortator bench VERB`.\n"
+               "Blocks of the reference and of Hortator alternate; ratio = Hortator / reference in time:\n"
+               "the median of neighbouring blocks, then its 95 % confidence interval (from 6 blocks on).\n\n"
+               "  hortator bench step\n"
+               "  hortator launch -n 2 hortator bench collectives --case all_reduce --json\n\n"
+            << listing() << "\nexit code: 0 measured; 1 an error; 2 wrong usage\n\n"
+            << known_options().named;
+  return 0;
+}
+
+const bench::Measurement& find_measurement(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& measurement : bench::measurements()) {
+    if (measurement.name == name) return measurement;
+    names.push_back(measurement.name);
+  }
+  throw UsageError({.what = "there is no bench verb " + text::quote(name), .hint = text::suggestion(name, names)});
+}
+
+int at_least_one(const po::variables_map& values, const char* name) {
+  const int value = values[name].as<int>();
+  if (value < 1)
+    throw UsageError(
+        {.what = text::concat("--", name, ' ', value, " measures nothing"), .hint = "at least 1 is needed"});
+  return value;
+}
+
+std::vector<std::string> list(const po::variables_map& values, const char* name) {
+  return values.contains(name) ? values[name].as<std::vector<std::string>>() : std::vector<std::string>{};
+}
+
+bench::Selection selection_of(const po::variables_map& values) {
+  bench::Selection selection{.cases = list(values, "case"),
+                             .types = list(values, "type"),
+                             .backends = list(values, "backend"),
+                             .references = list(values, "reference")};
+  for (const auto& size : list(values, "size")) {
+    selection.sizes.push_back(static_cast<std::int64_t>(units::parse_bytes(size)));
+  }
+  return selection;
+}
+
+void print(const std::vector<bench::Result>& results, bool as_json) {
+  if (!as_json) {
+    std::cout << bench::table(results);
+  } else {
+    for (const auto& result : results) std::cout << bench::json_line(result) << "\n";
+  }
+}
+
+}  // namespace
+
+int bench_verb(const Arguments& arguments) {
+  if (arguments.empty()) throw UsageError({.what = "the bench verb is missing", .hint = "known are: " + listing()});
+  if (arguments.front() == "--help" || arguments.front() == "-h") return print_help();
+  const auto& measurement = find_measurement(arguments.front());
+  const auto values = parse({arguments.begin() + 1, arguments.end()}, known_options());
+  if (values.contains("help")) return print_help();
+
+  bench::Plan plan = {.blocks = at_least_one(values, "blocks"), .steps = at_least_one(values, "steps")};
+  const auto selection = selection_of(values);
+  return run_in_passing("hortator-bench", ".", [&](const auto&, const auto& folder) {
+    plan.folder = folder;
+    Accelerator accelerator;
+    const auto results = measurement.run(accelerator, plan, selection);
+    if (accelerator.is_main_process()) print(results, values.contains("json"));
+  });
+}
+
+}  // namespace hortator::tools

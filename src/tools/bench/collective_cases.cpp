@@ -1,0 +1,74 @@
+#include "tools/bench/collective_cases.hpp"
+
+#include <ATen/ops/ones.h>
+
+#include <algorithm>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "comm/decorators/checked_communicator.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
+#include "comm/shm/communicator.hpp"
+
+namespace hortator::tools::bench {
+
+using comm::Communicator;
+using comm::ReduceOp;
+
+std::vector<CollectiveCase> collective_cases(Communicator& comm, std::int64_t elements, at::ScalarType type) {
+  const int n = comm.size();
+  const auto share = elements / n;
+  const double ring = n > 1 ? (n - 1.0) / n : 1;
+  auto window = comm.allocate(elements, type).fill_(1);
+  auto common = comm.allocate_common(elements, type).fill_(1);
+  auto own = at::ones({elements}, type);
+  auto part = at::ones({share}, type);
+  const auto wait = [](comm::Work work) { work.wait(); };
+  return {
+      {"all_reduce", "window", [=, &comm] { wait(comm.all_reduce(window, ReduceOp::mean)); }, 2 * ring},
+      {"all_reduce", "own", [=, &comm] { wait(comm.all_reduce(own, ReduceOp::mean)); }, 2 * ring},
+      {"reduce_scatter", "window", [=, &comm] { wait(comm.reduce_scatter(part, window, ReduceOp::mean)); }, ring},
+      {"reduce_scatter", "own", [=, &comm] { wait(comm.reduce_scatter(part, own, ReduceOp::mean)); }, ring},
+      {"all_gather", "common",
+       [=, &comm] { wait(comm.all_gather(common, common.narrow(0, comm.rank() * share, share))); }, ring},
+      {"all_gather", "window", [=, &comm] { wait(comm.all_gather(window, part)); }, ring},
+      {"all_gather", "own", [=, &comm] { wait(comm.all_gather(own, part)); }, ring},
+      {"broadcast", "own", [=, &comm] { wait(comm.broadcast(own, 0)); }, 1},
+  };
+}
+
+std::unique_ptr<Communicator> communicator_named(const std::string& backend, const mpi::Communicator& world) {
+  if (backend == "mpi") return std::make_unique<comm::MpiCommunicator>(mpi::Communicator::duplicate(world.get()));
+  if (backend == "node") return std::make_unique<comm::NodeCommunicator>(mpi::Communicator::duplicate(world.get()));
+  if (backend == "node in debug mode") {
+    return std::make_unique<comm::CheckedCommunicator>(communicator_named("node", world),
+                                                       mpi::Communicator::duplicate(world.get()));
+  }
+  throw UsageError({.what = text::concat("--backend ", backend, " cannot be measured on CPU tensors"),
+                    .hint = "known are mpi, node and 'node in debug mode'"});
+}
+
+at::ScalarType type_named(const std::string& name) {
+  const std::vector<std::pair<std::string, at::ScalarType>> known = {{"float32", at::kFloat},
+                                                                     {"float64", at::kDouble},
+                                                                     {"float16", at::kHalf},
+                                                                     {"bfloat16", at::kBFloat16},
+                                                                     {"int32", at::kInt}};
+  std::vector<std::string> names;
+  for (const auto& [key, type] : known) {
+    if (key == name) return type;
+    names.push_back(key);
+  }
+  throw UsageError({.what = text::concat("--type ", name, " is unknown"), .hint = text::suggestion(name, names)});
+}
+
+int steps_for(std::int64_t bytes, int most) {
+  return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 27) / bytes, std::min(2, most), most));
+}
+
+std::int64_t elements_of(std::int64_t bytes, at::ScalarType type, int ranks) {
+  const auto elements = bytes / static_cast<std::int64_t>(at::elementSize(type));
+  return std::max<std::int64_t>(elements / ranks, 1) * ranks;
+}
+
+}  // namespace hortator::tools::bench

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <vector>
+
+#include "tools/bench/measurements.hpp"
+
+namespace hortator::tools::bench {
+
+/// Collectives on a host value and on tensors in debug mode, beside the same without it. @collective
+std::vector<Result> debug_mode(Accelerator& accelerator, const Plan& plan);
+
+}  // namespace hortator::tools::bench

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <torch/nn/modules/container/sequential.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <hortator/dispatch.hpp>
+#include <optional>
+#include <vector>
+
+#include "tools/bench/layer_stack.hpp"
+
+namespace hortator::tools::bench {
+
+/// The layers of a stack in a file of safetensors in `folder`, of which half are dispatched to the memory and
+/// the others are used from there.
+class DispatchedHalf {
+ public:
+  DispatchedHalf(const State& state, const std::filesystem::path& folder, const LayerStack& stack);
+  ~DispatchedHalf();
+  DispatchedHalf(const DispatchedHalf&) = delete;
+  DispatchedHalf& operator=(const DispatchedHalf&) = delete;
+
+  void forward();
+  void read_what_is_on_disk();  ///< as many bytes of the file, once, in pieces
+  void drop_cache();            ///< the file has to come from the disk again
+
+  DispatchCounters counters() const { return model_->counters(); }
+  std::uint64_t limit() const { return limit_; }  ///< of memory for all of it
+
+ private:
+  const LayerStack& stack_;
+  std::filesystem::path path_;
+  std::uint64_t limit_;
+  std::optional<DispatchedModel<torch::nn::Sequential>> model_;
+  std::vector<std::byte> piece_;
+};
+
+}  // namespace hortator::tools::bench

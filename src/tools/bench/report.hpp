@@ -1,0 +1,39 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/bench/paired_timing.hpp"
+
+namespace hortator::tools::bench {
+
+/// One comparison.
+struct Result {
+  std::string name = "";                             ///< what was timed, unique among all verbs
+  nlohmann::json params = nlohmann::json::object();  ///< whatever changes the number
+  std::string reference = "";                        ///< what it is compared with
+  PairedTiming timing = {};
+  double copying_s = 0;    ///< of training steps: gradients into and out of buckets
+  double reducing_s = 0;   ///< of training steps: sums while backward goes on, and buffers
+  double waiting_s = 0;    ///< of training steps: after backward, for sums to end, by the rank that waits least
+  double imbalance_s = 0;  ///< of training steps: how much longer the rank waits that waits longest
+  double algorithm_bytes_per_s = 0;  ///< of what moves data: size of the buffer by time
+  double bus_bytes_per_s = 0;        ///< what crosses the slowest link, whatever the number of ranks
+  double samples_per_s = 0;          ///< of loaders: of all ranks together
+};
+
+/// {"name", "params", "reference", "reference_median_s", "reference_min_s", "median_s", "min_s", "ratio", "ratio_low",
+/// "ratio_high", "runs"} and, of what moves data, "algorithm_gb_per_s" and "bus_gb_per_s", of training steps on several
+/// ranks "copying_s", "reducing_s", "waiting_s" (medians over steps) and "imbalance_s" (the mean: stalls of one rank
+/// are rare and long), of loaders "samples_per_s"; ratio = ours / reference in time, its median and where that lies
+/// with 95 % confidence (of six runs or more).
+std::string json_line(const Result& result);
+
+/// The results as a table with a line of headings.
+std::string table(const std::vector<Result>& results);
+
+/// "312.4 us"
+std::string time_text(double seconds);
+
+}  // namespace hortator::tools::bench

@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <iostream>
+
+#include "core/text/text.hpp"
+#include "checkpoint/manifest.hpp"
+#include "checkpoint/read/verify.hpp"
+#include "tools/checkpoint/byte_bar.hpp"
+#include "tools/checkpoint/diff.hpp"
+#include "tools/checkpoint/listing.hpp"
+#include "tools/checkpoint/prune.hpp"
+#include "tools/checkpoint/transfer.hpp"
+#include "tools/verbs.hpp"
+
+namespace hortator::tools {
+namespace {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+Options known_options() {
+  Options options;
+  options.named.add_options()("folder", po::value<std::vector<std::string>>()->default_value({"."}, "."),
+                              "checkpoints, or folders with checkpoints")("help,h", "this text");
+  options.positional.add("folder", -1);
+  return options;
+}
+
+std::vector<fs::path> folders_in(const Arguments& arguments) {
+  std::vector<fs::path> found;
+  const auto chosen = parse(arguments, known_options());
+  for (const auto& name : chosen["folder"].as<std::vector<std::string>>()) {
+    const auto here = checkpoints::find_all(name);
+    if (here.empty()) {
+      throw UsageError({.what = text::concat("there is no checkpoint in ", text::quote(name)),
+                        .hint = "name a folder that save_state wrote, or the project's folder"});
+    }
+    found.insert(found.end(), here.begin(), here.end());
+  }
+  return found;
+}
+
+int list(const Arguments& arguments) {
+  std::cout << checkpoints::table(folders_in(arguments));
+  return 0;
+}
+
+int show(const Arguments& arguments) {
+  for (const auto& folder : folders_in(arguments))
+    std::cout << checkpoints::tree(folder, checkpoint::read_manifest(folder));
+  return 0;
+}
+
+std::vector<std::string> problems_of(const fs::path& folder) {
+  try {
+    const auto manifest = checkpoint::read_manifest(folder);
+    std::int64_t total = 0;
+    for (const auto& file : manifest.files) total += file.bytes;
+    checkpoints::ByteBar bar(folder.filename().string(), total);
+    return checkpoint::verify(folder, manifest, [&](std::int64_t bytes) { bar.advance(bytes); });
+  } catch (const Error& error) {
+    return {error.what()};
+  }
+}
+
+int verify(const Arguments& arguments) {
+  int damaged = 0;
+  for (const auto& folder : folders_in(arguments)) {
+    const auto problems = problems_of(folder);
+    std::cout << folder.string() << ": " << (problems.empty() ? "every byte is as it was saved" : "damaged") << '\n';
+    for (const auto& problem : problems) std::cout << "  " << problem << '\n';
+    if (!problems.empty()) ++damaged;
+  }
+  return damaged == 0 ? 0 : 1;
+}
+
+const std::vector<Verb>& verbs_of_checkpoint() {
+  static const std::vector<Verb> table = {
+      {"list", "steps, sizes, times and states, a line each", list},
+      {"show", "what is in a checkpoint: names, types, shapes, sizes, values", show},
+      {"verify", "reads every byte and compares it with its checksum; exit code 1 where one differs", verify},
+      {"prune", "the newest stay, older ones go: prune FOLDER --keep N [--keep-every K] [--dry-run] [--leftovers]",
+       checkpoints::prune},
+      {"diff", "what differs between two checkpoints or models: diff A B; exit code 1 where something does",
+       checkpoints::diff},
+      {"export", "a checkpoint's model for others: export CHECKPOINT OUT.safetensors, or OUT.pt for torch.load",
+       checkpoints::export_weights},
+      {"import", "others' weights as a checkpoint: import IN OUT, where IN is .safetensors, .pt, an index or a folder",
+       checkpoints::import_weights},
+  };
+  return table;
+}
+
+int print_help() {
+  std::cout << "usage: hortator checkpoint VERB [FOLDER...]\n\n"
+            << listing(verbs_of_checkpoint())
+            << "\n  hortator checkpoint list runs/digits\n"
+               "  hortator checkpoint verify runs/digits/checkpoints/checkpoint_12\n"
+               "  hortator checkpoint prune runs/digits/checkpoints --keep 3 --dry-run\n\n"
+               "exit code: 0 done, and all is as it was saved; 1 something is damaged, or differs; 2 wrong usage, or "
+               "diff cannot read one\n\n"
+            << known_options().named
+            << "\n`hortator checkpoint diff --help` says more of diff, and so for export and import.\n";
+  return 0;
+}
+
+bool asks_for_help(const Arguments& arguments) {
+  return std::ranges::any_of(arguments, [](const auto& word) { return word == "--help" || word == "-h"; });
+}
+
+}  // namespace
+
+int checkpoint_verb(const Arguments& arguments) {
+  if (arguments.empty())
+    throw UsageError(
+        {.what = "the checkpoint verb is missing", .hint = "known are: " + listing(verbs_of_checkpoint())});
+  const std::vector<std::string> with_own_help = {"diff", "export", "import"};
+  if (asks_for_help(arguments) && std::ranges::find(with_own_help, arguments.front()) == with_own_help.end())
+    return print_help();
+  return find(verbs_of_checkpoint(), arguments.front(), "checkpoint verb")
+      .run({arguments.begin() + 1, arguments.end()});
+}
+
+}  // namespace hortator::tools

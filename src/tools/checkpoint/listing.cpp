@@ -1,0 +1,139 @@
+#include "tools/checkpoint/listing.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <map>
+#include <sstream>
+#include <tuple>
+
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
+#include "checkpoint/format.hpp"
+
+namespace hortator::tools::checkpoints {
+namespace {
+
+namespace fs = std::filesystem;
+using checkpoint::Manifest;
+
+bool is_checkpoint(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return false;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (checkpoint::is_our_file(entry->path().filename().string())) return true;
+  }
+  return false;
+}
+
+/// "checkpoint_2" comes before "checkpoint_10".
+bool comes_before(const fs::path& a, const fs::path& b) {
+  const auto key = [](const fs::path& path) {
+    const auto name = path.string();
+    const auto digits = name.find_last_not_of("0123456789") + 1;
+    long long number = -1;
+    if (digits < name.size()) text::parse_integer(std::string_view(name).substr(digits), number);
+    return std::tuple(name.substr(0, digits), number, name);
+  };
+  return key(a) < key(b);
+}
+
+std::string row(const std::string& name, const std::string& step, const std::string& ranks, const std::string& size,
+                const std::string& created, const std::string& state) {
+  std::ostringstream line;
+  line << std::right << std::setw(10) << step << std::setw(7) << ranks << std::setw(12) << size << "  " << std::left
+       << std::setw(22) << created << std::setw(12) << state << name << '\n';
+  return std::move(line).str();
+}
+
+std::string row_of(const fs::path& folder) {
+  try {
+    const auto manifest = checkpoint::read_manifest(folder);
+    std::int64_t bytes = 0;
+    bool is_whole = true;
+    for (const auto& file : manifest.files) {
+      std::error_code error;
+      is_whole = is_whole && fs::file_size(folder / file.name, error) == static_cast<std::uintmax_t>(file.bytes);
+      bytes += file.bytes;
+    }
+    return row(folder.string(), std::to_string(manifest.step), std::to_string(manifest.world_size),
+               units::bytes(static_cast<std::uint64_t>(bytes)), manifest.created, is_whole ? "complete" : "damaged");
+  } catch (const Error&) {
+    const bool has_manifest = fs::exists(folder / checkpoint::manifest_file);
+    return row(folder.string(), "-", "-", "-", "-", has_manifest ? "damaged" : "incomplete");
+  }
+}
+
+/// Folders before their entries, by name.
+class Tree {
+ public:
+  void add(const std::string& name, const std::string& facts) {
+    const auto slash = name.find('/');
+    if (slash == std::string::npos) {
+      entries_[name] = facts;
+    } else {
+      folders_[name.substr(0, slash)].add(name.substr(slash + 1), facts);
+    }
+  }
+
+  void print(std::ostream& out, int level) const {
+    const std::string indent(static_cast<std::size_t>(2 * level), ' ');
+    for (const auto& [name, facts] : entries_) out << indent << name << "  " << facts << '\n';
+    for (const auto& [name, folder] : folders_) {
+      out << indent << name << "/\n";
+      folder.print(out, level + 1);
+    }
+  }
+
+ private:
+  std::map<std::string, std::string> entries_;
+  std::map<std::string, Tree> folders_;
+};
+
+std::string shortened(const StateDict::Value& value) {
+  constexpr std::size_t most_letters = 60;
+  if (const auto* words = std::get_if<std::string>(&value)) return "= " + text::quote(words->substr(0, most_letters));
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return text::concat("= ", *whole);
+  std::ostringstream number;
+  number << std::setprecision(17) << std::get<double>(value);
+  return "= " + number.str();
+}
+
+}  // namespace
+
+std::vector<fs::path> find_all(const fs::path& place) {
+  if (is_checkpoint(place)) return {place};
+  std::vector<fs::path> found;
+  for (const auto& folder : {place, place / "checkpoints"}) {
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+      if (is_checkpoint(entry->path())) found.push_back(entry->path());
+    }
+  }
+  std::sort(found.begin(), found.end(), comes_before);
+  return found;
+}
+
+std::string table(const std::vector<fs::path>& folders) {
+  auto lines = row("folder", "step", "ranks", "size", "written (UTC)", "state");
+  for (const auto& folder : folders) lines += row_of(folder);
+  return lines;
+}
+
+std::string tree(const fs::path& folder, const Manifest& manifest) {
+  Tree tree;
+  for (const auto& [name, value] : manifest.values.values()) tree.add(name, shortened(value));
+  for (const auto& [name, dataset] : manifest.datasets)
+    tree.add(name, text::concat(formats::to_string(dataset.spec), "  ",
+                                units::bytes(static_cast<std::uint64_t>(dataset.spec.bytes()))));
+  std::ostringstream out;
+  out << folder.string() << ": step " << manifest.step << ", " << text::count(manifest.updates, "update")
+      << ", written " << manifest.created << " by " << text::count(manifest.world_size, "rank") << ", "
+      << text::count(static_cast<long long>(manifest.datasets.size()), "tensor") << " of "
+      << units::bytes(static_cast<std::uint64_t>(manifest.tensor_bytes())) << " in "
+      << text::count(static_cast<long long>(manifest.files.size()), "file") << '\n';
+  for (const auto& [name, words] : manifest.metadata) out << "  " << name << ": " << words << '\n';
+  tree.print(out, 1);
+  return std::move(out).str();
+}
+
+}  // namespace hortator::tools::checkpoints

@@ -1,0 +1,185 @@
+#include "tools/checkpoint/transfer.hpp"
+
+#include <hortator/error.hpp>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "accelerator/weights/checkpoint_weights.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
+#include "checkpoint/write/progress.hpp"
+#include "tools/checkpoint/byte_bar.hpp"
+#include "formats/torch/pickle/writer.hpp"
+#include "formats/file/raw_file.hpp"
+#include "formats/file/replacement.hpp"
+#include "formats/safetensors/writer.hpp"
+#include "weights/weight_source.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+#include "mpi/environment.hpp"
+
+namespace hortator::tools::checkpoints {
+namespace {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+Options known_options(bool chooses_model) {
+  Options options;
+  options.named.add_options()("help,h", "this text");
+  if (chooses_model) {
+    options.named.add_options()("model", po::value<std::size_t>()->default_value(0)->value_name("N"),
+                                "of a checkpoint with several: which of its models");
+  }
+  return options;
+}
+
+/// From where and where to, as the command line says.
+struct Route {
+  fs::path from;
+  fs::path to;
+};
+
+Route route_in(const po::variables_map& chosen, const std::string& usage) {
+  const auto paths =
+      chosen.count("paths") > 0 ? chosen["paths"].as<std::vector<std::string>>() : std::vector<std::string>();
+  if (paths.size() == 2) return {.from = paths[0], .to = paths[1]};
+  throw UsageError({.what = text::concat("two paths are needed, ", paths.size(), " were given"), .hint = usage});
+}
+
+std::int64_t bytes_of(const weights::WeightSource& source) {
+  std::int64_t bytes = 0;
+  for (const auto& name : source.names()) bytes += source.spec(name).bytes();
+  return bytes;
+}
+
+observe::Audience audience_of(const mpi::Communicator& comm) {
+  return comm.rank() == 0 ? observe::Audience::people : observe::Audience::nobody;
+}
+
+/// `work(comm)` on all ranks; MPI's life is this command's where nobody else's.
+template <typename Work>
+int on_all_ranks(const Work& work) {
+  mpi::ensure_initialized();
+  try {
+    work(mpi::Communicator::world());
+  } catch (const Error& error) {
+    if (error.rank()) mpi::finalize_if_ours();  // all ranks have thrown it together
+    throw;
+  }
+  mpi::finalize_if_ours();
+  return 0;
+}
+
+/// @collective
+void write_safetensors(const mpi::Communicator& comm, const weights::WeightSource& source, const fs::path& path) {
+  std::map<std::string, formats::TensorSpec> specs;
+  for (const auto& name : source.names()) specs.emplace(name, source.spec(name));
+  const fs::path staged = path.string() + ".new-" + mpi::broadcast(comm, formats::replacement_id());
+  try {
+    ByteBar bar("export", bytes_of(source) / comm.size(), audience_of(comm));
+    formats::write_safetensors(
+        comm, {{.path = staged, .plan = formats::plan_safetensors(specs)}},
+        [&](const std::string& name) { return source.tensor(name); }, [&](std::int64_t bytes) { bar.advance(bytes); });
+    mpi::all_or_none(comm, [&] {
+      source.require_unchanged();
+      if (comm.rank() != 0) return;
+      formats::rename(staged, path);
+      formats::sync_folder(path.parent_path());
+    });
+  } catch (...) {
+    std::error_code ignored;
+    if (comm.rank() == 0) fs::remove(staged, ignored);
+    throw;
+  }
+}
+
+/// By rank 0. @collective
+void write_pickle(const mpi::Communicator& comm, const weights::WeightSource& source, const fs::path& path) {
+  mpi::all_or_none(comm, [&] {
+    if (comm.rank() != 0) return;
+    formats::NamedSpecs specs;
+    for (const auto& name : source.names()) specs.emplace_back(name, source.spec(name));
+    ByteBar bar("export", bytes_of(source));
+    formats::write_pickle(
+        path, specs, [&](const std::string& name) { return source.tensor(name); },
+        [&](std::int64_t bytes) { bar.advance(bytes); });
+    source.require_unchanged();
+  });
+}
+
+void report(const mpi::Communicator& comm, const weights::WeightSource& source, const fs::path& path) {
+  if (comm.rank() != 0) return;
+  std::cout << path.string() << ": " << text::count(static_cast<long long>(source.names().size()), "tensor") << " of "
+            << units::bytes(static_cast<std::uint64_t>(bytes_of(source))) << '\n';
+}
+
+std::unique_ptr<weights::WeightSource> open(const mpi::Communicator& comm, const fs::path& path, std::size_t model) {
+  std::unique_ptr<weights::WeightSource> source;
+  mpi::all_or_none(comm, [&] { source = accelerator::open_weights_or_checkpoint(path, model); });
+  return source;
+}
+
+int print_help(const std::string& usage, const std::string& what, bool chooses_model) {
+  std::cout << "usage: " << usage << "\n\n"
+            << what << "Exit code: 0 done, 1 it could not be read or written, 2 wrong usage.\n\n"
+            << known_options(chooses_model).named;
+  return 0;
+}
+
+constexpr auto export_usage = "hortator checkpoint export CHECKPOINT OUT.safetensors|OUT.pt";
+constexpr auto import_usage = "hortator checkpoint import IN OUT";
+
+}  // namespace
+
+int export_weights(const Arguments& arguments) {
+  const auto chosen = parse(arguments, with_words(known_options(true), "paths"));
+  if (chosen.count("help") > 0) {
+    return print_help(
+        export_usage,
+        "Writes the weights of a model, of a checkpoint or of another file, into one file: of safetensors,\n"
+        "or of torch.save (.pt, .pth, .bin), which torch.load(weights_only=True) reads.\n",
+        true);
+  }
+  const auto route = route_in(chosen, export_usage);
+  const auto extension = route.to.extension().string();
+  const bool is_pickle = extension == ".pt" || extension == ".pth" || extension == ".bin";
+  if (!is_pickle && extension != ".safetensors") {
+    throw UsageError({.what = text::concat("the name ", text::quote(route.to.string()), " says no kind of file"),
+                      .hint = "end it in .safetensors or .pt"});
+  }
+  return on_all_ranks([&](const mpi::Communicator& comm) {
+    const auto source = open(comm, route.from, chosen["model"].as<std::size_t>());
+    const auto target = fs::absolute(route.to);
+    is_pickle ? write_pickle(comm, *source, target) : write_safetensors(comm, *source, target);
+    report(comm, *source, route.to);
+  });
+}
+
+int import_weights(const Arguments& arguments) {
+  const auto chosen = parse(arguments, with_words(known_options(false), "paths"));
+  if (chosen.count("help") > 0) {
+    return print_help(
+        import_usage,
+        "Makes a checkpoint of a model's weights: of a file of safetensors or torch.save (.pt, .pth, .bin),\n"
+        "an index of several (.index.json), or a folder. load_checkpoint_in_model reads it; load_state goes\n"
+        "on with a folder of Accelerate's as it stands, with optimizers and all.\n",
+        false);
+  }
+  const auto route = route_in(chosen, import_usage);
+  return on_all_ranks([&](const mpi::Communicator& comm) {
+    const auto source = open(comm, route.from, 0);
+    checkpoint::Snapshot snapshot;
+    mpi::all_or_none(comm, [&] {
+      for (const auto& name : source->names()) snapshot.common.put("models/0/" + name, source->tensor(name));
+    });
+    snapshot.common.put("run/models", 1);
+    ByteBar bar("import", bytes_of(*source) / comm.size(), audience_of(comm));
+    checkpoint::save(comm, route.to, snapshot, {}, [&](std::int64_t bytes) { bar.advance(bytes); });
+    source->require_unchanged();
+    report(comm, *source, route.to);
+  });
+}
+
+}  // namespace hortator::tools::checkpoints

@@ -1,0 +1,92 @@
+#include "tools/config/questions.hpp"
+
+#include <cctype>
+#include <filesystem>
+#include <hortator/error.hpp>
+#include <iostream>
+
+#include "core/text/text.hpp"
+#include "tools/launch/machine.hpp"
+#include "tools/programs.hpp"
+
+namespace hortator::tools {
+namespace {
+
+int gpu_count() {
+  int count = 0;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", ignored)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with("nvidia") && name.size() > 6 && std::isdigit(static_cast<unsigned char>(name[6]))) ++count;
+  }
+  return count;
+}
+
+// The default partition's name has a star.
+std::string default_partition() {
+  for (const auto& name : text::split(output_of("sinfo -h -o %P"), '\n')) {
+    if (name.ends_with('*')) return name.substr(0, name.size() - 1);
+  }
+  return "";
+}
+
+std::string default_account() {
+  return text::first_line(output_of("sacctmgr -nP show user \"$(id -un)\" format=defaultaccount"));
+}
+
+}  // namespace
+
+std::vector<Question> questions() {
+  const bool has_slurm = find_program("sbatch").has_value();
+  const bool has_pbs = !has_slurm && find_program("qsub").has_value();
+  const int gpus = gpu_count();
+  std::vector<Question> list;
+  if (has_slurm || has_pbs) {
+    list.push_back({"scheduler", "scheduler of your jobs", has_slurm ? "slurm" : "pbs"});
+    list.push_back({"site", "site profile (share/sites)", ""});
+    list.push_back({"account", "account that pays", has_slurm ? default_account() : ""});
+    list.push_back({"queue", "partition or queue", has_slurm ? default_partition() : ""});
+    list.push_back({"time", "time limit of a job", "01:00:00"});
+    list.push_back({"num_machines", "nodes of a job", "1"});
+    list.push_back({"ranks_per_node", "ranks on each node", std::to_string(gpus > 0 ? gpus : core_count())});
+    list.push_back({"gpus_per_node", "GPUs of each node", std::to_string(gpus)});
+  } else {
+    list.push_back({"num_processes", "ranks on this machine", std::to_string(gpus > 0 ? gpus : core_count())});
+  }
+  list.push_back({"mixed_precision", "type of the forward pass (no, fp16, bf16)", "no"});
+  return list;
+}
+
+launch::Layer ask(const std::vector<Question>& questions, std::istream& in, std::ostream& out) {
+  launch::Layer answers;
+  for (const auto& question : questions) {
+    while (true) {
+      out << question.text << (question.found.empty() ? "" : " [" + question.found + "]") << ": " << std::flush;
+      std::string answer;
+      if (!std::getline(in, answer)) {
+        throw Error({.what = "the answers end before " + question.key, .hint = "take what is found by --default"});
+      }
+      if (answer.empty()) answer = question.found;
+      if (answer.empty()) break;
+      try {
+        launch::check_words(launch::find_key(question.key, ""), {answer}, "");
+      } catch (const UsageError& error) {
+        out << "  " << error.what() << "\n";
+        continue;
+      }
+      answers[question.key] = {{answer}, "answer"};
+      break;
+    }
+  }
+  return answers;
+}
+
+launch::Layer found_answers(const std::vector<Question>& questions) {
+  launch::Layer answers;
+  for (const auto& question : questions) {
+    if (!question.found.empty()) answers[question.key] = {{question.found}, "found"};
+  }
+  return answers;
+}
+
+}  // namespace hortator::tools

@@ -1,0 +1,79 @@
+#include "tools/config/yaml_file.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <hortator/error.hpp>
+
+#include "core/text/foreign_text.hpp"
+#include "core/text/text.hpp"
+#include "core/whole_file.hpp"
+
+namespace hortator::tools {
+namespace {
+
+[[noreturn]] void refuse(const std::filesystem::path& file, const YAML::Mark& mark, const std::string& what) {
+  throw UsageError({.what = text::concat(file.string(), ':', mark.line + 1, ": ", what),
+                    .hint = "a file of settings has lines \"key: value\""});
+}
+
+/// The parser calls itself for each level of a value; of those that are written by brackets the number is checked here,
+/// of those by indentation by the parser.
+std::string read_settings(const std::filesystem::path& file) {
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+  auto content = core::read_at_most(file, most_bytes);
+  if (!content) {
+    throw UsageError({.what = text::quote(file.string()) + " cannot be read",
+                      .why = text::concat("it is missing, or has more than ", most_bytes, " bytes"),
+                      .hint = "check the name"});
+  }
+  if (!core::is_shallow(*content)) {
+    throw UsageError({.what = text::concat(text::quote(file.string()), " has brackets within more than ",
+                                           core::most_record_levels, " others"),
+                      .hint = "a file of settings has lines \"key: value\""});
+  }
+  return std::move(*content);
+}
+
+std::string scalar(const YAML::Node& node, const std::filesystem::path& file) {
+  if (node.IsNull()) return "";
+  if (!node.IsScalar()) refuse(file, node.Mark(), "a value within a value is not known");
+  return node.Scalar();
+}
+
+launch::Entry read_entry(const std::string& key, int line, const YAML::Node& value,
+                            const std::filesystem::path& file) {
+  launch::Entry entry{.key = key, .line = line};
+  const auto add = [&](std::string word, const YAML::Mark& mark) {
+    entry.words.push_back(std::move(word));
+    entry.lines.push_back(mark.line + 1);
+  };
+  if (value.IsSequence()) {
+    entry.shape = launch::Shape::list;
+    for (const auto& one : value) add(scalar(one, file), one.Mark());
+  } else if (value.IsMap()) {
+    entry.shape = launch::Shape::map;
+    for (const auto& one : value) add(scalar(one.first, file) + "=" + scalar(one.second, file), one.first.Mark());
+  } else if (!value.IsNull()) {
+    entry.words = {scalar(value, file)};
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::vector<launch::Entry> read_yaml(const std::filesystem::path& file) {
+  std::vector<launch::Entry> entries;
+  try {
+    const auto root = YAML::Load(read_settings(file));
+    if (root.IsNull()) return entries;
+    if (!root.IsMap()) refuse(file, root.Mark(), "no keys");
+    for (const auto& pair : root) {
+      entries.push_back(read_entry(scalar(pair.first, file), pair.first.Mark().line + 1, pair.second, file));
+    }
+  } catch (const YAML::Exception& error) {
+    refuse(file, error.mark, error.msg);
+  }
+  return entries;
+}
+
+}  // namespace hortator::tools

@@ -1,0 +1,118 @@
+#include <dlfcn.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "core/text/text.hpp"
+#include "tools/doctor/ranks.hpp"
+#include "tools/programs.hpp"
+#include "machine/device/cuda.hpp"
+#include "machine/device/device_files.hpp"
+#include "mpi/collectives.hpp"
+#include "mpi/environment.hpp"
+#include "mpi/library.hpp"
+
+namespace hortator::tools::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+int device_files() {
+  const auto names = names_in("/dev");
+  return static_cast<int>(std::count_if(names.begin(), names.end(), [](const std::string& name) {
+    return name.starts_with("nvidia") && name.size() > 6 &&
+           name.find_first_not_of("0123456789", 6) == std::string::npos;
+  }));
+}
+
+std::set<std::string> devices_of_node(const mpi::Communicator& node) {
+  std::vector<std::string> mine;
+  for (int i = 0; i < machine::visible_device_count(); ++i) mine.push_back(machine::uuid(i));
+  std::set<std::string> all;
+  for (const auto& of_rank : mpi::all_gather(node, text::join(mine, ","))) {
+    for (auto& device : text::split(of_rank, ',')) {
+      if (!device.empty()) all.insert(std::move(device));
+    }
+  }
+  return all;
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+std::optional<bool> does_open_mpi_know_fabrics() {
+  if (!mpi::built_library().starts_with("Open MPI")) return {};  // an Open MPI on PATH is not ours
+  const auto parts = result_of("ompi_info --parsable").output;
+  if (parts.find(":pml:") == std::string::npos) return {};
+  return parts.find(":pml:ucx") != std::string::npos || parts.find(":mtl:ofi") != std::string::npos;
+}
+
+bool can_load(const char* library) {
+  void* const handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+  if (handle != nullptr) dlclose(handle);
+  return handle != nullptr;
+}
+
+}  // namespace
+
+Devices look_at_devices(const mpi::Communicator& node) {
+  return {.is_built = machine::is_built(),
+          .files = device_files(),
+          .openable = machine::openable_devices(),
+          .visible = machine::visible_device_count(),
+          .distinct = static_cast<int>(devices_of_node(node).size()),
+          .local_ranks = node.size()};
+}
+
+Binding look_at_binding(const mpi::Communicator& node) {
+  Binding binding{.machine_cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))};
+  for (const auto& ranges : mpi::all_gather(node, machine::to_ranges(machine::own_cpu_set()))) {
+    binding.of_ranks.push_back(machine::from_ranges(ranges));
+  }
+  return binding;
+}
+
+// The way of rank 0's time counts as delay, so the smallest difference of a few is the truest.
+Clocks look_at_clocks(const mpi::Communicator& comm) {
+  double mine = INFINITY;
+  for (int i = 0; i < 5; ++i) {
+    mpi::barrier(comm);
+    const double difference = now() - mpi::broadcast(comm, now());
+    if (std::abs(difference) < std::abs(mine)) mine = difference;
+  }
+  const double ahead = mpi::all_reduce(comm, mine, MPI_MAX);
+  const double behind = -mpi::all_reduce(comm, mine, MPI_MIN);
+  const bool is_worst = std::abs(mine) >= std::max(ahead, behind);
+  const int guilty = mpi::all_reduce(comm, is_worst ? comm.rank() : comm.size(), MPI_MIN);
+  const auto host = mpi::broadcast(comm, std::string_view(mpi::host_name()), guilty == comm.size() ? 0 : guilty);
+  return {.most_behind = std::max(behind, 0.0), .most_ahead = std::max(ahead, 0.0), .worst = host};
+}
+
+Fabric look_at_fabric() {
+  Fabric fabric{.mpi_knows = does_open_mpi_know_fabrics()};
+  for (const auto* folder : {"/sys/class/infiniband", "/sys/class/cxi"}) {
+    for (auto& name : names_in(folder)) fabric.devices.push_back(std::move(name));
+  }
+  fabric.has_nccl = machine::is_built();
+  fabric.nccl_plugin = fabric.has_nccl && can_load("libnccl-net.so");
+  rlimit locked{};
+  if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur != RLIM_INFINITY)
+    fabric.locked_memory = locked.rlim_cur;
+  return fabric;
+}
+
+}  // namespace hortator::tools::doctor

@@ -1,0 +1,113 @@
+#include "tools/env/facts.hpp"
+
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <unistd.h>
+
+#include <hortator/version.hpp>
+
+#include "core/loaded_libraries.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
+#include "tools/launch/batch.hpp"
+#include "tools/env/variables.hpp"
+#include "tools/launch/machine.hpp"
+#include "tools/launch/mpirun.hpp"
+#include "tools/programs.hpp"
+#include "machine/device/cuda.hpp"
+#include "mpi/environment.hpp"
+
+namespace hortator::tools::env {
+namespace {
+
+std::string program_path(const std::string& name) {
+  const auto path = find_program(name);
+  return path ? path->string() : "not on PATH";
+}
+
+Section hortator_facts() {
+  return {"hortator",
+          {{"version", HORTATOR_VERSION},
+           {"build type", HORTATOR_BUILD_TYPE},
+           {"compiler", HORTATOR_COMPILER},
+           {"Boost", HORTATOR_BOOST}}};
+}
+
+// LibTorch's own words: "..., TORCH_VERSION=2.15.0, ..."
+std::string loaded_torch_version() {
+  const std::string config = at::show_config();
+  const std::string name = "TORCH_VERSION=";
+  const auto at = config.find(name);
+  return at == std::string::npos ? "unknown" : text::split(config.substr(at + name.size(), 40), ',').front();
+}
+
+Section libtorch_facts() {
+  return {
+      "LibTorch",
+      {{"version", loaded_torch_version()}, {"built against", HORTATOR_LIBTORCH}, {"threads", at::get_num_threads()}}};
+}
+
+Section mpi_facts() {
+  return {"MPI",
+          {{"library", mpi::library_version()},
+           {"mpirun", program_path("mpirun")},
+           {"mpirun says", text::first_line(output_of("mpirun --version"))},
+           {"hortator launch takes", own_mpirun().value_or(launch::Mpirun{.program = "nothing"}).program}}};
+}
+
+Section hdf5_facts() { return {"HDF5", {{"version", HORTATOR_HDF5}, {"parallel", true}}}; }
+
+Section cuda_facts() {
+  const auto driver = nvidia_driver();
+  Section section{
+      "CUDA",
+      {{"built with", HORTATOR_CUDA_BUILT}, {"NCCL", HORTATOR_NCCL}, {"driver", driver.empty() ? "none" : driver}}};
+  auto devices = nlohmann::json::array();
+  for (int i = 0; i < machine::visible_device_count(); ++i) devices.push_back(machine::name(i));
+  section.facts.emplace_back("devices", devices);
+  return section;
+}
+
+Section loaded_facts() {
+  Section section{"loaded libraries"};
+  for (const auto* name :
+       {"libhortator.so", "libtorch_cpu.so", "libtorch_cuda.so", "libmpi.so", "libmpich.so", "libhdf5.so",
+        "libhdf5_openmpi.so", "libhdf5_mpich.so", "libnccl.so", "libcudart.so", "libgomp"}) {
+    const auto files = core::loaded_libraries(name);
+    if (!files.empty()) section.facts.emplace_back(name, text::join(files));
+  }
+  return section;
+}
+
+Section machine_facts() {
+  return {"machine",
+          {{"host", mpi::host_name()},
+           {"system", operating_system()},
+           {"CPU", cpu_model()},
+           {"cores", core_count()},
+           {"CPUs", text::concat(cpu_count(), " of ", sysconf(_SC_NPROCESSORS_ONLN), ": ", cpu_list())},
+           {"memory", units::bytes(memory_bytes())}}};
+}
+
+std::string scheduler() {
+  const auto batch = look_for_batch();
+  if (batch.scheduler.empty()) return "none";
+  return batch.job ? text::concat(batch.scheduler, ", inside job ", *batch.job) : batch.scheduler + ", outside a job";
+}
+
+Section job_facts() { return {"job", {{"scheduler", scheduler()}, {"srun", program_path("srun")}}}; }
+
+Section variable_facts() {
+  Section section{"environment"};
+  for (const auto& [name, value] : relevant_variables(environ)) section.facts.emplace_back(name, value);
+  return section;
+}
+
+}  // namespace
+
+Report gather_facts() {
+  return {hortator_facts(), libtorch_facts(), mpi_facts(), hdf5_facts(),    cuda_facts(),
+          loaded_facts(),   machine_facts(),  job_facts(), variable_facts()};
+}
+
+}  // namespace hortator::tools::env

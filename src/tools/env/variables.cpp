@@ -1,0 +1,50 @@
+#include "tools/env/variables.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace hortator::tools::env {
+namespace {
+
+constexpr std::array<std::string_view, 4> reported_variables = {"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "LD_PRELOAD",
+                                                                "LIBTORCH"};
+constexpr std::array<std::string_view, 20> beginnings = {
+    "OMP_",   "GOMP_",  "KMP_", "MKL_", "HORTATOR_", "OMPI_", "PRTE_",  "PMI_",   "PMIX_", "PALS_",
+    "MPICH_", "I_MPI_", "UCX_", "FI_",  "NCCL_",     "HDF5_", "TORCH_", "SLURM_", "PBS_",  "LSB_"};
+constexpr std::array<std::string_view, 9> marks_of_secrets = {"TOKEN", "SECRET", "PASS", "KEY",         "JWT",
+                                                              "CRED",  "AUTH",   "_URI", "PRECONDITION"};
+
+std::string upper(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return result;
+}
+
+}  // namespace
+
+bool is_relevant(std::string_view name) {
+  return std::find(reported_variables.begin(), reported_variables.end(), name) != reported_variables.end() ||
+         std::any_of(beginnings.begin(), beginnings.end(), [&](auto beginning) { return name.starts_with(beginning); });
+}
+
+bool is_secret(std::string_view name) {
+  const auto loud = upper(name);
+  return std::any_of(marks_of_secrets.begin(), marks_of_secrets.end(),
+                     [&](auto mark) { return loud.find(mark) != std::string::npos; });
+}
+
+std::map<std::string, std::string> relevant_variables(const char* const* environment) {
+  std::map<std::string, std::string> relevant;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
+    const auto end = entry.find('=');
+    if (end == std::string_view::npos) continue;
+    const auto name = entry.substr(0, end);
+    if (is_relevant(name)) relevant.emplace(name, is_secret(name) ? "(not shown)" : entry.substr(end + 1));
+  }
+  return relevant;
+}
+
+}  // namespace hortator::tools::env

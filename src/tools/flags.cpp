@@ -1,0 +1,74 @@
+#include "tools/flags.hpp"
+
+#include "core/text/text.hpp"
+#include "tools/config/sources.hpp"
+
+namespace hortator::tools {
+namespace {
+
+namespace po = boost::program_options;
+using launch::Kind;
+using launch::Scope;
+
+bool has(Scope verb, const launch::Key& key) { return key.scope == Scope::both || key.scope == verb; }
+
+std::string help_of(const launch::Key& key) {
+  auto words = std::string(key.what);
+  if (!key.choices.empty()) words += ": " + text::join(text::split(std::string(key.choices), ' '));
+  return words;
+}
+
+// -n is everybody's letter for the number of ranks.
+std::string spelling(const launch::Key& key) { return std::string(key.flag) + (key.flag == "ranks" ? ",n" : ""); }
+
+bool is_many(const launch::Key& key) { return key.kind == Kind::list || key.kind == Kind::variables; }
+
+const char* value_name(const launch::Key& key) {
+  if (key.kind == Kind::count || key.kind == Kind::number) return "N";
+  if (key.kind == Kind::time) return "HH:MM:SS";
+  return key.kind == Kind::variables ? "NAME=VALUE" : "WORD";
+}
+
+}  // namespace
+
+void add_setting_flags(Options& options, Scope verb, const OwnFlags& own) {
+  auto add = options.named.add_options();
+  for (const auto& key : launch::keys()) {
+    if (!has(verb, key) || own.contains(std::string(key.flag))) continue;
+    if (is_many(key)) {
+      add(spelling(key).c_str(), po::value<std::vector<std::string>>()->composing()->value_name(value_name(key)),
+          help_of(key).c_str());
+    } else if (key.kind == Kind::onoff) {
+      add(spelling(key).c_str(), help_of(key).c_str());
+    } else {
+      add(spelling(key).c_str(), po::value<std::string>()->value_name(value_name(key)), help_of(key).c_str());
+    }
+  }
+  add("config_file", po::value<std::string>()->value_name("FILE"),
+      "settings in place of hortator.yaml and the user's own file; Accelerate's files are read, too");
+}
+
+launch::Layer said_by_flags(const po::variables_map& values, Scope verb, const OwnFlags& own) {
+  launch::Layer layer;
+  for (const auto& key : launch::keys()) {
+    const std::string flag(key.flag);
+    if (!has(verb, key) || own.contains(flag) || !values.contains(flag)) continue;
+    launch::Given given{.origin = "--" + flag};
+    if (is_many(key)) {
+      given.words = values[flag].as<std::vector<std::string>>();
+    } else {
+      given.words = {key.kind == Kind::onoff ? "true" : values[flag].as<std::string>()};
+    }
+    launch::check_words(key, given.words, given.origin + ": ");
+    layer.emplace(key.name, std::move(given));
+  }
+  return layer;
+}
+
+launch::Settings settings_of(const po::variables_map& values, Scope verb) {
+  const auto file =
+      values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
+  return gather_settings(said_by_flags(values, verb), file);
+}
+
+}  // namespace hortator::tools

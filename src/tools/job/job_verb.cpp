@@ -1,0 +1,104 @@
+#include <filesystem>
+#include <hortator/error.hpp>
+#include <iostream>
+
+#include "core/text/text.hpp"
+#include "core/whole_file.hpp"
+#include "tools/flags.hpp"
+#include "tools/programs.hpp"
+#include "tools/job/submitting.hpp"
+#include "tools/launch/surroundings.hpp"
+#include "tools/verbs.hpp"
+#include "launch/job/job.hpp"
+#include "launch/srun_mpi.hpp"
+
+namespace hortator::tools {
+namespace {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+Options known_options() {
+  Options options;
+  options.rest_is_foreign = true;
+  add_setting_flags(options, launch::Scope::job);
+  options.named.add_options()("submit", "hand it to the scheduler; without it the script is only printed")(
+      "chain", po::value<int>()->default_value(1)->value_name("N"),
+      "jobs one after the other, each of which goes on where the last stopped (PBS has no other way)")("help,h",
+                                                                                                       "this text");
+  return options;
+}
+
+int print_help() {
+  std::cout << "usage: hortator job [options] [--submit] -- PROGRAM [ARGUMENTS]\n\n"
+               "Makes the script of a job for Slurm or PBS: warned before its time is over, it saves a checkpoint, "
+               "goes back\n"
+               "into the queue and resumes. The script is complete in itself.\n\n"
+               "  hortator job --nodes 4 --ranks-per-node 4 --gpus-per-node 4 --time 02:00:00 --submit -- ./train\n"
+               "  hortator job --site alps --account abc --nodes 2 --ranks-per-node 4 -- ./train > job.sh\n"
+               "  hortator job --scheduler pbs --chain 5 --nodes 2 --ranks-per-node 4 --submit -- ./train\n\n"
+               "exit code: 0 done; 2 wrong usage; 1 the scheduler refused, or a file could not be written\n\n"
+            << known_options().named;
+  return 0;
+}
+
+std::string read_template(const std::string& name) {
+  const auto file = data_folder() / "jobs" / name;
+  auto content = core::read_whole(file);
+  if (!content)
+    throw Error({.what = text::quote(file.string()) + " cannot be read", .why = "it is the job's template"});
+  return *std::move(content);
+}
+
+launch::Facts facts_of(const launch::Settings& settings, launch::Scheduler scheduler) {
+  auto facts = facts_elsewhere(settings);
+  if (scheduler == launch::Scheduler::pbs) return facts;
+  facts.srun_mpi = settings.word("mpi");
+  if (!facts.srun_mpi) facts.srun_mpi = launch::choose_srun_mpi(result_of("srun --mpi=list").output, facts.mpi);
+  if (!facts.srun_mpi) facts.srun_mpi = "pmix";
+  return facts;
+}
+
+int chain_length(const po::variables_map& values) {
+  const int length = values["chain"].as<int>();
+  if (length < 1 || length > 1000) {
+    throw UsageError(
+        {.what = text::concat("a chain of ", length, " is none"), .hint = "say --chain N with N from 1 to 1000"});
+  }
+  return length;
+}
+
+}  // namespace
+
+int job_verb(const Arguments& arguments) {
+  const auto values = parse(arguments, with_words(known_options(), "program"));
+  if (values.contains("help")) return print_help();
+  if (!values.contains("program")) {
+    throw UsageError({.what = "the program is missing", .hint = "say what to start: hortator job ... -- ./train"});
+  }
+  auto words = values["program"].as<std::vector<std::string>>();
+  const auto settings = settings_of(values, launch::Scope::job);
+  const auto scheduler = scheduler_of(settings);
+  const int length = chain_length(values);
+  const auto program = words.front();
+  words.erase(words.begin());
+  const auto job = launch::job_of(settings, scheduler, program, words, stamp());
+  const auto* name = scheduler == launch::Scheduler::slurm ? "slurm.sh.in" : "pbs.sh.in";
+  const auto script = launch::render(job, facts_of(settings, scheduler),
+                                        {.scheduler = read_template(name), .common = read_template("common.sh.in")});
+  if (!values.contains("submit")) {
+    std::cout << script;
+    return 0;
+  }
+  check_program(program);
+  const auto file = fs::path(job.records) / "job.sh";
+  write_script(file, script);
+  std::string id;
+  for (int i = 0; i < length; ++i) {
+    id = submit(scheduler, file, id);
+    std::cout << "submitted: " << id << "  " << file.string() << "\n";
+  }
+  return 0;
+}
+
+}  // namespace hortator::tools

@@ -1,0 +1,135 @@
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <hortator/error.hpp>
+#include <iostream>
+
+#include "core/text/text.hpp"
+#include "tools/flags.hpp"
+#include "tools/launch/supervise.hpp"
+#include "tools/launch/surroundings.hpp"
+#include "tools/verbs.hpp"
+#include "launch/job/quote.hpp"
+#include "launch/settings/request.hpp"
+
+namespace hortator::tools {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr int stopped_code = 75;
+constexpr int usage_code = 2;
+// Schedulers kill about half a minute after they have told a job to end.
+constexpr std::chrono::seconds time_to_save(25);
+
+Options known_options() {
+  Options options;
+  options.rest_is_foreign = true;
+  add_setting_flags(options, launch::Scope::launch);
+  options.named.add_options()("dry-run", "print the command and stop")("help,h", "this text");
+  return options;
+}
+
+void print_help() {
+  std::cout
+      << "usage: hortator launch -n N [options] PROGRAM [ARGUMENTS]\n\n"
+         "Starts PROGRAM on N ranks: with srun inside a Slurm allocation, else with the mpirun of Hortator's "
+         "own MPI.\n"
+         "Everything after PROGRAM belongs to PROGRAM. SIGUSR1 and SIGTERM are handed on to the ranks.\n\n"
+         "  hortator launch -n 4 ./train --epochs 3\n"
+         "  hortator launch --nodes 2 --ranks-per-node 4 --gpus-per-node 4 ./train     (in a job)\n"
+         "  hortator launch -n 4 --max-restarts 2 --log-dir logs ./train\n\n"
+         "exit code: 0 finished; 75 stopped on purpose, with a checkpoint; 2 wrong usage; else the guilty rank's\n\n"
+      << known_options().named;
+}
+
+launch::Request read_request(const po::variables_map& values, const launch::Settings& settings) {
+  // What would be started is asked for first: a forgotten program is the more common mistake.
+  if (!values.contains("program")) {
+    throw UsageError({.what = "the program is missing", .hint = "say what to start: hortator launch -n 2 ./train"});
+  }
+  auto request = launch::request_of(settings);
+  const auto words = values["program"].as<std::vector<std::string>>();
+  request.program = words.front();
+  request.arguments = {words.begin() + 1, words.end()};
+  return request;
+}
+
+// Where the program says which folder is its run's: it alone knows. Gone when the launcher is.
+class RunNote {
+ public:
+  RunNote() : file_(std::filesystem::absolute(text::concat(".hortator-run-", getpid()))) {}
+  ~RunNote() {
+    std::error_code ignored;
+    std::filesystem::remove(file_, ignored);
+  }
+  RunNote(const RunNote&) = delete;
+  RunNote& operator=(const RunNote&) = delete;
+
+  std::string variable() const { return "HORTATOR_RUN_NOTE=" + file_.string(); }
+  std::filesystem::path folder() const {
+    std::string line;
+    std::getline(std::ifstream(file_), line);
+    return line;
+  }
+
+ private:
+  std::filesystem::path file_;
+};
+
+int run_once(launch::Request request, const launch::Facts& facts) {
+  const RunNote note;
+  request.variables.push_back(note.variable());
+  const auto began = std::filesystem::file_time_type::clock::now();
+  const bool by_srun = facts.in_slurm && facts.srun_mpi;
+  const int code = supervise(launch::command_line(request, facts), by_srun ? std::chrono::seconds(0) : time_to_save);
+  const auto folder = note.folder();
+  return folder.empty() ? code : recorded_code(folder, began, code);
+}
+
+// Where Slurm has lost nodes since, on as many ranks as the others hold.
+void leave_out_lost_nodes(launch::Request& request, const launch::Facts& facts) {
+  if (!facts.in_slurm || !facts.srun_mpi || !request.nodes || !request.ranks_per_node) return;
+  const auto left = count_nodes_again();
+  if (!left || *left >= *request.nodes) return;
+  request.nodes = left;
+  request.ranks = *left * *request.ranks_per_node;
+  std::cerr << "hortator: going on with " << text::count(*left, "node") << ", on " << text::count(request.ranks, "rank")
+            << "\n";
+}
+
+int run_until_done(launch::Request request, const launch::Facts& facts, int restarts) {
+  int code = run_once(request, facts);
+  while (code != 0 && code != stopped_code && code != usage_code && restarts-- > 0) {
+    std::cerr << "hortator: the run ended with code " << code << "; it starts again from its newest checkpoint ("
+              << text::count(restarts, "restart") << " left)\n";
+    leave_out_lost_nodes(request, facts);
+    code = run_once(request, facts);
+  }
+  return code;
+}
+
+}  // namespace
+
+int launch_verb(const Arguments& arguments) {
+  const auto values = parse(arguments, with_words(known_options(), "program"));
+  if (values.contains("help")) {
+    print_help();
+    return 0;
+  }
+  const auto settings = settings_of(values, launch::Scope::launch);
+  auto request = read_request(values, settings);
+  check_program(request.program);
+  const auto facts = look_around(settings);
+  const auto command = launch::command_line(request, facts);
+  if (values.contains("dry-run")) {
+    std::cout << launch::shell_line(command) << "\n";
+    return 0;
+  }
+  if (!request.log_dir.empty()) std::filesystem::create_directories(request.log_dir);
+  return run_until_done(std::move(request), facts, *settings.number("max_restarts"));
+}
+
+}  // namespace hortator::tools

@@ -1,0 +1,150 @@
+#include "tools/launch/surroundings.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "core/environment/variable.hpp"
+#include "core/whole_file.hpp"
+#include "tools/launch/machine.hpp"
+#include "tools/launch/mpirun.hpp"
+#include "tools/programs.hpp"
+#include "launch/pbs.hpp"
+#include "launch/job/quote.hpp"
+#include "launch/srun_mpi.hpp"
+
+namespace hortator::tools {
+namespace {
+
+using core::variable;
+
+std::vector<std::string> own_variables() {
+  std::vector<std::string> names;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view assignment(*one);
+    if (assignment.starts_with("HORTATOR_")) names.emplace_back(assignment.substr(0, assignment.find('=')));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::optional<int> cpus_per_task() {
+  const auto words = variable("SLURM_CPUS_PER_TASK");
+  long long count = 0;
+  if (!words || !text::parse_integer(*words, count)) return std::nullopt;
+  return static_cast<int>(count);
+}
+
+[[noreturn]] void refuse_mpirun() {
+  if (!find_program("mpirun")) {
+    throw Error({.what = "there is no mpirun on PATH",
+                 .why = "it starts the ranks",
+                 .hint = "load your site's MPI module, or install openmpi-bin (Debian, Ubuntu) or openmpi (Rocky)"});
+  }
+  throw Error({.what = "the mpirun on PATH is of another MPI than Hortator's " + built_mpi(),
+               .why = "each rank would think that it is alone",
+               .hint = "load the MPI module that Hortator was built with, or name its mpirun with --launcher"});
+}
+
+launch::Mpirun chosen_mpirun(const std::string& program) {
+  if (find_program(program)) return look_at_mpirun(program);
+  throw UsageError({.what = "there is no program " + text::quote(program),
+                    .why = "it was to start the ranks",
+                    .hint = "--launcher and HORTATOR_LAUNCHER take a path, or a name on PATH"});
+}
+
+launch::Mpirun mpirun_for(const launch::Settings& settings) {
+  if (const auto chosen = settings.word("launcher")) return chosen_mpirun(*chosen);
+  if (const auto own = own_mpirun()) return *own;
+  refuse_mpirun();
+}
+
+void take(const launch::Mpirun& mpirun, launch::Facts& facts) {
+  facts.mpirun = mpirun.program;
+  facts.mpi = mpirun.flavor;
+  facts.mpi_major = mpirun.major;
+}
+
+void look_at_slurm(const launch::Settings& settings, launch::Facts& facts) {
+  if (!find_program("srun")) {
+    throw Error({.what = "there is no srun on PATH",
+                 .why = "it starts the ranks in a Slurm allocation, and SLURM_JOB_ID is set",
+                 .hint = "load the site's Slurm, or unset SLURM_JOB_ID to use mpirun"});
+  }
+  facts.cpus_per_task = cpus_per_task();
+  facts.srun_mpi = settings.word("mpi");
+  if (facts.srun_mpi) return;
+  facts.srun_mpi = launch::choose_srun_mpi(result_of("srun --mpi=list").output, built_mpirun().flavor);
+  if (!facts.srun_mpi) take(mpirun_for(settings), facts);
+}
+
+void look_at_pbs(launch::Facts& facts) {
+  const auto job = launch::read_pbs(variable, core::read_whole);
+  facts.in_other_batch_job = job || variable("LSB_JOBID");
+  if (!job) return;
+  const bool knows_pbs = result_of("ompi_info --parsable").output.find(":plm:tm:") != std::string::npos;
+  if (facts.mpi == launch::MpiFlavor::open_mpi && !knows_pbs) facts.pbs_node_file = job->node_file;
+  facts.has_pbs_tmrsh = find_program("pbs_tmrsh").has_value();
+}
+
+}  // namespace
+
+launch::Facts facts_elsewhere(const launch::Settings& settings) {
+  const auto built = built_mpirun();
+  const auto chosen = settings.word("launcher");
+  auto mpirun = chosen ? look_at_mpirun(*chosen) : own_mpirun().value_or(built);
+  if (mpirun.flavor == launch::MpiFlavor::other) mpirun = {mpirun.program, built.flavor, built.major};
+  launch::Facts facts;
+  take(mpirun, facts);
+  return facts;
+}
+
+launch::Facts look_around(const launch::Settings& settings) {
+  launch::Facts facts{.in_slurm = variable("SLURM_JOB_ID").has_value(),
+                         .is_root = geteuid() == 0,
+                         .cores = core_count(),
+                         .is_confined = is_confined(),
+                         .own_variables = own_variables()};
+  if (facts.in_slurm) {
+    look_at_slurm(settings, facts);
+    return facts;
+  }
+  take(mpirun_for(settings), facts);
+  look_at_pbs(facts);
+  return facts;
+}
+
+std::optional<int> count_nodes_again() {
+  const auto job = variable("SLURM_JOB_ID");
+  if (!job) return std::nullopt;
+  const auto list = text::first_line(output_of("squeue -h -o %N -j " + launch::shell_quote(*job)));
+  const auto names = output_of("scontrol show hostnames " + launch::shell_quote(list));
+  const auto count = std::count(names.begin(), names.end(), '\n');
+  if (list.empty() || count == 0) return std::nullopt;
+  const auto number = std::to_string(count);
+  for (const auto* name : {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) setenv(name, list.c_str(), 1);
+  for (const auto* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) setenv(name, number.c_str(), 1);
+  for (const auto* name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE", "SLURM_NTASKS", "SLURM_NPROCS"}) {
+    unsetenv(name);
+  }
+  return static_cast<int>(count);
+}
+
+void check_program(const std::string& program) {
+  if (find_program(program)) return;
+  const bool has_path = program.find('/') != std::string::npos;
+  if (!has_path && find_program("./" + program)) {
+    throw UsageError({.what = "there is no program " + text::quote(program) + " on PATH",
+                      .hint = "did you mean './" + program + "'?"});
+  }
+  if (has_path && std::filesystem::exists(program)) {
+    throw UsageError({.what = text::quote(program) + " is not an executable file", .hint = "build it, or chmod +x it"});
+  }
+  throw UsageError({.what = "there is no program " + text::quote(program) + (has_path ? "" : " on PATH"),
+                    .hint = "check the name and the folder"});
+}
+
+}  // namespace hortator::tools

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <hortator/error.hpp>
+#include <hortator/version.hpp>
+#include <iostream>
+
+#include "core/text/text.hpp"
+#include "core/whole_file.hpp"
+#include "tools/programs.hpp"
+#include "tools/verbs.hpp"
+#include "tools/written_file.hpp"
+#include "launch/job/template.hpp"
+
+namespace hortator::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char*, 4> files = {"CMakeLists.txt", "train.cpp", "job.sh", "README.md"};
+// Names that CMake keeps for itself.
+constexpr std::array<std::string_view, 8> reserved = {"all",  "clean",   "help",   "install",
+                                                      "test", "package", "depend", "none"};
+
+Options known_options() {
+  Options options;
+  options.named.add_options()("help,h", "this text");
+  return options;
+}
+
+int print_help() {
+  std::cout
+      << "usage: hortator new NAME\n\n"
+         "Makes the folder NAME with a project that builds at once: CMakeLists.txt, a training program, a job file, "
+         "a README.\n\n"
+         "  hortator new my-model\n\n"
+         "exit code: 0 done; 2 wrong usage; 1 a file could not be written\n\n"
+      << known_options().named;
+  return 0;
+}
+
+// It becomes a folder, a target of CMake and a program.
+void check_name(const std::string& name) {
+  const bool has_good_letters = std::all_of(name.begin(), name.end(), [](unsigned char letter) {
+    return std::isalnum(letter) != 0 || letter == '_' || letter == '-';
+  });
+  if (!has_good_letters || name.empty() || std::isalpha(static_cast<unsigned char>(name.front())) == 0 ||
+      name.size() > 100) {
+    throw UsageError({.what = text::concat(text::quote(name), " is no name for a project"),
+                      .why = "it becomes a folder, a program and a target of CMake",
+                      .hint = "begin with a letter, and go on with letters, digits, _ and -"});
+  }
+  if (std::find(reserved.begin(), reserved.end(), name) != reserved.end() || name.starts_with("hortator")) {
+    throw UsageError({.what = text::concat(text::quote(name), " is taken, by CMake or by Hortator itself"),
+                      .hint = "take another name"});
+  }
+  if (fs::exists(name))
+    throw UsageError(
+        {.what = text::concat(text::quote(name), " is there already"), .hint = "take another name, or remove it"});
+}
+
+std::string filled(const std::string& file, const std::string& name) {
+  const auto path = data_folder() / "new" / (file + ".in");
+  const auto content = core::read_whole(path);
+  if (!content)
+    throw Error({.what = text::concat(path, " cannot be read"),
+                 .why = "it is the project's template",
+                 .hint = "install Hortator again"});
+  return launch::fill(*content, {.words = {{"name", name}, {"version", HORTATOR_VERSION}}});
+}
+
+}  // namespace
+
+int new_verb(const Arguments& arguments) {
+  const auto values = parse(arguments, with_words(known_options(), "name"));
+  if (values.contains("help")) return print_help();
+  if (!values.contains("name") || values["name"].as<std::vector<std::string>>().size() != 1) {
+    throw UsageError({.what = "one name is needed", .hint = "hortator new my-model"});
+  }
+  const auto name = values["name"].as<std::vector<std::string>>().front();
+  check_name(name);
+  fs::create_directory(name);
+  for (const auto* file : files) write_file(fs::path(name) / file, filled(file, name));
+  fs::permissions(fs::path(name) / "job.sh", fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,
+                  fs::perm_options::add);
+  std::cout << name << " is ready:\n\n  cd " << name
+            << "\n  cmake -S . -B build && cmake --build build\n  hortator launch -n 2 build/" << name << "\n";
+  return 0;
+}
+
+}  // namespace hortator::tools

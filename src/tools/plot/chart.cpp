@@ -1,0 +1,129 @@
+#include "tools/plot/chart.hpp"
+
+#include <algorithm>
+#include <array>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "tools/plot/chart_frame.hpp"
+#include "tools/plot/chart_style.hpp"
+#include "core/text/column.hpp"
+#include "tools/plot/raster.hpp"
+#include "tools/plot/svg.hpp"
+
+namespace hortator::tools {
+namespace {
+
+constexpr int longest_label = 28;
+
+// Told apart by people who do not see red and green as different (after Okabe and Ito).
+constexpr std::array<Colour, 8> palette = {{{0, 114, 178},
+                                            {213, 94, 0},
+                                            {0, 158, 115},
+                                            {204, 121, 167},
+                                            {86, 180, 233},
+                                            {150, 110, 0},
+                                            {0, 0, 0},
+                                            {230, 159, 0}}};
+
+using Names = std::vector<std::string>;
+
+Names names_in(const std::vector<Panel>& panels) {
+  Names names;
+  for (const auto& panel : panels) {
+    for (const auto& series : panel.series) {
+      if (std::find(names.begin(), names.end(), series.label) == names.end()) names.push_back(series.label);
+    }
+  }
+  return names;
+}
+
+bool has_marks(const std::vector<Panel>& panels) {
+  return std::any_of(panels.begin(), panels.end(), [](const Panel& panel) {
+    return std::any_of(panel.series.begin(), panel.series.end(), [](const Series& one) { return !one.marks.empty(); });
+  });
+}
+
+Colour colour_of(const Names& names, const std::string& name) {
+  const auto place = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  return palette[place % palette.size()];
+}
+
+std::string short_label(const std::string& label) {
+  return core::width_of(label) <= longest_label ? label : core::cut(label, longest_label - 3) + "...";
+}
+
+double legend_width(const Names& names) {
+  double widest = text_width("restart", letters);
+  for (const auto& name : names) widest = std::max(widest, text_width(short_label(name), letters));
+  return widest + 24 + 2 * margin;
+}
+
+void draw_legend(Canvas& canvas, const std::vector<Panel>& panels, const Names& names, Place corner) {
+  double y = corner.y + margin + title_letters + 10 + letters;
+  const auto entry = [&](const std::string& label, const Stroke& stroke, bool is_dot = false) {
+    const double middle = y - letters * 0.35;
+    if (is_dot) {
+      canvas.dot({corner.x + 9, middle}, dot_radius, stroke.colour);
+    } else {
+      canvas.line({{corner.x, middle}, {corner.x + 18, middle}}, stroke);
+    }
+    canvas.text({corner.x + 24, y}, label, {.size = letters, .colour = ink});
+    y += letters + 8;
+  };
+  for (const auto& name : names) {
+    bool dashed = false;
+    bool has_line = false;
+    for (const auto& panel : panels) {
+      for (const auto& series : panel.series) {
+        dashed |= series.label == name && series.dashed;
+        has_line |= series.label == name && series.has_line;
+      }
+    }
+    entry(short_label(name), {.colour = colour_of(names, name), .width = 2, .dashed = dashed}, !has_line);
+  }
+  if (has_marks(panels)) entry("restart", {.colour = mark_colour, .dashed = true});
+}
+
+}  // namespace
+
+double chart_height(const std::vector<Panel>& panels, const ChartSize& size) {
+  const double legend = 2 * margin + title_letters + (letters + 8) * static_cast<double>(names_in(panels).size() + 2);
+  return std::max(size.panel_height * static_cast<double>(panels.size()), legend);
+}
+
+void draw(const std::vector<Panel>& panels, const ChartSize& size, Canvas& canvas) {
+  const auto names = names_in(panels);
+  const double width = size.width - legend_width(names);
+  std::vector<ChartFrame> frames;
+  double widest = 0;
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    frames.emplace_back(panels[i], Place{0, size.panel_height * static_cast<double>(i)}, width, size.panel_height);
+    widest = std::max(widest, frames.back().y_label_width());
+  }
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    auto& frame = frames[i];
+    frame.make_room(widest);
+    frame.draw_axes(canvas);
+    for (const auto& series : panels[i].series) frame.draw_series(canvas, series, colour_of(names, series.label));
+    frame.draw_border(canvas);
+  }
+  draw_legend(canvas, panels, names, {width + margin, 0});
+}
+
+std::string chart_file(const std::vector<Panel>& panels, const std::string& name, const ChartSize& size) {
+  const double height = chart_height(panels, size);
+  if (name.ends_with(".svg")) {
+    SvgCanvas canvas(size.width, height);
+    draw(panels, size, canvas);
+    return canvas.file();
+  }
+  if (name.ends_with(".png")) {
+    RasterCanvas canvas(size.width, height);
+    draw(panels, size, canvas);
+    return canvas.png();
+  }
+  throw UsageError({.what = text::quote(name) + " is no name of a picture", .hint = "end it in .svg or .png"});
+}
+
+}  // namespace hortator::tools

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "tools/plot/canvas.hpp"
+
+/// What all charts look like.
+namespace hortator::tools {
+
+inline constexpr double letters = 12;
+inline constexpr double title_letters = 14;
+inline constexpr double margin = 14;
+inline constexpr double dot_radius = 3.2;
+
+inline constexpr Colour ink = {40, 40, 40};
+inline constexpr Colour mark_colour = {120, 120, 120};
+
+}  // namespace hortator::tools

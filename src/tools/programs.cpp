@@ -1,0 +1,74 @@
+#include "tools/programs.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <hortator/error.hpp>
+#include <memory>
+
+#include "core/text/text.hpp"
+#include "core/environment/variable.hpp"
+
+namespace hortator::tools {
+namespace {
+
+bool is_executable(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
+}
+
+std::filesystem::path own_prefix() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
+}
+
+}  // namespace
+
+std::optional<std::filesystem::path> find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    return is_executable(name) ? std::optional<std::filesystem::path>(name) : std::nullopt;
+  }
+  for (const auto& place : text::split(core::variable("PATH").value_or(""), ':')) {
+    const auto candidate = std::filesystem::path(place.empty() ? "." : place) / name;
+    if (is_executable(candidate)) return candidate;
+  }
+  return std::nullopt;
+}
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen((command + " 2>/dev/null").c_str(), "r"), pclose);
+  if (!pipe) return "";
+  std::array<char, 4096> buffer{};
+  return {buffer.data(), std::fread(buffer.data(), 1, buffer.size(), pipe.get())};
+}
+
+Result result_of(const std::string& command) {
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return {1, std::strerror(errno)};
+  Result result;
+  std::array<char, 4096> buffer{};
+  for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
+    result.output.append(buffer.data(), got);
+  }
+  const int status = pclose(pipe);
+  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  return result;
+}
+
+std::filesystem::path data_folder() { return own_prefix() / HORTATOR_DATA_FOLDER; }
+
+std::filesystem::path libexec_folder() { return own_prefix() / HORTATOR_LIBEXEC_FOLDER; }
+
+void become(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  execvp(pointers.front(), pointers.data());
+  throw Error({.what = text::concat(text::quote(words.front()), " could not be started: ", std::strerror(errno))});
+}
+
+}  // namespace hortator::tools

@@ -1,0 +1,127 @@
+#include "tools/scale/scale_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+
+namespace hortator::tools {
+namespace {
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+}  // namespace
+
+Network network_of(int ranks, const std::vector<Timing>& timings) {
+  // Least squares of (a + b bytes - t) / t.
+  double one = 0;
+  double x = 0;
+  double xx = 0;
+  double y = 0;
+  double xy = 0;
+  for (const auto& timing : timings) {
+    if (!(timing.seconds > 0)) continue;
+    const double weight = 1 / (timing.seconds * timing.seconds);
+    one += weight;
+    x += weight * timing.bytes;
+    xx += weight * timing.bytes * timing.bytes;
+    y += weight * timing.seconds;
+    xy += weight * timing.bytes * timing.seconds;
+  }
+  const double determinant = one * xx - x * x;
+  if (!(determinant > 1e-9 * one * xx)) {
+    throw Error({.what = text::concat("no line goes through ",
+                                      text::count(static_cast<long long>(timings.size()), "timing"), " of collectives"),
+                 .hint = "measure two sizes at least"});
+  }
+  return {.ranks = ranks,
+          .latency = std::max((y * xx - x * xy) / determinant, 0.0),
+          .seconds_per_byte = std::max((one * xy - x * y) / determinant, 0.0)};
+}
+
+std::vector<ScaleSize> sizes_of(const ScalePlan& plan, const std::vector<ScalePoint>& points) {
+  std::vector<ScaleSize> sizes;
+  for (const int ranks : plan.ranks) {
+    std::vector<double> seconds;
+    ScaleSize size{.ranks = ranks};
+    for (const auto& point : points) {
+      if (point.run.ranks != ranks) continue;
+      const auto& measure = point.measure;
+      size.updates = plan.growth == Growth::strong ? static_cast<double>(measure.updates) : 1;
+      size.nodes = measure.nodes;
+      size.core_hours += measure.seconds * ranks * measure.cpus / 3600;
+      if (!measure.device.empty()) size.gpu_hours += measure.seconds * ranks / 3600;
+      size.flops = measure.flops_per_update;
+      seconds.push_back(measure.seconds_per_update * size.updates);
+    }
+    if (seconds.empty()) continue;
+    size.seconds = median(seconds);
+    size.least = *std::min_element(seconds.begin(), seconds.end());
+    size.greatest = *std::max_element(seconds.begin(), seconds.end());
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+ScaleModel::ScaleModel(const Setting& setting, const std::vector<ScaleSize>& sizes)
+    : setting_(setting), smallest_(sizes.front()) {
+  const auto fewer = [&](const ScaleSize& size) { return size.updates != smallest_.updates; };
+  updates_shrink_ = std::any_of(sizes.begin(), sizes.end(), fewer);
+
+  // What is not hidden, as a share of the communication: seconds = compute + share * communication.
+  double along = 0;
+  double square = 0;
+  for (const auto& size : sizes) {
+    if (size.ranks == smallest_.ranks) continue;
+    const double factor = compute_factor(size.ranks);
+    const double rest = (size.seconds - smallest_.seconds * factor) / size.seconds;
+    const double shown = (communication(size.ranks) - communication(smallest_.ranks) * factor) / size.seconds;
+    along += rest * shown;
+    square += shown * shown;
+  }
+  overlap_ = 1 - (square > 0 ? std::clamp(along / square, 0.0, 1.0) : 1.0);
+}
+
+// Ranks that share cores take turns.
+double ScaleModel::compute_factor(int ranks) const {
+  const auto crowding = [&](int count) {
+    const double wanted = std::min(count, setting_.ranks_per_node.value_or(count)) * setting_.cores_per_rank;
+    return std::max(1.0, wanted / setting_.cores_per_node);
+  };
+  const double share = setting_.growth == Growth::strong ? static_cast<double>(smallest_.ranks) / ranks : 1;
+  return share * crowding(ranks) / crowding(smallest_.ranks);
+}
+
+double ScaleModel::updates(int ranks) const {
+  return updates_shrink_ ? smallest_.updates * smallest_.ranks / ranks : smallest_.updates;
+}
+
+double ScaleModel::communication(int ranks) const {
+  if (ranks < 2) return 0;
+  const auto& network = setting_.network;
+  const auto sent = [](int count) { return (count - 1.0) / count; };
+  const double rounds = std::log2(ranks) / std::log2(std::max(network.ranks, 2));
+  const double bytes = setting_.gradient_bytes * sent(ranks) / sent(std::max(network.ranks, 2));
+  return updates(ranks) * (network.latency * rounds + network.seconds_per_byte * bytes);
+}
+
+double ScaleModel::seconds(int ranks) const {
+  const double shown = 1 - overlap_;
+  const double compute = smallest_.seconds - shown * communication(smallest_.ranks);
+  return compute * compute_factor(ranks) + shown * communication(ranks);
+}
+
+std::optional<double> left_out(const ScaleModel::Setting& setting, const std::vector<ScaleSize>& sizes,
+                               std::size_t one) {
+  if (one == 0 || sizes.size() < 3) return {};
+  auto others = sizes;
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(one));
+  return ScaleModel(setting, others).seconds(sizes[one].ranks);
+}
+
+}  // namespace hortator::tools

@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <iostream>
+
+#include "core/text/text.hpp"
+#include "tools/config/sources.hpp"
+#include "tools/flags.hpp"
+#include "tools/launch/machine.hpp"
+#include "tools/scale/runs.hpp"
+#include "tools/scale/study_folder.hpp"
+#include "tools/job/submitting.hpp"
+#include "tools/launch/surroundings.hpp"
+#include "tools/verbs.hpp"
+#include "launch/job/directives.hpp"
+#include "launch/job/quote.hpp"
+
+namespace hortator::tools {
+namespace {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+using tools::ScalePlan;
+
+const OwnFlags& own_flags() {
+  static const OwnFlags flags = {"nodes", "ranks"};
+  return flags;
+}
+
+Options known_options() {
+  Options options;
+  options.rest_is_foreign = true;
+  options.named.add_options()("nodes", po::value<std::string>()->value_name("N,N,..."),
+                              "sizes in nodes, with --ranks-per-node")(
+      "ranks,n", po::value<std::string>()->value_name("N,N,..."),
+      "sizes in ranks, on this machine or in this allocation")(
+      "peak-flops", po::value<double>()->value_name("N"),
+      "operations a second of what a rank computes on, for MFU; known of common GPUs, in 16 bits")(
+      "repeats", po::value<int>()->default_value(3)->value_name("N"), "runs of each size")(
+      "out", po::value<std::string>()->default_value("runs/scale")->value_name("DIR"), "where the study goes")(
+      "submit", "one job for each size; without it the runs are steps inside this allocation")("help,h", "this text");
+  add_setting_flags(options, launch::Scope::job, own_flags());
+  return options;
+}
+
+int print_help() {
+  std::cout
+      << "usage: hortator scale strong|weak --nodes 1,2,4,8 --ranks-per-node N [options] [--submit] -- PROGRAM "
+         "[ARGUMENTS]\n"
+         "       hortator scale report DIR\n\n"
+         "Runs PROGRAM on several numbers of ranks, three times each, and reports speed-up, efficiency and what a "
+         "model makes\n"
+         "of larger sizes. strong: the program does the same work on any number of ranks; weak: as much work on "
+         "each rank. The\n"
+         "program is as it is: its updates are timed by Hortator, the first few left out, in folders of the "
+         "study.\n\n"
+         "  hortator scale strong --nodes 1,2,4,8 --ranks-per-node 4 --time 00:20:00 --submit -- ./train --steps 200\n"
+         "  hortator scale weak --ranks 1,2,4 -- ./train --steps 200\n"
+         "  hortator scale report runs/scale\n\n"
+         "exit code: 0 done; 1 a run failed, or runs are missing or mixed; 2 wrong usage\n\n"
+      << known_options().named;
+  return 0;
+}
+
+/// The plan that the command line asks for.
+ScalePlan plan_of(tools::Growth growth, const po::variables_map& values, const launch::Settings& settings) {
+  if (!values.contains("program")) {
+    throw UsageError(
+        {.what = "the program is missing", .hint = "say what to run: hortator scale strong --ranks 1,2 -- ./train"});
+  }
+  if (values.contains("nodes") == values.contains("ranks")) {
+    throw UsageError({.what = "the sizes are to be given by --nodes or by --ranks",
+                      .hint = "say --nodes 1,2,4,8 with --ranks-per-node, or --ranks 1,2,4"});
+  }
+  ScalePlan plan{.growth = growth,
+                 .repeats = values["repeats"].as<int>(),
+                 .words = values["program"].as<std::vector<std::string>>(),
+                 .cores_per_node = core_count()};
+  if (plan.repeats < 1 || plan.repeats > 100)
+    throw UsageError({.what = text::concat("--repeats ", plan.repeats), .hint = "say a number from 1 to 100"});
+  if (values.contains("peak-flops")) {
+    plan.peak_flops = values["peak-flops"].as<double>();
+    if (!(*plan.peak_flops > 0))
+      throw UsageError({.what = "--peak-flops is no number above 0", .hint = "as in --peak-flops 312e12"});
+  }
+  if (values.contains("ranks")) {
+    plan.ranks = tools::parse_counts(values["ranks"].as<std::string>(), "--ranks");
+  } else {
+    plan.nodes = tools::parse_counts(values["nodes"].as<std::string>(), "--nodes");
+    const auto per_node = settings.number("ranks_per_node");
+    if (!per_node) {
+      throw UsageError({.what = "--nodes without --ranks-per-node", .hint = "say how many ranks each node gets"});
+    }
+    for (const int nodes : plan.nodes) plan.ranks.push_back(nodes * *per_node);
+  }
+  check_program(plan.words.front());
+  plan.program = checksum_of(plan.words.front());
+  return plan;
+}
+
+/// The runs of these sizes that are not there yet; the largest size times collectives, too.
+void make_runs(const fs::path& folder, const ScalePlan& plan, const std::vector<int>& sizes) {
+  for (const auto& run : runs_of(plan)) {
+    const bool wanted = std::find(sizes.begin(), sizes.end(), run.ranks) != sizes.end();
+    if (wanted && !has_point(folder, run)) make_run(folder, plan, run);
+  }
+  const int largest = plan.ranks.back();
+  if (largest > 1 && sizes.back() == largest && !fs::exists(folder / collectives_file))
+    measure_collectives(folder, plan, largest);
+}
+
+int report_on(const fs::path& folder) {
+  std::cout << write_report(folder) << "\nreport: " << (folder / "report.md").string() << '\n';
+  return 0;
+}
+
+std::vector<std::string> job_lines(const launch::Settings& settings, launch::Scheduler scheduler,
+                                   const std::string& records) {
+  auto job = launch::job_of(settings, scheduler, "hortator", {}, stamp());
+  job.records = records;
+  auto lines = launch::directives(job);
+  // Nobody may run a part of a study twice: times of two places would be mixed.
+  std::erase_if(lines, [](const std::string& line) { return line == "--requeue" || line.starts_with("--signal="); });
+  return lines;
+}
+
+/// One job: `hortator scale run` in its allocation.
+std::string script_of(const fs::path& folder, int ranks, const launch::Settings& settings,
+                      launch::Scheduler scheduler) {
+  const bool is_slurm = scheduler == launch::Scheduler::slurm;
+  std::string script = "#!/bin/bash\n";
+  for (const auto& line : job_lines(settings, scheduler, folder.string())) {
+    script.append(is_slurm ? "#SBATCH " : "#PBS ").append(line).append("\n");
+  }
+  script += "cd " + launch::shell_quote(fs::current_path().string()) + " || exit 1\n";
+  for (const auto& module : settings.list("modules")) script += "module load " + launch::shell_quote(module) + "\n";
+  for (const auto& variable : settings.list("environment"))
+    script += "export " + launch::shell_quote(variable) + "\n";
+  const std::vector<std::string> words = {fs::read_symlink("/proc/self/exe").string(), "scale", "run", folder.string(),
+                                          std::to_string(ranks)};
+  return script + "exec " + launch::shell_line(words) + "\n";
+}
+
+int submit_jobs(const fs::path& folder, const ScalePlan& plan, const po::variables_map& values) {
+  if (plan.nodes.empty()) {
+    throw UsageError(
+        {.what = "--submit with --ranks", .why = "jobs are given nodes", .hint = "say --nodes and --ranks-per-node"});
+  }
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    auto flags = said_by_flags(values, launch::Scope::job, own_flags());
+    flags["num_machines"] = {.words = {std::to_string(plan.nodes[i])}, .origin = "--nodes"};
+    const auto file =
+        values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
+    const auto settings = gather_settings(flags, file);
+    const auto scheduler = scheduler_of(settings);
+    const auto script = folder / text::concat("job_", plan.ranks[i], ".sh");
+    write_script(script, script_of(folder, plan.ranks[i], settings, scheduler));
+    std::cout << "submitted: " << submit(scheduler, script, "") << "  " << script.string() << '\n';
+  }
+  std::cout << "the last job to end writes the report; hortator scale report " << folder.string() << " does so again\n";
+  return 0;
+}
+
+int begin_study(tools::Growth growth, const Arguments& arguments) {
+  const auto values = parse(arguments, with_words(known_options(), "program"));
+  if (values.contains("help")) return print_help();
+  const auto file =
+      values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
+  const auto settings = gather_settings(said_by_flags(values, launch::Scope::job, own_flags()), file);
+  const auto plan = plan_of(growth, values, settings);
+  const auto folder = fs::absolute(values["out"].as<std::string>());
+  if (fs::exists(folder / "plan.json")) {
+    throw UsageError({.what = text::concat("there is a study in ", folder.string(), " already"),
+                      .why = "runs of two studies must not be mixed",
+                      .hint = "say another --out, or remove it"});
+  }
+  fs::create_directories(folder);
+  write_plan(folder, plan);
+  if (values.contains("submit")) return submit_jobs(folder, plan, values);
+  make_runs(folder, plan, plan.ranks);
+  return report_on(folder);
+}
+
+int strong(const Arguments& arguments) { return begin_study(tools::Growth::strong, arguments); }
+int weak(const Arguments& arguments) { return begin_study(tools::Growth::weak, arguments); }
+
+std::string folder_in(const Arguments& arguments, std::size_t count) {
+  if (arguments.size() == count) return arguments.front();
+  throw UsageError({.what = "the folder of a study is missing", .hint = "hortator scale report runs/scale"});
+}
+
+int report_again(const Arguments& arguments) { return report_on(folder_in(arguments, 1)); }
+
+// What the jobs of a study do: the runs of one size.
+int run_size(const Arguments& arguments) {
+  const fs::path folder = folder_in(arguments, 2);
+  const auto plan = read_plan(folder);
+  const auto size = tools::parse_counts(arguments.back(), "the size");
+  if (std::find(plan.ranks.begin(), plan.ranks.end(), size.front()) == plan.ranks.end())
+    throw UsageError({.what = text::concat("the study has no size of ", text::count(size.front(), "rank"))});
+  make_runs(folder, plan, {size.front()});
+  const auto points = read_points(folder, plan);
+  const bool is_complete =
+      points.size() == runs_of(plan).size() && (plan.ranks.back() == 1 || fs::exists(folder / collectives_file));
+  return is_complete ? report_on(folder) : 0;
+}
+
+const std::vector<Verb>& verbs_of_scale() {
+  static const std::vector<Verb> table = {
+      {"strong", "the same work on each number of ranks", strong},
+      {"weak", "as much work for each rank", weak},
+      {"report", "makes the report of a study again", report_again},
+      {"run", "the runs of one size of a study: what its jobs do", run_size},
+  };
+  return table;
+}
+
+}  // namespace
+
+int scale_verb(const Arguments& arguments) {
+  if (arguments.empty())
+    throw UsageError({.what = "the kind of scaling is missing", .hint = "known are:\n" + listing(verbs_of_scale())});
+  if (arguments.front() == "--help" || arguments.front() == "-h") return print_help();
+  return find(verbs_of_scale(), arguments.front(), "kind of scaling").run({arguments.begin() + 1, arguments.end()});
+}
+
+}  // namespace hortator::tools

@@ -1,0 +1,96 @@
+#include "tools/scale/study_folder.hpp"
+
+#include <hortator/error.hpp>
+
+#include "core/record_json.hpp"
+#include "core/text/text.hpp"
+#include "core/whole_file.hpp"
+
+namespace hortator::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto plan_file = "plan.json";
+constexpr auto picture = "scaling.svg";
+
+tools::Network read_network(const fs::path& folder) {
+  const auto json = core::parse_record(read_text(folder / collectives_file));
+  return {.ranks = json.at("ranks"), .latency = json.at("latency"), .seconds_per_byte = json.at("seconds_per_byte")};
+}
+
+}  // namespace
+
+std::string read_text(const fs::path& file) {
+  auto content = core::read_at_most(file, core::most_record_bytes);
+  if (content) return std::move(*content);
+  throw Error({.what = text::quote(file.string()) + " cannot be read",
+               .why = text::concat("it is missing, or has more than ", core::most_record_bytes, " bytes")});
+}
+
+void write_text(const fs::path& file, const std::string& content) {
+  if (!core::write_whole(file, file.string() + ".new", content))
+    throw Error({.what = text::quote(file.string()) + " cannot be written"});
+}
+
+void write_plan(const fs::path& folder, const tools::ScalePlan& plan) {
+  write_text(folder / plan_file, to_json(plan));
+}
+
+tools::ScalePlan read_plan(const fs::path& folder) {
+  if (!fs::exists(folder / plan_file)) {
+    throw UsageError({.what = text::concat("there is no scaling study in ", text::quote(folder.string())),
+                      .hint = "name the folder that hortator scale was given by --out"});
+  }
+  return tools::parse_plan(read_text(folder / plan_file));
+}
+
+void write_point(const fs::path& folder, const tools::ScalePoint& point) {
+  write_text(folder / file_name(point.run), to_json(point));
+}
+
+bool has_point(const fs::path& folder, const tools::ScaleRun& run) { return fs::exists(folder / file_name(run)); }
+
+std::vector<tools::ScalePoint> read_points(const fs::path& folder, const tools::ScalePlan& plan) {
+  std::vector<tools::ScalePoint> points;
+  for (const auto& run : runs_of(plan)) {
+    if (has_point(folder, run)) points.push_back(tools::parse_point(read_text(folder / file_name(run))));
+  }
+  return points;
+}
+
+tools::Study read_study(const fs::path& folder) {
+  const auto plan = read_plan(folder);
+  const auto points = read_points(folder, plan);
+  check_set(plan, points);
+  const bool is_alone = plan.ranks.back() == 1;
+  return study_of(plan, points, is_alone ? tools::Network{} : read_network(folder));
+}
+
+std::string write_report(const fs::path& folder) {
+  const auto study = read_study(folder);
+  const auto panels = scale_panels(study);
+  write_text(folder / picture, chart_file(panels, picture));
+  write_text(folder / "scaling.png", chart_file(panels, "scaling.png"));
+  write_text(folder / "report.md", scale_markdown(study, picture));
+  return scale_table(study);
+}
+
+std::optional<std::vector<tools::Panel>> study_panels(const std::vector<std::string>& runs) {
+  if (runs.size() != 1 || !fs::exists(fs::path(runs.front()) / plan_file)) return {};
+  return scale_panels(read_study(runs.front()));
+}
+
+tools::Network network_in(int ranks, const std::string& lines) {
+  std::vector<tools::Timing> timings;
+  for (const auto& line : text::split(lines, '\n')) {
+    const auto json = core::parse_record(line);
+    if (!json.is_object() || json.value("name", "") != "all_reduce" || !json.contains("params")) continue;
+    // Gradients lie in the back end's own memory; each is there once for each thing that it is compared with.
+    if (json["params"].value("memory", "") != "window" || json.value("reference", "") != "memcpy") continue;
+    timings.push_back({.bytes = json["params"].value("bytes", 0.0), .seconds = json.value("median_s", 0.0)});
+  }
+  return tools::network_of(ranks, timings);
+}
+
+}  // namespace hortator::tools

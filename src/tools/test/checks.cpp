@@ -1,0 +1,81 @@
+#include "tools/test/checks.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <hortator/error.hpp>
+#include <iomanip>
+#include <sstream>
+
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+#include "runtime/world.hpp"
+
+namespace hortator::tools::installation {
+
+std::vector<Check> checks(Accelerator& accelerator, const std::filesystem::path& folder) {
+  std::vector<Check> all = {{"ranks", [&] { return check_ranks(accelerator); }}};
+  for (auto& check : checks_of_back_ends(accelerator)) all.push_back(std::move(check));
+  for (const auto& [name, writer] :
+       {std::pair("checkpoint", CheckpointWriter::direct), {"checkpoint by MPI-IO", CheckpointWriter::mpio}}) {
+    all.push_back(
+        {name, [&accelerator, folder, writer = writer] { return check_checkpoint(accelerator, folder, writer); }});
+  }
+  all.push_back({"loader", [&] { return check_loader(accelerator); }});
+  all.push_back({"paging", [folder] { return check_paging(folder); }});
+  all.push_back({"training", [&] { return check_training(accelerator); }});
+  return all;
+}
+
+void require_everywhere(const mpi::Communicator& comm, bool is_right, const std::string& what) {
+  mpi::agree(comm, {.failed = !is_right, .problem = what});
+}
+
+Outcome carry_out(const mpi::Communicator& comm, const Check& check) {
+  Outcome outcome{.name = check.name};
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    mpi::all_or_none(comm, [&] { outcome.says = check.run(); });
+    outcome.has_passed = true;
+  } catch (const std::exception& error) {
+    outcome.says = error.what();
+  }
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return outcome;
+}
+
+std::string table(const std::vector<Outcome>& outcomes) {
+  std::size_t width = 0;
+  for (const auto& outcome : outcomes) width = std::max(width, outcome.name.size());
+  std::ostringstream out;
+  for (const auto& outcome : outcomes) {
+    out << (outcome.has_passed ? "passed  " : "FAILED  ") << std::left << std::setw(static_cast<int>(width) + 2)
+        << outcome.name << std::right << std::setw(7) << std::fixed << std::setprecision(2) << outcome.seconds << " s  "
+        << outcome.says << '\n';
+  }
+  const auto failed =
+      std::count_if(outcomes.begin(), outcomes.end(), [](const Outcome& outcome) { return !outcome.has_passed; });
+  out << outcomes.size() - static_cast<std::size_t>(failed) << " of "
+      << text::count(static_cast<long long>(outcomes.size()), "check") << " passed\n";
+  return std::move(out).str();
+}
+
+std::string check_ranks(Accelerator& accelerator) {
+  const auto& world = accelerator.world();
+  const auto& place = world.topology();
+  const auto sum = mpi::all_reduce(world.comm(), static_cast<std::int64_t>(place.rank), MPI_SUM);
+  const auto expected = static_cast<std::int64_t>(place.size) * (place.size - 1) / 2;
+  require_everywhere(world.comm(), sum == expected,
+                     text::concat("the ranks' numbers add up to ", sum, ", not ", expected));
+  const int leaders = mpi::all_reduce(world.comm(), place.is_leader() ? 1 : 0, MPI_SUM);
+  require_everywhere(world.comm(), leaders == place.nodes,
+                     text::concat(leaders, " first ranks on ", place.nodes, " nodes"));
+  const int most = mpi::all_reduce(world.comm(), place.local_size, MPI_MAX);
+  const int fewest = mpi::all_reduce(world.comm(), place.local_size, MPI_MIN);
+  const auto each = most == fewest ? std::to_string(most) : text::concat(fewest, " to ", most);
+  return text::concat(text::count(place.size, "rank"), ", ", text::count(place.nodes, "node"), ", ", each, " a node, ",
+                      accelerator.device());
+}
+
+}  // namespace hortator::tools::installation

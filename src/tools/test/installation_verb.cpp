@@ -1,0 +1,51 @@
+#include <filesystem>
+#include <iostream>
+
+#include "tools/test/checks.hpp"
+#include "tools/passing_run.hpp"
+#include "tools/verbs.hpp"
+#include "mpi/agree.hpp"
+#include "core/environment/lookup.hpp"
+#include "runtime/world.hpp"
+
+namespace hortator::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What is broken may hang: a minute is much for anything here.
+std::optional<std::chrono::milliseconds> patience() {
+  if (core::process_variables()("HORTATOR_TIMEOUT")) return {};
+  return std::chrono::minutes(1);
+}
+
+/// @collective
+bool try_out(const mpi::Communicator& world, const fs::path& folder) {
+  mpi::all_or_none(world, [&] {
+    if (world.rank() == 0) fs::create_directory(folder);
+  });
+  Accelerator accelerator({.mixed_precision = Precision::no, .collective_timeout = patience()});
+  const auto& comm = accelerator.world().comm();
+  std::vector<installation::Outcome> outcomes;
+  bool has_passed = true;
+  for (const auto& check : installation::checks(accelerator, folder)) {
+    outcomes.push_back(installation::carry_out(comm, check));
+    has_passed = has_passed && outcomes.back().has_passed;
+  }
+  if (comm.rank() == 0) std::cout << installation::table(outcomes) << std::flush;
+  return has_passed;
+}
+
+}  // namespace
+
+int installation_verb(const Arguments& arguments) {
+  const auto values = parse(arguments, test_options());
+  bool has_passed = false;
+  const int code =
+      run_in_passing("hortator-test", values["dir"].as<std::string>(),
+                     [&](const auto& world, const fs::path& folder) { has_passed = try_out(world, folder); });
+  if (code != 0) return code;
+  return has_passed ? 0 : 1;
+}
+
+}  // namespace hortator::tools

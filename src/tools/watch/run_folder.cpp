@@ -1,0 +1,148 @@
+#include "tools/watch/run_folder.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <hortator/error.hpp>
+
+#include "core/record_json.hpp"
+#include "core/text/text.hpp"
+#include "core/whole_file.hpp"
+
+namespace hortator::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of a million ranks, each with a row.
+constexpr std::uint64_t most_status_bytes = std::uint64_t{1} << 31;
+
+std::string content_of(const fs::path& file, std::uint64_t most = core::most_record_bytes) {
+  return core::read_at_most(file, most).value_or("");
+}
+
+double modified(const fs::path& file) {
+  struct stat facts {};
+  if (stat(file.c_str(), &facts) != 0) return 0;
+  return static_cast<double>(facts.st_mtim.tv_sec) + static_cast<double>(facts.st_mtim.tv_nsec) * 1e-9;
+}
+
+/// Those of the run that rank 0 is part of: an earlier one may have had more.
+std::vector<observe::RankStatus> read_ranks(const fs::path& folder) {
+  const auto content = content_of(folder / observe::status_folder / observe::ranks_file, most_status_bytes);
+  std::vector<observe::RankStatus> ranks;
+  for (std::size_t at = 0; at + observe::row_bytes <= content.size(); at += observe::row_bytes) {
+    auto status = observe::parse_status(std::string_view(content).substr(at, observe::row_bytes));
+    if (status) ranks.push_back(std::move(*status));
+  }
+  // Where rank 0's row is just being written, the newest knows which run it is.
+  const auto newest =
+      std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.started < b.started; });
+  if (newest == ranks.end()) return ranks;
+  const auto run = newest->run_id;
+  std::erase_if(ranks, [&](const auto& rank) { return rank.run_id != run; });
+  return ranks;
+}
+
+/// Where the run says that it logs, or the newest such file of its folder.
+fs::path metrics_file(const fs::path& folder, const std::vector<observe::RankStatus>& ranks) {
+  std::error_code none;
+  for (const auto& rank : ranks) {
+    if (rank.rank == 0 && fs::exists(rank.rows, none)) return rank.rows;
+  }
+  fs::path newest;
+  for (const auto& entry : fs::directory_iterator(folder / "logs", none)) {
+    if (entry.path().extension() != ".jsonl") continue;
+    if (newest.empty() || modified(entry.path()) > modified(newest)) newest = entry.path();
+  }
+  return newest;
+}
+
+std::vector<tools::MetricRow> sampled(const fs::path& file, std::size_t count) {
+  std::error_code none;
+  const auto size = fs::file_size(file, none);
+  std::ifstream in(file, std::ios::binary);
+  if (none || !in) return {};
+  const auto read = [&](std::uint64_t from, std::size_t bytes) {
+    std::string content(bytes, '\0');
+    in.clear();
+    in.seekg(static_cast<std::streamoff>(from));
+    in.read(content.data(), static_cast<std::streamsize>(bytes));
+    content.resize(static_cast<std::size_t>(in.gcount()));
+    return content;
+  };
+  return tools::sample_rows(read, size, count);
+}
+
+std::vector<tools::CheckpointFact> read_checkpoints(const fs::path& folder) {
+  constexpr auto manifest = "manifest.json";
+  std::vector<fs::path> candidates = {folder / "checkpoint"};
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder / "checkpoints", none)) candidates.push_back(entry.path());
+  std::vector<tools::CheckpointFact> found;
+  for (const auto& candidate : candidates) {
+    const auto name = candidate.filename().string();
+    const double at = modified(candidate / manifest);
+    if (at > 0 && name.find('.') == std::string::npos) found.push_back({.name = name, .at = at});
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.at > b.at; });
+  return found;
+}
+
+std::optional<std::string> failure_of(const fs::path& folder) {
+  const auto json = core::parse_record(content_of(folder / "failure.json"));
+  if (!json.is_object()) return {};
+  return text::concat("rank ", json.value("rank", 0), " (", json.value("host", ""), "): ", json.value("problem", ""));
+}
+
+std::optional<std::string> outcome_of(const fs::path& folder) {
+  const auto json = core::parse_record(content_of(folder / "outcome.json"));
+  return json.is_object() ? std::optional(json.value("outcome", "")) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<observe::Session> read_sessions(const fs::path& folder) {
+  std::vector<observe::Session> sessions;
+  for (const auto& row : text::split(content_of(folder / observe::status_folder / observe::sessions_file), '\n')) {
+    if (auto session = observe::parse_session(row)) sessions.push_back(std::move(*session));
+  }
+  // What came before a run that began anew is another run's.
+  const auto anew =
+      std::find_if(sessions.rbegin(), sessions.rend(), [](const observe::Session& one) { return !one.resumed_after; });
+  if (anew != sessions.rend()) sessions.erase(sessions.begin(), anew.base() - 1);
+  return sessions;
+}
+
+void check_run_folder(const fs::path& folder) {
+  std::error_code none;
+  for (const auto* name : {"status", "logs", "outcome.json", "failure.json", "checkpoint", "checkpoints"}) {
+    if (fs::exists(folder / name, none)) return;
+  }
+  throw UsageError({.what = text::concat("no run has left anything in ", text::quote(folder.string())),
+                    .why = "a run of less than a second that logs nothing leaves nothing",
+                    .hint = "name its project.dir; by default that is runs/ and the program's name"});
+}
+
+tools::WatchFacts read_run(const fs::path& folder, std::size_t rows) {
+  tools::WatchFacts facts{.folder = folder.string(),
+                           .ranks = read_ranks(folder),
+                           .sessions = read_sessions(folder),
+                           .checkpoints = read_checkpoints(folder),
+                           .outcome = outcome_of(folder),
+                           .failure = failure_of(folder)};
+  facts.rows = sampled(metrics_file(folder, facts.ranks), rows);
+  return facts;
+}
+
+std::vector<tools::MetricRow> read_metrics(const fs::path& folder) {
+  std::vector<tools::MetricRow> rows;
+  std::ifstream in(metrics_file(folder, read_ranks(folder)));
+  for (std::string line; std::getline(in, line);) {
+    if (auto row = tools::parse_metric_row(line)) rows.push_back(std::move(*row));
+  }
+  return rows;
+}
+
+}  // namespace hortator::tools

@@ -1,0 +1,158 @@
+#include "tools/watch/watch_view.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/text/text.hpp"
+#include "core/text/column.hpp"
+#include "core/text/page.hpp"
+#include "core/text/print.hpp"
+#include "observe/status/progress_words.hpp"
+#include "core/text/sparkline.hpp"
+#include "tools/watch/watch_ranks.hpp"
+
+namespace hortator::tools {
+namespace {
+
+const observe::RankStatus* main_rank(const WatchFacts& facts) {
+  const auto found =
+      std::find_if(facts.ranks.begin(), facts.ranks.end(), [](const observe::RankStatus& one) { return one.rank == 0; });
+  return found == facts.ranks.end() ? nullptr : &*found;
+}
+
+void put_state(core::Page& page, const WatchFacts& facts, const ViewOptions& options) {
+  page.add(facts.folder, core::Ink::bold);
+  page.add("  ");
+  const auto* main = main_rank(facts);
+  if (facts.failure) {
+    page.add("failed", core::Ink::bad);
+  } else if (facts.outcome) {
+    page.add(*facts.outcome, *facts.outcome == "finished" ? core::Ink::good : core::Ink::warning);
+  } else if (main == nullptr) {
+    page.add("nothing is known of it", core::Ink::warning);
+  } else if (main->is_over) {
+    page.add("over", core::Ink::good);
+  } else if (is_silent(*main, options.now)) {
+    page.add("no sign of life for " + ago(options.now - main->time), core::Ink::bad);
+  } else {
+    page.add(main->phase, core::Ink::good);
+  }
+  if (main != nullptr) {
+    std::set<std::string> hosts;
+    for (const auto& rank : facts.ranks) hosts.insert(rank.host);
+    page.add(text::concat("  ", text::count(main->world, "rank"), " on ",
+                          text::count(static_cast<long long>(hosts.size()), "node")));
+    if (!main->job.empty()) page.add("  " + main->job);
+    const auto end = main->is_over || facts.outcome || facts.failure ? main->time : options.now;
+    page.add("  for " + ago(end - main->started), core::Ink::faint);
+  }
+  page.end_line();
+  if (facts.failure) page.row("", *facts.failure, core::Ink::bad);
+}
+
+void put_loop(core::Page& page, const observe::LoopStatus& loop, bool is_over) {
+  page.label(loop.title.empty() ? "loop" : core::cut(loop.title, core::Page::label_columns - 1));
+  auto words = loop.total >= 0 ? text::concat(loop.done, '/', loop.total) : std::to_string(loop.done);
+  if (loop.per_second > 0) words += "  " + observe::rate_text(loop.per_second);
+  const auto left = static_cast<double>(loop.total - loop.done) / loop.per_second;
+  if (!is_over && loop.total >= 0 && loop.per_second > 0 && left >= 0) words += "  " + ago(left) + " left";
+  if (loop.total > 0) {
+    const double share = std::clamp(static_cast<double>(loop.done) / static_cast<double>(loop.total), 0.0, 1.0);
+    page.add(core::print("%3d%% ", static_cast<int>(100 * share)));
+    const int room = page.room() - core::width_of(words) - 4;
+    if (room >= 5) page.add(observe::bar(share, std::min(room, 40)) + "  ");
+  }
+  page.add(words);
+  page.end_line();
+}
+
+std::vector<double> history(const WatchFacts& facts, const std::string& name, std::size_t most) {
+  Curve curve;
+  for (const auto& row : facts.rows) {
+    const auto value = row.find(name);
+    if (!value || !std::isfinite(*value)) continue;
+    curve.x.push_back(static_cast<double>(row.step));
+    curve.y.push_back(*value);
+  }
+  return thinned(curve, most).y;
+}
+
+/// What was logged last, by the main rank's word or by the last row.
+std::vector<std::pair<std::string, double>> latest_values(const WatchFacts& facts) {
+  const auto* main = main_rank(facts);
+  if (main != nullptr && !main->values.empty()) return main->values;
+  return facts.rows.empty() ? decltype(MetricRow::values)() : facts.rows.back().values;
+}
+
+void put_values(core::Page& page, const WatchFacts& facts, const ViewOptions& options) {
+  constexpr std::size_t most = 6;
+  const auto values = latest_values(facts);
+  std::size_t shown = 0;
+  for (const auto& [name, value] : values) {
+    if (shown++ == most) {
+      page.row("", text::concat("and ", values.size() - most, " more"), core::Ink::faint);
+      break;
+    }
+    page.label(core::cut(name, core::Page::label_columns - 1));
+    auto words = observe::value_text(value);
+    words.resize(std::max<std::size_t>(words.size(), 12), ' ');
+    page.add(words, std::isfinite(value) ? core::Ink::plain : core::Ink::bad);
+    const int room = std::min(page.room(), 60);
+    if (room >= 10) page.add(core::sparkline(history(facts, name, static_cast<std::size_t>(room)), options.utf8));
+    page.end_line();
+  }
+}
+
+void put_saves(core::Page& page, const WatchFacts& facts, const observe::RankStatus* main, double now) {
+  std::string words;
+  if (!facts.checkpoints.empty()) {
+    const auto& newest = facts.checkpoints.front();
+    words = text::concat(newest.name, ", ", ago(now - newest.at), " old");
+    if (facts.checkpoints.size() > 1) words += text::concat("; ", facts.checkpoints.size(), " in all");
+  }
+  if (main != nullptr && main->save) {
+    words += text::concat(words.empty() ? "" : "; ", "the last save took ", ago(main->save->seconds));
+    if (main->save->longest > main->save->seconds) words += ", the longest " + ago(main->save->longest);
+  }
+  page.row("saved", words.empty() ? "nothing yet" : words);
+}
+
+void put_restarts(core::Page& page, const WatchFacts& facts) {
+  if (facts.sessions.size() < 2) return;
+  std::vector<std::string> places;
+  for (std::size_t i = 1; i < facts.sessions.size(); ++i) {
+    const auto& after = facts.sessions[i].resumed_after;
+    places.push_back(after ? text::concat("after step ", *after) : "from the beginning");
+  }
+  if (places.size() > 3) places.erase(places.begin(), places.end() - 3);
+  const auto count = facts.sessions.size() - 1;
+  page.row("restarts", text::concat(count, count > places.size() ? ", the last ones " : ": ", text::join(places)));
+}
+
+}  // namespace
+
+std::string watch_view(const WatchFacts& facts, const ViewOptions& options) {
+  core::Page page(options.columns, options.colour);
+  put_state(page, facts, options);
+  const auto* main = main_rank(facts);
+  if (main != nullptr) {
+    const bool is_over = main->is_over || facts.outcome || facts.failure;
+    for (const auto& loop : main->loops) put_loop(page, loop, is_over);
+    page.row("updates", text::concat(main->updates, "  ", observe::rate_text(main->updates_per_second)));
+    const auto deadline = main->deadline ? main->deadline : facts.deadline;
+    if (deadline && !is_over) {
+      const double left = *deadline - options.now;
+      page.row("job", left > 0 ? "ends in " + ago(left) : std::string("its time is over"),
+               left < 300 ? core::Ink::warning : core::Ink::plain);
+    }
+  }
+  put_values(page, facts, options);
+  if (main != nullptr) put_use(page, facts.ranks);
+  put_saves(page, facts, main, options.now);
+  put_stragglers(page, facts.ranks, options.now);
+  put_restarts(page, facts);
+  return std::move(page).text();
+}
+
+}  // namespace hortator::tools

@@ -1,0 +1,92 @@
+#include "weights/weight_shards.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace hortator::weights {
+namespace {
+
+using Shard = std::vector<std::size_t>;
+
+/// Those that have memory of their own.
+std::vector<Shard> cut(const std::vector<WeightToSave>& weights, std::int64_t most_bytes) {
+  std::vector<Shard> shards;
+  Shard open;
+  std::int64_t open_bytes = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const auto bytes = weights[i].bytes;
+    if (weights[i].shares) continue;
+    if (bytes > most_bytes) {
+      shards.push_back({i});
+      continue;
+    }
+    if (open_bytes + bytes > most_bytes) {
+      shards.push_back(std::exchange(open, {}));
+      open_bytes = 0;
+    }
+    open.push_back(i);
+    open_bytes += bytes;
+  }
+  if (!open.empty()) shards.push_back(std::move(open));
+  return shards;
+}
+
+/// Those that share come last in the file of the first, in the order of the firsts.
+void add_sharing(std::vector<Shard>& shards, const std::vector<WeightToSave>& weights) {
+  std::vector<Shard*> shard_of(weights.size());
+  for (auto& shard : shards) {
+    for (const auto weight : shard) shard_of[weight] = &shard;
+  }
+  std::map<std::size_t, std::vector<std::size_t>> sharing;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i].shares) sharing[*weights[i].shares].push_back(i);
+  }
+  for (const auto& [first, others] : sharing)
+    shard_of[first]->insert(shard_of[first]->end(), others.begin(), others.end());
+}
+
+}  // namespace
+
+std::string WeightFileNames::shard(std::size_t index, std::size_t count) const {
+  std::array<char, 48> place{};
+  std::snprintf(place.data(), place.size(), "-%05zu-of-%05zu", index + 1, count);
+  return stem + place.data() + extension;
+}
+
+bool WeightFileNames::has(std::string_view name) const {
+  if (name == single() || name == index()) return true;
+  if (!name.starts_with(stem) || !name.ends_with(extension) || name.size() < stem.size() + extension.size())
+    return false;
+  constexpr std::string_view pattern = "-ddddd-of-ddddd";
+  const auto place = name.substr(stem.size(), name.size() - stem.size() - extension.size());
+  return std::ranges::equal(place, pattern, [](char letter, char wanted) {
+    return wanted == 'd' ? letter >= '0' && letter <= '9' : letter == wanted;
+  });
+}
+
+WeightShards shard_weights(const std::vector<WeightToSave>& weights, std::int64_t most_bytes,
+                           const WeightFileNames& names) {
+  auto shards = cut(weights, most_bytes);
+  add_sharing(shards, weights);
+  WeightShards result;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const bool alone = shards.size() == 1;
+    result.files.push_back({.name = alone ? names.single() : names.shard(i, shards.size()), .weights = shards[i]});
+  }
+  for (const auto& weight : weights) result.total_bytes += weight.shares ? 0 : weight.bytes;
+  return result;
+}
+
+std::string index_json(const WeightShards& shards, const std::vector<WeightToSave>& weights) {
+  nlohmann::json index = {{"metadata", {{"total_size", shards.total_bytes}}}};
+  for (const auto& file : shards.files) {
+    for (const auto weight : file.weights) index["weight_map"][weights[weight].name] = file.name;
+  }
+  return index.dump(2, ' ', true) + "\n";  // as the library of the reference writes it
+}
+
+}  // namespace hortator::weights

@@ -1,0 +1,169 @@
+#include "weights/weight_source.hpp"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/text/text.hpp"
+#include "formats/file/file_error.hpp"
+#include "weights/pickled_weights.hpp"
+#include "formats/safetensors/source.hpp"
+#include "weights/weight_index.hpp"
+
+namespace hortator::weights {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SafetensorsWeights : public WeightSource {
+ public:
+  explicit SafetensorsWeights(const fs::path& path) : source_(path) {
+    source_.file().expect_front_to_back();
+    const auto& metadata = source_.header().metadata;
+    const auto format = metadata.find("format");
+    if (format == metadata.end() || format->second == "pt") return;
+    throw formats::FileError({.what = text::concat(path, " holds weights of ", text::quote(format->second), ", not of PyTorch"),
+                     .why = "other frameworks lay out the same layers in other ways",
+                     .hint = "convert it there, or take the PyTorch version of the model"});
+  }
+
+  const fs::path& path() const override { return source_.file().path(); }
+  const std::vector<std::string>& names() const override { return source_.names(); }
+  formats::TensorSpec spec(const std::string& name) const override { return source_.spec(name); }
+
+  void read(const std::string& name, core::Range elements, std::byte* to) const override {
+    const auto element = static_cast<std::int64_t>(c10::elementSize(source_.spec(name).type));
+    const auto offset = source_.offset(name) + static_cast<std::uint64_t>(elements.begin * element);
+    const auto bytes = static_cast<std::size_t>(elements.size() * element);
+    source_.file().read_at(offset, to, bytes);
+  }
+  std::optional<FileSpan> span(const std::string& name) const override {
+    return FileSpan{.file = &source_.file(), .offset = source_.offset(name)};
+  }
+  at::Tensor tensor(const std::string& name) const override { return source_.view(name); }
+  void require_unchanged() const override { source_.file().require_unchanged(); }
+
+ private:
+  formats::SafetensorsSource source_;
+};
+
+std::unique_ptr<WeightSource> open_file(const fs::path& path) {
+  static const std::set<std::string> pickles = {".pt", ".pth", ".bin"};
+  const auto extension = path.extension().string();
+  if (extension == ".safetensors") return std::make_unique<SafetensorsWeights>(path);
+  if (pickles.contains(extension)) return open_pickled_weights(path);
+  throw UsageError({.what = text::concat("the file ", path, " is of no kind that weights come in"),
+                    .hint = "known are .safetensors, .pt, .pth, .bin, .index.json, and folders"});
+}
+
+/// The files of an index as one.
+class IndexedWeights : public WeightSource {
+ public:
+  explicit IndexedWeights(const fs::path& index) : path_(index) {
+    const auto map = read_weight_index(index);
+    std::set<std::string> files;
+    for (const auto& [name, file] : map) files.insert(file);
+    for (const auto& file : files) add_file(file, map);
+    for (const auto& [name, file] : map) {
+      if (source_of_.contains(name)) continue;
+      throw formats::FileError({.what = text::concat("the file ", index.parent_path() / file, " has no tensor ",
+                                            text::quote(name), ", which the index ", index, " says is there"),
+                       .hint = "the files are of different saves, or one was cut short: copy all of them again"});
+    }
+  }
+
+  const fs::path& path() const override { return path_; }
+  const std::vector<std::string>& names() const override { return names_; }
+  formats::TensorSpec spec(const std::string& name) const override { return source_of(name).spec(name); }
+  void read(const std::string& name, core::Range elements, std::byte* to) const override {
+    source_of(name).read(name, elements, to);
+  }
+  std::optional<FileSpan> span(const std::string& name) const override { return source_of(name).span(name); }
+  std::string identity(const std::string& name) const override {
+    const auto& source = source_of(name);
+    const auto inside = source.identity(name);
+    return inside.empty() ? inside : text::concat(source.path(), " ", inside);
+  }
+  at::Tensor tensor(const std::string& name) const override { return source_of(name).tensor(name); }
+  void require_unchanged() const override {
+    for (const auto& file : files_) file->require_unchanged();
+  }
+
+ private:
+  /// Of a tensor that several files have the index says which one it is.
+  void add_file(const std::string& file, const WeightMap& map) {
+    const auto& source = files_.emplace_back(open_file(path_.parent_path() / file));
+    for (const auto& name : source->names()) {
+      const auto said = map.find(name);
+      if (said != map.end() && said->second != file) continue;
+      if (!source_of_.emplace(name, source.get()).second) continue;
+      names_.push_back(name);
+    }
+  }
+
+  const WeightSource& source_of(const std::string& name) const {
+    const auto found = source_of_.find(name);
+    if (found != source_of_.end()) return *found->second;
+    throw UsageError(
+        {.what = text::concat(path_, " has no tensor ", text::quote(name)), .hint = text::suggestion(name, names_)});
+  }
+
+  fs::path path_;
+  std::vector<std::unique_ptr<WeightSource>> files_;
+  std::vector<std::string> names_;
+  std::map<std::string, const WeightSource*> source_of_;
+};
+
+bool is_index(const fs::path& path) { return path.filename().string().ends_with(".index.json"); }
+
+/// What in a folder is meant by it; empty: nothing is. The whole model comes before an index, and safetensors before
+/// torch.save's files, of which folders often have both.
+fs::path find_in(const fs::path& folder) {
+  for (const auto* name :
+       {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    if (fs::exists(folder / name)) return folder / name;
+  }
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const bool is_hidden = entry.path().filename().string().starts_with('.');  // of a save that was killed
+    if (is_hidden) continue;
+    if (is_index(entry.path()) || entry.path().extension() == ".safetensors") found.push_back(entry.path());
+  }
+  if (std::ranges::any_of(found, is_index)) std::erase_if(found, std::not_fn(is_index));
+  if (found.size() < 2) return found.empty() ? fs::path() : found.front();
+  std::ranges::sort(found);
+  throw UsageError({.what = text::concat("the folder ", folder, " holds several models: ", text::join(found)),
+                    .hint = "name one of these files"});
+}
+
+}  // namespace
+
+at::Tensor WeightSource::tensor(const std::string& name) const {
+  const auto kind = spec(name);
+  auto whole = at::empty(kind.shape, kind.type);
+  if (whole.numel() > 0) read(name, {0, whole.numel()}, static_cast<std::byte*>(whole.mutable_data_ptr()));
+  return whole;
+}
+
+std::unique_ptr<WeightSource> open_weights(const fs::path& path) {
+  if (!fs::exists(path)) {
+    throw formats::FileError({.what = text::concat("there are no weights ", path, ": no such file or folder")});
+  }
+  if (!fs::is_directory(path)) {
+    if (path.extension() == ".json") return std::make_unique<IndexedWeights>(path);
+    return open_file(path);
+  }
+  const auto found = find_in(path);
+  if (!found.empty()) return open_weights(found);
+  throw formats::FileError({.what = text::concat("the folder ", path, " holds no weights"),
+                   .hint = "known are model.safetensors, pytorch_model.bin, their .index.json, and the folders of "
+                           "save_state"});
+}
+
+bool holds_weights(const fs::path& folder) { return fs::is_directory(folder) && !find_in(folder).empty(); }
+
+}  // namespace hortator::weights

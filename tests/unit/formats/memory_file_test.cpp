@@ -1,0 +1,71 @@
+#include "formats/hdf5/memory_file.hpp"
+
+#include <sys/stat.h>
+
+#include "formats/file/raw_file.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+TEST_CASE("a file in memory is copied with its bytes, its length and its holes") {
+  constexpr std::uint64_t far = std::uint64_t{1} << 40;
+  formats::MemoryFile memory;
+  memory.write_at(10, "first", 5);
+  const std::string long_words(100'000, 'x');
+  memory.write_at(far - 100, long_words.data(), long_words.size());
+  memory.resize(far + 150'000);
+
+  std::filesystem::remove("copied");
+  memory.copy_to(formats::RawFile::create("copied"));
+  const auto copied = formats::RawFile::open_for_reading("copied");
+  CHECK(copied.bytes() == far + 150'000);
+  std::string words(long_words.size(), ' ');
+  copied.read_at(far - 100, words.data(), words.size());
+  CHECK(words == long_words);
+  copied.read_at(10, words.data(), 6);
+  CHECK(words.substr(0, 6) == std::string("first\0", 6));
+  struct stat facts {};
+  CHECK(::stat("copied", &facts) == 0);
+  CHECK(facts.st_blocks * 512 < (1 << 20));
+  std::filesystem::remove("copied");
+}
+
+TEST_CASE("bytes in memory are read over the borders of pages, and are zero where none were written") {
+  formats::MemoryFile memory;
+  const std::string words(40'000, 'y');
+  memory.write_at(5'000, words.data(), words.size());
+  CHECK(memory.bytes() == 45'000);
+  std::string back(50'000, ' ');
+  memory.read_at(1'000, back.data(), back.size());
+  CHECK(back == std::string(4'000, '\0') + words + std::string(6'000, '\0'));
+}
+
+TEST_CASE("what others write into the tensors' part stays when the structure is copied") {
+  formats::MemoryFile memory({.data_begin = 20'000, .end = 60'000});
+  const std::string words(100'000, 's');
+  memory.write_at(0, words.data(), words.size());
+  std::filesystem::remove("shared");
+  const auto file = formats::RawFile::create("shared");
+  const std::string data(40'000, 'd');
+  file.write_at(20'000, data.data(), data.size());
+  memory.copy_to(file);
+  std::string back(100'000, ' ');
+  formats::RawFile::open_for_reading("shared").read_at(0, back.data(), back.size());
+  CHECK(back == std::string(20'000, 's') + data + std::string(40'000, 's'));
+  std::filesystem::remove("shared");
+}
+
+TEST_CASE("tensors are placed one after the other, large ones on a page; structure goes in front, then behind") {
+  using Content = formats::MemoryFile::Content;
+  formats::MemoryFile memory({.data_begin = 1000, .end = 4096 + (1 << 20)});
+  CHECK(memory.allocate(Content::structure, 100) == 0);
+  CHECK(memory.allocate(Content::tensor, 5) == 1000);
+  CHECK(memory.allocate(Content::tensor, 8) == 1008);
+  CHECK(memory.allocate(Content::structure, 900) == 100);
+  CHECK(memory.allocate(Content::tensor, 1 << 20) == 4096);
+  CHECK(memory.end_of_allocation() == 4096 + (1 << 20));
+  CHECK(memory.allocate(Content::structure, 10) == 4096 + (1 << 20));
+  CHECK(memory.allocate(Content::tensor, 8) == 4096 + (1 << 20) + 16);
+  memory.set_end_of_allocation(0);
+  CHECK(memory.end_of_allocation() == 4096 + (1 << 20));
+}

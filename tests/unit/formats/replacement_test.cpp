@@ -1,0 +1,193 @@
+#include "formats/file/replacement.hpp"
+
+#include <fstream>
+#include <set>
+
+#include "formats/file/file_error.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A place of its own, with nothing in it.
+fs::path place() {
+  const auto folder = fs::absolute("replacements");
+  fs::remove_all(folder);
+  fs::create_directory(folder);
+  return folder;
+}
+
+formats::Replacement replacement(const fs::path& target) {
+  const auto is_ours = [](const std::string& name) { return name == "state.h5" || name == "seal"; };
+  return {target, formats::replacement_id(), {.is_ours = is_ours, .seal = "seal"}};
+}
+
+void fill(const formats::Replacement& next, const std::string& words) {
+  next.begin();
+  std::ofstream(next.staged() / "state.h5") << words;
+}
+
+std::string words_at(const fs::path& target) {
+  std::string words;
+  const auto found = formats::generations(target);
+  if (!found.empty()) std::ifstream(found.front() / "state.h5") >> words;
+  return words;
+}
+
+std::size_t entries(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+}  // namespace
+
+TEST_CASE("a replacement killed after any step leaves a complete folder to be found") {
+  const auto root = place();
+  const auto target = root / "deep" / "checkpoint";
+  const auto first = replacement(target);
+  fill(first, "first");
+  CHECK(words_at(target).empty());
+  first.publish();
+  CHECK(words_at(target) == "first");
+
+  const auto second = replacement(target);
+  fill(second, "second");
+  CHECK(words_at(target) == "first");
+  second.move_old_aside();
+  CHECK_FALSE(fs::exists(target));
+  CHECK(words_at(target) == "first");
+  second.move_new_in();
+  CHECK(words_at(target) == "second");
+  CHECK(fs::exists(second.replaced()));
+  second.remove_old();
+  CHECK(words_at(target) == "second");
+  CHECK(entries(root / "deep") == 1);
+}
+
+TEST_CASE("what was moved aside is found, newest first, and strangers are not") {
+  const auto root = place();
+  const auto target = root / "checkpoint";
+  for (const auto* words : {"older", "newer"}) {
+    const auto next = replacement(target);
+    fill(next, words);
+    next.move_new_in();
+    replacement(target).move_old_aside();
+  }
+  for (const auto* name :
+       {"checkpoint.old-mine", "checkpoint.old-", "checkpoint.old-99999999T999999.999999-zzzzzzzz"}) {
+    fs::create_directory(root / name);
+    std::ofstream(root / name / "state.h5") << "stranger";
+  }
+  CHECK(words_at(target) == "newer");
+  CHECK(formats::generations(target).size() == 2);
+  CHECK(formats::generations(root / "other").empty());
+  CHECK(formats::generations(root / "none" / "other").empty());
+  // The next one that is published has no use for them.
+  const auto next = replacement(target);
+  fill(next, "newest");
+  next.publish();
+  CHECK(formats::generations(target) == std::vector<fs::path>{target});
+  CHECK(fs::exists(root / "checkpoint.old-mine" / "state.h5"));
+}
+
+TEST_CASE("an abandoned replacement leaves nothing and changes nothing") {
+  const auto root = place();
+  const auto target = root / "checkpoint";
+  const auto first = replacement(target);
+  fill(first, "first");
+  first.publish();
+  const auto second = replacement(target);
+  fill(second, "second");
+  second.abandon();
+  CHECK(words_at(target) == "first");
+  CHECK(entries(root) == 1);
+  second.abandon();
+}
+
+TEST_CASE("the next replacement of a name removes what killed ones had begun there, and nothing else") {
+  const auto root = place();
+  const auto target = root / "checkpoint";
+  const auto killed = replacement(target);
+  fill(killed, "killed");
+  const auto with_strangers = replacement(target);
+  with_strangers.begin();
+  std::ofstream(with_strangers.staged() / "state.h5") << "killed";
+  std::ofstream(with_strangers.staged() / "notes") << "years";
+  const auto later = root / "checkpoint.new-99991231T235959.999999-00000000";
+  for (const auto& other :
+       {later, root / "checkpoint.new-0mine", root / "checkpoint_2.new-20261121T075530.123456-9f3a51c2"})
+    fs::create_directory(other);
+  const auto next = replacement(target);
+  fill(next, "next");
+  CHECK_FALSE(fs::exists(killed.staged()));
+  CHECK(fs::exists(with_strangers.staged() / "notes"));
+  CHECK_FALSE(fs::exists(with_strangers.staged() / "state.h5"));
+  CHECK(fs::exists(later));
+  CHECK(entries(root) == 5);
+  next.publish();
+  CHECK(words_at(target) == "next");
+}
+
+TEST_CASE("a failed publication puts back what was there") {
+  const auto root = place();
+  const auto target = root / "checkpoint";
+  const auto first = replacement(target);
+  fill(first, "first");
+  first.publish();
+  const auto second = replacement(target);
+  CHECK_THROWS_AS(second.publish(), formats::FileError);
+  CHECK(words_at(target) == "first");
+
+  second.move_old_aside();
+  CHECK_THROWS_AS(second.move_new_in(), formats::FileError);
+  second.put_old_back();
+  CHECK(fs::exists(target));
+  CHECK(words_at(target) == "first");
+  CHECK(entries(root) == 1);
+}
+
+TEST_CASE("folders with strangers' files and plain files are never replaced") {
+  const auto root = place();
+  const auto target = root / "home";
+  fs::create_directory(target);
+  CHECK_NOTHROW(replacement(target).begin());  // empty: nothing to lose
+  std::ofstream(target / "thesis.tex") << "years";
+  CHECK_THROWS_WITH(replacement(target).begin(), ContainsSubstring("holds 'thesis.tex'"));
+  std::ofstream(root / "file") << "x";
+  CHECK_THROWS_WITH(replacement(root / "file").begin(), ContainsSubstring("is not a folder"));
+  CHECK_THROWS_WITH(replacement(root / "file" / "below").begin(), ContainsSubstring("below"));
+
+  // One that appears while the new folder is being filled.
+  const auto next = replacement(root / "run");
+  fill(next, "new");
+  fs::create_directory(root / "run");
+  std::ofstream(root / "run" / "notes") << "x";
+  CHECK_THROWS_AS(next.publish(), formats::FileError);
+  CHECK(fs::exists(root / "run" / "notes"));
+}
+
+TEST_CASE("identifiers differ and grow with time") {
+  std::set<std::string> ids;
+  std::string last;
+  for (int i = 0; i < 100; ++i) {
+    const auto id = formats::replacement_id();
+    CHECK(id.size() == 31);
+    CHECK(id.substr(0, 22) >= last);
+    last = id.substr(0, 22);
+    ids.insert(id);
+  }
+  CHECK(ids.size() == 100);
+}
+
+TEST_CASE("of a link only the link is removed: what it leads to lies where somebody has put it") {
+  const auto root = place();
+  const auto archived = replacement(root / "archive" / "checkpoint");
+  fill(archived, "archived");
+  archived.publish();
+  const auto link = root / "checkpoint";
+  fs::create_directory_symlink(archived.target(), link);
+  CHECK(formats::remove_folder(link, {.is_ours = [](const std::string& /*name*/) { return true; }, .seal = "seal"}));
+  CHECK_FALSE(fs::exists(fs::symlink_status(link)));
+  CHECK(words_at(archived.target()) == "archived");
+}

@@ -1,0 +1,20 @@
+#include "launch/settings/config_path.hpp"
+
+#include <pwd.h>
+
+#include "support/catch.hpp"
+
+using hortator::launch::accelerate_config_path;
+
+TEST_CASE("the reference's configuration is where HF_HOME, then XDG_CACHE_HOME, then the home says") {
+  const std::string file = "accelerate/default_config.yaml";
+  CHECK(accelerate_config_path({.home = "/h"}) == "/h/.cache/huggingface/" + file);
+  CHECK(accelerate_config_path({.home = "/h", .xdg_cache_home = "/x"}) == "/x/huggingface/" + file);
+  CHECK(accelerate_config_path({.home = "/h", .hf_home = "/a", .xdg_cache_home = "/x"}) == "/a/" + file);
+  CHECK(accelerate_config_path({.home = "/h", .hf_home = "~/a"}) == "/h/a/" + file);
+  CHECK(accelerate_config_path({.home = "/h", .hf_home = "~"}) == "/h/" + file);
+  CHECK(accelerate_config_path({.home = "/h/", .hf_home = "~//a"}).string() == "/h//a/" + file);
+  CHECK(accelerate_config_path({.home = "/", .hf_home = "~"}).string() == "/" + file);
+  CHECK(accelerate_config_path({.home = "/h", .hf_home = "~root/a"}) == getpwuid(0)->pw_dir + ("/a/" + file));
+  CHECK(accelerate_config_path({.home = "/h", .hf_home = "~of nobody/a"}) == "~of nobody/a/" + file);
+}

@@ -1,0 +1,115 @@
+#include "launch/job/job.hpp"
+
+#include <hortator/error.hpp>
+
+#include "launch/job/directives.hpp"
+#include "launch/job/template.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator::launch;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+constexpr auto slurm = Scheduler::slurm;
+constexpr auto pbs = Scheduler::pbs;
+
+Job job(Scheduler scheduler, const Lines& said = {}) {
+  Layer layer = {{"num_machines", {{"2"}, "x"}}, {"ranks_per_node", {{"4"}, "x"}}};
+  for (const auto& word : said) {
+    const auto end = word.find('=');
+    layer[word.substr(0, end)] = {{word.substr(end + 1)}, "x"};
+  }
+  return job_of(Settings({layer}), scheduler, "bin/train", {"--lr", "1e-3"}, "now");
+}
+
+bool has(const Lines& lines, const std::string& line) {
+  return std::find(lines.begin(), lines.end(), line) != lines.end();
+}
+
+const Lines hostile = {"a b", "a\"b", "a'b", "$(touch x)", "`touch x`", "a\nb", "a;b", "a#b", "a\\b", "a>b", "ä"};
+
+}  // namespace
+
+TEST_CASE("the directives of Slurm") {
+  CHECK(directives(job(slurm)) == Lines{"--job-name=train", "--nodes=2", "--ntasks-per-node=4", "--time=01:00:00",
+                                        "--signal=B:USR1@120", "--requeue", "--open-mode=append",
+                                        "--output=runs/train/jobs/now/%j.out"});
+  const auto lines = directives(
+      job(slurm, {"account=a1", "queue=gpu", "qos=high", "constraint=(a100|h100)&ib", "reservation=r",
+                  "licenses=scratch:2", "mail=u@x.org", "gpus_per_node=4", "cpus_per_node=64", "spare_nodes=1",
+                  "time=1-00:00:00", "max_restarts=2", "warning_seconds=300", "directives=--hint=nomultithread"}));
+  for (const auto* line :
+       {"--account=a1", "--partition=gpu", "--qos=high", "--constraint=(a100|h100)&ib", "--reservation=r",
+        "--licenses=scratch:2", "--mail-user=u@x.org", "--gpus-per-node=4", "--cpus-per-task=16", "--nodes=3",
+        "--time=24:00:00", "--no-kill", "--signal=B:USR1@300", "--hint=nomultithread"}) {
+    CHECK(has(lines, line));
+  }
+}
+
+TEST_CASE("the directives of PBS") {
+  CHECK(directives(job(pbs, {"gpus_per_node=4", "num_cpu_threads_per_process=8", "queue=q", "account=a",
+                             "filesystems=home:eagle", "mail=u@x.org"})) ==
+        Lines{"-N train", "-l select=2:ncpus=32:mpiprocs=4:ngpus=4", "-l walltime=01:00:00", "-j oe",
+              "-o runs/train/jobs/now/", "-A a", "-q q", "-l filesystems=home:eagle", "-m ae", "-M u@x.org"});
+  CHECK(has(directives(job(pbs, {"cpus_per_node=64"})), "-l select=2:ncpus=64:mpiprocs=4"));
+  for (const auto* said : {"qos=x", "constraint=x", "licenses=x", "reservation=x", "spare_nodes=1"}) {
+    CHECK_THROWS_AS(directives(job(pbs, {said})), hortator::UsageError);
+  }
+}
+
+TEST_CASE("a value that the scheduler's lines could not carry is refused, in every field") {
+  for (const auto* key :
+       {"account", "queue", "qos", "constraint", "reservation", "licenses", "mail", "job_name", "run_dir"}) {
+    for (const auto& value : hostile) {
+      CHECK_THROWS_AS(directives(job(slurm, {std::string(key) + "=" + value})), hortator::UsageError);
+    }
+  }
+  for (const auto* key : {"account", "queue", "filesystems", "mail", "job_name", "run_dir"}) {
+    for (const auto& value : hostile) {
+      CHECK_THROWS_AS(directives(job(pbs, {std::string(key) + "=" + value})), hortator::UsageError);
+    }
+  }
+  for (const auto& value : hostile) {
+    if (value == "a b") continue;
+    CHECK_THROWS_AS(directives(job(slurm, {"directives=--x=" + value})), hortator::UsageError);
+  }
+  CHECK_THROWS_WITH(directives(job(slurm, {"directives=x"})), ContainsSubstring("begins with '-'"));
+  CHECK_NOTHROW(directives(job(slurm, {"directives=--x a"})));
+}
+
+TEST_CASE("a job asks for whole nodes, and its warning comes after its beginning") {
+  const auto of = [](const Layer& layer) { return job_of(Settings({layer}), slurm, "t", {}, "now").request; };
+  CHECK(of({{"num_processes", {{"4"}, "x"}}}).ranks_per_node == 4);
+  CHECK(of({{"num_processes", {{"4"}, "x"}}}).nodes == 1);
+  CHECK_THROWS_WITH(of({{"num_processes", {{"5"}, "x"}}, {"num_machines", {{"2"}, "x"}}}), ContainsSubstring("evenly"));
+  CHECK_THROWS_WITH(job(slurm, {"time=00:02:00"}), ContainsSubstring("before the job begins"));
+}
+
+TEST_CASE("a template is filled once, and what was filled in is not looked into") {
+  const Filling filling = {.words = {{"a", "@b@"}, {"b", "x"}}, .lines = {{"l", {"@a@", "2"}}}};
+  CHECK(fill("1 @a@ @b@\n", filling) == "1 @b@ x\n");
+  CHECK(fill("#SBATCH @l@\nend\n", filling) == "#SBATCH @a@\n#SBATCH 2\nend\n");
+  CHECK(fill("#@ l\n", filling) == "@a@\n2\n");
+  CHECK(fill("${x[@]+\"${x[@]}\"} \"$@\"\n", filling) == "${x[@]+\"${x[@]}\"} \"$@\"\n");
+  CHECK_THROWS_WITH(fill("@c@\n", filling), ContainsSubstring("@c@ means nothing"));
+  CHECK_THROWS_WITH(fill("#@ c\n", filling), ContainsSubstring("@c@ means nothing"));
+}
+
+TEST_CASE("in the script words are quoted, and the variables reach the ranks") {
+  const Templates templates = {.scheduler = "@launcher@ @open_mpi@\n@pass@\n@program@\n#@ exports\n#@ modules\n",
+                               .common = ""};
+  auto one = job(slurm, {"environment=NCCL_NET=AWS Libfabric", "modules=a b", "mixed_precision=bf16"});
+  one.request.program = "./my $(prog)";
+  const auto script = render(one, {}, templates);
+  CHECK_THAT(script,
+             ContainsSubstring("srun --mpi=pmix --kill-on-bad-exit=1 -N 2 -n 8 --ntasks-per-node=4 --export=ALL no\n"));
+  CHECK_THAT(script, ContainsSubstring("'./my $(prog)' --lr 1e-3\n"));
+  CHECK_THAT(script, ContainsSubstring("export NCCL_NET='AWS Libfabric'\nexport HORTATOR_MIXED_PRECISION=bf16\nexport "
+                                       "HORTATOR_RUN_DIR=runs/train\n"));
+  CHECK_THAT(script, ContainsSubstring("module load 'a b'\n"));
+  auto other = job(pbs, {"mixed_precision=bf16"});
+  const auto in_pbs = render(other, {.mpi = MpiFlavor::open_mpi}, templates);
+  CHECK_THAT(in_pbs, ContainsSubstring("mpirun -n 8 --map-by ppr:4:node yes\n"));
+  CHECK_THAT(in_pbs, ContainsSubstring("env HORTATOR_MIXED_PRECISION=bf16 HORTATOR_RUN_DIR=runs/train\n"));
+}

@@ -1,0 +1,65 @@
+#include "launch/pbs.hpp"
+
+#include <hortator/error.hpp>
+#include <map>
+
+#include "support/catch.hpp"
+
+using namespace hortator::launch;
+
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+// All that PBS documents for a job's environment.
+const Variables pbs_variables = {{"PBS_ENVIRONMENT", "PBS_BATCH"},
+                                 {"PBS_JOBCOOKIE", "00A1"},
+                                 {"PBS_JOBDIR", "/home/u"},
+                                 {"PBS_JOBID", "123.server"},
+                                 {"PBS_JOBNAME", "train"},
+                                 {"PBS_MOMPORT", "15003"},
+                                 {"PBS_NODEFILE", "/var/spool/pbs/aux/123.server"},
+                                 {"PBS_NODENUM", "0"},
+                                 {"PBS_O_HOST", "login"},
+                                 {"PBS_O_WORKDIR", "/home/u/run"},
+                                 {"PBS_QUEUE", "workq"},
+                                 {"PBS_TASKNUM", "1"}};
+
+std::optional<PbsJob> read(Variables variables, const std::optional<std::string>& file, const Variables& more = {}) {
+  for (const auto& [name, value] : more) variables[name] = value;
+  return read_pbs(
+      [&](const char* name) {
+        const auto found = variables.find(name);
+        return found == variables.end() ? std::nullopt : std::optional(found->second);
+      },
+      [&](const std::string&) { return file; });
+}
+
+}  // namespace
+
+TEST_CASE("the node file has the hosts and the slots, by line or by chunk") {
+  const auto by_slot = read(pbs_variables, "n1.x\nn1.x\nn2.x\nn2.x\n");
+  REQUIRE(by_slot);
+  CHECK(by_slot->hosts == std::vector<std::string>{"n1.x", "n2.x"});
+  CHECK(by_slot->slots == 4);
+  CHECK(by_slot->id == "123.server");
+  const auto by_chunk = read(pbs_variables, "n1\r\nn2\n\n");
+  REQUIRE(by_chunk);
+  CHECK(by_chunk->hosts == std::vector<std::string>{"n1", "n2"});
+  CHECK(by_chunk->slots == 2);
+}
+
+TEST_CASE("outside of a job there is none") {
+  CHECK(!read({}, std::nullopt));
+  CHECK(!read({{"PBS_O_WORKDIR", "/x"}}, std::nullopt));
+}
+
+TEST_CASE("contradictory variables are errors that name them") {
+  CHECK_THROWS_WITH(read(pbs_variables, std::nullopt), ContainsSubstring("which cannot be read"));
+  CHECK_THROWS_WITH(read(pbs_variables, "\n"), ContainsSubstring("names no host"));
+  CHECK_THROWS_WITH(read({{"PBS_JOBID", "1"}}, std::nullopt), ContainsSubstring("PBS_NODEFILE is not"));
+  CHECK_THROWS_WITH(read(pbs_variables, "n1\nn2\n", {{"PBS_NUM_NODES", "3"}}),
+                    ContainsSubstring("PBS_NUM_NODES is '3'"));
+  CHECK_THROWS_WITH(read(pbs_variables, "n1\nn2\n", {{"PBS_NP", "x"}}), ContainsSubstring("PBS_NP is 'x'"));
+  CHECK_NOTHROW(read(pbs_variables, "n1\nn2\n", {{"PBS_NUM_NODES", "2"}, {"PBS_NP", "2"}}));
+}

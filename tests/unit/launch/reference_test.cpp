@@ -1,0 +1,120 @@
+#include "launch/settings/reference.hpp"
+
+#include <hortator/error.hpp>
+#include <set>
+
+#include "support/catch.hpp"
+
+using namespace hortator::launch;
+
+namespace {
+
+Entry entry(const std::string& key, const std::string& word) { return {key, 1, Shape::scalar, {word}}; }
+
+Reference read(const std::string& key, const std::string& word) { return read_reference({entry(key, word)}, "f"); }
+
+Verdict verdict(const std::string& key, const std::string& word) { return read(key, word).remarks.at(0).verdict; }
+
+std::string value(const Reference& reference, const std::string& key) {
+  const auto given = reference.layer.find(key);
+  return given == reference.layer.end() ? "none" : given->second.words.at(0);
+}
+
+}  // namespace
+
+TEST_CASE("a file is Accelerate's by the keys that only it has") {
+  CHECK(is_reference({entry("num_processes", "2"), entry("distributed_type", "NO")}));
+  CHECK(is_reference({entry("compute_environment", "LOCAL_MACHINE")}));
+  CHECK(!is_reference({entry("num_processes", "2")}));
+}
+
+TEST_CASE("what means the same is honoured") {
+  CHECK(value(read("num_processes", "8"), "num_processes") == "8");
+  CHECK(value(read("mixed_precision", "bf16"), "mixed_precision") == "bf16");
+  CHECK(value(read("use_cpu", "true"), "use_cpu") == "true");
+  CHECK(value(read("deepspeed_config.zero_stage", "2"), "zero_stage") == "2");
+  CHECK(value(read("deepspeed_config.gradient_accumulation_steps", "4"), "gradient_accumulation_steps") == "4");
+  CHECK(value(read("mpirun_config.mpirun_hostfile", "hosts"), "hostfile") == "hosts");
+  CHECK(read("num_processes", "8").layer.at("num_processes").origin == "f:1");
+}
+
+TEST_CASE("ways of sharding become stages") {
+  for (const auto& [word, stage] : {std::pair("FULL_SHARD", "3"),
+                                    {"1", "3"},
+                                    {"SHARD_GRAD_OP", "2"},
+                                    {"NO_SHARD", "0"},
+                                    {"HYBRID_SHARD", "HYBRID_SHARD"},
+                                    {"5", "HYBRID_SHARD_ZERO2"}}) {
+    CHECK(value(read("fsdp_config.fsdp_sharding_strategy", word), "zero_stage") == stage);
+  }
+  CHECK(value(read("fsdp_config.fsdp_reshard_after_forward", "true"), "zero_stage") == "3");
+  CHECK(value(read("fsdp_config.fsdp_reshard_after_forward", "false"), "zero_stage") == "2");
+  CHECK(verdict("fsdp_config.fsdp_sharding_strategy", "HYBRID_SHART") == Verdict::refused);
+}
+
+TEST_CASE("what cannot be had is refused with the way round") {
+  for (const auto& [key, word] : {std::pair("distributed_type", "XLA"),
+                                  {"distributed_type", "MULTI_XPU"},
+                                  {"distributed_type", "MEGATRON_LM"},
+                                  {"compute_environment", "AMAZON_SAGEMAKER"},
+                                  {"mixed_precision", "fp8"},
+                                  {"tpu_use_cluster", "true"},
+                                  {"fp8_config.fp8_format", "HYBRID"},
+                                  {"megatron_lm_config.megatron_lm_tp_degree", "2"},
+                                  {"unheard_of", "1"}}) {
+    const auto reference = read(key, word);
+    CHECK(reference.remarks.at(0).verdict == Verdict::refused);
+    CHECK(!reference.remarks.at(0).text.empty());
+    CHECK(reference.layer.empty());
+    CHECK_THROWS_WITH(refuse(reference, "f"), ContainsSubstring("f:1: ") && ContainsSubstring(key));
+  }
+  CHECK_THAT(read("mixed_precision", "fp8").remarks.at(0).text, ContainsSubstring("bf16"));
+}
+
+TEST_CASE("what is written of things that are not used does no harm") {
+  for (const auto& [key, word] : {std::pair("tpu_use_cluster", "false"),
+                                  {"tpu_use_sudo", "no"},
+                                  {"downcast_bf16", "no"},
+                                  {"megatron_lm_config.megatron_lm_tp_degree", "1"},
+                                  {"deepspeed_config.offload_param_device", "none"}}) {
+    CHECK(verdict(key, word) == Verdict::noted);
+  }
+  CHECK(read_reference({{"tpu_env", 1, Shape::list, {}}, {"main_process_ip", 2}}, "f").remarks.at(0).verdict ==
+        Verdict::noted);
+}
+
+TEST_CASE("one machine, and no number of processes, are no settings") {
+  CHECK(read("num_machines", "1").layer.empty());
+  CHECK(read("num_processes", "-1").layer.empty());
+  CHECK(value(read("num_machines", "2"), "num_machines") == "2");
+}
+
+TEST_CASE("sections are looked into") {
+  const auto opened =
+      open_sections({{"fsdp_config", 3, Shape::map, {"fsdp_version=2", "fsdp_offload_params="}, {4, 6}}});
+  REQUIRE(opened.size() == 2);
+  CHECK(opened[0].key == "fsdp_config.fsdp_version");
+  CHECK(opened[0].words.at(0) == "2");
+  CHECK(opened[1].words.empty());
+  CHECK(opened[0].line == 4);
+  CHECK(opened[1].line == 6);
+}
+
+TEST_CASE("no name stands in the table twice, and each names a key of ours or says what happens") {
+  std::set<std::string_view> names;
+  for (const auto& row : reference_names()) {
+    CHECK(names.insert(row.name).second);
+    if (row.key.empty()) {
+      CHECK(!row.text.empty());
+    } else {
+      CHECK_NOTHROW(find_key(row.key, ""));
+    }
+  }
+}
+
+TEST_CASE("a flag of Accelerate's that is none of ours is answered with ours") {
+  CHECK(hint_for_flag("--num_processes") == "that is Accelerate's; here it is --ranks");
+  CHECK(hint_for_flag("--num_machines=2") == "that is Accelerate's; here it is --nodes");
+  CHECK_THAT(hint_for_flag("--multi-gpu"), ContainsSubstring("that is Accelerate's: "));
+  CHECK(hint_for_flag("--nonsense").empty());
+}

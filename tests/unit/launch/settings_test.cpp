@@ -1,0 +1,169 @@
+#include "launch/settings/settings.hpp"
+
+#include <hortator/error.hpp>
+
+#include "launch/settings/file.hpp"
+#include "launch/placement.hpp"
+#include "launch/settings/request.hpp"
+#include "launch/job/walltime.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator::launch;
+using Words = std::vector<std::string>;
+
+namespace {
+
+Layer layer(const std::string& origin, const std::vector<std::pair<std::string, Words>>& values) {
+  Layer made;
+  for (const auto& [key, words] : values) made[key] = {words, origin};
+  return made;
+}
+
+Placement place(const std::vector<std::pair<std::string, Words>>& values) {
+  return placement(Settings({layer("x", values)}));
+}
+
+}  // namespace
+
+TEST_CASE("of all that say something the highest layer wins, whichever layers speak") {
+  // Each of four layers may or may not say it: all sixteen cases.
+  for (int said = 0; said < 16; ++said) {
+    std::vector<Layer> layers(4);
+    int highest = -1;
+    for (int i = 3; i >= 0; --i) {
+      if ((said >> i & 1) == 0) continue;
+      layers[static_cast<std::size_t>(i)] =
+          layer("layer " + std::to_string(i), {{"mixed_precision", {i % 2 ? "bf16" : "fp16"}}});
+      highest = i;
+    }
+    const Settings settings(layers);
+    REQUIRE(settings.find("mixed_precision") != nullptr);
+    CHECK(settings.find("mixed_precision")->origin == (highest < 0 ? "built-in" : "layer " + std::to_string(highest)));
+    CHECK(settings.word("mixed_precision") == (highest < 0 ? "no" : highest % 2 ? "bf16" : "fp16"));
+  }
+}
+
+TEST_CASE("lists add up from below, and of two variables of a name the higher stays") {
+  const Settings settings({layer("flag", {{"modules", {"cuda"}}, {"environment", {"B=3"}}}),
+                           layer("site", {{"modules", {"gcc", "openmpi"}}, {"environment", {"A=1", "B=2"}}})});
+  CHECK(settings.list("modules") == Words{"gcc", "openmpi", "cuda"});
+  CHECK(settings.list("environment") == Words{"A=1", "B=3"});
+  CHECK(settings.find("modules")->origin == "site + flag");
+}
+
+TEST_CASE("the program learns what somebody has said, and nothing else") {
+  CHECK(Settings(std::vector<Layer>()).for_program().empty());
+  CHECK(Settings(
+            {layer("x", {{"debug", {"yes"}}, {"use_cpu", {"off"}}, {"zero_stage", {"2"}}, {"num_processes", {"4"}}})})
+            .for_program() == Words{"HORTATOR_CPU=0", "HORTATOR_ZERO_STAGE=2", "HORTATOR_DEBUG=1"});
+}
+
+TEST_CASE("what is explained can be read as a file, and says where each value comes from") {
+  const Settings settings({layer("--ranks", {{"num_processes", {"4"}}}),
+                           layer("f:2", {{"modules", {"a b", "c"}}, {"environment", {"X=1,2", "Y=a\"b\\\n"}}})});
+  CHECK_THAT(settings.explain(), ContainsSubstring("num_processes: 4 ") && ContainsSubstring("# --ranks\n"));
+  CHECK_THAT(settings.show(), ContainsSubstring("modules: [\"a b\", c]\n"));
+  CHECK_THAT(settings.show(), ContainsSubstring("environment: {X: \"1,2\", Y: \"a\\\"b\\\\\\n\"}\n"));
+}
+
+TEST_CASE("values are checked by their kind, and whoever said them is named") {
+  const auto check = [](const std::string& key, const std::string& word) {
+    check_words(find_key(key, ""), {word}, "f:3: ");
+  };
+  for (const auto* good : {"1", "4", "100000000"}) CHECK_NOTHROW(check("num_processes", good));
+  for (const auto* bad : {"0", "-1", "two", "1.5", "", " 1", "100000001", "99999999999999999999"}) {
+    CHECK_THROWS_WITH(check("num_processes", bad), ContainsSubstring("f:3: ") && ContainsSubstring("num_processes"));
+  }
+  CHECK_NOTHROW(check("gpus_per_node", "0"));
+  CHECK_THROWS(check("gpus_per_node", "-1"));
+  for (const auto* good : {"yes", "TRUE", "on", "0", "no"}) CHECK_NOTHROW(check("debug", good));
+  CHECK_THROWS_WITH(check("debug", "maybe"), ContainsSubstring("true or false"));
+  CHECK_THROWS_WITH(check("mixed_precision", "fp8"), ContainsSubstring("known are no, fp16, bf16"));
+  CHECK_THROWS(check("time", "soon"));
+  CHECK_NOTHROW(check("environment", "A=b=c d"));
+  for (const auto* bad : {"A", "=b", "1A=b", "A B=c", "A-B=c"}) CHECK_THROWS(check("environment", bad));
+  CHECK_THROWS_WITH(find_key("num_proceses", "f:3: "),
+                    ContainsSubstring("f:3: there is no key 'num_proceses'. did you mean 'num_processes'?"));
+}
+
+TEST_CASE("a file's errors name the file, the line and the key") {
+  CHECK(read_settings({{"num_processes", 1, Shape::scalar, {"4"}}, {"modules", 2, Shape::list, {"a"}}, {"account", 3}},
+                      "f")
+            .size() == 2);
+  CHECK(read_settings({{"num_processes", 7, Shape::scalar, {"4"}}}, "f").at("num_processes").origin == "f:7");
+  CHECK_THROWS_WITH(read_settings({{"ranks", 9, Shape::scalar, {"4"}}}, "f"),
+                    ContainsSubstring("f:9: there is no key 'ranks'"));
+  CHECK_THROWS_WITH(read_settings({{"debug", 2, Shape::list, {"1"}}}, "f"),
+                    ContainsSubstring("f:2: debug has the wrong form"));
+  CHECK_THROWS_WITH(read_settings({{"modules", 2, Shape::scalar, {"a"}}}, "f"),
+                    ContainsSubstring("modules: [first, second]"));
+  CHECK_THROWS_WITH(read_settings({{"debug", 2, Shape::scalar, {"1"}}, {"debug", 5, Shape::scalar, {"0"}}}, "f"),
+                    ContainsSubstring("f:5: debug was said before"));
+}
+
+TEST_CASE("variables of the environment are settings, and checked") {
+  const auto with = [](const std::string& name, const std::string& value) {
+    return from_environment([=](const char* asked) { return asked == name ? std::optional(value) : std::nullopt; });
+  };
+  CHECK(with("HORTATOR_RANKS", "4").at("num_processes").words == Words{"4"});
+  CHECK(with("HORTATOR_RANKS", "").empty());
+  CHECK(with("RANKS", "4").empty());
+  CHECK_THROWS_WITH(with("HORTATOR_DEBUG", "perhaps"), ContainsSubstring("HORTATOR_DEBUG: "));
+}
+
+TEST_CASE("two of ranks, nodes and ranks per node are enough, and three have to agree") {
+  const auto is = [](const Placement& got, int ranks, std::optional<int> nodes, std::optional<int> per_node) {
+    return got.ranks == ranks && got.nodes == nodes && got.ranks_per_node == per_node;
+  };
+  CHECK(is(place({{"num_processes", {"6"}}}), 6, {}, {}));
+  CHECK(is(place({{"num_processes", {"6"}}, {"num_machines", {"2"}}}), 6, 2, 3));
+  CHECK(is(place({{"num_processes", {"7"}}, {"num_machines", {"2"}}}), 7, 2, {}));
+  CHECK(is(place({{"num_processes", {"6"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
+  CHECK(is(place({{"num_processes", {"2"}}, {"ranks_per_node", {"4"}}}), 2, 1, 2));
+  CHECK(is(place({{"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
+  CHECK(is(place({{"num_processes", {"6"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
+  CHECK_THROWS_WITH(place({}), ContainsSubstring("number of ranks is missing"));
+  CHECK_THROWS_WITH(place({{"num_machines", {"2"}}}), ContainsSubstring("number of ranks is missing"));
+  CHECK_THROWS_WITH(place({{"num_processes", {"7"}}, {"ranks_per_node", {"3"}}}), ContainsSubstring("7 ranks (x)"));
+  CHECK_THROWS_WITH(place({{"num_processes", {"7"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}),
+                    ContainsSubstring("7 ranks (x) are not 2 nodes of 3"));
+  CHECK_THROWS_WITH(place({{"num_processes", {"1"}}, {"num_machines", {"2"}}}), ContainsSubstring("too few"));
+}
+
+TEST_CASE("what a flag says of the placement outranks what a file says of the rest") {
+  const auto ranks = [](std::vector<Layer> layers) {
+    settle_placement(layers);
+    return placement(Settings(layers)).ranks;
+  };
+  CHECK(ranks({layer("flag", {{"num_processes", {"2"}}}),
+               layer("file", {{"num_machines", {"2"}}, {"ranks_per_node", {"4"}}})}) == 2);
+  CHECK(ranks({layer("flag", {{"num_machines", {"3"}}, {"ranks_per_node", {"4"}}}),
+               layer("file", {{"num_processes", {"4"}}})}) == 12);
+  CHECK(ranks({{}, layer("file", {{"num_machines", {"2"}}, {"ranks_per_node", {"4"}}})}) == 8);
+  CHECK_THROWS(ranks({layer("flag", {{"num_processes", {"7"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"4"}}})}));
+}
+
+TEST_CASE("a request has what the settings ask for") {
+  const auto request = request_of(Settings({layer("x", {{"num_processes", {"4"}},
+                                                        {"num_cpu_threads_per_process", {"3"}},
+                                                        {"gpu_ids", {"0,2"}},
+                                                        {"max_restarts", {"1"}}})}));
+  CHECK(request.variables == Words{"OMP_NUM_THREADS=3", "CUDA_VISIBLE_DEVICES=0,2"});
+  CHECK(request.survives_nodes);
+  CHECK(request_of(Settings({layer("x", {{"num_processes", {"4"}}})})).variables.empty());
+  CHECK_THROWS_WITH(request_of(Settings({layer("x", {{"num_processes", {"4"}}, {"gpu_ids", {"$(ls)"}}})})),
+                    ContainsSubstring("no gpu_ids"));
+  CHECK_THROWS_WITH(
+      request_of(Settings({layer("x", {{"num_processes", {"4"}}, {"use_cpu", {"1"}}, {"gpus_per_node", {"1"}}})})),
+      ContainsSubstring("contradict"));
+}
+
+TEST_CASE("times are read as schedulers write them") {
+  CHECK(parse_walltime("02:00:00") == 7200);
+  CHECK(parse_walltime("30:00") == 1800);
+  CHECK(parse_walltime("1-12:00:00") == 129600);
+  for (const auto* bad : {"", "2", "1:2:3:4", "a:b", "00:00", "-1:00", "1-", "1-2", "1:-2"})
+    CHECK(!parse_walltime(bad));
+  CHECK(walltime(129600) == "36:00:00");
+  CHECK(walltime(3725) == "01:02:05");
+}

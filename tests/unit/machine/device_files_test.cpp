@@ -1,0 +1,21 @@
+#include "machine/device/device_files.hpp"
+
+#include <fstream>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+namespace fs = std::filesystem;
+
+TEST_CASE("devices are counted that may be opened, and nothing else of their folder") {
+  const fs::path folder = "device_files";
+  fs::remove_all(folder);
+  CHECK(machine::openable_devices(folder) == 0);
+  fs::create_directory(folder);
+  for (const char* name : {"nvidia0", "nvidia12", "nvidiactl", "nvidia-uvm", "nvidia", "sda1"}) {
+    std::ofstream(folder / name) << "";
+  }
+  CHECK(machine::openable_devices(folder) == 2);
+  fs::create_symlink("nowhere", folder / "nvidia3");  // cannot be opened, not even by root
+  CHECK(machine::openable_devices(folder) == 2);
+}

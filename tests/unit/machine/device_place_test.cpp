@@ -1,0 +1,142 @@
+#include "machine/cpu/device_place.hpp"
+
+#include <fstream>
+
+#include "machine/cpu/device_binding.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+using machine::CpuSet;
+using machine::DeviceBinding;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A tree like sysfs's: two sockets, each with a switch that has two GPUs and one network device behind it.
+class FakeSys {
+ public:
+  FakeSys() { fs::remove_all(root_); }
+  ~FakeSys() { fs::remove_all(root_); }
+  FakeSys(const FakeSys&) = delete;
+  FakeSys& operator=(const FakeSys&) = delete;
+  const fs::path& root() const { return root_; }
+
+  void write(const fs::path& file, const std::string& text) const {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text << '\n';
+  }
+  /// `path` within devices/; the last part is its address.
+  void add_device(const fs::path& path, int numa_node, const std::string& cpus) const {
+    const auto folder = fs::path("devices") / path;
+    write(folder / "numa_node", std::to_string(numa_node));
+    write(folder / "local_cpulist", cpus);
+    link(root_ / folder, fs::path("bus/pci/devices") / path.filename());
+  }
+  void add_to_class(const std::string& kind, const std::string& name, const fs::path& path) const {
+    link(root_ / "devices" / path, fs::path("class") / kind / name / "device");
+  }
+
+ private:
+  void link(const fs::path& to, const fs::path& at) const {
+    fs::create_directories((root_ / at).parent_path());
+    fs::create_directory_symlink(fs::absolute(to), root_ / at);
+  }
+
+  fs::path root_ = "folder_fake_sys";
+};
+
+void add_sockets(const FakeSys& sys) {
+  for (const int socket : {0, 1}) {
+    const std::string root = socket == 0 ? "pci0000:10" : "pci0000:80";
+    const std::string bus = socket == 0 ? "0000:1" : "0000:8";
+    const auto behind_switch = fs::path(root) / (bus + "0:01.0") / (bus + "1:00.0");
+    const std::string cpus = socket == 0 ? "0-3,8-11" : "4-7,12-15";
+    sys.add_device(behind_switch / (bus + "2:00.0"), socket, cpus);
+    sys.add_device(behind_switch / (bus + "3:00.0"), socket, cpus);
+    sys.add_device(behind_switch / (bus + "4:00.0"), socket, cpus);
+    sys.add_to_class("infiniband", socket == 0 ? "mlx5_1" : "mlx5_0", behind_switch / (bus + "4:00.0"));
+  }
+  sys.write("devices/system/cpu/online", "0-15");
+}
+
+const CpuSet all_cpus = machine::from_ranges("0-15");
+const CpuSet left_cpus = machine::from_ranges("0-3,8-11");
+
+}  // namespace
+
+TEST_CASE("a device's place: its NUMA node, the CPUs beside it, the network device behind the same switch") {
+  const FakeSys sys;
+  add_sockets(sys);
+  for (const char* gpu : {"0000:12:00.0", "0000:13:00.0"}) {
+    const auto place = machine::find_place(gpu, sys.root());
+    CHECK(place == machine::DevicePlace{.numa_node = 0, .cpus = left_cpus, .network = "mlx5_1"});
+    CHECK(to_string(place) == "NUMA node 0, nearest network device mlx5_1");
+  }
+  const auto other = machine::find_place("0000:82:00.0", sys.root());
+  CHECK(other.numa_node == 1);
+  CHECK(other.network == "mlx5_0");
+  CHECK(machine::online_cpus(sys.root()) == all_cpus);
+}
+
+TEST_CASE(
+    "of network devices one of the same NUMA node is nearer than any other, then one with fewer bridges between") {
+  const FakeSys sys;
+  sys.add_device("pci0000:00/0000:00:01.0/0000:01:00.0", 0, "0-1");
+  sys.add_device("pci0000:00/0000:00:02.0/0000:02:00.0", 1, "2-3");
+  sys.add_device("pci0000:40/0000:40:01.0/0000:41:00.0/0000:42:00.0", 0, "0-1");
+  sys.add_device("pci0000:40/0000:40:01.0/0000:43:00.0", 0, "0-1");
+  const auto nearest = [&] { return machine::find_place("0000:01:00.0", sys.root()).network; };
+  CHECK(nearest().empty());
+  sys.add_to_class("net", "eth0", "pci0000:00/0000:00:02.0/0000:02:00.0");
+  fs::create_directories(sys.root() / "class/net/lo");
+  CHECK(nearest() == "eth0");
+  sys.add_to_class("net", "eth1", "pci0000:40/0000:40:01.0/0000:41:00.0/0000:42:00.0");
+  CHECK(nearest() == "eth1");
+  sys.add_to_class("net", "eth2", "pci0000:40/0000:40:01.0/0000:43:00.0");
+  CHECK(nearest() == "eth2");
+  // The fabric is meant, however far it is.
+  sys.add_to_class("cxi", "cxi0", "pci0000:00/0000:00:02.0/0000:02:00.0");
+  CHECK(nearest() == "cxi0");
+}
+
+TEST_CASE("nodes of one memory, containers that hide the tree, and files that say nothing are no error") {
+  const FakeSys sys;
+  CHECK(machine::find_place("0000:01:00.0", sys.root()) == machine::DevicePlace{});
+  CHECK(machine::online_cpus(sys.root()).empty());
+  sys.add_device("pci0000:00/0000:01:00.0", -1, "not a list");
+  const auto place = machine::find_place("0000:01:00.0", sys.root());
+  CHECK(place == machine::DevicePlace{});
+  CHECK(to_string(place).empty());
+}
+
+TEST_CASE("ranks that nobody has bound keep the CPUs beside their device") {
+  const std::vector<CpuSet> alike(4, all_cpus);
+  for (int rank = 0; rank < 4; ++rank) {
+    CHECK(machine::bind_to_device(alike, rank, all_cpus, left_cpus) ==
+          DeviceBinding{.kind = DeviceBinding::Kind::bind, .cpus = left_cpus});
+  }
+  // A job that has a part of the node.
+  const std::vector<CpuSet> part(2, CpuSet{2, 3, 4, 5});
+  CHECK(machine::bind_to_device(part, 1, all_cpus, left_cpus).cpus == CpuSet{2, 3});
+  CHECK(machine::bind_to_device(std::vector<CpuSet>{all_cpus}, 0, all_cpus, left_cpus).cpus == left_cpus);
+}
+
+TEST_CASE("what a launcher has bound stays as it is, and is said") {
+  using Kind = DeviceBinding::Kind;
+  const auto kind = [](const std::vector<CpuSet>& sets, int rank, const CpuSet& beside = left_cpus) {
+    const auto binding = machine::bind_to_device(sets, rank, all_cpus, beside);
+    CHECK(binding.cpus == sets[static_cast<std::size_t>(rank)]);
+    return binding.kind;
+  };
+  const std::vector<CpuSet> by_launcher = {{0, 1}, {2, 3, 4}, {5, 6}};
+  CHECK(kind(by_launcher, 0) == Kind::beside);
+  CHECK(kind(by_launcher, 1) == Kind::launchers);
+  CHECK(kind(by_launcher, 2) == Kind::launchers_far);
+  CHECK(kind({{3, 4}}, 0) == Kind::launchers);                            // alone, with a part of the node
+  CHECK(kind({{0, 4, 5, 6, 7}, {0, 4, 5, 6, 7}}, 0) == Kind::launchers);  // one beside it, for two ranks
+  CHECK(kind(by_launcher, 1, {}) == Kind::unknown);
+  CHECK(kind({all_cpus, all_cpus}, 0, all_cpus) == Kind::beside);
+  CHECK(to_string(Kind::unknown).empty());
+  for (const auto one : {Kind::beside, Kind::bind, Kind::launchers, Kind::launchers_far})
+    CHECK_FALSE(to_string(one).empty());
+}

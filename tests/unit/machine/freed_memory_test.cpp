@@ -1,0 +1,56 @@
+#include "machine/memory/freed_memory.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/memory.hpp"
+
+using namespace hortator;
+
+// Sanitizers have allocators of their own.
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+namespace {
+
+constexpr std::size_t block_bytes = std::size_t{24} << 20;
+constexpr std::size_t blocks = 8;
+constexpr std::int64_t step_bytes = block_bytes * blocks;
+
+void take_and_free() {
+  std::vector<std::unique_ptr<char[]>> taken;
+  taken.reserve(blocks);  // nothing small between them
+  for (std::size_t i = 0; i < blocks; ++i) {
+    taken.push_back(std::make_unique_for_overwrite<char[]>(block_bytes));
+    std::memset(taken.back().get(), 1, block_bytes);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what a step frees stays with the process, unless the user has tuned the allocator") {
+  take_and_free();  // the C library adapts its thresholds to the first blocks that it sees freed
+  const auto before = test::memory_status("VmRSS:");
+  const auto kept = [&] {
+    take_and_free();
+    return test::memory_status("VmRSS:") - before;
+  };
+  const std::array<std::array<const char*, 2>, 3> words = {{{"MALLOC_TRIM_THRESHOLD_", "131072"},
+                                                            {"MALLOC_MMAP_THRESHOLD_", "131072"},
+                                                            {"GLIBC_TUNABLES", "glibc.malloc.top_pad=4096"}}};
+  for (const auto& [name, value] : words) {
+    setenv(name, value, 1);
+    CHECK_FALSE(machine::keep_freed_memory());
+    unsetenv(name);
+  }
+  CHECK(kept() < step_bytes / 4);
+
+  CHECK(machine::keep_freed_memory());
+  CHECK(kept() > step_bytes / 4 * 3);
+
+  machine::return_freed_memory();
+  CHECK(test::memory_status("VmRSS:") - before < step_bytes / 4);
+}
+#endif

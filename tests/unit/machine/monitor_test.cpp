@@ -1,0 +1,53 @@
+#include "machine/device/monitor.hpp"
+
+#include <dlfcn.h>
+
+#include "machine/device/cuda.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+namespace {
+
+/// How many have started it, and not given it back; it stays loaded.
+int users_of_the_library() {
+  static void* const library = dlopen(HORTATOR_TEST_NVML, RTLD_NOW);
+  return reinterpret_cast<int (*)()>(dlsym(library, "fake_nvml_users"))();
+}
+
+}  // namespace
+
+TEST_CASE("a device is looked at by the driver's library, which is given back") {
+  CHECK(users_of_the_library() == 0);
+  {
+    const machine::DeviceMonitor monitor("GPU-whole", HORTATOR_TEST_NVML);
+    CHECK(users_of_the_library() == 1);
+    const auto use = monitor.look();
+    REQUIRE(use);
+    CHECK(use->busy == 0.4);
+    CHECK(use->used_bytes == 6ull << 30);
+    CHECK(use->total_bytes == 80ull << 30);
+  }
+  CHECK(users_of_the_library() == 0);
+}
+
+TEST_CASE("what is not known of a device is not made up") {
+  const machine::DeviceMonitor part("MIG-part", HORTATOR_TEST_NVML);
+  const auto use = part.look();
+  REQUIRE(use);
+  CHECK_FALSE(use->busy.has_value());
+  CHECK(use->total_bytes == 10ull << 30);
+  CHECK_FALSE(machine::DeviceMonitor("GPU-other", HORTATOR_TEST_NVML).look().has_value());
+  CHECK_FALSE(machine::DeviceMonitor("GPU-whole", "absent.so").look().has_value());
+  CHECK_FALSE(machine::DeviceMonitor("GPU-whole", "libm.so.6").look().has_value());
+}
+
+TEST_CASE("the driver's own library knows the devices that CUDA sees") {
+  for (int index = 0; index < machine::visible_device_count(); ++index) {
+    const auto use = machine::DeviceMonitor(machine::uuid(index)).look();
+    REQUIRE(use);
+    CHECK(use->total_bytes > 1ull << 30);
+    CHECK(use->used_bytes <= use->total_bytes);
+    CHECK((!use->busy || (*use->busy >= 0 && *use->busy <= 1)));
+  }
+}

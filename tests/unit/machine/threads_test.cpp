@@ -1,0 +1,57 @@
+#include "machine/cpu/threads.hpp"
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+using machine::CpuSet;
+using machine::ThreadPlan;
+
+namespace {
+
+std::vector<ThreadPlan> plans(const std::vector<CpuSet>& sets) {
+  std::vector<ThreadPlan> result;
+  for (int rank = 0; rank < static_cast<int>(sets.size()); ++rank)
+    result.push_back(machine::plan_threads(sets, rank, std::nullopt));
+  return result;
+}
+
+CpuSet first(int count) {
+  CpuSet set;
+  for (int cpu = 0; cpu < count; ++cpu) set.push_back(cpu);
+  return set;
+}
+
+}  // namespace
+
+TEST_CASE("a rank that is bound to CPUs of its own has a thread on each") {
+  CHECK((plans({{0, 1, 2, 3}, {4, 5}, {6}}) == std::vector<ThreadPlan>{{4, 1, false}, {2, 1, false}, {1, 1, false}}));
+}
+
+TEST_CASE(
+    "ranks that are not bound share the CPUs of their node: never more threads than CPUs, unless ranks are more") {
+  for (int cpus = 1; cpus <= 16; ++cpus) {
+    for (int ranks = 1; ranks <= 20; ++ranks) {
+      const std::vector<CpuSet> sets(static_cast<std::size_t>(ranks), first(cpus));
+      for (const auto& plan : plans(sets)) CHECK(plan == ThreadPlan{std::max(1, cpus / ranks), ranks, ranks > cpus});
+    }
+  }
+}
+
+TEST_CASE("CPUs that only some ranks may use are divided among those") {
+  CHECK((plans({{0, 1, 2, 3}, {2, 3}}) == std::vector<ThreadPlan>{{3, 2, false}, {1, 2, false}}));
+  CHECK((plans({{0}, {0}, {1, 2}}) == std::vector<ThreadPlan>{{1, 2, true}, {1, 2, true}, {2, 1, false}}));
+  CHECK((plans({{0, 1, 2}, {0, 1, 2}, {0, 1, 2}}) == std::vector<ThreadPlan>(3, {1, 3, false})));
+}
+
+TEST_CASE("OMP_NUM_THREADS is taken as it is, where OpenMP would take it") {
+  const auto asked = [](std::optional<std::string> value) {
+    return machine::asked_threads([value](const char*) { return value; });
+  };
+  CHECK(asked("6") == 6);
+  CHECK(asked("4,2") == 4);
+  for (const char* odd : {"", "0", "-1", "many", "3x", "99999999999"}) CHECK_FALSE(asked(odd).has_value());
+  CHECK_FALSE(asked(std::nullopt).has_value());
+
+  const std::vector<CpuSet> sets = {{0}, {0}};
+  CHECK(machine::plan_threads(sets, 1, 6) == ThreadPlan{6, 2, true});
+}

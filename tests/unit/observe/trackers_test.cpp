@@ -1,0 +1,167 @@
+#include "observe/trackers/trackers.hpp"
+
+#include <ATen/ATen.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+#include "observe/trackers/tracker_names.hpp"
+#include "unit/accelerator/fixtures.hpp"
+
+using namespace hortator;
+using Steps = std::vector<std::int64_t>;
+
+namespace {
+
+/// What a user would write.
+class Notes final : public Tracker {
+ public:
+  std::string name() const override { return "notes"; }
+  void log(const TrackerRecord& record) override { records.push_back(record); }
+  std::vector<TrackerRecord> records = {};
+};
+
+Steps steps_in(const std::filesystem::path& file) {
+  Steps steps;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) steps.push_back(nlohmann::json::parse(line).at("step"));
+  return steps;
+}
+
+Steps range(std::int64_t from, std::int64_t to) {
+  Steps steps;
+  for (auto step = from; step < to; ++step) steps.push_back(step);
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("a run that goes on from a checkpoint has every step once") {
+  const State state;
+  const test::Folder folder(state, "tracked");
+  const auto file = folder.path() / "logs" / "digits.jsonl";
+  const auto run = [&](int steps, int save_after, bool resume) {
+    Accelerator accelerator({.log_with = {"jsonl", "csv", "tensorboard"}, .project = {.dir = folder.path()}});
+    accelerator.init_trackers("digits", {{"lr", 0.1}});
+    if (resume) accelerator.load_state();
+    for (int i = 0; i < steps; ++i) {
+      accelerator.log({{"loss", 0.5}, {"tensor", at::full({}, i)}});
+      if (i + 1 == save_after) accelerator.save_state();
+    }
+    accelerator.end_training();
+  };
+  run(10, 6, false);
+  if (state.is_main_process()) CHECK(steps_in(file) == range(0, 10));
+  run(5, 3, true);  // steps 6 to 10; those of the first run after 5 are void
+  if (state.is_main_process()) CHECK(steps_in(file) == range(0, 11));
+  run(1, 0, true);  // 9, and what came after it is void again
+  if (state.is_main_process()) CHECK(steps_in(file) == range(0, 10));
+  run(2, 0, false);  // anew
+  if (state.is_main_process()) {
+    CHECK(steps_in(file) == range(0, 2));
+    CHECK(steps_in(file.string() + ".old") == range(0, 10));
+    CHECK(nlohmann::json::parse(std::ifstream(folder.path() / "logs" / "digits.config.json")).at("lr") == 0.1);
+  }
+}
+
+TEST_CASE("what was logged before a save is there when the process is killed after it") {
+  const State state;
+  const test::Folder folder(state, "flushed");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  for (int i = 0; i < 5; ++i) accelerator.log({{"loss", i}});
+  accelerator.save_state();
+  if (state.is_main_process()) CHECK(steps_in(folder.path() / "logs" / "metrics.jsonl") == range(0, 5));
+}
+
+TEST_CASE("an own tracker gets numbers of all kinds, on the main process alone") {
+  const State state;
+  const test::Folder folder(state, "own_tracker");
+  const auto notes = std::make_shared<Notes>();
+  Accelerator accelerator({.log_with = {notes}, .project = {.dir = folder.path()}});
+  const auto weight = at::full({}, 2.5).requires_grad_();
+  accelerator.log({{"int", 3}, {"bool", true}, {"float", 0.5F}, {"tensor", weight * 2}}, 7);
+  accelerator.log({{"next", 1}});
+  const std::vector<std::pair<std::string, Loggable>> made = {{"made", 4}};
+  accelerator.log(made, 20);
+  CHECK_THROWS_WITH(accelerator.log({{"x", 1}}, -1), ContainsSubstring("the step -1"));
+  if (!state.is_main_process()) {
+    CHECK(notes->records.empty());
+  } else {
+    REQUIRE(notes->records.size() == 3);
+    using Values = std::vector<std::pair<std::string, double>>;
+    CHECK(notes->records[0].values == Values{{"int", 3}, {"bool", 1}, {"float", 0.5}, {"tensor", 5}});
+    CHECK(notes->records[0].step == 7);
+    CHECK(notes->records[1].step == 8);
+    CHECK(notes->records[2].step == 20);
+    CHECK(notes->records[0].time > 1.7e9);
+  }
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "logs" / "metrics.jsonl"));
+}
+
+TEST_CASE("a tensor that changes after log() was logged as it was") {
+  const State state;
+  const test::Folder folder(state, "changed");
+  const auto notes = std::make_shared<Notes>();
+  Accelerator accelerator({.log_with = {notes}, .project = {.dir = folder.path()}});
+  const auto value = at::full({}, 1.0);
+  accelerator.log({{"x", value}});
+  value.fill_(9);
+  accelerator.log({{"x", value}});
+  if (state.is_main_process()) CHECK(notes->records.at(0).values.at(0).second == 1);
+}
+
+TEST_CASE("get_tracker gives the one of a name, and one that keeps nothing elsewhere") {
+  const State state;
+  const test::Folder folder(state, "get_tracker");
+  Accelerator accelerator({.log_with = {"tensorboard", "csv"}, .project = {.dir = folder.path()}});
+  auto& tensorboard = accelerator.get_tracker("tensorboard");
+  tensorboard.log_text("sample", "words", 1);
+  tensorboard.log_images("image", at::rand({2, 3, 4, 5}), 1);
+  tensorboard.log_histogram("weights", at::randn({100}), 1);
+  CHECK_THROWS_WITH(accelerator.get_tracker("tensorbord"), ContainsSubstring("did you mean 'tensorboard'?"));
+  CHECK_THROWS_WITH(accelerator.get_tracker("jsonl"), ContainsSubstring("there is no tracker 'jsonl' in log_with"));
+  if (state.is_main_process()) {
+    CHECK_THROWS_WITH(tensorboard.log_images("image", at::rand({4, 5}), 1), ContainsSubstring("of shape [4, 5]"));
+    CHECK_THROWS_WITH(accelerator.get_tracker("csv").log_text("a", "b", 1),
+                      ContainsSubstring("'csv' cannot keep text"));
+  } else {
+    CHECK(tensorboard.name() == "none");
+  }
+}
+
+TEST_CASE("trackers that cannot be had are refused by name, with the way round") {
+  const State state;
+  const auto make = [](std::vector<LogWith> chosen) { observe::check(chosen); };
+  CHECK_THROWS_WITH(Accelerator({.log_with = {"wandb"}}),
+                    ContainsSubstring("log_with 'wandb' cannot be had") && ContainsSubstring("`wandb sync`"));
+  for (const char* name : {"mlflow", "comet_ml", "aim", "clearml", "dvclive", "swanlab", "trackio"})
+    CHECK_THROWS_WITH(make({name}), ContainsSubstring("hortator::Tracker"));
+  CHECK_THROWS_WITH(make({"tensorbord"}), ContainsSubstring("did you mean 'tensorboard'?"));
+  CHECK_THROWS_WITH(make({"csv", "csv"}), ContainsSubstring("'csv' twice"));
+  CHECK_THROWS_WITH(make({"all", "csv"}), ContainsSubstring("'csv' twice"));
+  CHECK_THROWS_WITH(make({std::shared_ptr<Tracker>()}), ContainsSubstring("null"));
+  CHECK(observe::make_trackers({"all"}).size() == 3);
+}
+
+TEST_CASE("init_trackers is called once, with a name that is a file's") {
+  const State state;
+  const test::Folder folder(state, "names");
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  CHECK_THROWS_WITH(accelerator.init_trackers("a/b"), ContainsSubstring("the name 'a/b'"));
+  accelerator.init_trackers("once");
+  CHECK_THROWS_WITH(accelerator.init_trackers("twice"), ContainsSubstring("after the trackers have started"));
+}
+
+TEST_CASE("a folder that cannot be written is an error on all ranks at the start, and a warning later") {
+  const State state;
+  const test::Folder folder(state, "unwritable");
+  if (state.is_main_process()) {
+    std::filesystem::create_directories(folder.path());
+    std::ofstream(folder.path() / "logs") << "a file";
+  }
+  state.wait_for_everyone();
+  Accelerator accelerator({.project = {.dir = folder.path()}});
+  CHECK_THROWS_AS(accelerator.init_trackers("digits"), std::exception);
+  CHECK_NOTHROW(accelerator.log({{"loss", 1}}));
+}

@@ -1,0 +1,177 @@
+#include "paging/interception/interception.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <torch/autograd.h>
+
+#include <hortator/error.hpp>
+
+#include "paging/interception/interception_check.hpp"
+#include "paging/interception/paged_key.hpp"
+#include "paging/interception/storage_state.hpp"
+#include "support/catch.hpp"
+
+namespace hortator::paging {
+namespace {
+
+/// Looks after one tensor, and notes what it is asked for.
+class Watcher final : public Custodian {
+ public:
+  explicit Watcher(const at::Tensor& tensor) : tensor_(tensor) {
+    start_interception();
+    claim(tensor.storage(), {.custodian = this, .number = 7});
+    add_key(tensor);
+  }
+  ~Watcher() override {
+    remove_key(tensor_);
+    disclaim(tensor_.storage());
+  }
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  void enter(int number, Access access) override {
+    CHECK(number == 7);
+    if (refuses) throw Error({.what = "no such page"});
+    ++inside;
+    (access == Access::write ? writes : reads) += 1;
+  }
+  void leave(int /*number*/) noexcept override { --inside; }
+  void hand_over(int /*number*/, Content /*content*/) override {}
+
+  int reads = 0;
+  int writes = 0;
+  int inside = 0;
+  bool refuses = false;
+
+ private:
+  at::Tensor tensor_;
+};
+
+}  // namespace
+
+TEST_CASE("It is tried out whatever mode the caller is in", "[interception]") {
+  start_interception();
+  const c10::InferenceMode inference;
+  CHECK_NOTHROW(check_interception());
+}
+
+TEST_CASE("An operator comes to the custodian once, whatever it consists of", "[interception]") {
+  const auto weight = at::randn({3, 4});
+  Watcher watcher(weight);
+  const auto product = at::linear(at::randn({2, 4}), weight);
+  CHECK(watcher.reads == 1);
+  CHECK(watcher.writes == 0);
+  CHECK(watcher.inside == 0);
+  CHECK_FALSE(carries_key(product));
+}
+
+TEST_CASE("Views do not read, and inherit the key", "[interception]") {
+  const auto weight = at::randn({3, 4});
+  Watcher watcher(weight);
+  const auto view = weight.t().narrow(0, 1, 2).reshape({6});  // reshape has to copy: that reads
+  CHECK(watcher.reads == 1);
+  const auto part = weight.view({12}).slice(0, 2, 5).detach();
+  CHECK(watcher.reads == 1);
+  CHECK(part.sum().item<float>() == weight.flatten().slice(0, 2, 5).sum().item<float>());
+  CHECK(watcher.reads > 1);
+  CHECK(at::zeros_like(weight).sum().item<float>() == 0);
+}
+
+TEST_CASE("Changes are told from reading", "[interception]") {
+  const auto weight = at::ones({4});
+  Watcher watcher(weight);
+  weight.add_(1);
+  CHECK(watcher.writes == 1);
+  weight.view({2, 2}).select(0, 0).fill_(5);  // through a view
+  CHECK(watcher.writes == 2);
+  at::add_out(const_cast<at::Tensor&>(weight), at::ones({4}), at::ones({4}));
+  CHECK(watcher.writes == 3);
+  at::_foreach_add_({weight}, 1);  // in a list
+  CHECK(watcher.writes == 4);
+  CHECK(watcher.reads == 0);
+}
+
+TEST_CASE("Running statistics are changed without the schema saying so", "[interception]") {
+  const auto mean = at::zeros({3});
+  Watcher watcher(mean);
+  at::batch_norm(at::randn({5, 3}), {}, {}, mean, at::ones({3}), true, 0.1, 1e-5, false);
+  CHECK(watcher.writes == 1);
+}
+
+TEST_CASE("Lists and optional tensors are found", "[interception]") {
+  const auto weight = at::randn({3});
+  Watcher watcher(weight);
+  at::cat({at::randn({2}), weight});
+  CHECK(watcher.reads == 1);
+  at::layer_norm(at::randn({2, 3}), {3}, weight);
+  CHECK(watcher.reads == 2);
+  const auto index = at::ones({3}, at::kLong);
+  Watcher indexed(index);
+  at::randn({4, 4}).index({at::indexing::TensorIndex(index)});
+  CHECK(indexed.reads > 0);
+}
+
+TEST_CASE("backward with inputs is not one operator", "[interception]") {
+  auto weight = at::randn({3, 4}).requires_grad_();
+  Watcher watcher(weight);
+  const auto input = at::randn({2, 4}).requires_grad_();
+  const auto loss = at::linear(input, weight).sum();
+  watcher.reads = 0;
+  loss.backward({}, false, false, std::vector<at::Tensor>{input, weight});
+  CHECK(watcher.reads == 1);  // by the gradient of the input
+}
+
+TEST_CASE("What a custodian throws comes out of the operator", "[interception]") {
+  const auto weight = at::randn({3});
+  const auto other = at::randn({3});
+  Watcher watcher(weight);
+  Watcher refusing(other);
+  refusing.refuses = true;
+  CHECK_THROWS_WITH(at::add(weight, other), ContainsSubstring("no such page"));
+  CHECK(watcher.inside == 0);
+  refusing.refuses = false;
+  CHECK_NOTHROW(at::add(weight, other));
+}
+
+TEST_CASE("An operator that throws lets go", "[interception]") {
+  const auto weight = at::randn({3});
+  Watcher watcher(weight);
+  CHECK_THROWS(at::add(weight, at::randn({4})));
+  CHECK(watcher.inside == 0);
+}
+
+TEST_CASE("A hold enters and leaves, or neither", "[interception]") {
+  const auto weight = at::randn({3});
+  const auto other = at::randn({3});
+  const auto free = at::randn({3});
+  Watcher watcher(weight);
+  Watcher refusing(other);
+  {
+    const Hold hold(std::vector<at::Tensor>{weight, free}, Access::write);
+    CHECK(watcher.inside == 1);
+    CHECK(watcher.writes == 1);
+  }
+  CHECK(watcher.inside == 0);
+  refusing.refuses = true;
+  CHECK_THROWS_AS(Hold(std::vector<at::Tensor>{weight, other}, Access::read), Error);
+  CHECK(watcher.inside == 0);
+}
+
+TEST_CASE("Nobody can claim what is claimed", "[interception]") {
+  const auto weight = at::randn({3});
+  Watcher watcher(weight);
+  CHECK_THROWS_AS(claim(weight.storage(), {.custodian = &watcher}), UsageError);
+}
+
+TEST_CASE("A tensor whose values are gone is an error, with or without an operator", "[interception]") {
+  const auto weight = at::randn({3});
+  {
+    Watcher watcher(weight);
+    take_memory(weight.storage(), "gone");
+  }
+  add_key(weight);  // as a pager leaves it
+  CHECK_THROWS_WITH(at::add(weight, 1), ContainsSubstring("values are gone"));
+  CHECK_THROWS(weight.const_data_ptr<float>());
+}
+
+}  // namespace hortator::paging

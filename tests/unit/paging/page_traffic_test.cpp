@@ -1,0 +1,228 @@
+#include "paging/page_traffic.hpp"
+
+#include <cstring>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "fixtures.hpp"
+#include "paging/interception/storage_state.hpp"
+#include "support/catch.hpp"
+
+namespace hortator::paging {
+namespace {
+
+/// Notes its calls, and fails on demand.
+class NotingStore final : public Store {
+ public:
+  comm::Work fetch(const Page& page, std::span<std::byte> frame) override {
+    calls.push_back(text::concat("fetch ", page.number));
+    return comm::Work([this, number = page.number, frame] {
+      if (number == broken_fetch) throw Error({.what = "cannot be read"});
+      calls.push_back(text::concat("have ", number));
+      std::memset(frame.data(), number, frame.size());
+    });
+  }
+  comm::Work publish(const Page& page, std::span<const std::byte> /*frame*/) override {
+    calls.push_back(text::concat("publish ", page.number));
+    return comm::Work([this, number = page.number] {
+      if (number == broken_publish) throw Error({.what = "disk is full"});
+      calls.push_back(text::concat("kept ", number));
+    });
+  }
+  void announce(const Page& page) override { calls.push_back(text::concat("announce ", page.number)); }
+  bool follows_storages() const override { return false; }
+
+  std::vector<std::string> calls;
+  int broken_fetch = -1;
+  int broken_publish = -1;
+};
+
+constexpr std::size_t page_bytes = 4096;
+
+/// Pages of one storage each.
+struct Fixture {
+  explicit Fixture(int count, std::size_t pages_in_budget, int fetch_ahead, std::size_t announced_pages = 0)
+      : storages(tensors(count)),
+        pages(testing::pages_of(storages, page_bytes)),
+        order(count),
+        traffic(storages, pages, store,
+                {.budget_bytes = pages_in_budget * page_bytes,
+                 .fetch_ahead = fetch_ahead,
+                 .announced_bytes = announced_pages * page_bytes}) {
+    for (int i = 0; i < count; ++i) take_memory(storages.storage(i), "absent");
+  }
+
+  static std::vector<NamedTensor> tensors(int count) {
+    std::vector<NamedTensor> made;
+    for (int i = 0; i < count; ++i)
+      made.push_back({.name = text::concat("t", i), .tensor = at::zeros({page_bytes}, at::kByte)});
+    return made;
+  }
+  void use(int page, bool changes = false) {
+    order.note(page);
+    traffic.pin(page, order);
+    if (changes) traffic.mark_changed(page);
+    traffic.unpin(page, order);
+  }
+  bool is_present(int page) const { return memory_of(storages.storage(page)) != nullptr; }
+  std::vector<std::string> take_calls() { return std::exchange(store.calls, {}); }
+
+  PagedStorages storages;
+  std::vector<Page> pages;
+  NotingStore store;
+  AccessOrder order;
+  PageTraffic traffic;
+};
+
+using Calls = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("What comes next is asked for before what is needed is waited for", "[page_traffic]") {
+  Fixture f(6, 4, 2);
+  f.use(0);
+  CHECK(f.take_calls() == Calls{"fetch 0", "fetch 1", "fetch 2", "have 0"});
+  f.use(1);
+  CHECK(f.take_calls() == Calls{"fetch 3", "have 1"});
+  CHECK(f.traffic.counters().fetched == 4);
+  CHECK(f.traffic.counters().fetched_ahead == 3);
+}
+
+TEST_CASE("The store hears early of pages for which there is no frame yet, of each once", "[page_traffic]") {
+  Fixture f(6, 2, 1, 2);
+  f.use(0);
+  CHECK(f.take_calls() == Calls{"fetch 0", "fetch 1", "announce 2", "announce 3", "have 0"});
+  f.use(1);
+  CHECK(f.take_calls() == Calls{"fetch 2", "announce 4", "have 1"});
+}
+
+TEST_CASE("What comes first can be asked for before it is used", "[page_traffic]") {
+  Fixture f(6, 2, 1, 2);
+  f.traffic.expect(f.order);
+  CHECK(f.take_calls() == Calls{"fetch 0", "announce 1", "announce 2"});
+  f.use(0);
+  CHECK(f.take_calls() == Calls{"fetch 1", "announce 3", "have 0"});
+}
+
+TEST_CASE("A present page has its storages point into its frame", "[page_traffic]") {
+  Fixture f(3, 3, 0);
+  f.use(2);
+  const auto& tensor = f.storages.tensors()[2].tensor;
+  CHECK(tensor.eq(2).all().item<bool>());
+  CHECK(tensor.const_data_ptr() == static_cast<const void*>(f.traffic.memory(2)));
+}
+
+TEST_CASE("What is pinned while the store gets newer content leaves when it is no more pinned", "[page_traffic]") {
+  Fixture f(3, 3, 0);
+  f.use(1);
+  f.traffic.pin(0, f.order);
+  f.traffic.mark_changed(0);
+  f.traffic.forget();
+  CHECK(f.is_present(0));
+  CHECK(!f.is_present(1));
+  f.take_calls();
+  f.traffic.unpin(0, f.order);
+  CHECK(!f.is_present(0));
+  CHECK(f.take_calls().empty());  // the store knows better
+  f.use(0);
+  f.use(1);
+  CHECK(f.is_present(0));
+}
+
+TEST_CASE("The budget holds, and what is needed last leaves", "[page_traffic]") {
+  Fixture f(6, 3, 1);
+  for (int pass = 0; pass < 3; ++pass) {
+    for (int page = 0; page < 6; ++page) f.use(page);
+  }
+  CHECK(f.traffic.counters().peak_frame_bytes == 3 * page_bytes);
+  f.take_calls();
+  const auto before = f.traffic.counters().fetched;
+  for (int page = 0; page < 6; ++page) f.use(page);
+  // Who lets go of what was used longest ago has to fetch all six each time.
+  CHECK(f.traffic.counters().fetched - before < 6);
+}
+
+TEST_CASE("One operator may need more than the budget", "[page_traffic]") {
+  Fixture f(4, 1, 0);
+  for (int page = 0; page < 4; ++page) {
+    f.order.note(page);
+    f.traffic.pin(page, f.order);
+  }
+  for (int page = 0; page < 4; ++page) CHECK(f.is_present(page));
+  for (int page = 0; page < 4; ++page) f.traffic.unpin(page, f.order);
+  CHECK(f.traffic.counters().frame_bytes <= page_bytes);
+}
+
+TEST_CASE("Without a budget pages leave with the operator", "[page_traffic]") {
+  Fixture f(3, 0, 2);
+  f.use(0);
+  CHECK_FALSE(f.is_present(0));
+  f.use(1, true);
+  CHECK_FALSE(f.is_present(1));
+  CHECK(f.take_calls() == Calls{"fetch 0", "have 0", "fetch 1", "have 1", "publish 1"});
+  f.use(2);  // the room that is leaving is waited for
+  CHECK(f.take_calls() == Calls{"kept 1", "fetch 2", "have 2"});
+}
+
+TEST_CASE("A changed page that is needed while it leaves is not read again", "[page_traffic]") {
+  Fixture f(3, 0, 0);
+  f.use(0, true);
+  f.take_calls();
+  f.order.note(1);
+  f.use(0);
+  CHECK(f.take_calls() == Calls{"kept 0"});
+}
+
+TEST_CASE("A page that cannot be read is absent, and may be asked for again", "[page_traffic]") {
+  Fixture f(3, 3, 2);
+  f.store.broken_fetch = 1;
+  CHECK_NOTHROW(f.use(0));  // page 1 was only read ahead
+  CHECK_THROWS_WITH(f.use(1), ContainsSubstring("cannot be read"));
+  CHECK(f.traffic.counters().frame_bytes <= 3 * page_bytes);
+  CHECK_FALSE(f.is_present(1));
+  f.store.broken_fetch = -1;
+  f.use(1);
+  CHECK(f.is_present(1));
+}
+
+TEST_CASE("A page that cannot be kept stays, with what was changed", "[page_traffic]") {
+  Fixture f(3, 1, 0);
+  f.use(0, true);
+  f.store.broken_publish = 0;
+  CHECK_THROWS_WITH(f.use(1), ContainsSubstring("disk is full"));
+  CHECK(f.is_present(0));
+  f.store.broken_publish = -1;
+  f.use(1);
+  CHECK_FALSE(f.is_present(0));
+  const auto calls = f.take_calls();
+  CHECK(std::count(calls.begin(), calls.end(), "kept 0") == 1);
+}
+
+TEST_CASE("The calls depend on the order of uses alone", "[page_traffic]") {
+  const auto calls = [] {
+    Fixture f(7, 4, 2);
+    for (const int page : {0, 1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1, 0, 1, 2, 3, 0, 1, 6, 2, 5, 0})
+      f.use(page, page % 3 == 0);
+    return f.take_calls();
+  };
+  const auto first = calls();
+  CHECK(first.size() > 20);
+  CHECK(calls() == first);
+}
+
+TEST_CASE("evict() lets all leave without keeping, publish_changed() keeps without leaving", "[page_traffic]") {
+  Fixture f(3, 3, 0);
+  f.use(0, true);
+  f.use(1, true);
+  f.take_calls();
+  f.traffic.publish_changed();
+  CHECK(f.take_calls() == Calls{"publish 0", "kept 0", "publish 1", "kept 1"});
+  CHECK(f.is_present(0));
+  f.use(1, true);
+  f.traffic.evict();
+  CHECK(f.take_calls().empty());
+  CHECK_FALSE(f.is_present(1));
+  CHECK(f.traffic.counters().frame_bytes == 0);
+}
+
+}  // namespace hortator::paging

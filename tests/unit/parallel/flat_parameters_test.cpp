@@ -1,0 +1,324 @@
+#include "parallel/zero/flat_parameters.hpp"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+
+#include <filesystem>
+#include <hortator/error.hpp>
+
+#include "comm/shm/communicator.hpp"
+#include "mpi/agree.hpp"
+#include "support/catch.hpp"
+#include "support/disk_use.hpp"
+
+using namespace hortator;
+using parallel::FlatParameters;
+using parallel::Masters;
+
+namespace {
+
+constexpr parallel::Limits small = {.first_bytes = 1, .bytes = 2000};
+
+parallel::Together with_all() {
+  return {.all_or_none = [](const auto& work) { mpi::all_or_none(mpi::Communicator::world(), work); }};
+}
+
+at::Tensor counted(at::IntArrayRef sizes, at::ScalarType type = at::kFloat) {
+  std::int64_t elements = 1;
+  for (const auto size : sizes) elements *= size;
+  return at::arange(elements, at::kDouble).view(sizes).to(type).requires_grad_();
+}
+
+struct Fixture {
+  comm::NodeCommunicator communicator{mpi::Communicator::world()};
+  at::Tensor weight = counted({13, 17});
+  at::Tensor bias = counted({17});
+  at::Tensor half = counted({200}, at::kBFloat16);
+  at::Tensor frozen = counted({70}).detach();
+
+  FlatParameters flat(Masters masters = Masters::fp32, const parallel::Residences& homes = {}) {
+    return {communicator, {{"weight", weight}, {"bias", bias}, {"half", half}, {"frozen", frozen}},
+            small,        masters,
+            homes,        with_all()};
+  }
+  FlatParameters dealt_out(Masters masters = Masters::fp32) { return flat(masters, {.dealt_out = true}); }
+  FlatParameters on_disk(bool dealt_out, const parallel::Residence& home) {
+    return flat(Masters::fp32, {.parameters = home, .masters = home, .dealt_out = dealt_out});
+  }
+};
+
+bool are_as_counted(const Fixture& f) {
+  return at::equal(f.weight.detach(), counted({13, 17}).detach()) &&
+         at::equal(f.bias.detach(), counted({17}).detach()) &&
+         at::equal(f.half.detach(), counted({200}, at::kBFloat16).detach()) &&
+         at::equal(f.frozen, counted({70}).detach());
+}
+
+}  // namespace
+
+TEST_CASE("parameters keep their values and stay leaves; slices are parts of them") {
+  Fixture f;
+  const auto before = f.weight.detach().clone();
+  auto* const impl = f.weight.unsafeGetTensorImpl();
+  const auto flat = f.flat();
+  CHECK(f.weight.unsafeGetTensorImpl() == impl);
+  CHECK(f.weight.is_leaf());
+  CHECK(f.weight.requires_grad());
+  CHECK(at::equal(f.weight.detach(), before));
+  CHECK(at::equal(f.frozen, counted({70}).detach()));
+  const auto owned = flat.owned(0);
+  CHECK(at::equal(flat.slice(0), before.reshape({-1}).narrow(0, owned.begin, owned.size())));
+  CHECK(flat.find(f.bias) == std::size_t{1});
+  CHECK(!flat.find(before));
+  CHECK(flat.is_trained(2));
+  CHECK(!flat.is_trained(3));
+}
+
+TEST_CASE("what a rank writes to its slices all have after publish, also past copies in fp32") {
+  for (const auto masters : {Masters::no, Masters::fp32}) {
+    Fixture f;
+    auto flat = f.flat(masters);
+    CHECK(flat.has_master(2) == (masters == Masters::fp32));
+    CHECK(flat.slice(2).scalar_type() == (masters == Masters::fp32 ? at::kFloat : at::kBFloat16));
+    flat.arrive();
+    for (std::size_t i = 0; i < 3; ++i) flat.slice(i).fill_(static_cast<double>(i) + 5);
+    flat.publish_all();
+    CHECK((f.weight == 5).all().item<bool>());
+    CHECK((f.bias == 6).all().item<bool>());
+    CHECK((f.half == 7).all().item<bool>());
+    CHECK(f.half.scalar_type() == at::kBFloat16);
+    CHECK(at::equal(f.frozen, counted({70}).detach()));
+    CHECK_NOTHROW(flat.check_untouched());
+    f.communicator.barrier();
+  }
+}
+
+TEST_CASE("a graph that kept parameters for its backward does not take the new values for the old") {
+  Fixture f;
+  auto flat = f.flat();
+  const auto loss = (f.weight * f.weight).sum();
+  flat.arrive();
+  flat.publish_all();
+  CHECK_THROWS_WITH(loss.backward(), ContainsSubstring("modified by an inplace operation"));
+}
+
+TEST_CASE("parameters that are written past their optimizer, or moved, are named") {
+  Fixture f;
+  auto flat = f.flat();
+  f.communicator.barrier();
+  {
+    const at::NoGradGuard no_grad;
+    f.bias.mul_(1);
+  }
+  CHECK_THROWS_WITH(flat.check_untouched(), ContainsSubstring("parameter bias was written past its optimizer"));
+  Fixture g;
+  auto other = g.flat();
+  {
+    const at::NoGradGuard no_grad;
+    g.weight.set_data(g.weight.detach().clone());
+  }
+  CHECK_THROWS_WITH(other.check_untouched(), ContainsSubstring("parameter weight was given other memory"));
+}
+
+TEST_CASE("lent parameters are each rank's own; what owners have written stays, or nothing") {
+  for (const bool keep : {true, false}) {
+    Fixture f;
+    auto flat = f.flat();
+    flat.lend();
+    CHECK_THROWS_WITH(flat.lend(), ContainsSubstring("summoned already"));
+    CHECK_THROWS_WITH(flat.arrive(), ContainsSubstring("step came while"));
+    {
+      const at::NoGradGuard no_grad;
+      f.weight.mul_(0).add_(3);
+      f.half.fill_(2);
+    }
+    flat.take_back(keep);
+    CHECK_NOTHROW(flat.check_untouched());
+    CHECK(at::equal(f.weight.detach(), keep ? at::ones({13, 17}) * 3 : counted({13, 17}).detach()));
+    if (keep) CHECK((flat.slice(2) == 2).all().item<bool>());
+    f.communicator.barrier();
+  }
+}
+
+TEST_CASE("released parameters are each rank's own again") {
+  Fixture f;
+  auto flat = f.flat();
+  const auto shared = f.weight.data_ptr();
+  flat.release();
+  CHECK(f.weight.data_ptr() != shared);
+  CHECK(at::equal(f.weight.detach(), counted({13, 17}).detach()));
+  f.communicator.barrier();
+}
+
+TEST_CASE("two parameters that overlap without being one are refused") {
+  comm::NodeCommunicator communicator(mpi::Communicator::world());
+  const auto memory = at::ones({20});
+  std::vector<FlatParameters::Parameter> both = {{"a", memory.narrow(0, 0, 12)}, {"b", memory.narrow(0, 8, 12)}};
+  CHECK_THROWS_WITH(FlatParameters(communicator, both, small, Masters::no),
+                    ContainsSubstring("parameters a and b share memory"));
+}
+
+TEST_CASE("dealt out, parameters have their values when they are used, and each rank keeps its part") {
+  Fixture f;
+  const auto before = f.weight.detach().clone();
+  const auto flat = f.dealt_out();
+  CHECK(flat.is_any_dealt_out());
+  CHECK(flat.is_dealt_out(0));
+  CHECK(f.weight.is_leaf());
+  CHECK(f.weight.requires_grad());
+  CHECK(at::equal(f.weight.detach(), before));
+  CHECK(at::equal(f.half.detach(), counted({200}, at::kBFloat16).detach()));
+  CHECK(at::equal(f.frozen, counted({70}).detach()));
+  for (const std::size_t i : {0, 1, 3}) {
+    const auto owned = flat.owned(i);
+    const auto whole = flat.parameters()[i].tensor.detach().reshape({-1});
+    CHECK(at::equal(flat.slice(i), whole.narrow(0, owned.begin, owned.size())));
+    CHECK(at::equal(flat.published_slice(i), flat.slice(i)));
+  }
+  CHECK(flat.slice(2).scalar_type() == at::kFloat);
+  CHECK_NOTHROW(flat.check_untouched());
+}
+
+TEST_CASE("dealt out, what a rank writes to its slices all have after publish, also past copies in fp32") {
+  for (const auto masters : {Masters::no, Masters::fp32}) {
+    Fixture f;
+    auto flat = f.dealt_out(masters);
+    CHECK(f.weight.sum().item<double>() > 0);  // it is there
+    flat.arrive();
+    for (std::size_t i = 0; i < 3; ++i) flat.slice(i).fill_(static_cast<double>(i) + 5);
+    flat.publish_all();
+    CHECK((f.weight == 5).all().item<bool>());
+    CHECK((f.bias == 6).all().item<bool>());
+    CHECK((f.half == 7).all().item<bool>());
+    CHECK(at::equal(f.frozen, counted({70}).detach()));
+    CHECK_NOTHROW(flat.check_untouched());
+  }
+}
+
+TEST_CASE("dealt out, parameters that the user names stay whole on every rank") {
+  Fixture f;
+  const auto flat = f.flat(Masters::fp32, {.keep_resident = {"weight"}, .dealt_out = true});
+  CHECK(!flat.is_dealt_out(0));
+  CHECK(flat.is_dealt_out(1));
+  if (f.communicator.rank() == 0) CHECK(at::equal(f.weight.detach(), counted({13, 17}).detach()));  // alone
+  CHECK(at::equal(f.bias.detach(), counted({17}).detach()));
+  f.communicator.barrier();
+}
+
+TEST_CASE("dealt out, lent parameters are each rank's own; what owners have written stays, or nothing") {
+  for (const bool keep : {true, false}) {
+    Fixture f;
+    auto flat = f.dealt_out();
+    flat.lend();
+    CHECK(flat.is_lent());
+    {
+      const at::NoGradGuard no_grad;
+      f.weight.mul_(0).add_(3);
+      f.half.fill_(2);
+    }
+    flat.take_back(keep);
+    CHECK_NOTHROW(flat.check_untouched());
+    CHECK(at::equal(f.weight.detach(), keep ? at::ones({13, 17}) * 3 : counted({13, 17}).detach()));
+    if (keep) CHECK((flat.slice(2) == 2).all().item<bool>());
+  }
+}
+
+TEST_CASE("dealt out, released parameters are each rank's own again; by ranks alone they have no values, and say so") {
+  Fixture f;
+  auto flat = f.dealt_out();
+  {
+    Fixture other;
+    auto alone = other.dealt_out();
+    alone.release(FlatParameters::Ending::alone);
+    CHECK_THROWS_WITH(other.weight.sum(), ContainsSubstring("values are gone"));
+    CHECK(other.weight.sizes() == at::IntArrayRef{13, 17});
+  }
+  // Whoever still uses one has it; it does not matter that others do not.
+  const auto kept = f.communicator.rank() == 0 ? f.bias : at::Tensor();
+  f.bias = at::Tensor();
+  flat.release();
+  CHECK(at::equal(f.weight.detach(), counted({13, 17}).detach()));
+  if (kept.defined()) CHECK(at::equal(kept.detach(), counted({17}).detach()));
+  {
+    const at::NoGradGuard no_grad;
+    f.weight.fill_(f.communicator.rank());
+  }
+  f.communicator.barrier();
+  CHECK((f.weight == f.communicator.rank()).all().item<bool>());
+}
+
+TEST_CASE("dealt out, a parameter that is written past its optimizer is named") {
+  Fixture f;
+  auto flat = f.dealt_out();
+  {
+    const at::NoGradGuard no_grad;
+    f.bias.mul_(1);
+  }
+  CHECK_THROWS_WITH(flat.check_untouched(), ContainsSubstring("parameter bias was written past its optimizer"));
+}
+
+TEST_CASE(
+    "on disk, parameters have their values, what a rank writes all have after publish, and all of it comes back") {
+  const auto folder = std::filesystem::absolute("flat_on_disk");
+  for (const int way : {0, 1, 2, 3}) {
+    const bool dealt_out = way % 2 == 1;
+    const bool stays = way >= 2;
+    INFO((dealt_out ? "a file each, " : "a file for all, ") << (stays ? "all of it in memory" : "pages leave"));
+    Fixture f;
+    auto flat = f.on_disk(dealt_out, {.folder = folder, .resident_bytes = stays ? 1U << 20 : 1U});
+    CHECK(flat.is_any_dealt_out() == dealt_out);
+    CHECK(are_as_counted(f));
+    CHECK(at::equal(flat.slice(2), counted({200}).detach().narrow(0, flat.owned(2).begin, flat.owned(2).size())));
+    for (int round = 0; round < 2; ++round) {
+      flat.arrive();
+      for (std::size_t i = 0; i < 3; ++i) flat.slice(i).fill_(static_cast<double>(i) + 5 + round);
+      flat.publish_all();
+      CHECK((f.weight == 5 + round).all().item<bool>());
+      CHECK((f.bias == 6 + round).all().item<bool>());
+      CHECK((f.half == 7 + round).all().item<bool>());
+      CHECK(at::equal(f.frozen, counted({70}).detach()));
+    }
+    flat.lend();
+    {
+      const at::NoGradGuard no_grad;
+      f.weight.fill_(f.communicator.rank());
+    }
+    flat.take_back(true);
+    for (int rank = 0; rank < f.communicator.size(); ++rank) {
+      const auto owned = flat.plan().owned(0, rank);
+      CHECK((f.weight.detach().reshape({-1}).narrow(0, owned.begin, owned.size()) == rank).all().item<bool>());
+    }
+    CHECK_NOTHROW(flat.check_untouched());
+    flat.release();
+    CHECK(f.weight.const_data_ptr() != nullptr);
+    CHECK((f.bias == 7).all().item<bool>());
+    CHECK(test::open_files_in(folder).empty());
+    f.communicator.barrier();
+    CHECK(std::filesystem::is_empty(folder));
+    f.communicator.barrier();
+  }
+}
+
+TEST_CASE("on disk, the ranks' files have the parameters once between them, whether it is one file or one each") {
+  comm::NodeCommunicator communicator(mpi::Communicator::world());
+  const auto world = mpi::Communicator::world();
+  const auto ranks = static_cast<std::uint64_t>(communicator.size());
+  const auto folder = std::filesystem::absolute("flat_disk_use");
+  constexpr std::uint64_t bytes = std::uint64_t{12} << 20;
+  for (const bool dealt_out : {false, true}) {
+    std::vector<FlatParameters::Parameter> parameters;
+    for (int i = 0; i < 4; ++i)
+      parameters.push_back({.name = std::to_string(i), .tensor = at::ones({1024, bytes / 4 / 4 / 1024})});
+    FlatParameters flat(communicator, parameters, {}, Masters::no,
+                        {.parameters = {.folder = folder}, .dealt_out = dealt_out}, with_all());
+    const auto use = test::disk_use(world, folder);
+    INFO(use.mine << " bytes of this rank's " << use.all);
+    constexpr std::uint64_t rests = 65536;  // at the ends of arrays
+    CHECK(use.all >= bytes);
+    CHECK(use.all <= bytes + rests * ranks);
+    CHECK(use.mine <= (dealt_out ? bytes / ranks : bytes) + rests);
+    flat.release();
+    communicator.barrier();
+  }
+}

@@ -1,0 +1,216 @@
+#include "parallel/zero/peer_arrays.hpp"
+
+#include <ATen/ATen.h>
+
+#include <filesystem>
+#include <functional>
+#include <hortator/error.hpp>
+#include <span>
+
+#include "comm/decorators/checked_communicator.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
+#include "comm/shm/communicator.hpp"
+#include "paging/interception/claims.hpp"
+#include "parallel/zero/disk_arrays.hpp"
+#include "paging/interception/interception.hpp"
+#include "paging/interception/storage_state.hpp"
+#include "support/catch.hpp"
+
+namespace hortator::paging {
+namespace {
+
+constexpr std::int64_t part = 1000;
+constexpr std::size_t arrays_in_test = 4;
+
+std::vector<parallel::ArraySpec> peer_specs(int ranks) {
+  std::vector<parallel::ArraySpec> specs;
+  for (std::size_t i = 0; i < arrays_in_test; ++i)
+    specs.push_back({.name = std::string(1, static_cast<char>('a' + i)), .elements = part * ranks});
+  return specs;
+}
+
+double value_of(std::size_t array, int rank) { return 10.0 * static_cast<double>(array) + rank + 1; }
+
+using Parts = std::vector<at::Tensor>;
+
+Parts parts_in_memory(int rank) {
+  Parts parts;
+  for (std::size_t i = 0; i < arrays_in_test; ++i) parts.push_back(at::full({part}, value_of(i, rank), at::kFloat));
+  return parts;
+}
+
+/// Over each back end that ranks may have between nodes, and as between devices, where they compare as hosts.
+void with_peers(parallel::PeerArrays::Options options,
+                const std::function<void(comm::Communicator&, parallel::PeerArrays&, const Parts&)>& check) {
+  const auto host = mpi::Communicator::world();
+  comm::MpiCommunicator plain(mpi::Communicator::world());
+  comm::NodeCommunicator node(mpi::Communicator::world());
+  const auto over = [&](comm::Communicator& peers) {
+    INFO(peers.name());
+    const auto parts = parts_in_memory(peers.rank());
+    parallel::PeerArrays arrays(peers, peer_specs(peers.size()), parts, options);
+    check(peers, arrays, parts);
+  };
+  over(plain);
+  over(node);
+  options.host = &host;
+  over(plain);
+}
+
+bool is_absent(const at::Tensor& tensor) { return memory_of(tensor.storage()) == nullptr; }
+
+/// Whose disk has failed.
+struct Refusing final : Custodian {
+  void enter(int /*number*/, Access /*access*/) override { throw Error({.what = "the disk is gone"}); }
+  void leave(int /*number*/) noexcept override {}
+  void hand_over(int /*number*/, Content /*content*/) override {}
+};
+
+/// What reading an array throws; empty: nothing.
+std::string problem_of(const at::Tensor& array) {
+  try {
+    array.sum();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("An array is what the ranks have of it, in their order, and no more of them are there than fit",
+          "[peer_arrays]") {
+  with_peers({}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts&) {
+    for (int round = 0; round < 3; ++round) {
+      for (std::size_t i = 0; i < arrays_in_test; ++i) {
+        for (int rank = 0; rank < peers.size(); ++rank)
+          CHECK(arrays.array(i).narrow(0, rank * part, part).eq(value_of(i, rank)).all().item<bool>());
+      }
+    }
+    CHECK(is_absent(arrays.array(0)));
+    CHECK(!is_absent(arrays.array(arrays_in_test - 1)));
+    const auto bytes = static_cast<std::size_t>(part * peers.size()) * sizeof(float);
+    CHECK(arrays.counters().peak_frame_bytes <= 2 * (bytes + 4096));
+    CHECK(arrays.counters().fetched > arrays_in_test);
+  });
+}
+
+TEST_CASE("With room for all of them, each is brought once", "[peer_arrays]") {
+  with_peers({.resident_bytes = 1 << 20}, [](comm::Communicator&, parallel::PeerArrays& arrays, const Parts&) {
+    for (int round = 0; round < 3; ++round) {
+      for (std::size_t i = 0; i < arrays_in_test; ++i) arrays.array(i).sum();
+    }
+    CHECK(arrays.counters().fetched == arrays_in_test);
+    arrays.parts_changed();
+    CHECK(is_absent(arrays.array(1)));
+  });
+}
+
+TEST_CASE("What ranks write to their parts others see once they are told so", "[peer_arrays]") {
+  with_peers({.resident_bytes = 1 << 20}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
+    const auto last = peers.size() - 1;
+    CHECK(arrays.array(2)[part * last].item<double>() == value_of(2, last));
+    parts[2].neg_();
+    arrays.parts_changed();
+    CHECK(arrays.array(2)[part * last].item<double>() == -value_of(2, last));
+  });
+}
+
+TEST_CASE("Of what is written to an array each rank's own part stays", "[peer_arrays]") {
+  with_peers({.resident_bytes = 1}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts&) {
+    arrays.array(0).fill_(100 + peers.rank());
+    arrays.array(1).sum();  // in its place
+    CHECK(is_absent(arrays.array(0)));
+    for (int rank = 0; rank < peers.size(); ++rank)
+      CHECK(arrays.array(0).narrow(0, rank * part, part).eq(100 + rank).all().item<bool>());
+  });
+}
+
+TEST_CASE("Ranks that use different arrays are told so, all of them, and can go on", "[peer_arrays]") {
+  with_peers({.first_rank = 8}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts&) {
+    if (peers.size() == 1) return;
+    for (int round = 0; round < 2; ++round) {  // so that each knows what comes next
+      for (std::size_t i = 0; i < arrays_in_test; ++i) arrays.array(i).sum();
+    }
+    const bool is_last = peers.rank() == peers.size() - 1;
+    const auto problem = problem_of(arrays.array(is_last ? 1 : 0));
+    CHECK_THAT(problem, ContainsSubstring("in different orders") &&
+                            ContainsSubstring("rank " + std::to_string(7 + peers.size()) + ": b") &&
+                            ContainsSubstring(peers.size() == 2 ? "rank 8: a" : "ranks 8-"));
+    // They had made room for different ones.
+    for (const std::size_t i : {2, 3, 1, 0, 2}) CHECK(arrays.array(i).sum().item<double>() > part * value_of(i, 0) - 1);
+  });
+}
+
+TEST_CASE("What somebody holds while parts change leaves when it is let go, on all ranks", "[peer_arrays]") {
+  with_peers({.resident_bytes = 1 << 20}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
+    {
+      const Hold held(std::span(&arrays.array(2), 1), Access::read);
+      parts[2].neg_();
+      arrays.parts_changed();
+      CHECK(!is_absent(arrays.array(2)));
+    }
+    CHECK(is_absent(arrays.array(2)));
+    CHECK(arrays.array(2)[part * peers.rank()].item<double>() == -value_of(2, peers.rank()));
+  });
+}
+
+TEST_CASE("Parts that lie in files make the same arrays", "[peer_arrays]") {
+  const auto world = mpi::Communicator::world();
+  const auto path = std::filesystem::absolute("peer_arrays_" + std::to_string(world.rank()));
+  comm::NodeCommunicator peers(mpi::Communicator::world());
+  std::vector<parallel::ArraySpec> specs;
+  for (const auto& whole : peer_specs(1)) specs.push_back(whole);
+  parallel::DiskArrays on_disk(specs, {.folder = path, .resident_bytes = 1});
+  Parts parts;
+  for (std::size_t i = 0; i < arrays_in_test; ++i) parts.push_back(on_disk.array(i));
+  parallel::PeerArrays arrays(peers, peer_specs(peers.size()), parts, {.resident_bytes = 1});
+  on_disk.fill([&](std::size_t i, const at::Tensor& one) { one.fill_(value_of(i, peers.rank())); });
+  const auto check_values = [&] {
+    for (std::size_t i = 0; i < arrays_in_test; ++i) {
+      for (int rank = 0; rank < peers.size(); ++rank)
+        CHECK(arrays.array(i).narrow(0, rank * part, part).eq(value_of(i, rank)).all().item<bool>());
+      CHECK(is_absent(parts[i]));
+    }
+  };
+  check_values();
+  parts[1].add_(10);
+  arrays.parts_changed();
+  for (int rank = 0; rank < peers.size(); ++rank)
+    CHECK(arrays.array(1)[part * rank].item<double>() == value_of(1, rank) + 10);
+  parts[1].sub_(10);
+  arrays.parts_changed();
+  check_values();
+}
+
+TEST_CASE("A part that one rank cannot read is an error on all, who can go on", "[peer_arrays]") {
+  with_peers({.first_rank = 8}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
+    const bool is_last = peers.rank() == peers.size() - 1;
+    Refusing refusing;
+    if (is_last) claim(parts[1].storage(), {.custodian = &refusing});
+    CHECK_THROWS_WITH(arrays.array(1).sum(), ContainsSubstring(is_last ? "the disk is gone"
+                                                                       : "rank " + std::to_string(7 + peers.size()) +
+                                                                             " cannot read its part"));
+    if (is_last) disclaim(parts[1].storage());
+    for (std::size_t i = 0; i < arrays_in_test; ++i)
+      CHECK(arrays.array(i)[part * (peers.size() - 1)].item<double>() == value_of(i, peers.size() - 1));
+  });
+}
+
+TEST_CASE("A rank that uses an array while others are in another collective is told so, too", "[peer_arrays]") {
+  comm::CheckedCommunicator peers(std::make_unique<comm::MpiCommunicator>(mpi::Communicator::world()),
+                                  mpi::Communicator::world());
+  comm::NodeCommunicator node(mpi::Communicator::world());
+  if (peers.size() == 1) return;
+  for (comm::Communicator* one : {static_cast<comm::Communicator*>(&peers), static_cast<comm::Communicator*>(&node)}) {
+    parallel::PeerArrays arrays(*one, peer_specs(one->size()), parts_in_memory(one->rank()), {});
+    auto sum = at::ones({100});
+    if (one->rank() == 0) {
+      CHECK_THAT(problem_of(arrays.array(0)), ContainsSubstring("different collectives"));
+    } else {
+      CHECK_THROWS_WITH(one->all_reduce(sum, comm::ReduceOp::sum).wait(), ContainsSubstring("different collectives"));
+    }
+  }
+}
+
+}  // namespace hortator::paging

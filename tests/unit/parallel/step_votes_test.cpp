@@ -1,0 +1,41 @@
+#include "parallel/data_parallel/step_votes.hpp"
+
+#include <mpi.h>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+using parallel::Ballot;
+using parallel::StepVotes;
+
+TEST_CASE("what one rank wants all ranks learn, once, without gradients") {
+  const auto world = mpi::Communicator::world();
+  for (int rank = 0; rank < world.size(); ++rank) {
+    Ballot mine{.stop_in_minutes = rank == world.rank()};
+    StepVotes votes([&] { return mine; });
+    CHECK(votes.count_stop(world).stop_in_minutes);
+    CHECK_FALSE(votes.count_stop(world).stop_in_seconds);
+    CHECK_FALSE(votes.count_save(world));
+    mine = {.save = rank == world.rank()};
+    CHECK(votes.count_save(world));
+    mine = {};
+    CHECK_FALSE(votes.count_save(world));
+    CHECK(votes.count_stop(world).stop_in_minutes);  // a scheduler does not change its mind
+  }
+}
+
+TEST_CASE("what came with the gradients needs no reduction of its own") {
+  const auto world = mpi::Communicator::world();
+  StepVotes votes([] { return Ballot{.stop_in_seconds = true}; });
+  std::vector<float> marks = {5};
+  votes.append_to(marks);
+  CHECK(marks == std::vector<float>{5, 0, 1, 0});
+  if (world.rank() != 0) return;  // a reduction would wait for the others for ever
+  votes.hear(std::vector<float>{0, 0, 0.25});
+  CHECK_FALSE(votes.count_stop(world).stop_in_seconds);
+  CHECK(votes.count_save(world));
+  votes.hear(std::vector<float>{0, 0.5, 0});
+  votes.hear(std::vector<float>{0, 0, 0});
+  CHECK(votes.count_stop(world).stop_in_seconds);
+  CHECK_FALSE(votes.count_save(world));
+}

@@ -1,0 +1,29 @@
+#include "step/optimizer/optimizer_broadcast.hpp"
+
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adamw.h>
+
+#include "support/catch.hpp"
+
+using namespace hortator;
+
+TEST_CASE("all ranks go on as the one that has stepped more often") {
+  const auto host = mpi::Communicator::world();
+  const int root = host.size() - 1;
+  at::manual_seed(1);
+  torch::nn::Linear model(3, 2);
+  torch::optim::AdamW optimizer(model->parameters(), 1e-2);
+  const step::ParameterNames names = {{model->weight.unsafeGetTensorImpl(), "weight"},
+                                       {model->bias.unsafeGetTensorImpl(), "bias"}};
+  const auto step = [&](double scale) {
+    optimizer.zero_grad();
+    (model->forward(at::ones({1, 3})).sum() * scale).backward();
+    optimizer.step();
+  };
+  for (int i = 0; i <= host.rank(); ++i) step(host.rank() + 1);  // not at all the same; rank 0 once
+  step::broadcast_optimizer(optimizer, names, host, root);
+  const auto state = step::save_optimizer(optimizer, names);
+  CHECK(state.get<std::int64_t>("state/weight/step") == root + 1);
+  CHECK(state.get<at::Tensor>("state/bias/exp_avg")[0].item<double>() ==
+        Approx((root + 1) * (1 - std::pow(0.9, root + 1))));
+}

@@ -1,0 +1,168 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <hortator/error.hpp>
+#include <sstream>
+
+#include "tools/config/questions.hpp"
+#include "tools/config/sources.hpp"
+#include "tools/config/yaml_file.hpp"
+#include "tools/launch/supervise.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator::tools;
+namespace launching = hortator::launching;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string write(const std::string& name, const std::string& content) {
+  std::ofstream(name) << content;
+  return name;
+}
+
+}  // namespace
+
+TEST_CASE("a file of YAML becomes entries with their lines") {
+  const auto entries = read_yaml(write("a.yaml",
+                                       "# mine\n"
+                                       "num_processes: 4\n"
+                                       "mixed_precision: no\n"
+                                       "account:\n"
+                                       "modules: [gcc, 'a b']\n"
+                                       "environment:\n"
+                                       "  NCCL_NET: \"AWS Libfabric\"\n"));
+  REQUIRE(entries.size() == 5);
+  CHECK(entries[0].key == "num_processes");
+  CHECK(entries[0].line == 2);
+  CHECK(entries[1].words == std::vector<std::string>{"no"});
+  CHECK(entries[2].words.empty());
+  CHECK(entries[3].words == std::vector<std::string>{"gcc", "a b"});
+  CHECK(entries[4].shape == launch::Shape::map);
+  CHECK(entries[4].words == std::vector<std::string>{"NCCL_NET=AWS Libfabric"});
+  CHECK(read_yaml(write("empty.yaml", "# nothing\n")).empty());
+  CHECK(read_yaml(write("a.json", "{\"num_processes\": 2}")).size() == 1);
+}
+
+TEST_CASE("what is no file of settings is an error with the line") {
+  CHECK_THROWS_WITH(read_yaml(write("bad.yaml", "a: 1\nb: [1, 2\nc: 3\n")), ContainsSubstring("bad.yaml:"));
+  CHECK_THROWS_WITH(read_yaml(write("list.yaml", "- 1\n- 2\n")), ContainsSubstring("list.yaml:1: no keys"));
+  CHECK_THROWS_WITH(read_yaml(write("deep.yaml", "a: 1\nb: {c: {d: 1}}\n")),
+                    ContainsSubstring("deep.yaml:2: a value within a value"));
+  CHECK_THROWS_WITH(read_yaml("absent.yaml"), ContainsSubstring("cannot be read"));
+  CHECK_THROWS_WITH(read_yaml(write("large.yaml", "a: " + std::string(1 << 20, 'x'))),
+                    ContainsSubstring("more than 1048576 bytes"));
+  CHECK_THROWS_WITH(read_yaml(write("brackets.yaml", "a: " + std::string(100'000, '['))),
+                    ContainsSubstring("more than 64 others"));
+  std::string indented = "a:\n ";
+  for (int i = 0; i < 100'000; ++i) indented += "- ";
+  CHECK_THROWS_WITH(read_yaml(write("indented.yaml", indented)), ContainsSubstring("indented.yaml:"));
+  CHECK_THROWS_WITH(read_file(write("typo.yaml", "\nnum_proceses: 2\n")),
+                    ContainsSubstring("typo.yaml:2: there is no key 'num_proceses'. did you mean 'num_processes'?"));
+}
+
+TEST_CASE("what is wrong within a section or a list is told by its own line") {
+  CHECK_THROWS_WITH(read_file(write("map.yaml", "account: a\nenvironment:\n  GOOD: 1\n  2BAD: 1\n")),
+                    ContainsSubstring("map.yaml:4: '2BAD=1'"));
+  CHECK_THROWS_WITH(read_file(write("words.yaml", "modules:\n  - gcc\n  - ''\n")), ContainsSubstring("words.yaml:3: "));
+  CHECK_THROWS_WITH(read_file(write("section.yaml",
+                                    "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n"
+                                    "  fsdp_version: 2\n  fsdp_activation_checkpointing: true\n")),
+                    ContainsSubstring("section.yaml:5: fsdp_config.fsdp_activation_checkpointing"));
+}
+
+TEST_CASE("what is shown can be read again") {
+  const launch::Layer layer = {
+      {"environment", {{"A=1,2", "B=x: y"}, "x"}}, {"modules", {{"a#b", "-c"}, "x"}}, {"account", {{"no"}, "x"}}};
+  const launch::Settings settings({layer});
+  const auto again = read_file(write("shown.yaml", settings.show()));
+  for (const auto& [key, given] : layer) CHECK(again.at(key).words == given.words);
+}
+
+TEST_CASE("a file of Accelerate's is read as it is") {
+  const auto layer =
+      read_file(write("default_config.yaml",
+                      "compute_environment: LOCAL_MACHINE\ndebug: false\ndistributed_type: MULTI_GPU\n"
+                      "downcast_bf16: 'no'\nenable_cpu_affinity: false\ngpu_ids: all\nmachine_rank: 0\n"
+                      "main_training_function: main\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 4\n"
+                      "rdzv_backend: static\nsame_network: true\ntpu_env: []\ntpu_use_cluster: false\n"
+                      "tpu_use_sudo: false\nuse_cpu: false\n"));
+  CHECK(layer.at("num_processes").words.at(0) == "4");
+  CHECK(layer.at("num_processes").origin == "default_config.yaml:11");
+  CHECK(layer.at("mixed_precision").words.at(0) == "bf16");
+  CHECK_THROWS_WITH(read_file(write("tpu.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: XLA\n")),
+                    ContainsSubstring("tpu.yaml:2: distributed_type"));
+}
+
+TEST_CASE("questions take what was found for an empty answer, and ask again for a wrong one") {
+  const std::vector<Question> list = {
+      {"num_processes", "ranks", "4"}, {"mixed_precision", "type", "no"}, {"account", "who pays", ""}};
+  std::istringstream in("\nfp8\nbf16\n\n");
+  std::ostringstream out;
+  const auto answers = ask(list, in, out);
+  CHECK(answers.at("num_processes").words.at(0) == "4");
+  CHECK(answers.at("mixed_precision").words.at(0) == "bf16");
+  CHECK(!answers.contains("account"));
+  CHECK_THAT(out.str(), ContainsSubstring("ranks [4]: ") && ContainsSubstring("known are no, fp16, bf16"));
+  std::istringstream ended("2\n");
+  CHECK_THROWS_WITH(ask(list, ended, out), ContainsSubstring("--default"));
+  for (const auto& question : questions()) {
+    if (!question.found.empty())
+      CHECK_NOTHROW(launch::check_words(launch::find_key(question.key, ""), {question.found}, ""));
+  }
+}
+
+// In a process of its own: this one's other threads (MPI's) may be given the signals.
+static int supervised(const std::vector<std::string>& words, std::chrono::seconds grace = {}) {
+  const pid_t child = fork();
+  if (child == 0) _exit(supervise(words, grace));
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_CASE("a launcher's exit code is handed on, a signal's as shells do") {
+  CHECK(supervised({"sh", "-c", "exit 7"}) == 7);
+  CHECK(supervised({"true"}) == 0);
+  CHECK(supervised({"sh", "-c", "kill -9 $$"}) == 137);
+  CHECK(supervised({"/absent/launcher"}) == 127);
+}
+
+TEST_CASE("signals are handed on, and the launcher's own end is waited for") {
+  for (const auto* name : {"USR1", "TERM"}) {
+    const auto script =
+        std::string("trap 'exit 9' ") + name + "; (sleep 0.2; kill -" + name + " $PPID) & while :; do sleep 0.05; done";
+    CHECK(supervised({"sh", "-c", script}) == 9);
+  }
+}
+
+TEST_CASE("with a grace the first SIGTERM is a warning, the second is not") {
+  const auto script =
+      "trap 'echo; warned=1' USR1; trap 'exit $((3 + ${warned:-0}))' TERM; "
+      "(sleep 0.2; kill -TERM $PPID; sleep 0.3; kill -TERM $PPID) & while :; do sleep 0.05; done";
+  CHECK(supervised({"sh", "-c", script}, std::chrono::seconds(60)) == 4);
+  CHECK(supervised({"sh", "-c", script}) == 3);
+  CHECK(supervised({"sh", "-c", "trap 'echo' USR1; (sleep 0.1; kill -TERM $PPID) & while :; do sleep 0.05; done"},
+                   std::chrono::seconds(1)) == 143);
+}
+
+TEST_CASE("the ranks' records know the code that launchers lose, unless they are of an earlier run") {
+  const auto before = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  const auto after = fs::file_time_type::clock::now() + std::chrono::hours(1);
+  fs::create_directories("stopped");
+  write("stopped/outcome.json", R"({"outcome": "stopped", "exit_code": 75})");
+  CHECK(recorded_code("stopped", before, 143) == 75);
+  CHECK(recorded_code("stopped", after, 143) == 143);
+  fs::create_directories("failed");
+  write("failed/failure.json", R"({"rank": 3, "exit_code": 2})");
+  CHECK(recorded_code("failed", before, 137) == 2);
+  write("failed/failure.json", R"({"rank": 3})");
+  CHECK(recorded_code("failed", before, 137) == 137);
+  write("failed/failure.json", "torn");
+  CHECK(recorded_code("failed", before, 137) == 137);
+  CHECK(recorded_code("absent", before, 1) == 1);
+  CHECK(recorded_code("failed", before, 0) == 0);
+}

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "tools/doctor/finding.hpp"
+#include "tools/doctor/folder.hpp"
+#include "tools/doctor/libraries.hpp"
+#include "tools/doctor/machine.hpp"
+#include "tools/doctor/ranks.hpp"
+#include "support/catch.hpp"
+
+/// Good machines, and what is found of bad ones.
+namespace hortator::test {
+
+using namespace tools::doctor;
+
+inline constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t gib = std::uint64_t{1} << 30;
+
+inline Machine good_machine() {
+  return {.kernel = "6.1.0-13-amd64",
+          .local_ranks = 4,
+          .free_shared_memory = 8 * gib,
+          .limits = {.open_files = 1024, .processes = 60000, .stack = 8 * mib},
+          .memory = 64 * gib,
+          .cpus = 16};
+}
+
+inline Libraries good_libraries() {
+  return {.libtorch_built = "2.15.0",
+          .libtorch_loaded = "2.15.0",
+          .mpi_built = "Open MPI v4.1.4",
+          .mpi_loaded = "Open MPI v4.1.4",
+          .mpi_files = {"/usr/lib/libmpi.so.40"},
+          .mpirun = "mpirun (Open MPI) 4.1.4",
+          .hdf5_built = "HDF5 1.10.8",
+          .hdf5_loaded = {.version = "HDF5 1.10.8", .file = "/usr/lib/libhdf5.so.103"}};
+}
+
+inline Devices good_devices() {
+  return {.is_built = true, .files = 4, .openable = 4, .visible = 4, .distinct = 4, .local_ranks = 4};
+}
+
+inline Fabric good_fabric() { return {.devices = {"mlx5_0"}, .mpi_knows = true, .has_nccl = true}; }
+
+/// The one finding of that name; there is none when it is not the only one.
+template <typename Facts>
+Finding finding(const Facts& facts, const std::string& check) {
+  Findings found = judge(facts);
+  std::erase_if(found, [&](const Finding& one) { return one.check != check; });
+  REQUIRE(found.size() == 1);
+  return found.front();
+}
+
+template <typename Facts>
+void is_well(const Facts& facts) {
+  for (const auto& one : judge(facts)) {
+    INFO(one.check << ": " << one.says);
+    CHECK(one.severity == Severity::ok);
+    CHECK(one.remedy.empty());
+  }
+}
+
+template <typename Facts>
+void finds(const Facts& facts, const std::string& check, Severity severity, const std::string& words,
+           const std::string& remedy) {
+  const auto one = finding(facts, check);
+  CHECK(one.severity == severity);
+  CHECK_THAT(one.says, ContainsSubstring(words));
+  CHECK_THAT(one.remedy, ContainsSubstring(remedy));
+}
+
+}  // namespace hortator::test

@@ -1,0 +1,62 @@
+#include "tools/options.hpp"
+
+#include <hortator/error.hpp>
+
+#include "tools/verbs.hpp"
+#include "support/catch.hpp"
+
+using namespace hortator::tools;
+namespace po = boost::program_options;
+
+namespace {
+
+Options known() {
+  Options options;
+  options.named.add_options()("ranks,n", po::value<int>(), "")("dry-run", "")(
+      "program", po::value<std::vector<std::string>>(), "");
+  options.positional.add("program", -1);
+  options.rest_is_foreign = true;
+  return options;
+}
+
+using Words = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("everything after the first word that is no option is left alone") {
+  for (const Words& words : {Words{"-n", "4", "prog", "-n", "5", "--dry-run", "--", "x"},
+                             Words{"-n4", "prog", "-n", "5", "--dry-run", "--", "x"},
+                             Words{"--ranks=4", "prog", "-n", "5", "--dry-run", "--", "x"},
+                             Words{"--ranks", "4", "prog", "-n", "5", "--dry-run", "--", "x"}}) {
+    const auto values = parse(words, known());
+    CHECK(values["ranks"].as<int>() == 4);
+    CHECK(!values.contains("dry-run"));
+    CHECK(values["program"].as<Words>() == Words{"prog", "-n", "5", "--dry-run", "--", "x"});
+  }
+  CHECK(parse({"--dry-run", "prog"}, known()).contains("dry-run"));
+  CHECK(parse({"prog", ""}, known())["program"].as<Words>() == Words{"prog", ""});
+}
+
+TEST_CASE("an option that does not exist is answered with the nearest one") {
+  CHECK_THROWS_WITH(parse({"--dry-ran", "x"}, known()),
+                    ContainsSubstring("no option '--dry-ran'. did you mean '--dry-run'?"));
+  CHECK_THROWS_WITH(parse({"--verbose", "x"}, known()), ContainsSubstring("known are: --ranks, --dry-run"));
+  CHECK_THROWS_WITH(parse({"--dry", "x"}, known()), ContainsSubstring("no option '--dry'"));
+  CHECK_THROWS_AS(parse({"-q"}, known()), hortator::UsageError);
+}
+
+TEST_CASE("values that are missing or of the wrong kind are usage errors") {
+  CHECK_THROWS_AS(parse({"-n"}, known()), hortator::UsageError);
+  CHECK_THROWS_AS(parse({"-n", "two", "prog"}, known()), hortator::UsageError);
+  CHECK_THROWS_AS(parse({"--dry-run=yes"}, known()), hortator::UsageError);
+  CHECK_THROWS_AS(parse({"word"}, Options{}), hortator::UsageError);
+}
+
+TEST_CASE("a verb is found by its name, any other is answered with the nearest one") {
+  CHECK(find(verbs(), "env", "verb").name == "env");
+  CHECK_THROWS_WITH(find(verbs(), "lanch", "verb"),
+                    ContainsSubstring("there is no verb 'lanch'. did you mean 'launch'?"));
+  CHECK_THROWS_WITH(
+      find(verbs(), "xyzzy", "verb"),
+      ContainsSubstring("known are: config, launch, job, new, doctor, test, watch, plot, scale, env, checkpoint, "));
+}

@@ -1,0 +1,237 @@
+#!/usr/bin/env bash
+# The hortator command as users call it: program.sh HORTATOR CMAKE MPI. Prints what is wrong and ends with 1.
+set -u
+hortator=$1
+cmake=$2
+mpi=$3
+source_dir=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/unit/tools/support.sh
+. "$(dirname "$0")/support.sh"
+
+program() { printf '#!/bin/sh\n%s\n' "$2" >"$1"; chmod +x "$1"; }
+# shellcheck disable=SC2016
+program show 'echo "rank:$# $1|$2|$3"'
+program fail 'exit 7'
+touch plain
+
+# The command itself
+run --version; code_is 0; out_has 'hortator 0.'
+run --help; code_is 0; out_has 'launch'; out_has 'env'; out_has 'bench'
+run; code_is 2; err_has 'usage: hortator VERB'
+run lanch; code_is 2; err_has "there is no verb 'lanch'. did you mean 'launch'?"
+run --versoin; code_is 2; err_has "did you mean '--version'?"
+run --help
+verbs=$(sed -n 's/^  \([a-z-]*\)  .*/\1/p' out)
+[ "$(wc -w <<<"$verbs")" -ge 14 ] || wrong 'not all verbs are told of'
+for verb in $verbs; do
+  run "$verb" --help; code_is 0; out_has "usage: hortator $verb"; out_has '--help'; out_has 'exit code'
+  grep -qE "^  .*hortator $verb" out || wrong 'there is no example'
+done
+for verb in 'bench step' 'checkpoint list' 'scale strong'; do
+  # shellcheck disable=SC2086
+  run $verb --help; code_is 0; out_has 'usage: hortator'; out_has '--help'
+done
+
+# launch: what it refuses
+run launch -n 2; code_is 2; err_has 'the program is missing'
+run launch ./show; code_is 2; err_has 'the number of ranks is missing'
+for ranks in 0 -1 two 1.5 99999999999999; do
+  run launch --ranks="$ranks" ./show; code_is 2; err_has "--ranks: '$ranks' is no num_processes. a number from 1 on is needed"
+done
+run launch -n 2 --dryrun ./show; code_is 2; err_has "did you mean '--dry-run'?"
+run launch -n 2 ./absent; code_is 2; err_has "there is no program './absent'"
+run launch -n 2 absent; code_is 2; err_has "there is no program 'absent' on PATH"
+run launch -n 2 show; code_is 2; err_has "did you mean './show'?"
+run launch -n 2 ./plain; code_is 2; err_has "'./plain' is not an executable file"
+run launch -n 2 --launcher ./absent ./show; code_is 2; err_has "there is no program './absent'"
+SLURM_JOB_ID=1 PATH=/nowhere run launch -n 2 ./show; code_is 1; err_has 'there is no srun on PATH'
+
+# launch --dry-run: an mpirun and an srun that only say who they are
+mkdir fakes
+program fakes/mpirun 'echo "mpirun (Open MPI) 4.1.4"'
+program fakes/srun 'echo "pmix pmi2"'
+ln -s /bin/sh fakes/sh
+export HORTATOR_LAUNCHER=mpirun
+if [ "$mpi" = 'Open MPI' ]; then pmi=pmix; else pmi=pmi2; fi
+PATH=$work/fakes run launch -n 1000000 --dry-run ./show --dry-run 'a b'; code_is 0
+out_has 'mpirun -n 1000000 '; out_has "--map-by :OVERSUBSCRIBE --bind-to none ./show --dry-run 'a b'"
+SLURM_JOB_ID=1 PATH=$work/fakes run launch -n 64 --dry-run ./show -n 3; code_is 0
+out_is "srun --mpi=$pmi --kill-on-bad-exit=1 -n 64 --export=ALL ./show -n 3"
+mkdir unlike
+# shellcheck disable=SC2016
+program unlike/srun '[ "$1" != --mpi=list ] || echo "MPI plugin types are... none pmi2" >&2'
+if [ "$mpi" = 'Open MPI' ]; then pmi2='mpirun -n 8 *--map-by ppr:4:node '; else pmi2='srun --mpi=pmi2 '; fi
+PATH=$work/unlike:$work/fakes SLURM_JOB_ID=1 run launch -n 8 --nodes 2 --ranks-per-node 4 --dry-run ./show; code_is 0
+# shellcheck disable=SC2053
+[[ $out == $pmi2*./show ]] || wrong 'Open MPI knows no pmi2, so that mpirun is to start the ranks; MPICH does'
+SLURM_JOB_ID=1 SLURM_CPUS_PER_TASK=6 PATH=$work/fakes run launch -n 64 --dry-run ./show; out_has '--cpus-per-task=6'
+
+PATH=$work/fakes run launch -n 2 --mixed-precision bf16 --debug --dry-run ./show; out_has 'env HORTATOR_MIXED_PRECISION=bf16 HORTATOR_DEBUG=1 ./show'
+
+# Of two MPIs on a machine the mpirun of Hortator's own starts the ranks: one on PATH that is of it, else the one of the build, but above
+# all the one that the user names.
+unset HORTATOR_LAUNCHER
+mkdir theirs ours
+if [ "$mpi" = 'Open MPI' ]; then foreign='HYDRA build details:' variable=OMPI_COMM_WORLD_SIZE; else foreign='mpirun (Open MPI) 4.1.4' variable=PMI_SIZE; fi
+program theirs/mpirun "[ \$1 = --version ] && echo '$foreign' && exit; echo stranger; exit 3"
+ln -s mpirun theirs/mpiexec
+# shellcheck disable=SC2016
+program ours/mpirun '[ $1 = --version ] && echo "mpirun of the site" && exit; echo friend'
+program world "echo \"world:\$$variable\""
+PATH=$work/theirs:$PATH run launch -n 2 ./world; code_is 0
+[ "$(grep -ac '^world:2$' out)" = 2 ] || wrong 'two ranks of our own MPI were expected'
+PATH=$work/theirs:$PATH run launch -n 2 "$hortator" doctor --json .; out_has '"ranks":2'
+PATH=$work/ours:$PATH run launch -n 2 ./world; code_is 0; out_is friend
+PATH=/nowhere run launch -n 2 --dry-run ./world; code_is 0; [[ $out == /*/mpi[er]*' -n 2 '* ]] || wrong 'the mpirun of the build was expected'
+PATH=$work/theirs:$PATH run launch -n 2 --launcher mpirun ./world; code_is 3; out_is stranger
+HORTATOR_LAUNCHER=$work/ours/mpirun run launch -n 2 ./world; code_is 0; out_is friend
+
+export HORTATOR_LAUNCHER=mpirun
+run launch --num_processes 2 ./show; code_is 2; err_has "that is Accelerate's; here it is --ranks"
+run launch -n 2 --nodes 3 --dry-run ./show; code_is 2; err_has 'too few'
+
+# config: what outranks what
+explained() { run config --explain; [[ $(grep "^$1:" out) == *"$2"*"# $3" ]] || wrong "$1 should be $2 by $3"; }
+PATH=$work/fakes run config --default; code_is 0; out_has "written: $work/.config/hortator/config.yaml"
+run config --default; code_is 2; err_has 'is there already'
+# What programs say of themselves is theirs.
+! grep -q accumulation "$work/.config/hortator/config.yaml" || wrong 'config --default outranks the programs'
+explained mixed_precision no "$work/.config/hortator/config.yaml:2"
+echo 'mixed_precision: fp16' >hortator.yaml
+explained mixed_precision fp16 hortator.yaml:1
+HORTATOR_MIXED_PRECISION=bf16 explained mixed_precision bf16 HORTATOR_MIXED_PRECISION
+explained warning_seconds 120 built-in
+mkdir -p .cache/huggingface/accelerate
+printf '%s\n' 'compute_environment: LOCAL_MACHINE' 'distributed_type: MULTI_CPU' 'num_processes: 3' >.cache/huggingface/accelerate/default_config.yaml
+run config --show; [[ $out != *'num_processes: 3'* ]] || wrong 'a file of ours outranks that of Accelerate'
+rm -r hortator.yaml .config
+explained num_processes 3 "$work/.cache/huggingface/accelerate/default_config.yaml:3"
+PATH=$work/fakes run launch --dry-run ./show; out_has 'mpirun -n 3 '
+run config validate .cache/huggingface/accelerate/default_config.yaml; code_is 0; out_has 'num_processes        honoured'
+printf '%s\n' 'compute_environment: LOCAL_MACHINE' 'distributed_type: XLA' >tpu.yaml
+run config validate tpu.yaml; code_is 2; out_has 'refused'; err_has 'tpu.yaml:2: distributed_type'
+rm -r .cache
+printf '\nnum_proceses: 2\n' >hortator.yaml
+run launch ./show; code_is 2; err_has "hortator.yaml:2: there is no key 'num_proceses'. did you mean 'num_processes'?"
+rm hortator.yaml
+run config validate absent.yaml; code_is 2; err_has 'cannot be read'
+run config --show --config_file "$source_dir/../../../share/sites/lumi-c.yaml"; code_is 0; out_has 'scheduler: slurm'
+run job --site polariz -n 1 -- ./show; code_is 2; err_has "did you mean 'polaris'?"
+
+# checkpoint: weights of Python's come in, two ranks write them for others, and nothing has changed on the way
+pickles=$source_dir/../io/pickles
+run checkpoint import "$pickles/shapes.pt" imported; code_is 0; out_has 'imported: 11 tensors of 260 B'
+run launch -n 2 "$hortator" checkpoint export imported out.safetensors; code_is 0; out_has 'out.safetensors: 11 tensors'
+run checkpoint diff out.safetensors "$pickles/shapes.pt"; code_is 0; out_has '0 of 11 tensors that both have differ'
+run checkpoint diff imported "$pickles/floats.pt"; code_is 1; out_has '+ float32  float32 [2, 3]'
+run checkpoint diff imported absent.pt; code_is 2; err_has 'absent.pt'
+run checkpoint export imported out.onnx; code_is 2; err_has 'says no kind of file'
+
+# completion: bash asks the command
+run completion; code_is 0
+completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator launch --dry) COMP_CWORD=2; _hortator; echo "${COMPREPLY[*]}"')
+[ "$completed" = --dry-run ] || wrong "completion of --dry gives '$completed'"
+completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator la) COMP_CWORD=1; _hortator; echo "${COMPREPLY[*]}"')
+[ "$completed" = launch ] || wrong "completion of la gives '$completed'"
+
+# the man page knows every verb and every flag
+man=$source_dir/../../../share/man/hortator.1
+man_text=$(sed 's/\\-/-/g' "$man")
+for verb in config launch job new doctor test watch plot scale env checkpoint bench completion; do grep -q "^\.SS \(hortator \)\?$verb" "$man" || wrong "the man page lacks $verb"; done
+for verb in config launch job doctor test watch plot 'scale strong' env 'checkpoint diff' 'checkpoint export' 'checkpoint import' \
+  estimate-memory bench; do
+  # shellcheck disable=SC2086
+  for flag in $("$hortator" $verb --help | sed 's/ -- .*//' | grep -oE -- '--[a-z][a-z_-]+' | sort -u); do
+    grep -q -- "$flag\b" <<<"$man_text" || wrong "the man page lacks $flag of $verb"
+  done
+done
+
+# and every variable that no key has but those by which our own programs talk to themselves; the keys' are in config --help
+sources=$source_dir/../../../src
+run config --help; code_is 0
+for variable in $(grep -rhoE '"HORTATOR_[A-Z_]+[A-Z]"' "$sources" | tr -d '"' | sort -u); do
+  [ "$variable" != HORTATOR_LAUNCH_CALL ] || continue
+  grep -q "($variable)\$" out || grep -q "$variable" "$man" || wrong "nobody is told of $variable"
+done
+
+# the command itself loads neither LibTorch nor MPI
+if command -v ldd >/dev/null && grep -qE 'libtorch|libc10|libmpi' <<<"$(ldd "$hortator")"; then wrong 'the command links what takes long to load'; fi
+
+# launch for real
+unset HORTATOR_LAUNCHER
+run launch -n 2 ./show -n 'a b' --help; code_is 0
+[ "$(grep -ac '^rank:3 -n|a b|--help$' out)" = 2 ] || wrong 'two ranks with three arguments each were expected'
+run launch -n 1 ./fail; code_is 7
+run launch -n 2 ./fail; code_is 7
+# signals are handed on, and a run that fails starts again
+# shellcheck disable=SC2016
+program trapped 'trap "echo told; exit 0" USR1; kill -USR1 $(cat "$PWD/pid"); i=0; while [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done; exit 5'
+sh -c 'echo $$ >pid; exec "$0" launch -n 1 ./trapped' "$hortator" >out 2>err || wrong 'SIGUSR1 was not handed on'
+grep -q told out || wrong 'SIGUSR1 did not reach the rank'
+# shellcheck disable=SC2016
+program third 'echo run >>runs.txt; [ "$(wc -l <runs.txt)" -ge 3 ] || exit 3'
+run launch -n 1 --max-restarts 2 ./third; code_is 0; err_has 'starts again'
+rm runs.txt; run launch -n 1 --max-restarts 1 ./third; code_is 3
+run launch -n 2 --log-dir logs ./show a b c; code_is 0
+[ "$(grep -rl 'rank:3' logs | wc -l)" = 2 ] || wrong 'a file of output for each rank was expected'
+
+# env
+run env; code_is 0; out_has 'LibTorch'; out_has libmpi
+SLURM_JWT=s3cr3t run env --json; code_is 0
+[[ $out != *s3cr3t* ]] || wrong 'a secret is shown'
+"$cmake" -DJSON="$out" -P "$source_dir/json_field.cmake" hortator version >/dev/null 2>&1 || wrong 'no JSON with hortator.version'
+run env --jsn; code_is 2; err_has "did you mean '--json'?"
+
+# bench
+run bench; code_is 2; err_has 'the bench verb is missing'
+run bench setp; code_is 2; err_has "there is no bench verb 'setp'. did you mean 'step'?"
+run bench step --blocks 0; code_is 2; err_has '--blocks 0 measures nothing'
+run bench step --blocks 2 --steps 3; code_is 0; out_has 'ratio'
+run bench loader --case row --blocks 1 --steps 1; code_is 2; err_has "did you mean 'rows'?"
+run bench paging --case codl; code_is 2; err_has "did you mean 'cold'?"
+run bench paging --json --size 40MB --blocks 1; code_is 0
+for case in operator-untouched operator-touched cached cached-read half-resident cold dispatch-half dispatch-half-cold; do out_has "\"case\":\"$case\""; done
+compgen -G 'hortator-bench-*' >/dev/null && wrong 'bench paging leaves its file behind'
+for launcher in '' "$hortator launch -n 2"; do
+  code=0
+  # shellcheck disable=SC2086
+  $launcher "$hortator" bench loader --json --case rows --case samples --blocks 1 --steps 1 >out 2>err || code=$?
+  out=$(<out) err=$(<err) call="$launcher hortator bench loader --json"
+  code_is 0; out_has '"samples_per_s"'; out_has '"case":"rows"'; out_has '"case":"samples"'
+  [ "$(wc -l <out)" = 4 ] || wrong 'four lines were expected: two ways to read, two references'
+done
+for launcher in '' "$hortator launch -n 2"; do
+  code=0
+  # shellcheck disable=SC2086
+  $launcher "$hortator" bench step --json --blocks 2 --steps 3 >out 2>err || code=$?
+  out=$(<out) err=$(<err) call="$launcher hortator bench step --json"
+  code_is 0
+  [ "$(wc -l <out)" = 1 ] || wrong 'one line was expected'
+  if [ -e runs ] || compgen -G 'hortator-bench*' >/dev/null; then wrong 'it leaves a run behind'; fi
+  members=(name params reference median_s min_s ratio runs)
+  if [ -n "$launcher" ]; then members+=(copying_s reducing_s waiting_s imbalance_s); fi
+  for member in "${members[@]}"; do
+    "$cmake" -DJSON="$out" -P "$source_dir/json_field.cmake" "$member" >/dev/null 2>&1 || wrong "no JSON with $member"
+  done
+done
+collectives=(bench collectives --blocks 2 --steps 5 --size 64KiB --backend node --type float32 --reference MPI)
+for case in reduce_scatter all_gather broadcast debug_mode; do collectives+=(--case "$case"); done
+code=0
+"$hortator" launch -n 2 "$hortator" "${collectives[@]}" >out 2>err || code=$?
+out=$(<out) err=$(<err) call="hortator launch -n 2 hortator ${collectives[*]}"
+code_is 0; out_has 'reduce_scatter'; out_has 'all_gather'; out_has 'broadcast'; out_has 'debug_mode'
+# what a measurement that was killed leaves behind goes with the next one; what another process has, or nobody has claimed, stays
+"$hortator" bench step --blocks 1000000 >/dev/null 2>&1 &
+killed=$!
+for _ in $(seq 200); do compgen -G 'hortator-bench-*/.claim' >/dev/null && break; sleep 0.1; done
+kill -9 "$killed"; wait "$killed" 2>/dev/null
+left=$(compgen -G 'hortator-bench-*') || wrong 'a killed bench was expected to leave its folder'
+mkdir hortator-bench-unclaimed hortator-bench-alive hortator-bench-elsewhere
+{ sed -n 1p "$left/.claim"; echo $$; awk '{print $22}' /proc/$$/stat; } >hortator-bench-alive/.claim
+sed '1s/^./x/' "$left/.claim" >hortator-bench-elsewhere/.claim
+run bench step --blocks 1 --steps 1; code_is 0
+[ ! -e "$left" ] || wrong "$left is still there"
+for kept in unclaimed alive elsewhere; do [ -d "hortator-bench-$kept" ] || wrong "hortator-bench-$kept has gone"; done
+rm -r hortator-bench-*
+
+[ "$failures" = 0 ] || { echo "$failures wrong"; exit 1; }

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# hortator watch, plot and scale as users call them: see.sh HORTATOR SLEEPING. Prints what is wrong and ends with 1.
+set -u
+hortator=$1
+sleeping=$2
+# shellcheck source=tests/unit/tools/support.sh
+. "$(dirname "$0")/support.sh"
+
+for verb in watch plot scale 'scale strong'; do
+  # shellcheck disable=SC2086
+  run $verb --help; code_is 0; out_has 'usage: hortator'
+done
+
+# a run that lasts long enough to tell of itself, on two ranks
+run watch absent; code_is 2; err_has "no run has left anything in 'absent'"
+run watch; code_is 2; err_has 'watch needs one run'
+HORTATOR_RUN_DIR=$work/runs/a run launch -n 2 "$sleeping" weak 40 30; code_is 0
+run watch runs/a --once; code_is 0
+out_has 'runs/a  finished'; out_has '2 ranks on 1 node'; out_has 'updates    40'; out_has 'loss'; out_has 'gradients'; out_has 'checkpoint, '
+run watch runs/a --once --colour sometimes; code_is 2; err_has "--colour sometimes is unknown"
+run watch runs/a --once --colour always; [[ $out == *$'\x1b['* ]] || wrong 'no colour'
+HORTATOR_RUN_DIR=$work/runs/a run launch -n 2 "$sleeping" weak 40 30; code_is 0
+run watch runs/a --once; out_has 'restarts   1: after step 39'
+
+# in a terminal of 80 and of 200 columns, with and without colour
+command -v script >/dev/null || wrong 'there is no script, which makes terminals (apt-get install bsdutils)'
+if command -v script >/dev/null; then
+  for columns in 80 200; do
+    for colour in '' NO_COLOR=1; do
+      timeout 60 env $colour TERM=xterm LC_ALL=C.UTF-8 script -qec "stty cols $columns; '$hortator' watch runs/a" /dev/null </dev/null >out 2>err
+      out=$(<out) err=$(<err) call="watch in $columns columns $colour" code=0
+      out_has 'finished'
+      if [ -n "$colour" ] && grep -q $'\x1b\[3' out; then wrong 'colour was not asked for'; fi
+      if [ -z "$colour" ] && ! grep -q $'\x1b\[3' out; then wrong 'there is no colour'; fi
+      longest=$(sed $'s/\x1b\[[0-9;?]*[A-Za-z]//g; s/\r//g' out | LC_ALL=C.UTF-8 wc -L)
+      [ "$longest" -le "$columns" ] || wrong "a line has $longest columns"
+    done
+  done
+  # a running one is redrawn in place, and leaves the terminal as it was
+  HORTATOR_RUN_DIR=$work/runs/b timeout 60 "$hortator" launch -n 1 "$sleeping" weak 80 30 >log 2>&1 &
+  job=$!
+  for _ in $(seq 100); do [ -s runs/b/status/ranks.jsonl ] && break; sleep 0.1; done
+  TERM=xterm timeout 60 script -qec "'$hortator' watch runs/b --interval 0.3" /dev/null </dev/null >out 2>err || wrong 'watch does not see the end'
+  wait "$job" || { cat log; wrong 'the run failed'; }
+  out=$(<out) err=$(<err) call='watch of a running run' code=0
+  out_has 'running'; out_has 'finished'; out_has $'\x1b[?1049h'; out_has $'\x1b[?1049l'; out_has $'\x1b[?25h'
+
+  # the scheduler is asked when the job ends where the run does not know, and at most once a minute
+  mkdir -p fakes runs/e
+  # shellcheck disable=SC2016
+  printf '#!/bin/sh\necho "squeue $*" >>"%s/questions"\necho 1:00:00\n' "$work" >fakes/squeue
+  chmod +x fakes/squeue
+  cp -r runs/a/status runs/e
+  sed -i -E 's/"job":""(.*)"over":true(.*) {11}$/"job":"slurm 77"\1"over":false\2  /' runs/e/status/ranks.jsonl
+  (sleep 2; echo '{"outcome": "finished"}' >runs/e/outcome.json) &
+  PATH=$work/fakes:$PATH TERM=xterm timeout 60 script -qec "'$hortator' watch runs/e --interval 0.1" /dev/null </dev/null >out 2>err
+  out=$(<out) err=$(cat questions) call='watch of a run in a job' code=0
+  out_has 'ends in 1 h'
+  [ "$(cat questions)" = 'squeue --noheader --format=%L --jobs=77' ] || wrong 'the scheduler was to be asked once'
+fi
+
+# a failed run
+mkdir -p runs/c/logs
+echo '{"rank": 3, "host": "n1", "problem": "the loss is NaN"}' >runs/c/failure.json
+run watch runs/c --once; code_is 1; out_has 'failed'; out_has 'rank 3 (n1): the loss is NaN'
+
+# a million logged steps
+awk 'BEGIN { for (i = 0; i < 1000000; ++i) printf "{\"step\":%d,\"time\":%.3f,\"loss\":%.6f}\n", i, 1700000000 + i / 100, 1 / (1 + i / 1000) }' >runs/c/logs/metrics.jsonl
+begin=$(date +%s%N)
+run watch runs/c --once
+took=$((($(date +%s%N) - begin) / 1000000))
+[ "$took" -lt 2000 ] || wrong "a million steps took $took ms"
+
+# Watching takes less than 0.5 % of the run's processors, were it of a single rank: a look, which is due every 2 s, less than 10 ms.
+if command -v script >/dev/null; then
+  mkdir runs/d
+  cp -r runs/a/status runs/d
+  ln -s ../c/logs runs/d/logs
+  sed -i "s|$work/runs/a/|$work/runs/d/|" runs/d/status/ranks.jsonl
+  (sleep 3; echo '{"outcome": "finished"}' >runs/d/outcome.json) &
+  TIMEFORMAT='%U %S'
+  { time TERM=xterm timeout 60 script -qec "'$hortator' watch runs/d --interval 0.1" /dev/null </dev/null >out 2>err; } 2>used
+  looks=$(grep -ao $'\x1b\[H' out | wc -l)
+  used=$(awk -v looks="$looks" '{ if (looks > 0) printf "%.2f", 1000 * ($1 + $2) / looks }' used)
+  out=$(<used) err="$looks looks of $used ms" call='watch of a million steps'
+  awk -v used="${used:-99}" -v looks="$looks" 'BEGIN { exit !(looks >= 5 && used < 10) }' || wrong 'watching costs too much'
+fi
+
+# plot
+run plot runs/a; code_is 2; err_has 'plot needs a file'
+run plot runs/a -o a.pdf; code_is 2; err_has "'a.pdf' is no name of a picture"
+run plot runs/a --metric los -o a.svg; code_is 2; err_has "did you mean 'loss'?"
+run plot runs/a runs/b -o a.svg; code_is 0
+for words in 'steps / s' restart b; do grep -q ">$words</text>" a.svg || wrong "the picture lacks '$words'"; done
+run plot runs/a -o a.png; code_is 0
+[ "$(head -c 4 a.png | tail -c 3)" = PNG ] || wrong 'no PNG'
+run plot runs/a -o absent/a.svg; code_is 1; err_has 'cannot be written'
+
+# scale
+run scale; code_is 2; err_has 'the kind of scaling is missing'
+run scale stong; code_is 2; err_has "did you mean 'strong'?"
+run scale strong -- "$sleeping"; code_is 2; err_has 'the sizes are to be given'
+run scale strong --ranks 1,2; code_is 2; err_has 'the program is missing'
+run scale strong --ranks 2,1 -- "$sleeping"; code_is 2; err_has 'no list of sizes'
+run scale strong --nodes 1,2 -- "$sleeping"; code_is 2; err_has '--nodes without --ranks-per-node'
+run scale strong --ranks 1,2 --submit -- "$sleeping"; code_is 2; err_has '--submit with --ranks'
+run scale strong --ranks 1,2 --peak-flops 0 -- "$sleeping"; code_is 2; err_has '--peak-flops is no number above 0'
+rm -rf runs/scale
+run scale weak --ranks 1,2 --repeats 1 --out runs/false -- /bin/false; code_is 1; err_has 'ended with code'
+run scale weak --ranks 1,2 --repeats 1 --out runs/true -- /bin/true; code_is 1; err_has 'has measured nothing'
+# A step sleeps in place of computing, so long that ranks which share cores are not held up by each other.
+while read -r kind milliseconds; do
+  run scale "$kind" --ranks 1,2,3,4 --peak-flops 1e9 --out "runs/$kind" -- "$sleeping" "$kind" 10 "$milliseconds"; code_is 0
+  out_has 'efficiency'; out_has "4 ranks, repeat 3 of 3"; out_has 'report: '; out_has 'MFU'
+  for file in report.md scaling.svg scaling.png collectives.json point_4_3.json; do [ -s "runs/$kind/$file" ] || wrong "no $file"; done
+  # forward and the weights' gradients of a layer of 64 x 64, for 4 rows
+  grep -q '"flops_per_update": 65536' "runs/$kind/point_1_1.json" || wrong 'the operations are not those of the program'
+  # what the model was not shown it says within 15 %
+  errors=$(sed -nE 's/^\| [0-9].*\(([+-][0-9]+) %\) \|$/\1/p' "runs/$kind/report.md")
+  [ "$(grep -c . <<<"$errors")" = 3 ] || wrong 'three sizes were to be left out'
+  for error in $errors; do [ "${error#[+-]}" -le 15 ] || wrong "the model errs by $error %: $(<"runs/$kind/report.md")"; done
+done <<<'strong 240
+weak 100'
+run scale strong --ranks 1,2 --out runs/strong -- "$sleeping" strong 5 5; code_is 2; err_has 'already'
+run plot runs/strong -o scaling.svg; code_is 0; grep -q 'Speed-up' scaling.svg || wrong 'no speed-up'
+rm runs/strong/point_2_1.json
+run scale report runs/strong; code_is 1; err_has 'missing are 2 ranks, repeat 1'
+run scale run runs/strong 2; code_is 0; out_has 'report: '
+sed -i 's/"identity": "/"identity": "other /' runs/strong/point_2_1.json
+run scale report runs/strong; code_is 1; err_has 'differ in versions'
+
+# jobs, with a scheduler that only says what it was asked
+mkdir -p fakes
+# shellcheck disable=SC2016
+printf '#!/bin/sh\necho "sbatch $*" >>"%s/asked"\necho 77\n' "$work" >fakes/sbatch
+chmod +x fakes/sbatch
+PATH=$work/fakes:$PATH run scale strong --nodes 1,2,4 --ranks-per-node 2 --time 00:10:00 --account abc --out runs/jobs --submit -- "$sleeping" strong 5 5
+code_is 0; out_has 'submitted: 77'
+[ "$(wc -l <asked)" = 3 ] || wrong 'three jobs were expected'
+for line in '--nodes=4' '--account=abc'; do grep -q "^#SBATCH $line" runs/jobs/job_8.sh || wrong "the job lacks $line"; done
+grep -q "scale run $work/runs/jobs 8" runs/jobs/job_8.sh || wrong 'the command'
+if grep -q -- '--requeue' runs/jobs/job_8.sh; then wrong 'a part of a study must not be run twice'; fi
+
+[ "$failures" = 0 ] || { echo "$failures wrong"; exit 1; }
