@@ -58,7 +58,7 @@ void Accelerator::log(const std::vector<std::pair<std::string, Loggable>>& value
     for (const auto& [name, value] : accelerator::device_memory_values(device_memory())) all.emplace_back(name, value);
   }
   training_->trackers.log(all, step);
-  training_->beat();
+  training_->report_status();
 }
 
 void Accelerator::init_trackers(const std::string& name, const TrackerConfig& config) {

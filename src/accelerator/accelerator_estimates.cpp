@@ -3,10 +3,10 @@
 #include <iostream>
 
 #include "accelerator/training/training.hpp"
-#include "core/text/text.hpp"
 #include "bigmodel/estimate.hpp"
-#include "runtime/ending/early_end.hpp"
 #include "core/environment/lookup.hpp"
+#include "core/text/text.hpp"
+#include "runtime/ending/early_end.hpp"
 
 namespace hortator {
 namespace {

@@ -31,7 +31,7 @@ void Training::expect_scaled_gradients() const {
 void Training::settle_steps() const {
   if (!scaler) return;
   for (const auto& optimizer : optimizers) optimizer->settle();
-  scaler->hear_all();
+  scaler->apply_verdicts();
 }
 
 // A parameter of two optimizers would be unscaled twice.

@@ -2,11 +2,11 @@
 
 #include "accelerator/training/prepared_before.hpp"
 #include "accelerator/training/training.hpp"
-#include "machine/memory/freed_memory.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "data/loader/dispatcher.hpp"
 #include "formats/hdf5/library.hpp"
+#include "machine/memory/freed_memory.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/banner.hpp"
 #include "step/schedule/metric_agreement.hpp"
@@ -82,8 +82,7 @@ void keep_freed_memory_once() { [[maybe_unused]] static const bool is_kept = mac
 
 }  // namespace
 
-std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& module,
-                                                          const PrepareModelOptions& chosen) {
+std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& module, const PrepareModelOptions& chosen) {
   if (auto known = accelerator::prepared_before(*training_, module)) return known;
   training_->settle_seed();
   const bool learns = !chosen.evaluation_mode && !options().reproducible;
@@ -101,7 +100,7 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
       .votes = &training_->stopping.votes(),
       .marks = device().is_cpu() ? parallel::Marks::behind_gradients : parallel::Marks::from_host_to_host,
       .sharding = sharding,
-      .in_common = training_->common_pass->enrol(name),
+      .in_common = training_->common_pass->add_model(name),
       .device = device()};
   auto model =
       std::make_shared<step::ModelCore>(module, name, training_->session, parallel, training_->parameters(), learns);
@@ -119,7 +118,7 @@ std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::O
   if (auto known = accelerator::prepared_before(*training_, optimizer)) return known;
   auto prepared = std::make_shared<step::OptimizerCore>(
       optimizer, training_->session,
-      step::OptimizerCore::Surroundings{
+      step::OptimizerCore::LaunchEnvironment{
           .gradients_synchronised = [training = training_.get()] { return training->sync_gradients(); },
           .synchronise = [training = training_.get()] { training->synchronise_gradients(); },
           .cleared = [training =
@@ -164,9 +163,9 @@ void Accelerator::attach(const ScheduleBase& schedule) {
   core.attach(
       {.session = training_->session,
        .pace = step::pace_of({.rule = options().schedule_step,
-                               .with_optimizer = options().step_scheduler_with_optimizer,
-                               .split_batches = options().data.split_batches,
-                               .world = options().reproducible ? options().virtual_shards : num_processes()}),
+                              .with_optimizer = options().step_scheduler_with_optimizer,
+                              .split_batches = options().data.split_batches,
+                              .world = options().reproducible ? options().virtual_shards : num_processes()}),
        .gradients_synchronised = [training = training_.get()] { return training->sync_gradients(); },
        .optimizer_was_skipped = [training = training_.get(),
                                  &optimizer = core.optimizer()] { return training->was_skipped(optimizer); },

@@ -1,10 +1,10 @@
 #include <hortator/big_models.hpp>
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "bigmodel/balanced_memory.hpp"
 #include "bigmodel/device_map.hpp"
 #include "bigmodel/module_sizes.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "bigmodel/module_sizes.hpp"
 #include "bigmodel/parts.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::bigmodel {
 namespace {

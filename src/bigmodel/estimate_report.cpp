@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "bigmodel/estimate.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "bigmodel/estimate.hpp"
 
 namespace hortator::bigmodel {
 namespace {

@@ -1,9 +1,9 @@
 #include <hortator/big_models.hpp>
 #include <hortator/error.hpp>
 
-#include "machine/memory/memory_limit.hpp"
 #include "bigmodel/max_memory.hpp"
 #include "machine/device/cuda.hpp"
+#include "machine/memory/memory_limit.hpp"
 #include "runtime/world.hpp"
 
 namespace hortator {

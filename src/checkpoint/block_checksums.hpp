@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/checksum/crc32c.hpp"
 #include "checkpoint/format.hpp"
+#include "core/checksum/crc32c.hpp"
 
 namespace hortator::checkpoint {
 

@@ -18,7 +18,7 @@ constexpr auto ranks_folder = "ranks";              ///< the entries that each r
 
 /// Every dataset has a checksum for each of its stretches of so many bytes, whoever writes or reads it.
 constexpr std::int64_t block_bytes = std::int64_t{1} << 22;
-constexpr std::uint64_t most_manifest_bytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 30;
 
 inline std::string rank_folder(int rank) { return std::string(ranks_folder) + "/" + std::to_string(rank); }
 

@@ -16,7 +16,7 @@ std::int64_t structure_bytes(const std::string& name, const Entry& entry) {
          (words != nullptr ? 3 * static_cast<std::int64_t>(words->size()) : 0);
 }
 
-constexpr std::int64_t least_structure_bytes = std::int64_t{1} << 16;
+constexpr std::int64_t min_structure_bytes = std::int64_t{1} << 16;
 constexpr std::int64_t page_bytes = 4096;
 
 Extent extent_of(const Placement& tensor) {
@@ -47,7 +47,7 @@ std::vector<int> ranks_by_file(const std::vector<std::size_t>& file_of) {
 class Layouter {
  public:
   explicit Layouter(const std::vector<std::size_t>& file_of)
-      : files_(1 + *std::max_element(file_of.begin(), file_of.end())), structure_(files_, least_structure_bytes) {
+      : files_(1 + *std::max_element(file_of.begin(), file_of.end())), structure_(files_, min_structure_bytes) {
     layout_.file_of = file_of;
   }
 

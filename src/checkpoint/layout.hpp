@@ -23,7 +23,7 @@ struct Piece {
 struct Placement {
   std::string name;
   formats::TensorSpec spec;
-  std::vector<Piece> pieces = {};           ///< in order, together all elements; none where there are no elements
+  std::vector<Piece> pieces = {};          ///< in order, together all elements; none where there are no elements
   std::vector<core::Range> of_ranks = {};  ///< what each rank brings, where that is not the plan's to deal out
 };
 

@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/manifest_value.hpp"
 #include "core/checksum/crc32c.hpp"
 #include "core/text/foreign_text.hpp"
 #include "core/text/text.hpp"
-#include "checkpoint/manifest_value.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/file/raw_file.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int most_levels = 16;
+constexpr int max_levels = 16;
 constexpr std::string_view checksum_key = ",\n\"crc32c\": ";
 
 [[noreturn]] void refuse(const std::string& problem) { throw formats::FileError({.what = problem}); }
@@ -60,8 +60,9 @@ std::vector<Manifest::File> files_in(const json& list) {
                      .bytes = size_in(one, "bytes"),
                      .structure = one.at("structure_crc32c").get<std::uint32_t>()});
     if (is_data_file(files.back().name)) continue;
-    throw formats::FileError({.what = "it names the file " + text::quote(files.back().name),
-                         .why = "the files of a checkpoint lie in its folder and are called state.h5 or state-0.h5"});
+    throw formats::FileError(
+        {.what = "it names the file " + text::quote(files.back().name),
+         .why = "the files of a checkpoint lie in its folder and are called state.h5 or state-0.h5"});
   }
   return files;
 }
@@ -123,13 +124,13 @@ Manifest::Dataset dataset_in(const std::string& name, const json& from, const st
 
 Manifest parse(std::string_view text) {
   const auto body = checked(text);
-  if (!core::is_shallow(body, most_levels)) refuse(text::concat("it is more than ", most_levels, " levels deep"));
+  if (!core::is_shallow(body, max_levels)) refuse(text::concat("it is more than ", max_levels, " levels deep"));
   const auto all = json::parse(text.begin(), text.end());
   const auto version = all.at("format").get<std::int64_t>();
   if (version != format_version) {
     throw formats::FileError({.what = text::concat("it has format ", version),
-                         .why = text::concat("this Hortator reads format ", format_version),
-                         .hint = "use the version of Hortator that wrote it"});
+                              .why = text::concat("this Hortator reads format ", format_version),
+                              .hint = "use the version of Hortator that wrote it"});
   }
   if (all.at("block_bytes").get<std::int64_t>() != block_bytes) refuse("its blocks have another size");
   Manifest manifest = {.step = all.at("step").get<std::int64_t>(),
@@ -152,7 +153,7 @@ auto naming(const std::filesystem::path& folder, const Work& work) {
     return work();
   } catch (const std::exception& error) {
     throw formats::FileError({.what = text::concat("the checkpoint ", (folder / manifest_file).string(),
-                                              " cannot be read: ", error.what())});
+                                                   " cannot be read: ", error.what())});
   }
 }
 
@@ -192,7 +193,7 @@ Manifest parse_manifest(std::string_view text) {
 }
 
 std::string manifest_text(const std::filesystem::path& folder) {
-  return naming(folder, [&] { return formats::read_text(folder / manifest_file, most_manifest_bytes); });
+  return naming(folder, [&] { return formats::read_text(folder / manifest_file, max_manifest_bytes); });
 }
 
 Manifest parse_manifest(const std::filesystem::path& folder, std::string_view json) {

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "core/text/text.hpp"
 #include "checkpoint/pack.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::checkpoint {
 namespace {
 
 std::string describe(const Entry& entry) {
-  constexpr std::size_t most_letters = 60;
-  if (const auto* words = std::get_if<std::string>(&entry.content)) return text::quote(words->substr(0, most_letters));
+  constexpr std::size_t max_letters = 60;
+  if (const auto* words = std::get_if<std::string>(&entry.content)) return text::quote(words->substr(0, max_letters));
   if (const auto* spec = std::get_if<formats::TensorSpec>(&entry.content)) return formats::to_string(*spec);
   if (const auto* whole = std::get_if<std::int64_t>(&entry.content)) return std::to_string(*whole);
   std::ostringstream number;

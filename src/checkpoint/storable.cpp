@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "core/text/text.hpp"
 #include "checkpoint/manifest_value.hpp"
+#include "core/text/text.hpp"
 #include "formats/tensor/tensor_spec.hpp"
 
 namespace hortator::checkpoint {
 namespace {
 
-constexpr std::size_t most_dimensions = 32;  // of HDF5
+constexpr std::size_t max_dimensions = 32;  // of HDF5
 
 void require_path(const std::string& name) {
   const auto parts = text::split(name, '/');
@@ -25,7 +25,7 @@ void require_path(const std::string& name) {
 void require_tensor(const std::string& name, const at::Tensor& tensor) {
   const auto spec = formats::spec_of(tensor);
   const bool good =
-      tensor.layout() == at::kStrided && !formats::type_name(spec.type).empty() && spec.shape.size() <= most_dimensions;
+      tensor.layout() == at::kStrided && !formats::type_name(spec.type).empty() && spec.shape.size() <= max_dimensions;
   if (good) return;
   throw UsageError(
       {.what = text::concat("the tensor ", text::quote(name), " (", formats::to_string(spec), ") cannot be saved"),

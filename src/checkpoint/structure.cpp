@@ -10,7 +10,8 @@ namespace {
 
 class Builder {
  public:
-  Builder(const formats::File& file, std::size_t index, const Layout& layout) : out_(file), index_(index), layout_(layout) {}
+  Builder(const formats::File& file, std::size_t index, const Layout& layout)
+      : out_(file), index_(index), layout_(layout) {}
 
   /// The entries of one outline, whose tensors are those from number `tensor` on.
   void add(const Outline& outline, const std::string& prefix, std::size_t tensor, bool with_values) {

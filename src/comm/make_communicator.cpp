@@ -3,22 +3,22 @@
 #include <stdexcept>
 #include <string>
 
-#include "core/log.hpp"
 #include "comm/backend.hpp"
 #include "comm/decorators/call_comparison.hpp"
 #include "comm/decorators/checked_communicator.hpp"
-#include "comm/mpi/mpi_communicator.hpp"
-#include "comm/nccl/backend.hpp"
-#include "comm/shm/communicator.hpp"
-#include "comm/self/self_communicator.hpp"
 #include "comm/decorators/staged_communicator.hpp"
 #include "comm/decorators/watched_communicator.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
+#include "comm/nccl/backend.hpp"
+#include "comm/self/self_communicator.hpp"
+#include "comm/shm/communicator.hpp"
+#include "core/environment/lookup.hpp"
+#include "core/log.hpp"
+#include "machine/cpu/device_choice.hpp"
 #include "machine/device/cuda.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/debug_mode.hpp"
-#include "machine/cpu/device_choice.hpp"
-#include "core/environment/lookup.hpp"
 
 namespace hortator::comm {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "comm/shm/kernels/element.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::comm {
 

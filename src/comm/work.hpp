@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/activity/activity.hpp"
 #include "comm/collective_range.hpp"
+#include "core/activity/activity.hpp"
 
 namespace hortator::comm {
 

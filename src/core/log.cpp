@@ -8,8 +8,8 @@
 #include <mutex>
 #include <utility>
 
-#include "core/log_everywhere.hpp"
 #include "core/environment/variable.hpp"
+#include "core/log_everywhere.hpp"
 
 namespace hortator::log {
 namespace {

@@ -9,7 +9,7 @@ namespace hortator::core {
 /// A record as JSON; discarded (no object, no array, no value) where it is none, or too large or deep to be one.
 template <typename Json = nlohmann::json>
 Json parse_record(std::string_view text) {
-  if (text.size() > most_record_bytes || !is_shallow(text)) return Json(Json::value_t::discarded);
+  if (text.size() > max_record_bytes || !is_shallow(text)) return Json(Json::value_t::discarded);
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 

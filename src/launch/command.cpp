@@ -6,7 +6,7 @@
 
 #include "core/text/text.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -214,4 +214,4 @@ std::vector<std::string> command_line(const Request& request, const Facts& facts
   return words;
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

@@ -7,7 +7,7 @@
 #include "launch/mpi_flavor.hpp"
 
 /// From what the user wants and where he is to the command that starts the ranks.
-namespace hortator::launch {
+namespace hortator::launching {
 
 /// Where the launch happens; whoever asks the machine fills it in.
 struct Facts {
@@ -50,4 +50,4 @@ struct Request {
 /// that is here cannot do.
 std::vector<std::string> command_line(const Request& request, const Facts& facts);
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-namespace hortator::launch {
+namespace hortator::launching {
 
 MpiFlavor mpi_flavor(std::string_view version_text) {
   // Open MPI 5 calls its mpirun "mpirun (Open MPI) 5.0.7"; a prterun of its own says "prterun (PRRTE)".
@@ -30,4 +30,4 @@ int mpi_major(std::string_view version_text) {
   return digit >= '0' && digit <= '9' ? digit - '0' : 0;
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace hortator::launch {
+namespace hortator::launching {
 
 Mpirun mpirun_of(std::string program, std::string_view version_text) {
   return {.program = std::move(program),
@@ -19,4 +19,4 @@ bool fits_mpi(const Mpirun& mpirun, std::string_view mpi_name, std::string_view 
   return !is_open_mpi || mpirun.major == 0 || major.empty() || std::to_string(mpirun.major) == major;
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

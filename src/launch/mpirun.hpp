@@ -5,7 +5,7 @@
 
 #include "launch/mpi_flavor.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 
 /// A command that starts ranks, by whatever name it is called.
 struct Mpirun {
@@ -25,4 +25,4 @@ Mpirun mpirun_of(std::string program, std::string_view version_text);
 /// anything fits an MPI without a known name.
 bool fits_mpi(const Mpirun& mpirun, std::string_view mpi_name, std::string_view mpi_version);
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

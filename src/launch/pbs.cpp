@@ -5,7 +5,7 @@
 
 #include "core/text/text.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 void count_lines(const std::string& content, PbsJob& job) {
@@ -53,4 +53,4 @@ std::optional<PbsJob> read_pbs(const std::function<std::optional<std::string>(co
   return job;
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

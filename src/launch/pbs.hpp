@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace hortator::launch {
+namespace hortator::launching {
 
 /// What PBS says of the job that this process is in.
 struct PbsJob {
@@ -20,4 +20,4 @@ struct PbsJob {
 std::optional<PbsJob> read_pbs(const std::function<std::optional<std::string>(const char* name)>& variables,
                                const std::function<std::optional<std::string>(const std::string& file)>& read);
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

@@ -6,7 +6,7 @@
 
 #include "core/text/text.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 [[noreturn]] void refuse(const Settings& settings, int ranks, int nodes, int per_node) {
@@ -58,4 +58,4 @@ void settle_placement(std::vector<Layer>& layers) {
   }
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

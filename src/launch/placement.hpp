@@ -4,7 +4,7 @@
 
 #include "launch/settings/settings.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 
 /// How many ranks where.
 struct Placement {
@@ -21,4 +21,4 @@ Placement placement(const Settings& settings);
 /// taken out, so that `-n 4` outranks a file with nodes and ranks per node. What one layer says stays together.
 void settle_placement(std::vector<Layer>& layers);
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

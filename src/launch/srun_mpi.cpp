@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <vector>
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 // Releases of Slurm print the plugins one a line, behind "srun: ", or several after a colon.
 std::vector<std::string> words_of(std::string_view list) {
   std::vector<std::string> words;
   std::string word;
-  for (const char letter : std::string(list) + "\n") {
-    if ((letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_') {
-      word += letter;
+  for (const char c : std::string(list) + "\n") {
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_') {
+      word += c;
     } else if (!word.empty()) {
       words.push_back(std::move(word));
       word.clear();
@@ -39,4 +39,4 @@ std::optional<std::string> choose_srun_mpi(std::string_view list, MpiFlavor mpi)
   return newest.empty() ? std::nullopt : std::optional(newest);
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

@@ -6,10 +6,10 @@
 
 #include "launch/mpi_flavor.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 
 /// Which --mpi srun is to be given, from what `srun --mpi=list` prints; nothing where it offers none that this MPI
 /// could find its peers by.
 std::optional<std::string> choose_srun_mpi(std::string_view list, MpiFlavor mpi);
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

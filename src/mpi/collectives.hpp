@@ -110,17 +110,17 @@ std::optional<std::vector<T>> all_gather_within(const Communicator& comm, const 
 }
 
 /// MPI counts to so many bytes in one call.
-constexpr std::size_t most_bytes_a_call = 0x7fffffff;
+constexpr std::size_t max_bytes_per_call = 0x7fffffff;
 
 /// The strings of all ranks, in rank order, on every rank. What is more than `most` together goes from each rank by
 /// itself.
 std::vector<std::string> all_gather(const Communicator& comm, std::string_view value,
-                                    std::size_t most = most_bytes_a_call);
+                                    std::size_t most = max_bytes_per_call);
 
 /// The strings of all ranks on `root`, nothing elsewhere. What is more than `most` together comes from each rank by
 /// itself.
 std::vector<std::string> gather(const Communicator& comm, std::string_view value, int root = 0,
-                                std::size_t most = most_bytes_a_call);
+                                std::size_t most = max_bytes_per_call);
 
 /// Each rank's own part of what `root` has for all, in rank order; only the root's `parts` count. `own` is how many
 /// numbers this rank is to get, which it knows.

@@ -10,10 +10,10 @@
 #include <system_error>
 #include <utility>
 
-#include "machine/memory/freed_memory.hpp"
-#include "machine/memory/memory_limit.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
+#include "machine/memory/freed_memory.hpp"
+#include "machine/memory/memory_limit.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 

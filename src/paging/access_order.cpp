@@ -6,9 +6,9 @@
 namespace hortator::paging {
 namespace {
 
-constexpr std::size_t most_kept = std::size_t{1} << 16;
-constexpr std::size_t most_compared = 64;
-constexpr std::size_t most_candidates = 256;
+constexpr std::size_t max_kept = std::size_t{1} << 16;
+constexpr std::size_t max_compared = 64;
+constexpr std::size_t max_candidates = 256;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ bool AccessOrder::note(int page) {
   } else {
     is_lost_ = true;
   }
-  if (course_.size() > most_kept) forget_old();
+  if (course_.size() > max_kept) forget_old();
   return true;
 }
 
@@ -72,7 +72,7 @@ std::size_t AccessOrder::distance_to(int page) const {
 std::size_t AccessOrder::agreement(std::size_t place, Direction direction) const {
   const auto now = course_.size() - 1;
   std::size_t length = 1;
-  while (length < most_compared && length <= now) {
+  while (length < max_compared && length <= now) {
     const bool is_inside = direction == Direction::forward ? place >= length : place + length <= now - length;
     if (!is_inside) break;
     const auto then = direction == Direction::forward ? place - length : place + length;
@@ -86,7 +86,7 @@ std::size_t AccessOrder::agreement(std::size_t place, Direction direction) const
 void AccessOrder::find_place() {
   const auto& places = places_[static_cast<std::size_t>(last_)];
   Likeness best{.length = 1};
-  const auto candidates = std::min(places.size() - 1, most_candidates);
+  const auto candidates = std::min(places.size() - 1, max_candidates);
   for (std::size_t i = 0; i < candidates; ++i) {
     const auto place = places[places.size() - 2 - i];  // the newest first: it wins among equals
     for (const auto direction : {Direction::forward, Direction::backward}) {

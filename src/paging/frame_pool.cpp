@@ -7,8 +7,8 @@
 
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "paging/interception/storage_state.hpp"
 #include "machine/memory/system_memory.hpp"
+#include "paging/interception/storage_state.hpp"
 
 namespace hortator::paging {
 namespace {

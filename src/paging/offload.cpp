@@ -7,18 +7,18 @@
 #include <utility>
 
 #include "core/log.hpp"
-#include "machine/memory/memory_limit.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "machine/device/memory.hpp"
 #include "formats/file/raw_file.hpp"
-#include "paging/stores/file_store.hpp"
-#include "paging/stores/host_store.hpp"
+#include "machine/device/memory.hpp"
+#include "machine/memory/memory_limit.hpp"
+#include "machine/memory/recycling_allocator.hpp"
 #include "paging/interception/interception.hpp"
 #include "paging/named_tensors.hpp"
 #include "paging/pager.hpp"
+#include "paging/stores/file_store.hpp"
+#include "paging/stores/host_store.hpp"
 #include "paging/stores/pinned_store.hpp"
-#include "machine/memory/recycling_allocator.hpp"
 #include "paging/stores/staged_store.hpp"
 
 namespace hortator {

@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <utility>
 
+#include "machine/memory/system_memory.hpp"
 #include "paging/interception/absence.hpp"
 #include "paging/interception/storage_state.hpp"
-#include "machine/memory/system_memory.hpp"
 
 namespace hortator::paging {
 
 PageTraffic::PageTraffic(const PagedStorages& storages, const std::vector<Page>& pages, Store& store,
                          const Options& options)
     : storages_(storages), pages_(pages), store_(store), options_(options), frames_(storages.device()) {
-  begin_anew();
+  start_over();
 }
 
-void PageTraffic::begin_anew() {
+void PageTraffic::start_over() {
   slots_ = std::vector<Slot>(pages_.size());
   for (const auto& page : pages_) slot(page.number).home = store_.home(page);
 }
@@ -126,10 +126,10 @@ void PageTraffic::await_coming(int page) {
   }
 }
 
-void PageTraffic::read_ahead(const AccessOrder& order, std::size_t most_coming) {
+void PageTraffic::read_ahead(const AccessOrder& order, std::size_t max_coming) {
   const auto known = order.known_ahead();
   for (std::size_t ahead = 1; ahead <= known; ++ahead) {
-    if (coming_.size() >= most_coming) return;
+    if (coming_.size() >= max_coming) return;
     const int page = order.expected(ahead);
     if (slot(page).state != State::absent) continue;
     if (!make_room_ahead(frame_bytes(page), ahead, order)) return;

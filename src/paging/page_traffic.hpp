@@ -61,7 +61,7 @@ class PageTraffic {
   void forget();
 
   /// The pages were dealt anew; all have left before.
-  void begin_anew();
+  void start_over();
 
   const Counters& counters() const { return counters_; }
   /// The memory of a present page.
@@ -90,7 +90,7 @@ class PageTraffic {
   void ask_for(int page);
   std::exception_ptr receive_first();
   void await_coming(int page);
-  void read_ahead(const AccessOrder& order, std::size_t most_coming);
+  void read_ahead(const AccessOrder& order, std::size_t max_coming);
   void announce(const AccessOrder& order);
   void make_room(std::size_t bytes, const AccessOrder& order);
   bool make_room_ahead(std::size_t bytes, std::size_t distance, const AccessOrder& order);

@@ -5,14 +5,14 @@
 #include <hortator/error.hpp>
 #include <utility>
 
-#include "machine/memory/memory_limit.hpp"
 #include "core/text/text.hpp"
-#include "paging/interception/absence.hpp"
 #include "machine/device/copy_bytes.hpp"
+#include "machine/memory/memory_limit.hpp"
+#include "machine/memory/system_memory.hpp"
+#include "paging/interception/absence.hpp"
 #include "paging/interception/interception.hpp"
 #include "paging/interception/paged_key.hpp"
 #include "paging/interception/storage_state.hpp"
-#include "machine/memory/system_memory.hpp"
 
 namespace hortator::paging {
 namespace {
@@ -86,18 +86,19 @@ void Pager::take_over(const Page& page) {
   const auto content = options_.origin == Origin::tensors ? Content::keep : Content::drop;
   for (const auto& place : page.places) {
     const auto former = claim_of(storages_.storage(place.storage));
-    if (former) former.custodian->hand_over(former.number, content);
+    if (former) former.provider->hand_over(former.number, content);
     if (content == Content::keep) require_memory(storages_.storage(place.storage));
   }
   if (options_.origin == Origin::tensors) {
     traffic_->fill(page, [&](std::byte* frame) {
       for (const auto& place : page.places)
-        machine::copy_bytes(frame + place.offset, memory_of(storages_.storage(place.storage)), place.bytes, storages_.device());
+        machine::copy_bytes(frame + place.offset, memory_of(storages_.storage(place.storage)), place.bytes,
+                            storages_.device());
     });
   }
   for (const auto& place : page.places) {
     const auto& storage = storages_.storage(place.storage);
-    claim(storage, {.custodian = this, .number = place.storage});
+    claim(storage, {.provider = this, .number = place.storage});
     is_ours_[static_cast<std::size_t>(place.storage)] = true;
     take_memory(storage, absence_of(storages_, place.storage));
   }
@@ -117,7 +118,7 @@ void Pager::give_back(const Page& page) {
     for (const auto& place : page.places) {
       memories.push_back(new_memory(place.bytes, storages_.device()));
       machine::copy_bytes(static_cast<std::byte*>(memories.back().get()), traffic_->memory(page.number) + place.offset,
-                 place.bytes, storages_.device());
+                          place.bytes, storages_.device());
     }
   } catch (...) {
     traffic_->unpin(page.number, unknown);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "paging/access_order.hpp"
-#include "paging/interception/custodian.hpp"
+#include "paging/interception/storage_provider.hpp"
 #include "paging/page.hpp"
 #include "paging/page_traffic.hpp"
 #include "paging/paged_storages.hpp"
@@ -21,7 +21,7 @@ namespace hortator::paging {
 /// Parameters stay the tensors that they were: leaves, with their gradients, hooks and versions. In-place changes are
 /// seen, and published when the page leaves. Raw pointers are good while a Hold or an operator keeps the page;
 /// data_ptr() of an absent one throws. May be used from any thread: one that needs a page waits for it.
-class Pager final : public Custodian {
+class Pager final : public StorageProvider {
  public:
   /// Where the pages' first content comes from.
   enum class Origin {
@@ -84,7 +84,7 @@ class Pager final : public Custodian {
   void for_each_tensor_in(const Page& page, const Act& act) const;
   void note_first_use(int storage);
   void begin_pass();
-  void begin_anew();
+  void start_over();
   void deal_anew();
   void audit_now() const;
   void make_traffic();

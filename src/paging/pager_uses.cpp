@@ -10,7 +10,7 @@
 namespace hortator::paging {
 namespace {
 
-constexpr std::size_t most_uses = std::size_t{1} << 16;
+constexpr std::size_t max_uses = std::size_t{1} << 16;
 
 std::vector<int> storages_in(const std::vector<Page>& pages) {
   std::vector<int> storages;
@@ -30,12 +30,12 @@ void Pager::enter(int storage, Access access) {
   const int page = page_of(storage);
   if (order_.note(page)) {
     uses_.push_back(page);
-    if (uses_.size() > most_uses) uses_.erase(uses_.begin(), uses_.begin() + most_uses / 2);
+    if (uses_.size() > max_uses) uses_.erase(uses_.begin(), uses_.begin() + max_uses / 2);
   }
   try {
     traffic_->pin(page, order_);
   } catch (...) {
-    if (store_->take_difference()) begin_anew();
+    if (store_->take_difference()) start_over();
     throw;
   }
   if (access == Access::write) traffic_->mark_changed(page);
@@ -72,7 +72,7 @@ void Pager::begin_pass() {
 }
 
 // With no page and no order, as all who share the store.
-void Pager::begin_anew() {
+void Pager::start_over() {
   traffic_->forget();
   order_ = AccessOrder(static_cast<int>(pages_.size()));
 }
@@ -91,7 +91,7 @@ void Pager::deal_anew() {
     for (const auto& place : page.places) page_of_[static_cast<std::size_t>(place.storage)] = page.number;
   }
   order_ = AccessOrder(static_cast<int>(pages_.size()));
-  traffic_->begin_anew();
+  traffic_->start_over();
 }
 
 void Pager::audit() const {

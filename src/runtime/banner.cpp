@@ -36,8 +36,8 @@ std::string node_map(const BannerFacts& facts) {
 std::string size_of(const BannerFacts& facts) {
   auto all = text::concat(text::count(facts.ranks, "rank"), " on ", text::count(facts.nodes, "node"));
   if (facts.nodes == 1) return all;
-  if (facts.fewest_a_node == facts.most_a_node) return text::concat(all, ", ", facts.most_a_node, " each");
-  return text::concat(all, ", ", facts.fewest_a_node, " to ", facts.most_a_node, " each");
+  if (facts.fewest_a_node == facts.max_per_node) return text::concat(all, ", ", facts.max_per_node, " each");
+  return text::concat(all, ", ", facts.fewest_a_node, " to ", facts.max_per_node, " each");
 }
 
 std::string device_name(c10::Device device) {
@@ -51,9 +51,11 @@ std::vector<NodeLine> gather_lines(const World& world) {
   for (const int rank : mpi::all_gather<int>(world.node(), place.rank)) ranks.push_back(rank);
   const bool shown = place.is_leader() && (place.node < first_nodes_shown || place.node == place.nodes - 1);
   std::vector<NodeLine> lines;
-  for (const auto& line : mpi::gather(world.comm(), shown ? world.host() + " " + machine::to_ranges(ranks) : std::string())) {
+  for (const auto& line :
+       mpi::gather(world.comm(), shown ? world.host() + " " + machine::to_ranges(ranks) : std::string())) {
     const auto space = line.find(' ');
-    if (space != std::string::npos) lines.push_back({line.substr(0, space), machine::from_ranges(line.substr(space + 1))});
+    if (space != std::string::npos)
+      lines.push_back({line.substr(0, space), machine::from_ranges(line.substr(space + 1))});
   }
   return lines;
 }
@@ -95,7 +97,7 @@ BannerFacts banner_facts(const World& world) {
           .ranks = place.size,
           .nodes = place.nodes,
           .fewest_a_node = mpi::all_reduce(world.comm(), place.local_size, MPI_MIN),
-          .most_a_node = mpi::all_reduce(world.comm(), place.local_size, MPI_MAX),
+          .max_per_node = mpi::all_reduce(world.comm(), place.local_size, MPI_MAX),
           .shown = gather_lines(world),
           .device = device,
           .cpus = machine::to_ranges(world.cpus()),

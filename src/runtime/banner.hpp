@@ -21,7 +21,7 @@ struct BannerFacts {
   int ranks = 1;
   int nodes = 1;
   int fewest_a_node = 1;
-  int most_a_node = 1;
+  int max_per_node = 1;
   std::vector<NodeLine> shown = {};  ///< all nodes, or the first few and the last
   std::string device = {};           ///< of the main rank: "cpu", "cuda (NVIDIA H100)"
   std::string cpus = {};             ///< of the main rank: "0-3"

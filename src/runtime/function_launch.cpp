@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "core/environment/lookup.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "machine/device/cuda.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/launcher.hpp"
-#include "core/environment/lookup.hpp"
 
 namespace hortator {
 namespace {

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "core/environment/lookup.hpp"
 #include "core/log_everywhere.hpp"
 #include "core/text/text.hpp"
-#include "core/environment/lookup.hpp"
 
 namespace hortator {
 namespace {

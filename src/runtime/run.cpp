@@ -9,8 +9,8 @@
 #include "runtime/ending/failure.hpp"
 #include "runtime/ending/late_failure.hpp"
 #include "runtime/ending/outcome.hpp"
-#include "runtime/run_folder.hpp"
 #include "runtime/ending/stop_signal.hpp"
+#include "runtime/run_folder.hpp"
 
 namespace hortator {
 namespace {

@@ -8,16 +8,16 @@
 #include <hortator/error.hpp>
 #include <mutex>
 
+#include "core/environment/lookup.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/ending/claim.hpp"
+#include "runtime/ending/outcome.hpp"
 #include "runtime/launcher.hpp"
 #include "runtime/mpi_use.hpp"
-#include "runtime/ending/outcome.hpp"
-#include "core/environment/lookup.hpp"
 
 namespace hortator::runtime {
 namespace {

@@ -6,7 +6,11 @@
 #include <atomic>
 #include <limits>
 
+#include "core/environment/lookup.hpp"
 #include "core/log.hpp"
+#include "machine/cpu/device_binding.hpp"
+#include "machine/cpu/device_choice.hpp"
+#include "machine/cpu/device_place.hpp"
 #include "machine/device/cuda.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -14,12 +18,8 @@
 #include "runtime/build_identity.hpp"
 #include "runtime/compatibility.hpp"
 #include "runtime/debug_mode.hpp"
-#include "machine/cpu/device_binding.hpp"
-#include "machine/cpu/device_choice.hpp"
-#include "machine/cpu/device_place.hpp"
 #include "runtime/launcher.hpp"
 #include "runtime/run_folder.hpp"
-#include "core/environment/lookup.hpp"
 #include "runtime/watchdog/time_limit.hpp"
 
 namespace hortator::runtime {
@@ -37,12 +37,14 @@ mpi::Communicator open_communicator(const StateOptions& options) {
 
 std::vector<machine::CpuSet> sets_of_node(const mpi::Communicator& node, const machine::CpuSet& cpus) {
   std::vector<machine::CpuSet> sets;
-  for (const auto& ranges : mpi::all_gather(node, machine::to_ranges(cpus))) sets.push_back(machine::from_ranges(ranges));
+  for (const auto& ranges : mpi::all_gather(node, machine::to_ranges(cpus)))
+    sets.push_back(machine::from_ranges(ranges));
   return sets;
 }
 
 machine::ThreadPlan plan_own_threads(const mpi::Communicator& node, const machine::CpuSet& cpus) {
-  return machine::plan_threads(sets_of_node(node, cpus), node.rank(), machine::asked_threads(core::process_variables()));
+  return machine::plan_threads(sets_of_node(node, cpus), node.rank(),
+                               machine::asked_threads(core::process_variables()));
 }
 
 // One line for the whole job. Nothing is done about it: the launcher was told to.
@@ -66,8 +68,9 @@ void warn_if_crowded(const World& world) {
   const int example = mpi::all_reduce(comm, crowded ? comm.rank() : nobody, MPI_MIN);
   if (example == nobody) return;
   const int count = mpi::all_reduce(comm, crowded ? 1 : 0, MPI_SUM);
-  const auto mine = text::concat("rank ", comm.rank(), " on ", world.host(), " has CPUs ", machine::to_ranges(world.cpus()),
-                                 ", up to ", world.threads().ranks_a_cpu, " ranks on each");
+  const auto mine =
+      text::concat("rank ", comm.rank(), " on ", world.host(), " has CPUs ", machine::to_ranges(world.cpus()),
+                   ", up to ", world.threads().ranks_a_cpu, " ranks on each");
   const auto words = mpi::broadcast(comm, std::string_view(mine), example);
   static std::atomic_flag warned;  // programs make several States
   if (comm.rank() != 0 || warned.test_and_set()) return;
@@ -81,9 +84,9 @@ bool choose_cuda(const mpi::Communicator& comm, bool cpu_asked) {
   bool cuda = false;
   mpi::all_or_none(comm, [&] {
     cuda = machine::wants_cuda({.cpu_asked = cpu_asked || machine::asked_for_cpu(core::process_variables()),
-                       .environment = core::process_variables()("HORTATOR_DEVICE"),
-                       .is_built = machine::is_built(),
-                       .visible = machine::visible_device_count()});
+                                .environment = core::process_variables()("HORTATOR_DEVICE"),
+                                .is_built = machine::is_built(),
+                                .visible = machine::visible_device_count()});
   });
   mpi::same_on_all(comm, cuda ? "cuda" : "cpu", "the kind of device");
   return cuda;

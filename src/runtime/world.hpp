@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
-#include "mpi/communicator.hpp"
 #include "machine/cpu/cpu_set.hpp"
-#include "runtime/mpi_use.hpp"
 #include "machine/cpu/threads.hpp"
+#include "mpi/communicator.hpp"
+#include "runtime/mpi_use.hpp"
 #include "runtime/topology.hpp"
 #include "runtime/watchdog/watchdog.hpp"
 

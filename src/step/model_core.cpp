@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/stopwatch.hpp"
 #include "mpi/agree.hpp"
 #include "paging/deferred/recording.hpp"
-#include "step/precision/precision.hpp"
 #include "parallel/data_parallel/replicate.hpp"
 #include "parallel/zero/sharding.hpp"
-#include "core/stopwatch.hpp"
+#include "step/precision/precision.hpp"
 
 namespace hortator::step {
 namespace {
@@ -26,7 +26,8 @@ std::vector<parallel::NamedParameter> distinct_parameters(const torch::nn::Modul
   return parameters;
 }
 
-std::vector<parallel::NamedParameter> without(const TensorSet& taken, std::vector<parallel::NamedParameter> parameters) {
+std::vector<parallel::NamedParameter> without(const TensorSet& taken,
+                                              std::vector<parallel::NamedParameter> parameters) {
   std::erase_if(parameters, [&](const auto& one) { return taken.contains(one.tensor.unsafeGetTensorImpl()); });
   return parameters;
 }
@@ -40,7 +41,8 @@ std::vector<at::Tensor> learning(const std::vector<parallel::NamedParameter>& pa
 }
 
 // Gradients of the others are dealt out. A frozen one that is no longer so is still to be noticed.
-std::vector<parallel::NamedParameter> to_average(const parallel::DataParallel& parallel, std::vector<parallel::NamedParameter> parameters) {
+std::vector<parallel::NamedParameter> to_average(const parallel::DataParallel& parallel,
+                                                 std::vector<parallel::NamedParameter> parameters) {
   if (parallel.sharding != nullptr && parallel.sharding->scatters_gradients())
     std::erase_if(parameters, [](const auto& one) { return one.tensor.requires_grad(); });
   return parameters;
@@ -48,8 +50,9 @@ std::vector<parallel::NamedParameter> to_average(const parallel::DataParallel& p
 
 // An array of gradients waits for its last one, and two more are on their way: three times this is what a rank has
 // beside its shares. Of parameters that are dealt out two arrays more.
-parallel::Limits array_limits(const parallel::DataParallel& parallel, const std::vector<parallel::NamedParameter>& parameters) {
-  const std::int64_t part_of_model = parallel.sharding->deals_out_parameters ? 64 : 32;
+parallel::Limits array_limits(const parallel::DataParallel& parallel,
+                              const std::vector<parallel::NamedParameter>& parameters) {
+  const std::int64_t part_of_model = parallel.sharding->shards_parameters ? 64 : 32;
   const auto limits = parallel::bucket_limits(parallel.options);
   std::int64_t total = 0;
   for (const auto& parameter : parameters) total += static_cast<std::int64_t>(parameter.tensor.nbytes());
@@ -70,7 +73,7 @@ std::optional<c10::Device> passed_through(const parallel::DataParallel& parallel
 
 // Those that were not made yet become rank 0's as they are made.
 std::unique_ptr<parallel::FlatParameters> flatten(const parallel::DataParallel& parallel,
-                                               const std::vector<parallel::NamedParameter>& parameters) {
+                                                  const std::vector<parallel::NamedParameter>& parameters) {
   if (parallel.sharding == nullptr) return nullptr;
   const auto& sharding = *parallel.sharding;
   std::vector<parallel::FlatParameters::Parameter> all;
@@ -86,13 +89,13 @@ std::unique_ptr<parallel::FlatParameters> flatten(const parallel::DataParallel& 
   return std::make_unique<parallel::FlatParameters>(
       sharding.group, std::move(all), array_limits(parallel, parameters), sharding.masters,
       parallel::Residences{.parameters = sharding.parameters,
-                        .masters = sharding.moments,
-                        .keep_resident = sharding.keep_resident,
-                        .dealt_out = sharding.deals_out_parameters,
-                        .first_rank = sharding.first_rank,
-                        .host = sharding.group_host},
+                           .masters = sharding.moments,
+                           .keep_resident = sharding.keep_resident,
+                           .sharded = sharding.shards_parameters,
+                           .first_rank = sharding.first_rank,
+                           .host = sharding.group_host},
       parallel::Together{.all_or_none = [&](const auto& work) { mpi::all_or_none(parallel.host, work); },
-                      .settle = settle});
+                         .settle = settle});
 }
 
 std::vector<at::Tensor> buffers_of(const torch::nn::Module& module) {
@@ -115,14 +118,15 @@ ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_pt
       session_(std::move(session)),
       parallel_(parallel),
       buffers_((parallel::replicate(module, parallel.communicator, parallel.host, unmade(parallel, learns),
-                          passed_through(parallel, learns)),
+                                    passed_through(parallel, learns)),
                 buffers_of(module)),
                parallel.communicator),
       parameters_(distinct_parameters(module)),
       own_(learning(without(taken, parameters_))),
       learns_(learns),
       flat_(learns ? flatten(parallel, without(taken, parameters_)) : nullptr),
-      reducer_(learns ? to_average(parallel, without(taken, parameters_)) : std::vector<parallel::NamedParameter>(), parallel) {
+      reducer_(learns ? to_average(parallel, without(taken, parameters_)) : std::vector<parallel::NamedParameter>(),
+               parallel) {
   reducer_.set_after_reduction([this] { after_reduction(); });
   if (!flat_ || !parallel_.sharding->scatters_gradients()) return;
   try {
@@ -190,7 +194,8 @@ void ModelCore::after_reduction() {
 // Rank 0 may have no batches any more, and old buffers.
 void ModelCore::send_buffers() {
   const core::Stopwatch sending(buffer_seconds_);
-  buffers_.send_from(uneven_ == nullptr ? 0 : uneven_->announce(parallel::UnevenInputs::Collective::broadcast_buffers, index_));
+  buffers_.send_from(
+      uneven_ == nullptr ? 0 : uneven_->announce(parallel::UnevenInputs::Collective::broadcast_buffers, index_));
   buffers_are_stale_ = false;
 }
 
@@ -205,14 +210,15 @@ void ModelCore::share_buffers(int root) {
 void ModelCore::check_replicas_at_times() {
   ++reductions_;
   const auto every = parallel_.options.check_replicas_every;
-  if (every > 0 && uneven_ == nullptr && reductions_ % every == 0) parallel::check_replicas(parameters_, name_, parallel_.host);
+  if (every > 0 && uneven_ == nullptr && reductions_ % every == 0)
+    parallel::check_replicas(parameters_, name_, parallel_.host);
 }
 
 void ModelCore::lend_parameters() {
   if (flat_) flat_->lend_together(parallel_.host);
 }
 
-void ModelCore::become_that_of(int root) {
+void ModelCore::copy_from(int root) {
   parallel::broadcast_parameters(*module_, parallel_.communicator, root);
   share_buffers(root);
 }
@@ -225,7 +231,7 @@ void ModelCore::announce_by(const parallel::UnevenInputs* uneven, int index) {
 
 void ModelCore::follow(const parallel::UnevenInputs::Announcement& announcement) {
   announcement.what == parallel::UnevenInputs::Collective::broadcast_buffers ? share_buffers(announcement.speaker)
-                                                                   : reducer_.follow(announcement.what);
+                                                                             : reducer_.follow(announcement.what);
 }
 
 }  // namespace hortator::step

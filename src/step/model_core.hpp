@@ -12,10 +12,10 @@
 #include "parallel/data_parallel/buffer_broadcast.hpp"
 #include "parallel/data_parallel/data_parallel.hpp"
 #include "parallel/data_parallel/gradient_reducer.hpp"
+#include "parallel/uneven/uneven_inputs.hpp"
 #include "parallel/zero/gradient_scatter.hpp"
 #include "step/session.hpp"
 #include "step/tensor_set.hpp"
-#include "parallel/uneven/uneven_inputs.hpp"
 
 namespace hortator::step {
 
@@ -68,7 +68,7 @@ class ModelCore {
   /// @collective
   void lend_parameters();
   /// All ranks get `root`'s parameters and buffers. @collective
-  void become_that_of(int root);
+  void copy_from(int root);
 
   /// From now on all collectives are announced, as those of model number `index`; null: no more.
   void announce_by(const parallel::UnevenInputs* uneven, int index);

@@ -7,23 +7,23 @@ namespace hortator::tools {
 namespace {
 
 namespace po = boost::program_options;
-using launch::Kind;
-using launch::Scope;
+using launching::Kind;
+using launching::Scope;
 
-bool has(Scope verb, const launch::Key& key) { return key.scope == Scope::both || key.scope == verb; }
+bool has(Scope verb, const launching::Key& key) { return key.scope == Scope::both || key.scope == verb; }
 
-std::string help_of(const launch::Key& key) {
+std::string help_of(const launching::Key& key) {
   auto words = std::string(key.what);
   if (!key.choices.empty()) words += ": " + text::join(text::split(std::string(key.choices), ' '));
   return words;
 }
 
 // -n is everybody's letter for the number of ranks.
-std::string spelling(const launch::Key& key) { return std::string(key.flag) + (key.flag == "ranks" ? ",n" : ""); }
+std::string spelling(const launching::Key& key) { return std::string(key.flag) + (key.flag == "ranks" ? ",n" : ""); }
 
-bool is_many(const launch::Key& key) { return key.kind == Kind::list || key.kind == Kind::variables; }
+bool is_many(const launching::Key& key) { return key.kind == Kind::list || key.kind == Kind::variables; }
 
-const char* value_name(const launch::Key& key) {
+const char* value_name(const launching::Key& key) {
   if (key.kind == Kind::count || key.kind == Kind::number) return "N";
   if (key.kind == Kind::time) return "HH:MM:SS";
   return key.kind == Kind::variables ? "NAME=VALUE" : "WORD";
@@ -33,7 +33,7 @@ const char* value_name(const launch::Key& key) {
 
 void add_setting_flags(Options& options, Scope verb, const OwnFlags& own) {
   auto add = options.named.add_options();
-  for (const auto& key : launch::keys()) {
+  for (const auto& key : launching::keys()) {
     if (!has(verb, key) || own.contains(std::string(key.flag))) continue;
     if (is_many(key)) {
       add(spelling(key).c_str(), po::value<std::vector<std::string>>()->composing()->value_name(value_name(key)),
@@ -48,24 +48,24 @@ void add_setting_flags(Options& options, Scope verb, const OwnFlags& own) {
       "settings in place of hortator.yaml and the user's own file; Accelerate's files are read, too");
 }
 
-launch::Layer said_by_flags(const po::variables_map& values, Scope verb, const OwnFlags& own) {
-  launch::Layer layer;
-  for (const auto& key : launch::keys()) {
+launching::Layer said_by_flags(const po::variables_map& values, Scope verb, const OwnFlags& own) {
+  launching::Layer layer;
+  for (const auto& key : launching::keys()) {
     const std::string flag(key.flag);
     if (!has(verb, key) || own.contains(flag) || !values.contains(flag)) continue;
-    launch::Given given{.origin = "--" + flag};
+    launching::Given given{.origin = "--" + flag};
     if (is_many(key)) {
       given.words = values[flag].as<std::vector<std::string>>();
     } else {
       given.words = {key.kind == Kind::onoff ? "true" : values[flag].as<std::string>()};
     }
-    launch::check_words(key, given.words, given.origin + ": ");
+    launching::check_text(key, given.words, given.origin + ": ");
     layer.emplace(key.name, std::move(given));
   }
   return layer;
 }
 
-launch::Settings settings_of(const po::variables_map& values, Scope verb) {
+launching::Settings settings_of(const po::variables_map& values, Scope verb) {
   const auto file =
       values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
   return gather_settings(said_by_flags(values, verb), file);

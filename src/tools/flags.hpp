@@ -3,8 +3,8 @@
 #include <set>
 #include <string>
 
-#include "tools/options.hpp"
 #include "launch/settings/settings.hpp"
+#include "tools/options.hpp"
 
 /// The flags that stand for settings: the same for every verb that has them.
 namespace hortator::tools {
@@ -13,13 +13,13 @@ namespace hortator::tools {
 using OwnFlags = std::set<std::string>;
 
 /// Adds a flag for each key that `verb` has, but for its own, and --config_file.
-void add_setting_flags(Options& options, launch::Scope verb, const OwnFlags& own = {});
+void add_setting_flags(Options& options, launching::Scope verb, const OwnFlags& own = {});
 
 /// What was said by them. UsageError for a value that a key cannot have.
-launch::Layer said_by_flags(const boost::program_options::variables_map& values, launch::Scope verb,
+launching::Layer said_by_flags(const boost::program_options::variables_map& values, launching::Scope verb,
                                const OwnFlags& own = {});
 
 /// What was said, and everything below it.
-launch::Settings settings_of(const boost::program_options::variables_map& values, launch::Scope verb);
+launching::Settings settings_of(const boost::program_options::variables_map& values, launching::Scope verb);
 
 }  // namespace hortator::tools

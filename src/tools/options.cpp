@@ -42,7 +42,7 @@ po::parsed_options split(const Arguments& arguments, const Options& options) {
 
 }  // namespace
 
-Options with_words(Options options, const char* name) {
+Options with_text(Options options, const char* name) {
   options.named.add_options()(name, boost::program_options::value<std::vector<std::string>>());
   options.positional.add(name, -1);
   return options;
@@ -57,7 +57,7 @@ po::variables_map parse(const Arguments& arguments, const Options& options) {
   } catch (const po::unknown_option& error) {
     const auto name = error.get_option_name();
     const auto known = names(options.named);
-    auto hint = text::nearest(name, known).empty() ? launch::hint_for_flag(name) : "";
+    auto hint = text::nearest(name, known).empty() ? launching::hint_for_flag(name) : "";
     if (hint.empty()) hint = short_suggestion(name, known);
     throw UsageError({.what = "there is no option " + text::quote(name), .hint = hint});
   } catch (const po::error& error) {

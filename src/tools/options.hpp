@@ -17,7 +17,7 @@ struct Options {
 };
 
 /// The same with the words that are no options under `name`: the parser needs one, but no user could give it.
-Options with_words(Options options, const char* name);
+Options with_text(Options options, const char* name);
 
 /// The arguments by their names. UsageError with the nearest known option for one that does not exist.
 boost::program_options::variables_map parse(const Arguments& arguments, const Options& options);

@@ -5,12 +5,12 @@
 #include <hortator/run.hpp>
 #include <string_view>
 
+#include "core/environment/lookup.hpp"
 #include "core/text/text.hpp"
-#include "tools/leftovers.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/run_folder.hpp"
-#include "core/environment/lookup.hpp"
+#include "tools/leftovers.hpp"
 
 namespace hortator::tools {
 namespace {

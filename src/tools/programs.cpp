@@ -11,8 +11,8 @@
 #include <hortator/error.hpp>
 #include <memory>
 
-#include "core/text/text.hpp"
 #include "core/environment/variable.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::tools {
 namespace {

@@ -87,7 +87,7 @@ class Rounds {
         source_(source),
         fillings_(fillings),
         pieces_(shared_pieces(source, fillings)),
-        width_(static_cast<std::size_t>(std::min(comm.size(), most_at_once))),
+        width_(static_cast<std::size_t>(std::min(comm.size(), max_at_once))),
         buffers_(at::empty({static_cast<std::int64_t>(width_), WeightSource::piece_bytes}, at::kByte)) {}
 
   void run() {
@@ -101,7 +101,7 @@ class Rounds {
   }
 
  private:
-  static constexpr int most_at_once = 12;  // of 4 MiB each
+  static constexpr int max_at_once = 12;  // of 4 MiB each
 
   int reader_of(std::size_t piece) const {
     return static_cast<int>(piece % width_ * static_cast<std::size_t>(comm_.size()) / width_);

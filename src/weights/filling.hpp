@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/range.hpp"
 #include "comm/communicator.hpp"
+#include "core/range.hpp"
 #include "weights/weight_source.hpp"
 
 /// How weights come from files into tensors, piece by piece: in the tensors' own types, on their devices, and with no

@@ -10,12 +10,12 @@
 namespace hortator::weights {
 namespace {
 
-constexpr std::size_t most_listed = 20;
+constexpr std::size_t max_listed = 20;
 
 std::string list(std::vector<std::string> lines) {
   const auto all = lines.size();
-  if (all > most_listed) lines.resize(most_listed);
-  return text::join(lines) + (all > most_listed ? text::concat(" and ", all - most_listed, " more") : "");
+  if (all > max_listed) lines.resize(max_listed);
+  return text::join(lines) + (all > max_listed ? text::concat(" and ", all - max_listed, " more") : "");
 }
 
 std::string shown(const std::string& stored, const std::string& renamed) {

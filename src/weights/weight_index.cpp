@@ -10,7 +10,7 @@
 namespace hortator::weights {
 namespace {
 
-constexpr std::uint64_t most_index_bytes = std::uint64_t{1} << 28;
+constexpr std::uint64_t max_index_bytes = std::uint64_t{1} << 28;
 
 [[noreturn]] void refuse(const std::string& problem) { throw formats::FileError({.what = problem}); }
 
@@ -40,8 +40,9 @@ void require_inside(const std::string& name, const std::string& file) {
   const bool is_plain =
       !file.empty() && file != "." && file != ".." && file.find_first_of(separators) == std::string::npos;
   if (is_plain) return;
-  throw formats::FileError({.what = text::concat("it says that the tensor ", text::quote(name), " is in ", text::quote(file)),
-                   .why = "the files of an index lie in its own folder"});
+  throw formats::FileError(
+      {.what = text::concat("it says that the tensor ", text::quote(name), " is in ", text::quote(file)),
+       .why = "the files of an index lie in its own folder"});
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ WeightMap parse_weight_index(std::string_view json) {
 
 WeightMap read_weight_index(const std::filesystem::path& path) {
   try {
-    return parse_weight_index(formats::read_text(path, most_index_bytes));
+    return parse_weight_index(formats::read_text(path, max_index_bytes));
   } catch (const formats::FileError& error) {
     throw formats::FileError({.what = text::concat("the index ", path, " cannot be read: ", error.what())});
   }

@@ -13,18 +13,18 @@ namespace {
 using Shard = std::vector<std::size_t>;
 
 /// Those that have memory of their own.
-std::vector<Shard> cut(const std::vector<WeightToSave>& weights, std::int64_t most_bytes) {
+std::vector<Shard> cut(const std::vector<WeightToSave>& weights, std::int64_t max_bytes) {
   std::vector<Shard> shards;
   Shard open;
   std::int64_t open_bytes = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const auto bytes = weights[i].bytes;
     if (weights[i].shares) continue;
-    if (bytes > most_bytes) {
+    if (bytes > max_bytes) {
       shards.push_back({i});
       continue;
     }
-    if (open_bytes + bytes > most_bytes) {
+    if (open_bytes + bytes > max_bytes) {
       shards.push_back(std::exchange(open, {}));
       open_bytes = 0;
     }
@@ -63,14 +63,13 @@ bool WeightFileNames::has(std::string_view name) const {
     return false;
   constexpr std::string_view pattern = "-ddddd-of-ddddd";
   const auto place = name.substr(stem.size(), name.size() - stem.size() - extension.size());
-  return std::ranges::equal(place, pattern, [](char letter, char wanted) {
-    return wanted == 'd' ? letter >= '0' && letter <= '9' : letter == wanted;
-  });
+  return std::ranges::equal(place, pattern,
+                            [](char c, char wanted) { return wanted == 'd' ? c >= '0' && c <= '9' : c == wanted; });
 }
 
-WeightShards shard_weights(const std::vector<WeightToSave>& weights, std::int64_t most_bytes,
+WeightShards shard_weights(const std::vector<WeightToSave>& weights, std::int64_t max_bytes,
                            const WeightFileNames& names) {
-  auto shards = cut(weights, most_bytes);
+  auto shards = cut(weights, max_bytes);
   add_sharing(shards, weights);
   WeightShards result;
   for (std::size_t i = 0; i < shards.size(); ++i) {

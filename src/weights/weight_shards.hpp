@@ -40,10 +40,10 @@ struct WeightShards {
   bool is_sharded() const { return files.size() > 1; }
 };
 
-/// Walks through them in order: what is larger than `most_bytes` gets a file of its own at once, everything else goes
-/// on the open file, or opens the next where that would grow larger than `most_bytes`. What shares memory goes to the
+/// Walks through them in order: what is larger than `max_bytes` gets a file of its own at once, everything else goes
+/// on the open file, or opens the next where that would grow larger than `max_bytes`. What shares memory goes to the
 /// file of the first.
-WeightShards shard_weights(const std::vector<WeightToSave>& weights, std::int64_t most_bytes,
+WeightShards shard_weights(const std::vector<WeightToSave>& weights, std::int64_t max_bytes,
                            const WeightFileNames& names = {});
 
 /// What the index file of several says.

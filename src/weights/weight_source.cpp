@@ -10,8 +10,8 @@
 
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
-#include "weights/pickled_weights.hpp"
 #include "formats/safetensors/source.hpp"
+#include "weights/pickled_weights.hpp"
 #include "weights/weight_index.hpp"
 
 namespace hortator::weights {
@@ -26,9 +26,10 @@ class SafetensorsWeights : public WeightSource {
     const auto& metadata = source_.header().metadata;
     const auto format = metadata.find("format");
     if (format == metadata.end() || format->second == "pt") return;
-    throw formats::FileError({.what = text::concat(path, " holds weights of ", text::quote(format->second), ", not of PyTorch"),
-                     .why = "other frameworks lay out the same layers in other ways",
-                     .hint = "convert it there, or take the PyTorch version of the model"});
+    throw formats::FileError(
+        {.what = text::concat(path, " holds weights of ", text::quote(format->second), ", not of PyTorch"),
+         .why = "other frameworks lay out the same layers in other ways",
+         .hint = "convert it there, or take the PyTorch version of the model"});
   }
 
   const fs::path& path() const override { return source_.file().path(); }
@@ -70,9 +71,10 @@ class IndexedWeights : public WeightSource {
     for (const auto& file : files) add_file(file, map);
     for (const auto& [name, file] : map) {
       if (source_of_.contains(name)) continue;
-      throw formats::FileError({.what = text::concat("the file ", index.parent_path() / file, " has no tensor ",
-                                            text::quote(name), ", which the index ", index, " says is there"),
-                       .hint = "the files are of different saves, or one was cut short: copy all of them again"});
+      throw formats::FileError(
+          {.what = text::concat("the file ", index.parent_path() / file, " has no tensor ", text::quote(name),
+                                ", which the index ", index, " says is there"),
+           .hint = "the files are of different saves, or one was cut short: copy all of them again"});
     }
   }
 
@@ -160,8 +162,9 @@ std::unique_ptr<WeightSource> open_weights(const fs::path& path) {
   const auto found = find_in(path);
   if (!found.empty()) return open_weights(found);
   throw formats::FileError({.what = text::concat("the folder ", path, " holds no weights"),
-                   .hint = "known are model.safetensors, pytorch_model.bin, their .index.json, and the folders of "
-                           "save_state"});
+                            .hint =
+                                "known are model.safetensors, pytorch_model.bin, their .index.json, and the folders of "
+                                "save_state"});
 }
 
 bool holds_weights(const fs::path& folder) { return fs::is_directory(folder) && !find_in(folder).empty(); }

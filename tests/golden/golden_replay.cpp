@@ -17,11 +17,11 @@
 
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
-#include "tools/launch/mpirun.hpp"
 #include "launch/command.hpp"
 #include "launch/job/quote.hpp"
 #include "mpi/communicator.hpp"
 #include "replay.hpp"
+#include "tools/launch/mpirun.hpp"
 
 using namespace hortator;
 using golden::Format;
@@ -33,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* as_ranks = "--as-ranks";  // FILE FIRST RESULT: what the started ranks are told
-constexpr int most_ends = 5;                    // of ranks in the midst of a file, before the rest of it is given up
+constexpr int max_ends = 5;                     // of ranks in the midst of a file, before the rest of it is given up
 
 fs::path own_path() { return fs::read_symlink("/proc/self/exe"); }
 
@@ -59,16 +59,16 @@ class Scratch {
 // Ranks that outnumber the cores must let each other run, and leave nothing where the user stands.
 std::string command_for(int ranks, const std::string& file, std::size_t first, const Scratch& scratch) {
   const auto mpirun = tools::own_mpirun().value_or(tools::built_mpirun());
-  const launch::Facts facts{
+  const launching::Facts facts{
       .is_root = geteuid() == 0, .mpirun = mpirun.program, .mpi = mpirun.flavor, .mpi_major = mpirun.major, .cores = 0};
-  launch::Request request{.ranks = ranks,
+  launching::Request request{.ranks = ranks,
                              .program = own_path(),
                              .arguments = {as_ranks, file, std::to_string(first), scratch / "result"},
                              .variables = {"OMP_NUM_THREADS=1", "OMPI_MCA_mpi_yield_when_idle=1",
                                            text::concat("HORTATOR_RUN_DIR=", (scratch / "run").string())}};
   if (std::getenv("HORTATOR_TIMEOUT") == nullptr) request.variables.emplace_back("HORTATOR_TIMEOUT=60s");
-  return launch::shell_line(launch::command_line(request, facts)) + " >" +
-         launch::shell_quote((scratch / "said").string()) + " 2>&1";
+  return launching::shell_line(launching::command_line(request, facts)) + " >" +
+         launching::shell_quote((scratch / "said").string()) + " 2>&1";
 }
 
 Verdict all_failed(std::span<const json> cases, const std::string& why) {
@@ -93,7 +93,7 @@ Verdict replay_by_ranks(const Format& format, const json& file, const std::strin
     all += told(scratch);
     if (status == 0 && all.judged() == cases.size()) break;
     std::cerr << core::read_whole(scratch / "said").value_or("");
-    const bool goes_on = ++ends < most_ends;
+    const bool goes_on = ++ends < max_ends;
     const auto rest = std::span(cases).subspan(std::min(all.judged(), cases.size() - 1));
     all += all_failed(rest.first(goes_on ? 1 : rest.size()),
                       text::concat("its ", text::count(ranks, "rank"), " ended with code ",

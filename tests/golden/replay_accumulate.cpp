@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "replay.hpp"
-#include "step/schedule/course_schedule.hpp"
 #include "step/model_core.hpp"
+#include "step/schedule/course_schedule.hpp"
 
 namespace hortator::golden {
 namespace {

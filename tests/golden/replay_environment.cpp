@@ -80,7 +80,7 @@ Outcome judge_bool(const json& one) {
 
 Outcome judge_config_path(const json& one) {
   const auto table = one.at("env").get<Table>();
-  const auto path = launch::accelerate_config_path(
+  const auto path = launching::accelerate_config_path(
       {.home = one.at("home"), .hf_home = find(table, "HF_HOME"), .xdg_cache_home = find(table, "XDG_CACHE_HOME")});
   return compare("the path", path.string(), one.at("path"));
 }

@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "bigmodel/estimate.hpp"
 #include "bigmodel/module_sizes.hpp"
 #include "bigmodel/parts.hpp"
+#include "core/text/text.hpp"
 #include "replay.hpp"
 #include "trees.hpp"
 

@@ -3,12 +3,12 @@
 #include <hortator/error.hpp>
 #include <optional>
 
-#include "core/text/text.hpp"
-#include "core/text/units.hpp"
 #include "bigmodel/balanced_memory.hpp"
 #include "bigmodel/device_map.hpp"
 #include "bigmodel/module_sizes.hpp"
 #include "bigmodel/parts.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "replay.hpp"
 #include "sizes.hpp"
 #include "tensors.hpp"

@@ -5,10 +5,10 @@
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "formats/tensor/tensor_spec.hpp"
-#include "weights/weight_shards.hpp"
 #include "replay.hpp"
 #include "sizes.hpp"
 #include "tensors.hpp"
+#include "weights/weight_shards.hpp"
 
 namespace hortator::golden {
 namespace {
@@ -22,7 +22,7 @@ std::vector<weights::WeightToSave> weights_of(const json& one) {
   std::vector<weights::WeightToSave> weights;
   for (const auto& tensor : one.at("tensors")) {
     const formats::TensorSpec spec = {.type = scalar_type(tensor.at(2)),
-                                 .shape = tensor.at(1).get<std::vector<std::int64_t>>()};
+                                      .shape = tensor.at(1).get<std::vector<std::int64_t>>()};
     weights.push_back({.name = tensor.at(0), .bytes = spec.bytes()});
   }
   const auto place_of = [&](const json& name) {

@@ -14,7 +14,7 @@ inline const char* rule_that_refuses(std::string_view words) {
   const bool may_be_bits = unit.size() == 2 && std::string_view("kKmMgGtT").find(unit[0]) != std::string_view::npos;
   if (may_be_bits && unit[1] == 'b') return "bits_or_bytes_is_asked";
   if (words.find('_') != std::string_view::npos) return "digits_have_no_underscores";
-  const auto is_ascii = [](char letter) { return static_cast<unsigned char>(letter) < 0x80; };
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
   return std::all_of(words.begin(), words.end(), is_ascii) ? nullptr : "digits_are_those_of_ascii";
 }
 

@@ -8,7 +8,7 @@
 /// The fields of plain structs, by counting how many values one can be made of.
 namespace hortator::detail {
 
-inline constexpr std::size_t most_fields = 10;
+inline constexpr std::size_t max_fields = 10;
 
 /// Stands for a value of any type while fields are counted; none is ever made.
 struct Anything {
@@ -28,7 +28,7 @@ struct AnyBase {
   requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>) operator Base() const;
 };
 
-template <typename T, std::size_t n = most_fields + 1>
+template <typename T, std::size_t n = max_fields + 1>
 constexpr std::size_t count_fields() {
   if constexpr (n == 0) {
     return 0;
@@ -39,12 +39,12 @@ constexpr std::size_t count_fields() {
   }
 }
 
-/// A struct of one to most_fields public fields and no base. (Fields that are C arrays or bit fields cannot be named.)
+/// A struct of one to max_fields public fields and no base. (Fields that are C arrays or bit fields cannot be named.)
 template <typename T>
 concept PlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && !requires {
   T{AnyBase<T>{}};
 }
-&&(count_fields<T>() > 0) && (count_fields<T>() <= most_fields);
+&&(count_fields<T>() > 0) && (count_fields<T>() <= max_fields);
 
 /// References to all fields.
 template <PlainStruct T>

@@ -37,7 +37,7 @@ Rows rows_of(const std::vector<std::string>& prompts, std::int64_t context, c10:
 
 }  // namespace
 
-std::vector<std::string> complete(gpt::Gpt& model, const std::vector<std::string>& prompts, std::int64_t most_bytes) {
+std::vector<std::string> complete(gpt::Gpt& model, const std::vector<std::string>& prompts, std::int64_t max_bytes) {
   const at::NoGradGuard no_grad;
   model->eval();
   const auto context = model->options().context;
@@ -45,7 +45,7 @@ std::vector<std::string> complete(gpt::Gpt& model, const std::vector<std::string
   std::vector<std::string> answers(prompts.size());
   std::vector<bool> ended(prompts.size());
   gpt::Cache cache;
-  for (std::int64_t made = 0; made < most_bytes && cache.time() + tokens.size(1) <= context; ++made) {
+  for (std::int64_t made = 0; made < max_bytes && cache.time() + tokens.size(1) <= context; ++made) {
     tokens = model->go_on(tokens, padding, cache).argmax(-1, /*keepdim=*/true);
     const auto bytes = tokens.cpu();
     for (std::size_t i = 0; i < answers.size(); ++i) {

@@ -45,7 +45,7 @@ void answer(const generate::Options& options) {
   const auto together = dispatched ? dispatched->together() : nullptr;
   const auto answers = hortator::answer_prompts(
       state, prompts,
-      [&](const std::vector<std::string>& batch) { return generate::complete(model, batch, options.most_bytes); },
+      [&](const std::vector<std::string>& batch) { return generate::complete(model, batch, options.max_bytes); },
       options.answering);
   state.on_main_process([&] { write_lines(options.answers, answers); });
   state.print(answers.size(), " prompts are answered by ", state.num_processes(), " ranks");

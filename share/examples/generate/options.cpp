@@ -28,7 +28,7 @@ po::options_description described(Options& options, Paths& paths) {
       "for the model; what does not fit stays on disk; 0: what there is");
   add("keep", po::value(&paths.keep)->value_name("DIR"), "answers so far, for the case that a rank fails");
   add("batch-size", into(options.answering.batch_size)->value_name("N"), "prompts that a rank answers at once");
-  add("bytes", into(options.most_bytes)->value_name("N"), "of an answer, at most");
+  add("bytes", into(options.max_bytes)->value_name("N"), "of an answer, at most");
   add("context", into(options.model.context)->value_name("N"), "bytes that the model sees at once");
   add("layers", into(options.model.layers)->value_name("N"), "of the transformer");
   add("width", into(options.model.width)->value_name("N"), "numbers that stand for a byte inside it");
@@ -63,7 +63,7 @@ Options parse_options(int argc, const char* const* argv) {
   const auto& model = options.model;
   check(!paths.prompts.empty() && !paths.answers.empty(), "--prompts and --answers are needed");
   check(options.memory >= 0, "--memory is no number of bytes");
-  check(options.most_bytes > 0 && model.context > 0 && model.layers > 0, "--bytes, --context and --layers begin at 1");
+  check(options.max_bytes > 0 && model.context > 0 && model.layers > 0, "--bytes, --context and --layers begin at 1");
   check(model.heads > 0 && model.width > 0 && model.width % (2 * model.heads) == 0,
         "--width is not an even multiple of --heads");
   return options;

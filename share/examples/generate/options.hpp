@@ -15,7 +15,7 @@ struct Options {
   gpt::ModelOptions model;
   std::filesystem::path weights = {};  ///< of the model; empty: random ones
   double memory = 0;                   ///< bytes of the host's memory that the model may take; 0: what there is
-  std::int64_t most_bytes = 64;        ///< of an answer
+  std::int64_t max_bytes = 64;         ///< of an answer
   hortator::AnswerOptions answering;
   std::uint64_t seed = 7;  ///< of random weights
   bool cpu = false;

@@ -11,14 +11,13 @@ std::vector<std::vector<std::int64_t>> batches_of(std::vector<std::int64_t> prom
   const auto length_of = [&](std::int64_t prompt) { return facts[static_cast<std::size_t>(prompt)].length; };
   std::stable_sort(prompts.begin(), prompts.end(),
                    [&](std::int64_t a, std::int64_t b) { return length_of(a) > length_of(b); });
-  const auto most_length =
+  const auto max_length =
       options.max_batch_length > 0 ? options.max_batch_length : std::numeric_limits<std::int64_t>::max();
   std::vector<std::vector<std::int64_t>> batches;
   std::int64_t most = 0;  // prompts of the batch that is being filled
   for (const auto prompt : prompts) {
     if (batches.empty() || static_cast<std::int64_t>(batches.back().size()) == most) {
-      most =
-          std::clamp<std::int64_t>(most_length / std::max<std::int64_t>(length_of(prompt), 1), 1, options.batch_size);
+      most = std::clamp<std::int64_t>(max_length / std::max<std::int64_t>(length_of(prompt), 1), 1, options.batch_size);
       batches.emplace_back();
     }
     batches.back().push_back(prompt);

@@ -13,8 +13,8 @@
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
-#include "runtime/world.hpp"
 #include "observe/progress/progress_bar.hpp"
+#include "runtime/world.hpp"
 
 namespace hortator::detail {
 namespace {
@@ -110,7 +110,8 @@ struct Answering::Impl {
   std::unique_ptr<ProgressSink> start_progress() const {
     std::size_t share = 0;
     for (const auto& batch : batches) share += batch.size();
-    auto bar = observe::make_progress(state.is_local_main_process() ? observe::Audience::people : observe::Audience::nobody);
+    auto bar =
+        observe::make_progress(state.is_local_main_process() ? observe::Audience::people : observe::Audience::nobody);
     bar->start("answering", static_cast<std::int64_t>(share), 0);
     return bar;
   }

@@ -3,9 +3,9 @@
 
 #include "accelerator/batch_size/out_of_memory.hpp"
 #include "accelerator/training/training.hpp"
+#include "comm/abandoned.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "comm/abandoned.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <hortator/error.hpp>
 
+#include "bigmodel/balanced_memory.hpp"
+#include "bigmodel/device_map.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "bigmodel/balanced_memory.hpp"
-#include "bigmodel/device_map.hpp"
 #include "machine/memory/system_memory.hpp"
 
 namespace hortator::accelerator {

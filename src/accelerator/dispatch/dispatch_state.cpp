@@ -17,7 +17,8 @@ namespace accelerator {
 namespace {
 
 /// As it is in the file, where it is; or read as load_checkpoint_in_model() reads it.
-paging::FilePlace place_in_file(const std::shared_ptr<const weights::WeightSource>& source, const weights::Filling& filling) {
+paging::FilePlace place_in_file(const std::shared_ptr<const weights::WeightSource>& source,
+                                const weights::Filling& filling) {
   const auto& tensor = filling.tensor;
   if (source->spec(filling.stored).type == tensor.scalar_type() && tensor.is_contiguous()) {
     if (const auto span = source->span(filling.stored))
@@ -86,11 +87,11 @@ void detail::Dispatch::State::page(const std::vector<PlacedTensor>& on_disk,
   if (!scratch.empty()) formats::make_folder(scratch);
   const paging::PagePlan pages = {.page_bytes = accelerator::whole(plan.page_bytes)};
   auto store = std::make_unique<paging::FileStore>(std::move(bytes), std::move(places),
-                                                  paging::FileStore::Options{.scratch = scratch});
+                                                   paging::FileStore::Options{.scratch = scratch});
   pager_.emplace(std::move(storages), accelerator::pages_in_order(items, pages), std::move(store),
                  paging::Pager::Options{.budget_bytes = plan.room ? accelerator::whole(*plan.room) : 0,
-                                       .origin = paging::Pager::Origin::store,
-                                       .plan = pages});
+                                        .origin = paging::Pager::Origin::store,
+                                        .plan = pages});
 }
 
 void detail::Dispatch::State::offload(const torch::nn::Module& module, const std::vector<PlacedTensor>& tensors,

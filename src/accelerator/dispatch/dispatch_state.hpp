@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "accelerator/dispatch/dispatch_plan.hpp"
-#include "weights/filling.hpp"
 #include "bigmodel/device_meeting.hpp"
-#include "weights/weight_source.hpp"
 #include "paging/pager.hpp"
+#include "weights/filling.hpp"
+#include "weights/weight_source.hpp"
 
 namespace hortator {
 

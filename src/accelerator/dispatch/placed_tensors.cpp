@@ -5,8 +5,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "weights/module_weights.hpp"
 #include "bigmodel/device_map.hpp"
+#include "weights/module_weights.hpp"
 
 namespace hortator::accelerator {
 namespace {

@@ -3,12 +3,12 @@
 #include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate/state.hpp"
 #include "accelerator/state/snapshot.hpp"
+#include "checkpoint/read/verify.hpp"
+#include "checkpoint/write/mpio_writer.hpp"
 #include "core/activity/activity.hpp"
 #include "core/call_site.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "checkpoint/write/mpio_writer.hpp"
-#include "checkpoint/read/verify.hpp"
 #include "formats/file/file_error.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using accelerator::Training;
 
-constexpr int most_nodes_of_one_file = 4;
+constexpr int max_nodes_of_one_file = 4;
 
 /// The node of each rank. As a rule as many in a row are on each: then nobody needs to be told. @collective
 std::vector<int> nodes_of_ranks(const runtime::World& world) {
@@ -53,7 +53,7 @@ std::map<std::string, std::int64_t> mesh_of(const Training& training) {
 const std::vector<std::size_t>& files_of(Training& training, const runtime::World& world) {
   if (!training.file_of.empty()) return training.file_of;
   const int nodes = world.topology().nodes;
-  const int together = training.options.checkpoint.nodes_per_file.value_or(nodes <= most_nodes_of_one_file ? nodes : 1);
+  const int together = training.options.checkpoint.nodes_per_file.value_or(nodes <= max_nodes_of_one_file ? nodes : 1);
   for (const int node : nodes_of_ranks(world)) training.file_of.push_back(static_cast<std::size_t>(node / together));
   return training.file_of;
 }

@@ -42,7 +42,7 @@ StateDict Accelerator::get_state_dict(const ModelBase& model, const StateDictOpt
   StateDict state;
   const auto* flat = model.core().flat();
   if (!options.sharded && !is_main_process()) {
-    if (flat != nullptr && flat->is_any_dealt_out()) bring_all(model.core().module());
+    if (flat != nullptr && flat->is_any_sharded()) bring_all(model.core().module());
     return state;
   }
   for (const auto& item : model.core().module().named_parameters()) {

@@ -95,7 +95,7 @@ void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const 
   for (const auto& item : module.named_parameters()) {
     const auto name = prefix + "/" + item.key();
     const auto owned = find_owned(training, item.value());
-    if (owned.flat != nullptr && owned.flat->is_dealt_out(owned.number) && !owned.flat->is_lent()) {
+    if (owned.flat != nullptr && owned.flat->is_sharded(owned.number) && !owned.flat->is_lent()) {
       snapshot.shares.emplace(name, share_of(owned, owned.flat->published_slice(owned.number), training));
     } else {
       snapshot.common.put(name, item.value());
@@ -152,8 +152,8 @@ void check_moments(const checkpoint::Reader& reader, const std::string& prefix, 
   step::check_optimizer(optimizer.optimizer(), names, stored_state(reader, prefix, parts, shape_alone, nothing));
 }
 
-StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix,
-                      const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
+StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix, const step::OptimizerCore& optimizer,
+                      const step::ParameterNames& names) {
   const auto whole = [&](const std::string& name, const auto&) { return reader.read(name); };
   const auto slice = [&](StateDict& state, const std::string& path, const std::string& name, const Part& part) {
     state.put(path, reader.read_part(name, part.flat->owned(part.number)));

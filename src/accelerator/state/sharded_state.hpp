@@ -24,8 +24,8 @@ void check_moments(const checkpoint::Reader& reader, const std::string& prefix, 
 
 /// What the checkpoint has for a sharded optimizer, for step::load_optimizer. Throws where a parameter's shape was
 /// another.
-StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix,
-                      const step::OptimizerCore& optimizer, const step::ParameterNames& names);
+StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix, const step::OptimizerCore& optimizer,
+                      const step::ParameterNames& names);
 
 /// Of what is known of a sharded optimizer as a whole, this rank's parts; all of another's.
 StateDict own_parts(const StateDict& whole, const step::OptimizerCore& optimizer, const step::ParameterNames& names);

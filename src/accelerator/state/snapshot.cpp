@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "accelerator/state/leniency.hpp"
+#include "accelerator/state/load_policy.hpp"
 #include "accelerator/state/random_state.hpp"
 #include "accelerator/state/sharded_state.hpp"
 #include "core/hash.hpp"
@@ -93,7 +93,8 @@ StateDict read_object(const checkpoint::Reader& reader, const StateDict& own, co
 checkpoint::TensorSpecs expected_tensors(const Training& training, const checkpoint::Reader& reader) {
   checkpoint::TensorSpecs expected;
   const auto tensors = model_tensors(training);
-  for (const auto& [name, value] : tensors.values()) expected.emplace(name, formats::spec_of(std::get<at::Tensor>(value)));
+  for (const auto& [name, value] : tensors.values())
+    expected.emplace(name, formats::spec_of(std::get<at::Tensor>(value)));
   // Moments come and go with the optimizer's first step: their shapes are checked against their parameters.
   for (const auto& [name, spec] : reader.tensors()) {
     if (!name.starts_with("models/")) expected.emplace(name, spec);
@@ -154,13 +155,13 @@ void check_fits(const Training& training, const checkpoint::Reader& reader, cons
 
 /// Before anything else is changed, since only they know whether their data set is the one that it was. One that is not
 /// leaves all of them where they stood.
-void restore_loaders(Training& training, const checkpoint::Reader& reader, const Leniency& leniency) {
+void restore_loaders(Training& training, const checkpoint::Reader& reader, const LoadPolicy& policy) {
   std::vector<StateDict> before;
   try {
     for (std::size_t i = 0; i < training.loaders.size(); ++i) {
       const auto saved = read_under(reader, numbered("loaders", i));
       before.push_back(training.loaders[i].state());
-      leniency.attempt([&] { training.loaders[i].load(saved); });
+      policy.attempt([&] { training.loaders[i].load(saved); });
     }
   } catch (...) {
     for (std::size_t i = 0; i + 1 < before.size(); ++i) training.loaders[i].load(before[i]);
@@ -238,14 +239,14 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   training.settle_steps();
   const bool same_world = reader.world_size() == world;
   const auto own = reader.own(same_world ? rank : 0);
-  const Leniency leniency(strict, [rank](const std::string& problem) {
+  const LoadPolicy policy(strict, [rank](const std::string& problem) {
     if (rank == 0) log::warn("not loaded, as strict = false allows: ", problem);
   });
-  leniency.attempt([&] { check_fits(training, reader, own, strict); });
-  restore_loaders(training, reader, leniency);
+  policy.attempt([&] { check_fits(training, reader, own, strict); });
+  restore_loaders(training, reader, policy);
   const auto names = training.stepped_names();
   for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
-    leniency.attempt([&] {
+    policy.attempt([&] {
       const auto& optimizer = *training.optimizers[i];
       const auto prefix = numbered("optimizers", i);
       step::load_optimizer(
@@ -264,10 +265,10 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   for (std::size_t i = 0; i < training.optimizers.size(); ++i)
     restore_masters(reader, numbered("optimizers", i), *training.optimizers[i], names);
   for (std::size_t i = 0; i < training.schedules.size(); ++i)
-    leniency.attempt([&] { training.schedules[i].load(read_under(reader, numbered("schedules", i))); });
+    policy.attempt([&] { training.schedules[i].load(read_under(reader, numbered("schedules", i))); });
   restore_scaler(training, reader.values().under("scaler"), rank);
   for (const auto& object : training.objects)
-    leniency.attempt([&] { object.load(read_object(reader, own, object.name)); });
+    policy.attempt([&] { object.load(read_object(reader, own, object.name)); });
   training.project.set_iteration(reader.values().get<std::int64_t>("run/iteration"));
   training.updates_before += reader.manifest().updates - training.updates();
   if (own.contains("log/last_step")) training.trackers.go_on_after(own.get<std::int64_t>("log/last_step"));

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "accelerator/stopping/job_time.hpp"
 #include "accelerator/state/save_pace.hpp"
+#include "accelerator/stopping/job_time.hpp"
 #include "checkpoint/write/background_save.hpp"
 #include "mpi/communicator.hpp"
 #include "parallel/data_parallel/step_votes.hpp"

@@ -61,7 +61,7 @@ class CapturedStep::State {
     session_->check_alive("captured step");
     if (why_not_.empty()) give_up_where_need_be();
     if (!why_not_.empty()) return detached(step_(inputs));
-    if (recorded_ && !recorded_->host.is_good()) begin_anew();
+    if (recorded_ && !recorded_->host.is_good()) start_over();
     if (recorded_) return fits(inputs) ? replay(inputs) : run_aside(inputs);
     if (steps_++ < options_.warm_up) return run_aside(inputs);
     return record(inputs);
@@ -105,11 +105,11 @@ class CapturedStep::State {
 
   // Something that the recording relies on has changed: moments that were loaded, weights that were moved, an option of
   // an optimizer that is no tensor on the device. Where that never ends, recording is of no use.
-  void begin_anew() {
-    constexpr int most_recordings = 5;
+  void start_over() {
+    constexpr int max_recordings = 5;
     forget();
     steps_ = 0;
-    if (++recordings_ == most_recordings)
+    if (++recordings_ == max_recordings)
       give_up("what was recorded has changed again and again (an optimizer's options beside its learning rate?)");
   }
 

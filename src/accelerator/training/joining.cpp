@@ -81,7 +81,7 @@ bool Joining::follow_the_others() {
 void Joining::become_that_of_the_last(bool among_last) {
   const auto& host = training_.host();
   const int last = mpi::all_reduce(host, among_last ? host.rank() : -1, MPI_MAX);
-  for (const auto& model : models_) model.core().become_that_of(last);
+  for (const auto& model : models_) model.core().copy_from(last);
   const auto names = training_.parameter_names();
   training_.settle_steps();
   for (const auto& optimizer : training_.optimizers) {

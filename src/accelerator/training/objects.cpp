@@ -1,8 +1,8 @@
 #include <hortator/accelerator.hpp>
 
 #include "accelerator/training/training.hpp"
-#include "core/call_site.hpp"
 #include "comm/operands.hpp"
+#include "core/call_site.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 

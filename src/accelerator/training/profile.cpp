@@ -3,8 +3,8 @@
 
 #include "accelerator/training/training.hpp"
 #include "mpi/agree.hpp"
-#include "runtime/world.hpp"
 #include "observe/profile/recorder.hpp"
+#include "runtime/world.hpp"
 
 namespace hortator {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
-#include "core/log.hpp"
-#include "core/text/text.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/removal.hpp"
+#include "core/log.hpp"
+#include "core/text/text.hpp"
 #include "formats/file/system_error.hpp"
 #include "runtime/run_folder.hpp"
 

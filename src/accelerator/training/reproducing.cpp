@@ -6,8 +6,8 @@
 #include <hortator/error.hpp>
 
 #include "accelerator/state/random_state.hpp"
-#include "machine/device/cublas_workspace.hpp"
 #include "core/hash.hpp"
+#include "machine/device/cublas_workspace.hpp"
 
 namespace hortator::accelerator {
 namespace {

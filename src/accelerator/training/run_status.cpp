@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "accelerator/training/memory_by_owner.hpp"
+#include "core/environment/lookup.hpp"
 #include "core/log.hpp"
 #include "core/unix_time.hpp"
 #include "core/whole_file.hpp"
@@ -10,7 +11,6 @@
 #include "observe/status/measure.hpp"
 #include "runtime/build_identity.hpp"
 #include "runtime/run_folder.hpp"
-#include "core/environment/lookup.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -76,18 +76,18 @@ void RunStatus::write_measure(const RunFacts& facts, std::int64_t gradient_bytes
     return std::chrono::duration<double>(end - begin).count();
   };
   const observe::Measure measure{.identity = runtime::build_identity(),
-                                .ranks = world_,
-                                .nodes = nodes_,
-                                .cpus = cpus_,
-                                .updates = updates_,
-                                .seconds_per_update = intervals > 0 ? since(*from, last_update_) / intervals : 0,
-                                .seconds = since(begun_, Clock::now()),
-                                .cpu_seconds = observe::cpu_seconds(),
-                                .communicating = facts.communicating,
-                                .waiting_for_data = facts.waiting_for_data,
-                                .gradient_bytes = gradient_bytes,
-                                .device = device_.is_cpu() ? "" : machine::name(device_.index()),
-                                .flops_per_update = flops_per_update_};
+                                 .ranks = world_,
+                                 .nodes = nodes_,
+                                 .cpus = cpus_,
+                                 .updates = updates_,
+                                 .seconds_per_update = intervals > 0 ? since(*from, last_update_) / intervals : 0,
+                                 .seconds = since(begun_, Clock::now()),
+                                 .cpu_seconds = observe::cpu_seconds(),
+                                 .communicating = facts.communicating,
+                                 .waiting_for_data = facts.waiting_for_data,
+                                 .gradient_bytes = gradient_bytes,
+                                 .device = device_.is_cpu() ? "" : machine::name(device_.index()),
+                                 .flops_per_update = flops_per_update_};
   if (!core::write_whole(measure_file_, measure_file_.string() + ".new", to_json(measure) + '\n'))
     log::warn("what was measured could not be written to ", measure_file_.string());
   measure_file_.clear();
@@ -96,10 +96,10 @@ void RunStatus::write_measure(const RunFacts& facts, std::int64_t gradient_bytes
 void RunStatus::begin_session(const RunFacts& facts) {
   if (rank_ != 0) return;
   const observe::Session session{.run_id = runtime::current_run().id,
-                                .started = started_,
-                                .world = world_,
-                                .job = job_,
-                                .resumed_after = facts.resumed_after};
+                                 .started = started_,
+                                 .world = world_,
+                                 .job = job_,
+                                 .resumed_after = facts.resumed_after};
   observe::append_row(folder_ / observe::sessions_file, to_row(session));
 }
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "machine/device/monitor.hpp"
-#include "observe/status/status_record.hpp"
-#include "runtime/world.hpp"
 #include "observe/profile/flop_counter.hpp"
 #include "observe/status/status_file.hpp"
+#include "observe/status/status_record.hpp"
+#include "runtime/world.hpp"
 
 namespace hortator::accelerator {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
+#include "comm/operands.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
-#include "comm/operands.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 

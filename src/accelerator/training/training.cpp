@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "accelerator/training/checked_options.hpp"
+#include "comm/make_communicator.hpp"
 #include "core/call_site.hpp"
 #include "machine/memory/freed_memory.hpp"
-#include "comm/make_communicator.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "observe/progress/progress_bar.hpp"
@@ -40,7 +40,8 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
       accumulation(options.gradient_accumulation_steps, options.gradient_accumulation),
       loss_weights(models, options.reproducible ? options.virtual_shards : world.comm().size(), options.reproducible),
       stopping(world.comm(), background_save),
-      progress(std::make_unique<observe::NotedProgress>(observe::make_progress(audience_of(world)), [this] { beat(); })),
+      progress(std::make_unique<observe::NotedProgress>(observe::make_progress(audience_of(world)),
+                                                        [this] { report_status(); })),
       trackers(options.log_with, place_of(world), logging_dir(options.project, project)),
       status(world, project.dir()),
       world_(world) {
@@ -72,7 +73,7 @@ comm::Communicator& Training::communicator_of(const at::Tensor& tensor) {
 void Training::note_backward() {
   status.count_backward(sync_gradients());
   if (status.is_measured() && gradient_bytes_ == 0) gradient_bytes_ = gradient_bytes();
-  beat();
+  report_status();
 }
 
 void Training::backward(const at::Tensor& loss) {

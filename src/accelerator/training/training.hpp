@@ -7,30 +7,30 @@
 #include <string>
 #include <vector>
 
+#include "accelerator/state/state_hooks.hpp"
+#include "accelerator/stopping/stopping.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
 #include "accelerator/training/project.hpp"
 #include "accelerator/training/reproducing.hpp"
 #include "accelerator/training/run_status.hpp"
-#include "accelerator/state/state_hooks.hpp"
-#include "accelerator/stopping/stopping.hpp"
 #include "accelerator/training/zero.hpp"
 #include "checkpoint/write/background_save.hpp"
 #include "comm/communicator.hpp"
-#include "runtime/world.hpp"
 #include "observe/progress/noted_progress.hpp"
 #include "observe/trackers/trackers.hpp"
-#include "step/gradients/accumulation.hpp"
+#include "parallel/batch_norm/shared_statistics.hpp"
 #include "parallel/data_parallel/backward_pass.hpp"
 #include "parallel/data_parallel/common_pass.hpp"
-#include "step/precision/grad_scaler.hpp"
+#include "runtime/world.hpp"
+#include "step/gradients/accumulation.hpp"
 #include "step/gradients/loss_check.hpp"
 #include "step/gradients/loss_weights.hpp"
+#include "step/gradients/sharded_norm.hpp"
 #include "step/model_core.hpp"
 #include "step/optimizer/optimizer_core.hpp"
 #include "step/optimizer/optimizer_state.hpp"
+#include "step/precision/grad_scaler.hpp"
 #include "step/session.hpp"
-#include "step/gradients/sharded_norm.hpp"
-#include "parallel/batch_norm/shared_statistics.hpp"
 
 namespace hortator::accelerator {
 
@@ -67,7 +67,7 @@ class Training {
   void settle_seed();
   std::uint64_t seed() const { return seed_.value_or(0); }
   /// A step was done, or a part of one: now and then this rank tells the run's folder how it is.
-  void beat();
+  void report_status();
   /// What will take long begins. (Runs that were too short to be told of stay so.)
   void tell(const std::string& phase);
   void tell_end();
@@ -145,7 +145,7 @@ class Training {
   observe::Trackers trackers;
   RunStatus status;
   std::unique_ptr<step::GradScaler> scaler;  ///< null unless losses are scaled
-  std::int64_t updates_before = 0;            ///< those of the checkpoint that was loaded, less this run's until then
+  std::int64_t updates_before = 0;           ///< those of the checkpoint that was loaded, less this run's until then
   bool announced = false;
   bool triggered = false;  ///< by this rank
 
@@ -163,7 +163,7 @@ class Training {
   std::optional<std::uint64_t> seed_;  ///< nothing until something is prepared
   std::map<int, mpi::Communicator> first_ranks_;
   std::unique_ptr<comm::Communicator> on_cpu_;
-  std::unique_ptr<comm::Communicator> on_device_;               ///< null when the device is the CPU
+  std::unique_ptr<comm::Communicator> on_device_;                  ///< null when the device is the CPU
   std::shared_ptr<parallel::SharedStatistics> shared_statistics_;  ///< null until a model has use for them
 
  private:

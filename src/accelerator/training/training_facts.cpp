@@ -44,7 +44,7 @@ std::int64_t Training::gradient_bytes() const {
   return bytes;
 }
 
-void Training::beat() {
+void Training::report_status() {
   if (!status.is_due()) return;
   if (!device().is_cpu()) {
     const auto values = device_memory_values(device_memory(device()));

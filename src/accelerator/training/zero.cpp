@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/text/text.hpp"
 #include "comm/decorators/checked_communicator.hpp"
+#include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 
@@ -170,7 +170,7 @@ ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, comm
                 .masters = config.fp32_masters ? parallel::Masters::fp32 : parallel::Masters::no,
                 .parameters = residence_of(config.offload_parameters, config, world.device()),
                 .moments = residence_of(config.offload_optimizer, config, world.device()),
-                .deals_out_parameters = dealing_.parameters,
+                .shards_parameters = dealing_.parameters,
                 .first_rank = rank_ / dealing_.size * dealing_.size,
                 .keep_resident = config.keep_resident,
                 .group_host = group_host_ ? &*group_host_ : nullptr} {}

@@ -8,8 +8,8 @@
 
 #include "comm/communicator.hpp"
 #include "mpi/communicator.hpp"
-#include "runtime/world.hpp"
 #include "parallel/zero/sharding.hpp"
+#include "runtime/world.hpp"
 
 namespace hortator::accelerator {
 

@@ -2,8 +2,8 @@
 
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "checkpoint/read/reader.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::accelerator {
 namespace {

@@ -11,13 +11,13 @@
 
 #include "accelerator/training/training.hpp"
 #include "accelerator/weights/checkpoint_weights.hpp"
-#include "weights/matching.hpp"
-#include "weights/module_weights.hpp"
 #include "core/activity/activity.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "paging/deferred/tensor_values.hpp"
+#include "weights/matching.hpp"
+#include "weights/module_weights.hpp"
 
 namespace hortator {
 namespace accelerator {
@@ -30,7 +30,8 @@ std::vector<weights::Wanted> wanted_of(const std::vector<weights::ModuleWeight>&
   return wanted;
 }
 
-std::vector<weights::Filling> fillings_of(const std::vector<weights::Matching::Pair>& pairs, const std::vector<weights::ModuleWeight>& weights) {
+std::vector<weights::Filling> fillings_of(const std::vector<weights::Matching::Pair>& pairs,
+                                          const std::vector<weights::ModuleWeight>& weights) {
   std::vector<weights::Filling> fillings;
   for (const auto& [wanted, stored] : pairs) fillings.push_back({.stored = stored, .tensor = weights[wanted].tensor});
   return fillings;
@@ -44,7 +45,8 @@ void sort_as_stored(std::vector<weights::Filling>& fillings, const weights::Weig
 }
 
 void require_materialised(const std::vector<weights::ModuleWeight>& weights) {
-  const auto empty = std::ranges::find_if(weights, [](const weights::ModuleWeight& weight) { return weight.tensor.is_meta(); });
+  const auto empty =
+      std::ranges::find_if(weights, [](const weights::ModuleWeight& weight) { return weight.tensor.is_meta(); });
   if (empty == weights.end()) return;
   throw UsageError(
       {.what = text::concat("the tensor ", text::quote(empty->name), " of the model is on the meta device"),
@@ -86,7 +88,8 @@ Loading::Loading(torch::nn::Module& module, const std::filesystem::path& checkpo
 
 std::string Loading::outline() const {
   std::vector<std::string> lines;
-  for (const auto& filling : fillings_) lines.push_back(filling.stored + formats::to_string(source_->spec(filling.stored)));
+  for (const auto& filling : fillings_)
+    lines.push_back(filling.stored + formats::to_string(source_->spec(filling.stored)));
   return text::join(lines);
 }
 
@@ -173,7 +176,8 @@ void require_no_conversion(const LoadWeightsOptions& options) {
 }
 
 /// Of sharded parameters what this rank owns; the rest as it is.
-std::vector<weights::Filling> owned_parts(const std::vector<weights::Filling>& fillings, const parallel::FlatParameters& flat) {
+std::vector<weights::Filling> owned_parts(const std::vector<weights::Filling>& fillings,
+                                          const parallel::FlatParameters& flat) {
   std::vector<weights::Filling> parts;
   for (const auto& filling : fillings) {
     const auto number = flat.find(filling.tensor);

@@ -7,19 +7,19 @@
 #include <utility>
 
 #include "accelerator/training/training.hpp"
-#include "weights/module_weights.hpp"
+#include "checkpoint/write/agreement.hpp"
 #include "core/activity/activity.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "checkpoint/write/agreement.hpp"
-#include "formats/torch/pickle/writer.hpp"
 #include "formats/file/replacement.hpp"
 #include "formats/safetensors/writer.hpp"
-#include "weights/weight_folder.hpp"
-#include "weights/weight_shards.hpp"
+#include "formats/torch/pickle/writer.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
+#include "weights/module_weights.hpp"
+#include "weights/weight_folder.hpp"
+#include "weights/weight_shards.hpp"
 
 namespace hortator {
 namespace accelerator {
@@ -30,13 +30,13 @@ namespace fs = std::filesystem;
 /// A module's parameters of which no rank has all, and this rank's parts of them.
 struct DealtOut {
   parallel::FlatParameters* flat = nullptr;  ///< null: there are none
-  bool brings = true;                     ///< no other rank has the same parts
+  bool brings = true;                        ///< no other rank has the same parts
 };
 
-DealtOut dealt_out(const Training& training, const torch::nn::Module& module) {
+DealtOut sharded(const Training& training, const torch::nn::Module& module) {
   for (const auto& model : training.models) {
     auto* flat = model->flat();
-    if (&model->module() != &module || flat == nullptr || !flat->is_any_dealt_out() || flat->is_lent()) continue;
+    if (&model->module() != &module || flat == nullptr || !flat->is_any_sharded() || flat->is_lent()) continue;
     return {.flat = flat, .brings = training.zero->counts(training.host().rank())};
   }
   return {};
@@ -45,10 +45,11 @@ DealtOut dealt_out(const Training& training, const torch::nn::Module& module) {
 /// A model on its way into files.
 class Saving {
  public:
-  Saving(const torch::nn::Module& module, const DealtOut& dealt_out, const SaveModelOptions& options)
-      : dealt_out_(dealt_out),
+  Saving(const torch::nn::Module& module, const DealtOut& sharded, const SaveModelOptions& options)
+      : sharded_(sharded),
         safe_(options.safe_serialization),
-        names_(safe_ ? weights::WeightFileNames{} : weights::WeightFileNames{.stem = "pytorch_model", .extension = ".bin"}) {
+        names_(safe_ ? weights::WeightFileNames{}
+                     : weights::WeightFileNames{.stem = "pytorch_model", .extension = ".bin"}) {
     const auto most = static_cast<std::int64_t>(units::parse_bytes(options.max_shard_size));
     take(weights::weights_of(module), options.rename);
     shards_ = weights::shard_weights(weights_, most, names_);
@@ -130,12 +131,12 @@ class Saving {
   }
 
   std::optional<formats::TensorPart> part_of(const at::Tensor& tensor) const {
-    if (dealt_out_.flat == nullptr) return {};
-    const auto number = dealt_out_.flat->find(tensor);
-    if (!number || !dealt_out_.flat->is_dealt_out(*number)) return {};
-    if (!dealt_out_.brings) return formats::TensorPart();
-    return formats::TensorPart{.elements = dealt_out_.flat->owned(*number),
-                          .values = dealt_out_.flat->published_slice(*number)};
+    if (sharded_.flat == nullptr) return {};
+    const auto number = sharded_.flat->find(tensor);
+    if (!number || !sharded_.flat->is_sharded(*number)) return {};
+    if (!sharded_.brings) return formats::TensorPart();
+    return formats::TensorPart{.elements = sharded_.flat->owned(*number),
+                               .values = sharded_.flat->published_slice(*number)};
   }
 
   /// Files are dealt to the ranks, each as a whole.
@@ -149,7 +150,7 @@ class Saving {
     }
   }
 
-  DealtOut dealt_out_;
+  DealtOut sharded_;
   bool safe_;
   weights::WeightFileNames names_;
   std::vector<weights::WeightToSave> weights_;
@@ -180,7 +181,7 @@ void save(const mpi::Communicator& comm, const Saving& saving, const fs::path& t
 class WholeParameters {
  public:
   /// @collective
-  WholeParameters(const mpi::Communicator& comm, const DealtOut& dealt_out) : flat_(dealt_out.flat) {
+  WholeParameters(const mpi::Communicator& comm, const DealtOut& sharded) : flat_(sharded.flat) {
     if (flat_ != nullptr) flat_->lend_together(comm);
   }
   ~WholeParameters() {
@@ -201,11 +202,11 @@ void Accelerator::save_module(const torch::nn::Module& module, const std::filesy
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto& host = training_->host();
   // Files of torch.save are written by one rank each, which needs all of what is in them.
-  auto dealt_out = accelerator::dealt_out(*training_, module);
+  auto sharded = accelerator::sharded(*training_, module);
   std::optional<accelerator::WholeParameters> whole;
-  if (!options.safe_serialization) whole.emplace(host, std::exchange(dealt_out, {}));
+  if (!options.safe_serialization) whole.emplace(host, std::exchange(sharded, {}));
   std::optional<accelerator::Saving> saving;
-  mpi::all_or_none(host, [&] { saving.emplace(module, dealt_out, options); });
+  mpi::all_or_none(host, [&] { saving.emplace(module, sharded, options); });
   mpi::same_on_all(host, saving->outline(), "the model to save");
   const auto folder = checkpoint::agreed_target(host, dir);
   accelerator::save(host, *saving, folder);

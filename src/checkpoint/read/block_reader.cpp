@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "checkpoint/format.hpp"
 #include "core/checksum/crc32c.hpp"
 #include "core/text/text.hpp"
-#include "checkpoint/format.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/tensor/tensor_slab.hpp"
 
@@ -38,8 +38,8 @@ const formats::RawFile& BlockReader::file(std::size_t index) {
   auto opened = formats::RawFile::open_for_reading(path, patience_);
   const auto bytes = static_cast<std::int64_t>(opened.bytes());
   if (bytes != facts.bytes) {
-    throw formats::FileError({.what = text::concat("the file ", path.string(), " is damaged: it has ", bytes, " bytes, not ",
-                                              facts.bytes, " as when it was saved")});
+    throw formats::FileError({.what = text::concat("the file ", path.string(), " is damaged: it has ", bytes,
+                                                   " bytes, not ", facts.bytes, " as when it was saved")});
   }
   opened.expect_front_to_back();
   return file.emplace(std::move(opened));

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/text/text.hpp"
 #include "checkpoint/format.hpp"
+#include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/file/replacement.hpp"
 #include "mpi/agree.hpp"
@@ -21,7 +21,7 @@ fs::path plain(const fs::path& folder) { return (fs::absolute(folder) / "").lexi
 
 [[noreturn]] void throw_absent(const fs::path& folder) {
   throw formats::FileError({.what = text::concat("there is no checkpoint ", folder, ": no such folder"),
-                       .hint = "name the folder that was given to save_state"});
+                            .hint = "name the folder that was given to save_state"});
 }
 
 bool is_complete(const fs::path& folder) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/read/block_reader.hpp"
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/read/block_reader.hpp"
 #include "checkpoint/read/mismatch.hpp"
 #include "mpi/communicator.hpp"
 

@@ -1,8 +1,8 @@
 #include "checkpoint/read/verify.hpp"
 
-#include "core/text/text.hpp"
 #include "checkpoint/read/block_reader.hpp"
 #include "checkpoint/write/gaps.hpp"
+#include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/hdf5/dataset.hpp"
 #include "formats/hdf5/file.hpp"
@@ -79,8 +79,9 @@ class Verifier {
         if (piece.file != index) continue;
         const auto found = formats::inspect_dataset(formats::open_dataset(file, name), name, bytes);
         if (found.offset == piece.offset && found.spec == part_of(dataset.spec, piece)) continue;
-        throw formats::FileError({.what = text::concat("the file ", path(index).string(), " has the dataset ",
-                                                  text::quote(name), " elsewhere, or other than the manifest says")});
+        throw formats::FileError(
+            {.what = text::concat("the file ", path(index).string(), " has the dataset ", text::quote(name),
+                                  " elsewhere, or other than the manifest says")});
       }
     }
   }

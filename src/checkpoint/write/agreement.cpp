@@ -1,8 +1,8 @@
 #include "checkpoint/write/agreement.hpp"
 
+#include "checkpoint/pack.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
-#include "checkpoint/pack.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 

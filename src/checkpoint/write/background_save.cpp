@@ -8,10 +8,10 @@
 #include <system_error>
 #include <thread>
 
-#include "core/log.hpp"
-#include "core/text/text.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/write/progress.hpp"
+#include "core/log.hpp"
+#include "core/text/text.hpp"
 #include "formats/file/raw_file.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -56,7 +56,7 @@ void put_file(const fs::path& path, const std::string& bytes) {
 std::optional<Record> read_record(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return {};
-  return unpack_record(formats::read_text(path, most_manifest_bytes));
+  return unpack_record(formats::read_text(path, max_manifest_bytes));
 }
 
 }  // namespace

@@ -4,16 +4,16 @@
 #include <array>
 #include <ctime>
 
-#include "core/checksum/crc32c.hpp"
-#include "core/text/text.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/write/gaps.hpp"
 #include "checkpoint/write/progress.hpp"
 #include "checkpoint/write/slab_writer.hpp"
+#include "core/checksum/crc32c.hpp"
+#include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/hdf5/file.hpp"
-#include "formats/hdf5/view.hpp"
 #include "formats/hdf5/memory_file.hpp"
+#include "formats/hdf5/view.hpp"
 
 namespace hortator::checkpoint {
 namespace {
@@ -37,8 +37,8 @@ void require_planned(const Layout& layout, std::size_t index, const std::vector<
   for_each_piece_in(layout.tensors, index, [&](const Placement& tensor, const Piece& piece) {
     if (offsets[i++] == piece.offset) return;
     throw formats::FileError({.what = text::concat("HDF5 has put the dataset ", text::quote(tensor.name), " at byte ",
-                                              offsets[i - 1], ", planned was ", piece.offset),
-                         .why = "the ranks would write into each other's bytes"});
+                                                   offsets[i - 1], ", planned was ", piece.offset),
+                              .why = "the ranks would write into each other's bytes"});
   });
 }
 

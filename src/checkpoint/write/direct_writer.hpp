@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/structure.hpp"
 #include "checkpoint/write/record.hpp"
 #include "checkpoint/write/source.hpp"
-#include "checkpoint/structure.hpp"
 #include "formats/file/replacement.hpp"
 
 namespace hortator::checkpoint {

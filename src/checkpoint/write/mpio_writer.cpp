@@ -4,13 +4,13 @@
 #include <hortator/error.hpp>
 #include <optional>
 
+#include "checkpoint/block_checksums.hpp"
+#include "checkpoint/write/gaps.hpp"
 #include "core/activity/activity.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "checkpoint/block_checksums.hpp"
-#include "checkpoint/write/gaps.hpp"
-#include "formats/hdf5/parallel.hpp"
 #include "formats/file/raw_file.hpp"
+#include "formats/hdf5/parallel.hpp"
 #include "formats/tensor/tensor_slab.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/environment.hpp"
@@ -19,7 +19,7 @@ namespace hortator::checkpoint {
 namespace {
 
 void write_slab(const formats::File& file, const Task& task, const Source& source, BlockChecksums& checksums) {
-  constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
+  constexpr std::int64_t max_bytes = std::int64_t{1} << 30;
   const auto& tensor = task.layout.tensors[source.slab.tensor];
   const auto piece = *std::find_if(tensor.pieces.begin(), tensor.pieces.end(),
                                    [&](const Piece& one) { return one.file == task.file(); });
@@ -27,7 +27,7 @@ void write_slab(const formats::File& file, const Task& task, const Source& sourc
   auto next = source.slab.elements.begin - piece.elements.begin;
   const auto element = static_cast<std::int64_t>(source.tensor.element_size());
   checksums.begin_slab(source.slab.elements.begin * element);
-  const auto most = most_bytes / element;
+  const auto most = max_bytes / element;
   formats::for_each_piece(source.tensor, source.in_tensor(), most, [&](const at::Tensor& part) {
     const auto host = formats::ready_to_store(part);
     checksums.add(static_cast<const std::byte*>(host.const_data_ptr()), host.nbytes());
@@ -36,7 +36,8 @@ void write_slab(const formats::File& file, const Task& task, const Source& sourc
   });
 }
 
-std::uint32_t structure_checksum(const Task& task, const std::vector<std::int64_t>& offsets, const formats::RawFile& file) {
+std::uint32_t structure_checksum(const Task& task, const std::vector<std::int64_t>& offsets,
+                                 const formats::RawFile& file) {
   auto layout = task.layout;
   std::size_t i = 0;
   for (auto& tensor : layout.tensors) {

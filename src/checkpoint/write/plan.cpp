@@ -33,7 +33,7 @@ std::vector<Slab> slabs_of(std::span<const Extent> tensors, int ranks, int rank,
   std::vector<Slab> slabs;
   for (auto i = begin.tensor; i < tensors.size() && i <= end.tensor; ++i) {
     const core::Range elements = {i == begin.tensor ? begin.element : 0,
-                                   i == end.tensor ? end.element : tensors[i].elements};
+                                  i == end.tensor ? end.element : tensors[i].elements};
     if (elements.size() > 0) slabs.push_back({i, elements});
   }
   return slabs;

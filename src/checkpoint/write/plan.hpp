@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "core/range.hpp"
 #include "checkpoint/format.hpp"
+#include "core/range.hpp"
 
 /// Which rank writes what. Pure.
 namespace hortator::checkpoint {

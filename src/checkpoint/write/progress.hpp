@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "checkpoint/write/save.hpp"
 #include "checkpoint/write/direct_writer.hpp"
+#include "checkpoint/write/save.hpp"
 
 /// Saving for those who watch it.
 namespace hortator::checkpoint {

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "core/checksum/crc32c.hpp"
 #include "checkpoint/packed_bytes.hpp"
+#include "core/checksum/crc32c.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator::checkpoint {

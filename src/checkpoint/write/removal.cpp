@@ -1,9 +1,9 @@
 #include "checkpoint/write/removal.hpp"
 
-#include "core/log.hpp"
-#include "core/text/text.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/read/reader.hpp"
+#include "core/log.hpp"
+#include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/file/replacement.hpp"
 
@@ -24,8 +24,8 @@ void empty_and_remove(const fs::path& folder) {
 void remove(const fs::path& folder) {
   if (!checkpoint::exists(folder)) {
     throw formats::FileError({.what = text::concat(folder, " is not a checkpoint"),
-                         .why = "only what was saved here is removed",
-                         .hint = "remove it by hand if it is not needed"});
+                              .why = "only what was saved here is removed",
+                              .hint = "remove it by hand if it is not needed"});
   }
   // The newest goes last: until then it is what a reader finds.
   const auto found = candidates(folder);

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "core/hash.hpp"
-#include "core/text/text.hpp"
-#include "checkpoint/write/agreement.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/manifest_value.hpp"
 #include "checkpoint/pack.hpp"
-#include "checkpoint/write/progress.hpp"
 #include "checkpoint/storable.hpp"
+#include "checkpoint/write/agreement.hpp"
 #include "checkpoint/write/mpio_writer.hpp"
+#include "checkpoint/write/progress.hpp"
+#include "core/hash.hpp"
+#include "core/text/text.hpp"
 #include "formats/file/raw_file.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -89,8 +89,9 @@ void require_shares(const Snapshot& snapshot, int ranks, int rank) {
       next = range.size() > 0 ? range.end : next;
     }
     good = good && next == share.whole.elements() &&
-           formats::spec_of(share.part) == formats::TensorSpec{.type = share.whole.type,
-                                                     .shape = {share.of_ranks[static_cast<std::size_t>(rank)].size()}};
+           formats::spec_of(share.part) ==
+               formats::TensorSpec{.type = share.whole.type,
+                                   .shape = {share.of_ranks[static_cast<std::size_t>(rank)].size()}};
     if (good) continue;
     throw UsageError({.what = text::concat("the ranks' parts of ", text::quote(name), " do not make up the whole"),
                       .why = text::concat("it is ", formats::to_string(share.whole))});

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/range.hpp"
 #include "checkpoint/write/direct_writer.hpp"
 #include "checkpoint/write/mpio_writer.hpp"
+#include "core/range.hpp"
 #include "formats/tensor/tensor_spec.hpp"
 #include "mpi/communicator.hpp"
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "machine/memory/stream_copy.hpp"
 #include "checkpoint/write/side_copies.hpp"
-#include "machine/device/memory.hpp"
 #include "formats/tensor/tensor_slab.hpp"
+#include "machine/device/memory.hpp"
+#include "machine/memory/stream_copy.hpp"
 
 namespace hortator::checkpoint {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <hortator/error.hpp>
 
+#include "comm/decorators/call_table.hpp"
 #include "core/call_site.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
-#include "comm/decorators/call_table.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 

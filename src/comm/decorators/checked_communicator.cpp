@@ -1,8 +1,8 @@
 #include "comm/decorators/checked_communicator.hpp"
 
+#include "comm/operands.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
-#include "comm/operands.hpp"
 
 namespace hortator::comm {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "comm/decorators/call_comparison.hpp"
 #include "comm/communicator.hpp"
+#include "comm/decorators/call_comparison.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::comm {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/activity/activity.hpp"
 #include "comm/communicator.hpp"
+#include "core/activity/activity.hpp"
 
 namespace hortator::comm {
 

@@ -5,9 +5,9 @@
 
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "comm/mpi/mpi_datatype.hpp"
 #include "comm/operands.hpp"
+#include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator::comm {

@@ -2,13 +2,13 @@
 
 #include <limits>
 
-#include "core/log.hpp"
-#include "core/text/text.hpp"
 #include "comm/nccl/alarm.hpp"
 #include "comm/nccl/communicator.hpp"
 #include "comm/nccl/devices.hpp"
 #include "comm/nccl/ids.hpp"
 #include "comm/nccl/version.hpp"
+#include "core/log.hpp"
+#include "core/text/text.hpp"
 #include "machine/device/cuda.hpp"
 #include "machine/device/device_files.hpp"
 #include "mpi/agree.hpp"

@@ -1,7 +1,7 @@
 #include "comm/nccl/handle.hpp"
 
-#include "core/log.hpp"
 #include "comm/nccl/calls.hpp"
+#include "core/log.hpp"
 
 namespace hortator::comm {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <exception>
 
-#include "core/log.hpp"
 #include "comm/nccl/error.hpp"
+#include "core/log.hpp"
 
 namespace hortator::comm {
 namespace {

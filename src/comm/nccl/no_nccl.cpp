@@ -1,7 +1,7 @@
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "comm/nccl/backend.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::comm {
 

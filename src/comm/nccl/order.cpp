@@ -2,9 +2,9 @@
 
 #include <condition_variable>
 
+#include "comm/nccl/calls.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "comm/nccl/calls.hpp"
 #include "machine/device/cuda.hpp"
 
 namespace hortator::comm {
@@ -83,7 +83,7 @@ void NcclOrder::watch(const std::stop_token& stop) {
       std::unique_lock unshared(unused);
       nap.wait_for(unshared, stop, 100ms, [] { return false; });
     }
-    flights_.look();
+    pending_.look();
     // Whoever has the lock asks for errors itself.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) continue;

@@ -13,7 +13,7 @@
 
 #include "comm/nccl/alarm.hpp"
 #include "comm/nccl/error.hpp"
-#include "comm/nccl/flights.hpp"
+#include "comm/nccl/pending_operations.hpp"
 #include "machine/device/stream.hpp"
 
 namespace hortator::comm {
@@ -48,7 +48,7 @@ class NcclOrder {
   NcclOrder& operator=(const NcclOrder&) = delete;
 
   const machine::Stream& stream() const { return stream_; }
-  NcclFlights& flights() { return flights_; }
+  NcclPendingOperations& transfers() { return pending_; }
 
   /// From now on `member` is asked for errors and aborted with the others.
   void join(Member& member);
@@ -79,7 +79,7 @@ class NcclOrder {
 
   int device_;
   machine::Stream stream_;
-  NcclFlights flights_;
+  NcclPendingOperations pending_;
   std::mutex mutex_;
   std::vector<Member*> members_;
   std::jthread watcher_;  // last: it uses all the others

@@ -5,8 +5,8 @@
 
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "comm/nccl/error.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::comm {
 namespace {

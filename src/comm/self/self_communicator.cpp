@@ -5,8 +5,8 @@
 
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "comm/operands.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::comm {
 

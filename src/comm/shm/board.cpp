@@ -4,8 +4,8 @@
 #include <set>
 
 #include "comm/shm/wait.hpp"
-#include "mpi/collectives.hpp"
 #include "machine/cpu/cpu_set.hpp"
+#include "mpi/collectives.hpp"
 #include "runtime/shared_name.hpp"
 
 namespace hortator::comm {

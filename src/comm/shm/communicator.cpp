@@ -6,8 +6,8 @@
 #include <exception>
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "comm/operands.hpp"
+#include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator::comm {

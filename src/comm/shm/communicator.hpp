@@ -10,7 +10,7 @@
 #include "comm/communicator.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
 #include "comm/shm/agreement.hpp"
-#include "comm/shm/flight.hpp"
+#include "comm/shm/pending_transfer.hpp"
 #include "comm/shm/team.hpp"
 #include "comm/shm/verdict.hpp"
 #include "mpi/communicator.hpp"
@@ -56,10 +56,10 @@ class NodeCommunicator final : public Communicator {
     std::string problem = {};             ///< why this rank cannot take part
     std::optional<NodePlace> place = {};  ///< of the operand that peers reach into, in the window
     std::uint64_t number = 0;
-    bool is_in_window = false;                 ///< do all ranks have the operand at the same place of the window
-    NodeAgreementPtr agreement = {};           ///< with the ranks of other nodes, once those of this one have come
-    std::optional<NodeFlightPtr> flight = {};  ///< this rank's share, while it is on its way between nodes
-    bool is_shared_out = false;                ///< this rank's share is done
+    bool is_in_window = false;        ///< do all ranks have the operand at the same place of the window
+    NodeAgreementPtr agreement = {};  ///< with the ranks of other nodes, once those of this one have come
+    std::optional<PendingTransferPtr> transfer = {};  ///< this rank's share, while it is on its way between nodes
+    bool is_shared_out = false;                       ///< this rank's share is done
   };
 
   Work start(const std::function<Operation()>& make);
@@ -84,7 +84,7 @@ class NodeCommunicator final : public Communicator {
   /// The same without waiting for other nodes, as far as it goes. True when it is done.
   bool advance_share(Operation& operation);
   bool can_fly(const Operation& operation) const;
-  NodeFlightPtr start_flight(const Operation& operation);
+  PendingTransferPtr start_transfer(const Operation& operation);
   void work_on(Operation& operation, const std::function<bool()>& work);
   kernels::Reduction reduction_of(const Operation& operation) const;
   void reduce(const Operation& operation);

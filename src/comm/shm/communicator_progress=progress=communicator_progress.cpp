@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
-#include "core/hash.hpp"
-#include "core/text/text.hpp"
 #include "comm/decorators/call_table.hpp"
 #include "comm/shm/communicator.hpp"
 #include "comm/shm/verdict.hpp"
+#include "core/hash.hpp"
+#include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator::comm {

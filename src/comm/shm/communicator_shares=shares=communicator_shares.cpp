@@ -3,9 +3,9 @@
 
 #include <sched.h>
 
-#include "core/range.hpp"
-#include "comm/shm/kernels/element.hpp"
 #include "comm/shm/communicator.hpp"
+#include "comm/shm/kernels/element.hpp"
+#include "core/range.hpp"
 
 namespace hortator::comm {
 namespace {
@@ -46,9 +46,9 @@ bool NodeCommunicator::advance_share(Operation& operation) {
     return true;
   }
   work_on(operation, [&] {
-    if (!operation.flight) operation.flight = start_flight(operation);
-    auto& flight = *operation.flight;
-    return !flight || flight->advance();
+    if (!operation.transfer) operation.transfer = start_transfer(operation);
+    auto& transfer = *operation.transfer;
+    return !transfer || transfer->advance();
   });
   return operation.is_shared_out;
 }
@@ -61,7 +61,7 @@ bool NodeCommunicator::can_fly(const Operation& operation) const {
   return is_in_parts && team_.can_fly_in_parts();
 }
 
-NodeFlightPtr NodeCommunicator::start_flight(const Operation& operation) {
+PendingTransferPtr NodeCommunicator::start_transfer(const Operation& operation) {
   const auto& place = *operation.place;
   if (operation.verb == Verb::all_gather) return team_.start_gather(place, operation.input);
   const auto what = reduction_of(operation);

@@ -1,25 +1,25 @@
 // How the parts of a reduce_scatter and of an all_gather go over the lanes.
 #include <array>
 
-#include "comm/shm/lanes.hpp"
+#include "comm/shm/peer_groups.hpp"
 #include "mpi/error.hpp"
 
 namespace hortator::comm {
 namespace {
 
-using Block = NodeFlight::Block;
+using Block = PendingTransfer::Block;
 
 }  // namespace
 
-NodeFlightPtr NodeLanes::start_reduce_scatter(const Parts& parts, const kernels::Reduction& what,
-                                              const Combine& combine, std::byte* output) {
+PendingTransferPtr NodePeerGroups::start_reduce_scatter(const Parts& parts, const kernels::Reduction& what,
+                                                        const Combine& combine, std::byte* output) {
   const auto size = static_cast<std::size_t>(parts.element_bytes);
   const auto nodes = static_cast<std::size_t>(nodes_);
   auto memory = parts.memory;
   memory.push_back(shared_from_this());
-  return make_flight(
+  return make_transfer(
       {.elements = parts.elements,
-       .per_block = NodeFlight::block_bytes / parts.element_bytes / nodes_,
+       .per_block = PendingTransfer::block_bytes / parts.element_bytes / nodes_,
        .send =
            [=, this](Block& block) {
              const auto bytes = static_cast<std::size_t>(block.count) * size;
@@ -43,29 +43,30 @@ NodeFlightPtr NodeLanes::start_reduce_scatter(const Parts& parts, const kernels:
        .memory = std::move(memory)});
 }
 
-NodeFlightPtr NodeLanes::start_all_gather(const Parts& parts, const std::byte* input, const Receive& receive) {
+PendingTransferPtr NodePeerGroups::start_all_gather(const Parts& parts, const std::byte* input,
+                                                    const Receive& receive) {
   const auto size = static_cast<std::size_t>(parts.element_bytes);
   auto memory = parts.memory;
   memory.push_back(shared_from_this());
-  return make_flight({.elements = parts.elements,
-                      .per_block = NodeFlight::block_bytes / parts.element_bytes / nodes_,
-                      .send =
-                          [=, this](Block& block) {
-                            const auto bytes = static_cast<std::size_t>(block.count) * size;
-                            block.received.resize(bytes * static_cast<std::size_t>(nodes_));
-                            mpi::check(MPI_Iallgather(input + static_cast<std::size_t>(block.begin) * size,
-                                                      static_cast<int>(bytes), MPI_BYTE, block.received.data(),
-                                                      static_cast<int>(bytes), MPI_BYTE, lane_.get(), &block.request),
-                                       "MPI_Iallgather");
-                          },
-                      .take_in = [](Block&) {},
-                      .publish =
-                          [=, this](const Block& block) {
-                            const auto bytes = static_cast<std::size_t>(block.count) * size;
-                            for (std::size_t node = 0; node < ranks_.size(); ++node)
-                              receive(ranks_[node], block.begin, block.count, block.received.data() + node * bytes);
-                          },
-                      .memory = std::move(memory)});
+  return make_transfer({.elements = parts.elements,
+                        .per_block = PendingTransfer::block_bytes / parts.element_bytes / nodes_,
+                        .send =
+                            [=, this](Block& block) {
+                              const auto bytes = static_cast<std::size_t>(block.count) * size;
+                              block.received.resize(bytes * static_cast<std::size_t>(nodes_));
+                              mpi::check(MPI_Iallgather(input + static_cast<std::size_t>(block.begin) * size,
+                                                        static_cast<int>(bytes), MPI_BYTE, block.received.data(),
+                                                        static_cast<int>(bytes), MPI_BYTE, lane_.get(), &block.request),
+                                         "MPI_Iallgather");
+                            },
+                        .take_in = [](Block&) {},
+                        .publish =
+                            [=, this](const Block& block) {
+                              const auto bytes = static_cast<std::size_t>(block.count) * size;
+                              for (std::size_t node = 0; node < ranks_.size(); ++node)
+                                receive(ranks_[node], block.begin, block.count, block.received.data() + node * bytes);
+                            },
+                        .memory = std::move(memory)});
 }
 
 }  // namespace hortator::comm

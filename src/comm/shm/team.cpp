@@ -14,16 +14,16 @@ namespace {
 // Up to here, all ranks' bytes taken together, it is cheaper that all ranks reduce everything: one meeting suffices.
 constexpr std::size_t small_bytes = 32768;
 
-std::shared_ptr<NodeLanes> make_lanes(const mpi::Communicator& comm, const mpi::Communicator& node) {
+std::shared_ptr<NodePeerGroups> make_peer_groups(const mpi::Communicator& comm, const mpi::Communicator& node) {
   if (mpi::all_reduce(comm, node.size(), MPI_MIN) == comm.size()) return nullptr;
-  return std::make_shared<NodeLanes>(comm, node);
+  return std::make_shared<NodePeerGroups>(comm, node);
 }
 
 }  // namespace
 
 NodeTeam::NodeTeam(const mpi::Communicator& comm, std::size_t staging_bytes)
     : node_(comm.node()),
-      lanes_(make_lanes(comm, node_)),
+      peer_groups_(make_peer_groups(comm, node_)),
       board_(node_, comm),
       window_(node_, comm),
       staging_(node_, comm, staging_bytes, runtime::shared_name("staging")),
@@ -52,19 +52,19 @@ std::vector<std::byte*> NodeTeam::outputs_at(const NodePlace& place, std::size_t
 
 // Slices begin on pages: no line of the cache has two writers, and pages stay near their owner.
 core::Range NodeTeam::slice_of(int rank, std::int64_t elements, std::size_t element_bytes) const {
-  const int owners = lanes_ ? lanes_->count() : size();
+  const int owners = peer_groups_ ? peer_groups_->count() : size();
   if (rank >= owners) return {elements, elements};
   return core::aligned(elements, owners, rank, static_cast<std::int64_t>(4096 / element_bytes));
 }
 
 void NodeTeam::reduce_in_window(const NodePlace& place, std::int64_t elements, at::ScalarType type,
                                 const kernels::Reduction& what) {
-  if (!lanes_) {
+  if (!peer_groups_) {
     const auto mine = slice_of(rank(), elements, kernels::size_of(what.element));
     return reduce(what, inputs_at(place, bytes_of(mine.begin, what)), outputs_at(place, bytes_of(mine.begin, what)),
                   mine.size());
   }
-  if (lanes_->has_own()) lanes_->all_reduce(slice_in_window(place, elements, type, what));
+  if (peer_groups_->has_own()) peer_groups_->all_reduce(slice_in_window(place, elements, type, what));
 }
 
 void NodeTeam::reduce_staged(std::byte* data, std::int64_t elements, at::ScalarType type,
@@ -75,7 +75,7 @@ void NodeTeam::reduce_staged(std::byte* data, std::int64_t elements, at::ScalarT
     std::byte* here = data + bytes_of(begin, what);
     std::memcpy(stage_of(rank()), here, bytes_of(count, what));
     board_.meet();
-    if (!lanes_ && bytes_of(count, what) * static_cast<std::size_t>(size()) <= small_bytes) {
+    if (!peer_groups_ && bytes_of(count, what) * static_cast<std::size_t>(size()) <= small_bytes) {
       reduce_block_everywhere(here, count, what);
     } else {
       reduce_block_by_slices(here, count, type, what);
@@ -96,15 +96,15 @@ void NodeTeam::reduce_block_by_slices(std::byte* block, std::int64_t elements, a
   std::byte* own = stage_of(rank()) + bytes_of(mine.begin, what);
   std::vector<const std::byte*> inputs;
   for (const int peer : everybody_) inputs.push_back(stage_of(peer) + bytes_of(mine.begin, what));
-  reduce(lanes_ ? in_one_node(what) : what, inputs, {own}, mine.size());
-  if (lanes_ && lanes_->has_own()) {
+  reduce(peer_groups_ ? in_one_node(what) : what, inputs, {own}, mine.size());
+  if (peer_groups_ && peer_groups_->has_own()) {
     const auto nothing = [](std::int64_t, std::int64_t) {};
-    lanes_->all_reduce({.data = own,
-                        .elements = mine.size(),
-                        .type = type,
-                        .what = over_nodes(what),
-                        .prepare = nothing,
-                        .publish = nothing});
+    peer_groups_->all_reduce({.data = own,
+                              .elements = mine.size(),
+                              .type = type,
+                              .what = over_nodes(what),
+                              .prepare = nothing,
+                              .publish = nothing});
   }
   board_.meet();
   for (const int peer : everybody_) {

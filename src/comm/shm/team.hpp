@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
-#include "core/range.hpp"
 #include "comm/shm/board.hpp"
-#include "comm/shm/lanes.hpp"
-#include "comm/shm/window.hpp"
 #include "comm/shm/kernels/reduce_kernels.hpp"
+#include "comm/shm/peer_groups.hpp"
+#include "comm/shm/window.hpp"
+#include "core/range.hpp"
 #include "mpi/shared_memory.hpp"
 
 namespace hortator::comm {
@@ -23,10 +23,10 @@ class NodeTeam {
   /// `staging_bytes` of each rank hold tensors that lie outside the window. `comm` is kept by reference.
   NodeTeam(const mpi::Communicator& comm, std::size_t staging_bytes);
 
-  bool is_alone() const { return !lanes_; }  ///< there is one node only
+  bool is_alone() const { return !peer_groups_; }  ///< there is one node only
   /// Can what goes to other nodes move on while nobody waits for it: reductions, and what has a part for each rank?
-  bool can_fly() const { return lanes_ && lanes_->can_fly(); }
-  bool can_fly_in_parts() const { return can_fly() && lanes_->are_everybodys(); }
+  bool can_fly() const { return peer_groups_ && peer_groups_->can_fly(); }
+  bool can_fly_in_parts() const { return can_fly() && peer_groups_->are_everybodys(); }
   int rank() const { return node_.rank(); }
   int size() const { return node_.size(); }
   NodeBoard& board() { return board_; }
@@ -44,14 +44,15 @@ class NodeTeam {
   void reduce_part_staged(const std::byte* input, std::byte* output, std::int64_t elements,
                           const kernels::Reduction& what);
   /// The same over several nodes, of what lies in the window, by calls that do not wait. Null: this rank has no share.
-  NodeFlightPtr start_reduce(const NodePlace& place, std::int64_t elements, at::ScalarType type,
-                             const kernels::Reduction& what);
-  NodeFlightPtr start_reduce_part(const NodePlace& place, const at::Tensor& output, const kernels::Reduction& what);
+  PendingTransferPtr start_reduce(const NodePlace& place, std::int64_t elements, at::ScalarType type,
+                                  const kernels::Reduction& what);
+  PendingTransferPtr start_reduce_part(const NodePlace& place, const at::Tensor& output,
+                                       const kernels::Reduction& what);
 
   /// This rank's `bytes` go to their place in the outputs of all ranks; nothing moves where they are there already.
   void gather_in_window(const NodePlace& output, const std::byte* input, std::size_t bytes);
   void gather_staged(std::byte* output, const std::byte* input, std::size_t bytes);
-  NodeFlightPtr start_gather(const NodePlace& output, const at::Tensor& input);
+  PendingTransferPtr start_gather(const NodePlace& output, const at::Tensor& input);
 
   /// `place` is where all ranks have the data.
   void broadcast_in_window(const NodePlace& place, std::size_t bytes, int root);
@@ -69,13 +70,13 @@ class NodeTeam {
   void reduce_block_by_slices(std::byte* block, std::int64_t elements, at::ScalarType type,
                               const kernels::Reduction& what);
 
-  NodeLanes::Slice slice_in_window(const NodePlace& place, std::int64_t elements, at::ScalarType type,
-                                   const kernels::Reduction& what) const;
+  NodePeerGroups::Slice slice_in_window(const NodePlace& place, std::int64_t elements, at::ScalarType type,
+                                        const kernels::Reduction& what) const;
 
   core::Range slice_of(int rank, std::int64_t elements, std::size_t element_bytes) const;
 
   mpi::Communicator node_;
-  std::shared_ptr<NodeLanes> lanes_;
+  std::shared_ptr<NodePeerGroups> peer_groups_;
   NodeBoard board_;
   NodeWindow window_;
   mpi::SharedMemory staging_;

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/text/text.hpp"
 #include "comm/decorators/call_table.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::comm {
 namespace {

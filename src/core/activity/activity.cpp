@@ -11,7 +11,7 @@ namespace hortator::activity {
 
 // A thread's collective. The version is odd while it changes; every field is released, so that whoever sees a new field
 // sees the odd version as well.
-struct alignas(64) Lane {
+struct alignas(64) NodePeerGroup {
   std::atomic<std::uint64_t> version{0};
   std::array<std::atomic<std::uint64_t>, Name::words> name{};
   std::atomic<std::uint64_t> bytes{0};
@@ -39,14 +39,14 @@ constexpr auto release = std::memory_order_release;
 
 // Never destroyed: other threads look here until the very end of the process. A thread or communicator too many is not
 // recorded, which costs words in a report and nothing else.
-constinit std::array<Lane, 8> lanes;
+constinit std::array<NodePeerGroup, 8> lanes;
 constinit std::array<Entry, 64> entries;
-constinit Lane device_lane;
+constinit NodePeerGroup device_lane;
 constinit std::atomic<bool> has_device_operation{false};
 constinit std::atomic<Phase> phase{Phase::running};
 constinit std::mutex entries_mutex;
 
-constinit thread_local Lane* own_lane = nullptr;
+constinit thread_local NodePeerGroup* own_lane = nullptr;
 
 // Gives the lane back when its thread ends.
 struct Seat {
@@ -57,7 +57,7 @@ struct Seat {
 };
 thread_local Seat seat;
 
-Lane* take_lane() {
+NodePeerGroup* take_lane() {
   for (auto& lane : lanes) {
     if (lane.taken.exchange(true, std::memory_order_acq_rel)) continue;
     seat.keep();
@@ -66,7 +66,7 @@ Lane* take_lane() {
   return nullptr;
 }
 
-void write(Lane& lane, const Operation& operation, bool inside = true) {
+void write(NodePeerGroup& lane, const Operation& operation, bool inside = true) {
   const auto version = lane.version.load(relaxed);
   lane.version.store(version + 1, relaxed);
   for (std::size_t i = 0; i < Name::words; ++i) lane.name[i].store(operation.name.packed()[i], release);
@@ -79,7 +79,7 @@ void write(Lane& lane, const Operation& operation, bool inside = true) {
   lane.version.store(version + 2, release);
 }
 
-View::Current read(const Lane& lane) {
+View::Current read(const NodePeerGroup& lane) {
   View::Current current;
   do {
     current.visit = lane.version.load(acquire);
@@ -132,9 +132,9 @@ bool is_patient(Phase phase) { return phase == Phase::checkpoint || phase == Pha
 std::string Name::text() const {
   std::string text;
   for (std::size_t i = 0; i < words * 8; ++i) {
-    const char letter = static_cast<char>(words_[i / 8] >> (i % 8 * 8));
-    if (letter == '\0') break;
-    text += letter;
+    const char c = static_cast<char>(words_[i / 8] >> (i % 8 * 8));
+    if (c == '\0') break;
+    text += c;
   }
   return text;
 }

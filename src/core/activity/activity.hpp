@@ -84,7 +84,7 @@ class Membership {
   Entry* entry_ = nullptr;
 };
 
-struct Lane;
+struct NodePeerGroup;
 
 /// From its construction to its end this thread is in a collective. Within another one it only counts: what the ranks
 /// wait in is the outer one.
@@ -99,7 +99,7 @@ class Collective {
   Collective& operator=(const Collective&) = delete;
 
  private:
-  Lane* lane_;
+  NodePeerGroup* lane_;
 };
 
 /// From its construction to its end the process is in a phase.

@@ -3,8 +3,8 @@
 #include <hortator/error.hpp>
 #include <limits>
 
-#include "core/text/text.hpp"
 #include "core/environment/variable.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::core {
 

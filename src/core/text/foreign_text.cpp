@@ -6,12 +6,12 @@ bool is_shallow(std::string_view json, int levels) {
   int level = 0;
   bool in_words = false;
   for (std::size_t i = 0; i < json.size(); ++i) {
-    const char letter = json[i];
-    if (letter == '"') in_words = !in_words;
-    if (in_words && letter == '\\') ++i;
+    const char c = json[i];
+    if (c == '"') in_words = !in_words;
+    if (in_words && c == '\\') ++i;
     if (in_words) continue;
-    if (letter == '{' || letter == '[') ++level;
-    if (letter == '}' || letter == ']') --level;
+    if (c == '{' || c == '[') ++level;
+    if (c == '}' || c == ']') --level;
     if (level > levels) return false;
   }
   return true;

@@ -70,7 +70,7 @@ std::optional<bool> parse_bool(std::string_view text) {
   constexpr std::array<std::string_view, 6> yes = {"y", "yes", "t", "true", "on", "1"};
   constexpr std::array<std::string_view, 6> no = {"n", "no", "f", "false", "off", "0"};
   std::string word(text);
-  for (char& letter : word) letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  for (char& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   if (std::find(yes.begin(), yes.end(), word) != yes.end()) return true;
   if (std::find(no.begin(), no.end(), word) != no.end()) return false;
   return {};

@@ -30,7 +30,7 @@ std::string_view trimmed(std::string_view text) {
 
 std::string upper(std::string_view text) {
   std::string words(text);
-  for (auto& letter : words) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  for (auto& c : words) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return words;
 }
 

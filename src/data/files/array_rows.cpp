@@ -12,7 +12,8 @@ namespace hortator {
 namespace data {
 
 struct ArrayFile {
-  ArrayFile(const std::filesystem::path& path, const std::function<formats::StoredRows(const formats::FixedFile&)>& find)
+  ArrayFile(const std::filesystem::path& path,
+            const std::function<formats::StoredRows(const formats::FixedFile&)>& find)
       : file(path), stored(find(file)) {}
 
   formats::FixedFile file;
@@ -52,8 +53,8 @@ formats::StoredRows find_npy(const formats::FixedFile& file) {
 
 formats::StoredRows find_raw(const formats::FixedFile& file, const RawArray& array) {
   formats::StoredRows stored{.row = {.type = array.type, .shape = array.row_shape},
-                        .rows = 0,
-                        .offset = static_cast<std::uint64_t>(array.offset)};
+                             .rows = 0,
+                             .offset = static_cast<std::uint64_t>(array.offset)};
   const auto row_bytes = formats::byte_count(stored.row);
   if (!row_bytes || *row_bytes == 0 || array.offset < 0)
     throw UsageError({.what = text::concat("rows of ", formats::to_string(stored.row), " from byte ", array.offset,

@@ -62,8 +62,8 @@ struct CifarFiles {
                         static_cast<std::size_t>(record_bytes()));
       if (to[label_at] >= classes) {
         throw formats::FileError({.what = text::concat("record ", sample - part.first, " of ", part.file.path(),
-                                                  " has the label ", int{to[label_at]}, " of ", classes),
-                             .hint = "the file is damaged, or of the other CIFAR"});
+                                                       " has the label ", int{to[label_at]}, " of ", classes),
+                                  .hint = "the file is damaged, or of the other CIFAR"});
       }
       to += record_bytes();
     }

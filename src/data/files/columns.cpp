@@ -15,9 +15,9 @@ std::int64_t common_rows(const std::vector<ColumnLength>& columns, const std::fi
     if (!names.insert(column.name).second)
       throw UsageError({.what = text::concat(text::quote(column.name), " is named twice")});
     if (column.rows == first.rows) continue;
-    throw formats::FileError({.what = text::concat(text::quote(first.name), " of ", path, " has ", first.rows, " rows, ",
-                                              text::quote(column.name), " has ", column.rows),
-                         .why = "a sample is one row of each"});
+    throw formats::FileError({.what = text::concat(text::quote(first.name), " of ", path, " has ", first.rows,
+                                                   " rows, ", text::quote(column.name), " has ", column.rows),
+                              .why = "a sample is one row of each"});
   }
   return first.rows;
 }

@@ -8,28 +8,28 @@ constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 }
 
 void CsvScanner::feed(std::string_view piece) {
-  for (const char letter : piece) {
+  for (const char c : piece) {
     const bool in_mark = mark_seen_ == offset_ && mark_seen_ < byte_order_mark.size();
-    if (in_mark && letter == byte_order_mark[mark_seen_]) {
+    if (in_mark && c == byte_order_mark[mark_seen_]) {
       if (++mark_seen_ == byte_order_mark.size()) {
         record_begin_ = offset_ + 1;
         state_ = State::cell_begins;
         only_returns_ = true;
       } else {
-        take(letter);  // it may yet be none
+        take(c);  // it may yet be none
       }
     } else {
-      take(letter);
+      take(c);
     }
     ++offset_;
   }
 }
 
-void CsvScanner::take(char letter) {
-  if (letter != '\r' && letter != '\n') only_returns_ = false;
+void CsvScanner::take(char c) {
+  if (c != '\r' && c != '\n') only_returns_ = false;
   switch (state_) {
     case State::cell_begins:
-      if (letter == '"') {
+      if (c == '"') {
         state_ = State::quoted;
         quote_line_ = line_;
         return;
@@ -37,24 +37,24 @@ void CsvScanner::take(char letter) {
       state_ = State::bare;
       [[fallthrough]];
     case State::bare:
-      if (letter == separator_) return end_cell();
-      if (letter == '\n') return end_record();
+      if (c == separator_) return end_cell();
+      if (c == '\n') return end_record();
       return;
     case State::quoted:
-      if (letter == '"') state_ = State::quote_in_quotes;
-      if (letter == '\n') ++line_;
+      if (c == '"') state_ = State::quote_in_quotes;
+      if (c == '\n') ++line_;
       return;
     case State::quote_in_quotes:
-      if (letter == '"') {
+      if (c == '"') {
         state_ = State::quoted;
         return;
       }
       state_ = State::cell_closed;
       [[fallthrough]];
     case State::cell_closed:
-      if (letter == separator_) return end_cell();
-      if (letter == '\n') return end_record();
-      if (letter != '\r') throw CsvFault(line_, "text follows a closing quote (a quote in a cell is written twice)");
+      if (c == separator_) return end_cell();
+      if (c == '\n') return end_record();
+      if (c != '\r') throw CsvFault(line_, "text follows a closing quote (a quote in a cell is written twice)");
   }
 }
 
@@ -91,22 +91,22 @@ std::vector<std::string> parse_csv_record(std::string_view text, char separator)
   bool quoted = false;
   bool begins = true;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const char letter = text[i];
+    const char c = text[i];
     if (quoted) {
-      const bool doubled = letter == '"' && i + 1 < text.size() && text[i + 1] == '"';
-      if (letter != '"' || doubled) cells.back() += letter;
+      const bool doubled = c == '"' && i + 1 < text.size() && text[i + 1] == '"';
+      if (c != '"' || doubled) cells.back() += c;
       if (doubled) ++i;
-      if (letter == '"' && !doubled) quoted = false;
-    } else if (letter == '"' && begins) {
+      if (c == '"' && !doubled) quoted = false;
+    } else if (c == '"' && begins) {
       quoted = true;
       begins = false;
-    } else if (letter == separator) {
+    } else if (c == separator) {
       cells.emplace_back();
       begins = true;
-    } else if (letter == '\n' || (letter == '\r' && (i + 1 == text.size() || text[i + 1] == '\n'))) {
+    } else if (c == '\n' || (c == '\r' && (i + 1 == text.size() || text[i + 1] == '\n'))) {
       break;
     } else {
-      cells.back() += letter;
+      cells.back() += c;
       begins = false;
     }
   }

@@ -37,7 +37,7 @@ class CsvScanner {
  private:
   enum class State { cell_begins, bare, quoted, quote_in_quotes, cell_closed };
 
-  void take(char letter);
+  void take(char c);
   void end_cell();
   void end_record();
 

@@ -23,7 +23,7 @@ bool is_hidden(const fs::path& path) { return path.filename().string().starts_wi
 bool is_image(const fs::path& path) {
   constexpr std::array<std::string_view, 3> endings = {".png", ".jpg", ".jpeg"};
   auto ending = path.extension().string();
-  std::ranges::transform(ending, ending.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
   return std::ranges::find(endings, ending) != endings.end();
 }
 

@@ -37,11 +37,11 @@ void JsonTable::scan() {
   std::uint64_t line_begin = 0;
   records_.scan([&](std::uint64_t offset, std::string_view piece) {
     for (std::size_t i = 0; i < piece.size(); ++i) {
-      const char letter = piece[i];
-      if (letter == '\n') {
+      const char c = piece[i];
+      if (c == '\n') {
         blank = true;
         line_begin = offset + i + 1;
-      } else if (blank && letter != ' ' && letter != '\t' && letter != '\r') {
+      } else if (blank && c != ' ' && c != '\t' && c != '\r') {
         begins.push_back(line_begin);
         blank = false;
       }
@@ -75,11 +75,12 @@ TableBatch JsonTable::join(std::span<const std::int64_t> lines, std::vector<Tabl
     for (std::size_t i = 0; i < rows.size(); ++i) {
       tensors.push_back(rows[i].tensors[member.name]);
       if (tensors.back().sizes() == tensors.front().sizes()) continue;
-      throw formats::FileError({.what = text::concat(records_.place(lines[i]), ": the member ", text::quote(member.name),
-                                                " has shape ", tensors.back().sizes(), ", and ",
-                                                tensors.front().sizes(), " in ", records_.place(lines[0])),
-                           .why = "they are to become one tensor",
-                           .hint = "give data_loader() a function that pads the rows"});
+      throw formats::FileError(
+          {.what = text::concat(records_.place(lines[i]), ": the member ", text::quote(member.name), " has shape ",
+                                tensors.back().sizes(), ", and ", tensors.front().sizes(), " in ",
+                                records_.place(lines[0])),
+           .why = "they are to become one tensor",
+           .hint = "give data_loader() a function that pads the rows"});
     }
     batch.tensors[member.name] = at::stack(tensors);
   }

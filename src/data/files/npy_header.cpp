@@ -124,7 +124,7 @@ class DictionaryReader {
 
 std::uint64_t npy_data_offset(std::span<const std::uint8_t> beginning) {
   constexpr std::array<std::uint8_t, 6> magic = {0x93, 'N', 'U', 'M', 'P', 'Y'};
-  constexpr std::uint64_t most_bytes = 1 << 20;
+  constexpr std::uint64_t max_bytes = 1 << 20;
   constexpr std::size_t version_at = magic.size();
   constexpr std::size_t length_at = version_at + 2;
   if (beginning.size() < npy_beginning_bytes || !std::equal(magic.begin(), magic.end(), beginning.begin()))
@@ -134,7 +134,7 @@ std::uint64_t npy_data_offset(std::span<const std::uint8_t> beginning) {
   const std::size_t length_bytes = version == 1 ? 2 : 4;
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < length_bytes; ++i) length |= std::uint64_t{beginning[length_at + i]} << (8 * i);
-  if (length > most_bytes) throw NpyFault("its header is too long to be one");
+  if (length > max_bytes) throw NpyFault("its header is too long to be one");
   return length_at + length_bytes + length;
 }
 

@@ -44,8 +44,8 @@ fs::path own_folder(const fs::path& folder) {
   if (::lstat(own.c_str(), &facts) != 0) formats::throw_system_error(text::concat("read the folder ", own), errno);
   if (!S_ISDIR(facts.st_mode) || facts.st_uid != ::geteuid()) {
     throw formats::FileError({.what = text::concat(own, " is not a folder of this user's"),
-                         .why = "somebody else could change what is read from it",
-                         .hint = "remove it, or name another folder"});
+                              .why = "somebody else could change what is read from it",
+                              .hint = "remove it, or name another folder"});
   }
   return own;
 }
@@ -71,7 +71,8 @@ StagedFile::StagedFile(const fs::path& file, const fs::path& folder) {
   original_ = fs::canonical(file, error);
   require(error, text::concat("read ", file));
   if (!fs::is_regular_file(original_))
-    throw formats::FileError({.what = text::concat(file, " is not a file"), .why = "single files are copied to the nodes"});
+    throw formats::FileError(
+        {.what = text::concat(file, " is not a file"), .why = "single files are copied to the nodes"});
   path_ = own_folder(folder) / staged_name(original_);
   bytes_ = size_of(original_);
   time_ = time_of(original_);

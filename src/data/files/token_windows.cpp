@@ -86,8 +86,9 @@ class TokensInFiles final : public Tokens {
     formats::FixedFile file(path);
     const auto bytes = static_cast<std::int64_t>(file.bytes());
     if (bytes % token_bytes_ != 0) {
-      throw formats::FileError({.what = text::concat(path, " has ", bytes, " bytes, which are no tokens of ", token_bytes_),
-                           .hint = "it was cut short, or its tokens are of another type"});
+      throw formats::FileError(
+          {.what = text::concat(path, " has ", bytes, " bytes, which are no tokens of ", token_bytes_),
+           .hint = "it was cut short, or its tokens are of another type"});
     }
     const auto tokens = bytes / token_bytes_;
     if (tokens > 0) parts_.push_back({.file = std::move(file), .first = size_, .tokens = tokens});

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/activity/activity.hpp"
-#include "data/sharding/batch_shard.hpp"
 #include "data/loader/node_pipe.hpp"
+#include "data/sharding/batch_shard.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/shared_memory.hpp"
 

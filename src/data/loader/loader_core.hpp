@@ -3,9 +3,9 @@
 #include <hortator/loader_base.hpp>
 #include <optional>
 
-#include "data/sharding/chosen_batches.hpp"
-#include "data/orders/order.hpp"
 #include "data/loader/running_pass.hpp"
+#include "data/orders/order.hpp"
+#include "data/sharding/chosen_batches.hpp"
 
 namespace hortator::data {
 

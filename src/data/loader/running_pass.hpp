@@ -4,10 +4,10 @@
 #include <memory>
 #include <optional>
 
-#include "data/sharding/deal.hpp"
 #include "data/loader/delivering.hpp"
 #include "data/loader/device_lane.hpp"
 #include "data/loader/prefetcher.hpp"
+#include "data/sharding/deal.hpp"
 
 namespace hortator::data {
 

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "data/sharding/listing.hpp"
 #include "data/loader/step_reader.hpp"
+#include "data/sharding/listing.hpp"
 
 namespace hortator::data {
 

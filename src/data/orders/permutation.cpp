@@ -30,7 +30,7 @@ Permutation::Permutation(std::int64_t size, std::uint64_t key)
       highs_(root_above(size_)),
       lows_(std::max<std::uint64_t>((size_ + highs_ - 1) / highs_, 1)),
       reciprocal_(std::numeric_limits<std::uint64_t>::max() / lows_),
-      pairs_(pairs_for(lows_, most_rounds / 2)) {
+      pairs_(pairs_for(lows_, max_rounds / 2)) {
   for (std::size_t i = 0; i < keys_.size(); ++i) keys_[i] = core::mix(key, i);
 }
 

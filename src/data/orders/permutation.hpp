@@ -35,7 +35,7 @@ class Permutation {
     std::uint64_t high;
     std::uint64_t low;
   };
-  static constexpr std::size_t most_rounds = 42;
+  static constexpr std::size_t max_rounds = 42;
 
   Digits digits(std::uint64_t place) const {
     // A multiplication in place of the division; the quotient may be one too small.
@@ -66,7 +66,7 @@ class Permutation {
   std::uint64_t lows_;
   std::uint64_t reciprocal_;  ///< of lows_, in units of 2^-64
   int pairs_;                 ///< of rounds
-  std::array<std::uint64_t, most_rounds> keys_{};
+  std::array<std::uint64_t, max_rounds> keys_{};
 };
 
 }  // namespace hortator::data

@@ -5,8 +5,8 @@
 
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
-#include "data/orders/order.hpp"
 #include "data/orders/alias_table.hpp"
+#include "data/orders/order.hpp"
 
 namespace hortator::data {
 namespace {

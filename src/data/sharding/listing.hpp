@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "data/sharding/batch_shard.hpp"
 #include "data/orders/order.hpp"
+#include "data/sharding/batch_shard.hpp"
 
 namespace hortator::data {
 

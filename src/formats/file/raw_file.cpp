@@ -21,7 +21,7 @@ namespace hortator::formats {
 namespace {
 
 // Systems move at most 2 GiB a call, and less now and then.
-constexpr std::size_t most_bytes_a_call = std::size_t{1} << 30;
+constexpr std::size_t max_bytes_per_call = std::size_t{1} << 30;
 constexpr auto name_for_a_moment = ".hortator-XXXXXX";
 
 /// A signal that comes in between (a job's time is nearly over) is no reason to fail.
@@ -51,7 +51,7 @@ int open(const std::filesystem::path& path, int flags, std::chrono::milliseconds
 template <typename Move>
 bool move_all(std::size_t bytes, const std::string& task, const Move& move) {
   for (std::size_t done = 0; done < bytes;) {
-    const auto moved = move(done, std::min(bytes - done, most_bytes_a_call));
+    const auto moved = move(done, std::min(bytes - done, max_bytes_per_call));
     if (moved == 0) return false;
     if (moved < 0 && errno != EINTR) throw_system_error(task, errno);
     if (moved > 0) done += static_cast<std::size_t>(moved);

@@ -14,8 +14,8 @@
 namespace hortator::formats {
 namespace {
 
-constexpr std::size_t least_cache_bytes = std::size_t{1} << 20;
-constexpr std::size_t most_cache_bytes = std::size_t{1} << 28;  // unless the user asks for more
+constexpr std::size_t min_cache_bytes = std::size_t{1} << 20;
+constexpr std::size_t max_cache_bytes = std::size_t{1} << 28;  // unless the user asks for more
 
 Dataset open(const File& file, const std::string& name, const std::string& what, const PropertyList& access) {
   return Dataset(check(H5Dopen2(file.get(), name.c_str(), access.get()), "open the dataset " + what));
@@ -113,10 +113,10 @@ void Hdf5Column::choose_cache(const File& file, const std::string& name, std::in
   chunk_rows_ = chunk_rows;
   if (cache_bytes == 0) {
     auto stretch = row_;
-    stretch.shape.insert(stretch.shape.begin(), {most_mixed_chunks + 1, chunk_rows});
+    stretch.shape.insert(stretch.shape.begin(), {max_mixed_chunks + 1, chunk_rows});
     const auto bytes = byte_count(stretch);
     cache_bytes =
-        bytes ? std::clamp(static_cast<std::size_t>(*bytes), least_cache_bytes, most_cache_bytes) : most_cache_bytes;
+        bytes ? std::clamp(static_cast<std::size_t>(*bytes), min_cache_bytes, max_cache_bytes) : max_cache_bytes;
   }
   dataset_ = Dataset(H5I_INVALID_HID);  // closed: of several openings at once the first one's cache counts
   dataset_ = open(file, name, what_, access_with_cache(cache_bytes));

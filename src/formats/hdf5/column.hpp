@@ -21,7 +21,7 @@ class Hdf5Column {
   /// Throws FileError where it is missing, has no rows or other elements than numbers, or where its first row cannot be
   /// read: a filter that this HDF5 lacks shows there.
   /// `bytes` is the same file, and outlives this. HDF5 keeps `cache_bytes` of unpacked chunks; 0: as many as
-  /// most_mixed_chunks in a row take, within bounds.
+  /// max_mixed_chunks in a row take, within bounds.
   Hdf5Column(const File& file, const FixedFile& bytes, const std::string& name, std::size_t cache_bytes = 0);
 
   const TensorSpec& row() const { return row_; }
@@ -33,7 +33,7 @@ class Hdf5Column {
   at::Tensor read(std::span<const std::int64_t> rows) const;
 
  private:
-  static constexpr int most_mixed_chunks = 16;
+  static constexpr int max_mixed_chunks = 16;
 
   void choose_cache(const File& file, const std::string& name, std::int64_t chunk_rows, std::size_t cache_bytes);
   void find_in_file();

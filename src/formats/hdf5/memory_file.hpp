@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <map>
 
-#include "formats/hdf5/handle.hpp"
 #include "formats/file/raw_file.hpp"
+#include "formats/hdf5/handle.hpp"
 
 namespace hortator::formats {
 

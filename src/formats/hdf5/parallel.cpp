@@ -6,16 +6,16 @@
 #include <cstring>
 
 #include "core/text/text.hpp"
-#include "formats/tensor/boxes.hpp"
 #include "formats/hdf5/dataset.hpp"
 #include "formats/hdf5/file.hpp"
 #include "formats/hdf5/type.hpp"
+#include "formats/tensor/boxes.hpp"
 #include "mpi/error.hpp"
 
 namespace hortator::formats {
 namespace {
 
-constexpr std::int64_t most_bytes_a_transfer = std::int64_t{1} << 30;
+constexpr std::int64_t max_bytes_per_transfer = std::int64_t{1} << 30;
 
 void write_box(const Dataset& dataset, const Type& type, const Box& box, const void* data) {
   constexpr auto task = "write a part of a dataset";
@@ -99,7 +99,7 @@ void write_elements(const File& file, const std::string& name, const TensorSpec&
   const auto element = static_cast<std::int64_t>(c10::elementSize(spec.type));
   const auto dataset = open_dataset(file, name);
   const auto* from = static_cast<const std::byte*>(data);
-  const auto most = most_bytes_a_transfer / element;
+  const auto most = max_bytes_per_transfer / element;
   for (auto begin = elements.begin; begin < elements.end; begin += most) {
     for (const auto& box : boxes_of(spec.shape, {begin, std::min(begin + most, elements.end)})) {
       write_box(dataset, type, box, from);

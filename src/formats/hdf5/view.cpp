@@ -1,12 +1,12 @@
 #include "formats/hdf5/view.hpp"
 
 #include "core/text/text.hpp"
-#include "formats/tensor/boxes.hpp"
+#include "formats/file/raw_file.hpp"
 #include "formats/hdf5/file.hpp"
+#include "formats/hdf5/memory_file.hpp"
 #include "formats/hdf5/structure.hpp"
 #include "formats/hdf5/type.hpp"
-#include "formats/hdf5/memory_file.hpp"
-#include "formats/file/raw_file.hpp"
+#include "formats/tensor/boxes.hpp"
 
 namespace hortator::formats {
 namespace {

@@ -21,8 +21,8 @@ bool begins_with(std::span<const std::uint8_t> file, const std::array<std::uint8
 }  // namespace
 
 at::Tensor make_image(std::int64_t height, std::int64_t width, int channels) {
-  constexpr std::int64_t most_pixels = std::int64_t{1} << 28;  // what a damaged header may claim ends here
-  if (height < 1 || width < 1 || height > most_pixels / width)
+  constexpr std::int64_t max_pixels = std::int64_t{1} << 28;  // what a damaged header may claim ends here
+  if (height < 1 || width < 1 || height > max_pixels / width)
     throw ImageFault(text::concat("it claims to be ", width, " by ", height, " pixels"));
   return at::empty({height, width, channels}, at::kByte);
 }

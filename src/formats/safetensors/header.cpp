@@ -5,13 +5,13 @@
 #include <unordered_map>
 
 #include "core/text/text.hpp"
-#include "formats/safetensors/strict_json.hpp"
 #include "formats/file/utf8.hpp"
+#include "formats/safetensors/strict_json.hpp"
 
 namespace hortator::formats {
 namespace {
 
-constexpr std::uint64_t most_header_bytes = 100'000'000;
+constexpr std::uint64_t max_header_bytes = 100'000'000;
 
 std::map<std::string, std::string> read_metadata(JsonScanner& json) {
   std::map<std::string, std::string> metadata;
@@ -139,7 +139,7 @@ std::uint64_t safetensors_header_bytes(std::span<const std::byte> beginning, std
   if (beginning.size() < safetensors_length_bytes) throw SafetensorsFault("header too small");
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, beginning.data(), safetensors_length_bytes);
-  if (bytes > most_header_bytes) throw SafetensorsFault("header too large");
+  if (bytes > max_header_bytes) throw SafetensorsFault("header too large");
   if (bytes > file_bytes - safetensors_length_bytes) throw SafetensorsFault("invalid header length");
   return bytes;
 }

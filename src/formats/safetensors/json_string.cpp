@@ -38,26 +38,26 @@ char JsonScanner::next_of_string() {
 std::string JsonScanner::rest_of_string() {
   std::string out;
   while (true) {
-    const char letter = next_of_string();
-    if (letter == '"') return out;
-    if (letter == '\\') {
+    const char c = next_of_string();
+    if (c == '"') return out;
+    if (c == '\\') {
       escape(out);
-    } else if (static_cast<unsigned char>(letter) < 0x20) {
+    } else if (static_cast<unsigned char>(c) < 0x20) {
       fail("control character (\\u0000-\\u001F) found while parsing a string");
     } else {
-      out += letter;
+      out += c;
     }
   }
 }
 
 void JsonScanner::escape(std::string& out) {
-  constexpr std::string_view letters = "\"\\/bfnrt";
+  constexpr std::string_view characters = "\"\\/bfnrt";
   constexpr std::string_view meanings = "\"\\/\b\f\n\r\t";
-  const char letter = next_of_string();
-  const auto known = letters.find(letter);
+  const char c = next_of_string();
+  const auto known = characters.find(c);
   if (known != std::string_view::npos) {
     out += meanings[known];
-  } else if (letter == 'u') {
+  } else if (c == 'u') {
     unicode_escape(out);
   } else {
     fail("invalid escape");

@@ -13,10 +13,10 @@ namespace {
 
 // With a point or an exponent, as short as possible.
 std::string float_text(double value) {
-  constexpr double least_plain = 1e-5;
-  constexpr double least_scientific = 1e16;
+  constexpr double min_plain = 1e-5;
+  constexpr double min_scientific = 1e16;
   const auto size = std::abs(value);
-  const bool plain = size == 0 || (size >= least_plain && size < least_scientific);
+  const bool plain = size == 0 || (size >= min_plain && size < min_scientific);
   std::array<char, 64> buffer{};
   const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
   const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format);
@@ -28,9 +28,9 @@ std::string float_text(double value) {
 }
 
 // A zero would end the message, and others might change what the terminal shows.
-std::string printable(char letter) {
-  const auto byte = static_cast<unsigned char>(letter);
-  if (byte >= 0x20 && byte != 0x7f) return {letter};
+std::string printable(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  if (byte >= 0x20 && byte != 0x7f) return {c};
   if (byte == 0) return "\\0";
   std::array<char, 8> words{};
   std::snprintf(words.data(), words.size(), "\\u{%x}", unsigned{byte});
@@ -39,11 +39,11 @@ std::string printable(char letter) {
 
 std::string escaped(std::string_view words) {
   std::string out = "\"";
-  for (const char letter : words) {
-    switch (letter) {
+  for (const char c : words) {
+    switch (c) {
       case '"':
       case '\\':
-        out += {'\\', letter};
+        out += {'\\', c};
         break;
       case '\n':
         out += "\\n";
@@ -55,7 +55,7 @@ std::string escaped(std::string_view words) {
         out += "\\t";
         break;
       default:
-        out += printable(letter);
+        out += printable(c);
     }
   }
   return out + "\"";

@@ -132,9 +132,9 @@ JsonValue JsonScanner::value() {
 
 // Its first letter has been seen.
 void JsonScanner::word(std::string_view word) {
-  for (const char letter : word) {
+  for (const char c : word) {
     if (index_ == text_.size()) fail("EOF while parsing a value");
-    if (text_[index_++] != letter) fail("expected ident");
+    if (text_[index_++] != c) fail("expected ident");
   }
 }
 

@@ -51,7 +51,7 @@ class JsonScanner {
   [[noreturn]] void fail(std::string_view fault) const;
 
  private:
-  static constexpr int most_depth = 128;
+  static constexpr int max_depth = 128;
 
   bool peek(char& next);
   bool at(char wanted) const { return index_ < text_.size() && text_[index_] == wanted; }
@@ -74,7 +74,7 @@ class JsonScanner {
 
   std::string_view text_;
   std::size_t index_ = 0;
-  int depth_left_ = most_depth;
+  int depth_left_ = max_depth;
 };
 
 }  // namespace hortator::formats

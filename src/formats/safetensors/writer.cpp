@@ -127,7 +127,7 @@ class FilePart {
       }
       const auto begin = place.offset - data;
       const core::Range bytes = {std::max(stretch.begin - begin, std::int64_t{0}),
-                                  std::min(stretch.end - begin, place.spec.bytes())};
+                                 std::min(stretch.end - begin, place.spec.bytes())};
       if (bytes.size() > 0) write(place, bytes);
     }
   }
@@ -179,7 +179,7 @@ void write_part(const mpi::Communicator& comm, const std::vector<SafetensorsOutp
   std::vector<std::unique_ptr<FilePart>> open;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const core::Range mine = {std::max(stretch.begin - begins[i], std::int64_t{0}),
-                               std::min(stretch.end - begins[i], data_bytes(files[i].plan))};
+                              std::min(stretch.end - begins[i], data_bytes(files[i].plan))};
     if (comm.rank() != 0 && mine.size() <= 0 && !parts) continue;
     auto& part = *open.emplace_back(std::make_unique<FilePart>(files[i], source, parts, advance));
     if (comm.rank() == 0) part.write_beginning();

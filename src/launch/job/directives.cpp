@@ -6,7 +6,7 @@
 #include "core/text/text.hpp"
 #include "launch/job/walltime.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -16,25 +16,25 @@ constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR
 constexpr std::string_view with_operators =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+@%/-&|*()[]";
 
-const std::string& harmless(const std::string& value, std::string_view what, std::string_view letters = plain) {
-  const auto at = value.find_first_not_of(letters);
+const std::string& harmless(const std::string& value, std::string_view what, std::string_view characters = plain) {
+  const auto at = value.find_first_not_of(characters);
   if (at == std::string::npos && !value.empty()) return value;
   throw UsageError({.what = text::concat(what, " cannot be ", text::quote(value)),
                     .why = "the lines for the scheduler are no shell: nothing can be quoted there",
-                    .hint = text::concat("use letters, digits and ", letters.substr(62))});
+                    .hint = text::concat("use letters, digits and ", characters.substr(62))});
 }
 
 void add(Lines& lines, const Job& job, std::string_view key, const std::string& option,
-         std::string_view letters = plain) {
-  if (const auto value = job.settings.word(key)) lines.push_back(option + harmless(*value, key, letters));
+         std::string_view characters = plain) {
+  if (const auto value = job.settings.word(key)) lines.push_back(option + harmless(*value, key, characters));
 }
 
 // As they are, but one line each, and an option.
 void add_verbatim(Lines& lines, const Job& job) {
-  const auto letters = std::string(with_operators) + " ";
+  const auto characters = std::string(with_operators) + " ";
   for (const auto& line : job.settings.list("directives")) {
     if (!line.starts_with('-')) throw UsageError({.what = "a directive begins with '-', not as " + text::quote(line)});
-    lines.push_back(harmless(line, "a directive", letters));
+    lines.push_back(harmless(line, "a directive", characters));
   }
 }
 
@@ -116,4 +116,4 @@ std::vector<std::string> directives(const Job& job) {
   return lines;
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

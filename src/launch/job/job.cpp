@@ -6,11 +6,11 @@
 #include "core/text/text.hpp"
 #include "launch/job/directives.hpp"
 #include "launch/job/quote.hpp"
-#include "launch/settings/request.hpp"
 #include "launch/job/template.hpp"
 #include "launch/job/walltime.hpp"
+#include "launch/settings/request.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 // A job asks for whole nodes of equal ranks.
@@ -29,9 +29,8 @@ std::string name_from(std::string_view program) {
   std::string name(text::file_name(program));
   std::replace_if(
       name.begin(), name.end(),
-      [](char letter) {
-        return !((letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-                 (letter >= '0' && letter <= '9') || letter == '.' || letter == '-');
+      [](char c) {
+        return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-');
       },
       '_');
   return name;
@@ -150,4 +149,4 @@ std::string render(const Job& job, const Facts& facts, const Templates& template
   return fill(templates.scheduler, filling);
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

@@ -8,7 +8,7 @@
 #include "launch/settings/settings.hpp"
 
 /// A job's script, from the same settings that a launch has.
-namespace hortator::launch {
+namespace hortator::launching {
 
 enum class Scheduler { slurm, pbs };
 
@@ -40,4 +40,4 @@ struct Templates {
 /// The script. `facts` are the nodes': which MPI is there. UsageError for what must not stand in a directive.
 std::string render(const Job& job, const Facts& facts, const Templates& templates);
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

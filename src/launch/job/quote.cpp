@@ -4,7 +4,7 @@
 
 #include "core/text/text.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 constexpr std::string_view needs_no_quotes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
@@ -14,7 +14,7 @@ constexpr std::string_view needs_no_quotes = "abcdefghijklmnopqrstuvwxyzABCDEFGH
 std::string shell_quote(std::string_view word) {
   if (!word.empty() && word.find_first_not_of(needs_no_quotes) == std::string_view::npos) return std::string(word);
   std::string quoted = "'";
-  for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 
@@ -24,4 +24,4 @@ std::string shell_line(std::span<const std::string> words) {
   return text::join(quoted, " ");
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

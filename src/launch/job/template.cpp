@@ -4,7 +4,7 @@
 
 #include "core/text/text.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 bool is_name(std::string_view name) {
@@ -60,4 +60,4 @@ std::string fill(std::string_view text, const Filling& filling) {
   return filled;
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace hortator::launch {
+namespace hortator::launching {
 
 /// What fills a template.
 struct Filling {
@@ -17,4 +17,4 @@ struct Filling {
 /// The template's text, filled. Nothing that was filled in is looked into again. Error for a name that nobody fills.
 std::string fill(std::string_view text, const Filling& filling);
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

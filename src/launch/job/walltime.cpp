@@ -5,7 +5,7 @@
 
 #include "core/text/text.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 
 std::optional<long long> parse_walltime(std::string_view words) {
   long long days = 0;
@@ -34,4 +34,4 @@ std::string walltime(long long seconds) {
   return words.data();
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

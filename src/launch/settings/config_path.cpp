@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,4 +32,4 @@ fs::path accelerate_config_path(const UserPlaces& places) {
   return expand_home(base, places.home) / "accelerate" / "default_config.yaml";
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

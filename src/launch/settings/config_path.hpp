@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace hortator::launch {
+namespace hortator::launching {
 
 /// What decides where a user's files lie; whoever asks the environment fills it in.
 struct UserPlaces {
@@ -17,4 +17,4 @@ struct UserPlaces {
 /// again.
 std::filesystem::path accelerate_config_path(const UserPlaces& places);
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

@@ -4,7 +4,7 @@
 
 #include "core/text/text.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 // A list of one where one value is meant, and the other way round, would mean something else tomorrow.
@@ -19,8 +19,8 @@ void check_shape(const Key& key, const Entry& entry, const std::string& where) {
 // Each word of a list or a map is told by its own line.
 void check_words_of(const Key& key, const Entry& entry, const std::string& file) {
   const auto before = [&](int line) { return text::concat(file, ':', line, ": "); };
-  if (entry.shape == Shape::scalar) return check_words(key, entry.words, before(entry.line));
-  for (std::size_t i = 0; i < entry.words.size(); ++i) check_words(key, {entry.words[i]}, before(entry.line_of(i)));
+  if (entry.shape == Shape::scalar) return check_text(key, entry.words, before(entry.line));
+  for (std::size_t i = 0; i < entry.words.size(); ++i) check_text(key, {entry.words[i]}, before(entry.line_of(i)));
 }
 
 }  // namespace
@@ -60,4 +60,4 @@ Layer read_settings(const std::vector<Entry>& entries, const std::string& file) 
   return layer;
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

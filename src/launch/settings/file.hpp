@@ -6,7 +6,7 @@
 #include "launch/settings/settings.hpp"
 
 /// A file of settings, once somebody has parsed it.
-namespace hortator::launch {
+namespace hortator::launching {
 
 enum class Shape { scalar, list, map };
 
@@ -27,4 +27,4 @@ std::vector<Entry> open_sections(const std::vector<Entry>& entries);
 /// What a file of ours says. UsageError names file, line, key and the nearest one.
 Layer read_settings(const std::vector<Entry>& entries, const std::string& file);
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

@@ -7,7 +7,7 @@
 #include "core/text/text.hpp"
 #include "launch/job/walltime.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 constexpr std::array<Key, 38> table = {{
@@ -80,9 +80,8 @@ bool is_number(const std::string& word, long long least) {
 bool is_assignment(const std::string& word) {
   const auto end = word.find('=');
   if (end == std::string::npos || end == 0 || (word[0] >= '0' && word[0] <= '9')) return false;
-  return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(end), [](char letter) {
-    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ||
-           letter == '_';
+  return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(end), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
 }
 
@@ -143,7 +142,7 @@ const Key& find_key(std::string_view name, const std::string& where) {
                     .hint = near.empty() ? "`hortator config --help` lists the keys" : "did you mean '" + near + "'?"});
 }
 
-void check_words(const Key& key, const std::vector<std::string>& words, const std::string& where) {
+void check_text(const Key& key, const std::vector<std::string>& words, const std::string& where) {
   const bool is_many = key.kind == Kind::list || key.kind == Kind::variables;
   if (!is_many && words.size() != 1) {
     throw UsageError({.what = where + std::string(key.name) + " is one value", .hint = expected(key)});
@@ -154,4 +153,4 @@ void check_words(const Key& key, const std::vector<std::string>& words, const st
   }
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

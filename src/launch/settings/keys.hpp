@@ -6,7 +6,7 @@
 #include <vector>
 
 /// What can be configured: one table for the flags, the variables, the files and their explanation.
-namespace hortator::launch {
+namespace hortator::launching {
 
 enum class Kind {
   count,      ///< a number from 1 on
@@ -40,6 +40,6 @@ std::span<const Key> keys();
 const Key& find_key(std::string_view name, const std::string& where);
 
 /// UsageError for words that the key cannot mean; `where` says who gave them.
-void check_words(const Key& key, const std::vector<std::string>& words, const std::string& where);
+void check_text(const Key& key, const std::vector<std::string>& words, const std::string& where);
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

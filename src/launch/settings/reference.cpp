@@ -8,7 +8,7 @@
 
 #include "core/text/text.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 // clang-format off
@@ -58,7 +58,7 @@ std::optional<std::string> stage_of(std::string_view word) {
 std::optional<std::string> translate(const ReferenceName& row, const std::string& word) {
   if (row.key == "zero_stage" && row.name != "zero_stage") return stage_of(word);
   try {
-    check_words(find_key(row.key, ""), {word}, "");
+    check_text(find_key(row.key, ""), {word}, "");
   } catch (const UsageError&) {
     return std::nullopt;
   }
@@ -163,4 +163,4 @@ std::string hint_for_flag(std::string_view flag) {
   return text::concat("that is Accelerate's; here it is --", find_key(row->key, "").flag);
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

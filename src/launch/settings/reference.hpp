@@ -10,7 +10,7 @@
 #include "launch/settings/settings.hpp"
 
 /// What Accelerate's users have written down already: its flags and its default_config.yaml.
-namespace hortator::launch {
+namespace hortator::launching {
 
 enum class Verdict { honoured, noted, refused };
 
@@ -55,4 +55,4 @@ std::string table_of(const std::vector<Remark>& remarks);
 /// Why "--multi_gpu" is no flag of ours, for a flag of the reference; empty for others.
 std::string hint_for_flag(std::string_view flag);
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

@@ -5,7 +5,7 @@
 #include "core/text/text.hpp"
 #include "launch/placement.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 // "all" is the default and says nothing.
@@ -39,4 +39,4 @@ Request request_of(const Settings& settings) {
   return request;
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

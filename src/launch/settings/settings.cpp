@@ -6,7 +6,7 @@
 
 #include "core/text/text.hpp"
 
-namespace hortator::launch {
+namespace hortator::launching {
 namespace {
 
 bool adds_up(const Key& key) { return key.kind == Kind::list || key.kind == Kind::variables; }
@@ -48,12 +48,12 @@ std::string yaml_word(const std::string& word) {
                         word[0] != '-';
   if (is_plain) return word;
   std::string quoted = "\"";
-  for (const char letter : word) {
-    if (letter == '\n') {
+  for (const char c : word) {
+    if (c == '\n') {
       quoted += "\\n";
     } else {
-      if (letter == '"' || letter == '\\') quoted += '\\';
-      quoted += letter;
+      if (c == '"' || c == '\\') quoted += '\\';
+      quoted += c;
     }
   }
   return quoted + "\"";
@@ -149,10 +149,10 @@ Layer from_environment(const std::function<std::optional<std::string>(const char
     const auto value = variables(name.c_str());
     if (!value || value->empty()) continue;
     const auto words = adds_up(key) ? text::split(*value, '\n') : std::vector<std::string>{*value};
-    check_words(key, words, name + ": ");
+    check_text(key, words, name + ": ");
     layer.emplace(key.name, Given{words, name});
   }
   return layer;
 }
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

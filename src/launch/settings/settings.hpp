@@ -10,7 +10,7 @@
 #include "launch/settings/keys.hpp"
 
 /// What holds after flags, variables, files and built-in values have had their say.
-namespace hortator::launch {
+namespace hortator::launching {
 
 struct Given {
   std::vector<std::string> words = {};
@@ -52,4 +52,4 @@ std::string yaml_value(const Key& key, const Given& given);
 /// What the environment says: every key's variable that is set. UsageError names the variable.
 Layer from_environment(const std::function<std::optional<std::string>(const char* name)>& variables);
 
-}  // namespace hortator::launch
+}  // namespace hortator::launching

@@ -21,7 +21,7 @@ struct FreeMask {
 // The kernel refuses masks that are too short for its CPUs, and tells their number to nobody: so ask for more until it
 // answers.
 constexpr int first_guess = 1024;
-constexpr int most_cpus = 1 << 20;
+constexpr int max_cpus = 1 << 20;
 
 int as_number(const std::string& text) {
   long long value = -1;
@@ -33,7 +33,7 @@ using Mask = std::unique_ptr<cpu_set_t, FreeMask>;
 
 // The CPUs of a thread, 0: this one. Nothing where the kernel does not tell; errno says why.
 std::optional<CpuSet> cpus_of_thread(pid_t thread) {
-  for (int cpus = first_guess; cpus <= most_cpus; cpus *= 2) {
+  for (int cpus = first_guess; cpus <= max_cpus; cpus *= 2) {
     const Mask mask(CPU_ALLOC(cpus));
     const std::size_t bytes = CPU_ALLOC_SIZE(cpus);
     CPU_ZERO_S(bytes, mask.get());

@@ -59,8 +59,8 @@ bool asked_for_cpu(const core::Variables& variables) {
 }
 
 Sharing asked_sharing(const core::Variables& variables) {
-  const auto asked =
-      core::yes_or_no(variables, "HORTATOR_SHARE_DEVICES", "set it to 1 for several ranks on one CUDA device, or unset it");
+  const auto asked = core::yes_or_no(variables, "HORTATOR_SHARE_DEVICES",
+                                     "set it to 1 for several ranks on one CUDA device, or unset it");
   return asked.value_or(false) ? Sharing::allowed : Sharing::refused;
 }
 

@@ -3,8 +3,8 @@
 #include <optional>
 #include <span>
 
-#include "machine/cpu/cpu_set.hpp"
 #include "core/environment/lookup.hpp"
+#include "machine/cpu/cpu_set.hpp"
 
 namespace hortator::machine {
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <string>
 
-#include "machine/memory/freed_memory.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
+#include "machine/memory/freed_memory.hpp"
 
 namespace hortator::machine {
 namespace {

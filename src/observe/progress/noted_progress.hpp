@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <hortator/progress.hpp>
-#include "observe/status/status_record.hpp"
 #include "observe/progress/pace.hpp"
 #include "observe/progress/rate.hpp"
+#include "observe/status/status_record.hpp"
 
 namespace hortator::observe {
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "observe/trackers/late_values.hpp"
 #include "observe/progress/pace.hpp"
 #include "observe/progress/rate.hpp"
 #include "observe/progress/render.hpp"
 #include "observe/progress/screen.hpp"
+#include "observe/trackers/late_values.hpp"
 
 namespace hortator::observe {
 

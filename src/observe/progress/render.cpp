@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text/text.hpp"
 #include "core/text/column.hpp"
 #include "core/text/print.hpp"
+#include "core/text/text.hpp"
 #include "observe/status/progress_words.hpp"
 
 namespace hortator::observe {

@@ -32,8 +32,10 @@ Json json_of_status(const RankStatus& status) {
                {"data_wait", core::json_of(status.data_wait)}};
   json["loops"] = Json::array();
   for (const auto& loop : status.loops) {
-    json["loops"].push_back(
-        {{"title", loop.title}, {"done", loop.done}, {"total", loop.total}, {"per_second", core::json_of(loop.per_second)}});
+    json["loops"].push_back({{"title", loop.title},
+                             {"done", loop.done},
+                             {"total", loop.total},
+                             {"per_second", core::json_of(loop.per_second)}});
   }
   if (status.save) {
     json["save"] = {{"at", status.save->at}, {"seconds", status.save->seconds}, {"longest", status.save->longest}};
@@ -93,7 +95,8 @@ RankStatus read_status(const Json& json) {
   }
   status.rows = json.value("rows", "");
   if (json.contains("values")) {
-    for (const auto& [name, value] : json.at("values").items()) status.values.emplace_back(name, core::number_of(value));
+    for (const auto& [name, value] : json.at("values").items())
+      status.values.emplace_back(name, core::number_of(value));
   }
   return status;
 }

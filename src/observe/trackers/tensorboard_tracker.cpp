@@ -6,12 +6,12 @@
 #include <chrono>
 #include <hortator/error.hpp>
 
-#include "formats/image/png_encoder.hpp"
 #include "core/text/text.hpp"
 #include "core/unix_time.hpp"
-#include "runtime/run_folder.hpp"
+#include "formats/image/png_encoder.hpp"
 #include "observe/trackers/event.hpp"
 #include "observe/trackers/event_cut.hpp"
+#include "runtime/run_folder.hpp"
 
 namespace hortator::observe {
 namespace {
@@ -35,7 +35,7 @@ EncodedImage encoded(const at::Tensor& image) {
           .height = pixels.size(0),
           .channels = channels,
           .png = formats::encode_png(bytes, static_cast<std::size_t>(pixels.size(1)),
-                                  static_cast<std::size_t>(pixels.size(0)), channels)};
+                                     static_cast<std::size_t>(pixels.size(0)), channels)};
 }
 
 void check_images(const at::Tensor& images) {

@@ -4,9 +4,9 @@
 
 #include <memory>
 
-#include "paging/interception/paged_key.hpp"
-#include "paging/deferred/recording.hpp"
 #include "machine/memory/recycling_allocator.hpp"
+#include "paging/deferred/recording.hpp"
+#include "paging/interception/paged_key.hpp"
 
 namespace hortator::paging {
 

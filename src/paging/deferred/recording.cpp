@@ -73,7 +73,7 @@ void set_generator_state(const at::Tensor& state) {
 void Recording::add(const at::Tensor& tensor) {
   const std::lock_guard lock(mutex_);
   const auto number = static_cast<int>(deferred_.size());
-  claim(tensor.storage(), {.custodian = this, .number = number, .keeps_alive = shared_from_this()});
+  claim(tensor.storage(), {.provider = this, .number = number, .keeps_alive = shared_from_this()});
   const bool is_small = tensor.storage().nbytes() < small_bytes;
   deferred_.push_back({.storage = tensor.storage(),
                        .tensor = c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()),
@@ -88,7 +88,7 @@ at::Tensor Recording::record(const c10::OperatorHandle& op, c10::ArrayRef<c10::I
   const auto& tensor = arguments[0].toTensor();
   const std::lock_guard lock(mutex_);
   const auto owner = claim_of(tensor);
-  if (owner.custodian != this || count_tensors(arguments) != 1) return {};
+  if (owner.provider != this || count_tensors(arguments) != 1) return {};
   const bool is_random = op.hasTag(at::Tag::nondeterministic_seeded);
   auto& target = deferred(owner.number);
   if (target.is_plain) {
@@ -195,7 +195,7 @@ void Recording::set_free(int storage) {
 }
 
 bool awaits_construction(const at::Tensor& tensor) {
-  return dynamic_cast<const Recording*>(claim_of(tensor).custodian) != nullptr;
+  return dynamic_cast<const Recording*>(claim_of(tensor).provider) != nullptr;
 }
 
 }  // namespace hortator::paging

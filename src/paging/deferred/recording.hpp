@@ -8,14 +8,14 @@
 #include <mutex>
 #include <vector>
 
-#include "paging/interception/custodian.hpp"
+#include "paging/interception/storage_provider.hpp"
 
 namespace hortator::paging {
 
 /// What was to be done to tensors that were made without memory, in the order of the program. It is done when somebody
 /// needs their values, with the random numbers that it would have got then: in order where random numbers are drawn, by
 /// itself where not.
-class Recording final : public Custodian, public std::enable_shared_from_this<Recording> {
+class Recording final : public StorageProvider, public std::enable_shared_from_this<Recording> {
  public:
   /// Of random numbers. `any`: those who are filled draw their own then; others need not be drawn before.
   enum class Order { as_written, any };

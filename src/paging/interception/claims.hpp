@@ -4,18 +4,18 @@
 
 #include <memory>
 
-#include "paging/interception/custodian.hpp"
+#include "paging/interception/storage_provider.hpp"
 
 /// Which storages are looked after, and by whom: one list for the process, because operators find their way to us from
 /// anywhere. A storage that is claimed lives on.
 namespace hortator::paging {
 
 struct Claim {
-  Custodian* custodian = nullptr;  ///< null: nobody's
-  int number = 0;                  ///< by which the custodian knows the storage
+  StorageProvider* provider = nullptr;  ///< null: nobody's
+  int number = 0;                       ///< by which the custodian knows the storage
   std::shared_ptr<void> keeps_alive = {};
 
-  explicit operator bool() const { return custodian != nullptr; }
+  explicit operator bool() const { return provider != nullptr; }
 };
 
 /// Throws UsageError if somebody has it already.

@@ -14,7 +14,7 @@ class Entered {
  public:
   Entered() = default;
   ~Entered() {
-    for (const auto& claim : claims_) claim.custodian->leave(claim.number);
+    for (const auto& claim : claims_) claim.provider->leave(claim.number);
   }
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
@@ -23,7 +23,7 @@ class Entered {
     if (!tensor.defined() || !carries_key(tensor)) return;
     auto claim = claim_of(tensor);
     if (!claim) return require_memory(tensor.storage());
-    claim.custodian->enter(claim.number, access);
+    claim.provider->enter(claim.number, access);
     claims_.push_back(std::move(claim));
   }
 

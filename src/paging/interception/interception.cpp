@@ -68,17 +68,17 @@ Hold::Hold(std::span<const at::Tensor> tensors, Access access) {
       auto claim = claim_of(tensor);
       if (!claim) continue;
       held_.reserve(held_.size() + 1);
-      claim.custodian->enter(claim.number, access);
+      claim.provider->enter(claim.number, access);
       held_.push_back(std::move(claim));
     }
   } catch (...) {
-    for (const auto& claim : held_) claim.custodian->leave(claim.number);
+    for (const auto& claim : held_) claim.provider->leave(claim.number);
     throw;
   }
 }
 
 Hold::~Hold() {
-  for (const auto& claim : held_) claim.custodian->leave(claim.number);
+  for (const auto& claim : held_) claim.provider->leave(claim.number);
 }
 
 }  // namespace hortator::paging

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "paging/interception/claims.hpp"
-#include "paging/interception/custodian.hpp"
+#include "paging/interception/storage_provider.hpp"
 
 namespace hortator::paging {
 

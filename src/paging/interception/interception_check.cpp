@@ -17,10 +17,10 @@ namespace hortator::paging {
 namespace {
 
 /// Lends one storage its bytes for as long as an operator has entered.
-class Lender final : public Custodian {
+class Lender final : public StorageProvider {
  public:
   explicit Lender(at::Storage storage) : storage_(std::move(storage)) {
-    claim(storage_, {.custodian = this});
+    claim(storage_, {.provider = this});
     take_memory(storage_, "absent");
   }
   ~Lender() override { disclaim(storage_); }

@@ -37,21 +37,21 @@ using Letters = std::array<char, 4096>;  // what Linux takes for a path, with th
 
 Letters letters_of(const fs::path& path) {
   const auto text = fs::absolute(path).string();
-  Letters letters{};
-  if (text.size() >= letters.size())
+  Letters characters{};
+  if (text.size() >= characters.size())
     throw Error(
         {.what = text::concat("the path of a scratch file has ", text.size(), " letters: ", text.substr(0, 80), "..."),
-         .why = text::concat("Linux takes ", letters.size() - 1),
+         .why = text::concat("Linux takes ", characters.size() - 1),
          .hint = "give offload_folder a shorter path"});
-  std::copy(text.begin(), text.end(), letters.begin());
-  return letters;
+  std::copy(text.begin(), text.end(), characters.begin());
+  return characters;
 }
 
 // @collective
-fs::path path_of_first(comm::Communicator& ranks, Letters letters) {
-  const auto size = static_cast<std::int64_t>(letters.size());
-  ranks.broadcast(at::from_blob(letters.data(), {size}, at::kByte), 0).wait();
-  return letters.data();
+fs::path path_of_first(comm::Communicator& ranks, Letters characters) {
+  const auto size = static_cast<std::int64_t>(characters.size());
+  ranks.broadcast(at::from_blob(characters.data(), {size}, at::kByte), 0).wait();
+  return characters.data();
 }
 
 }  // namespace
@@ -62,15 +62,15 @@ CommonScratch make_common_scratch(comm::Communicator& ranks, const fs::path& fol
   std::optional<formats::RawFile> file;
   {
     PassingName name;
-    Letters letters{};
+    Letters characters{};
     all_or_none([&] {
       if (!is_first) return;
       formats::make_folder(folder);
       file = formats::RawFile::create_to_pass_on(folder);
       name.take(file->path());
-      letters = letters_of(file->path());
+      characters = letters_of(file->path());
     });
-    const auto path = path_of_first(ranks, letters);
+    const auto path = path_of_first(ranks, characters);
     all_or_none([&] {
       if (!is_first) file = formats::RawFile::open_passed_on(path);
     });

@@ -9,7 +9,7 @@ namespace hortator::paging {
 namespace {
 
 // One that is read, one whose copy is under way, and one that leaves meanwhile.
-constexpr std::size_t most_at_leisure = 3;
+constexpr std::size_t max_at_leisure = 3;
 
 bool is_copied(const machine::CopyStream::Done& copied) { return !copied || copied->query(); }
 
@@ -27,7 +27,7 @@ at::Tensor StagedStore::view(const Buffer& buffer, std::size_t bytes) {
 std::shared_ptr<StagedStore::Buffer> StagedStore::take(std::size_t bytes) {
   made_ -= std::erase_if(free_, [&](const auto& one) { return one->bytes < bytes && is_copied(one->copied); });
   auto chosen = std::ranges::find_if(free_, [&](const auto& one) {
-    return one->bytes >= bytes && (made_ >= most_at_leisure || is_copied(one->copied));
+    return one->bytes >= bytes && (made_ >= max_at_leisure || is_copied(one->copied));
   });
   std::unique_ptr<Buffer> buffer;
   if (chosen != free_.end()) {

@@ -16,8 +16,8 @@
 #include <hortator/sync_batch_norm.hpp>
 
 #include "core/text/text.hpp"
-#include "runtime/run_folder.hpp"
 #include "parallel/batch_norm/shared_statistics.hpp"
+#include "runtime/run_folder.hpp"
 
 namespace hortator {
 namespace {

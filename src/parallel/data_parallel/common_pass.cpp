@@ -6,16 +6,16 @@
 #include <hortator/error.hpp>
 
 #include "core/hash.hpp"
+#include "core/stopwatch.hpp"
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
-#include "core/stopwatch.hpp"
 
 namespace hortator::parallel {
 
 CommonPass::CommonPass(std::unique_ptr<comm::Communicator> communicator, const mpi::Communicator& host)
     : communicator_(std::move(communicator)), host_(host), bounds_(at::zeros({2}, at::kLong)) {}
 
-CommonPass::Model CommonPass::enrol(std::string name) {
+CommonPass::Model CommonPass::add_model(std::string name) {
   names_.push_back(std::move(name));
   is_open_.push_back(false);
   return {this, names_.size() - 1};

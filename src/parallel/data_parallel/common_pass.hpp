@@ -40,7 +40,7 @@ class CommonPass {
     CommonPass* all_ = nullptr;
     std::size_t number_ = 0;
   };
-  Model enrol(std::string name);
+  Model add_model(std::string name);
   void forget_all();
 
   /// Before ranks wait for each other's gradients: have they come to the same models, and have they sent everything in

@@ -6,10 +6,10 @@
 #include <hortator/error.hpp>
 #include <utility>
 
+#include "core/stopwatch.hpp"
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 #include "parallel/data_parallel/gradient_faults.hpp"
-#include "core/stopwatch.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -211,7 +211,7 @@ std::vector<float> GradientReducer::wait_for_all() {
   const core::Stopwatch waiting(times_.waiting);
   for (auto& bucket : buckets_) bucket.wait();
   auto marks = sends_marks_by_host() ? exchange_host_marks() : buckets_.back().marks();
-  if (parallel_.votes != nullptr) parallel_.votes->hear(std::span(marks).last<StepVotes::marks>());
+  if (parallel_.votes != nullptr) parallel_.votes->apply_verdict(std::span(marks).last<StepVotes::marks>());
   return marks;
 }
 

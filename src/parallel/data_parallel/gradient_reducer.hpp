@@ -29,7 +29,7 @@ class GradientReducer {
   void pause() { ++pauses_; }
   void resume() { --pauses_; }
   void overrule_pauses() { ++overrulings_; }
-  void heed_pauses() { --overrulings_; }
+  void respect_pauses() { --overrulings_; }
   bool is_paused() const { return pauses_ > 0 && overrulings_ == 0; }
 
   /// After backward: all gradients are averages. Nothing happens if backward did not reach this model, or if this was

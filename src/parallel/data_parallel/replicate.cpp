@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/text/text.hpp"
 #include "comm/operands.hpp"
+#include "core/text/text.hpp"
 #include "mpi/agree.hpp"
+#include "paging/deferred/recording.hpp"
 #include "paging/interception/claims.hpp"
 #include "paging/interception/interception.hpp"
-#include "paging/deferred/recording.hpp"
 
 namespace hortator::parallel {
 namespace {

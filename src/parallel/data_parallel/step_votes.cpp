@@ -13,11 +13,11 @@ void StepVotes::append_to(std::vector<float>& marks) const {
   for (const bool wanted : {mine.stop_in_minutes, mine.stop_in_seconds, mine.save}) marks.push_back(wanted ? 1 : 0);
 }
 
-void StepVotes::hear(std::span<const float> heard) {
-  hear({.stop_in_minutes = heard[0] > 0, .stop_in_seconds = heard[1] > 0, .save = heard[2] > 0});
+void StepVotes::apply_verdict(std::span<const float> heard) {
+  apply_verdict({.stop_in_minutes = heard[0] > 0, .stop_in_seconds = heard[1] > 0, .save = heard[2] > 0});
 }
 
-void StepVotes::hear(const Ballot& ballot) {
+void StepVotes::apply_verdict(const Ballot& ballot) {
   heard_.stop_in_minutes |= ballot.stop_in_minutes;
   heard_.stop_in_seconds |= ballot.stop_in_seconds;
   heard_.save |= ballot.save;
@@ -44,7 +44,7 @@ void StepVotes::exchange(const mpi::Communicator& host) {
   const auto mine = ask_();
   std::array<std::uint8_t, marks> wanted = {mine.stop_in_minutes, mine.stop_in_seconds, mine.save};
   mpi::all_reduce<std::uint8_t>(host, wanted, MPI_MAX);
-  hear({.stop_in_minutes = wanted[0] > 0, .stop_in_seconds = wanted[1] > 0, .save = wanted[2] > 0});
+  apply_verdict({.stop_in_minutes = wanted[0] > 0, .stop_in_seconds = wanted[1] > 0, .save = wanted[2] > 0});
 }
 
 }  // namespace hortator::parallel

@@ -25,7 +25,7 @@ class StepVotes {
   /// Marks to send with gradients, and their sum over all ranks, or mean: above zero where some rank raised one.
   static constexpr std::size_t marks = 3;
   void append_to(std::vector<float>& marks) const;
-  void hear(std::span<const float> heard);
+  void apply_verdict(std::span<const float> heard);
 
   /// What was asked for since the last time. @collective unless gradients were reduced since then
   Ballot count_stop(const mpi::Communicator& host);
@@ -33,7 +33,7 @@ class StepVotes {
 
  private:
   void exchange(const mpi::Communicator& host);
-  void hear(const Ballot& ballot);
+  void apply_verdict(const Ballot& ballot);
 
   std::function<Ballot()> ask_;
   Ballot heard_;

@@ -7,11 +7,11 @@
 #include <numeric>
 #include <utility>
 
-#include "machine/device/memory.hpp"
 #include "formats/file/raw_file.hpp"
+#include "machine/device/memory.hpp"
+#include "paging/interception/storage_state.hpp"
 #include "paging/stores/pinned_store.hpp"
 #include "paging/stores/staged_store.hpp"
-#include "paging/interception/storage_state.hpp"
 
 namespace hortator::parallel {
 namespace {
@@ -24,10 +24,10 @@ std::vector<std::uint64_t> bytes_of(const std::vector<ArraySpec>& specs) {
 }
 
 std::unique_ptr<paging::Store> file_for(const std::vector<ArraySpec>& specs, const Residence& home,
-                                std::optional<paging::CommonScratch> common) {
+                                        std::optional<paging::CommonScratch> common) {
   if (!common) formats::make_folder(home.folder);
   auto file = std::make_unique<paging::FileStore>(bytes_of(specs), std::vector<paging::FilePlace>(specs.size()),
-                                          paging::FileStore::Options{home.folder}, std::move(common));
+                                                  paging::FileStore::Options{home.folder}, std::move(common));
   if (home.device.is_cpu()) return file;
   return std::make_unique<paging::StagedStore>(std::move(file), home.device, machine::page_locked);
 }
@@ -51,7 +51,9 @@ DiskArrays::DiskArrays(const std::vector<Spec>& specs, Residence home, std::opti
   }
 }
 
-std::uint64_t DiskArrays::room_for(const std::vector<Spec>& specs) { return paging::FileStore::room_for(bytes_of(specs)); }
+std::uint64_t DiskArrays::room_for(const std::vector<Spec>& specs) {
+  return paging::FileStore::room_for(bytes_of(specs));
+}
 
 void DiskArrays::fill(const std::function<void(std::size_t, const at::Tensor&)>& values,
                       const std::function<void(std::size_t)>& written, const mpi::AllOrNone& all_or_none) {
@@ -72,7 +74,8 @@ void DiskArrays::fill(const std::function<void(std::size_t, const at::Tensor&)>&
   auto pages = home_.in_host ? one_page_each(arrays_) : paging::plan_pages(storages.items(), order, plan);
   pager_ = std::make_unique<paging::Pager>(
       std::move(storages), std::move(pages), std::move(store_),
-      paging::Pager::Options{.budget_bytes = home_.resident_bytes, .origin = paging::Pager::Origin::store, .plan = plan});
+      paging::Pager::Options{
+          .budget_bytes = home_.resident_bytes, .origin = paging::Pager::Origin::store, .plan = plan});
   if (problem) std::rethrow_exception(problem);
 }
 

@@ -10,10 +10,10 @@
 #include <optional>
 #include <vector>
 
-#include "parallel/zero/absent_arrays.hpp"
 #include "mpi/all_or_none.hpp"
-#include "paging/stores/file_store.hpp"
 #include "paging/pager.hpp"
+#include "paging/stores/file_store.hpp"
+#include "parallel/zero/absent_arrays.hpp"
 
 namespace hortator::parallel {
 

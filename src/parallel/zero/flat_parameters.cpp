@@ -10,11 +10,11 @@
 #include <hortator/error.hpp>
 #include <numeric>
 
-#include "machine/memory/freed_memory.hpp"
 #include "core/text/text.hpp"
+#include "machine/memory/freed_memory.hpp"
+#include "machine/memory/recycling_allocator.hpp"
 #include "mpi/agree.hpp"
 #include "paging/interception/claims.hpp"
-#include "machine/memory/recycling_allocator.hpp"
 #include "paging/interception/storage_state.hpp"
 
 namespace hortator::parallel {
@@ -95,7 +95,7 @@ void FlatParameters::check_movable() const {
                         .why = "a model's parameters are sharded together, as dense tensors on one device",
                         .hint = "use ZeRO stage 0 for this model"});
     }
-    if (dynamic_cast<paging::Pager*>(paging::claim_of(tensor).custodian) != nullptr) throw_offloaded(name);
+    if (dynamic_cast<paging::Pager*>(paging::claim_of(tensor).provider) != nullptr) throw_offloaded(name);
     const auto* memory = paging::memory_of(tensor.storage());
     if (memory == nullptr || tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) continue;
     const auto* begin = reinterpret_cast<const char*>(memory) +

@@ -28,16 +28,18 @@ struct Residences {
   std::vector<std::string> keep_resident = {};  ///< parameters, or modules with all of theirs, that stay in memory
   /// Each rank has its part of the parameters, in memory or elsewhere, and nobody has all of them
   /// (peer_arrays.hpp).
-  bool dealt_out = false;
+  bool sharded = false;
   int first_rank = 0;  ///< of these ranks among all, for messages about parameters that are dealt out
   const mpi::Communicator* host = nullptr;  ///< the same ranks, where parameters are dealt out between devices
 
-  bool pages_parameters() const { return dealt_out || parameters.is_elsewhere(); }
+  bool pages_parameters() const { return sharded || parameters.is_elsewhere(); }
 };
 
 /// How the ranks make them together.
 struct Together {
-  mpi::AllOrNone all_or_none = [](const auto& work) { work(); };  ///< as it is, each is on its own: not for ranks with files
+  mpi::AllOrNone all_or_none = [](const auto& work) {
+    work();
+  };  ///< as it is, each is on its own: not for ranks with files
   /// Called with each parameter when it has its values, in the same order on all ranks: they become the same.
   std::function<void(const at::Tensor& parameter)> settle = [](const at::Tensor&) {};
 };
@@ -70,8 +72,8 @@ class FlatParameters {
   std::optional<std::size_t> find(const at::Tensor& parameter) const;
   bool is_trained(std::size_t parameter) const { return kind_of(plan_.places[parameter].flat).trained; }
   /// Does no rank have all of it? To read it is then @collective, also for operators.
-  bool is_dealt_out(std::size_t parameter) const { return parts_[plan_.places[parameter].flat].defined(); }
-  bool is_any_dealt_out() const { return peers_ != nullptr; }
+  bool is_sharded(std::size_t parameter) const { return parts_[plan_.places[parameter].flat].defined(); }
+  bool is_any_sharded() const { return peers_ != nullptr; }
 
   /// What this rank owns of a parameter, in its elements and as a tensor of one dimension: a part of the array, or a
   /// copy in fp32. The same tensor for as long as this lives.

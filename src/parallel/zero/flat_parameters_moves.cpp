@@ -10,16 +10,16 @@
 
 #include "core/text/text.hpp"
 #include "paging/interception/claims.hpp"
+#include "paging/interception/interception.hpp"
 #include "paging/stores/common_scratch.hpp"
 #include "parallel/zero/flat_parameters.hpp"
-#include "paging/interception/interception.hpp"
 
 namespace hortator::parallel {
 namespace {
 
 /// What was not made yet (DeferredConstruction) is made now.
 void take_from_others(const at::Tensor& tensor, const Together& together) {
-  if (const auto former = paging::claim_of(tensor)) former.custodian->hand_over(former.number, paging::Content::keep);
+  if (const auto former = paging::claim_of(tensor)) former.provider->hand_over(former.number, paging::Content::keep);
   together.settle(tensor);
 }
 
@@ -66,8 +66,8 @@ void FlatParameters::make_arrays_in_common(const std::vector<std::size_t>& flats
 void FlatParameters::make_paged_arrays(std::vector<std::size_t> flats, const Residences& homes,
                                        const Together& together) {
   std::reverse(flats.begin(), flats.end());
-  if (homes.parameters.is_elsewhere()) make_home(specs_of(flats, homes.dealt_out ? 1 : plan_.ranks), homes, together);
-  if (homes.dealt_out) together.all_or_none([&] { deal_out(flats, homes); });
+  if (homes.parameters.is_elsewhere()) make_home(specs_of(flats, homes.sharded ? 1 : plan_.ranks), homes, together);
+  if (homes.sharded) together.all_or_none([&] { deal_out(flats, homes); });
   fill_paged_arrays(flats, together);
 }
 
@@ -85,7 +85,7 @@ std::vector<ArraySpec> FlatParameters::specs_of(const std::vector<std::size_t>& 
 void FlatParameters::make_home(const std::vector<ArraySpec>& specs, const Residences& homes, const Together& together) {
   const auto& home = homes.parameters;
   std::optional<paging::CommonScratch> common;
-  if (!homes.dealt_out && communicator_.size() > 1)
+  if (!homes.sharded && communicator_.size() > 1)
     common = paging::make_common_scratch(communicator_, home.folder, DiskArrays::room_for(specs), together.all_or_none);
   together.all_or_none([&] { on_disk_ = std::make_unique<DiskArrays>(specs, home, std::move(common)); });
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "comm/work.hpp"
-#include "parallel/zero/flat_parameters.hpp"
 #include "parallel/data_parallel/data_parallel.hpp"
+#include "parallel/zero/flat_parameters.hpp"
 
 namespace hortator::parallel {
 

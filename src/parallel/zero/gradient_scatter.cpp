@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/stopwatch.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "paging/stores/scratch_tensor.hpp"
 #include "parallel/data_parallel/gradient_faults.hpp"
-#include "core/stopwatch.hpp"
 
 namespace hortator::parallel {
 
@@ -177,7 +177,7 @@ std::vector<float> GradientScatter::exchange_marks(bool misses_some) {
   const core::Stopwatch waiting(times_.waiting);
   add_over_ranks(marks);
   if (parallel_.votes != nullptr)
-    parallel_.votes->hear(std::span(marks).subspan(parameters_ + arrays_.size(), StepVotes::marks));
+    parallel_.votes->apply_verdict(std::span(marks).subspan(parameters_ + arrays_.size(), StepVotes::marks));
   return marks;
 }
 

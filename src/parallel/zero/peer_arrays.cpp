@@ -20,11 +20,11 @@ PeerArrays::PeerArrays(comm::Communicator& peers, const std::vector<ArraySpec>& 
   auto store =
       std::make_unique<PeerStore>(PeerStore::Ranks{.peers = peers, .first = options.first_rank, .host = options.host},
                                   std::move(parts), names_of(arrays_));
-  pager_ = std::make_unique<paging::Pager>(paging::PagedStorages(arrays_, paging::PagedStorages::where_on(device)), one_page_each(arrays_),
-                                   std::move(store),
-                                   paging::Pager::Options{.budget_bytes = options.resident_bytes,
-                                                  .fetch_ahead = device.is_cpu() ? 0 : 1,
-                                                  .origin = paging::Pager::Origin::store});
+  pager_ = std::make_unique<paging::Pager>(paging::PagedStorages(arrays_, paging::PagedStorages::where_on(device)),
+                                           one_page_each(arrays_), std::move(store),
+                                           paging::Pager::Options{.budget_bytes = options.resident_bytes,
+                                                                  .fetch_ahead = device.is_cpu() ? 0 : 1,
+                                                                  .origin = paging::Pager::Origin::store});
 }
 
 }  // namespace hortator::parallel

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "parallel/zero/absent_arrays.hpp"
 #include "paging/pager.hpp"
+#include "parallel/zero/absent_arrays.hpp"
 #include "parallel/zero/peer_store.hpp"
 
 namespace hortator::parallel {

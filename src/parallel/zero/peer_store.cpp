@@ -10,11 +10,11 @@
 #include <memory>
 #include <numeric>
 
-#include "core/text/text.hpp"
 #include "comm/decorators/call_table.hpp"
+#include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
-#include "parallel/zero/absent_arrays.hpp"
 #include "paging/interception/interception.hpp"
+#include "parallel/zero/absent_arrays.hpp"
 
 namespace hortator::parallel {
 namespace {

@@ -15,15 +15,15 @@ struct Sharding {
   comm::Communicator& group;     ///< ranks among which shards are dealt
   comm::Communicator* replicas;  ///< ranks that have the same shard, one of each group; null where there is one group
   parallel::Masters masters;
-  parallel::Residence parameters = {};   ///< where they are between their uses
-  parallel::Residence moments = {};      ///< and the fp32 copies
-  bool deals_out_parameters = false;  ///< no rank has all of them, since the group's share no memory
-  int first_rank = 0;                 ///< of the group, among all
+  parallel::Residence parameters = {};  ///< where they are between their uses
+  parallel::Residence moments = {};     ///< and the fp32 copies
+  bool shards_parameters = false;       ///< no rank has all of them, since the group's share no memory
+  int first_rank = 0;                   ///< of the group, among all
   std::vector<std::string> keep_resident = {};
   const mpi::Communicator* group_host = nullptr;  ///< the group, where it deals parameters out between devices
 
   /// Parameters come to the device in turn: before that they are better off the device.
-  bool pages_parameters() const { return deals_out_parameters || parameters.is_elsewhere(); }
+  bool pages_parameters() const { return shards_parameters || parameters.is_elsewhere(); }
   /// Gradients are kept as shards, those of the slices.
   bool scatters_gradients() const { return stage >= 2; }
 };

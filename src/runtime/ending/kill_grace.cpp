@@ -27,7 +27,8 @@ std::chrono::milliseconds kill_grace(Launcher launcher, const core::Variables& v
   if (launcher == Launcher::mpirun) {
     // Open MPI 5's mpirun is PRRTE's.
     const auto asked = core::number(variables, "PRTE_MCA_odls_base_sigkill_timeout");
-    return std::chrono::seconds(asked ? *asked : core::number(variables, "OMPI_MCA_odls_base_sigkill_timeout").value_or(1));
+    return std::chrono::seconds(asked ? *asked
+                                      : core::number(variables, "OMPI_MCA_odls_base_sigkill_timeout").value_or(1));
   }
   if (variables("PBS_JOBID")) return 10s;
   return 30s;

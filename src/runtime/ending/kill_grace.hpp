@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "runtime/launcher.hpp"
 #include "core/environment/lookup.hpp"
+#include "runtime/launcher.hpp"
 
 namespace hortator::runtime {
 

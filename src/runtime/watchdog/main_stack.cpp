@@ -63,10 +63,10 @@ std::string without_arguments(const std::string& name) {
       i += anonymous.size() - 1;
       continue;
     }
-    const char letter = name[i];
-    if (letter == '(' || letter == '<') ++depth;
-    if (depth == 0) plain += letter;
-    if (letter == ')' || letter == '>') --depth;
+    const char c = name[i];
+    if (c == '(' || c == '<') ++depth;
+    if (depth == 0) plain += c;
+    if (c == ')' || c == '>') --depth;
   }
   // What is odd (operators, function types) is shown as it is.
   return depth == 0 && !plain.empty() && plain.find("operator") == std::string::npos ? plain : name;

@@ -8,8 +8,8 @@
 namespace hortator::runtime {
 namespace {
 
-constexpr std::size_t most_named = 8;
-constexpr std::size_t most_frames = 5;  // in the line; the record has all
+constexpr std::size_t max_named = 8;
+constexpr std::size_t max_frames = 5;  // in the line; the record has all
 
 std::string time(double seconds) { return units::duration(std::chrono::duration<double>(seconds)); }
 
@@ -27,7 +27,7 @@ std::string call(const Slot::Wait& wait) {
 
 std::string place(const Slot& slot) {
   if (slot.stack.empty()) return "";
-  const auto shown = std::min(slot.stack.size(), most_frames);
+  const auto shown = std::min(slot.stack.size(), max_frames);
   return ", in " + text::join(std::vector(slot.stack.begin(), slot.stack.begin() + static_cast<long>(shown)), " < ");
 }
 
@@ -62,11 +62,11 @@ std::string condition(const Slot& slot) {
 
 std::string others(const std::vector<const Slot*>& culprits) {
   std::string words;
-  for (std::size_t i = 1; i < culprits.size() && i < most_named; ++i) {
+  for (std::size_t i = 1; i < culprits.size() && i < max_named; ++i) {
     const auto& slot = *culprits[i];
     words += text::concat("; nor has rank ", slot.rank, " (", slot.host, "): ", condition(slot));
   }
-  if (culprits.size() > most_named) words += text::concat("; nor have ", culprits.size() - most_named, " more");
+  if (culprits.size() > max_named) words += text::concat("; nor have ", culprits.size() - max_named, " more");
   return words;
 }
 
@@ -163,7 +163,7 @@ std::string ranges_of(std::span<const int> numbers) {
   for (std::size_t begin = 0; begin < numbers.size();) {
     std::size_t end = begin + 1;
     while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
-    if (pieces.size() == most_named) {
+    if (pieces.size() == max_named) {
       pieces.push_back(text::concat("and ", numbers.size() - begin, " more"));
       break;
     }

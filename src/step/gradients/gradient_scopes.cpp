@@ -26,7 +26,7 @@ SyncInBackward::SyncInBackward(std::vector<ModelBase> models) : models_(std::mov
 }
 
 SyncInBackward::~SyncInBackward() {
-  for (const auto& model : models_) model.core().reducer().heed_pauses();
+  for (const auto& model : models_) model.core().reducer().respect_pauses();
 }
 
 }  // namespace hortator

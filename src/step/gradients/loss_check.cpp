@@ -20,7 +20,7 @@ namespace {
 constexpr auto not_there = std::uint64_t{0x7ff8dead00000000};
 
 std::atomic_ref<std::uint64_t> place_of(std::int64_t pass, const at::Tensor& losses) {
-  return std::atomic_ref(static_cast<std::uint64_t*>(losses.mutable_data_ptr())[pass % LossCheck::most_late]);
+  return std::atomic_ref(static_cast<std::uint64_t*>(losses.mutable_data_ptr())[pass % LossCheck::max_late]);
 }
 
 bool has_come(std::int64_t pass, const at::Tensor& losses) {
@@ -48,14 +48,14 @@ void LossCheck::see(const at::Tensor& loss) {
 void LossCheck::leave_on_host(const at::Tensor& loss) {
   const at::NoGradGuard no_grad;
   if (!losses_.defined()) {
-    losses_ = at::zeros({most_late}, at::kDouble).pin_memory();
+    losses_ = at::zeros({max_late}, at::kDouble).pin_memory();
     device_view_ = device_view(losses_, loss.device());
     looked_at_ = passes_ - 1;
   }
   look_at_arrived();
-  if (has_warned_ || passes_ - looked_at_ > most_late) return;
+  if (has_warned_ || passes_ - looked_at_ > max_late) return;
   place_of(passes_, losses_).store(not_there, std::memory_order_relaxed);
-  auto place = device_view_.select(0, passes_ % most_late);
+  auto place = device_view_.select(0, passes_ % max_late);
   at::add_out(place, loss.detach().reshape({}), 0);
 }
 

@@ -11,11 +11,11 @@ namespace hortator::step {
 /// Warns once, with the number of the backward pass, when a loss is not a finite number. A loss on the CPU is looked at
 /// at once. One on a device leaves itself in memory of the host that the device can write: one small kernel, no copy,
 /// and nothing ever waits for the device. It is looked at in the passes after it, once it is there; a device that is
-/// more than `most_late` passes behind leaves some out.
+/// more than `max_late` passes behind leaves some out.
 class LossCheck {
  public:
   using Warn = std::function<void(std::string_view)>;
-  static constexpr std::int64_t most_late = 256;
+  static constexpr std::int64_t max_late = 256;
 
   explicit LossCheck(Warn warn = {});  ///< by default a warning in the log
   ~LossCheck();

@@ -39,9 +39,9 @@ bool has_twins(const std::vector<at::Tensor>& parameters) {
 }  // namespace
 
 bool has_room_beside(std::size_t bytes, const at::Tensor& parameter, const at::Tensor& memory) {
-  constexpr std::size_t most_bytes_a_call = std::size_t{4} << 20;
+  constexpr std::size_t max_bytes_per_call = std::size_t{4} << 20;
   const bool is_paged = paging::carries_key(parameter) || (memory.defined() && paging::carries_key(memory));
-  return (!parameter.is_cpu() && !is_paged) || bytes < most_bytes_a_call;
+  return (!parameter.is_cpu() && !is_paged) || bytes < max_bytes_per_call;
 }
 
 bool fits_fused_kernel(const torch::optim::OptimizerParamGroup& group) {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "step/capture/step_recording.hpp"
 #include "step/optimizer/fused_fit.hpp"
 #include "step/step_ahead.hpp"
-#include "step/capture/step_recording.hpp"
 
 namespace hortator::step {
 namespace {

@@ -3,10 +3,10 @@
 #include <hortator/optimizer.hpp>
 
 #include "core/call_site.hpp"
-#include "machine/memory/freed_memory.hpp"
 #include "core/text/text.hpp"
-#include "step/optimizer/optimizer_core.hpp"
+#include "machine/memory/freed_memory.hpp"
 #include "step/capture/step_recording.hpp"
+#include "step/optimizer/optimizer_core.hpp"
 #include "step/tensor_set.hpp"
 
 namespace hortator {
@@ -25,8 +25,8 @@ void zero_gradients_of(const std::vector<at::Tensor>& parameters, bool set_to_no
 }  // namespace
 
 OptimizerCore::OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session,
-                             Surroundings surroundings)
-    : optimizer_(&optimizer), session_(std::move(session)), surroundings_(std::move(surroundings)) {
+                             LaunchEnvironment environment)
+    : optimizer_(&optimizer), session_(std::move(session)), environment_(std::move(environment)) {
   for (const auto& parameter : parameters_of(optimizer)) given_.emplace_back(parameter.getIntrusivePtr());
 }
 
@@ -48,13 +48,13 @@ bool OptimizerCore::has_gone() const {
 
 void OptimizerCore::step() {
   check_alive();
-  if (!surroundings_.gradients_synchronised()) return;
-  surroundings_.synchronise();
+  if (!environment_.gradients_synchronised()) return;
+  environment_.synchronise();
   if (auto* recording = session_->recording()) return record_step(*recording);
   if (scaled_ && scaled_->is_late()) return step_ahead();
   skipped_ = scaled_ && !scaled_->may_step();
   if (skipped_) return;
-  step_now([this] { step::step(*optimizer_, surroundings_.kernel); });
+  step_now([this] { step::step(*optimizer_, environment_.kernel); });
 }
 
 // What a closure computes has to be all that there is to an update, each time.
@@ -67,7 +67,7 @@ void OptimizerCore::require_whole_updates() const {
   if (scaled_) refuse("the gradient scaler of Precision::fp16");
   if (shards_) refuse("ZeRO");
   if (session_->recording() != nullptr) refuse("accelerator.capture");
-  if (!surroundings_.gradients_synchronised()) refuse("gradients that are not averaged in this micro-step");
+  if (!environment_.gradients_synchronised()) refuse("gradients that are not averaged in this micro-step");
 }
 
 at::Tensor OptimizerCore::step(const torch::optim::Optimizer::LossClosure& closure) {
@@ -76,8 +76,8 @@ at::Tensor OptimizerCore::step(const torch::optim::Optimizer::LossClosure& closu
   skipped_ = false;
   return optimizer_->step([&] {
     const auto loss = closure();
-    surroundings_.synchronise();
-    return surroundings_.mean_loss(loss.detach());
+    environment_.synchronise();
+    return environment_.mean_loss(loss.detach());
   });
 }
 
@@ -101,7 +101,7 @@ void OptimizerCore::step_now(const std::function<void()>& kernels) {
 void OptimizerCore::settle() {
   const auto ahead = std::exchange(ahead_, nullptr);
   if (!ahead) return;
-  skipped_ = scaled_->scaler().hear(ahead->verdict());
+  skipped_ = scaled_->scaler().apply_verdict(ahead->verdict());
   if (skipped_) ahead->take_back();
 }
 
@@ -126,7 +126,7 @@ void OptimizerCore::record_step(StepRecording& recording) {
 }
 
 void OptimizerCore::run_fused(const StepManner& manner) {
-  if (surroundings_.kernel == StepKernel::fused && fused_step(*optimizer_, manner)) return;
+  if (environment_.kernel == StepKernel::fused && fused_step(*optimizer_, manner)) return;
   const bool is_recorded = manner.recording != nullptr;
   throw UsageError(
       {.what = is_recorded ? "this optimizer's step cannot be recorded (accelerator.capture)"
@@ -139,10 +139,10 @@ void OptimizerCore::run_fused(const StepManner& manner) {
 
 void OptimizerCore::zero_grad(bool set_to_none) {
   check_alive();
-  if (!surroundings_.gradients_synchronised()) return;
+  if (!environment_.gradients_synchronised()) return;
   optimizer_->zero_grad(set_to_none);
   if (shards_) zero_gradients_of(shards_->parameters(), set_to_none);
-  surroundings_.cleared(parameters());
+  environment_.cleared(parameters());
 }
 
 }  // namespace step

@@ -6,11 +6,11 @@
 #include <memory>
 #include <vector>
 
+#include "step/gradients/scaled_gradients.hpp"
 #include "step/optimizer/fused_step.hpp"
 #include "step/optimizer/optimizer_parameters.hpp"
-#include "step/gradients/scaled_gradients.hpp"
-#include "step/session.hpp"
 #include "step/optimizer/sharded_optimizer.hpp"
+#include "step/session.hpp"
 #include "step/step_ahead.hpp"
 
 namespace hortator::step {
@@ -19,7 +19,7 @@ namespace hortator::step {
 class OptimizerCore {
  public:
   /// What the rest of the training has to know of, or to say to, an optimizer.
-  struct Surroundings {
+  struct LaunchEnvironment {
     std::function<bool()> gradients_synchronised;  ///< in this micro-step
     std::function<void()> synchronise;  ///< finishes gradients that are still under way (plain loss.backward())
     std::function<void(const std::vector<at::Tensor>&)> cleared;  ///< these parameters' gradients are gone
@@ -29,7 +29,8 @@ class OptimizerCore {
   };
 
   /// `optimizer` is borrowed.
-  OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session, Surroundings surroundings);
+  OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session,
+                LaunchEnvironment environment);
   /// Its gradients come from losses that `scaler` has scaled.
   void scale_by(GradScaler& scaler) {
     scaled_ = std::make_unique<ScaledGradients>([this] { return gradient_holders(); }, scaler);
@@ -82,7 +83,7 @@ class OptimizerCore {
   torch::optim::Optimizer* optimizer_;
   std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> given_;  ///< its parameters when it was prepared
   std::shared_ptr<const Session> session_;
-  Surroundings surroundings_;
+  LaunchEnvironment environment_;
   std::unique_ptr<ScaledGradients> scaled_;
   std::unique_ptr<ShardedOptimizer> shards_;
   bool shards_have_gradients_ = false;

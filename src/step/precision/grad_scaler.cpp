@@ -67,7 +67,8 @@ void GradScaler::expect(const std::shared_ptr<LateVerdict>& verdict) {
 }
 
 // By value: the queue may have been the last to hold it.
-bool GradScaler::hear(std::shared_ptr<const LateVerdict> verdict) {  // NOLINT(performance-unnecessary-value-param)
+bool GradScaler::apply_verdict(
+    std::shared_ptr<const LateVerdict> verdict) {  // NOLINT(performance-unnecessary-value-param)
   while (std::find(expected_.begin(), expected_.end(), verdict) != expected_.end()) {
     note(expected_.front()->is_overflow());
     expected_.pop_front();
@@ -75,14 +76,14 @@ bool GradScaler::hear(std::shared_ptr<const LateVerdict> verdict) {  // NOLINT(p
   return verdict->is_overflow();
 }
 
-void GradScaler::hear_all() {
-  while (!expected_.empty()) hear(expected_.front());
+void GradScaler::apply_verdicts() {
+  while (!expected_.empty()) apply_verdict(expected_.front());
 }
 
 void GradScaler::follow() {
   const auto mine = at::zeros({1}, at::TensorOptions(device_).dtype(at::kFloat));
   if (!is_late()) return static_cast<void>(judge(mine));
-  hear_all();
+  apply_verdicts();
   if (!followed_) followed_ = std::make_shared<LateVerdict>(device_);
   judge_later(mine, *followed_);
   expect(followed_);

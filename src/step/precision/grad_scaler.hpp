@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "comm/communicator.hpp"
-#include "step/precision/late_verdict.hpp"
 #include "parallel/uneven/uneven_inputs.hpp"
+#include "step/precision/late_verdict.hpp"
 
 namespace hortator::step {
 
@@ -45,9 +45,9 @@ class GradScaler {
   /// What overflowed_later gave the device, or a replay of it, will tell the host something.
   void expect(const std::shared_ptr<LateVerdict>& verdict);
   /// Waits for a verdict that was expected, and for those before it. The scale of the host follows.
-  bool hear(std::shared_ptr<const LateVerdict> verdict);
+  bool apply_verdict(std::shared_ptr<const LateVerdict> verdict);
   /// The same for all that are expected.
-  void hear_all();
+  void apply_verdicts();
   /// Those that are expected are of no interest any more.
   void forget_expected() { expected_.clear(); }
 

@@ -7,8 +7,8 @@
 #include <hortator/error.hpp>
 #include <utility>
 
-#include "core/text/text.hpp"
 #include "comm/operands.hpp"
+#include "core/text/text.hpp"
 #include "step/recompute/saved_tensor_scope.hpp"
 
 namespace hortator {

@@ -12,7 +12,7 @@ namespace {
 
 // Sums in another order may differ in their last digits.
 constexpr double rounding = 1e-6;
-constexpr std::size_t most_named = 4;
+constexpr std::size_t max_named = 4;
 
 bool agree(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return true;
@@ -31,8 +31,8 @@ double agreed_metric(std::span<const double> by_rank) {
   }
   if (others.empty()) return by_rank[0];
   const auto differing = others.size();
-  others.resize(std::min(differing, most_named));
-  if (differing > most_named) others.emplace_back("...");
+  others.resize(std::min(differing, max_named));
+  if (differing > max_named) others.emplace_back("...");
   throw UsageError({.what = text::concat("a metric is ", by_rank[0], " on rank 0, but ", text::join(others)),
                     .why = "the ranks would go on with different learning rates",
                     .hint = "make it one number first: gather_for_metrics(), or reduce(metric, Reduce::mean)"})

@@ -94,10 +94,10 @@ Schedule one_cycle(torch::optim::Optimizer& optimizer, const OneCycle& options) 
   };
   const auto peak = std::max(0.0, std::ceil(phases_of(options).front().end));
   return step::make_schedule(optimizer, {.name = "one_cycle",
-                                          .setting = setting,
-                                          .milestones = {{"warm-up ends", static_cast<std::int64_t>(peak)},
-                                                         {"the schedule ends", options.total_steps}},
-                                          .total_steps = options.total_steps});
+                                         .setting = setting,
+                                         .milestones = {{"warm-up ends", static_cast<std::int64_t>(peak)},
+                                                        {"the schedule ends", options.total_steps}},
+                                         .total_steps = options.total_steps});
 }
 
 }  // namespace hortator

@@ -32,8 +32,7 @@ Schedule constant_warmup(torch::optim::Optimizer& optimizer, const ConstantWarmu
   const auto warmup = options.warmup_steps;
   check_steps(warmup, std::max<std::int64_t>(warmup, 1), "constant_warmup");
   const auto factor = [warmup](std::int64_t step) { return step < warmup ? rise(step, warmup) : 1.0; };
-  return step::make_schedule(optimizer,
-                              step::course_by_factor("constant_warmup", factor, {{"warm-up ends", warmup}}));
+  return step::make_schedule(optimizer, step::course_by_factor("constant_warmup", factor, {{"warm-up ends", warmup}}));
 }
 
 Schedule linear_warmup(torch::optim::Optimizer& optimizer, const LinearWarmup& options) {

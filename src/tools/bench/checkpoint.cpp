@@ -5,13 +5,13 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/text/text.hpp"
-#include "checkpoint/write/background_save.hpp"
 #include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/background_save.hpp"
 #include "checkpoint/write/save.hpp"
+#include "core/text/text.hpp"
+#include "runtime/world.hpp"
 #include "tools/bench/disk.hpp"
 #include "tools/bench/measurements.hpp"
-#include "runtime/world.hpp"
 
 namespace hortator::tools::bench {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "comm/decorators/checked_communicator.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
 #include "comm/shm/communicator.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::tools::bench {
 

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <type_traits>
 
+#include "mpi/collectives.hpp"
+#include "runtime/world.hpp"
 #include "tools/bench/collective_cases.hpp"
 #include "tools/bench/debug_mode.hpp"
 #include "tools/bench/measurements.hpp"
-#include "mpi/collectives.hpp"
-#include "runtime/world.hpp"
 
 namespace hortator::tools::bench {
 namespace {
@@ -46,10 +46,10 @@ class CollectivesComparison {
         plan_(plan),
         selection_(selection),
         mpi_(communicator_named("mpi", world())),
-        lanes_(world().split(accelerator.world().node().rank(), world().rank())),
-        has_even_nodes_(mpi::all_reduce(world(), lanes_.size(), MPI_MIN) > 1 &&
-                        mpi::all_reduce(world(), lanes_.size(), MPI_MIN) ==
-                            mpi::all_reduce(world(), lanes_.size(), MPI_MAX)) {}
+        peer_groups_(world().split(accelerator.world().node().rank(), world().rank())),
+        has_even_nodes_(mpi::all_reduce(world(), peer_groups_.size(), MPI_MIN) > 1 &&
+                        mpi::all_reduce(world(), peer_groups_.size(), MPI_MIN) ==
+                            mpi::all_reduce(world(), peer_groups_.size(), MPI_MAX)) {}
 
   void add(const std::string& backend) {
     const auto communicator = communicator_named(backend, world());
@@ -66,14 +66,14 @@ class CollectivesComparison {
   // What an all_reduce must send between nodes at least, by the ranks of a node at once: what its result takes in the
   // best algorithm known, (n - 1) / n of the bytes twice, dealt out over the ranks.
   std::function<void()> exchange(const at::Tensor& out, const at::Tensor& in) const {
-    const int nodes = lanes_.size();
+    const int nodes = peer_groups_.size();
     const auto local = static_cast<std::size_t>(world().size() / nodes);
     const auto share = out.nbytes() / local / static_cast<std::size_t>(nodes);
-    const int next = (lanes_.rank() + 1) % nodes;
-    const int previous = (lanes_.rank() + nodes - 1) % nodes;
+    const int next = (peer_groups_.rank() + 1) % nodes;
+    const int previous = (peer_groups_.rank() + nodes - 1) % nodes;
     return [=, this] {
       for (int i = 0; i < 2 * (nodes - 1); ++i) {
-        mpi::exchange_bytes(lanes_, out.const_data_ptr(), next, in.data_ptr(), previous, share);
+        mpi::exchange_bytes(peer_groups_, out.const_data_ptr(), next, in.data_ptr(), previous, share);
       }
     };
   }
@@ -123,8 +123,8 @@ class CollectivesComparison {
   const Plan& plan_;
   const Selection& selection_;
   std::unique_ptr<Communicator> mpi_;
-  mpi::Communicator lanes_;  ///< the ranks of all nodes that have the same place in their node
-  bool has_even_nodes_;      ///< several nodes of as many ranks each
+  mpi::Communicator peer_groups_;  ///< the ranks of all nodes that have the same place in their node
+  bool has_even_nodes_;            ///< several nodes of as many ranks each
   std::vector<Result> results_;
 };
 

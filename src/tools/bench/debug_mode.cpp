@@ -1,11 +1,11 @@
 // What the debug mode costs: the same calls with it and without it, side by side.
 #include <algorithm>
 
-#include "tools/bench/collective_cases.hpp"
-#include "tools/bench/debug_mode.hpp"
 #include "comm/decorators/call_comparison.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"
+#include "tools/bench/collective_cases.hpp"
+#include "tools/bench/debug_mode.hpp"
 
 namespace hortator::tools::bench {
 namespace {

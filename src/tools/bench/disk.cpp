@@ -86,7 +86,8 @@ void forget_cached(const mpi::Communicator& comm, const std::vector<fs::path>& p
       formats::RawFile::open_for_reading(path).forget_cached();
       continue;
     }
-    for (const auto& entry : fs::directory_iterator(path)) formats::RawFile::open_for_reading(entry.path()).forget_cached();
+    for (const auto& entry : fs::directory_iterator(path))
+      formats::RawFile::open_for_reading(entry.path()).forget_cached();
   }
 }
 

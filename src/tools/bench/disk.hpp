@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/bench/paired_timing.hpp"
 #include "mpi/communicator.hpp"
+#include "tools/bench/paired_timing.hpp"
 
 /// What measurements of files have in common: a place for them, and the same bytes without any format.
 namespace hortator::tools::bench {

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "formats/file/raw_file.hpp"
-#include "paging/stores/file_store.hpp"
 #include "paging/named_tensors.hpp"
+#include "paging/stores/file_store.hpp"
 
 namespace hortator::tools::bench {
 namespace {

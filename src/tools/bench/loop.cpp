@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "core/text/text.hpp"
+#include "step/optimizer/fused_step.hpp"
 #include "tools/bench/bare_step.hpp"
 #include "tools/bench/measurements.hpp"
 #include "tools/bench/workloads.hpp"
-#include "step/optimizer/fused_step.hpp"
 
 namespace hortator::tools::bench {
 namespace {

@@ -13,16 +13,16 @@
 #include <optional>
 #include <utility>
 
+#include "paging/stores/host_store.hpp"
 #include "tools/bench/dispatched_half.hpp"
 #include "tools/bench/layer_stack.hpp"
 #include "tools/bench/measurements.hpp"
-#include "paging/stores/host_store.hpp"
 
 namespace hortator::tools::bench {
 namespace {
 
 constexpr std::int64_t operators_a_step = 2000;
-constexpr int most_passes = 10;  // a pass through the stack moves a gigabyte
+constexpr int max_passes = 10;  // a pass through the stack moves a gigabyte
 
 /// A parameter that is paged, and always present.
 class PresentParameter {
@@ -86,7 +86,7 @@ Result untouched(const Plan& plan) {
 
 Result forward(const Plan& plan, LayerStack& stack, const std::string& name, const Sides& sides,
                const std::string& reference, double bytes) {
-  const auto timing = time_in_pairs(sides, {.blocks = std::min(plan.blocks, most_passes), .steps = 1});
+  const auto timing = time_in_pairs(sides, {.blocks = std::min(plan.blocks, max_passes), .steps = 1});
   return {.name = "paging_forward",
           .params = {{"case", name},
                      {"layers", stack.layers()},
@@ -166,7 +166,7 @@ Result dispatched(const Plan& plan, DispatchedHalf& half, LayerStack& stack, boo
       time_in_pairs({.ours = [&] { half.forward(); },
                      .reference = [&] { reads_longer ? half.read_what_is_on_disk() : stack.forward_in_memory(); },
                      .line_up = line_up},
-                    {.blocks = std::min(plan.blocks, most_passes), .steps = 1});
+                    {.blocks = std::min(plan.blocks, max_passes), .steps = 1});
   const auto counters = half.counters();
   return {.name = "paging_forward",
           .params = {{"case", is_cold ? "dispatch-half-cold" : "dispatch-half"},

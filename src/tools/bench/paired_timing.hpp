@@ -36,7 +36,7 @@ struct PairedTiming {
 double median(std::span<const double> values);
 /// How far the second values lie above the first, on average.
 double mean_gap(std::span<const double> low, std::span<const double> high);
-constexpr int least_for_range = 6;
+constexpr int min_for_range = 6;
 /// In which the median lies with 95 % confidence, however the values scatter; of fewer than six no range says that.
 Interval median_range(std::span<const double> values);
 

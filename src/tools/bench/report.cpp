@@ -30,7 +30,7 @@ std::string params_text(const nlohmann::json& params) {
 std::string rate_text(double bytes_per_s) { return bytes_per_s > 0 ? fixed(bytes_per_s / 1e9, "%.2f") : "-"; }
 
 std::string range_text(const PairedTiming& timing) {
-  if (timing.runs < least_for_range) return "-";
+  if (timing.runs < min_for_range) return "-";
   return fixed(timing.ratio_range.low, "%.3f") + ".." + fixed(timing.ratio_range.high, "%.3f");
 }
 
@@ -85,7 +85,7 @@ std::string json_line(const Result& result) {
                          {"min_s", timing.ours.min_s},
                          {"ratio", timing.ratio},
                          {"runs", timing.runs}};
-  if (timing.runs >= least_for_range) {
+  if (timing.runs >= min_for_range) {
     line["ratio_low"] = timing.ratio_range.low;
     line["ratio_high"] = timing.ratio_range.high;
   }

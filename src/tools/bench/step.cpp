@@ -30,12 +30,12 @@ std::vector<double> each_over_ranks(Accelerator& accelerator, const std::vector<
 // In each step, what others wait longer than the rank that waits least, they wait for that one's own computing. Which
 // rank that is may change from step to step. Collective.
 void tell(Accelerator& accelerator, const Spent& spent, Result& result) {
-  const auto least_waiting = each_over_ranks(accelerator, spent.waiting, Reduce::min);
-  const auto most_waiting = each_over_ranks(accelerator, spent.waiting, Reduce::max);
+  const auto min_waiting = each_over_ranks(accelerator, spent.waiting, Reduce::min);
+  const auto max_waiting = each_over_ranks(accelerator, spent.waiting, Reduce::max);
   result.copying_s = median(each_over_ranks(accelerator, spent.copying, Reduce::max));
   result.reducing_s = median(each_over_ranks(accelerator, spent.reducing, Reduce::max));
-  result.waiting_s = median(least_waiting);
-  result.imbalance_s = mean_gap(least_waiting, most_waiting);
+  result.waiting_s = median(min_waiting);
+  result.imbalance_s = mean_gap(min_waiting, max_waiting);
 }
 
 Result time_prepared(Accelerator& accelerator, const Plan& plan, const Workload& workload) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "core/text/text.hpp"
+#include "runtime/world.hpp"
 #include "tools/bench/disk.hpp"
 #include "tools/bench/measurements.hpp"
-#include "runtime/world.hpp"
 
 namespace hortator::tools::bench {
 namespace {

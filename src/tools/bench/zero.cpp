@@ -10,17 +10,17 @@
 #include <optional>
 #include <utility>
 
+#include "machine/device/cuda.hpp"
 #include "machine/memory/freed_memory.hpp"
 #include "tools/bench/bare_step.hpp"
 #include "tools/bench/measurements.hpp"
 #include "tools/bench/workloads.hpp"
-#include "machine/device/cuda.hpp"
 
 namespace hortator::tools::bench {
 namespace {
 
 constexpr int warm_steps = 3;
-constexpr int most_blocks = 10;
+constexpr int max_blocks = 10;
 constexpr double block_seconds = 0.3;  // a step of a large model is timed alone
 
 /// MiB of this process, what it has in common with others divided among them, without files. Zero where the system does
@@ -131,7 +131,7 @@ int steps_in_a_block(Accelerator& ranks, Side& side, const Plan& plan) {
 
 Result compare_sides(Accelerator& ranks, const Workload& workload, const Plan& plan, nlohmann::json params, Side& ours,
                      Side& reference, const std::string& words) {
-  const Plan own = {.blocks = std::min(plan.blocks, most_blocks), .steps = steps_in_a_block(ranks, reference, plan)};
+  const Plan own = {.blocks = std::min(plan.blocks, max_blocks), .steps = steps_in_a_block(ranks, reference, plan)};
   params["workload"] = workload.name;
   params["ranks"] = ranks.num_processes();
   params["threads"] = at::get_num_threads();

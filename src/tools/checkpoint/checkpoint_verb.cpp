@@ -2,9 +2,9 @@
 #include <hortator/error.hpp>
 #include <iostream>
 
-#include "core/text/text.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/read/verify.hpp"
+#include "core/text/text.hpp"
 #include "tools/checkpoint/byte_bar.hpp"
 #include "tools/checkpoint/diff.hpp"
 #include "tools/checkpoint/listing.hpp"

@@ -24,7 +24,7 @@ namespace po = boost::program_options;
 namespace fs = std::filesystem;
 using Source = std::unique_ptr<weights::WeightSource>;
 
-constexpr std::size_t most_threads = 16;
+constexpr std::size_t max_threads = 16;
 
 Options known_options() {
   Options options;
@@ -94,7 +94,7 @@ void compare(std::vector<Row>& rows, const Sides& sides, double tolerance, ByteB
   };
   std::vector<std::thread> threads;
   const auto many =
-      std::min<std::size_t>({std::max(std::thread::hardware_concurrency(), 1U), rows.size(), most_threads});
+      std::min<std::size_t>({std::max(std::thread::hardware_concurrency(), 1U), rows.size(), max_threads});
   for (std::size_t i = 1; i < many; ++i) threads.emplace_back(work);
   work();
   for (auto& thread : threads) thread.join();
@@ -181,7 +181,7 @@ int compare_all(const Sides& sides, std::size_t top, double tolerance) {
 }  // namespace
 
 int diff(const Arguments& arguments) {
-  const auto chosen = parse(arguments, with_words(known_options(), "paths"));
+  const auto chosen = parse(arguments, with_text(known_options(), "paths"));
   if (chosen.count("help") > 0) return print_help();
   const auto paths =
       chosen.count("paths") > 0 ? chosen["paths"].as<std::vector<std::string>>() : std::vector<std::string>();

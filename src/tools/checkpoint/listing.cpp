@@ -6,9 +6,9 @@
 #include <sstream>
 #include <tuple>
 
+#include "checkpoint/format.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "checkpoint/format.hpp"
 
 namespace hortator::tools::checkpoints {
 namespace {
@@ -90,8 +90,8 @@ class Tree {
 };
 
 std::string shortened(const StateDict::Value& value) {
-  constexpr std::size_t most_letters = 60;
-  if (const auto* words = std::get_if<std::string>(&value)) return "= " + text::quote(words->substr(0, most_letters));
+  constexpr std::size_t max_letters = 60;
+  if (const auto* words = std::get_if<std::string>(&value)) return "= " + text::quote(words->substr(0, max_letters));
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return text::concat("= ", *whole);
   std::ostringstream number;
   number << std::setprecision(17) << std::get<double>(value);

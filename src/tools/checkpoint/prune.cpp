@@ -5,10 +5,10 @@
 #include <map>
 
 #include "accelerator/training/project.hpp"
-#include "core/text/text.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/removal.hpp"
 #include "checkpoint/write/retention.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::tools::checkpoints {
 namespace {

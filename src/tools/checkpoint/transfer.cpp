@@ -6,18 +6,18 @@
 #include <memory>
 
 #include "accelerator/weights/checkpoint_weights.hpp"
+#include "checkpoint/write/progress.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "checkpoint/write/progress.hpp"
-#include "tools/checkpoint/byte_bar.hpp"
-#include "formats/torch/pickle/writer.hpp"
 #include "formats/file/raw_file.hpp"
 #include "formats/file/replacement.hpp"
 #include "formats/safetensors/writer.hpp"
-#include "weights/weight_source.hpp"
+#include "formats/torch/pickle/writer.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
+#include "tools/checkpoint/byte_bar.hpp"
+#include "weights/weight_source.hpp"
 
 namespace hortator::tools::checkpoints {
 namespace {
@@ -134,7 +134,7 @@ constexpr auto import_usage = "hortator checkpoint import IN OUT";
 }  // namespace
 
 int export_weights(const Arguments& arguments) {
-  const auto chosen = parse(arguments, with_words(known_options(true), "paths"));
+  const auto chosen = parse(arguments, with_text(known_options(true), "paths"));
   if (chosen.count("help") > 0) {
     return print_help(
         export_usage,
@@ -158,7 +158,7 @@ int export_weights(const Arguments& arguments) {
 }
 
 int import_weights(const Arguments& arguments) {
-  const auto chosen = parse(arguments, with_words(known_options(false), "paths"));
+  const auto chosen = parse(arguments, with_text(known_options(false), "paths"));
   if (chosen.count("help") > 0) {
     return print_help(
         import_usage,

@@ -4,13 +4,13 @@
 #include <sstream>
 
 #include "core/text/text.hpp"
+#include "launch/placement.hpp"
 #include "tools/config/questions.hpp"
 #include "tools/config/sources.hpp"
 #include "tools/config/yaml_file.hpp"
 #include "tools/flags.hpp"
 #include "tools/verbs.hpp"
 #include "tools/written_file.hpp"
-#include "launch/placement.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -30,7 +30,7 @@ Options known_options() {
 
 std::string listing_of_keys() {
   std::ostringstream out;
-  for (const auto& key : launch::keys()) {
+  for (const auto& key : launching::keys()) {
     out << "  " << std::left << std::setw(28) << key.name << ' ' << key.what
         << (key.choices.empty() ? "" : ": " + std::string(key.choices)) << " (" << key.variable << ")\n";
   }
@@ -59,25 +59,25 @@ fs::path file_of(const po::variables_map& values) {
 // Ours are checked, Accelerate's are reported on, key by key.
 int validate(const fs::path& file) {
   const auto entries = read_yaml(file);
-  if (!launch::is_reference(entries)) {
-    auto layer = launch::read_settings(entries, file.string());
-    const launch::Settings settings({layer});
-    if (settings.find("num_processes")) launch::placement(settings);
+  if (!launching::is_reference(entries)) {
+    auto layer = launching::read_settings(entries, file.string());
+    const launching::Settings settings({layer});
+    if (settings.find("num_processes")) launching::placement(settings);
     std::cout << file.string() << ": " << text::count(static_cast<long long>(layer.size()), "key") << ", all well\n";
     return 0;
   }
-  const auto reference = launch::read_reference(launch::open_sections(entries), file.string());
-  std::cout << launch::table_of(reference.remarks);
-  launch::refuse(reference, file.string());
+  const auto reference = launching::read_reference(launching::open_sections(entries), file.string());
+  std::cout << launching::table_of(reference.remarks);
+  launching::refuse(reference, file.string());
   return 0;
 }
 
-std::string lines_of(const launch::Layer& answers) {
+std::string lines_of(const launching::Layer& answers) {
   std::ostringstream out;
-  for (const auto& key : launch::keys()) {
+  for (const auto& key : launching::keys()) {
     const auto answer = answers.find(key.name);
     if (answer == answers.end()) continue;
-    out << key.name << ": " << launch::yaml_value(key, answer->second) << "\n";
+    out << key.name << ": " << launching::yaml_value(key, answer->second) << "\n";
   }
   return std::move(out).str();
 }
@@ -98,7 +98,7 @@ int write_answers(const po::variables_map& values) {
 }  // namespace
 
 int config_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_words(known_options(), "words"));
+  const auto values = parse(arguments, with_text(known_options(), "words"));
   if (values.contains("help")) return print_help();
   const auto words =
       values.contains("words") ? values["words"].as<std::vector<std::string>>() : std::vector<std::string>{};

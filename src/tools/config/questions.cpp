@@ -57,8 +57,8 @@ std::vector<Question> questions() {
   return list;
 }
 
-launch::Layer ask(const std::vector<Question>& questions, std::istream& in, std::ostream& out) {
-  launch::Layer answers;
+launching::Layer ask(const std::vector<Question>& questions, std::istream& in, std::ostream& out) {
+  launching::Layer answers;
   for (const auto& question : questions) {
     while (true) {
       out << question.text << (question.found.empty() ? "" : " [" + question.found + "]") << ": " << std::flush;
@@ -69,7 +69,7 @@ launch::Layer ask(const std::vector<Question>& questions, std::istream& in, std:
       if (answer.empty()) answer = question.found;
       if (answer.empty()) break;
       try {
-        launch::check_words(launch::find_key(question.key, ""), {answer}, "");
+        launching::check_text(launching::find_key(question.key, ""), {answer}, "");
       } catch (const UsageError& error) {
         out << "  " << error.what() << "\n";
         continue;
@@ -81,8 +81,8 @@ launch::Layer ask(const std::vector<Question>& questions, std::istream& in, std:
   return answers;
 }
 
-launch::Layer found_answers(const std::vector<Question>& questions) {
-  launch::Layer answers;
+launching::Layer found_answers(const std::vector<Question>& questions) {
+  launching::Layer answers;
   for (const auto& question : questions) {
     if (!question.found.empty()) answers[question.key] = {{question.found}, "found"};
   }

@@ -19,9 +19,9 @@ struct Question {
 std::vector<Question> questions();
 
 /// Asks until each answer is one that the key can have. Error when the answers end early.
-launch::Layer ask(const std::vector<Question>& questions, std::istream& in, std::ostream& out);
+launching::Layer ask(const std::vector<Question>& questions, std::istream& in, std::ostream& out);
 
 /// The answers to be had without asking.
-launch::Layer found_answers(const std::vector<Question>& questions);
+launching::Layer found_answers(const std::vector<Question>& questions);
 
 }  // namespace hortator::tools

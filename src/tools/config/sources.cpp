@@ -2,12 +2,12 @@
 
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "core/environment/variable.hpp"
+#include "core/text/text.hpp"
+#include "launch/placement.hpp"
+#include "launch/settings/config_path.hpp"
 #include "tools/config/yaml_file.hpp"
 #include "tools/programs.hpp"
-#include "launch/settings/config_path.hpp"
-#include "launch/placement.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -44,7 +44,7 @@ fs::path site_file(const std::string& site) {
 }
 
 // What the allocation was made for, where nobody says how many ranks.
-launch::Layer slurm_layer(const launch::Settings& said) {
+launching::Layer slurm_layer(const launching::Settings& said) {
   for (const auto* key : {"num_processes", "num_machines", "ranks_per_node"}) {
     if (said.find(key)) return {};
   }
@@ -62,7 +62,7 @@ fs::path user_file() {
 }
 
 std::optional<fs::path> accelerate_file() {
-  const auto yaml = launch::accelerate_config_path({.home = variable("HOME").value_or("/"),
+  const auto yaml = launching::accelerate_config_path({.home = variable("HOME").value_or("/"),
                                                        .hf_home = variable("HF_HOME"),
                                                        .xdg_cache_home = variable("XDG_CACHE_HOME")});
   for (auto file : {yaml, fs::path(yaml).replace_extension(".json")}) {
@@ -71,21 +71,21 @@ std::optional<fs::path> accelerate_file() {
   return std::nullopt;
 }
 
-launch::Layer read_file(const fs::path& file) {
+launching::Layer read_file(const fs::path& file) {
   const auto entries = read_yaml(file);
-  if (!launch::is_reference(entries)) return launch::read_settings(entries, file.string());
-  const auto reference = launch::read_reference(launch::open_sections(entries), file.string());
-  launch::refuse(reference, file.string());
+  if (!launching::is_reference(entries)) return launching::read_settings(entries, file.string());
+  const auto reference = launching::read_reference(launching::open_sections(entries), file.string());
+  launching::refuse(reference, file.string());
   return reference.layer;
 }
 
-launch::Settings gather_settings(const launch::Layer& flags, const std::optional<std::string>& config_file) {
-  std::vector<launch::Layer> layers = {flags, launch::from_environment(variable)};
+launching::Settings gather_settings(const launching::Layer& flags, const std::optional<std::string>& config_file) {
+  std::vector<launching::Layer> layers = {flags, launching::from_environment(variable)};
   for (const auto& file : files_of(config_file)) layers.push_back(read_file(file));
-  if (const auto site = launch::Settings(layers).word("site")) layers.push_back(read_file(site_file(*site)));
-  layers.push_back(slurm_layer(launch::Settings(layers)));
-  launch::settle_placement(layers);
-  return launch::Settings(layers);
+  if (const auto site = launching::Settings(layers).word("site")) layers.push_back(read_file(site_file(*site)));
+  layers.push_back(slurm_layer(launching::Settings(layers)));
+  launching::settle_placement(layers);
+  return launching::Settings(layers);
 }
 
 }  // namespace hortator::tools

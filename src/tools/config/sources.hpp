@@ -18,11 +18,11 @@ std::filesystem::path user_file();
 std::optional<std::filesystem::path> accelerate_file();
 
 /// One file of settings, ours or Accelerate's. UsageError for what is wrong or cannot be had.
-launch::Layer read_file(const std::filesystem::path& file);
+launching::Layer read_file(const std::filesystem::path& file);
 
 /// Flags, variables and files as they outrank each other: `flags`, HORTATOR_*, then --config_file or else the project's
 /// hortator.yaml, the user's file and (where there is neither) Accelerate's, then the site's, then what Slurm says of
 /// the allocation.
-launch::Settings gather_settings(const launch::Layer& flags, const std::optional<std::string>& config_file);
+launching::Settings gather_settings(const launching::Layer& flags, const std::optional<std::string>& config_file);
 
 }  // namespace hortator::tools

@@ -19,16 +19,16 @@ namespace {
 /// The parser calls itself for each level of a value; of those that are written by brackets the number is checked here,
 /// of those by indentation by the parser.
 std::string read_settings(const std::filesystem::path& file) {
-  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
-  auto content = core::read_at_most(file, most_bytes);
+  constexpr std::uint64_t max_bytes = std::uint64_t{1} << 20;
+  auto content = core::read_at_most(file, max_bytes);
   if (!content) {
     throw UsageError({.what = text::quote(file.string()) + " cannot be read",
-                      .why = text::concat("it is missing, or has more than ", most_bytes, " bytes"),
+                      .why = text::concat("it is missing, or has more than ", max_bytes, " bytes"),
                       .hint = "check the name"});
   }
   if (!core::is_shallow(*content)) {
     throw UsageError({.what = text::concat(text::quote(file.string()), " has brackets within more than ",
-                                           core::most_record_levels, " others"),
+                                           core::max_record_levels, " others"),
                       .hint = "a file of settings has lines \"key: value\""});
   }
   return std::move(*content);
@@ -40,18 +40,18 @@ std::string scalar(const YAML::Node& node, const std::filesystem::path& file) {
   return node.Scalar();
 }
 
-launch::Entry read_entry(const std::string& key, int line, const YAML::Node& value,
+launching::Entry read_entry(const std::string& key, int line, const YAML::Node& value,
                             const std::filesystem::path& file) {
-  launch::Entry entry{.key = key, .line = line};
+  launching::Entry entry{.key = key, .line = line};
   const auto add = [&](std::string word, const YAML::Mark& mark) {
     entry.words.push_back(std::move(word));
     entry.lines.push_back(mark.line + 1);
   };
   if (value.IsSequence()) {
-    entry.shape = launch::Shape::list;
+    entry.shape = launching::Shape::list;
     for (const auto& one : value) add(scalar(one, file), one.Mark());
   } else if (value.IsMap()) {
-    entry.shape = launch::Shape::map;
+    entry.shape = launching::Shape::map;
     for (const auto& one : value) add(scalar(one.first, file) + "=" + scalar(one.second, file), one.first.Mark());
   } else if (!value.IsNull()) {
     entry.words = {scalar(value, file)};
@@ -61,8 +61,8 @@ launch::Entry read_entry(const std::string& key, int line, const YAML::Node& val
 
 }  // namespace
 
-std::vector<launch::Entry> read_yaml(const std::filesystem::path& file) {
-  std::vector<launch::Entry> entries;
+std::vector<launching::Entry> read_yaml(const std::filesystem::path& file) {
+  std::vector<launching::Entry> entries;
   try {
     const auto root = YAML::Load(read_settings(file));
     if (root.IsNull()) return entries;

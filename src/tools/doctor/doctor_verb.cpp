@@ -2,16 +2,16 @@
 #include <hortator/error.hpp>
 #include <iostream>
 
+#include "mpi/collectives.hpp"
+#include "mpi/environment.hpp"
+#include "runtime/launcher.hpp"
+#include "runtime/mpi_use.hpp"
 #include "tools/doctor/finding.hpp"
 #include "tools/doctor/folder.hpp"
 #include "tools/doctor/libraries.hpp"
 #include "tools/doctor/machine.hpp"
 #include "tools/doctor/ranks.hpp"
 #include "tools/verbs.hpp"
-#include "mpi/collectives.hpp"
-#include "mpi/environment.hpp"
-#include "runtime/launcher.hpp"
-#include "runtime/mpi_use.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -101,7 +101,7 @@ int report_together(Findings findings, const std::string& folder, bool as_json) 
 }  // namespace
 
 int doctor_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_words(known_options(), "folder"));
+  const auto values = parse(arguments, with_text(known_options(), "folder"));
   if (values.contains("help")) return print_help();
   const auto folders =
       values.contains("folder") ? values["folder"].as<std::vector<std::string>>() : std::vector<std::string>{"."};

@@ -10,9 +10,9 @@
 
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
-#include "tools/doctor/folder.hpp"
 #include "formats/file/raw_file.hpp"
 #include "mpi/environment.hpp"
+#include "tools/doctor/folder.hpp"
 
 namespace hortator::tools::doctor {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/doctor/finding.hpp"
 #include "formats/hdf5/library.hpp"
+#include "tools/doctor/finding.hpp"
 
 namespace hortator::tools::doctor {
 

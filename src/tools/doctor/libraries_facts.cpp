@@ -3,17 +3,17 @@
 
 #include <filesystem>
 
+#include "core/environment/variable.hpp"
 #include "core/loaded_libraries.hpp"
 #include "core/text/text.hpp"
-#include "core/environment/variable.hpp"
-#include "tools/doctor/libraries.hpp"
-#include "tools/launch/machine.hpp"
-#include "tools/launch/mpirun.hpp"
-#include "tools/programs.hpp"
 #include "formats/hdf5/library.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/library.hpp"
 #include "runtime/build_identity.hpp"
+#include "tools/doctor/libraries.hpp"
+#include "tools/launch/machine.hpp"
+#include "tools/launch/mpirun.hpp"
+#include "tools/programs.hpp"
 
 namespace hortator::tools::doctor {
 namespace {
@@ -52,7 +52,7 @@ Libraries look_at_libraries() {
           .mpi_loaded = mpi::library_version(),
           .mpi_files = mpi::loaded_libraries(),
           .mpirun = text::first_line(output_of("mpirun --version")),
-          .own_mpirun = own_mpirun().value_or(launch::Mpirun{.program = ""}).program,
+          .own_mpirun = own_mpirun().value_or(launching::Mpirun{.program = ""}).program,
           .hdf5_built = formats::built_hdf5_version(),
           .hdf5_loaded = formats::loaded_hdf5(),
           .cuda_toolkit = HORTATOR_CUDA_TOOLKIT,

@@ -1,10 +1,10 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "tools/doctor/libraries.hpp"
 #include "formats/hdf5/library.hpp"
 #include "mpi/library.hpp"
 #include "runtime/compatibility.hpp"
+#include "tools/doctor/libraries.hpp"
 
 namespace hortator::tools::doctor {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/doctor/finding.hpp"
-#include "mpi/communicator.hpp"
 #include "machine/cpu/cpu_set.hpp"
+#include "mpi/communicator.hpp"
+#include "tools/doctor/finding.hpp"
 
 namespace hortator::tools::doctor {
 
@@ -31,8 +31,8 @@ Findings judge(const Binding& binding);
 
 /// How far the nodes' clocks are from rank 0's, in seconds.
 struct Clocks {
-  double most_behind = 0;
-  double most_ahead = 0;
+  double max_behind = 0;
+  double max_ahead = 0;
   std::string worst = "";  ///< its host
 };
 Findings judge(const Clocks& clocks);

@@ -9,13 +9,13 @@
 #include <set>
 
 #include "core/text/text.hpp"
-#include "tools/doctor/ranks.hpp"
-#include "tools/programs.hpp"
 #include "machine/device/cuda.hpp"
 #include "machine/device/device_files.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/library.hpp"
+#include "tools/doctor/ranks.hpp"
+#include "tools/programs.hpp"
 
 namespace hortator::tools::doctor {
 namespace {
@@ -99,7 +99,7 @@ Clocks look_at_clocks(const mpi::Communicator& comm) {
   const bool is_worst = std::abs(mine) >= std::max(ahead, behind);
   const int guilty = mpi::all_reduce(comm, is_worst ? comm.rank() : comm.size(), MPI_MIN);
   const auto host = mpi::broadcast(comm, std::string_view(mpi::host_name()), guilty == comm.size() ? 0 : guilty);
-  return {.most_behind = std::max(behind, 0.0), .most_ahead = std::max(ahead, 0.0), .worst = host};
+  return {.max_behind = std::max(behind, 0.0), .max_ahead = std::max(ahead, 0.0), .worst = host};
 }
 
 Fabric look_at_fabric() {

@@ -78,11 +78,11 @@ Findings judge(const Binding& binding) {
 }
 
 Findings judge(const Clocks& clocks) {
-  const double worst = std::max(clocks.most_ahead, clocks.most_behind);
+  const double worst = std::max(clocks.max_ahead, clocks.max_behind);
   if (worst <= 1) return {{"clocks", ok, "they agree within a second"}};
   return {{"clocks", warning,
            text::concat("that of ", clocks.worst, " is ", units::number(worst), " s ",
-                        clocks.most_ahead > clocks.most_behind ? "ahead of" : "behind",
+                        clocks.max_ahead > clocks.max_behind ? "ahead of" : "behind",
                         " rank 0's: times of files and logs mislead"),
            "see to NTP on that node (chronyc tracking)"}};
 }

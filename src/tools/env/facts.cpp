@@ -9,13 +9,13 @@
 #include "core/loaded_libraries.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "tools/launch/batch.hpp"
+#include "machine/device/cuda.hpp"
+#include "mpi/environment.hpp"
 #include "tools/env/variables.hpp"
+#include "tools/launch/batch.hpp"
 #include "tools/launch/machine.hpp"
 #include "tools/launch/mpirun.hpp"
 #include "tools/programs.hpp"
-#include "machine/device/cuda.hpp"
-#include "mpi/environment.hpp"
 
 namespace hortator::tools::env {
 namespace {
@@ -52,7 +52,7 @@ Section mpi_facts() {
           {{"library", mpi::library_version()},
            {"mpirun", program_path("mpirun")},
            {"mpirun says", text::first_line(output_of("mpirun --version"))},
-           {"hortator launch takes", own_mpirun().value_or(launch::Mpirun{.program = "nothing"}).program}}};
+           {"hortator launch takes", own_mpirun().value_or(launching::Mpirun{.program = "nothing"}).program}}};
 }
 
 Section hdf5_facts() { return {"HDF5", {{"version", HORTATOR_HDF5}, {"parallel", true}}}; }

@@ -4,9 +4,9 @@
 #include <hortator/error.hpp>
 #include <set>
 
-#include "core/text/text.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/manifest.hpp"
+#include "core/text/text.hpp"
 #include "formats/hdf5/dataset.hpp"
 #include "formats/hdf5/file.hpp"
 #include "formats/hdf5/group.hpp"

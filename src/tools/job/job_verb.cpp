@@ -4,13 +4,13 @@
 
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
-#include "tools/flags.hpp"
-#include "tools/programs.hpp"
-#include "tools/job/submitting.hpp"
-#include "tools/launch/surroundings.hpp"
-#include "tools/verbs.hpp"
 #include "launch/job/job.hpp"
 #include "launch/srun_mpi.hpp"
+#include "tools/flags.hpp"
+#include "tools/job/submitting.hpp"
+#include "tools/launch/launch_environment.hpp"
+#include "tools/programs.hpp"
+#include "tools/verbs.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 Options known_options() {
   Options options;
   options.rest_is_foreign = true;
-  add_setting_flags(options, launch::Scope::job);
+  add_setting_flags(options, launching::Scope::job);
   options.named.add_options()("submit", "hand it to the scheduler; without it the script is only printed")(
       "chain", po::value<int>()->default_value(1)->value_name("N"),
       "jobs one after the other, each of which goes on where the last stopped (PBS has no other way)")("help,h",
@@ -50,11 +50,11 @@ std::string read_template(const std::string& name) {
   return *std::move(content);
 }
 
-launch::Facts facts_of(const launch::Settings& settings, launch::Scheduler scheduler) {
+launching::Facts facts_of(const launching::Settings& settings, launching::Scheduler scheduler) {
   auto facts = facts_elsewhere(settings);
-  if (scheduler == launch::Scheduler::pbs) return facts;
+  if (scheduler == launching::Scheduler::pbs) return facts;
   facts.srun_mpi = settings.word("mpi");
-  if (!facts.srun_mpi) facts.srun_mpi = launch::choose_srun_mpi(result_of("srun --mpi=list").output, facts.mpi);
+  if (!facts.srun_mpi) facts.srun_mpi = launching::choose_srun_mpi(result_of("srun --mpi=list").output, facts.mpi);
   if (!facts.srun_mpi) facts.srun_mpi = "pmix";
   return facts;
 }
@@ -71,20 +71,20 @@ int chain_length(const po::variables_map& values) {
 }  // namespace
 
 int job_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_words(known_options(), "program"));
+  const auto values = parse(arguments, with_text(known_options(), "program"));
   if (values.contains("help")) return print_help();
   if (!values.contains("program")) {
     throw UsageError({.what = "the program is missing", .hint = "say what to start: hortator job ... -- ./train"});
   }
   auto words = values["program"].as<std::vector<std::string>>();
-  const auto settings = settings_of(values, launch::Scope::job);
+  const auto settings = settings_of(values, launching::Scope::job);
   const auto scheduler = scheduler_of(settings);
   const int length = chain_length(values);
   const auto program = words.front();
   words.erase(words.begin());
-  const auto job = launch::job_of(settings, scheduler, program, words, stamp());
-  const auto* name = scheduler == launch::Scheduler::slurm ? "slurm.sh.in" : "pbs.sh.in";
-  const auto script = launch::render(job, facts_of(settings, scheduler),
+  const auto job = launching::job_of(settings, scheduler, program, words, stamp());
+  const auto* name = scheduler == launching::Scheduler::slurm ? "slurm.sh.in" : "pbs.sh.in";
+  const auto script = launching::render(job, facts_of(settings, scheduler),
                                         {.scheduler = read_template(name), .common = read_template("common.sh.in")});
   if (!values.contains("submit")) {
     std::cout << script;

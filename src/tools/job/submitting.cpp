@@ -5,17 +5,17 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
+#include "launch/job/quote.hpp"
 #include "tools/programs.hpp"
 #include "tools/written_file.hpp"
-#include "launch/job/quote.hpp"
 
 namespace hortator::tools {
 
-launch::Scheduler scheduler_of(const launch::Settings& settings) {
+launching::Scheduler scheduler_of(const launching::Settings& settings) {
   const auto said = settings.word("scheduler");
-  if (said) return *said == "pbs" ? launch::Scheduler::pbs : launch::Scheduler::slurm;
-  if (find_program("sbatch")) return launch::Scheduler::slurm;
-  if (find_program("qsub")) return launch::Scheduler::pbs;
+  if (said) return *said == "pbs" ? launching::Scheduler::pbs : launching::Scheduler::slurm;
+  if (find_program("sbatch")) return launching::Scheduler::slurm;
+  if (find_program("qsub")) return launching::Scheduler::pbs;
   throw UsageError({.what = "there is neither sbatch nor qsub on PATH",
                     .why = "the scheduler is one of them",
                     .hint = "say --scheduler slurm or pbs"});
@@ -37,14 +37,14 @@ void write_script(const std::filesystem::path& file, const std::string& script) 
 }
 
 // What sbatch and qsub print holds the job's name: its first line, in parsable form.
-std::string submit(launch::Scheduler scheduler, const std::filesystem::path& script, const std::string& after) {
-  std::vector<std::string> words = {scheduler == launch::Scheduler::slurm ? "sbatch" : "qsub"};
-  if (scheduler == launch::Scheduler::slurm) words.emplace_back("--parsable");
-  if (!after.empty() && scheduler == launch::Scheduler::slurm) words.push_back("--dependency=afterany:" + after);
-  if (!after.empty() && scheduler == launch::Scheduler::pbs)
+std::string submit(launching::Scheduler scheduler, const std::filesystem::path& script, const std::string& after) {
+  std::vector<std::string> words = {scheduler == launching::Scheduler::slurm ? "sbatch" : "qsub"};
+  if (scheduler == launching::Scheduler::slurm) words.emplace_back("--parsable");
+  if (!after.empty() && scheduler == launching::Scheduler::slurm) words.push_back("--dependency=afterany:" + after);
+  if (!after.empty() && scheduler == launching::Scheduler::pbs)
     words.insert(words.end(), {"-W", "depend=afterany:" + after});
   words.push_back(script.string());
-  const auto answer = result_of(launch::shell_line(words));
+  const auto answer = result_of(launching::shell_line(words));
   auto id = text::split(text::first_line(answer.output), ';').front();
   if (answer.code != 0 || id.empty()) {
     throw Error({.what = words.front() + " refused the job: " + text::first_line(answer.output),

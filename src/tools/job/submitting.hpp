@@ -10,7 +10,7 @@
 namespace hortator::tools {
 
 /// The one that was said, or whose command is here. UsageError where there is none.
-launch::Scheduler scheduler_of(const launch::Settings& settings);
+launching::Scheduler scheduler_of(const launching::Settings& settings);
 
 /// "20261121-195501": tells apart what one user makes.
 std::string stamp();
@@ -20,6 +20,6 @@ std::string stamp();
 void write_script(const std::filesystem::path& file, const std::string& script);
 
 /// The job's name by the scheduler. `after`: of a job that has to end first; empty: none.
-std::string submit(launch::Scheduler scheduler, const std::filesystem::path& script, const std::string& after);
+std::string submit(launching::Scheduler scheduler, const std::filesystem::path& script, const std::string& after);
 
 }  // namespace hortator::tools

@@ -7,12 +7,12 @@
 #include <iostream>
 
 #include "core/text/text.hpp"
-#include "tools/flags.hpp"
-#include "tools/launch/supervise.hpp"
-#include "tools/launch/surroundings.hpp"
-#include "tools/verbs.hpp"
 #include "launch/job/quote.hpp"
 #include "launch/settings/request.hpp"
+#include "tools/flags.hpp"
+#include "tools/launch/launch_environment.hpp"
+#include "tools/launch/supervise.hpp"
+#include "tools/verbs.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -27,7 +27,7 @@ constexpr std::chrono::seconds time_to_save(25);
 Options known_options() {
   Options options;
   options.rest_is_foreign = true;
-  add_setting_flags(options, launch::Scope::launch);
+  add_setting_flags(options, launching::Scope::launch);
   options.named.add_options()("dry-run", "print the command and stop")("help,h", "this text");
   return options;
 }
@@ -45,12 +45,12 @@ void print_help() {
       << known_options().named;
 }
 
-launch::Request read_request(const po::variables_map& values, const launch::Settings& settings) {
+launching::Request read_request(const po::variables_map& values, const launching::Settings& settings) {
   // What would be started is asked for first: a forgotten program is the more common mistake.
   if (!values.contains("program")) {
     throw UsageError({.what = "the program is missing", .hint = "say what to start: hortator launch -n 2 ./train"});
   }
-  auto request = launch::request_of(settings);
+  auto request = launching::request_of(settings);
   const auto words = values["program"].as<std::vector<std::string>>();
   request.program = words.front();
   request.arguments = {words.begin() + 1, words.end()};
@@ -79,18 +79,18 @@ class RunNote {
   std::filesystem::path file_;
 };
 
-int run_once(launch::Request request, const launch::Facts& facts) {
+int run_once(launching::Request request, const launching::Facts& facts) {
   const RunNote note;
   request.variables.push_back(note.variable());
   const auto began = std::filesystem::file_time_type::clock::now();
   const bool by_srun = facts.in_slurm && facts.srun_mpi;
-  const int code = supervise(launch::command_line(request, facts), by_srun ? std::chrono::seconds(0) : time_to_save);
+  const int code = supervise(launching::command_line(request, facts), by_srun ? std::chrono::seconds(0) : time_to_save);
   const auto folder = note.folder();
   return folder.empty() ? code : recorded_code(folder, began, code);
 }
 
 // Where Slurm has lost nodes since, on as many ranks as the others hold.
-void leave_out_lost_nodes(launch::Request& request, const launch::Facts& facts) {
+void leave_out_lost_nodes(launching::Request& request, const launching::Facts& facts) {
   if (!facts.in_slurm || !facts.srun_mpi || !request.nodes || !request.ranks_per_node) return;
   const auto left = count_nodes_again();
   if (!left || *left >= *request.nodes) return;
@@ -100,7 +100,7 @@ void leave_out_lost_nodes(launch::Request& request, const launch::Facts& facts) 
             << "\n";
 }
 
-int run_until_done(launch::Request request, const launch::Facts& facts, int restarts) {
+int run_until_done(launching::Request request, const launching::Facts& facts, int restarts) {
   int code = run_once(request, facts);
   while (code != 0 && code != stopped_code && code != usage_code && restarts-- > 0) {
     std::cerr << "hortator: the run ended with code " << code << "; it starts again from its newest checkpoint ("
@@ -114,18 +114,18 @@ int run_until_done(launch::Request request, const launch::Facts& facts, int rest
 }  // namespace
 
 int launch_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_words(known_options(), "program"));
+  const auto values = parse(arguments, with_text(known_options(), "program"));
   if (values.contains("help")) {
     print_help();
     return 0;
   }
-  const auto settings = settings_of(values, launch::Scope::launch);
+  const auto settings = settings_of(values, launching::Scope::launch);
   auto request = read_request(values, settings);
   check_program(request.program);
   const auto facts = look_around(settings);
-  const auto command = launch::command_line(request, facts);
+  const auto command = launching::command_line(request, facts);
   if (values.contains("dry-run")) {
-    std::cout << launch::shell_line(command) << "\n";
+    std::cout << launching::shell_line(command) << "\n";
     return 0;
   }
   if (!request.log_dir.empty()) std::filesystem::create_directories(request.log_dir);

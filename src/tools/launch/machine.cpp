@@ -15,21 +15,21 @@ namespace hortator::tools {
 namespace {
 
 // More than any machine of today; the kernel refuses a smaller set than its own.
-constexpr int most_cpus = 16384;
+constexpr int max_cpus = 16384;
 
 class CpuMask {
  public:
-  CpuMask() : set_(CPU_ALLOC(most_cpus)) { CPU_ZERO_S(bytes(), set_); }
+  CpuMask() : set_(CPU_ALLOC(max_cpus)) { CPU_ZERO_S(bytes(), set_); }
   ~CpuMask() { CPU_FREE(set_); }
   CpuMask(const CpuMask&) = delete;
   CpuMask& operator=(const CpuMask&) = delete;
 
-  static std::size_t bytes() { return CPU_ALLOC_SIZE(most_cpus); }
+  static std::size_t bytes() { return CPU_ALLOC_SIZE(max_cpus); }
   cpu_set_t* get() { return set_; }
   bool contains(int cpu) const { return CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes(), set_); }
   int count() const { return CPU_COUNT_S(bytes(), set_); }
   void add_all() {
-    for (int cpu = 0; cpu < most_cpus; ++cpu) CPU_SET_S(static_cast<std::size_t>(cpu), bytes(), set_);
+    for (int cpu = 0; cpu < max_cpus; ++cpu) CPU_SET_S(static_cast<std::size_t>(cpu), bytes(), set_);
   }
 
  private:
@@ -70,7 +70,7 @@ int core_count() {
   CpuMask mask;
   read_own(mask);
   std::set<std::string> cores;
-  for (int cpu = 0; cpu < most_cpus; ++cpu) {
+  for (int cpu = 0; cpu < max_cpus; ++cpu) {
     if (mask.contains(cpu)) cores.insert(siblings(cpu));
   }
   return static_cast<int>(cores.size());

@@ -3,30 +3,30 @@
 #include <array>
 
 #include "core/text/text.hpp"
-#include "tools/programs.hpp"
 #include "launch/job/quote.hpp"
+#include "tools/programs.hpp"
 
 namespace hortator::tools {
 
-std::optional<launch::Mpirun> own_mpirun() {
+std::optional<launching::Mpirun> own_mpirun() {
   static constexpr std::array<const char*, 3> candidates = {"mpirun", "mpiexec", HORTATOR_MPIEXEC};
   for (const std::string program : candidates) {
     if (program.empty() || !find_program(program)) continue;
     const auto found = look_at_mpirun(program);
     if (!found.answers) continue;  // a library that it lacks, for one
-    if (launch::fits_mpi(found, HORTATOR_MPI_NAME, HORTATOR_MPI_VERSION)) return found;
+    if (launching::fits_mpi(found, HORTATOR_MPI_NAME, HORTATOR_MPI_VERSION)) return found;
   }
   return std::nullopt;
 }
 
-launch::Mpirun look_at_mpirun(const std::string& program) {
-  return launch::mpirun_of(program, output_of(launch::shell_quote(program) + " --version"));
+launching::Mpirun look_at_mpirun(const std::string& program) {
+  return launching::mpirun_of(program, output_of(launching::shell_quote(program) + " --version"));
 }
 
-launch::Mpirun built_mpirun() {
-  auto built = launch::mpirun_of("mpirun", text::concat("mpirun (", HORTATOR_MPI_NAME, ") ", HORTATOR_MPI_VERSION));
+launching::Mpirun built_mpirun() {
+  auto built = launching::mpirun_of("mpirun", text::concat("mpirun (", HORTATOR_MPI_NAME, ") ", HORTATOR_MPI_VERSION));
   // All others come from it.
-  if (built.flavor == launch::MpiFlavor::other) built.flavor = launch::MpiFlavor::mpich;
+  if (built.flavor == launching::MpiFlavor::other) built.flavor = launching::MpiFlavor::mpich;
   return built;
 }
 

@@ -11,13 +11,13 @@ namespace hortator::tools {
 
 /// The mpirun (or mpiexec) on PATH if it belongs to that MPI, else the one that was found with that MPI at build time;
 /// nothing where neither is here.
-std::optional<launch::Mpirun> own_mpirun();
+std::optional<launching::Mpirun> own_mpirun();
 
 /// `program` by what it says of itself, whose ever it is.
-launch::Mpirun look_at_mpirun(const std::string& program);
+launching::Mpirun look_at_mpirun(const std::string& program);
 
 /// What is said of that MPI without looking at the machine: "mpirun", of the kind and release built with.
-launch::Mpirun built_mpirun();
+launching::Mpirun built_mpirun();
 
 std::string built_mpi();  ///< "Open MPI 4.1.4"
 

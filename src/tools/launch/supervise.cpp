@@ -70,7 +70,7 @@ nlohmann::json read_newer(const std::filesystem::path& file, std::filesystem::fi
   std::error_code failed;
   const auto time = std::filesystem::last_write_time(file, failed);
   if (failed || time < since) return {};
-  return core::parse_record(core::read_at_most(file, core::most_record_bytes).value_or(""));
+  return core::parse_record(core::read_at_most(file, core::max_record_bytes).value_or(""));
 }
 
 int code_in(const nlohmann::json& record, int otherwise) {

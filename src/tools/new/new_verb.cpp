@@ -8,10 +8,10 @@
 
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
+#include "launch/job/template.hpp"
 #include "tools/programs.hpp"
 #include "tools/verbs.hpp"
 #include "tools/written_file.hpp"
-#include "launch/job/template.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -42,9 +42,8 @@ int print_help() {
 
 // It becomes a folder, a target of CMake and a program.
 void check_name(const std::string& name) {
-  const bool has_good_letters = std::all_of(name.begin(), name.end(), [](unsigned char letter) {
-    return std::isalnum(letter) != 0 || letter == '_' || letter == '-';
-  });
+  const bool has_good_letters = std::all_of(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
   if (!has_good_letters || name.empty() || std::isalpha(static_cast<unsigned char>(name.front())) == 0 ||
       name.size() > 100) {
     throw UsageError({.what = text::concat(text::quote(name), " is no name for a project"),
@@ -67,13 +66,13 @@ std::string filled(const std::string& file, const std::string& name) {
     throw Error({.what = text::concat(path, " cannot be read"),
                  .why = "it is the project's template",
                  .hint = "install Hortator again"});
-  return launch::fill(*content, {.words = {{"name", name}, {"version", HORTATOR_VERSION}}});
+  return launching::fill(*content, {.words = {{"name", name}, {"version", HORTATOR_VERSION}}});
 }
 
 }  // namespace
 
 int new_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_words(known_options(), "name"));
+  const auto values = parse(arguments, with_text(known_options(), "name"));
   if (values.contains("help")) return print_help();
   if (!values.contains("name") || values["name"].as<std::vector<std::string>>().size() != 1) {
     throw UsageError({.what = "one name is needed", .hint = "hortator new my-model"});

@@ -4,10 +4,10 @@
 #include <array>
 #include <hortator/error.hpp>
 
+#include "core/text/column.hpp"
 #include "core/text/text.hpp"
 #include "tools/plot/chart_frame.hpp"
 #include "tools/plot/chart_style.hpp"
-#include "core/text/column.hpp"
 #include "tools/plot/raster.hpp"
 #include "tools/plot/svg.hpp"
 
@@ -54,22 +54,22 @@ std::string short_label(const std::string& label) {
 }
 
 double legend_width(const Names& names) {
-  double widest = text_width("restart", letters);
-  for (const auto& name : names) widest = std::max(widest, text_width(short_label(name), letters));
+  double widest = text_width("restart", characters);
+  for (const auto& name : names) widest = std::max(widest, text_width(short_label(name), characters));
   return widest + 24 + 2 * margin;
 }
 
 void draw_legend(Canvas& canvas, const std::vector<Panel>& panels, const Names& names, Place corner) {
-  double y = corner.y + margin + title_letters + 10 + letters;
+  double y = corner.y + margin + title_letters + 10 + characters;
   const auto entry = [&](const std::string& label, const Stroke& stroke, bool is_dot = false) {
-    const double middle = y - letters * 0.35;
+    const double middle = y - characters * 0.35;
     if (is_dot) {
       canvas.dot({corner.x + 9, middle}, dot_radius, stroke.colour);
     } else {
       canvas.line({{corner.x, middle}, {corner.x + 18, middle}}, stroke);
     }
-    canvas.text({corner.x + 24, y}, label, {.size = letters, .colour = ink});
-    y += letters + 8;
+    canvas.text({corner.x + 24, y}, label, {.size = characters, .colour = ink});
+    y += characters + 8;
   };
   for (const auto& name : names) {
     bool dashed = false;
@@ -88,7 +88,8 @@ void draw_legend(Canvas& canvas, const std::vector<Panel>& panels, const Names& 
 }  // namespace
 
 double chart_height(const std::vector<Panel>& panels, const ChartSize& size) {
-  const double legend = 2 * margin + title_letters + (letters + 8) * static_cast<double>(names_in(panels).size() + 2);
+  const double legend =
+      2 * margin + title_letters + (characters + 8) * static_cast<double>(names_in(panels).size() + 2);
   return std::max(size.panel_height * static_cast<double>(panels.size()), legend);
 }
 

@@ -15,10 +15,10 @@ constexpr Colour faint = {225, 225, 225};
 
 ChartFrame::ChartFrame(const Panel& panel, Place corner, double width, double height)
     : panel_(panel),
-      left_(corner.x + margin + letters + 8 + tick_length + 4),
+      left_(corner.x + margin + characters + 8 + tick_length + 4),
       right_(corner.x + width - margin),
       top_(corner.y + margin + title_letters + 10),
-      bottom_(corner.y + height - margin - 2 * letters - 12) {
+      bottom_(corner.y + height - margin - 2 * characters - 12) {
   std::vector<double> ys;
   for (const auto& series : panel.series) {
     for (std::size_t i = 0; i < series.y.size(); ++i) {
@@ -29,7 +29,7 @@ ChartFrame::ChartFrame(const Panel& panel, Place corner, double width, double he
   if (panel.from_zero) ys.push_back(0);
   y_ = axis_of(ys, panel.y_scale, static_cast<int>(height / 60));
   const auto labels = labels_of(y_);
-  for (const auto& label : labels) y_label_width_ = std::max(y_label_width_, text_width(label, letters));
+  for (const auto& label : labels) y_label_width_ = std::max(y_label_width_, text_width(label, characters));
 }
 
 void ChartFrame::make_room(double y_label_width) {
@@ -48,21 +48,21 @@ void ChartFrame::draw_axes(Canvas& canvas) const {
     const double x = place({x_.ticks[i], y_.least}).x;
     canvas.line({{x, top_}, {x, bottom_}}, {.colour = faint});
     canvas.line({{x, bottom_}, {x, bottom_ + tick_length}}, {.colour = ink});
-    canvas.text({x, bottom_ + tick_length + letters + 1}, x_labels[i],
-                {.align = Align::centre, .size = letters, .colour = ink});
+    canvas.text({x, bottom_ + tick_length + characters + 1}, x_labels[i],
+                {.align = Align::centre, .size = characters, .colour = ink});
   }
   const auto y_labels = labels_of(y_);
   for (std::size_t i = 0; i < y_.ticks.size(); ++i) {
     const double y = place({x_.least, y_.ticks[i]}).y;
     canvas.line({{left_, y}, {right_, y}}, {.colour = faint});
     canvas.line({{left_ - tick_length, y}, {left_, y}}, {.colour = ink});
-    canvas.text({left_ - tick_length - 4, y + letters * 0.35}, y_labels[i],
-                {.align = Align::right, .size = letters, .colour = ink});
+    canvas.text({left_ - tick_length - 4, y + characters * 0.35}, y_labels[i],
+                {.align = Align::right, .size = characters, .colour = ink});
   }
-  canvas.text({(left_ + right_) / 2, bottom_ + tick_length + 2 * letters + 8}, panel_.x_label,
-              {.align = Align::centre, .size = letters, .colour = ink});
+  canvas.text({(left_ + right_) / 2, bottom_ + tick_length + 2 * characters + 8}, panel_.x_label,
+              {.align = Align::centre, .size = characters, .colour = ink});
   canvas.text({left_ - tick_length - 4 - y_label_width_ - 8, (top_ + bottom_) / 2}, panel_.y_label,
-              {.align = Align::centre, .size = letters, .colour = ink, .upwards = true});
+              {.align = Align::centre, .size = characters, .colour = ink, .upwards = true});
 }
 
 void ChartFrame::draw_series(Canvas& canvas, const Series& series, Colour colour) const {

@@ -5,7 +5,7 @@
 /// What all charts look like.
 namespace hortator::tools {
 
-inline constexpr double letters = 12;
+inline constexpr double characters = 12;
 inline constexpr double title_letters = 14;
 inline constexpr double margin = 14;
 inline constexpr double dot_radius = 3.2;

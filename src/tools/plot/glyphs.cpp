@@ -127,14 +127,14 @@ Dots dots_in(const Glyph& glyph) {
 
 }  // namespace
 
-const Dots& dots_of(char letter) {
+const Dots& dots_of(char c) {
   static const auto table = [] {
     std::vector<Dots> all;
     for (const auto& glyph : glyphs) all.push_back(dots_in(glyph));
     all.push_back(dots_in(frame));
     return all;
   }();
-  const auto place = static_cast<std::size_t>(static_cast<unsigned char>(letter)) - first;
+  const auto place = static_cast<std::size_t>(static_cast<unsigned char>(c)) - first;
   return table[std::min(place, table.size() - 1)];
 }
 

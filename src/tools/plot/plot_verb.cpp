@@ -3,11 +3,11 @@
 #include <iostream>
 
 #include "core/text/text.hpp"
+#include "tools/plot/chart.hpp"
 #include "tools/scale/study_folder.hpp"
 #include "tools/verbs.hpp"
 #include "tools/watch/run_folder.hpp"
 #include "tools/written_file.hpp"
-#include "tools/plot/chart.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_points = 600;
+constexpr std::size_t max_points = 600;
 
 Options known_options() {
   Options options;
@@ -56,7 +56,7 @@ tools::Curve curve_of(const std::vector<tools::MetricRow>& rows, const std::stri
       curve.y.push_back(*value);
     }
   }
-  return tools::thinned(curve, most_points);
+  return tools::thinned(curve, max_points);
 }
 
 std::vector<double> restarts_of(const fs::path& run) {
@@ -82,9 +82,9 @@ std::vector<std::string> labels_of(const std::vector<std::string>& runs) {
 
 std::vector<tools::Panel> panels_of(const std::vector<std::string>& runs, const std::string& metric, bool log_scale) {
   tools::Panel values{.title = metric,
-                       .x_label = "step",
-                       .y_label = metric,
-                       .y_scale = log_scale ? tools::Scale::logarithmic : tools::Scale::linear};
+                      .x_label = "step",
+                      .y_label = metric,
+                      .y_scale = log_scale ? tools::Scale::logarithmic : tools::Scale::linear};
   tools::Panel rates{.title = "rate", .x_label = "step", .y_label = "steps / s", .from_zero = true};
   const auto labels = labels_of(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -100,7 +100,7 @@ std::vector<tools::Panel> panels_of(const std::vector<std::string>& runs, const 
                         .hint = text::suggestion(metric, names_in(rows))});
     }
     const auto marks = restarts_of(runs[i]);
-    const auto rate = tools::rate_of(rows, most_points / 3);
+    const auto rate = tools::rate_of(rows, max_points / 3);
     values.series.push_back({.label = labels[i], .x = curve.x, .y = curve.y, .marks = marks});
     rates.series.push_back({.label = labels[i], .x = rate.x, .y = rate.y, .marks = marks});
   }
@@ -110,7 +110,7 @@ std::vector<tools::Panel> panels_of(const std::vector<std::string>& runs, const 
 }  // namespace
 
 int plot_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_words(known_options(), "run"));
+  const auto values = parse(arguments, with_text(known_options(), "run"));
   if (values.contains("help")) return print_help();
   if (!values.contains("run")) {
     throw UsageError({.what = "plot needs a run", .hint = "name folders: hortator plot runs/digits -o digits.svg"});

@@ -1,7 +1,7 @@
 #include "tools/plot/svg.hpp"
 
-#include "core/text/text.hpp"
 #include "core/text/print.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -44,9 +44,9 @@ const char* anchor_of(Align align) {
 
 // DejaVu Sans, Helvetica and Arial differ little: a letter is about as wide as 0.6 of its size.
 double text_width(const std::string& words, double size) {
-  double letters = 0;
-  for (const char one : words) letters += (static_cast<unsigned char>(one) & 0xC0U) != 0x80U ? 1 : 0;
-  return 0.6 * size * letters;
+  double characters = 0;
+  for (const char one : words) characters += (static_cast<unsigned char>(one) & 0xC0U) != 0x80U ? 1 : 0;
+  return 0.6 * size * characters;
 }
 
 void SvgCanvas::line(const std::vector<Place>& places, const Stroke& stroke) {

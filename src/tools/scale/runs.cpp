@@ -9,10 +9,10 @@
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
+#include "launch/job/quote.hpp"
+#include "tools/launch/supervise.hpp"
 #include "tools/programs.hpp"
 #include "tools/scale/study_folder.hpp"
-#include "tools/launch/supervise.hpp"
-#include "launch/job/quote.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -36,7 +36,7 @@ Words launch_words(const tools::ScalePlan& plan, int ranks) {
 /// All that it prints goes into a file.
 void run_into(const Words& words, const fs::path& log) {
   const Words shell = {"/bin/sh", "-c",
-                       "exec " + launch::shell_line(words) + " >" + launch::shell_quote(log.string()) + " 2>&1"};
+                       "exec " + launching::shell_line(words) + " >" + launching::shell_quote(log.string()) + " 2>&1"};
   const int code = supervise(shell);
   if (code == 0) return;
   throw Error({.what = text::concat("a run of the study ended with code ", code),

@@ -4,11 +4,11 @@
 #include <array>
 #include <cmath>
 
+#include "core/text/column.hpp"
+#include "core/text/print.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "core/text/column.hpp"
 #include "observe/profile/peak_rate.hpp"
-#include "core/text/print.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -35,7 +35,8 @@ Cells heading(const Study& study) {
 }
 
 std::string against(const ScaleSize& size, std::optional<double> predicted) {
-  return predicted ? core::print("%s (%+.0f %%)", time_text(*predicted).c_str(), 100 * (*predicted / size.seconds - 1)) : "";
+  return predicted ? core::print("%s (%+.0f %%)", time_text(*predicted).c_str(), 100 * (*predicted / size.seconds - 1))
+                   : "";
 }
 
 Cells row(const Study& study, std::size_t i) {
@@ -213,9 +214,9 @@ std::string scale_markdown(const Study& study, const std::string& picture) {
                        ".\n\n![](", picture, ")\n\n## The model\n\n",
                        "Compute is the smallest run's. An all-reduce of the gradients (",
                        units::bytes(static_cast<std::uint64_t>(study.setting.gradient_bytes)), ") over ",
-                       text::count(network.ranks, "rank"), " takes ", core::print("%.1f us", 1e6 * network.latency), " and ",
-                       core::print("%.3g s", network.seconds_per_byte * 1e9), " a GB (`hortator bench collectives`); ",
-                       core::print("%.0f %%", 100 * model.overlap()),
+                       text::count(network.ranks, "rank"), " takes ", core::print("%.1f us", 1e6 * network.latency),
+                       " and ", core::print("%.3g s", network.seconds_per_byte * 1e9),
+                       " a GB (`hortator bench collectives`); ", core::print("%.0f %%", 100 * model.overlap()),
                        " of it hides behind compute: fitted. \"left out\" is what the model says ",
                        "of a size that it was not shown. Beyond ", text::count(1LL * sure_factor * largest, "rank"),
                        " (", sure_factor, " times the largest size measured) the curve is extrapolated.\n");

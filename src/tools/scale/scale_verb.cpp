@@ -3,16 +3,16 @@
 #include <iostream>
 
 #include "core/text/text.hpp"
+#include "launch/job/directives.hpp"
+#include "launch/job/quote.hpp"
 #include "tools/config/sources.hpp"
 #include "tools/flags.hpp"
+#include "tools/job/submitting.hpp"
+#include "tools/launch/launch_environment.hpp"
 #include "tools/launch/machine.hpp"
 #include "tools/scale/runs.hpp"
 #include "tools/scale/study_folder.hpp"
-#include "tools/job/submitting.hpp"
-#include "tools/launch/surroundings.hpp"
 #include "tools/verbs.hpp"
-#include "launch/job/directives.hpp"
-#include "launch/job/quote.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -38,7 +38,7 @@ Options known_options() {
       "repeats", po::value<int>()->default_value(3)->value_name("N"), "runs of each size")(
       "out", po::value<std::string>()->default_value("runs/scale")->value_name("DIR"), "where the study goes")(
       "submit", "one job for each size; without it the runs are steps inside this allocation")("help,h", "this text");
-  add_setting_flags(options, launch::Scope::job, own_flags());
+  add_setting_flags(options, launching::Scope::job, own_flags());
   return options;
 }
 
@@ -62,7 +62,7 @@ int print_help() {
 }
 
 /// The plan that the command line asks for.
-ScalePlan plan_of(tools::Growth growth, const po::variables_map& values, const launch::Settings& settings) {
+ScalePlan plan_of(tools::Growth growth, const po::variables_map& values, const launching::Settings& settings) {
   if (!values.contains("program")) {
     throw UsageError(
         {.what = "the program is missing", .hint = "say what to run: hortator scale strong --ranks 1,2 -- ./train"});
@@ -113,31 +113,31 @@ int report_on(const fs::path& folder) {
   return 0;
 }
 
-std::vector<std::string> job_lines(const launch::Settings& settings, launch::Scheduler scheduler,
+std::vector<std::string> job_lines(const launching::Settings& settings, launching::Scheduler scheduler,
                                    const std::string& records) {
-  auto job = launch::job_of(settings, scheduler, "hortator", {}, stamp());
+  auto job = launching::job_of(settings, scheduler, "hortator", {}, stamp());
   job.records = records;
-  auto lines = launch::directives(job);
+  auto lines = launching::directives(job);
   // Nobody may run a part of a study twice: times of two places would be mixed.
   std::erase_if(lines, [](const std::string& line) { return line == "--requeue" || line.starts_with("--signal="); });
   return lines;
 }
 
 /// One job: `hortator scale run` in its allocation.
-std::string script_of(const fs::path& folder, int ranks, const launch::Settings& settings,
-                      launch::Scheduler scheduler) {
-  const bool is_slurm = scheduler == launch::Scheduler::slurm;
+std::string script_of(const fs::path& folder, int ranks, const launching::Settings& settings,
+                      launching::Scheduler scheduler) {
+  const bool is_slurm = scheduler == launching::Scheduler::slurm;
   std::string script = "#!/bin/bash\n";
   for (const auto& line : job_lines(settings, scheduler, folder.string())) {
     script.append(is_slurm ? "#SBATCH " : "#PBS ").append(line).append("\n");
   }
-  script += "cd " + launch::shell_quote(fs::current_path().string()) + " || exit 1\n";
-  for (const auto& module : settings.list("modules")) script += "module load " + launch::shell_quote(module) + "\n";
+  script += "cd " + launching::shell_quote(fs::current_path().string()) + " || exit 1\n";
+  for (const auto& module : settings.list("modules")) script += "module load " + launching::shell_quote(module) + "\n";
   for (const auto& variable : settings.list("environment"))
-    script += "export " + launch::shell_quote(variable) + "\n";
+    script += "export " + launching::shell_quote(variable) + "\n";
   const std::vector<std::string> words = {fs::read_symlink("/proc/self/exe").string(), "scale", "run", folder.string(),
                                           std::to_string(ranks)};
-  return script + "exec " + launch::shell_line(words) + "\n";
+  return script + "exec " + launching::shell_line(words) + "\n";
 }
 
 int submit_jobs(const fs::path& folder, const ScalePlan& plan, const po::variables_map& values) {
@@ -146,7 +146,7 @@ int submit_jobs(const fs::path& folder, const ScalePlan& plan, const po::variabl
         {.what = "--submit with --ranks", .why = "jobs are given nodes", .hint = "say --nodes and --ranks-per-node"});
   }
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    auto flags = said_by_flags(values, launch::Scope::job, own_flags());
+    auto flags = said_by_flags(values, launching::Scope::job, own_flags());
     flags["num_machines"] = {.words = {std::to_string(plan.nodes[i])}, .origin = "--nodes"};
     const auto file =
         values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
@@ -161,11 +161,11 @@ int submit_jobs(const fs::path& folder, const ScalePlan& plan, const po::variabl
 }
 
 int begin_study(tools::Growth growth, const Arguments& arguments) {
-  const auto values = parse(arguments, with_words(known_options(), "program"));
+  const auto values = parse(arguments, with_text(known_options(), "program"));
   if (values.contains("help")) return print_help();
   const auto file =
       values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
-  const auto settings = gather_settings(said_by_flags(values, launch::Scope::job, own_flags()), file);
+  const auto settings = gather_settings(said_by_flags(values, launching::Scope::job, own_flags()), file);
   const auto plan = plan_of(growth, values, settings);
   const auto folder = fs::absolute(values["out"].as<std::string>());
   if (fs::exists(folder / "plan.json")) {

@@ -22,10 +22,10 @@ tools::Network read_network(const fs::path& folder) {
 }  // namespace
 
 std::string read_text(const fs::path& file) {
-  auto content = core::read_at_most(file, core::most_record_bytes);
+  auto content = core::read_at_most(file, core::max_record_bytes);
   if (content) return std::move(*content);
   throw Error({.what = text::quote(file.string()) + " cannot be read",
-               .why = text::concat("it is missing, or has more than ", core::most_record_bytes, " bytes")});
+               .why = text::concat("it is missing, or has more than ", core::max_record_bytes, " bytes")});
 }
 
 void write_text(const fs::path& file, const std::string& content) {
@@ -33,9 +33,7 @@ void write_text(const fs::path& file, const std::string& content) {
     throw Error({.what = text::quote(file.string()) + " cannot be written"});
 }
 
-void write_plan(const fs::path& folder, const tools::ScalePlan& plan) {
-  write_text(folder / plan_file, to_json(plan));
-}
+void write_plan(const fs::path& folder, const tools::ScalePlan& plan) { write_text(folder / plan_file, to_json(plan)); }
 
 tools::ScalePlan read_plan(const fs::path& folder) {
   if (!fs::exists(folder / plan_file)) {

@@ -5,15 +5,15 @@
 
 #include <array>
 
-#include "core/text/text.hpp"
-#include "tools/test/checks.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
 #include "comm/nccl/backend.hpp"
-#include "comm/shm/communicator.hpp"
 #include "comm/self/self_communicator.hpp"
+#include "comm/shm/communicator.hpp"
+#include "core/text/text.hpp"
 #include "machine/device/cuda.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"
+#include "tools/test/checks.hpp"
 
 namespace hortator::tools::installation {
 namespace {

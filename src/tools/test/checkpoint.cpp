@@ -1,12 +1,12 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 
-#include "core/text/text.hpp"
-#include "core/text/units.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
-#include "tools/test/checks.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "runtime/world.hpp"
+#include "tools/test/checks.hpp"
 
 namespace hortator::tools::installation {
 namespace {

@@ -1,12 +1,12 @@
 #include <filesystem>
 #include <iostream>
 
-#include "tools/test/checks.hpp"
-#include "tools/passing_run.hpp"
-#include "tools/verbs.hpp"
-#include "mpi/agree.hpp"
 #include "core/environment/lookup.hpp"
+#include "mpi/agree.hpp"
 #include "runtime/world.hpp"
+#include "tools/passing_run.hpp"
+#include "tools/test/checks.hpp"
+#include "tools/verbs.hpp"
 
 namespace hortator::tools {
 namespace {

@@ -14,9 +14,9 @@
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "tools/test/checks.hpp"
 #include "mpi/agree.hpp"
 #include "runtime/world.hpp"
+#include "tools/test/checks.hpp"
 
 namespace hortator::tools::installation {
 namespace {

@@ -16,9 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Of a million ranks, each with a row.
-constexpr std::uint64_t most_status_bytes = std::uint64_t{1} << 31;
+constexpr std::uint64_t max_status_bytes = std::uint64_t{1} << 31;
 
-std::string content_of(const fs::path& file, std::uint64_t most = core::most_record_bytes) {
+std::string content_of(const fs::path& file, std::uint64_t most = core::max_record_bytes) {
   return core::read_at_most(file, most).value_or("");
 }
 
@@ -30,7 +30,7 @@ double modified(const fs::path& file) {
 
 /// Those of the run that rank 0 is part of: an earlier one may have had more.
 std::vector<observe::RankStatus> read_ranks(const fs::path& folder) {
-  const auto content = content_of(folder / observe::status_folder / observe::ranks_file, most_status_bytes);
+  const auto content = content_of(folder / observe::status_folder / observe::ranks_file, max_status_bytes);
   std::vector<observe::RankStatus> ranks;
   for (std::size_t at = 0; at + observe::row_bytes <= content.size(); at += observe::row_bytes) {
     auto status = observe::parse_status(std::string_view(content).substr(at, observe::row_bytes));
@@ -127,11 +127,11 @@ void check_run_folder(const fs::path& folder) {
 
 tools::WatchFacts read_run(const fs::path& folder, std::size_t rows) {
   tools::WatchFacts facts{.folder = folder.string(),
-                           .ranks = read_ranks(folder),
-                           .sessions = read_sessions(folder),
-                           .checkpoints = read_checkpoints(folder),
-                           .outcome = outcome_of(folder),
-                           .failure = failure_of(folder)};
+                          .ranks = read_ranks(folder),
+                          .sessions = read_sessions(folder),
+                          .checkpoints = read_checkpoints(folder),
+                          .outcome = outcome_of(folder),
+                          .failure = failure_of(folder)};
   facts.rows = sampled(metrics_file(folder, facts.ranks), rows);
   return facts;
 }

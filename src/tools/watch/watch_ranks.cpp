@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/text/print.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "core/text/print.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -60,8 +60,8 @@ void put_devices(core::Page& page, const std::vector<observe::RankStatus>& ranks
   } else if (largest.device_bytes > 0) {
     page.row("GPU memory", mean + aside(ranks, "most", size(largest.device_bytes), largest));
   }
-  const bool all_known =
-      std::all_of(ranks.begin(), ranks.end(), [](const observe::RankStatus& one) { return one.device_busy.has_value(); });
+  const bool all_known = std::all_of(ranks.begin(), ranks.end(),
+                                     [](const observe::RankStatus& one) { return one.device_busy.has_value(); });
   if (!all_known) return;
   const auto& idlest = extreme(ranks, busy, false);
   page.row("GPU", percent(mean_of(ranks, busy)) + " of the time busy" +
@@ -88,8 +88,9 @@ std::vector<observe::RankStatus> slowest(const std::vector<observe::RankStatus>&
   std::vector<observe::RankStatus> slow;
   std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(slow),
                [&](const observe::RankStatus& rank) { return rank.communication < usual - clearly; });
-  std::sort(slow.begin(), slow.end(),
-            [](const observe::RankStatus& a, const observe::RankStatus& b) { return a.communication < b.communication; });
+  std::sort(slow.begin(), slow.end(), [](const observe::RankStatus& a, const observe::RankStatus& b) {
+    return a.communication < b.communication;
+  });
   return slow;
 }
 

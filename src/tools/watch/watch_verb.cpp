@@ -7,13 +7,13 @@
 #include <iostream>
 #include <thread>
 
+#include "core/environment/variable.hpp"
 #include "core/text/text.hpp"
 #include "core/unix_time.hpp"
-#include "core/environment/variable.hpp"
+#include "launch/job/walltime.hpp"
 #include "tools/programs.hpp"
 #include "tools/verbs.hpp"
 #include "tools/watch/run_folder.hpp"
-#include "launch/job/walltime.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -83,7 +83,7 @@ class SchedulersWord {
     if (asked_ && Clock::now() - *asked_ < std::chrono::minutes(1)) return deadline_;
     asked_ = Clock::now();
     const auto left =
-        launch::parse_walltime(text::first_line(output_of("squeue --noheader --format=%L --jobs=" + job)));
+        launching::parse_walltime(text::first_line(output_of("squeue --noheader --format=%L --jobs=" + job)));
     deadline_ = left ? std::optional(core::unix_time() + static_cast<double>(*left)) : std::nullopt;
     return deadline_;
   }
@@ -131,7 +131,7 @@ void sleep_for(double seconds) {
 }  // namespace
 
 int watch_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_words(known_options(), "run"));
+  const auto values = parse(arguments, with_text(known_options(), "run"));
   if (values.contains("help")) return print_help();
   if (!values.contains("run") || values["run"].as<std::vector<std::string>>().size() != 1) {
     throw UsageError({.what = "watch needs one run", .hint = "name its folder: hortator watch runs/digits"});

@@ -4,20 +4,20 @@
 #include <cmath>
 #include <set>
 
-#include "core/text/text.hpp"
 #include "core/text/column.hpp"
 #include "core/text/page.hpp"
 #include "core/text/print.hpp"
-#include "observe/status/progress_words.hpp"
 #include "core/text/sparkline.hpp"
+#include "core/text/text.hpp"
+#include "observe/status/progress_words.hpp"
 #include "tools/watch/watch_ranks.hpp"
 
 namespace hortator::tools {
 namespace {
 
 const observe::RankStatus* main_rank(const WatchFacts& facts) {
-  const auto found =
-      std::find_if(facts.ranks.begin(), facts.ranks.end(), [](const observe::RankStatus& one) { return one.rank == 0; });
+  const auto found = std::find_if(facts.ranks.begin(), facts.ranks.end(),
+                                  [](const observe::RankStatus& one) { return one.rank == 0; });
   return found == facts.ranks.end() ? nullptr : &*found;
 }
 

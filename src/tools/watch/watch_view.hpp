@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/plot/metrics.hpp"
 #include "observe/status/status_record.hpp"
+#include "tools/plot/metrics.hpp"
 
 /// A run as a page of text: pure.
 namespace hortator::tools {
@@ -17,8 +17,8 @@ struct CheckpointFact {
 
 struct WatchFacts {
   std::string folder = "";
-  std::vector<observe::RankStatus> ranks = {};            ///< of one run, those that have told of themselves
-  std::vector<observe::Session> sessions = {};            ///< the first one first
+  std::vector<observe::RankStatus> ranks = {};   ///< of one run, those that have told of themselves
+  std::vector<observe::Session> sessions = {};   ///< the first one first
   std::vector<MetricRow> rows = {};              ///< some of those that were logged, the last ones among them
   std::vector<CheckpointFact> checkpoints = {};  ///< the newest first
   std::optional<std::string> outcome = {};       ///< "finished", "stopped"

@@ -17,8 +17,8 @@
 #include <thread>
 
 #include "mpi/agree.hpp"
-#include "runtime/run_folder.hpp"
 #include "runtime/ending/stop_signal.hpp"
+#include "runtime/run_folder.hpp"
 #include "runtime/world.hpp"
 
 namespace {

@@ -20,8 +20,8 @@
 #include <string>
 #include <thread>
 
-#include "core/activity/activity.hpp"
 #include "comm/make_communicator.hpp"
+#include "core/activity/activity.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"
 

@@ -14,7 +14,7 @@ struct DebugMode {
 };
 
 template <typename Call>
-std::string words_of_error(const Call& call) {
+std::string error_text(const Call& call) {
   try {
     call();
   } catch (const std::exception& error) {
@@ -51,23 +51,23 @@ TEST_CASE("in debug mode all ranks throw where they have called from two lines, 
   const bool first = accelerator.is_main_process();
   const auto ones = at::ones({2});
   FROM_TWO_LINES(first, accelerator.wait_for_everyone());  // who does something before the others, or after them
-  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.reduce(ones)); }));
+  check_two_places(error_text([&] { FROM_TWO_LINES(first, accelerator.reduce(ones)); }));
   const auto pair = std::tuple(ones, ones);
-  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.gather(pair)); }));
-  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.reduce(pair)); }));
-  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.broadcast(pair)); }));
-  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.pad_across_processes(pair)); }));
-  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.gather_for_metrics(pair)); }));
-  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.gather_for_metrics(ones, ones)); }));
-  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.gather_to_main(pair)); }));
-  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.gather_for_metrics_to_main(pair)); }));
+  check_two_places(error_text([&] { FROM_TWO_LINES(first, accelerator.gather(pair)); }));
+  check_two_places(error_text([&] { FROM_TWO_LINES(first, accelerator.reduce(pair)); }));
+  check_two_places(error_text([&] { FROM_TWO_LINES(first, accelerator.broadcast(pair)); }));
+  check_two_places(error_text([&] { FROM_TWO_LINES(first, accelerator.pad_across_processes(pair)); }));
+  check_two_places(error_text([&] { FROM_TWO_LINES(first, accelerator.gather_for_metrics(pair)); }));
+  check_two_places(error_text([&] { FROM_TWO_LINES(first, accelerator.gather_for_metrics(ones, ones)); }));
+  check_two_places(error_text([&] { FROM_TWO_LINES(first, accelerator.gather_to_main(pair)); }));
+  check_two_places(error_text([&] { FROM_TWO_LINES(first, accelerator.gather_for_metrics_to_main(pair)); }));
   std::vector<std::string> names = {"a"};
-  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.gather_object(names)); }));
-  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.broadcast_object_list(names)); }));
+  check_two_places(error_text([&] { FROM_TWO_LINES(first, accelerator.gather_object(names)); }));
+  check_two_places(error_text([&] { FROM_TWO_LINES(first, accelerator.broadcast_object_list(names)); }));
   test::Net net;
   auto model = accelerator.prepare(net);
   const auto loss = model(at::ones({2, 3})).sum();
-  check_two_places(words_of_error([&] { FROM_TWO_LINES(first, accelerator.backward(loss)); }));
+  check_two_places(error_text([&] { FROM_TWO_LINES(first, accelerator.backward(loss)); }));
 }
 
 TEST_CASE("in debug mode ranks that call from one line go on") {

@@ -1,6 +1,6 @@
 // Models of which parts lie on disk: where they lie, and that they answer as others.
-#include "machine/memory/memory_limit.hpp"
 #include "dispatch_fixture.hpp"
+#include "machine/memory/memory_limit.hpp"
 #include "support/catch.hpp"
 
 namespace hortator {

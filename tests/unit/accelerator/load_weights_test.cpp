@@ -2,9 +2,9 @@
 #include <hortator/hortator.hpp>
 
 #include "accelerator/training/training.hpp"
-#include "weights/filling.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
+#include "weights/filling.hpp"
 #include "weights_model.hpp"
 
 using namespace hortator;
@@ -165,8 +165,8 @@ TEST_CASE("pieces that ranks send to each other make the same tensors") {
   const auto source = weights::open_weights(folder.path());
   const auto make = [&] {
     std::vector<weights::Filling> fillings = {{.stored = "long", .tensor = at::zeros({3'000'000}, at::kDouble)},
-                                                  {.stored = "wide", .tensor = at::zeros({6, 4}, at::kHalf).t()},
-                                                  {.stored = "none", .tensor = at::empty({0, 2})}};
+                                              {.stored = "wide", .tensor = at::zeros({6, 4}, at::kHalf).t()},
+                                              {.stored = "none", .tensor = at::empty({0, 2})}};
     return fillings;
   };
   const auto check = [&](const std::vector<weights::Filling>& fillings) {
@@ -231,9 +231,7 @@ TEST_CASE("a rank that cannot read leaves nobody waiting") {
     const auto spec = source->spec(name);
     fillings.push_back({.stored = name, .tensor = at::zeros(spec.shape, spec.type)});
   }
-  const auto fill = [&] {
-    weights::filling_together(accelerator.training().communicator_of({}), broken, fillings)();
-  };
+  const auto fill = [&] { weights::filling_together(accelerator.training().communicator_of({}), broken, fillings)(); };
   if (is_last) {
     CHECK_THROWS_WITH(fill(), ContainsSubstring("the disk is gone"));
   } else {

@@ -102,9 +102,9 @@ TEST_CASE("a prefix that would make names fit is named") {
   CHECK_THROWS_WITH(weights::require_match(weights::match(wanted({"a.w", "b.w"}), longer, {}), longer, true),
                     ContainsSubstring(R"(.rename = {{"model", ""}})"));
   const Described shorter({"a.w", "b.w"});
-  CHECK_THROWS_WITH(weights::require_match(
-                        weights::match(wanted({"net.model.a.w", "net.model.b.w"}), shorter, {}), shorter, true),
-                    ContainsSubstring(R"(.rename = {{"", "net.model"}})"));
+  CHECK_THROWS_WITH(
+      weights::require_match(weights::match(wanted({"net.model.a.w", "net.model.b.w"}), shorter, {}), shorter, true),
+      ContainsSubstring(R"(.rename = {{"", "net.model"}})"));
 }
 
 TEST_CASE("tied tensors need one of their names, and further ones are compared") {

@@ -5,12 +5,12 @@
 #include <hortator/hortator.hpp>
 
 #include "accelerator/training/training.hpp"
-#include "weights/filling.hpp"
 #include "checkpoint/write/save.hpp"
 #include "fixtures.hpp"
 #include "formats/torch/pickle/writer.hpp"
 #include "support/catch.hpp"
 #include "support/memory.hpp"
+#include "weights/filling.hpp"
 
 using namespace hortator;
 using test::extra_memory;

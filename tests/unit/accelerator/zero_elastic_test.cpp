@@ -9,8 +9,8 @@
 #include "checkpoint/manifest.hpp"
 #include "first_ranks.hpp"
 #include "fixtures.hpp"
-#include "support/catch.hpp"
 #include "step/optimizer/optimizer_core.hpp"
+#include "support/catch.hpp"
 #include "zero_fixture.hpp"
 
 using namespace hortator;

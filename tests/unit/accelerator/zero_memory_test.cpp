@@ -120,7 +120,8 @@ TEST_CASE("at its worst a rank has its shares, two arrays of gradients that are 
     optimizer.step();
     optimizer.zero_grad();
   }
-  const double peak = (static_cast<double>(machine::RecyclingAllocator::counters().peak_used_bytes) - before) / megabyte;
+  const double peak =
+      (static_cast<double>(machine::RecyclingAllocator::counters().peak_used_bytes) - before) / megabyte;
   // Gradients and moments. Parameters, and two arrays that travel, are in memory that the ranks share; over several
   // nodes the parameters' shares are counted as well. (Frames of arrays in use never are: see page_traffic.hpp.)
   const bool over_nodes = accelerator.num_nodes() > 1;
@@ -146,7 +147,8 @@ TEST_CASE("a model that is made when it is sharded is on no rank as a whole") {
   machine::RecyclingAllocator::reset_peak();
   auto net = construct_deferred([] { return make_net(depth); });
   auto model = accelerator.prepare(net);
-  const double peak = (static_cast<double>(machine::RecyclingAllocator::counters().peak_used_bytes) - before) / megabyte;
+  const double peak =
+      (static_cast<double>(machine::RecyclingAllocator::counters().peak_used_bytes) - before) / megabyte;
   INFO(peak << " MB");
   const int shares = accelerator.num_nodes() > 1 ? 2 : 1;  // of gradients, and of parameters
   CHECK(peak <= shares * parameters / accelerator.num_processes() + 2 * layer);

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <map>
 
-#include "core/text/text.hpp"
 #include "bigmodel/balanced_memory.hpp"
 #include "bigmodel/device_map.hpp"
 #include "bigmodel/module_sizes.hpp"
 #include "bigmodel/parts.hpp"
+#include "core/text/text.hpp"
 #include "support/catch.hpp"
 #include "trees.hpp"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/text/text.hpp"
 #include "bigmodel/module_tree.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::test {
 

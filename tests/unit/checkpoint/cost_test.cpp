@@ -1,8 +1,8 @@
 // What a save costs in memory. A program of its own: others leave memory behind that hides it.
 #include <ATen/ops/full.h>
 
-#include "checkpoint/write/background_save.hpp"
 #include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/background_save.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 #include "support/memory.hpp"

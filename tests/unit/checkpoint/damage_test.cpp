@@ -3,11 +3,11 @@
 #include <chrono>
 #include <random>
 
-#include "core/checksum/crc32c.hpp"
 #include "checkpoint/format.hpp"
 #include "checkpoint/read/reader.hpp"
-#include "checkpoint/write/save.hpp"
 #include "checkpoint/read/verify.hpp"
+#include "checkpoint/write/save.hpp"
+#include "core/checksum/crc32c.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <numeric>
 
-#include "core/text/text.hpp"
 #include "checkpoint/write/save.hpp"
+#include "core/text/text.hpp"
 #include "formats/hdf5/handle.hpp"
 #include "formats/tensor/tensor_spec.hpp"
 #include "scratch.hpp"
@@ -97,6 +97,7 @@ TEST_CASE("all ranks read it together through HDF5's MPI driver") {
   const formats::File file(formats::check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "open"));
   const formats::Dataset dataset(formats::check(H5Dopen2(file.get(), "models/0/fc1.weight", H5P_DEFAULT), "open"));
   const auto weight = at::zeros({900, 1000});
-  formats::check(H5Dread(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, weight.mutable_data_ptr()), "read");
+  formats::check(H5Dread(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, weight.mutable_data_ptr()),
+                 "read");
   CHECK(bitwise_equal(weight, saved.common.get<at::Tensor>("models/0/fc1.weight")));
 }

@@ -3,10 +3,10 @@
 #include <bit>
 #include <limits>
 
-#include "core/checksum/crc32c.hpp"
-#include "core/text/text.hpp"
 #include "checkpoint/manifest_value.hpp"
 #include "checkpoint/write/record.hpp"
+#include "core/checksum/crc32c.hpp"
+#include "core/text/text.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;

@@ -3,9 +3,9 @@
 #include <chrono>
 #include <thread>
 
-#include "core/text/text.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/read/verify.hpp"
+#include "core/text/text.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 #include "support/types.hpp"

@@ -43,7 +43,9 @@ inline std::string error_of(const std::function<void()>& work) {
   return "";
 }
 
-inline std::string read_file(const std::filesystem::path& file) { return formats::read_text(file, std::uint64_t{1} << 40); }
+inline std::string read_file(const std::filesystem::path& file) {
+  return formats::read_text(file, std::uint64_t{1} << 40);
+}
 
 inline void write_file(const std::filesystem::path& file, const std::string& bytes) {
   std::ofstream(file, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

@@ -1,7 +1,7 @@
 // Tensors of which each rank has a part are written as they lie, and read by parts.
-#include "checkpoint/write/background_save.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/read/verify.hpp"
+#include "checkpoint/write/background_save.hpp"
 #include "scratch.hpp"
 #include "support/catch.hpp"
 

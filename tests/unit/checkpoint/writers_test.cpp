@@ -1,7 +1,7 @@
 // Whoever writes, and into however many files: the same datasets.
 #include "checkpoint/read/reader.hpp"
-#include "checkpoint/write/save.hpp"
 #include "checkpoint/read/verify.hpp"
+#include "checkpoint/write/save.hpp"
 #include "formats/hdf5/dataset.hpp"
 #include "formats/hdf5/file.hpp"
 #include "formats/hdf5/type.hpp"
@@ -46,7 +46,8 @@ void check_view(const std::filesystem::path& folder, const checkpoint::Snapshot&
     const auto found = at::zeros(tensor->sizes(), tensor->scalar_type());
     const auto type = formats::file_type(tensor->scalar_type());
     if (found.numel() > 0)
-      formats::check(H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, found.mutable_data_ptr()), "read");
+      formats::check(H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, found.mutable_data_ptr()),
+                     "read");
     CHECK(bitwise_equal(found, tensor->contiguous()));
   }
 }

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "comm/decorators/checked_communicator.hpp"
-#include "comm/mpi/mpi_communicator.hpp"
-#include "comm/shm/communicator.hpp"
-#include "comm/self/self_communicator.hpp"
 #include "comm/decorators/staged_communicator.hpp"
 #include "comm/decorators/watched_communicator.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
+#include "comm/self/self_communicator.hpp"
+#include "comm/shm/communicator.hpp"
 
 /// Every back end that must keep the communicator's contract, by name.
 namespace hortator::test {

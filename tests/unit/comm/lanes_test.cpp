@@ -1,5 +1,5 @@
 // All ranks of this test are nodes of their own, or two of them are one (traffic.hpp).
-#include "comm/shm/lanes.hpp"
+#include "comm/shm/peer_groups.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/arange.h>

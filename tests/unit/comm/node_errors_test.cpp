@@ -1,8 +1,8 @@
 // Whatever one rank of a node does wrong, all of them throw, and the next collective works.
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "comm/shm/communicator.hpp"
+#include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 #include "support/catch.hpp"
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "core/hash.hpp"
 #include "chi_square.hpp"
+#include "core/hash.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
 

@@ -3,9 +3,9 @@
 #include <hortator/sync_batch_norm.hpp>
 
 #include "far_training.hpp"
+#include "parallel/batch_norm/shared_statistics.hpp"
 #include "support/called_operators.hpp"
 #include "support/catch.hpp"
-#include "parallel/batch_norm/shared_statistics.hpp"
 
 using namespace hortator;
 using test::far_device;

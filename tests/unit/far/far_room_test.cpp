@@ -38,8 +38,8 @@ TEST_CASE("a module on the host is used on the far device, where it never is as 
     test::reset_far_peak();
     const auto before = test::far_bytes();
     parallel::FlatParameters flat(*ranks, tower_parameters(tower), {.first_bytes = 1 << 14, .bytes = 1 << 14},
-                               parallel::Masters::no,
-                               {.parameters = parameters, .dealt_out = host.size() > 1, .host = &host});
+                                  parallel::Masters::no,
+                                  {.parameters = parameters, .sharded = host.size() > 1, .host = &host});
     for (int pass = 0; pass < 3; ++pass)
       CHECK(at::allclose(tower->forward(input.to(far_device)).to(at::kCPU), expected, 1e-5, 1e-5));
     flat.release();

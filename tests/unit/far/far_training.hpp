@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "backends.hpp"
-#include "comm/mpi/mpi_communicator.hpp"
 #include "comm/decorators/staged_communicator.hpp"
-#include "support/far_device.hpp"
-#include "step/optimizer/fused_step.hpp"
-#include "step/model_core.hpp"
-#include "step/optimizer/sharded_optimizer.hpp"
+#include "comm/mpi/mpi_communicator.hpp"
 #include "parallel/zero/sharding.hpp"
+#include "step/model_core.hpp"
+#include "step/optimizer/fused_step.hpp"
+#include "step/optimizer/sharded_optimizer.hpp"
+#include "support/far_device.hpp"
 #include "unit/accelerator/zero_fixture.hpp"
 #include "unit/paging/fixtures.hpp"
 
@@ -62,7 +62,7 @@ class FarTraining {
                   .masters = parallel::Masters::fp32,
                   .parameters = residence_of(course.stage == 3 ? course.parameters : Home::in_memory, course.device),
                   .moments = residence_of(course.moments, course.device),
-                  .deals_out_parameters = course.stage == 3 && !course.device.is_cpu() && communicator_->size() > 1,
+                  .shards_parameters = course.stage == 3 && !course.device.is_cpu() && communicator_->size() > 1,
                   .keep_resident = course.keep_resident,
                   .group_host = &host_},
         net_(course.type) {
@@ -75,12 +75,12 @@ class FarTraining {
     adamw_.emplace(distinct(*net_), torch::optim::AdamWOptions(1e-2).weight_decay(0.1));
     model_.emplace(*net_, "model", std::make_shared<step::Session>(),
                    parallel::DataParallel{.communicator = *communicator_,
-                                       .host = host_,
-                                       .options = options_,
-                                       .pass = pass_,
-                                       .marks = parallel::Marks::from_host_to_host,
-                                       .sharding = &sharding_,
-                                       .device = course.device});
+                                          .host = host_,
+                                          .options = options_,
+                                          .pass = pass_,
+                                          .marks = parallel::Marks::from_host_to_host,
+                                          .sharding = &sharding_,
+                                          .device = course.device});
     optimizer_.emplace(*adamw_, course.stage < 2, sharding_.moments, host_);
     optimizer_->take_over(*model_->flat());
   }

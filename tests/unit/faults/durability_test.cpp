@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <set>
 
-#include "checkpoint/write/background_save.hpp"
 #include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/background_save.hpp"
 #include "checkpoint/write/save.hpp"
 #include "disk.hpp"
 #include "mpi/collectives.hpp"

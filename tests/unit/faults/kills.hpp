@@ -11,12 +11,12 @@ namespace hortator::test {
 
 /// How numbered versions of something are saved and found.
 struct Versions {
-  std::filesystem::path root;             ///< where the calls count
-  std::function<void(int)> save;          ///< one in the place of the one before
-  std::function<int()> found;             ///< the number of the one that is there, whole; else another number
-  std::function<bool()> exists;           ///< whether there is one at all
-  std::function<void()> check = [] {};    ///< what else must hold after a save that nobody killed
-  static constexpr int most_calls = 250;  ///< that one save may take: each is one more fork
+  std::filesystem::path root;            ///< where the calls count
+  std::function<void(int)> save;         ///< one in the place of the one before
+  std::function<int()> found;            ///< the number of the one that is there, whole; else another number
+  std::function<bool()> exists;          ///< whether there is one at all
+  std::function<void()> check = [] {};   ///< what else must hold after a save that nobody killed
+  static constexpr int max_calls = 250;  ///< that one save may take: each is one more fork
 };
 
 /// Saves version `number` in a fork that is killed at its call `at`.
@@ -33,7 +33,7 @@ inline void check_kills_of_first_save(const Versions& versions) {
   fresh_folder();
   const auto calls = count_calls(versions.root, [&] { versions.save(1); });
   REQUIRE(calls > 8);
-  REQUIRE(calls < Versions::most_calls);
+  REQUIRE(calls < Versions::max_calls);
   int whole = 0;
   for (long at = 1; at <= calls + 1; ++at) {
     INFO("killed at call " << at << " of " << calls);
@@ -57,7 +57,7 @@ inline void check_kills_of_overwrite(const Versions& versions) {
   versions.save(1);
   const auto calls = count_calls(versions.root, [&] { versions.save(2); });
   REQUIRE(calls > 8);
-  REQUIRE(calls < Versions::most_calls);
+  REQUIRE(calls < Versions::max_calls);
   bool older = false;
   bool newer = false;
   for (long at = 1; at <= calls; ++at) {

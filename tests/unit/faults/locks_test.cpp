@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "checkpoint/read/reader.hpp"
-#include "checkpoint/write/save.hpp"
 #include "checkpoint/read/verify.hpp"
+#include "checkpoint/write/save.hpp"
 #include "forks.hpp"
 #include "formats/hdf5/view.hpp"
 #include "support/catch.hpp"

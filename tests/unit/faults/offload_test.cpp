@@ -10,9 +10,9 @@
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "parallel/zero/flat_parameters.hpp"
+#include "step/optimizer/moments_on_disk.hpp"
 #include "support/catch.hpp"
 #include "support/faults/faults.hpp"
-#include "step/optimizer/moments_on_disk.hpp"
 
 using namespace hortator;
 
@@ -65,9 +65,9 @@ TEST_CASE("a disk that fails while parameters go to it: all ranks are told, and 
   const auto folder = scratch(world, "faults_parameters");
   constexpr int parameters = 6;
   for (int run = 0; run <= 2 * parameters; ++run) {
-    const bool dealt_out = run > parameters;
-    const int when = dealt_out ? run - parameters : run;
-    INFO("when " << when << " have their values, " << (dealt_out ? "in a file each" : "in one file"));
+    const bool sharded = run > parameters;
+    const int when = sharded ? run - parameters : run;
+    INFO("when " << when << " have their values, " << (sharded ? "in a file each" : "in one file"));
     std::vector<at::Tensor> tensors;
     std::vector<parallel::FlatParameters::Parameter> named;
     for (int i = 0; i < parameters; ++i) {
@@ -82,7 +82,7 @@ TEST_CASE("a disk that fails while parameters go to it: all ranks are told, and 
     const auto make = [&] {
       parallel::FlatParameters flat(
           communicator, std::move(named), {.first_bytes = 1, .bytes = 2000}, parallel::Masters::no,
-          {.parameters = {.folder = folder}, .dealt_out = dealt_out},
+          {.parameters = {.folder = folder}, .sharded = sharded},
           {.all_or_none = [&](const auto& work) { mpi::all_or_none(world, work); }, .settle = fail_alone});
       flat.release();
     };

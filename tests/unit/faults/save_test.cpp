@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "checkpoint/write/background_save.hpp"
 #include "checkpoint/read/reader.hpp"
+#include "checkpoint/write/background_save.hpp"
 #include "checkpoint/write/save.hpp"
 #include "forks.hpp"
 #include "kills.hpp"

@@ -8,10 +8,10 @@
 #include "disk.hpp"
 #include "forks.hpp"
 #include "formats/safetensors/writer.hpp"
-#include "weights/weight_folder.hpp"
-#include "weights/weight_source.hpp"
 #include "kills.hpp"
 #include "support/catch.hpp"
+#include "weights/weight_folder.hpp"
+#include "weights/weight_source.hpp"
 
 using namespace hortator;
 using faults::Kind;
@@ -34,7 +34,7 @@ void save_weights(const fs::path& target, int number) {
                        .plan = formats::plan_safetensors({{weights[file.weights.front()].name, {.shape = {10}}}})});
     }
     formats::write_safetensors(mpi::Communicator::world(), files,
-                          [&](const std::string& /*name*/) { return at::full({10}, number, at::kFloat); });
+                               [&](const std::string& /*name*/) { return at::full({10}, number, at::kFloat); });
     folder.publish(shards, weights);
   } catch (...) {
     folder.abandon(shards);

@@ -27,7 +27,8 @@ class OtherFile {
       H5Pset_chunk(list.get(), static_cast<int>(chunk.size()), chunk.data());
       H5Pset_deflate(list.get(), 3);
     }
-    const formats::Dataset dataset(H5Dcreate2(file_.get(), name, type, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT));
+    const formats::Dataset dataset(
+        H5Dcreate2(file_.get(), name, type, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT));
     if (values != nullptr) H5Dwrite(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
   }
 
@@ -123,7 +124,8 @@ TEST_CASE("what has no rows of numbers is refused by file and name") {
   H5Tset_size(words.get(), 4);
   other.add("words", {2}, {}, words.get(), nullptr);
   const formats::Space scalar(H5Screate(H5S_SCALAR));
-  formats::Dataset(H5Dcreate2(other.id(), "scalar", H5T_IEEE_F32LE, scalar.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  formats::Dataset(
+      H5Dcreate2(other.id(), "scalar", H5T_IEEE_F32LE, scalar.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   H5Gclose(H5Gcreate2(other.id(), "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   const auto file = other.close();
   const auto open = [&](const char* name) { return formats::Hdf5Column(file, other.bytes(), name); };

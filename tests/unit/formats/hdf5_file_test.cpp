@@ -4,11 +4,11 @@
 #include <functional>
 #include <limits>
 
+#include "formats/file/raw_file.hpp"
 #include "formats/hdf5/attribute.hpp"
 #include "formats/hdf5/dataset.hpp"
 #include "formats/hdf5/group.hpp"
 #include "formats/hdf5/structure.hpp"
-#include "formats/file/raw_file.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -56,7 +56,9 @@ TEST_CASE("numbers and texts are attributes, of any length") {
   const std::string odd_text("two\0parts", 9);
   const auto path = make("values.h5", [&](const formats::File& file) {
     formats::StructureWriter out(file);
-    const auto put = [&](const std::string& name, const formats::SmallValue& value) { out.add("models/0/" + name, value); };
+    const auto put = [&](const std::string& name, const formats::SmallValue& value) {
+      out.add("models/0/" + name, value);
+    };
     put("least", std::numeric_limits<std::int64_t>::min());
     put("nan", std::numeric_limits<double>::quiet_NaN());
     put("empty", std::string());
@@ -67,7 +69,8 @@ TEST_CASE("numbers and texts are attributes, of any length") {
   const auto file = formats::open_file(path);
   const formats::Group group(H5Gopen2(file.get(), "models/0", H5P_DEFAULT));
   CHECK(formats::attribute_names(group.get()).size() == 45);
-  CHECK(std::get<std::int64_t>(formats::read_attribute(group.get(), "least")) == std::numeric_limits<std::int64_t>::min());
+  CHECK(std::get<std::int64_t>(formats::read_attribute(group.get(), "least")) ==
+        std::numeric_limits<std::int64_t>::min());
   CHECK(std::isnan(std::get<double>(formats::read_attribute(group.get(), "nan"))));
   CHECK(std::get<std::string>(formats::read_attribute(group.get(), "empty")).empty());
   CHECK(std::get<std::string>(formats::read_attribute(group.get(), "long")) == long_text);
@@ -78,7 +81,8 @@ TEST_CASE("numbers and texts are attributes, of any length") {
 }
 
 TEST_CASE("errors of HDF5 name the file and the reason, and nothing is printed") {
-  CHECK_THROWS_WITH(formats::open_file("nowhere.h5"), ContainsSubstring("nowhere.h5") && ContainsSubstring("No such file"));
+  CHECK_THROWS_WITH(formats::open_file("nowhere.h5"),
+                    ContainsSubstring("nowhere.h5") && ContainsSubstring("No such file"));
   const auto path = make("errors.h5", [](const formats::File&) {});
   const auto file = formats::open_file(path);
   CHECK_THROWS_WITH(formats::read_attribute(file.get(), "none"), ContainsSubstring("'none'"));
@@ -110,7 +114,8 @@ TEST_CASE("datasets that are not as we make them are refused") {
   H5Pset_chunk(chunked.get(), 1, &size);
   const formats::Dataset chunks(
       H5Dcreate2(file.get(), "chunks", H5T_IEEE_F32LE, space.get(), H5P_DEFAULT, chunked.get(), H5P_DEFAULT));
-  CHECK_THROWS_WITH(formats::inspect_dataset(chunks, "chunks", 1 << 20), ContainsSubstring("'chunks' is not contiguous"));
+  CHECK_THROWS_WITH(formats::inspect_dataset(chunks, "chunks", 1 << 20),
+                    ContainsSubstring("'chunks' is not contiguous"));
   const formats::Dataset big(
       H5Dcreate2(file.get(), "big", H5T_IEEE_F32BE, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   CHECK_THROWS_WITH(formats::inspect_dataset(big, "big", 1 << 20), ContainsSubstring("type that tensors do not have"));

@@ -7,7 +7,9 @@
 using namespace hortator;
 
 TEST_CASE("the HDF5 that is loaded is of the release that was compiled against, or is refused, naming both") {
-  const auto check = [](std::string_view built, const char* loaded) { formats::check_hdf5(built, {.version = loaded}); };
+  const auto check = [](std::string_view built, const char* loaded) {
+    formats::check_hdf5(built, {.version = loaded});
+  };
   CHECK_NOTHROW(check("HDF5 1.10.8", "HDF5 1.10.11"));
   CHECK_THROWS_WITH(check("HDF5 1.10.8", "HDF5 1.14.5"),
                     ContainsSubstring("loaded is HDF5 1.14.5") && ContainsSubstring("built with HDF5 1.10.8"));

@@ -17,9 +17,9 @@ bool converts_as_torch_does(at::ScalarType type) {
   const auto expected = patterns.to(at::kFloat);
   auto buffer = at::zeros({65536}, at::kFloat);
   std::memcpy(buffer.mutable_data_ptr(), patterns.const_data_ptr(), patterns.nbytes());
-  formats::check(
-      H5Tconvert(formats::file_type(type).get(), H5T_NATIVE_FLOAT, 65536, buffer.mutable_data_ptr(), nullptr, H5P_DEFAULT),
-      "convert");
+  formats::check(H5Tconvert(formats::file_type(type).get(), H5T_NATIVE_FLOAT, 65536, buffer.mutable_data_ptr(), nullptr,
+                            H5P_DEFAULT),
+                 "convert");
   return buffer.allclose(expected, 0, 0, true);
 }
 }  // namespace

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "formats/torch/pickle/archive.hpp"
 #include "formats/safetensors/header.hpp"
+#include "formats/torch/pickle/archive.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 

@@ -67,7 +67,8 @@ TEST_CASE("PNG pictures of every kind become red, green and blue") {
       formats::decode_image(encode({.colour = PNG_COLOR_TYPE_GRAY_ALPHA}, {{1, 0, 2, 9}, {3, 9, 4, 9}}), 3);
   CHECK(at::equal(grey_alpha, grey));
   // a palette of four colours, two bits each
-  const auto painted = formats::decode_image(encode({.colour = PNG_COLOR_TYPE_PALETTE, .depth = 2}, {{0x10}, {0xb0}}), 3);
+  const auto painted =
+      formats::decode_image(encode({.colour = PNG_COLOR_TYPE_PALETTE, .depth = 2}, {{0x10}, {0xb0}}), 3);
   CHECK(at::equal(painted, picture({255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9}, 3)));
   // black and white
   const auto drawn = formats::decode_image(encode({.colour = PNG_COLOR_TYPE_GRAY, .depth = 1}, {{0x40}, {0x80}}), 1);

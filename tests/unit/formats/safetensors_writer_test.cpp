@@ -61,7 +61,8 @@ std::string header_of(const formats::SafetensorsPlan& plan) { return plan.beginn
 TEST_CASE("a file is byte for byte what the format's own library writes") {
   const auto tensors = all_types();
   const auto path = fresh("types.safetensors");
-  formats::write_safetensors(world(), {{.path = path, .plan = formats::plan_safetensors(specs_of(tensors))}}, source_of(tensors));
+  formats::write_safetensors(world(), {{.path = path, .plan = formats::plan_safetensors(specs_of(tensors))}},
+                             source_of(tensors));
   CHECK(test::content_of(path) == test::content_of(fs::path(PYTHON_WEIGHTS) / "all_types.safetensors"));
 }
 
@@ -141,8 +142,8 @@ TEST_CASE("what ranks have in parts they write as they have it, to the byte, bes
     CHECK(name == "whole");
     return tensors.at(name);
   };
-  formats::write_safetensors(world(), {{.path = path, .plan = formats::plan_safetensors(specs_of(tensors))}}, whole_alone, {},
-                        [&](const std::string& name) { return part_of(name, world().rank()); });
+  formats::write_safetensors(world(), {{.path = path, .plan = formats::plan_safetensors(specs_of(tensors))}},
+                             whole_alone, {}, [&](const std::string& name) { return part_of(name, world().rank()); });
   const SafetensorsFile file(path);
   for (const auto& [name, tensor] : tensors) CHECK(at::equal(file.get(name), tensor));
 }

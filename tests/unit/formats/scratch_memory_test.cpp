@@ -115,8 +115,9 @@ TEST_CASE("a file system that writes changes to new places is told not to, or is
   for (const auto& [number, name] : {std::pair(0x9123683EL, "btrfs"), std::pair(0x2FC12FC1L, "ZFS")}) {
     is_called = number;
     writes_in_place = false;
-    CHECK_THROWS_WITH(formats::ScratchMemory(folder, 100), ContainsSubstring("scratch_memory") && ContainsSubstring(name) &&
-                                                          ContainsSubstring("another file system"));
+    CHECK_THROWS_WITH(formats::ScratchMemory(folder, 100), ContainsSubstring("scratch_memory") &&
+                                                               ContainsSubstring(name) &&
+                                                               ContainsSubstring("another file system"));
     writes_in_place = true;
     CHECK_NOTHROW(formats::ScratchMemory(folder, 100));
   }

@@ -2,12 +2,12 @@
 
 #include <hortator/error.hpp>
 
-#include "launch/mpirun.hpp"
 #include "launch/job/quote.hpp"
+#include "launch/mpirun.hpp"
 #include "launch/srun_mpi.hpp"
 #include "support/catch.hpp"
 
-using namespace hortator::launch;
+using namespace hortator::launching;
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include "support/catch.hpp"
 
-using hortator::launch::accelerate_config_path;
+using hortator::launching::accelerate_config_path;
 
 TEST_CASE("the reference's configuration is where HF_HOME, then XDG_CACHE_HOME, then the home says") {
   const std::string file = "accelerate/default_config.yaml";

@@ -6,7 +6,7 @@
 #include "launch/job/template.hpp"
 #include "support/catch.hpp"
 
-using namespace hortator::launch;
+using namespace hortator::launching;
 using Lines = std::vector<std::string>;
 
 namespace {

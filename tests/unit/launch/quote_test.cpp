@@ -6,7 +6,7 @@
 
 #include "support/catch.hpp"
 
-using namespace hortator::launch;
+using namespace hortator::launching;
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "support/catch.hpp"
 
-using namespace hortator::launch;
+using namespace hortator::launching;
 
 namespace {
 

@@ -2,13 +2,13 @@
 
 #include <hortator/error.hpp>
 
-#include "launch/settings/file.hpp"
-#include "launch/placement.hpp"
-#include "launch/settings/request.hpp"
 #include "launch/job/walltime.hpp"
+#include "launch/placement.hpp"
+#include "launch/settings/file.hpp"
+#include "launch/settings/request.hpp"
 #include "support/catch.hpp"
 
-using namespace hortator::launch;
+using namespace hortator::launching;
 using Words = std::vector<std::string>;
 
 namespace {
@@ -68,7 +68,7 @@ TEST_CASE("what is explained can be read as a file, and says where each value co
 
 TEST_CASE("values are checked by their kind, and whoever said them is named") {
   const auto check = [](const std::string& key, const std::string& word) {
-    check_words(find_key(key, ""), {word}, "f:3: ");
+    check_text(find_key(key, ""), {word}, "f:3: ");
   };
   for (const auto* good : {"1", "4", "100000000"}) CHECK_NOTHROW(check("num_processes", good));
   for (const auto* bad : {"0", "-1", "two", "1.5", "", " 1", "100000001", "99999999999999999999"}) {

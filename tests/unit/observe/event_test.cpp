@@ -8,10 +8,10 @@
 #include <numeric>
 #include <sstream>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
 #include "observe/trackers/event_cut.hpp"
 #include "observe/trackers/tensorboard_tracker.hpp"
+#include "support/catch.hpp"
+#include "support/files.hpp"
 #include "unit/accelerator/fixtures.hpp"
 
 using namespace hortator;
@@ -81,5 +81,6 @@ TEST_CASE("event files are read in the order in which they were made, whatever t
   std::ofstream(folder.path() / first) << "x";
   const auto second = observe::next_event_file(folder.path(), 1699999000, "n2");
   CHECK(first < second);
-  CHECK_THAT(observe::next_event_file(folder.path() / "absent", 5, "n1"), StartsWith("events.out.tfevents.0000000005."));
+  CHECK_THAT(observe::next_event_file(folder.path() / "absent", 5, "n1"),
+             StartsWith("events.out.tfevents.0000000005."));
 }

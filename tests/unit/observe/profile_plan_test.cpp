@@ -11,11 +11,11 @@ namespace {
 
 // One letter a step: - nothing, w warm-up, r recorded, R recorded and the last of its cycle.
 std::string actions(const std::optional<ProfileSchedule>& schedule, int steps) {
-  std::string letters;
+  std::string characters;
   for (int step = 0; step < steps; ++step) {
-    letters += "-wrR"[static_cast<int>(observe::profile_action(schedule, step))];
+    characters += "-wrR"[static_cast<int>(observe::profile_action(schedule, step))];
   }
-  return letters;
+  return characters;
 }
 
 }  // namespace

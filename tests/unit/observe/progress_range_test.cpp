@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "support/catch.hpp"
 #include "observe/progress/silent_progress.hpp"
+#include "support/catch.hpp"
 
 using namespace hortator;
 

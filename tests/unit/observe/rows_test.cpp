@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "support/catch.hpp"
-#include "support/files.hpp"
 #include "observe/trackers/csv_tracker.hpp"
 #include "observe/trackers/json_lines_tracker.hpp"
 #include "observe/trackers/json_row.hpp"
 #include "observe/trackers/row_cut.hpp"
+#include "support/catch.hpp"
+#include "support/files.hpp"
 #include "unit/accelerator/fixtures.hpp"
 
 using namespace hortator;

@@ -78,7 +78,8 @@ TEST_CASE("a session's row says whether the run began anew") {
   const auto anew = observe::parse_session(observe::to_row(observe::Session{.run_id = "a", .started = 1, .world = 2}));
   REQUIRE(anew);
   CHECK_FALSE(anew->resumed_after.has_value());
-  const auto resumed = observe::parse_session(observe::to_row(observe::Session{.run_id = "a", .started = 1, .world = 2, .resumed_after = 41}));
+  const auto resumed = observe::parse_session(
+      observe::to_row(observe::Session{.run_id = "a", .started = 1, .world = 2, .resumed_after = 41}));
   REQUIRE(resumed);
   CHECK(resumed->resumed_after == 41);
   CHECK_FALSE(observe::parse_session("{"));

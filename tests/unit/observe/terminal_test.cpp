@@ -10,8 +10,8 @@
 #include <string>
 
 #include "core/log.hpp"
-#include "support/catch.hpp"
 #include "observe/progress/terminal_screen.hpp"
+#include "support/catch.hpp"
 
 using namespace hortator;
 

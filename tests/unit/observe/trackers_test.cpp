@@ -5,8 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "support/catch.hpp"
 #include "observe/trackers/tracker_names.hpp"
+#include "support/catch.hpp"
 #include "unit/accelerator/fixtures.hpp"
 
 using namespace hortator;

@@ -12,8 +12,8 @@
 #include <hortator/offload.hpp>
 
 #include "fixtures.hpp"
-#include "paging/interception/paged_key.hpp"
 #include "machine/memory/recycling_allocator.hpp"
+#include "paging/interception/paged_key.hpp"
 #include "paging/interception/storage_state.hpp"
 #include "support/catch.hpp"
 
@@ -221,7 +221,7 @@ TEST_CASE("Values that a store has are never made, those of others are", "[defer
   std::vector<std::byte> zeros(pages[0].bytes, std::byte{0});
   store->publish(pages[0], zeros).wait();
   const paging::Pager pager(std::move(storages), std::move(pages), std::move(store),
-                           {.origin = paging::Pager::Origin::store});
+                            {.origin = paging::Pager::Origin::store});
   CHECK(layers[0]->weight.sum().item<float>() == 0);
   CHECK(same_bits(layers[1]->weight.detach().clone(), expected));
 }

@@ -148,7 +148,8 @@ TEST_CASE("Of a file in common each writes its part of each storage, and reads a
     stores.push_back(std::make_unique<FileStore>(bytes, std::vector<FilePlace>(3), FileStore::Options{},
                                                  CommonScratch{.file = std::move(file), .rank = rank, .ranks = 2}));
   }
-  CHECK(FileStore::room_for(bytes) == machine::whole_pages(64) + machine::whole_pages(4096 + 32) + machine::whole_pages(8));
+  CHECK(FileStore::room_for(bytes) ==
+        machine::whole_pages(64) + machine::whole_pages(4096 + 32) + machine::whole_pages(8));
   CHECK(FileStore::room_for({0}) == 0);
   for (std::size_t i = 0; i < 3; ++i) {
     const auto size = bytes[i];

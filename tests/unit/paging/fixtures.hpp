@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "paging/stores/host_store.hpp"
 #include "paging/named_tensors.hpp"
 #include "paging/pager.hpp"
+#include "paging/stores/host_store.hpp"
 
 /// What the tests of this room share.
 namespace hortator::testing {
@@ -46,7 +46,7 @@ constexpr std::size_t evict_always = 1;  // as a budget: no page fits
 
 /// A pager over the host's memory, by copies.
 inline std::unique_ptr<paging::Pager> page_in_host(std::vector<paging::NamedTensor> tensors, std::size_t page_bytes,
-                                                  const paging::Pager::Options& options) {
+                                                   const paging::Pager::Options& options) {
   paging::PagedStorages storages(std::move(tensors));
   auto pages = pages_of(storages, page_bytes);
   auto store = std::make_unique<paging::HostStore>(pages, paging::HostStore::Use::in_frames);

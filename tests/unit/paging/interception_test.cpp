@@ -15,11 +15,11 @@ namespace hortator::paging {
 namespace {
 
 /// Looks after one tensor, and notes what it is asked for.
-class Watcher final : public Custodian {
+class Watcher final : public StorageProvider {
  public:
   explicit Watcher(const at::Tensor& tensor) : tensor_(tensor) {
     start_interception();
-    claim(tensor.storage(), {.custodian = this, .number = 7});
+    claim(tensor.storage(), {.provider = this, .number = 7});
     add_key(tensor);
   }
   ~Watcher() override {
@@ -160,7 +160,7 @@ TEST_CASE("A hold enters and leaves, or neither", "[interception]") {
 TEST_CASE("Nobody can claim what is claimed", "[interception]") {
   const auto weight = at::randn({3});
   Watcher watcher(weight);
-  CHECK_THROWS_AS(claim(weight.storage(), {.custodian = &watcher}), UsageError);
+  CHECK_THROWS_AS(claim(weight.storage(), {.provider = &watcher}), UsageError);
 }
 
 TEST_CASE("A tensor whose values are gone is an error, with or without an operator", "[interception]") {

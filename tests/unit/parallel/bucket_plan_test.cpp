@@ -25,7 +25,8 @@ std::vector<parallel::BucketItem> make_items(int count, int kinds) {
   return items;
 }
 
-void check_plan(const std::vector<parallel::BucketItem>& items, const std::vector<int>& order, const parallel::BucketLimits& limits) {
+void check_plan(const std::vector<parallel::BucketItem>& items, const std::vector<int>& order,
+                const parallel::BucketLimits& limits) {
   std::vector<std::size_t> position(items.size());
   for (std::size_t i = 0; i < order.size(); ++i) position[static_cast<std::size_t>(order[i])] = i;
   const auto at = [&](int item) { return position[static_cast<std::size_t>(item)]; };
@@ -63,7 +64,8 @@ void check_plan(const std::vector<parallel::BucketItem>& items, const std::vecto
 
 TEST_CASE("every gradient is in one bucket of its kind, in the order of arrival, and buckets close at their limit") {
   std::mt19937 shuffle(1);
-  for (const parallel::BucketLimits limits : {parallel::BucketLimits{1, 1}, parallel::BucketLimits{64, 256}, parallel::BucketLimits{30, 30}, parallel::BucketLimits{}}) {
+  for (const parallel::BucketLimits limits : {parallel::BucketLimits{1, 1}, parallel::BucketLimits{64, 256},
+                                              parallel::BucketLimits{30, 30}, parallel::BucketLimits{}}) {
     for (int count = 0; count <= 40; ++count) {
       for (const int kinds : {1, 2, 5}) {
         std::vector<int> order(static_cast<std::size_t>(count));
@@ -79,7 +81,8 @@ TEST_CASE("every gradient is in one bucket of its kind, in the order of arrival,
 
 TEST_CASE("the first bucket is small, and those that come first are in it") {
   const std::vector<parallel::BucketItem> items(10, parallel::BucketItem{.elements = 100, .element_bytes = 4});
-  const auto buckets = parallel::plan_buckets(items, {3, 9, 8, 7, 6, 5, 4, 2, 1, 0}, {.first_bytes = 400, .bytes = 1600});
+  const auto buckets =
+      parallel::plan_buckets(items, {3, 9, 8, 7, 6, 5, 4, 2, 1, 0}, {.first_bytes = 400, .bytes = 1600});
   REQUIRE(buckets.size() == 4);
   CHECK(buckets[0] == std::vector<int>{3});
   CHECK(buckets[1] == std::vector<int>{9, 8, 7, 6});

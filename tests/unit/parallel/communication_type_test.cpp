@@ -4,9 +4,9 @@
 #include <hortator/error.hpp>
 #include <limits>
 
+#include "parallel/data_parallel/gradient_reducer.hpp"
 #include "reducer_fixture.hpp"
 #include "support/catch.hpp"
-#include "parallel/data_parallel/gradient_reducer.hpp"
 
 using namespace hortator;
 using test::all_are;

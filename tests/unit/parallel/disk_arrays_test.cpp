@@ -1,11 +1,11 @@
 #include <ATen/ATen.h>
 
-#include "unit/paging/fixtures.hpp"
-#include "parallel/zero/disk_arrays.hpp"
 #include "paging/interception/interception.hpp"
 #include "paging/interception/storage_state.hpp"
+#include "parallel/zero/disk_arrays.hpp"
 #include "support/catch.hpp"
 #include "unit/checkpoint/file_limit.hpp"
+#include "unit/paging/fixtures.hpp"
 
 namespace hortator::paging {
 namespace {

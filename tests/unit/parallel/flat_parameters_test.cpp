@@ -42,9 +42,9 @@ struct Fixture {
             small,        masters,
             homes,        with_all()};
   }
-  FlatParameters dealt_out(Masters masters = Masters::fp32) { return flat(masters, {.dealt_out = true}); }
-  FlatParameters on_disk(bool dealt_out, const parallel::Residence& home) {
-    return flat(Masters::fp32, {.parameters = home, .masters = home, .dealt_out = dealt_out});
+  FlatParameters sharded(Masters masters = Masters::fp32) { return flat(masters, {.sharded = true}); }
+  FlatParameters on_disk(bool sharded, const parallel::Residence& home) {
+    return flat(Masters::fp32, {.parameters = home, .masters = home, .sharded = sharded});
   }
 };
 
@@ -162,9 +162,9 @@ TEST_CASE("two parameters that overlap without being one are refused") {
 TEST_CASE("dealt out, parameters have their values when they are used, and each rank keeps its part") {
   Fixture f;
   const auto before = f.weight.detach().clone();
-  const auto flat = f.dealt_out();
-  CHECK(flat.is_any_dealt_out());
-  CHECK(flat.is_dealt_out(0));
+  const auto flat = f.sharded();
+  CHECK(flat.is_any_sharded());
+  CHECK(flat.is_sharded(0));
   CHECK(f.weight.is_leaf());
   CHECK(f.weight.requires_grad());
   CHECK(at::equal(f.weight.detach(), before));
@@ -183,7 +183,7 @@ TEST_CASE("dealt out, parameters have their values when they are used, and each 
 TEST_CASE("dealt out, what a rank writes to its slices all have after publish, also past copies in fp32") {
   for (const auto masters : {Masters::no, Masters::fp32}) {
     Fixture f;
-    auto flat = f.dealt_out(masters);
+    auto flat = f.sharded(masters);
     CHECK(f.weight.sum().item<double>() > 0);  // it is there
     flat.arrive();
     for (std::size_t i = 0; i < 3; ++i) flat.slice(i).fill_(static_cast<double>(i) + 5);
@@ -198,9 +198,9 @@ TEST_CASE("dealt out, what a rank writes to its slices all have after publish, a
 
 TEST_CASE("dealt out, parameters that the user names stay whole on every rank") {
   Fixture f;
-  const auto flat = f.flat(Masters::fp32, {.keep_resident = {"weight"}, .dealt_out = true});
-  CHECK(!flat.is_dealt_out(0));
-  CHECK(flat.is_dealt_out(1));
+  const auto flat = f.flat(Masters::fp32, {.keep_resident = {"weight"}, .sharded = true});
+  CHECK(!flat.is_sharded(0));
+  CHECK(flat.is_sharded(1));
   if (f.communicator.rank() == 0) CHECK(at::equal(f.weight.detach(), counted({13, 17}).detach()));  // alone
   CHECK(at::equal(f.bias.detach(), counted({17}).detach()));
   f.communicator.barrier();
@@ -209,7 +209,7 @@ TEST_CASE("dealt out, parameters that the user names stay whole on every rank") 
 TEST_CASE("dealt out, lent parameters are each rank's own; what owners have written stays, or nothing") {
   for (const bool keep : {true, false}) {
     Fixture f;
-    auto flat = f.dealt_out();
+    auto flat = f.sharded();
     flat.lend();
     CHECK(flat.is_lent());
     {
@@ -226,10 +226,10 @@ TEST_CASE("dealt out, lent parameters are each rank's own; what owners have writ
 
 TEST_CASE("dealt out, released parameters are each rank's own again; by ranks alone they have no values, and say so") {
   Fixture f;
-  auto flat = f.dealt_out();
+  auto flat = f.sharded();
   {
     Fixture other;
-    auto alone = other.dealt_out();
+    auto alone = other.sharded();
     alone.release(FlatParameters::Ending::alone);
     CHECK_THROWS_WITH(other.weight.sum(), ContainsSubstring("values are gone"));
     CHECK(other.weight.sizes() == at::IntArrayRef{13, 17});
@@ -250,7 +250,7 @@ TEST_CASE("dealt out, released parameters are each rank's own again; by ranks al
 
 TEST_CASE("dealt out, a parameter that is written past its optimizer is named") {
   Fixture f;
-  auto flat = f.dealt_out();
+  auto flat = f.sharded();
   {
     const at::NoGradGuard no_grad;
     f.bias.mul_(1);
@@ -262,12 +262,12 @@ TEST_CASE(
     "on disk, parameters have their values, what a rank writes all have after publish, and all of it comes back") {
   const auto folder = std::filesystem::absolute("flat_on_disk");
   for (const int way : {0, 1, 2, 3}) {
-    const bool dealt_out = way % 2 == 1;
+    const bool sharded = way % 2 == 1;
     const bool stays = way >= 2;
-    INFO((dealt_out ? "a file each, " : "a file for all, ") << (stays ? "all of it in memory" : "pages leave"));
+    INFO((sharded ? "a file each, " : "a file for all, ") << (stays ? "all of it in memory" : "pages leave"));
     Fixture f;
-    auto flat = f.on_disk(dealt_out, {.folder = folder, .resident_bytes = stays ? 1U << 20 : 1U});
-    CHECK(flat.is_any_dealt_out() == dealt_out);
+    auto flat = f.on_disk(sharded, {.folder = folder, .resident_bytes = stays ? 1U << 20 : 1U});
+    CHECK(flat.is_any_sharded() == sharded);
     CHECK(are_as_counted(f));
     CHECK(at::equal(flat.slice(2), counted({200}).detach().narrow(0, flat.owned(2).begin, flat.owned(2).size())));
     for (int round = 0; round < 2; ++round) {
@@ -306,18 +306,18 @@ TEST_CASE("on disk, the ranks' files have the parameters once between them, whet
   const auto ranks = static_cast<std::uint64_t>(communicator.size());
   const auto folder = std::filesystem::absolute("flat_disk_use");
   constexpr std::uint64_t bytes = std::uint64_t{12} << 20;
-  for (const bool dealt_out : {false, true}) {
+  for (const bool sharded : {false, true}) {
     std::vector<FlatParameters::Parameter> parameters;
     for (int i = 0; i < 4; ++i)
       parameters.push_back({.name = std::to_string(i), .tensor = at::ones({1024, bytes / 4 / 4 / 1024})});
     FlatParameters flat(communicator, parameters, {}, Masters::no,
-                        {.parameters = {.folder = folder}, .dealt_out = dealt_out}, with_all());
+                        {.parameters = {.folder = folder}, .sharded = sharded}, with_all());
     const auto use = test::disk_use(world, folder);
     INFO(use.mine << " bytes of this rank's " << use.all);
     constexpr std::uint64_t rests = 65536;  // at the ends of arrays
     CHECK(use.all >= bytes);
     CHECK(use.all <= bytes + rests * ranks);
-    CHECK(use.mine <= (dealt_out ? bytes / ranks : bytes) + rests);
+    CHECK(use.mine <= (sharded ? bytes / ranks : bytes) + rests);
     flat.release();
     communicator.barrier();
   }

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "parallel/data_parallel/travel_buffers.hpp"
+#include "parallel/zero/sharding.hpp"
 #include "reducer_fixture.hpp"
 #include "support/catch.hpp"
-#include "parallel/zero/sharding.hpp"
-#include "parallel/data_parallel/travel_buffers.hpp"
 
 using namespace hortator;
 using test::all_are;
@@ -22,7 +22,8 @@ namespace {
 struct Dealt {
   explicit Dealt(std::int64_t bytes) {
     all = {{.name = "a", .tensor = parameter({5})}, {.name = "b", .tensor = parameter({3})}};
-    flat.emplace(fixture.communicator, all, parallel::Limits{.first_bytes = bytes, .bytes = bytes}, parallel::Masters::no);
+    flat.emplace(fixture.communicator, all, parallel::Limits{.first_bytes = bytes, .bytes = bytes},
+                 parallel::Masters::no);
     auto parallel = fixture.parallel();
     parallel.sharding = &sharding;
     for (std::size_t i = 0; i < flat->plan().flats.size(); ++i)

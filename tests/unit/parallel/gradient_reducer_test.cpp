@@ -286,7 +286,7 @@ TEST_CASE("one rank: gradients are left exactly as backward made them, and nothi
   comm::SelfCommunicator self(at::kCPU);
   auto a = parameter({3});
   parallel::GradientReducer reducer({{"a", a}},
-                                 {.communicator = self, .host = f.host, .options = f.options, .pass = f.pass});
+                                    {.communicator = self, .host = f.host, .options = f.options, .pass = f.pass});
   (a.sum() * 2).backward();
   reducer.finish();
   CHECK(at::equal(a.grad(), at::full({3}, 2.0)));

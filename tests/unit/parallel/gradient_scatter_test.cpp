@@ -20,7 +20,8 @@ struct Scattered {
             parallel::Marks marks = parallel::Marks::behind_gradients) {
     for (const auto size : sizes)
       all.push_back({.name = std::string(1, static_cast<char>('a' + all.size())), .tensor = parameter({size})});
-    flat.emplace(fixture.communicator, all, parallel::Limits{.first_bytes = bytes, .bytes = bytes}, parallel::Masters::no);
+    flat.emplace(fixture.communicator, all, parallel::Limits{.first_bytes = bytes, .bytes = bytes},
+                 parallel::Masters::no);
     auto parallel = fixture.parallel(marks);
     parallel.sharding = &sharding;
     scatter.emplace(*flat, parallel, [this] { return paused; });

@@ -1,15 +1,15 @@
 // What ranks tell each other beside the gradients: behind them, or from host to host, as for gradients on a device.
 #include <hortator/error.hpp>
 
+#include "parallel/data_parallel/gradient_reducer.hpp"
 #include "reducer_fixture.hpp"
 #include "support/catch.hpp"
-#include "parallel/data_parallel/gradient_reducer.hpp"
 
 using namespace hortator;
+using parallel::Marks;
 using test::all_are;
 using test::parameter;
 using test::ReducerFixture;
-using parallel::Marks;
 
 namespace {
 

@@ -11,9 +11,9 @@
 #include "comm/mpi/mpi_communicator.hpp"
 #include "comm/shm/communicator.hpp"
 #include "paging/interception/claims.hpp"
-#include "parallel/zero/disk_arrays.hpp"
 #include "paging/interception/interception.hpp"
 #include "paging/interception/storage_state.hpp"
+#include "parallel/zero/disk_arrays.hpp"
 #include "support/catch.hpp"
 
 namespace hortator::paging {
@@ -60,7 +60,7 @@ void with_peers(parallel::PeerArrays::Options options,
 bool is_absent(const at::Tensor& tensor) { return memory_of(tensor.storage()) == nullptr; }
 
 /// Whose disk has failed.
-struct Refusing final : Custodian {
+struct Refusing final : StorageProvider {
   void enter(int /*number*/, Access /*access*/) override { throw Error({.what = "the disk is gone"}); }
   void leave(int /*number*/) noexcept override {}
   void hand_over(int /*number*/, Content /*content*/) override {}
@@ -107,13 +107,14 @@ TEST_CASE("With room for all of them, each is brought once", "[peer_arrays]") {
 }
 
 TEST_CASE("What ranks write to their parts others see once they are told so", "[peer_arrays]") {
-  with_peers({.resident_bytes = 1 << 20}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
-    const auto last = peers.size() - 1;
-    CHECK(arrays.array(2)[part * last].item<double>() == value_of(2, last));
-    parts[2].neg_();
-    arrays.parts_changed();
-    CHECK(arrays.array(2)[part * last].item<double>() == -value_of(2, last));
-  });
+  with_peers({.resident_bytes = 1 << 20},
+             [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
+               const auto last = peers.size() - 1;
+               CHECK(arrays.array(2)[part * last].item<double>() == value_of(2, last));
+               parts[2].neg_();
+               arrays.parts_changed();
+               CHECK(arrays.array(2)[part * last].item<double>() == -value_of(2, last));
+             });
 }
 
 TEST_CASE("Of what is written to an array each rank's own part stays", "[peer_arrays]") {
@@ -143,16 +144,17 @@ TEST_CASE("Ranks that use different arrays are told so, all of them, and can go 
 }
 
 TEST_CASE("What somebody holds while parts change leaves when it is let go, on all ranks", "[peer_arrays]") {
-  with_peers({.resident_bytes = 1 << 20}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
-    {
-      const Hold held(std::span(&arrays.array(2), 1), Access::read);
-      parts[2].neg_();
-      arrays.parts_changed();
-      CHECK(!is_absent(arrays.array(2)));
-    }
-    CHECK(is_absent(arrays.array(2)));
-    CHECK(arrays.array(2)[part * peers.rank()].item<double>() == -value_of(2, peers.rank()));
-  });
+  with_peers({.resident_bytes = 1 << 20},
+             [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
+               {
+                 const Hold held(std::span(&arrays.array(2), 1), Access::read);
+                 parts[2].neg_();
+                 arrays.parts_changed();
+                 CHECK(!is_absent(arrays.array(2)));
+               }
+               CHECK(is_absent(arrays.array(2)));
+               CHECK(arrays.array(2)[part * peers.rank()].item<double>() == -value_of(2, peers.rank()));
+             });
 }
 
 TEST_CASE("Parts that lie in files make the same arrays", "[peer_arrays]") {
@@ -187,7 +189,7 @@ TEST_CASE("A part that one rank cannot read is an error on all, who can go on", 
   with_peers({.first_rank = 8}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
     const bool is_last = peers.rank() == peers.size() - 1;
     Refusing refusing;
-    if (is_last) claim(parts[1].storage(), {.custodian = &refusing});
+    if (is_last) claim(parts[1].storage(), {.provider = &refusing});
     CHECK_THROWS_WITH(arrays.array(1).sum(), ContainsSubstring(is_last ? "the disk is gone"
                                                                        : "rank " + std::to_string(7 + peers.size()) +
                                                                              " cannot read its part"));

@@ -78,7 +78,8 @@ struct ReducerFixture {
   double mean_rank = (size - 1) / 2.0;
   DistributedDataParallelOptions options;
 
-  parallel::DataParallel parallel(parallel::Marks marks = parallel::Marks::behind_gradients, parallel::StepVotes* votes = nullptr) {
+  parallel::DataParallel parallel(parallel::Marks marks = parallel::Marks::behind_gradients,
+                                  parallel::StepVotes* votes = nullptr) {
     return {
         .communicator = communicator, .host = host, .options = options, .pass = pass, .votes = votes, .marks = marks};
   }

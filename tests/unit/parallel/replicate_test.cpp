@@ -32,5 +32,6 @@ TEST_CASE("models that differ between ranks are an error on all of them") {
   if (host.size() == 1) return;
   comm::MpiCommunicator communicator(mpi::Communicator::world());
   torch::nn::Linear model(3, host.rank() == host.size() - 1 ? 4 : 2);
-  CHECK_THROWS_WITH(parallel::replicate(*model, communicator, host), ContainsSubstring("the model differs between ranks"));
+  CHECK_THROWS_WITH(parallel::replicate(*model, communicator, host),
+                    ContainsSubstring("the model differs between ranks"));
 }

@@ -31,11 +31,11 @@ TEST_CASE("what came with the gradients needs no reduction of its own") {
   votes.append_to(marks);
   CHECK(marks == std::vector<float>{5, 0, 1, 0});
   if (world.rank() != 0) return;  // a reduction would wait for the others for ever
-  votes.hear(std::vector<float>{0, 0, 0.25});
+  votes.apply_verdict(std::vector<float>{0, 0, 0.25});
   CHECK_FALSE(votes.count_stop(world).stop_in_seconds);
   CHECK(votes.count_save(world));
-  votes.hear(std::vector<float>{0, 0.5, 0});
-  votes.hear(std::vector<float>{0, 0, 0});
+  votes.apply_verdict(std::vector<float>{0, 0.5, 0});
+  votes.apply_verdict(std::vector<float>{0, 0, 0});
   CHECK(votes.count_stop(world).stop_in_seconds);
   CHECK_FALSE(votes.count_save(world));
 }

@@ -11,7 +11,7 @@ TEST_CASE("the facts of this job are gathered on the main rank") {
   CHECK(facts.ranks == n);
   CHECK(facts.nodes == 1);
   CHECK(facts.fewest_a_node == n);
-  CHECK(facts.most_a_node == n);
+  CHECK(facts.max_per_node == n);
   CHECK(facts.device == "cpu");
   CHECK(facts.threads == world.threads().threads);
   CHECK(facts.same_everywhere);

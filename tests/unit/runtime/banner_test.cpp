@@ -13,7 +13,7 @@ BannerFacts two_nodes() {
           .ranks = 4,
           .nodes = 2,
           .fewest_a_node = 2,
-          .most_a_node = 2,
+          .max_per_node = 2,
           .shown = {{"n1", {0, 1}}, {"n2", {2, 3}}},
           .device = "cpu",
           .cpus = "0-3",
@@ -53,7 +53,7 @@ TEST_CASE("where a device is has a line of its own") {
 TEST_CASE("what differs between ranks or nodes is said") {
   auto facts = two_nodes();
   facts.fewest_a_node = 1;
-  facts.most_a_node = 3;
+  facts.max_per_node = 3;
   facts.same_everywhere = false;
   CHECK_THAT(runtime::banner(facts), ContainsSubstring("4 ranks on 2 nodes, 1 to 3 each") &&
                                          ContainsSubstring("4 threads a rank on rank 0, others differ"));

@@ -7,8 +7,8 @@
 
 #include <ATen/ATen.h>
 
-#include "support/catch.hpp"
 #include "step/optimizer/optimizer_state.hpp"
+#include "support/catch.hpp"
 
 using namespace hortator;
 using namespace torch::optim;

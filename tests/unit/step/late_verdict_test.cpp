@@ -6,18 +6,18 @@
 #include <hortator/error.hpp>
 #include <limits>
 
-#include "unit/parallel/reducer_fixture.hpp"
-#include "support/catch.hpp"
+#include "step/capture/step_recording.hpp"
+#include "step/gradients/scaled_gradients.hpp"
 #include "step/optimizer/fused_step.hpp"
 #include "step/optimizer/optimizer_parameters.hpp"
-#include "step/gradients/scaled_gradients.hpp"
 #include "step/step_ahead.hpp"
-#include "step/capture/step_recording.hpp"
+#include "support/catch.hpp"
+#include "unit/parallel/reducer_fixture.hpp"
 
 using namespace hortator;
+using step::LateVerdict;
 using test::all_are;
 using test::parameter;
-using step::LateVerdict;
 
 namespace {
 
@@ -61,7 +61,7 @@ std::shared_ptr<LateVerdict> verdict_of(double not_finite) {
 TEST_CASE("late verdicts: the device's scale follows at once, the host's when it hears; both as torch's") {
   LateScaling s({.init_scale = 1025.3, .growth_factor = 1.7, .backoff_factor = 0.4, .growth_interval = 3});
   step::GradScaler exact({.init_scale = 1025.3, .growth_factor = 1.7, .backoff_factor = 0.4, .growth_interval = 3},
-                          s.fixture.communicator, at::kCPU);
+                         s.fixture.communicator, at::kCPU);
   LossScale before = exact.now();
   for (int step = 0; step < 40; ++step) {
     const bool overflows = step % 7 == 2 && s.fixture.rank == s.fixture.size - 1;
@@ -70,7 +70,7 @@ TEST_CASE("late verdicts: the device's scale follows at once, the host's when it
     exact.overflowed(at::full({1}, overflows ? 1.0 : 0.0, at::kFloat));
     CHECK(static_cast<float>(s.scale_there()) == exact.now().scale);
     CHECK(s.scaler.now() == before);
-    CHECK(s.scaler.hear(verdict) == (step % 7 == 2));
+    CHECK(s.scaler.apply_verdict(verdict) == (step % 7 == 2));
     CHECK(s.scaler.now() == exact.now());
     before = exact.now();
   }
@@ -95,7 +95,7 @@ TEST_CASE("late verdicts: gradients that wait follow the scale, whatever became 
   (s.weight * 5).sum().backward();  // not scaled
   const auto verdict = s.gradients.end_step();
   CHECK(all_are(s.weight.grad(), 5));
-  CHECK_FALSE(s.scaler.hear(verdict));
+  CHECK_FALSE(s.scaler.apply_verdict(verdict));
 }
 
 TEST_CASE("late verdicts are heard in the order in which they were given") {
@@ -106,11 +106,11 @@ TEST_CASE("late verdicts are heard in the order in which they were given") {
     s.scaler.overflowed_later(at::full({1}, found, at::kFloat), *all.back());
     s.scaler.expect(all.back());
   }
-  CHECK(s.scaler.hear(all[1]));
+  CHECK(s.scaler.apply_verdict(all[1]));
   CHECK(s.scaler.now().scale == 4);
-  CHECK_FALSE(s.scaler.hear(all[0]));
+  CHECK_FALSE(s.scaler.apply_verdict(all[0]));
   CHECK(s.scaler.now().scale == 4);
-  s.scaler.hear_all();
+  s.scaler.apply_verdicts();
   CHECK(s.scaler.now().scale == 8);
 }
 

@@ -14,7 +14,7 @@ TEST_CASE("all ranks go on as the one that has stepped more often") {
   torch::nn::Linear model(3, 2);
   torch::optim::AdamW optimizer(model->parameters(), 1e-2);
   const step::ParameterNames names = {{model->weight.unsafeGetTensorImpl(), "weight"},
-                                       {model->bias.unsafeGetTensorImpl(), "bias"}};
+                                      {model->bias.unsafeGetTensorImpl(), "bias"}};
   const auto step = [&](double scale) {
     optimizer.zero_grad();
     (model->forward(at::ones({1, 3})).sum() * scale).backward();

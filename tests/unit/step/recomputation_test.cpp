@@ -5,9 +5,9 @@
 
 #include <hortator/error.hpp>
 
-#include "unit/parallel/reducer_fixture.hpp"
-#include "support/catch.hpp"
 #include "parallel/data_parallel/gradient_reducer.hpp"
+#include "support/catch.hpp"
+#include "unit/parallel/reducer_fixture.hpp"
 
 using namespace hortator;
 using test::ReducerFixture;
@@ -126,4 +126,6 @@ TEST_CASE("a gradient that grows after it was sent is an error, not a wrong aver
                     ContainsSubstring("backward reached c again after its gradient was sent"));
 }
 
-TEST_CASE("no graph task runs outside of backward") { CHECK(parallel::current_graph_task() == parallel::no_graph_task); }
+TEST_CASE("no graph task runs outside of backward") {
+  CHECK(parallel::current_graph_task() == parallel::no_graph_task);
+}

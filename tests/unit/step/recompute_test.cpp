@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <hortator/error.hpp>
 
-#include "support/catch.hpp"
 #include "step/precision/autocast_state.hpp"
 #include "step/recompute/saved_tensor_scope.hpp"
+#include "support/catch.hpp"
 
 using namespace hortator;
 

@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "core/log.hpp"
-#include "unit/parallel/reducer_fixture.hpp"
-#include "support/catch.hpp"
 #include "step/optimizer/optimizer_parameters.hpp"
+#include "support/catch.hpp"
+#include "unit/parallel/reducer_fixture.hpp"
 
 using namespace hortator;
 using test::all_are;

@@ -5,9 +5,9 @@
 #include <hortator/error.hpp>
 #include <hortator/reduce_on_plateau.hpp>
 
-#include "support/catch.hpp"
 #include "step/schedule/course_schedule.hpp"
 #include "step/schedule/plateau_schedule.hpp"
+#include "support/catch.hpp"
 
 using namespace hortator;
 

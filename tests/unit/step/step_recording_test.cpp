@@ -7,11 +7,11 @@
 
 #include <hortator/error.hpp>
 
-#include "support/called_operators.hpp"
-#include "support/catch.hpp"
 #include "step/optimizer/fused_step.hpp"
 #include "step/optimizer/optimizer_state.hpp"
 #include "step/session.hpp"
+#include "support/called_operators.hpp"
+#include "support/catch.hpp"
 
 using namespace hortator;
 using step::StepRecording;

@@ -8,8 +8,8 @@
 #include <hortator/reduce_on_plateau.hpp>
 #include <nlohmann/json.hpp>
 
-#include "support/catch.hpp"
 #include "step/schedule/course.hpp"
+#include "support/catch.hpp"
 
 using namespace hortator;
 using nlohmann::json;

@@ -5,8 +5,8 @@
 #include <limits>
 #include <set>
 
-#include "tools/plot/glyphs.hpp"
 #include "support/catch.hpp"
+#include "tools/plot/glyphs.hpp"
 
 using namespace hortator::tools;
 
@@ -155,7 +155,7 @@ TEST_CASE("a picture is SVG or PNG by its name") {
 
 TEST_CASE("every letter of ASCII has a form of its own") {
   std::set<std::vector<std::pair<int, int>>> forms;
-  for (int letter = 32; letter < 127; ++letter) forms.insert(dots_of(static_cast<char>(letter)));
+  for (int c = 32; c < 127; ++c) forms.insert(dots_of(static_cast<char>(c)));
   CHECK(forms.size() == 95);
   CHECK(dots_of('\xc3') == dots_of('\x01'));
 }

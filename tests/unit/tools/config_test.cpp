@@ -7,11 +7,11 @@
 #include <hortator/error.hpp>
 #include <sstream>
 
+#include "support/catch.hpp"
 #include "tools/config/questions.hpp"
 #include "tools/config/sources.hpp"
 #include "tools/config/yaml_file.hpp"
 #include "tools/launch/supervise.hpp"
-#include "support/catch.hpp"
 
 using namespace hortator::tools;
 namespace launching = hortator::launching;
@@ -41,7 +41,7 @@ TEST_CASE("a file of YAML becomes entries with their lines") {
   CHECK(entries[1].words == std::vector<std::string>{"no"});
   CHECK(entries[2].words.empty());
   CHECK(entries[3].words == std::vector<std::string>{"gcc", "a b"});
-  CHECK(entries[4].shape == launch::Shape::map);
+  CHECK(entries[4].shape == launching::Shape::map);
   CHECK(entries[4].words == std::vector<std::string>{"NCCL_NET=AWS Libfabric"});
   CHECK(read_yaml(write("empty.yaml", "# nothing\n")).empty());
   CHECK(read_yaml(write("a.json", "{\"num_processes\": 2}")).size() == 1);
@@ -75,9 +75,9 @@ TEST_CASE("what is wrong within a section or a list is told by its own line") {
 }
 
 TEST_CASE("what is shown can be read again") {
-  const launch::Layer layer = {
+  const launching::Layer layer = {
       {"environment", {{"A=1,2", "B=x: y"}, "x"}}, {"modules", {{"a#b", "-c"}, "x"}}, {"account", {{"no"}, "x"}}};
-  const launch::Settings settings({layer});
+  const launching::Settings settings({layer});
   const auto again = read_file(write("shown.yaml", settings.show()));
   for (const auto& [key, given] : layer) CHECK(again.at(key).words == given.words);
 }
@@ -111,7 +111,7 @@ TEST_CASE("questions take what was found for an empty answer, and ask again for 
   CHECK_THROWS_WITH(ask(list, ended, out), ContainsSubstring("--default"));
   for (const auto& question : questions()) {
     if (!question.found.empty())
-      CHECK_NOTHROW(launch::check_words(launch::find_key(question.key, ""), {question.found}, ""));
+      CHECK_NOTHROW(launching::check_text(launching::find_key(question.key, ""), {question.found}, ""));
   }
 }
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <string>
 
+#include "support/catch.hpp"
 #include "tools/doctor/finding.hpp"
 #include "tools/doctor/folder.hpp"
 #include "tools/doctor/libraries.hpp"
 #include "tools/doctor/machine.hpp"
 #include "tools/doctor/ranks.hpp"
-#include "support/catch.hpp"
 
 /// Good machines, and what is found of bad ones.
 namespace hortator::test {

@@ -30,8 +30,8 @@ TEST_CASE("CPUs are judged beside the ranks of the node") {
 }
 
 TEST_CASE("clocks that differ by more than a second are named") {
-  finds(Clocks{.most_behind = 30, .worst = "n7"}, "clocks", Severity::warning, "n7 is 30 s behind", "chronyc");
-  finds(Clocks{.most_behind = 1, .most_ahead = 5, .worst = "n8"}, "clocks", Severity::warning, "n8 is 5 s ahead of",
+  finds(Clocks{.max_behind = 30, .worst = "n7"}, "clocks", Severity::warning, "n7 is 30 s behind", "chronyc");
+  finds(Clocks{.max_behind = 1, .max_ahead = 5, .worst = "n8"}, "clocks", Severity::warning, "n8 is 5 s ahead of",
         "chronyc");
 }
 

@@ -9,7 +9,7 @@ TEST_CASE("a good machine has nothing but good news") {
   is_well(good_fabric());
   is_well(Fabric{});
   is_well(Devices{});
-  is_well(Clocks{.most_behind = 0.2, .most_ahead = 0.9});
+  is_well(Clocks{.max_behind = 0.2, .max_ahead = 0.9});
   is_well(Binding{.of_ranks = {{0, 1}, {2, 3}}, .machine_cpus = 4});
   is_well(Folder{.path = "/scratch", .file_system = "lustre", .free_bytes = 9 * gib});
 }

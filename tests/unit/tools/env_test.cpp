@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 
+#include "support/catch.hpp"
 #include "tools/env/facts.hpp"
 #include "tools/env/report.hpp"
 #include "tools/env/variables.hpp"
 #include "tools/launch/machine.hpp"
-#include "support/catch.hpp"
 
 using namespace hortator::tools;
 

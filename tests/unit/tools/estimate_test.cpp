@@ -8,9 +8,9 @@
 #include <sstream>
 
 #include "checkpoint/write/save.hpp"
+#include "support/catch.hpp"
 #include "tools/estimate/stored_model.hpp"
 #include "tools/verbs.hpp"
-#include "support/catch.hpp"
 
 using namespace hortator;
 namespace fs = std::filesystem;

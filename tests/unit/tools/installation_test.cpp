@@ -1,7 +1,7 @@
 #include <hortator/error.hpp>
 
-#include "tools/test/checks.hpp"
 #include "support/catch.hpp"
+#include "tools/test/checks.hpp"
 
 using namespace hortator;
 using namespace hortator::tools::installation;

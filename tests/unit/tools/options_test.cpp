@@ -2,8 +2,8 @@
 
 #include <hortator/error.hpp>
 
-#include "tools/verbs.hpp"
 #include "support/catch.hpp"
+#include "tools/verbs.hpp"
 
 using namespace hortator::tools;
 namespace po = boost::program_options;

@@ -2,8 +2,8 @@
 #include <hortator/error.hpp>
 
 #include "observe/profile/peak_rate.hpp"
-#include "tools/scale/scale_report.hpp"
 #include "support/catch.hpp"
+#include "tools/scale/scale_report.hpp"
 
 using namespace hortator;
 using namespace hortator::tools;

@@ -9,15 +9,15 @@
 
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
-#include "tools/checkpoint/difference.hpp"
 #include "formats/torch/pickle/file.hpp"
 #include "formats/torch/pickle/writer.hpp"
 #include "run_checkpoint.hpp"
 #include "support/catch.hpp"
+#include "tools/checkpoint/difference.hpp"
 
 using namespace hortator;
-using tools::checkpoints::difference;
 using test::run_verb;
+using tools::checkpoints::difference;
 namespace fs = std::filesystem;
 
 namespace {

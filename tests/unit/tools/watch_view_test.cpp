@@ -5,8 +5,8 @@
 
 #include "core/text/column.hpp"
 #include "observe/status/progress_words.hpp"
-#include "tools/watch/watch_ranks.hpp"
 #include "support/catch.hpp"
+#include "tools/watch/watch_ranks.hpp"
 
 using namespace hortator::tools;
 
@@ -68,7 +68,7 @@ TEST_CASE("the page has what people look for") {
     CHECK_THAT(page, ContainsSubstring(words));
   CHECK_THAT(page, ContainsSubstring("▁") && ContainsSubstring("█"));
   const auto plain = watch_view(four_ranks(), {.columns = 120, .utf8 = false, .now = 1100});
-  for (const char letter : plain) CHECK(static_cast<unsigned char>(letter) < 128);
+  for (const char c : plain) CHECK(static_cast<unsigned char>(c) < 128);
 }
 
 TEST_CASE("devices are told of as far as they are known") {

@@ -9,11 +9,11 @@
 #include "formats/file/file_error.hpp"
 #include "formats/file/raw_file.hpp"
 #include "formats/safetensors/writer.hpp"
+#include "support/catch.hpp"
 #include "weights/weight_folder.hpp"
 #include "weights/weight_index.hpp"
 #include "weights/weight_shards.hpp"
 #include "weights/weight_source.hpp"
-#include "support/catch.hpp"
 
 using namespace hortator;
 namespace fs = std::filesystem;
@@ -35,8 +35,9 @@ void write_numbers(const fs::path& path, const Numbers& numbers,
                    const std::map<std::string, std::string>& metadata = {{"format", "pt"}}) {
   std::map<std::string, formats::TensorSpec> specs;
   for (const auto& [name, number] : numbers) specs.emplace(name, formats::TensorSpec{.shape = {1}});
-  formats::write_safetensors(mpi::Communicator::world(), {{.path = path, .plan = formats::plan_safetensors(specs, metadata)}},
-                        [&](const std::string& name) { return at::full({1}, numbers.at(name)); });
+  formats::write_safetensors(mpi::Communicator::world(),
+                             {{.path = path, .plan = formats::plan_safetensors(specs, metadata)}},
+                             [&](const std::string& name) { return at::full({1}, numbers.at(name)); });
 }
 
 Numbers numbers_of(const fs::path& path) {
@@ -82,8 +83,9 @@ TEST_CASE("the index is that of the reference's library, to the letter") {
   }
 }
 )");
-  CHECK(weights::parse_weight_index(weights::index_json(shards, weights)) ==
-        weights::WeightMap{{"b", "model-00001-of-00002.safetensors"}, {"\u00e9\"", "model-00002-of-00002.safetensors"}});
+  CHECK(
+      weights::parse_weight_index(weights::index_json(shards, weights)) ==
+      weights::WeightMap{{"b", "model-00001-of-00002.safetensors"}, {"\u00e9\"", "model-00002-of-00002.safetensors"}});
 }
 
 TEST_CASE("an index is read with and without its frame") {
@@ -113,7 +115,8 @@ TEST_CASE("what is no index is refused with the reason") {
                             "{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}", "{} {}"})
     CHECK_THROWS_AS(weights::parse_weight_index(words), formats::FileError);
   CHECK_THROWS_WITH(weights::parse_weight_index(std::string(100'000, '[')), ContainsSubstring("no index"));
-  CHECK_THROWS_WITH(weights::parse_weight_index(R"({"weight_map": {"a": "x", "a": "y"}})"), ContainsSubstring("'a' twice"));
+  CHECK_THROWS_WITH(weights::parse_weight_index(R"({"weight_map": {"a": "x", "a": "y"}})"),
+                    ContainsSubstring("'a' twice"));
 }
 
 TEST_CASE("files of an index are one, and links of the folder's owner are followed") {
@@ -129,7 +132,8 @@ TEST_CASE("files of an index are one, and links of the folder's owner are follow
   CHECK(numbers_of(index) == expected);
   CHECK(numbers_of(folder / "snapshot") == expected);
   write(index, R"({"weight_map": {"a": "1.safetensors", "c": "2.safetensors"}})");
-  CHECK_THROWS_WITH(weights::open_weights(index), ContainsSubstring("2.safetensors") && ContainsSubstring("no tensor 'c'"));
+  CHECK_THROWS_WITH(weights::open_weights(index),
+                    ContainsSubstring("2.safetensors") && ContainsSubstring("no tensor 'c'"));
   write(index, R"({"weight_map": {"a": "3.safetensors"}})");
   CHECK_THROWS_WITH(weights::open_weights(index), ContainsSubstring("3.safetensors"));
 }

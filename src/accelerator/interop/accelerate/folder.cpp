@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/text/text.hpp"
 #include "checkpoint/format.hpp"
+#include "core/text/text.hpp"
 
 namespace hortator::accelerator {
 

@@ -5,16 +5,16 @@
 
 #include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate/optimizer.hpp"
-#include "accelerator/interop/accelerate/schedule.hpp"
-#include "accelerator/state/leniency.hpp"
 #include "accelerator/interop/accelerate/python_values.hpp"
+#include "accelerator/interop/accelerate/schedule.hpp"
+#include "accelerator/state/load_policy.hpp"
 #include "accelerator/state/random_state.hpp"
 #include "accelerator/state/sharded_state.hpp"
 #include "accelerator/state/snapshot.hpp"
-#include "weights/filling.hpp"
 #include "accelerator/weights/loading.hpp"
 #include "core/text/text.hpp"
 #include "formats/torch/pickle/file.hpp"
+#include "weights/filling.hpp"
 
 namespace hortator::accelerator {
 namespace {
@@ -41,11 +41,11 @@ class FolderConversion {
         rank_(rank),
         world_(world),
         strict_(strict),
-        leniency_(strict, [this](const std::string& problem) { left_.push_back(problem); }) {}
+        policy_(strict, [this](const std::string& problem) { left_.push_back(problem); }) {}
 
   Converted convert() {
     require_whole();
-    leniency_.attempt([&] { check_counts(); });
+    policy_.attempt([&] { check_counts(); });
     Converted all;
     for (std::size_t i = 0; i < std::min(training_.models.size(), folder_.models()); ++i) {
       all.models.push_back(std::make_unique<Loading>(training_.models[i]->module(), folder_.model(i),
@@ -55,21 +55,21 @@ class FolderConversion {
     const auto names = training_.stepped_names();
     const auto order = names_in_order();
     for (std::size_t i = 0; i < std::min(training_.optimizers.size(), folder_.optimizers()); ++i) {
-      leniency_.attempt([&] {
+      policy_.attempt([&] {
         const PickleFile file(folder_.optimizer(i), ForeignObjects::kept);
         all.optimizers.push_back(from_python(file, training_.optimizers[i]->optimizer(), names, order, left_));
       });
       all.optimizers.resize(i + 1);
     }
     for (std::size_t i = 0; i < std::min(training_.schedules.size(), folder_.schedules()); ++i) {
-      leniency_.attempt([&] {
+      policy_.attempt([&] {
         const PickleFile file(folder_.schedule(i), ForeignObjects::kept);
         all.schedules.push_back(schedule_from_python(file, training_.schedules[i].state()));
       });
       all.schedules.resize(i + 1);
     }
     for (std::size_t i = 0; i < std::min(training_.objects.size(), folder_.objects()); ++i) {
-      leniency_.attempt(
+      policy_.attempt(
           [&] { all.objects.push_back(object_from_python(PickleFile(folder_.object(i), ForeignObjects::kept))); });
       all.objects.resize(i + 1);
     }
@@ -89,14 +89,14 @@ class FolderConversion {
     for (std::size_t i = 0; i < all.optimizers.size(); ++i) {
       if (all.optimizers[i].empty()) continue;
       const auto& optimizer = *training_.optimizers[i];
-      leniency_.attempt(
+      policy_.attempt(
           [&] { step::load_optimizer(optimizer.optimizer(), names, own_parts(all.optimizers[i], optimizer, names)); });
     }
     for (std::size_t i = 0; i < all.schedules.size(); ++i) {
       if (!all.schedules[i].empty()) training_.schedules[i].load(all.schedules[i]);
     }
     for (std::size_t i = 0; i < all.objects.size(); ++i) {
-      leniency_.attempt([&] { training_.objects[i].load(all.objects[i]); });
+      policy_.attempt([&] { training_.objects[i].load(all.objects[i]); });
     }
     restore_scaler(training_, all.scaler, rank_);
     if (!all.random.empty()) restore_random_state(training_.device(), all.random);
@@ -168,7 +168,7 @@ class FolderConversion {
   int rank_;
   int world_;
   bool strict_;
-  Leniency leniency_;
+  LoadPolicy policy_;
   std::vector<std::string> left_;
 };
 

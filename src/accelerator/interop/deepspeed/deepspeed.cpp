@@ -15,7 +15,7 @@ namespace {
 using accelerator::DeepspeedEntries;
 using formats::JsonValue;
 
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 24;
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 24;
 
 // What the file may say without effect here: sections end with a dot.
 constexpr auto without_effect = std::to_array<std::string_view>({
@@ -167,7 +167,7 @@ void DeepspeedConfig::fill(const Accelerator& accelerator, std::int64_t batch_si
 }
 
 DeepspeedConfig read_deepspeed(const std::filesystem::path& file, const AcceleratorOptions& run) {
-  const auto words = formats::read_text(file, most_bytes);
+  const auto words = formats::read_text(file, max_bytes);
   JsonValue root;
   try {
     formats::JsonScanner scanner(words);

@@ -7,7 +7,7 @@
 namespace hortator::formats {
 namespace {
 
-constexpr std::uint64_t most_pickle_bytes = std::uint64_t{1} << 26;
+constexpr std::uint64_t max_pickle_bytes = std::uint64_t{1} << 26;
 
 /// The records of torch.save lie in one folder of the archive, of any name.
 std::string folder_of(const ZipRecords& records) {
@@ -24,8 +24,8 @@ std::string read_record(const ByteSource& bytes, const ZipRecord& record) {
 
 void require_little_endian(const ByteSource& bytes, const ZipRecord* order) {
   if (order == nullptr) return;
-  constexpr std::uint64_t most_letters = 16;
-  const auto word = read_record(bytes, {.offset = order->offset, .bytes = std::min(order->bytes, most_letters)});
+  constexpr std::uint64_t max_letters = 16;
+  const auto word = read_record(bytes, {.offset = order->offset, .bytes = std::min(order->bytes, max_letters)});
   if (word != "little") throw PickleFault(text::concat("its numbers are in the byte order ", text::quote(word)));
 }
 
@@ -37,7 +37,7 @@ PickleArchive::PickleArchive(const ByteSource& bytes, ForeignObjects foreign)
     throw PickleFault("it holds a TorchScript module, not a state dict");
   const auto* pickle = records_.find(folder_ + "data.pkl");
   if (pickle == nullptr) throw PickleFault(text::concat("its archive has no record ", folder_, "data.pkl"));
-  if (pickle->bytes > most_pickle_bytes) throw PickleFault(text::concat("its pickle has ", pickle->bytes, " bytes"));
+  if (pickle->bytes > max_pickle_bytes) throw PickleFault(text::concat("its pickle has ", pickle->bytes, " bytes"));
   require_little_endian(bytes, records_.find(folder_ + "byteorder"));
   const auto bytes_of_storage = [this](const std::string& name) {
     const auto* record = find_storage(name);

@@ -13,8 +13,8 @@
 #include "formats/file/file_error.hpp"
 #include "formats/file/file_map.hpp"
 #include "formats/file/fixed_file.hpp"
-#include "formats/torch/pickle/archive.hpp"
 #include "formats/tensor/stored_rows.hpp"
+#include "formats/torch/pickle/archive.hpp"
 
 namespace hortator::formats {
 namespace {

@@ -3,8 +3,8 @@
 #include <bit>
 
 #include "core/text/text.hpp"
-#include "formats/torch/pickle/machine.hpp"
 #include "formats/file/utf8.hpp"
+#include "formats/torch/pickle/machine.hpp"
 
 namespace hortator::formats::pickle {
 

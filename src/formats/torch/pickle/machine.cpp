@@ -4,8 +4,8 @@
 #include "formats/torch/pickle/code.hpp"
 #include "formats/torch/pickle/input.hpp"
 #include "formats/torch/pickle/objects.hpp"
-#include "formats/torch/pickle/stack.hpp"
 #include "formats/torch/pickle/pickled_tensor.hpp"
+#include "formats/torch/pickle/stack.hpp"
 
 namespace hortator::formats {
 namespace pickle {
@@ -15,7 +15,7 @@ constexpr std::string_view ordered_dict = "collections.OrderedDict";
 constexpr std::string_view size_class = "torch.Size";
 
 /// A value takes a byte at least; two bytes put one once more that was there before, with all of its parts.
-constexpr std::size_t most_values_a_byte = 4;
+constexpr std::size_t max_values_per_byte = 4;
 
 class Machine {
  public:
@@ -31,7 +31,7 @@ class Machine {
     for (auto code = input_.code(); code != Code::stop; code = input_.code()) step(code);
     auto* root = stack_.pop();
     if (!stack_.empty()) input_.fail("it ends with values that belong to nothing");
-    return tree_of(root, most_values_a_byte * input_.bytes(), foreign_);
+    return tree_of(root, max_values_per_byte * input_.bytes(), foreign_);
   }
 
  private:

@@ -3,15 +3,15 @@
 #include <limits>
 
 #include "core/text/text.hpp"
+#include "formats/tensor/stored_rows.hpp"
 #include "formats/torch/pickle/machine.hpp"
 #include "formats/torch/pickle/types.hpp"
-#include "formats/tensor/stored_rows.hpp"
 
 namespace hortator::formats {
 namespace pickle {
 namespace {
 
-constexpr std::size_t most_dimensions = 64;  // as many as PyTorch's own operators take
+constexpr std::size_t max_dimensions = 64;  // as many as PyTorch's own operators take
 
 template <typename Content>
 const Content& argument(const Tuple& arguments, std::size_t index, std::string_view what) {
@@ -23,7 +23,7 @@ const Content& argument(const Tuple& arguments, std::size_t index, std::string_v
 
 std::vector<std::int64_t> sizes_in(const Tuple& arguments, std::size_t index, std::string_view what) {
   const auto& items = argument<Tuple>(arguments, index, what).items;
-  if (items.size() > most_dimensions) throw PickleFault(text::concat("a tensor has ", items.size(), " dimensions"));
+  if (items.size() > max_dimensions) throw PickleFault(text::concat("a tensor has ", items.size(), " dimensions"));
   std::vector<std::int64_t> sizes;
   for (std::size_t i = 0; i < items.size(); ++i)
     sizes.push_back(argument<std::int64_t>(argument<Tuple>(arguments, index, what), i, what));

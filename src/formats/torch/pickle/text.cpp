@@ -12,7 +12,7 @@ class Pickler {
  public:
   const std::string& bytes() const { return bytes_; }
 
-  void code(char letter) { bytes_ += letter; }
+  void code(char c) { bytes_ += c; }
   void words(std::string_view words) {
     code('X');
     number(static_cast<std::uint32_t>(words.size()));

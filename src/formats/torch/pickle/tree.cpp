@@ -5,7 +5,7 @@ namespace hortator::formats {
 namespace pickle {
 namespace {
 
-constexpr int most_depth = 100;
+constexpr int max_depth = 100;
 
 class TreeMaker {
  public:
@@ -13,7 +13,7 @@ class TreeMaker {
 
   PickleValue make(Ref object) {
     if (left_-- == 0) throw PickleFault("it holds far more values than it has bytes");
-    if (++depth_ > most_depth) throw PickleFault(text::concat("it is nested more than ", most_depth, " levels deep"));
+    if (++depth_ > max_depth) throw PickleFault(text::concat("it is nested more than ", max_depth, " levels deep"));
     PickleValue value;
     std::visit([&](const auto& content) { put(value, content); }, object->content);
     --depth_;

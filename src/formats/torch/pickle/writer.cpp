@@ -1,10 +1,10 @@
 #include "formats/torch/pickle/writer.hpp"
 
 #include "core/text/text.hpp"
-#include "formats/torch/pickle/plan.hpp"
 #include "formats/file/raw_file.hpp"
 #include "formats/file/replacement.hpp"
 #include "formats/tensor/tensor_slab.hpp"
+#include "formats/torch/pickle/plan.hpp"
 #include "formats/torch/zip/writer.hpp"
 
 namespace hortator::formats {

@@ -8,8 +8,8 @@
 namespace hortator::formats {
 namespace {
 
-constexpr std::uint64_t most_directory_bytes = std::uint64_t{1} << 30;
-constexpr std::uint64_t most_comment_bytes = 0xffff;
+constexpr std::uint64_t max_directory_bytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t max_comment_bytes = 0xffff;
 
 /// Where the directory lies.
 struct ZipDirectory {
@@ -39,7 +39,7 @@ std::string read_zip(const ByteSource& archive, std::uint64_t offset, std::uint6
 /// The place of the end-of-directory record, which a comment may follow up to the end.
 std::uint64_t find_end(const ByteSource& archive) {
   using namespace zip;
-  const auto tail_bytes = std::min<std::uint64_t>(archive.bytes, directory_end_bytes + most_comment_bytes);
+  const auto tail_bytes = std::min<std::uint64_t>(archive.bytes, directory_end_bytes + max_comment_bytes);
   const auto tail = read_zip(archive, archive.bytes - tail_bytes, tail_bytes);
   for (auto at = static_cast<std::int64_t>(tail.size()) - static_cast<std::int64_t>(directory_end_bytes); at >= 0;
        --at) {
@@ -87,7 +87,7 @@ ZipDirectory find_directory(const ByteSource& archive) {
     found.bytes = facts.u32();
     found.offset = facts.u32();
   }
-  if (found.offset > end || found.bytes > end - found.offset || found.bytes > most_directory_bytes ||
+  if (found.offset > end || found.bytes > end - found.offset || found.bytes > max_directory_bytes ||
       found.records > found.bytes / directory_entry_bytes)
     throw ZipFault("its directory does not lie within it");
   return found;

@@ -3,10 +3,10 @@
 #include <thread>
 
 #include "backends.hpp"
-#include "core/text/text.hpp"
 #include "comm/abandoned.hpp"
 #include "comm/nccl/alarm.hpp"
 #include "comm/work.hpp"
+#include "core/text/text.hpp"
 #include "integration/scale/traffic.hpp"
 #include "mpi/collectives.hpp"
 

@@ -3,8 +3,8 @@
 #include <thread>
 
 #include "backends.hpp"
-#include "core/activity/device_activity.hpp"
 #include "comm/decorators/watched_communicator.hpp"
+#include "core/activity/device_activity.hpp"
 
 using namespace hortator;
 using namespace std::chrono_literals;

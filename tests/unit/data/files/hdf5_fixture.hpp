@@ -11,7 +11,7 @@ namespace hortator::data_test {
 inline void add_hdf5(const std::string& path, const char* name, std::vector<hsize_t> shape, hsize_t chunk) {
   const bool exists = std::ifstream(path).good();
   const formats::File file(exists ? H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
-                             : H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT));
+                                  : H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT));
   hsize_t count = 1;
   for (const auto size : shape) count *= size;
   std::vector<std::int64_t> values(count);

@@ -7,8 +7,8 @@
 namespace hortator::comm {
 
 // The node's ranks are reduced into this one's memory, which travels; what comes back goes to all.
-NodeLanes::Slice NodeTeam::slice_in_window(const NodePlace& place, std::int64_t elements, at::ScalarType type,
-                                           const kernels::Reduction& what) const {
+NodePeerGroups::Slice NodeTeam::slice_in_window(const NodePlace& place, std::int64_t elements, at::ScalarType type,
+                                                const kernels::Reduction& what) const {
   const auto mine = slice_of(rank(), elements, kernels::size_of(what.element));
   const auto offset_of = [=](std::int64_t begin) { return bytes_of(mine.begin + begin, what); };
   return {.data = place.of(rank()) + offset_of(0),
@@ -31,27 +31,27 @@ NodeLanes::Slice NodeTeam::slice_in_window(const NodePlace& place, std::int64_t 
           .memory = place.segment};
 }
 
-NodeFlightPtr NodeTeam::start_reduce(const NodePlace& place, std::int64_t elements, at::ScalarType type,
-                                     const kernels::Reduction& what) {
-  if (!lanes_->has_own()) return nullptr;
-  return lanes_->start_all_reduce(slice_in_window(place, elements, type, what));
+PendingTransferPtr NodeTeam::start_reduce(const NodePlace& place, std::int64_t elements, at::ScalarType type,
+                                          const kernels::Reduction& what) {
+  if (!peer_groups_->has_own()) return nullptr;
+  return peer_groups_->start_all_reduce(slice_in_window(place, elements, type, what));
 }
 
 // Each rank adds up, of what its node has, the parts of the ranks in its lane.
-NodeFlightPtr NodeTeam::start_reduce_part(const NodePlace& place, const at::Tensor& output,
-                                          const kernels::Reduction& what) {
+PendingTransferPtr NodeTeam::start_reduce_part(const NodePlace& place, const at::Tensor& output,
+                                               const kernels::Reduction& what) {
   const auto elements = output.numel();
   const auto combine = [=, this, in_node = in_one_node(what)](int part, std::int64_t begin, std::int64_t count,
                                                               std::byte* to) {
     reduce(in_node, inputs_at(place, bytes_of(elements * part + begin, what)), {to}, count);
   };
-  return lanes_->start_reduce_scatter(
+  return peer_groups_->start_reduce_scatter(
       {.elements = elements, .element_bytes = output.element_size(), .memory = {place.segment}}, over_nodes(what),
       combine, static_cast<std::byte*>(output.data_ptr()));
 }
 
 // Each rank brings the parts of the ranks in its lane to all of its node.
-NodeFlightPtr NodeTeam::start_gather(const NodePlace& output, const at::Tensor& input) {
+PendingTransferPtr NodeTeam::start_gather(const NodePlace& output, const at::Tensor& input) {
   const auto bytes = input.element_size();
   const auto elements = input.numel();
   const auto receive = [=, this](int part, std::int64_t begin, std::int64_t count, const std::byte* from) {
@@ -59,10 +59,10 @@ NodeFlightPtr NodeTeam::start_gather(const NodePlace& output, const at::Tensor& 
     for (int peer = 0; peer < (output.segment->is_common ? 1 : size()); ++peer)
       std::memcpy(output.of(peer) + offset, from, static_cast<std::size_t>(count * bytes));
   };
-  return lanes_->start_all_gather({.elements = elements,
-                                   .element_bytes = bytes,
-                                   .memory = {output.segment, std::make_shared<const at::Tensor>(input)}},
-                                  static_cast<const std::byte*>(input.const_data_ptr()), receive);
+  return peer_groups_->start_all_gather({.elements = elements,
+                                         .element_bytes = bytes,
+                                         .memory = {output.segment, std::make_shared<const at::Tensor>(input)}},
+                                        static_cast<const std::byte*>(input.const_data_ptr()), receive);
 }
 
 }  // namespace hortator::comm

@@ -24,7 +24,7 @@ struct NodeCut {
 };
 
 /// Data on its way between nodes, block by block. Calls move it on, and none of them waits.
-class NodeFlight {
+class PendingTransfer {
  public:
   static constexpr std::int64_t block_bytes = 1 << 20;
 
@@ -47,17 +47,17 @@ class NodeFlight {
     std::vector<std::shared_ptr<const void>> memory = {};  ///< that MPI and the functions work on
   };
 
-  explicit NodeFlight(Route route) : route_(std::move(route)) {}
-  NodeFlight(const NodeFlight&) = delete;
-  NodeFlight& operator=(const NodeFlight&) = delete;
+  explicit PendingTransfer(Route route) : route_(std::move(route)) {}
+  PendingTransfer(const PendingTransfer&) = delete;
+  PendingTransfer& operator=(const PendingTransfer&) = delete;
 
   /// As far as it goes without waiting. True when all blocks are complete.
   bool advance();
 
   /// Nobody can take back from MPI what it was given: a flight that is dropped in the middle stays where it is.
   struct Drop {
-    void operator()(NodeFlight* flight) const noexcept {
-      if (flight->blocks_.empty()) delete flight;
+    void operator()(PendingTransfer* transfer) const noexcept {
+      if (transfer->blocks_.empty()) delete transfer;
     }
   };
 
@@ -69,8 +69,10 @@ class NodeFlight {
   std::int64_t next_ = 0;     ///< the first element of the block that leaves next
 };
 
-using NodeFlightPtr = std::unique_ptr<NodeFlight, NodeFlight::Drop>;
+using PendingTransferPtr = std::unique_ptr<PendingTransfer, PendingTransfer::Drop>;
 
-inline NodeFlightPtr make_flight(NodeFlight::Route route) { return NodeFlightPtr(new NodeFlight(std::move(route))); }
+inline PendingTransferPtr make_transfer(PendingTransfer::Route route) {
+  return PendingTransferPtr(new PendingTransfer(std::move(route)));
+}
 
 }  // namespace hortator::comm

@@ -1,4 +1,4 @@
-#include "tools/launch/surroundings.hpp"
+#include "tools/launch/launch_environment.hpp"
 
 #include <unistd.h>
 
@@ -6,15 +6,15 @@
 #include <cstdlib>
 #include <hortator/error.hpp>
 
-#include "core/text/text.hpp"
 #include "core/environment/variable.hpp"
+#include "core/text/text.hpp"
 #include "core/whole_file.hpp"
+#include "launch/job/quote.hpp"
+#include "launch/pbs.hpp"
+#include "launch/srun_mpi.hpp"
 #include "tools/launch/machine.hpp"
 #include "tools/launch/mpirun.hpp"
 #include "tools/programs.hpp"
-#include "launch/pbs.hpp"
-#include "launch/job/quote.hpp"
-#include "launch/srun_mpi.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -49,26 +49,26 @@ std::optional<int> cpus_per_task() {
                .hint = "load the MPI module that Hortator was built with, or name its mpirun with --launcher"});
 }
 
-launch::Mpirun chosen_mpirun(const std::string& program) {
+launching::Mpirun chosen_mpirun(const std::string& program) {
   if (find_program(program)) return look_at_mpirun(program);
   throw UsageError({.what = "there is no program " + text::quote(program),
                     .why = "it was to start the ranks",
                     .hint = "--launcher and HORTATOR_LAUNCHER take a path, or a name on PATH"});
 }
 
-launch::Mpirun mpirun_for(const launch::Settings& settings) {
+launching::Mpirun mpirun_for(const launching::Settings& settings) {
   if (const auto chosen = settings.word("launcher")) return chosen_mpirun(*chosen);
   if (const auto own = own_mpirun()) return *own;
   refuse_mpirun();
 }
 
-void take(const launch::Mpirun& mpirun, launch::Facts& facts) {
+void take(const launching::Mpirun& mpirun, launching::Facts& facts) {
   facts.mpirun = mpirun.program;
   facts.mpi = mpirun.flavor;
   facts.mpi_major = mpirun.major;
 }
 
-void look_at_slurm(const launch::Settings& settings, launch::Facts& facts) {
+void look_at_slurm(const launching::Settings& settings, launching::Facts& facts) {
   if (!find_program("srun")) {
     throw Error({.what = "there is no srun on PATH",
                  .why = "it starts the ranks in a Slurm allocation, and SLURM_JOB_ID is set",
@@ -77,33 +77,33 @@ void look_at_slurm(const launch::Settings& settings, launch::Facts& facts) {
   facts.cpus_per_task = cpus_per_task();
   facts.srun_mpi = settings.word("mpi");
   if (facts.srun_mpi) return;
-  facts.srun_mpi = launch::choose_srun_mpi(result_of("srun --mpi=list").output, built_mpirun().flavor);
+  facts.srun_mpi = launching::choose_srun_mpi(result_of("srun --mpi=list").output, built_mpirun().flavor);
   if (!facts.srun_mpi) take(mpirun_for(settings), facts);
 }
 
-void look_at_pbs(launch::Facts& facts) {
-  const auto job = launch::read_pbs(variable, core::read_whole);
+void look_at_pbs(launching::Facts& facts) {
+  const auto job = launching::read_pbs(variable, core::read_whole);
   facts.in_other_batch_job = job || variable("LSB_JOBID");
   if (!job) return;
   const bool knows_pbs = result_of("ompi_info --parsable").output.find(":plm:tm:") != std::string::npos;
-  if (facts.mpi == launch::MpiFlavor::open_mpi && !knows_pbs) facts.pbs_node_file = job->node_file;
+  if (facts.mpi == launching::MpiFlavor::open_mpi && !knows_pbs) facts.pbs_node_file = job->node_file;
   facts.has_pbs_tmrsh = find_program("pbs_tmrsh").has_value();
 }
 
 }  // namespace
 
-launch::Facts facts_elsewhere(const launch::Settings& settings) {
+launching::Facts facts_elsewhere(const launching::Settings& settings) {
   const auto built = built_mpirun();
   const auto chosen = settings.word("launcher");
   auto mpirun = chosen ? look_at_mpirun(*chosen) : own_mpirun().value_or(built);
-  if (mpirun.flavor == launch::MpiFlavor::other) mpirun = {mpirun.program, built.flavor, built.major};
-  launch::Facts facts;
+  if (mpirun.flavor == launching::MpiFlavor::other) mpirun = {mpirun.program, built.flavor, built.major};
+  launching::Facts facts;
   take(mpirun, facts);
   return facts;
 }
 
-launch::Facts look_around(const launch::Settings& settings) {
-  launch::Facts facts{.in_slurm = variable("SLURM_JOB_ID").has_value(),
+launching::Facts look_around(const launching::Settings& settings) {
+  launching::Facts facts{.in_slurm = variable("SLURM_JOB_ID").has_value(),
                          .is_root = geteuid() == 0,
                          .cores = core_count(),
                          .is_confined = is_confined(),
@@ -120,8 +120,8 @@ launch::Facts look_around(const launch::Settings& settings) {
 std::optional<int> count_nodes_again() {
   const auto job = variable("SLURM_JOB_ID");
   if (!job) return std::nullopt;
-  const auto list = text::first_line(output_of("squeue -h -o %N -j " + launch::shell_quote(*job)));
-  const auto names = output_of("scontrol show hostnames " + launch::shell_quote(list));
+  const auto list = text::first_line(output_of("squeue -h -o %N -j " + launching::shell_quote(*job)));
+  const auto names = output_of("scontrol show hostnames " + launching::shell_quote(list));
   const auto count = std::count(names.begin(), names.end(), '\n');
   if (list.empty() || count == 0) return std::nullopt;
   const auto number = std::to_string(count);

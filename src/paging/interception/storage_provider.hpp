@@ -6,9 +6,9 @@ enum class Access { read, write };
 enum class Content { keep, drop };
 
 /// Whoever sees to it that storages hold their bytes while an operator uses them. Called from any thread.
-class Custodian {
+class StorageProvider {
  public:
-  virtual ~Custodian() = default;
+  virtual ~StorageProvider() = default;
 
   /// An operator is about to use storage `number`: returns with it present and pinned, or throws.
   virtual void enter(int number, Access access) = 0;

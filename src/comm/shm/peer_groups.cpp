@@ -1,4 +1,4 @@
-#include "comm/shm/lanes.hpp"
+#include "comm/shm/peer_groups.hpp"
 
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
@@ -8,28 +8,28 @@
 #include <array>
 #include <numeric>
 
-#include "core/range.hpp"
 #include "comm/mpi/mpi_datatype.hpp"
+#include "core/range.hpp"
 #include "mpi/collectives.hpp"
 
 namespace hortator::comm {
 namespace {
 
-using Block = NodeFlight::Block;
+using Block = PendingTransfer::Block;
 
 // With more nodes, or for less data, MPI's trees need fewer messages than an exchange between all nodes.
-constexpr int most_nodes = 16;
-constexpr std::int64_t least_bytes = 65536;
+constexpr int max_nodes = 16;
+constexpr std::int64_t min_bytes = 65536;
 
 core::Range share_range(std::int64_t elements, int nodes, int node, std::size_t element_bytes) {
   return core::aligned(elements, nodes, node, static_cast<std::int64_t>(64 / element_bytes));
 }
 
-bool is_large(const NodeLanes::Slice& slice) {
-  return slice.elements * static_cast<std::int64_t>(kernels::size_of(slice.what.element)) >= least_bytes;
+bool is_large(const NodePeerGroups::Slice& slice) {
+  return slice.elements * static_cast<std::int64_t>(kernels::size_of(slice.what.element)) >= min_bytes;
 }
 
-at::Tensor tensor_of(const NodeLanes::Slice& slice) {
+at::Tensor tensor_of(const NodePeerGroups::Slice& slice) {
   return at::from_blob(slice.data, {slice.elements}, at::TensorOptions().dtype(slice.type));
 }
 
@@ -61,7 +61,7 @@ std::vector<int> names_of(const mpi::Communicator& lane, const mpi::Communicator
 
 }  // namespace
 
-NodeLanes::NodeLanes(const mpi::Communicator& comm, const mpi::Communicator& node)
+NodePeerGroups::NodePeerGroups(const mpi::Communicator& comm, const mpi::Communicator& node)
     : count_(mpi::all_reduce(comm, node.size(), MPI_MIN)),
       has_own_(node.rank() < count_),
       are_everybodys_(all_alike(comm, node.size(), count_)),
@@ -71,12 +71,12 @@ NodeLanes::NodeLanes(const mpi::Communicator& comm, const mpi::Communicator& nod
       ranks_(names_of(lane_, comm)),
       nodes_(mpi::broadcast(node, lane_.size())) {}
 
-bool NodeLanes::can_fly() const { return nodes_ <= most_nodes; }
+bool NodePeerGroups::can_fly() const { return nodes_ <= max_nodes; }
 
-void NodeLanes::all_reduce(const Slice& slice) {
+void NodePeerGroups::all_reduce(const Slice& slice) {
   if (can_fly() && is_large(slice)) {
-    const auto flight = make_flight(exchange_of(slice));
-    while (!flight->advance()) sched_yield();  // to ranks that share this one's core
+    const auto transfer = make_transfer(exchange_of(slice));
+    while (!transfer->advance()) sched_yield();  // to ranks that share this one's core
     return;
   }
   slice.prepare(0, slice.elements);
@@ -86,16 +86,16 @@ void NodeLanes::all_reduce(const Slice& slice) {
   slice.publish(0, slice.elements);
 }
 
-NodeFlightPtr NodeLanes::start_all_reduce(const Slice& slice) {
-  return make_flight(is_large(slice) ? exchange_of(slice) : tree_of(slice));
+PendingTransferPtr NodePeerGroups::start_all_reduce(const Slice& slice) {
+  return make_transfer(is_large(slice) ? exchange_of(slice) : tree_of(slice));
 }
 
 // A block is two calls, however many nodes there are.
-NodeFlight::Route NodeLanes::exchange_of(const Slice& slice) {
+PendingTransfer::Route NodePeerGroups::exchange_of(const Slice& slice) {
   const auto size = kernels::size_of(slice.what.element);
   const auto begin_of = [=](const Block& block) { return slice.data + static_cast<std::size_t>(block.begin) * size; };
   return {.elements = slice.elements,
-          .per_block = NodeFlight::block_bytes / static_cast<std::int64_t>(size),
+          .per_block = PendingTransfer::block_bytes / static_cast<std::int64_t>(size),
           .send =
               [=, this](Block& block) {
                 slice.prepare(block.begin, block.count);
@@ -111,7 +111,7 @@ NodeFlight::Route NodeLanes::exchange_of(const Slice& slice) {
 }
 
 // All of it by MPI.
-NodeFlight::Route NodeLanes::tree_of(const Slice& slice) {
+PendingTransfer::Route NodePeerGroups::tree_of(const Slice& slice) {
   struct Sums {
     at::Tensor mine;
     at::Tensor all;
@@ -140,7 +140,7 @@ NodeFlight::Route NodeLanes::tree_of(const Slice& slice) {
           .memory = {shared_from_this(), slice.memory}};
 }
 
-void NodeLanes::send_shares(Block& block, std::byte* begin, const kernels::Reduction& what) {
+void NodePeerGroups::send_shares(Block& block, std::byte* begin, const kernels::Reduction& what) {
   const auto size = kernels::size_of(what.element);
   const auto bytes = [&](std::int64_t count) { return static_cast<int>(static_cast<std::size_t>(count) * size); };
   const auto share = [&](int node) { return share_range(block.count, lane_.size(), node, size); };
@@ -155,7 +155,7 @@ void NodeLanes::send_shares(Block& block, std::byte* begin, const kernels::Reduc
              "MPI_Ialltoallv");
 }
 
-void NodeLanes::reduce_own_share(const Block& block, std::byte* begin, const kernels::Reduction& what) const {
+void NodePeerGroups::reduce_own_share(const Block& block, std::byte* begin, const kernels::Reduction& what) const {
   const auto own = static_cast<std::size_t>(lane_.rank());
   std::vector<const std::byte*> inputs;
   for (const int offset : block.kept.offsets) inputs.push_back(block.received.data() + offset);
@@ -164,7 +164,7 @@ void NodeLanes::reduce_own_share(const Block& block, std::byte* begin, const ker
                          static_cast<std::size_t>(block.sent.counts[own]) / kernels::size_of(what.element));
 }
 
-void NodeLanes::send_result(Block& block, std::byte* begin) {
+void NodePeerGroups::send_result(Block& block, std::byte* begin) {
   mpi::check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, begin, block.sent.counts.data(), block.sent.offsets.data(),
                              MPI_BYTE, results_.get(), &block.request),
              "MPI_Iallgatherv");

@@ -1,4 +1,4 @@
-#include "comm/shm/flight.hpp"
+#include "comm/shm/pending_transfer.hpp"
 
 #include <algorithm>
 
@@ -17,14 +17,14 @@ bool is_complete(MPI_Request& request) {
 
 }  // namespace
 
-bool NodeFlight::advance() {
+bool PendingTransfer::advance() {
   while (move_on()) {
   }
   return next_ == route_.elements && blocks_.empty();
 }
 
 // True if anything has moved.
-bool NodeFlight::move_on() {
+bool PendingTransfer::move_on() {
   bool moved = false;
   if (next_ < route_.elements && blocks_.size() < blocks_on_their_way) {
     const auto count = std::min(route_.per_block, route_.elements - next_);

@@ -8,17 +8,17 @@
 #include <utility>
 #include <vector>
 
-#include "core/activity/device_activity.hpp"
 #include "comm/nccl/handle.hpp"
 #include "comm/work.hpp"
+#include "core/activity/device_activity.hpp"
 
 namespace hortator::comm {
 
 /// One operation's way through the communication stream: from here to the end of the scope, what this thread gives the
 /// device goes there, after all that the current stream was given before.
-class NcclPassage {
+class NcclOperation {
  public:
-  explicit NcclPassage(std::shared_ptr<NcclHandle> handle)
+  explicit NcclOperation(std::shared_ptr<NcclHandle> handle)
       : handle_(std::move(handle)),
         guard_((handle_->order()->stream().follow_current(), stream().get())),
         operation_(activity::current()) {
@@ -37,7 +37,7 @@ class NcclPassage {
   /// The operation under way: `tensors` are kept until it is waited for. The watchdog sees how far the device is.
   Work work(std::vector<at::Tensor> tensors) {
     const auto end = std::make_shared<const machine::Event>(stream().mark());
-    if (begin_) handle_->order()->flights().add(operation_, *std::exchange(begin_, std::nullopt), end);
+    if (begin_) handle_->order()->transfers().add(operation_, *std::exchange(begin_, std::nullopt), end);
     return Work([handle = handle_, end, kept = std::move(tensors)] {
       handle->check();
       end->hold_current_stream();
@@ -49,7 +49,7 @@ class NcclPassage {
 
   std::shared_ptr<NcclHandle> handle_;
   c10::StreamGuard guard_;
-  activity::Operation operation_;       ///< none: nobody watches
+  activity::Operation operation_;        ///< none: nobody watches
   std::optional<machine::Event> begin_;  ///< where the stream was then
 };
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "comm/mpi/mpi_communicator.hpp"
-#include "comm/shm/flight.hpp"
 #include "comm/shm/kernels/reduce_kernels.hpp"
+#include "comm/shm/pending_transfer.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::comm {
@@ -21,10 +21,10 @@ namespace hortator::comm {
 ///
 /// Whatever begins here is @collective over the lane, one after the other, in the same order on all of its ranks. A
 /// flight keeps the lanes alive.
-class NodeLanes : public std::enable_shared_from_this<NodeLanes> {
+class NodePeerGroups : public std::enable_shared_from_this<NodePeerGroups> {
  public:
   /// @collective over `comm`
-  NodeLanes(const mpi::Communicator& comm, const mpi::Communicator& node);
+  NodePeerGroups(const mpi::Communicator& comm, const mpi::Communicator& node);
 
   int count() const { return count_; }
   bool has_own() const { return has_own_; }
@@ -48,7 +48,7 @@ class NodeLanes : public std::enable_shared_from_this<NodeLanes> {
   };
   /// The slice becomes the reduction of the nodes' slices, in the nodes' order.
   void all_reduce(const Slice& slice);
-  NodeFlightPtr start_all_reduce(const Slice& slice);
+  PendingTransferPtr start_all_reduce(const Slice& slice);
 
   /// One rank's part of a tensor that has a part for each rank.
   struct Parts {
@@ -59,18 +59,18 @@ class NodeLanes : public std::enable_shared_from_this<NodeLanes> {
   /// `combine` writes this node's sum of rank `part`'s part, or of a piece of it, to a place.
   using Combine = std::function<void(int part, std::int64_t begin, std::int64_t count, std::byte* to)>;
   /// `output` becomes this rank's part of the reduction of what all nodes combine, in the nodes' order.
-  NodeFlightPtr start_reduce_scatter(const Parts& parts, const kernels::Reduction& what, const Combine& combine,
-                                     std::byte* output);
+  PendingTransferPtr start_reduce_scatter(const Parts& parts, const kernels::Reduction& what, const Combine& combine,
+                                          std::byte* output);
   /// What has come of rank `part`'s part, or this rank's own.
   using Receive = std::function<void(int part, std::int64_t begin, std::int64_t count, const std::byte* from)>;
-  NodeFlightPtr start_all_gather(const Parts& parts, const std::byte* input, const Receive& receive);
+  PendingTransferPtr start_all_gather(const Parts& parts, const std::byte* input, const Receive& receive);
 
  private:
-  NodeFlight::Route exchange_of(const Slice& slice);
-  NodeFlight::Route tree_of(const Slice& slice);
-  void send_shares(NodeFlight::Block& block, std::byte* begin, const kernels::Reduction& what);
-  void reduce_own_share(const NodeFlight::Block& block, std::byte* begin, const kernels::Reduction& what) const;
-  void send_result(NodeFlight::Block& block, std::byte* begin);
+  PendingTransfer::Route exchange_of(const Slice& slice);
+  PendingTransfer::Route tree_of(const Slice& slice);
+  void send_shares(PendingTransfer::Block& block, std::byte* begin, const kernels::Reduction& what);
+  void reduce_own_share(const PendingTransfer::Block& block, std::byte* begin, const kernels::Reduction& what) const;
+  void send_result(PendingTransfer::Block& block, std::byte* begin);
 
   int count_;
   bool has_own_;

@@ -11,9 +11,9 @@ namespace hortator::accelerator {
 
 /// What becomes of things that do not fit while a state is loaded: an error; or, without strictness, a line for each,
 /// and the rest is loaded. A file that cannot be read is an error in any case.
-class Leniency {
+class LoadPolicy {
  public:
-  Leniency(bool strict, std::function<void(const std::string&)> tell) : strict_(strict), tell_(std::move(tell)) {}
+  LoadPolicy(bool strict, std::function<void(const std::string&)> tell) : strict_(strict), tell_(std::move(tell)) {}
 
   template <typename Work>
   void attempt(const Work& work) const {

@@ -13,12 +13,12 @@ namespace hortator::comm {
 /// The operations that the device was given and has not ended, oldest first. The watchdog hears of the first: whether
 /// its turn has come, so that it waits for its peers, or whether the device is still at what it was given before.
 /// Nothing here waits for the device.
-class NcclFlights {
+class NcclPendingOperations {
  public:
-  NcclFlights() = default;
-  ~NcclFlights();
-  NcclFlights(const NcclFlights&) = delete;
-  NcclFlights& operator=(const NcclFlights&) = delete;
+  NcclPendingOperations() = default;
+  ~NcclPendingOperations();
+  NcclPendingOperations(const NcclPendingOperations&) = delete;
+  NcclPendingOperations& operator=(const NcclPendingOperations&) = delete;
 
   /// `begin` and `end` are where the stream is right before and after it.
   void add(const activity::Operation& operation, machine::Event begin, std::shared_ptr<const machine::Event> end);
@@ -41,7 +41,7 @@ class NcclFlights {
   void tell_first();
 
   std::mutex mutex_;
-  std::deque<Flight> flights_;
+  std::deque<Flight> pending_;
   std::optional<Told> told_;
 };
 
