@@ -5,10 +5,10 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <hortator/datasets/loader_base.hpp>
 #include <hortator/detail/dataset_source.hpp>
 #include <hortator/detail/stream_source.hpp>
 #include <hortator/detail/torch_data.hpp>
-#include <hortator/loader_base.hpp>
 #include <iterator>
 #include <memory>
 #include <type_traits>

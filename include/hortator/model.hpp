@@ -4,9 +4,9 @@
 #include <torch/nn/pimpl.h>
 
 #include <concepts>
-#include <hortator/autocast.hpp>
 #include <hortator/detail/each_tensor.hpp>
 #include <hortator/export.hpp>
+#include <hortator/training/autocast.hpp>
 #include <memory>
 #include <type_traits>
 #include <utility>

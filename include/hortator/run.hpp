@@ -1,7 +1,7 @@
 #pragma once
 
 #include <functional>
-#include <hortator/built_with.hpp>
+#include <hortator/detail/built_with.hpp>
 #include <hortator/export.hpp>
 
 namespace hortator {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <hortator/export.hpp>
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <memory>
 #include <vector>
 
@@ -43,7 +43,7 @@ class HORTATOR_API ScheduleBase {
 };
 
 /// A learning rate as a function of the step: lr = (lr at construction) * factor(step); torch's LambdaLR. The
-/// ready-made ones are in <hortator/schedules.hpp>.
+/// ready-made ones are in <hortator/training/schedules.hpp>.
 class HORTATOR_API Schedule : public ScheduleBase {
  public:
   using Factor = std::function<double(std::int64_t step)>;

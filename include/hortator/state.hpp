@@ -101,7 +101,7 @@ class HORTATOR_API State {
 
   /// This rank's part of what every rank has: of a vector, a tensor (along dimension 0), a map, tuple or struct of
   /// them, or a data set (then a Subset). The first ranks get one value more where they cannot all get as many; some
-  /// may get none. Nothing is sent. Needs <hortator/split_between_processes.hpp>.
+  /// may get none. Nothing is sent. Needs <hortator/parallel/split_between_processes.hpp>.
   template <typename T>
   auto split_between_processes(T&& values, const SplitOptions& options) const;
   template <typename T>

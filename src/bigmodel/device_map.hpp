@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hortator/big_models.hpp>
+#include <hortator/bigmodel/big_models.hpp>
 
 #include "bigmodel/module_tree.hpp"
 

@@ -1,4 +1,4 @@
-#include <hortator/big_models.hpp>
+#include <hortator/bigmodel/big_models.hpp>
 
 #include "paging/deferred/construction_scope.hpp"
 #include "paging/deferred/tensor_values.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <hortator/big_models.hpp>
+#include <hortator/bigmodel/big_models.hpp>
 #include <optional>
 #include <string>
 #include <string_view>

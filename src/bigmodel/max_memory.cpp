@@ -1,4 +1,4 @@
-#include <hortator/big_models.hpp>
+#include <hortator/bigmodel/big_models.hpp>
 #include <hortator/error.hpp>
 
 #include "bigmodel/max_memory.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <hortator/big_models.hpp>
+#include <hortator/bigmodel/big_models.hpp>
 #include <map>
 
 namespace hortator::bigmodel {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <map>
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <exception>
+#include <hortator/bigmodel/offload.hpp>
 #include <hortator/error.hpp>
-#include <hortator/offload.hpp>
 #include <numeric>
 #include <optional>
 #include <utility>

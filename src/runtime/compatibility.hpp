@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hortator/built_with.hpp>
+#include <hortator/detail/built_with.hpp>
 #include <string_view>
 
 /// Whether the parts of this process were made for each other. Each throws, naming both versions, when they were not.

@@ -2,7 +2,7 @@
 #include <array>
 #include <cctype>
 #include <hortator/error.hpp>
-#include <hortator/logger.hpp>
+#include <hortator/training/logger.hpp>
 #include <mutex>
 #include <set>
 #include <utility>

@@ -1,7 +1,7 @@
 #include <ATen/Context.h>
 
 #include <hortator/error.hpp>
-#include <hortator/random.hpp>
+#include <hortator/training/random.hpp>
 
 #include "machine/device/cublas_workspace.hpp"
 #include "mpi/communicator.hpp"

@@ -2,8 +2,8 @@
 
 #include <torch/nn/module.h>
 
-#include <hortator/autocast.hpp>
-#include <hortator/precision.hpp>
+#include <hortator/training/autocast.hpp>
+#include <hortator/training/precision.hpp>
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <hortator/weights.hpp>
+#include <hortator/bigmodel/weights.hpp>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 #include <algorithm>
+#include <hortator/bigmodel/weights.hpp>
 #include <hortator/error.hpp>
-#include <hortator/weights.hpp>
 #include <optional>
 #include <utility>
 

@@ -4,7 +4,7 @@
 #include <torch/optim/sgd.h>
 
 #include <hortator/accelerator.hpp>
-#include <hortator/tensor_dataset.hpp>
+#include <hortator/datasets/tensor_dataset.hpp>
 
 void refused(hortator::Accelerator& accelerator, torch::nn::Linear& net, torch::optim::SGD& sgd,
              const hortator::TensorDataset<1>& dataset) {

@@ -1,5 +1,5 @@
 // The search for a batch size that fits into memory, and which exceptions it goes by.
-#include <hortator/find_batch_size.hpp>
+#include <hortator/training/find_batch_size.hpp>
 
 #include "accelerator/batch_size/out_of_memory.hpp"
 #include "core/text/text.hpp"

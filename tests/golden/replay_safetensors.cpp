@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <hortator/safetensors_file.hpp>
+#include <hortator/bigmodel/safetensors_file.hpp>
 
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"

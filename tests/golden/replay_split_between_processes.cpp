@@ -3,7 +3,7 @@
 
 #include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
-#include <hortator/split_between_processes.hpp>
+#include <hortator/parallel/split_between_processes.hpp>
 
 #include "core/text/text.hpp"
 #include "replay.hpp"

@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <hortator/safetensors_file.hpp>
+#include <hortator/bigmodel/safetensors_file.hpp>
 #include <map>
 #include <span>
 

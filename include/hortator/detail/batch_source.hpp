@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <hortator/export.hpp>
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <memory>
 #include <optional>
 #include <span>

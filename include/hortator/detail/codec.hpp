@@ -4,7 +4,7 @@
 #include <concepts>
 #include <deque>
 #include <functional>
-#include <hortator/objects.hpp>
+#include <hortator/training/objects.hpp>
 #include <list>
 #include <map>
 #include <memory>

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <hortator/answers.hpp>
+#include <hortator/training/answers.hpp>
 #include <string>
 
 #include "../gpt/model.hpp"

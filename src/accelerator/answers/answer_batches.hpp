@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <hortator/answers.hpp>
+#include <hortator/training/answers.hpp>
 #include <vector>
 
 namespace hortator::accelerator {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <hortator/answers.hpp>
+#include <hortator/training/answers.hpp>
 #include <map>
 #include <string>
 #include <vector>

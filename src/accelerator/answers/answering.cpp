@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <deque>
-#include <hortator/answers.hpp>
-#include <hortator/split_between_processes.hpp>
+#include <hortator/parallel/split_between_processes.hpp>
+#include <hortator/training/answers.hpp>
 #include <map>
 
 #include "accelerator/answers/answer_batches.hpp"

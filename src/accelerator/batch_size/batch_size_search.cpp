@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <hortator/find_batch_size.hpp>
+#include <hortator/training/find_batch_size.hpp>
 
 #include "accelerator/batch_size/out_of_memory.hpp"
 #include "accelerator/training/training.hpp"

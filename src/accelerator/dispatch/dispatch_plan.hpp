@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hortator/dispatch.hpp>
+#include <hortator/bigmodel/dispatch.hpp>
 #include <optional>
 #include <vector>
 

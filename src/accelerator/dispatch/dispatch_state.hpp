@@ -1,8 +1,8 @@
 #pragma once
 
 #include <filesystem>
-#include <hortator/dispatch.hpp>
-#include <hortator/offload.hpp>
+#include <hortator/bigmodel/dispatch.hpp>
+#include <hortator/bigmodel/offload.hpp>
 #include <memory>
 #include <optional>
 #include <vector>

@@ -2,7 +2,7 @@
 #include <ATen/ops/empty_strided.h>
 
 #include <algorithm>
-#include <hortator/dispatch.hpp>
+#include <hortator/bigmodel/dispatch.hpp>
 #include <hortator/error.hpp>
 #include <unordered_map>
 #include <unordered_set>

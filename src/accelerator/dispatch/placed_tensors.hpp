@@ -3,7 +3,7 @@
 #include <torch/nn/module.h>
 
 #include <functional>
-#include <hortator/big_models.hpp>
+#include <hortator/bigmodel/big_models.hpp>
 #include <span>
 #include <string>
 #include <vector>

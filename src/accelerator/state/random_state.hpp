@@ -3,7 +3,7 @@
 #include <ATen/core/Generator.h>
 #include <c10/core/Device.h>
 
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <vector>
 
 #include "mpi/communicator.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hortator/state_hook.hpp>
+#include <hortator/training/state_hook.hpp>
 #include <memory>
 #include <vector>
 

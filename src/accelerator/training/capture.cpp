@@ -1,7 +1,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <hortator/capture.hpp>
+#include <hortator/training/capture.hpp>
 
 #include "accelerator/training/recordable.hpp"
 #include "accelerator/training/training.hpp"

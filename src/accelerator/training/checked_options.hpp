@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hortator/accelerator_options.hpp>
+#include <hortator/training/accelerator_options.hpp>
 
 namespace hortator::accelerator {
 

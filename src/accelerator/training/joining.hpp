@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hortator/gradient_scopes.hpp>
+#include <hortator/parallel/gradient_scopes.hpp>
 #include <vector>
 
 #include "accelerator/training/training.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <hortator/gradient_scopes.hpp>
-#include <hortator/local_sgd.hpp>
+#include <hortator/parallel/gradient_scopes.hpp>
+#include <hortator/parallel/local_sgd.hpp>
 
 #include "accelerator/training/training.hpp"
 #include "parallel/local_sgd/parameter_average.hpp"

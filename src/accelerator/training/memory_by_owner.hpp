@@ -3,7 +3,7 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
-#include <hortator/device_memory.hpp>
+#include <hortator/bigmodel/device_memory.hpp>
 #include <string>
 #include <utility>
 #include <vector>

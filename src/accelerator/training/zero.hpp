@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hortator/zero.hpp>
+#include <hortator/parallel/zero.hpp>
 #include <memory>
 #include <optional>
 #include <string>

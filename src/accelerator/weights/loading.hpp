@@ -3,7 +3,7 @@
 #include <torch/nn/module.h>
 
 #include <filesystem>
-#include <hortator/weights.hpp>
+#include <hortator/bigmodel/weights.hpp>
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <filesystem>
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <memory>
 #include <string>
 #include <vector>

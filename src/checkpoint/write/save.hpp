@@ -2,7 +2,7 @@
 
 #include <filesystem>
 #include <hortator/checkpoint.hpp>
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <map>
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <vector>
 
 #include "checkpoint/write/plan.hpp"

@@ -1,4 +1,4 @@
-#include <hortator/staging.hpp>
+#include <hortator/datasets/staging.hpp>
 
 #include "core/activity/activity.hpp"
 #include "core/call_site.hpp"

@@ -1,8 +1,8 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/index_select.h>
 
+#include <hortator/datasets/tensor_dataset.hpp>
 #include <hortator/error.hpp>
-#include <hortator/tensor_dataset.hpp>
 
 #include "core/text/text.hpp"
 

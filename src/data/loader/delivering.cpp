@@ -1,7 +1,7 @@
 #include "data/loader/delivering.hpp"
 
 #include <hortator/error.hpp>
-#include <hortator/objects.hpp>
+#include <hortator/training/objects.hpp>
 
 namespace hortator::data {
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
+#include <hortator/datasets/loader_base.hpp>
 #include <hortator/error.hpp>
-#include <hortator/loader_base.hpp>
 
 #include "core/text/text.hpp"
 #include "data/loader/loader_core.hpp"

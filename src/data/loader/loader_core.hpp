@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hortator/loader_base.hpp>
+#include <hortator/datasets/loader_base.hpp>
 #include <optional>
 
 #include "data/loader/running_pass.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hortator/loader_base.hpp>
+#include <hortator/datasets/loader_base.hpp>
 #include <memory>
 
 namespace hortator::data {

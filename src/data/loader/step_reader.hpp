@@ -3,7 +3,7 @@
 #include <c10/core/Event.h>
 
 #include <cstdint>
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <memory>
 #include <optional>
 #include <span>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <hortator/sampler.hpp>
+#include <hortator/datasets/sampler.hpp>
 #include <memory>
 #include <vector>
 

@@ -1,7 +1,7 @@
 #include <ATen/ops/cat.h>
 
 #include <hortator/error.hpp>
-#include <hortator/split_between_processes.hpp>
+#include <hortator/parallel/split_between_processes.hpp>
 
 #include "core/range.hpp"
 #include "core/text/text.hpp"

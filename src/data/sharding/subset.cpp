@@ -1,6 +1,6 @@
 #include <algorithm>
+#include <hortator/datasets/subset.hpp>
 #include <hortator/error.hpp>
-#include <hortator/subset.hpp>
 
 #include "core/text/text.hpp"
 #include "data/orders/order.hpp"

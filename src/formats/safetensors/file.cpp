@@ -1,7 +1,7 @@
 #include <ATen/ops/empty.h>
 
+#include <hortator/bigmodel/safetensors_file.hpp>
 #include <hortator/error.hpp>
-#include <hortator/safetensors_file.hpp>
 
 #include "core/text/text.hpp"
 #include "formats/safetensors/source.hpp"

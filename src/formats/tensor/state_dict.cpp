@@ -1,4 +1,4 @@
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 
 #include "core/text/text.hpp"
 

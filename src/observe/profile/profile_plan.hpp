@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <hortator/profile.hpp>
+#include <hortator/training/profile.hpp>
 
 namespace hortator::observe {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <hortator/profile.hpp>
+#include <hortator/training/profile.hpp>
 #include <optional>
 #include <set>
 

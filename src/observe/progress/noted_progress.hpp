@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <hortator/progress.hpp>
+#include <hortator/training/progress.hpp>
 #include "observe/progress/pace.hpp"
 #include "observe/progress/rate.hpp"
 #include "observe/status/status_record.hpp"

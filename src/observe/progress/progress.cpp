@@ -1,7 +1,7 @@
 #include <ATen/ops/item.h>
 
 #include <hortator/error.hpp>
-#include <hortator/progress.hpp>
+#include <hortator/training/progress.hpp>
 
 #include "core/text/text.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <functional>
-#include <hortator/progress.hpp>
+#include <hortator/training/progress.hpp>
 #include <memory>
 #include <optional>
 #include <string>

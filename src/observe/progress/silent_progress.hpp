@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hortator/progress.hpp>
+#include <hortator/training/progress.hpp>
 
 namespace hortator::observe {
 

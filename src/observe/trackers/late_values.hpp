@@ -2,8 +2,8 @@
 
 #include <c10/core/Event.h>
 
-#include <hortator/progress.hpp>
 #include <hortator/tracker.hpp>
+#include <hortator/training/progress.hpp>
 #include <optional>
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include <hortator/deferred_construction.hpp>
+#include <hortator/bigmodel/deferred_construction.hpp>
 
 #include "paging/deferred/construction_scope.hpp"
 

@@ -1,6 +1,6 @@
 #include "parallel/batch_norm/shared_statistics.hpp"
 
-#include <hortator/sync_batch_norm.hpp>
+#include <hortator/parallel/sync_batch_norm.hpp>
 #include <vector>
 
 namespace hortator::parallel {

@@ -12,8 +12,8 @@
 #include <torch/nn/functional/batchnorm.h>
 
 #include <hortator/error.hpp>
-#include <hortator/recompute.hpp>
-#include <hortator/sync_batch_norm.hpp>
+#include <hortator/parallel/sync_batch_norm.hpp>
+#include <hortator/training/recompute.hpp>
 
 #include "core/text/text.hpp"
 #include "parallel/batch_norm/shared_statistics.hpp"

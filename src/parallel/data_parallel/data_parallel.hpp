@@ -3,7 +3,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
-#include <hortator/data_parallel.hpp>
+#include <hortator/parallel/data_parallel.hpp>
 #include <optional>
 
 #include "comm/communicator.hpp"

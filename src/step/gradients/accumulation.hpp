@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <hortator/accumulation.hpp>
+#include <hortator/training/accumulation.hpp>
 
 namespace hortator::step {
 

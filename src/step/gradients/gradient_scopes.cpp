@@ -1,4 +1,4 @@
-#include <hortator/gradient_scopes.hpp>
+#include <hortator/parallel/gradient_scopes.hpp>
 
 #include "step/model_core.hpp"
 

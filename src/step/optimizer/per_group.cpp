@@ -1,5 +1,5 @@
 #include <hortator/error.hpp>
-#include <hortator/schedules.hpp>
+#include <hortator/training/schedules.hpp>
 
 #include "core/text/text.hpp"
 

@@ -1,6 +1,6 @@
 #include <ATen/autocast_mode.h>
 
-#include <hortator/autocast.hpp>
+#include <hortator/training/autocast.hpp>
 
 namespace hortator {
 

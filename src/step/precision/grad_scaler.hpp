@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <deque>
-#include <hortator/grad_scaler.hpp>
-#include <hortator/state_dict.hpp>
+#include <hortator/training/grad_scaler.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <memory>
 
 #include "comm/communicator.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hortator/grad_scaler.hpp>
+#include <hortator/training/grad_scaler.hpp>
 
 namespace hortator::step {
 

@@ -2,7 +2,7 @@
 
 #include <c10/core/ScalarType.h>
 
-#include <hortator/precision.hpp>
+#include <hortator/training/precision.hpp>
 #include <optional>
 
 #include "core/environment/lookup.hpp"

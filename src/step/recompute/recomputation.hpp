@@ -4,7 +4,7 @@
 #include <torch/csrc/autograd/saved_variable.h>
 
 #include <cstdint>
-#include <hortator/recompute.hpp>
+#include <hortator/training/recompute.hpp>
 #include <memory>
 #include <mutex>
 #include <optional>

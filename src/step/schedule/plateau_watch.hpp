@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hortator/reduce_on_plateau.hpp>
+#include <hortator/training/reduce_on_plateau.hpp>
 
 namespace hortator::step {
 

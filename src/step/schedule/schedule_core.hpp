@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <memory>
 #include <string>
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <hortator/error.hpp>
-#include <hortator/schedules.hpp>
+#include <hortator/training/schedules.hpp>
 #include <numbers>
 
 #include "core/text/text.hpp"

@@ -1,5 +1,5 @@
 #include <hortator/error.hpp>
-#include <hortator/random.hpp>
+#include <hortator/training/random.hpp>
 
 #include "tools/bench/bare_step.hpp"
 

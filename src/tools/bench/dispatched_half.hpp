@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <hortator/dispatch.hpp>
+#include <hortator/bigmodel/dispatch.hpp>
 #include <optional>
 #include <vector>
 

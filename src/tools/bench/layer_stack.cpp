@@ -6,7 +6,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <algorithm>
-#include <hortator/deferred_construction.hpp>
+#include <hortator/bigmodel/deferred_construction.hpp>
 #include <hortator/error.hpp>
 #include <numeric>
 #include <utility>

@@ -5,9 +5,9 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/randperm.h>
 
+#include <hortator/datasets/tensor_dataset.hpp>
 #include <hortator/error.hpp>
-#include <hortator/random.hpp>
-#include <hortator/tensor_dataset.hpp>
+#include <hortator/training/random.hpp>
 
 #include "core/range.hpp"
 #include "core/text/text.hpp"

@@ -3,7 +3,7 @@
 #include <torch/optim/adamw.h>
 
 #include <hortator/error.hpp>
-#include <hortator/random.hpp>
+#include <hortator/training/random.hpp>
 #include <ranges>
 #include <utility>
 

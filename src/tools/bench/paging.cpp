@@ -9,7 +9,7 @@
 
 #include <algorithm>
 #include <hortator/error.hpp>
-#include <hortator/random.hpp>
+#include <hortator/training/random.hpp>
 #include <optional>
 #include <utility>
 

@@ -1,6 +1,6 @@
 #include <ATen/ops/tensor.h>
 
-#include <hortator/random.hpp>
+#include <hortator/training/random.hpp>
 #include <vector>
 
 #include "tools/bench/bare_step.hpp"

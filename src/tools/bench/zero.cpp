@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <hortator/random.hpp>
+#include <hortator/training/random.hpp>
 #include <optional>
 #include <utility>
 

@@ -5,9 +5,9 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
+#include <hortator/bigmodel/offload.hpp>
 #include <hortator/error.hpp>
-#include <hortator/offload.hpp>
-#include <hortator/random.hpp>
+#include <hortator/training/random.hpp>
 #include <optional>
 
 #include "core/text/text.hpp"

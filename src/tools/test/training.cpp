@@ -8,8 +8,8 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
-#include <hortator/random.hpp>
-#include <hortator/tensor_dataset.hpp>
+#include <hortator/datasets/tensor_dataset.hpp>
+#include <hortator/training/random.hpp>
 
 #include "core/hash.hpp"
 #include "core/text/text.hpp"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <hortator/answers.hpp>
+#include <hortator/training/answers.hpp>
 #include <new>
 #include <numeric>
 #include <thread>

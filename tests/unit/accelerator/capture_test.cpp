@@ -1,5 +1,5 @@
 // What a captured step does where nothing is recorded; what a device does of it is in tests/unit/gpu.
-#include <hortator/capture.hpp>
+#include <hortator/training/capture.hpp>
 
 #include "accelerator/training/recordable.hpp"
 #include "fixtures.hpp"

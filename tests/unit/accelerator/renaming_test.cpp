@@ -1,5 +1,5 @@
+#include <hortator/bigmodel/weights.hpp>
 #include <hortator/error.hpp>
-#include <hortator/weights.hpp>
 
 #include "support/catch.hpp"
 

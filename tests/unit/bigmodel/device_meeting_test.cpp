@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/linear.h>
 
-#include <hortator/big_models.hpp>
-#include <hortator/offload.hpp>
+#include <hortator/bigmodel/big_models.hpp>
+#include <hortator/bigmodel/offload.hpp>
 
 #include "support/catch.hpp"
 

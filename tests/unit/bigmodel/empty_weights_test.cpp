@@ -7,7 +7,7 @@
 #include <torch/nn/modules/rnn.h>
 
 #include <fstream>
-#include <hortator/big_models.hpp>
+#include <hortator/bigmodel/big_models.hpp>
 #include <hortator/error.hpp>
 
 #include "support/catch.hpp"

@@ -1,7 +1,7 @@
 // One reader a node, by real ranks. Where there are several, two make a node of the test.
 #include <hortator/data.hpp>
 #include <hortator/error.hpp>
-#include <hortator/objects.hpp>
+#include <hortator/training/objects.hpp>
 #include <thread>
 
 #include "data/loader/dispatcher.hpp"

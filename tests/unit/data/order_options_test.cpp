@@ -1,7 +1,7 @@
+#include <hortator/datasets/sampler.hpp>
+#include <hortator/datasets/subset.hpp>
+#include <hortator/datasets/tensor_dataset.hpp>
 #include <hortator/error.hpp>
-#include <hortator/sampler.hpp>
-#include <hortator/subset.hpp>
-#include <hortator/tensor_dataset.hpp>
 #include <set>
 #include <thread>
 

@@ -1,6 +1,6 @@
 #include <algorithm>
+#include <hortator/datasets/sampler.hpp>
 #include <hortator/error.hpp>
-#include <hortator/sampler.hpp>
 #include <limits>
 #include <map>
 #include <numeric>

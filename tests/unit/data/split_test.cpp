@@ -1,7 +1,7 @@
 #include <hortator/data.hpp>
+#include <hortator/datasets/tensor_dataset.hpp>
 #include <hortator/error.hpp>
-#include <hortator/split_between_processes.hpp>
-#include <hortator/tensor_dataset.hpp>
+#include <hortator/parallel/split_between_processes.hpp>
 #include <map>
 #include <string>
 

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <hortator/datasets/staging.hpp>
 #include <hortator/error.hpp>
-#include <hortator/staging.hpp>
 
 #include "data/files/staged_file.hpp"
 #include "formats/file/file_error.hpp"

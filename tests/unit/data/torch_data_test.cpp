@@ -13,8 +13,8 @@
 #include <ATen/ops/rand.h>
 
 #include <hortator/data.hpp>
+#include <hortator/datasets/torch_sampler.hpp>
 #include <hortator/error.hpp>
-#include <hortator/torch_sampler.hpp>
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"

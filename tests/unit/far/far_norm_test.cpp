@@ -1,6 +1,6 @@
 // Statistics over the batches of all ranks, on a device.
 #include <algorithm>
-#include <hortator/sync_batch_norm.hpp>
+#include <hortator/parallel/sync_batch_norm.hpp>
 
 #include "far_training.hpp"
 #include "parallel/batch_norm/shared_statistics.hpp"

@@ -4,7 +4,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
-#include <hortator/offload.hpp>
+#include <hortator/bigmodel/offload.hpp>
 #include <optional>
 
 #include "mpi/communicator.hpp"

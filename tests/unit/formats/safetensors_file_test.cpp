@@ -1,4 +1,4 @@
-#include <hortator/safetensors_file.hpp>
+#include <hortator/bigmodel/safetensors_file.hpp>
 
 #include <ATen/ATen.h>
 

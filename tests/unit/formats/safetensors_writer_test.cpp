@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <hortator/safetensors_file.hpp>
+#include <hortator/bigmodel/safetensors_file.hpp>
 #include <numeric>
 
 #include "mpi/collectives.hpp"

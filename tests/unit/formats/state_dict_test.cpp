@@ -1,6 +1,6 @@
 #include <ATen/ATen.h>
 
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <limits>
 
 #include "support/catch.hpp"

@@ -1,5 +1,5 @@
 #include <hortator/error.hpp>
-#include <hortator/logger.hpp>
+#include <hortator/training/logger.hpp>
 
 #include "core/log.hpp"
 #include "core/text/text.hpp"

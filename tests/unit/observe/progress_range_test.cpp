@@ -1,4 +1,4 @@
-#include <hortator/progress.hpp>
+#include <hortator/training/progress.hpp>
 #include <list>
 #include <memory>
 #include <stdexcept>

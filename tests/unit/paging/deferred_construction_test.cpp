@@ -8,8 +8,8 @@
 #include <torch/nn/modules/transformerlayer.h>
 
 #include <functional>
-#include <hortator/deferred_construction.hpp>
-#include <hortator/offload.hpp>
+#include <hortator/bigmodel/deferred_construction.hpp>
+#include <hortator/bigmodel/offload.hpp>
 
 #include "fixtures.hpp"
 #include "machine/memory/recycling_allocator.hpp"

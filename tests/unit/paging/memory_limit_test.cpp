@@ -2,8 +2,8 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
-#include <hortator/deferred_construction.hpp>
-#include <hortator/offload.hpp>
+#include <hortator/bigmodel/deferred_construction.hpp>
+#include <hortator/bigmodel/offload.hpp>
 
 #include "fixtures.hpp"
 #include "support/catch.hpp"

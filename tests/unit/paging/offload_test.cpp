@@ -9,8 +9,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <hortator/bigmodel/offload.hpp>
 #include <hortator/error.hpp>
-#include <hortator/offload.hpp>
 #include <optional>
 
 #include "fixtures.hpp"

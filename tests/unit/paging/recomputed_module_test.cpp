@@ -1,7 +1,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn.h>
 
-#include <hortator/recompute.hpp>
+#include <hortator/training/recompute.hpp>
 
 #include "module_case.hpp"
 

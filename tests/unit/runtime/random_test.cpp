@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 
 #include <hortator/error.hpp>
-#include <hortator/random.hpp>
 #include <hortator/state.hpp>
+#include <hortator/training/random.hpp>
 
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"

@@ -1,7 +1,7 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/ones.h>
 
-#include <hortator/autocast.hpp>
+#include <hortator/training/autocast.hpp>
 #include <stdexcept>
 
 #include "support/catch.hpp"

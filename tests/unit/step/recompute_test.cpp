@@ -5,7 +5,7 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
-#include <hortator/recompute.hpp>
+#include <hortator/training/recompute.hpp>
 
 #include <cstdint>
 #include <hortator/error.hpp>

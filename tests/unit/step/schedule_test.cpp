@@ -3,7 +3,7 @@
 
 #include <cmath>
 #include <hortator/error.hpp>
-#include <hortator/reduce_on_plateau.hpp>
+#include <hortator/training/reduce_on_plateau.hpp>
 
 #include "step/schedule/course_schedule.hpp"
 #include "step/schedule/plateau_schedule.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <hortator/error.hpp>
-#include <hortator/reduce_on_plateau.hpp>
+#include <hortator/training/reduce_on_plateau.hpp>
 #include <nlohmann/json.hpp>
 
 #include "step/schedule/course.hpp"

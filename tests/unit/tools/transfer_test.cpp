@@ -3,8 +3,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <hortator/safetensors_file.hpp>
-#include <hortator/weights.hpp>
+#include <hortator/bigmodel/safetensors_file.hpp>
+#include <hortator/bigmodel/weights.hpp>
 #include <limits>
 
 #include "checkpoint/read/reader.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <optional>
 #include <set>
 #include <string>

@@ -2,7 +2,7 @@
 
 #include <torch/optim/optimizer.h>
 
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <hortator/deepspeed.hpp>
+#include <hortator/interop/deepspeed.hpp>
 
 #include "accelerator/interop/deepspeed/entries.hpp"
 #include "core/log.hpp"

@@ -5,10 +5,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <hortator/datasets/sampler.hpp>
 #include <hortator/detail/batch_source.hpp>
 #include <hortator/export.hpp>
-#include <hortator/sampler.hpp>
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <memory>
 #include <optional>
 #include <vector>

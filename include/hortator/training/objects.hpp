@@ -7,7 +7,7 @@
 #include <cstring>
 #include <hortator/detail/parts.hpp>
 #include <hortator/export.hpp>
-#include <hortator/state_dict.hpp>
+#include <hortator/training/state_dict.hpp>
 #include <string>
 #include <string_view>
 #include <type_traits>

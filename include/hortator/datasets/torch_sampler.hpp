@@ -3,8 +3,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <hortator/datasets/sampler.hpp>
 #include <hortator/detail/batch_source.hpp>
-#include <hortator/sampler.hpp>
 #include <memory>
 #include <optional>
 #include <utility>

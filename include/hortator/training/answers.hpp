@@ -8,8 +8,8 @@
 #include <functional>
 #include <hortator/error.hpp>
 #include <hortator/export.hpp>
-#include <hortator/objects.hpp>
 #include <hortator/state.hpp>
+#include <hortator/training/objects.hpp>
 #include <memory>
 #include <optional>
 #include <string>

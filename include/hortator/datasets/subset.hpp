@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <hortator/datasets/sampler.hpp>
 #include <hortator/detail/dataset_source.hpp>
 #include <hortator/export.hpp>
-#include <hortator/sampler.hpp>
 #include <memory>
 #include <span>
 #include <utility>

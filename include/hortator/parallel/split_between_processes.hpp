@@ -4,11 +4,11 @@
 
 #include <concepts>
 #include <cstdint>
+#include <hortator/datasets/subset.hpp>
 #include <hortator/detail/dataset_source.hpp>
 #include <hortator/detail/parts.hpp>
 #include <hortator/export.hpp>
 #include <hortator/state.hpp>
-#include <hortator/subset.hpp>
 #include <memory>
 #include <optional>
 #include <string>

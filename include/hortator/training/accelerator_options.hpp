@@ -3,14 +3,14 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <hortator/accumulation.hpp>
 #include <hortator/checkpoint.hpp>
-#include <hortator/data_parallel.hpp>
-#include <hortator/grad_scaler.hpp>
-#include <hortator/precision.hpp>
+#include <hortator/parallel/data_parallel.hpp>
+#include <hortator/parallel/zero.hpp>
 #include <hortator/schedule.hpp>
 #include <hortator/tracker.hpp>
-#include <hortator/zero.hpp>
+#include <hortator/training/accumulation.hpp>
+#include <hortator/training/grad_scaler.hpp>
+#include <hortator/training/precision.hpp>
 #include <optional>
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <hortator/schedules.hpp>
+#include <hortator/training/schedules.hpp>
 
 namespace hortator {
 

@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <hortator/big_models.hpp>
+#include <hortator/bigmodel/big_models.hpp>
+#include <hortator/bigmodel/weights.hpp>
 #include <hortator/detail/each_tensor.hpp>
 #include <hortator/export.hpp>
 #include <hortator/model.hpp>
 #include <hortator/state.hpp>
-#include <hortator/weights.hpp>
 #include <memory>
 #include <optional>
 #include <string>
