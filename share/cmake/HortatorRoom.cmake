@@ -1,5 +1,5 @@
-# hortator_room(name SOURCES file... [LINKS target...] [TORCH]): one room of the house, an object library hortator_<name>.
-# TORCH says that its sources see LibTorch and share the precompiled header. Which rooms may include which: .ci/checks.
+# hortator_room(name SOURCES file... [LINKS target...] [TORCH]): defines one room, the object library hortator_<name> of src/<name>.
+# TORCH: its sources include LibTorch and use the precompiled header. .ci/checks/rooms.txt lists which rooms may include which.
 function(hortator_room name)
   cmake_parse_arguments(PARSE_ARGV 1 room "TORCH" "" "SOURCES;LINKS")
   list(TRANSFORM room_SOURCES PREPEND "${PROJECT_SOURCE_DIR}/src/${name}/")

@@ -103,4 +103,4 @@ kill "$server"
 wait "$server" 2>/dev/null || true
 run fetch
 expect_code 1
-expect_line 'run the same command again'
+expect_line 'To resume, run the same command again'

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t end_of_line = '\n';
 
-/// Prompts of different lengths side by side: they end at the same column, and begin behind their padding.
+/// A batch of prompts of different lengths, padded on the left: all end at the same column.
 struct Rows {
   at::Tensor tokens;   ///< [batch, time]
   at::Tensor padding;  ///< [batch]
@@ -37,7 +37,7 @@ Rows rows_of(const std::vector<std::string>& prompts, std::int64_t context, c10:
 
 }  // namespace
 
-std::vector<std::string> complete(gpt::Gpt& model, const std::vector<std::string>& prompts, std::int64_t most_bytes) {
+std::vector<std::string> complete(gpt::Gpt& model, const std::vector<std::string>& prompts, std::int64_t max_bytes) {
   const at::NoGradGuard no_grad;
   model->eval();
   const auto context = model->options().context;
@@ -45,15 +45,15 @@ std::vector<std::string> complete(gpt::Gpt& model, const std::vector<std::string
   std::vector<std::string> answers(prompts.size());
   std::vector<bool> ended(prompts.size());
   gpt::Cache cache;
-  for (std::int64_t made = 0; made < most_bytes && cache.time() + tokens.size(1) <= context; ++made) {
-    tokens = model->go_on(tokens, padding, cache).argmax(-1, /*keepdim=*/true);
+  for (std::int64_t made = 0; made < max_bytes && cache.time() + tokens.size(1) <= context; ++made) {
+    tokens = model->next_token(tokens, padding, cache).argmax(-1, /*keepdim=*/true);
     const auto bytes = tokens.cpu();
     for (std::size_t i = 0; i < answers.size(); ++i) {
       const auto byte = bytes.const_data_ptr<std::int64_t>()[i];
       ended[i] = ended[i] || byte == end_of_line;
       if (!ended[i]) answers[i].push_back(static_cast<char>(byte));
     }
-    if (std::all_of(ended.begin(), ended.end(), [](bool is_over) { return is_over; })) break;
+    if (std::all_of(ended.begin(), ended.end(), [](bool has_ended) { return has_ended; })) break;
   }
   return answers;
 }
