@@ -1,4 +1,4 @@
-// What each rank gets of values that all ranks have.
+// Splitting values, which all ranks have, between the ranks.
 #include <ATen/ops/arange.h>
 
 #include <hortator/accelerator.hpp>
@@ -20,7 +20,7 @@ bool is_split_between_processes(const json& file) {
   return one.contains("type") && one.contains("world") && one.contains("pad");
 }
 
-constexpr int most_ranks = 4;
+constexpr int max_ranks = 4;
 
 List numbers(std::int64_t n) {
   List all;
@@ -28,7 +28,7 @@ List numbers(std::int64_t n) {
   return all;
 }
 
-List letters(std::int64_t n) {
+List characters(std::int64_t n) {
   List all;
   for (std::int64_t i = 0; i < n; ++i) all.emplace_back(std::string(1, static_cast<char>('a' + i)));
   return all;
@@ -52,19 +52,19 @@ json split_values(const json& one, const Split& split) {
   if (type == "dict_uneven") return to_json_value(split(one.at("input").get<Lists>()));
   const auto n = one.at("n").get<std::int64_t>();
   if (type == "list" || type == "tuple") return to_json_value(split(numbers(n)));
-  if (type == "dict") return to_json_value(split(Lists{{"a", numbers(n)}, {"b", letters(n)}}));
+  if (type == "dict") return to_json_value(split(Lists{{"a", numbers(n)}, {"b", characters(n)}}));
   if (type == "tensor" || type == "tensor_gloo") return to_json_value(split(at::arange(n)));
   if (type == "tensor2d_gloo") return to_json_value(split(at::arange(3 * n).view({n, 3})));
   const std::map<std::string, at::Tensor> both = {{"a", at::arange(n)}, {"b", at::arange(2 * n).view({n, 2})}};
   return to_json_value(split(both));
 }
 
-// The reference cannot pad tuples. Here the list that is padded has one type.
+// Accelerate cannot pad tuples. In Hortator tuples are lists, which are padded.
 Outcome judge_padded_tuple(const json& one, const json& mine, int rank) {
   auto expected = json(detail::split(numbers(one.at("n")), rank, one.at("world"), {}));
   while (expected.size() < mine.size()) expected.push_back(one.at("n").get<std::int64_t>() - 1);
-  const auto most = detail::split(numbers(one.at("n")), 0, one.at("world"), {}).size();
-  if (mine != expected || mine.size() != most) return differs(text::concat("a padded list is ", mine));
+  const auto max_size = detail::split(numbers(one.at("n")), 0, one.at("world"), {}).size();
+  if (mine != expected || mine.size() != max_size) return differs(text::concat("a padded list is ", mine));
   return on_purpose("lists_of_every_kind_are_padded");
 }
 
@@ -78,7 +78,7 @@ Outcome judge_rank(const json& one, int rank, const Split& split) {
   }
   if (!one.contains("error")) return compare("the part", mine, one.at("ranks").at(static_cast<std::size_t>(rank)));
   if (one.at("type") == "tuple") return judge_padded_tuple(one, mine, rank);
-  return differs(text::concat("nothing was thrown, the reference has ", one.at("error")));
+  return differs(text::concat("nothing was thrown, Accelerate has ", one.at("error")));
 }
 
 Outcome judge_without_ranks(const json& one, const SplitOptions& options) {
@@ -92,7 +92,7 @@ Outcome judge_without_ranks(const json& one, const SplitOptions& options) {
 
 Outcome judge_split_between_processes(const json& one, const json&) {
   const SplitOptions options{.apply_padding = one.at("pad").get<int>() != 0};
-  if (one.at("world").get<int>() > most_ranks) return judge_without_ranks(one, options);
+  if (one.at("world").get<int>() > max_ranks) return judge_without_ranks(one, options);
   const Accelerator accelerator;
   return judge_rank(one, accelerator.process_index(),
                     [&](const auto& values) { return accelerator.split_between_processes(values, options); });
@@ -104,7 +104,7 @@ Format split_between_processes() {
   return {
       .name = "split_between_processes",
       .recognises = is_split_between_processes,
-      .world = [](const json& one) { return one.at("world").get<int>() > most_ranks ? 0 : one.at("world").get<int>(); },
+      .world = [](const json& one) { return one.at("world").get<int>() > max_ranks ? 0 : one.at("world").get<int>(); },
       .judge = judge_split_between_processes};
 }
 

@@ -1,5 +1,4 @@
-// Your own objects in checkpoints, early stopping on all ranks at the same step, work on one rank only, and
-// collectives.
+// Your own objects in checkpoints, early stopping at the same step on all ranks, work on one rank only, collectives.
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 

@@ -33,8 +33,7 @@ class BlockImpl : public torch::nn::Module {
  public:
   explicit BlockImpl(const ModelOptions& options);
   at::Tensor forward(at::Tensor x, const at::Tensor& rotations);
-  /// For tokens that follow those in `seen`, to which they are appended. `mask`: the attention mask, [batch, 1, time,
-  /// all].
+  /// For tokens that follow those in `seen`, and are appended to them. `mask`: [batch, 1, time, all].
   at::Tensor forward_cached(at::Tensor x, const at::Tensor& rotations, const at::Tensor& mask, Cache::Layer& seen);
 
  private:

@@ -1,5 +1,4 @@
-// A GAN: two models, two optimizers, one accelerator. While the generator trains, the critic's gradients are not
-// reduced.
+// A GAN: two models, two optimizers, one accelerator. While one trains, the other's gradients are not reduced.
 #include <torch/optim/adam.h>
 
 #include <hortator/hortator.hpp>

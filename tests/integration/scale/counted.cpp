@@ -10,9 +10,8 @@
 // rank of a job with thousands. The back ends, before the colon:
 //
 //   mpi    HORTATOR_COMMUNICATOR=mpi on nodes of two ranks
-//   node   the default, shared memory, on nodes of two ranks, from 4 ranks: exchange through shared memory within a
-//   node
-//          is not an MPI call
+//   node   the default, shared memory, on nodes of two ranks, from 4 ranks: exchange within a node through shared
+//          memory is not an MPI call
 //   nodes  the same on nodes of one rank, so that two ranks are two nodes as well
 //
 // With more than 16 nodes the exchange between nodes uses MPI_Allreduce, whose arguments are fewer bytes.
