@@ -50,10 +50,10 @@ MeshShape::MeshShape(const Request& request, int ranks)
     return;
   }
   if (product == ranks) return;
-  throw UsageError({.what = text::concat(product_text(request), fills ? " must divide " : " must be ",
-                                         text::count(ranks, "rank")),
-                    .why = "each rank has one place along each axis of the mesh",
-                    .hint = "change the number of ranks, or the ranks along an axis"});
+  throw UsageError(
+      {.what = text::concat(product_text(request), fills ? " must divide " : " must be ", text::count(ranks, "rank")),
+       .why = "each rank has one place along each axis of the mesh",
+       .hint = "change the number of ranks, or the ranks along an axis"});
 }
 
 int MeshShape::stride(Axis axis) const {

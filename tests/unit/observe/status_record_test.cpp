@@ -4,7 +4,7 @@
 
 #include "support/catch.hpp"
 
-using namespace hortator::tools;
+using namespace hortator::observe;
 
 namespace {
 
