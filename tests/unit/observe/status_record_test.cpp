@@ -4,6 +4,7 @@
 
 #include "support/catch.hpp"
 
+using namespace hortator;
 using namespace hortator::observe;
 
 namespace {
