@@ -47,7 +47,7 @@ void reset_peak() {
   REQUIRE(clear.good());
 }
 
-/// While it lives this process can take so much more memory of its own.
+/// Limits the private memory that this process can take in addition, for its lifetime.
 class DataLimit {
  public:
   explicit DataLimit(std::uint64_t more) {

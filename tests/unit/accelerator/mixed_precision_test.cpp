@@ -125,7 +125,7 @@ TEST_CASE("autocast() for what lies outside of models, and its absence within") 
   CHECK(x().matmul(x()).scalar_type() == at::kFloat);
 }
 
-TEST_CASE("weights that have changed are cast anew at the next call") {
+TEST_CASE("changed weights are cast again at the next call") {
   Accelerator accelerator({.mixed_precision = Precision::bf16, .cpu = true});
   Probe probe;
   auto model = accelerator.prepare(probe);
