@@ -31,34 +31,42 @@ def read(name):
 
 
 def functions(text):
-    """(first line, lines of code) of each function that has a body; lambdas belong to the function around them."""
-    found, scopes, head, lines = [], [], [], set()  # head: tokens since the last ; { or }
-    body = None  # depth of the function that is read
+    """(first line, lines of code) of each function and lambda that has a body."""
+    found, head = [], []  # head: tokens since the last ; { or }
+    scopes = []  # of each open brace: the lines of the function that it began, or None; the head to continue with
     for match in TOKEN.finditer(text):
         token = match.group()
         if match['comment'] or match['directive']:
             continue
-        if body is not None:
-            lines.add(text.count('\n', 0, match.start()))
-        elif head.count('(') > head.count(')') and token in '{};':  # a default argument
+        bodies = [lines for lines, _ in scopes if lines is not None]
+        line = text.count('\n', 0, match.start()) + 1
+        for lines in bodies:
+            lines.add(line)
+        if not bodies and head.count('(') > head.count(')') and token in '{};':  # a default argument
             continue
         if token == '{':
-            if body is None and is_signature(head):
-                body, lines = len(scopes), {text.count('\n', 0, match.start())}
-            scopes.append(token)
+            initialises = not bodies and is_initialiser(head)
+            begins = not initialises and (is_lambda(head) if bodies else is_signature(head))
+            scopes.append(({line} if begins else None, head + ['{}'] if initialises else []))
             head = []
         elif token == '}':
-            if scopes:
-                scopes.pop()
-            if body == len(scopes):
-                found.append((min(lines) + 1, len(lines)))
-                body = None
-            head = []
+            lines, head = scopes.pop() if scopes else (None, [])
+            if lines is not None:
+                found.append((min(lines), len(lines)))
         elif token == ';':
             head = []
         else:
             head.append(token)
     return found
+
+
+def is_lambda(head):
+    return re.search(r'\] (\([^()]*(\([^()]*\)[^()]*)*\) )?(mutable )?(noexcept )?(- > [\w:<> ]+ )?$', ' '.join(head) + ' ') is not None
+
+
+def is_initialiser(head):
+    """Whether a brace after these tokens begins the value of a member in a constructor's list."""
+    return ')' in head and ':' in head[head.index(')'):] and re.fullmatch(r'\w+|>', head[-1]) and head[-1] not in ('const', 'noexcept', 'override')
 
 
 def is_signature(head):
