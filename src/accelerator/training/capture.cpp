@@ -155,7 +155,7 @@ class CapturedStep::State {
 
   class RecordingScope {
    public:
-    RecordingScope(step::Session& session, step::StepRecording& recording) : session_(session) {
+    RecordingScope(step::AcceleratorSession& session, step::StepRecording& recording) : session_(session) {
       session_.record_into(&recording);
     }
     ~RecordingScope() { session_.record_into(nullptr); }
@@ -163,11 +163,11 @@ class CapturedStep::State {
     RecordingScope& operator=(const RecordingScope&) = delete;
 
    private:
-    step::Session& session_;
+    step::AcceleratorSession& session_;
   };
 
   accelerator::Training& training_;
-  std::shared_ptr<const step::Session> session_;
+  std::shared_ptr<const step::AcceleratorSession> session_;
   Step step_;
   CaptureOptions options_;
   std::string why_not_;

@@ -273,7 +273,7 @@ void Training::forget(Ending ending) {
   for (const auto& model : models) model->retire();
   release_shards(ending);
   session->end();
-  session = std::make_shared<step::Session>();
+  session = std::make_shared<step::AcceleratorSession>();
   accumulation.restart();
   loss_weights.forget_all();
   if (reproducing) reproducing->forget();

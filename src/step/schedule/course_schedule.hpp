@@ -18,7 +18,7 @@ class CourseSchedule final : public ScheduleCore {
   std::int64_t step_count() const { return step_ + 1; }
 
   void attach(const ScheduleLink& link) override { link_ = link; }
-  bool is_attached_to(const Session& session) const override { return link_.session.get() == &session; }
+  bool is_attached_to(const AcceleratorSession& session) const override { return link_.session.get() == &session; }
   const torch::optim::Optimizer& optimizer() const override { return *optimizer_; }
 
   std::int64_t steps() const override { return step_; }

@@ -14,7 +14,7 @@ class PlateauSchedule final : public ScheduleCore {
   void step(double metric);
 
   void attach(const ScheduleLink& link) override { link_ = link; }
-  bool is_attached_to(const Session& session) const override { return link_.session.get() == &session; }
+  bool is_attached_to(const AcceleratorSession& session) const override { return link_.session.get() == &session; }
   const torch::optim::Optimizer& optimizer() const override { return *optimizer_; }
 
   std::int64_t steps() const override { return step_; }

@@ -8,14 +8,14 @@
 #include <memory>
 #include <string>
 
+#include "step/accelerator_session.hpp"
 #include "step/schedule/schedule_pace.hpp"
-#include "step/session.hpp"
 
 namespace hortator::step {
 
 /// What ties a prepared schedule to its Accelerator.
 struct ScheduleLink {
-  std::shared_ptr<const Session> session = {};
+  std::shared_ptr<const AcceleratorSession> session = {};
   SchedulePace pace = {};
   std::function<bool()> gradients_synchronised = {};
   std::function<bool()> optimizer_was_skipped = {};
@@ -33,7 +33,7 @@ class ScheduleCore {
   virtual ~ScheduleCore() = default;
 
   virtual void attach(const ScheduleLink& link) = 0;
-  virtual bool is_attached_to(const Session& session) const = 0;
+  virtual bool is_attached_to(const AcceleratorSession& session) const = 0;
   virtual const torch::optim::Optimizer& optimizer() const = 0;
 
   virtual std::int64_t steps() const = 0;

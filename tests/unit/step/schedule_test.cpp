@@ -80,7 +80,7 @@ TEST_CASE("groups may have a function each, as many as there are") {
 TEST_CASE("attached: calls advance by the link, and throw once the session has ended") {
   auto optimizer = make_optimizer(1.0);
   auto schedule = linear_warmup(optimizer, {.warmup_steps = 10, .total_steps = 20});
-  const auto session = std::make_shared<step::Session>();
+  const auto session = std::make_shared<step::AcceleratorSession>();
   bool synchronised = true;
   bool skipped = false;
   schedule.core().attach({.session = session,
@@ -116,7 +116,7 @@ TEST_CASE("one cycle: on its own a step too many is an error, attached it stays 
   CHECK(alone.steps() == 7);
 
   auto attached = one_cycle(optimizer, options);
-  attached.core().attach({.session = std::make_shared<step::Session>(),
+  attached.core().attach({.session = std::make_shared<step::AcceleratorSession>(),
                           .pace = {.times = 4},
                           .gradients_synchronised = [] { return true; },
                           .optimizer_was_skipped = [] { return false; }});
@@ -138,7 +138,7 @@ TEST_CASE("one cycle takes part of a step for its rise and refuses what cannot b
   CHECK_THROWS_WITH(one_cycle(optimizer, {.max_lr = 1.0, .total_steps = 5, .pct_start = 1.5}),
                     ContainsSubstring("pct_start = 1.5"));
   CHECK_THROWS_WITH(one_cycle(optimizer, {.max_lr = {1.0, 2.0}, .total_steps = 5}),
-                    ContainsSubstring("max_lr has 2 numbers, the optimizer has 1 parameter group"));
+                    ContainsSubstring("max_lr has 2 numbers, but the optimizer has 1 parameter group"));
   torch::optim::Adagrad adagrad({at::ones({2}).requires_grad_()}, 0.1);
   CHECK_THROWS_WITH(one_cycle(adagrad, {.max_lr = 1.0, .total_steps = 5}),
                     ContainsSubstring("set cycle_momentum = false"));
@@ -148,7 +148,7 @@ TEST_CASE("one cycle takes part of a step for its rise and refuses what cannot b
 TEST_CASE("a plateau takes the agreed metric and counts every call, however fast other schedules go") {
   auto optimizer = make_optimizer(1.0);
   ReduceOnPlateau schedule(optimizer, {.patience = 0});
-  const auto session = std::make_shared<step::Session>();
+  const auto session = std::make_shared<step::AcceleratorSession>();
   schedule.core().attach({.session = session,
                           .pace = {.times = 4},
                           .gradients_synchronised = [] { return false; },

@@ -7,9 +7,9 @@
 
 #include <hortator/error.hpp>
 
+#include "step/accelerator_session.hpp"
 #include "step/optimizer/fused_step.hpp"
 #include "step/optimizer/optimizer_state.hpp"
-#include "step/session.hpp"
 #include "support/called_operators.hpp"
 #include "support/catch.hpp"
 
@@ -117,7 +117,7 @@ TEST_CASE("recorded SGD: momentum must be there, and stay") {
 }
 
 TEST_CASE("what the host alone does is refused while a step is recorded") {
-  step::Session session;
+  step::AcceleratorSession session;
   CHECK_NOTHROW(session.refuse_in_recording("log() was called"));
   StepRecording recording;
   session.record_into(&recording);
