@@ -141,7 +141,7 @@ void Accelerator::attach(const LoaderBase& loader, const PrepareDataLoaderOption
   LoaderBase prepared = loader;
   prepared.bind({.rank = process_index(),
                  .world = num_processes(),
-                 .parts = training_->reproducing ? training_->reproducing->shards().shards_a_rank() : 1,
+                 .parts = training_->reproducing ? training_->reproducing->shards().shards_per_rank() : 1,
                  .split_batches = options().data.split_batches,
                  .even_batches = options().data.even_batches,
                  .device = device(),

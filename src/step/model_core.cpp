@@ -132,6 +132,7 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
                                               bool learns) {
   parallel::replicate(module, parallel.communicator, parallel.host, unmade(parallel, learns),
                       passed_through(parallel, learns));
+  parallel::BufferBroadcast buffers(buffers_of(module), parallel.communicator);
   auto parameters = distinct_parameters(module);
   auto untaken = without(taken, parameters);
   auto own = learning(untaken);
@@ -143,7 +144,7 @@ std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::st
                                                 .name = std::move(name),
                                                 .session = std::move(session),
                                                 .parallel = parallel,
-                                                .buffers = {buffers_of(module), parallel.communicator},
+                                                .buffers = std::move(buffers),
                                                 .parameters = std::move(parameters),
                                                 .own = std::move(own),
                                                 .learns = learns,

@@ -28,7 +28,7 @@ OptimizerCore::OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr
   for (const auto& parameter : parameters_of(optimizer)) given_.emplace_back(parameter.getIntrusivePtr());
 }
 
-// A sharded optimizer has slices in place of the parameters that it was given.
+// A sharded optimizer has slices instead of the parameters that it was given.
 bool OptimizerCore::is_replaced() const {
   TensorSet known;
   for (const auto& parameter : given_) {

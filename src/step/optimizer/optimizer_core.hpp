@@ -70,8 +70,8 @@ class OptimizerCore {
   bool step_was_skipped() const { return skipped_; }
   /// With late verdicts: waits for that of the last step, and takes back its step counts if it was skipped.
   void settle();
-  /// With late verdicts: drops the pending verdict, because the optimizer's state is replaced (a checkpoint was
-  /// loaded).
+  /// With late verdicts: drops the pending verdict and sets step_was_skipped(), because the optimizer's state was
+  /// loaded or comes from another rank.
   void forget_step_ahead(bool skipped);
   void check_alive() const { session_->check_alive("optimizer"); }
 

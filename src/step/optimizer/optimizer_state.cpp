@@ -13,9 +13,9 @@
 namespace hortator::step {
 namespace {
 
-class StateWriter final : public FieldVisitor {
+class OptimizerStateWriter final : public FieldVisitor {
  public:
-  StateWriter(StateDict& out, std::string prefix) : out_(out), prefix_(std::move(prefix)) {}
+  OptimizerStateWriter(StateDict& out, std::string prefix) : out_(out), prefix_(std::move(prefix)) {}
   void field(std::string_view name, double& value) override { out_.put(path(name), value); }
   void field(std::string_view name, std::int64_t& value) override { out_.put(path(name), value); }
   void field(std::string_view name, bool& value) override { out_.put(path(name), value); }
@@ -34,10 +34,10 @@ class StateWriter final : public FieldVisitor {
   std::string prefix_;
 };
 
-class StateReader final : public FieldVisitor {
+class OptimizerStateReader final : public FieldVisitor {
  public:
   /// Floating-point tensors are converted to `type`: the parameter may have had another type when it was saved.
-  StateReader(const StateDict& in, std::string prefix, c10::Device device, at::ScalarType type)
+  OptimizerStateReader(const StateDict& in, std::string prefix, c10::Device device, at::ScalarType type)
       : in_(in), prefix_(std::move(prefix)), device_(device), type_(type) {}
   void field(std::string_view name, double& value) override { value = in_.get<double>(path(name)); }
   void field(std::string_view name, std::int64_t& value) override { value = in_.get<std::int64_t>(path(name)); }
@@ -143,7 +143,7 @@ using StateByTensor = std::map<void*, std::unique_ptr<torch::optim::OptimizerPar
 Options read_options(const torch::optim::Optimizer& optimizer, const StateDict& state) {
   Options all;
   for (const auto& group : optimizer.param_groups()) {
-    StateReader reader(state, text::concat("groups/", all.size()), at::kCPU, at::kFloat);
+    OptimizerStateReader reader(state, text::concat("groups/", all.size()), at::kCPU, at::kFloat);
     all.push_back(group.options().clone());
     visit_fields(*all.back(), reader);
   }
@@ -156,7 +156,7 @@ StateByTensor read_moments(const torch::optim::Optimizer& optimizer, const Param
   for_each_parameter(optimizer, names, [&](std::size_t g, const at::Tensor& parameter, const std::string& prefix) {
     if (state.under(prefix).empty()) return;
     auto fresh = make_state(optimizer.param_groups()[g].options());
-    StateReader reader(state, prefix, parameter.device(), parameter.scalar_type());
+    OptimizerStateReader reader(state, prefix, parameter.device(), parameter.scalar_type());
     visit_fields(*fresh, reader);
     all[parameter.unsafeGetTensorImpl()] = std::move(fresh);
   });
@@ -173,13 +173,13 @@ StateDict save_optimizer(const torch::optim::Optimizer& optimizer, const Paramet
   }
   for (std::size_t g = 0; g < optimizer.param_groups().size(); ++g) {
     const auto options = optimizer.param_groups()[g].options().clone();
-    StateWriter writer(out, text::concat("groups/", g));
+    OptimizerStateWriter writer(out, text::concat("groups/", g));
     visit_fields(*options, writer);
   }
   for_each_parameter(optimizer, names, [&](std::size_t, const at::Tensor& parameter, const std::string& prefix) {
     const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
     if (found == optimizer.state().end()) return;
-    StateWriter writer(out, prefix);
+    OptimizerStateWriter writer(out, prefix);
     visit_fields(*found->second, writer);
   });
   return out;

@@ -5,12 +5,12 @@
 
 namespace hortator::step {
 
-/// Reduces an optimizer's rates when a metric has stopped improving.
+/// Reduces an optimizer's rates when a metric stops improving.
 class PlateauSchedule final : public ScheduleCore {
  public:
   PlateauSchedule(torch::optim::Optimizer& optimizer, const PlateauOptions& options);
 
-  /// Attached: @collective
+  /// Counts one metric. @collective if attached.
   void step(double metric);
 
   void attach(const ScheduleLink& link) override { link_ = link; }

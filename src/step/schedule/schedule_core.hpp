@@ -13,13 +13,13 @@
 
 namespace hortator::step {
 
-/// What ties a prepared schedule to its Accelerator.
+/// Connects a prepared schedule to its Accelerator.
 struct ScheduleLink {
   std::shared_ptr<const AcceleratorSession> session = {};
   SchedulePace pace = {};
   std::function<bool()> gradients_synchronised = {};
   std::function<bool()> optimizer_was_skipped = {};
-  std::function<double(double metric)> agree_on_metric = {};  ///< throws when ranks differ. @collective
+  std::function<double(double metric)> agree_on_metric = {};  ///< throws if ranks differ. @collective
 
   void check_alive() const {
     if (session) session->check_alive("schedule");
@@ -27,7 +27,7 @@ struct ScheduleLink {
   StepRecording* recording() const { return session ? session->recording() : nullptr; }
 };
 
-/// What stands behind a schedule's handle.
+/// A schedule; handles share it.
 class ScheduleCore {
  public:
   virtual ~ScheduleCore() = default;
@@ -37,7 +37,7 @@ class ScheduleCore {
   virtual const torch::optim::Optimizer& optimizer() const = 0;
 
   virtual std::int64_t steps() const = 0;
-  /// For people: how it advances with the run. Of an attached schedule.
+  /// Text for the log: how an attached schedule advances with the run.
   virtual std::string effect() const = 0;
 
   virtual StateDict state() const = 0;
