@@ -6,7 +6,7 @@
 
 #include "bigmodel/estimate.hpp"
 #include "bigmodel/module_sizes.hpp"
-#include "bigmodel/parts.hpp"
+#include "bigmodel/no_split_classes.hpp"
 #include "core/text/text.hpp"
 #include "replay.hpp"
 #include "trees.hpp"
@@ -104,7 +104,8 @@ Outcome judge_model(const json& one, const json& file) {
   const auto tree = model_of(one, file);
   const bigmodel::ModuleSizes sizes(tree, {});
   const auto whole = class_names(one.at("no_split"));
-  const auto largest = bigmodel::largest_layer(bigmodel::parts_of(tree.root, ""), sizes, bigmodel::WholeClasses(whole));
+  const auto largest =
+      bigmodel::largest_layer(bigmodel::parts_of(tree.root, ""), sizes, bigmodel::NoSplitClasses(whole));
   const json ours = {sizes.total(), largest.bytes, largest.names};
   if (auto same = compare("the model", ours,
                           {one.at("total_size"), one.at("largest_layer_size"), one.at("largest_layer_names")});

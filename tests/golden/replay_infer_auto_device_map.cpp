@@ -5,8 +5,8 @@
 
 #include "bigmodel/balanced_memory.hpp"
 #include "bigmodel/device_map.hpp"
+#include "bigmodel/model_parts.hpp"
 #include "bigmodel/module_sizes.hpp"
-#include "bigmodel/parts.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "replay.hpp"
@@ -35,11 +35,11 @@ SizeOptions size_options(const json& one) {
   return options;
 }
 
-Place place_of(const json& place) {
-  return place.is_number() ? Place::cuda(place) : Place::parse(place.get<std::string>());
+DevicePlacement place_of(const json& place) {
+  return place.is_number() ? DevicePlacement::cuda(place) : DevicePlacement::parse(place.get<std::string>());
 }
 
-json to_json(const Place& place) { return place.is_cuda() ? json(place.index()) : json(text::concat(place)); }
+json to_json(const DevicePlacement& place) { return place.is_cuda() ? json(place.index()) : json(text::concat(place)); }
 
 MaxMemory memory_of(const json& pairs) {
   MaxMemory memory;
@@ -94,7 +94,7 @@ DeviceMapOptions map_options(const json& one) {
 // Returns a message if the map exceeds the memory of a device. Tied parameters count on their first device.
 std::string overfull(const DeviceMap& map, const bigmodel::ModuleTree& tree, const DeviceMapOptions& options) {
   const bigmodel::ModuleSizes sizes(tree, options.sizes);
-  std::map<Place, Bytes> used;
+  std::map<DevicePlacement, Bytes> used;
   for (const auto& [name, place] : map) {
     used[place] += sizes.of(name);
   }
@@ -128,11 +128,11 @@ bool splits_buffers(const bigmodel::ModuleTree& tree, DeviceMapOptions options) 
 Outcome judge_map_with_buffers(const DeviceMap& ours, const DeviceMap& theirs, const bigmodel::ModuleTree& tree,
                                const DeviceMapOptions& options) {
   const auto faults = bigmodel::faults_of(ours, tree);
-  if (!faults.without_place.empty()) return differs("no device for " + text::join(faults.without_place));
+  if (!faults.unplaced.empty()) return differs("no device for " + text::join(faults.unplaced));
   const auto full = overfull(ours, tree, options);
   if (!full.empty()) return differs("a device is too full: " + full);
   for (const auto& [name, own] : ours) {
-    const auto* place = bigmodel::place_in(theirs, name);
+    const auto* place = bigmodel::placement_in(theirs, name);
     if (place != nullptr && own < *place && !options.fallback_allocation)
       return differs(text::concat(name, " is on ", own, ", before ", *place, ", which Accelerate has"));
   }

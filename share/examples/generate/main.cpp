@@ -28,7 +28,7 @@ void write_lines(const std::filesystem::path& path, const std::vector<std::strin
 auto dispatch(const hortator::State& state, const generate::Options& options) {
   const auto empty = hortator::init_empty_weights([&] { return gpt::Gpt(options.model); });
   hortator::MaxMemory memory;
-  if (options.memory > 0) memory[hortator::Place::cpu()] = options.memory;
+  if (options.memory > 0) memory[hortator::DevicePlacement::cpu()] = options.memory;
   return hortator::load_checkpoint_and_dispatch(state, empty, options.weights,
                                                 {.max_memory = memory, .no_split_module_classes = {"Block"}});
 }

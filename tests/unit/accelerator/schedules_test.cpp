@@ -119,7 +119,7 @@ TEST_CASE("a plateau goes by one metric for all ranks") {
   const bool last = accelerator.process_index() == ranks - 1;
   if (ranks == 1) return;
   CHECK_THROWS_WITH(schedule.step(last ? 0.25 : 0.5),
-                    ContainsSubstring("a metric is 0.5 on rank 0, but 0.25 on rank " + std::to_string(ranks - 1)));
+                    ContainsSubstring("The metric is 0.5 on rank 0, but 0.25 on rank " + std::to_string(ranks - 1)));
   CHECK(schedule.steps() == 2);
   CHECK(schedule.last_lr() == Approx(0.05));
 }
