@@ -31,9 +31,9 @@ GradientBucket::GradientBucket(comm::Communicator& communicator, std::vector<at:
       ranks_(at::scalar_tensor(communicator.size())) {
   const at::NoGradGuard no_grad;
   const auto elements = total_elements(parameters);
-  memory_ = communicator.allocate(elements + format.marks, format.travel_type);
+  memory_ = communicator.allocate(elements + format.signals, format.travel_type);
   memory_.zero_();
-  marks_ = memory_.narrow(0, elements, format.marks);
+  signals_ = memory_.narrow(0, elements, format.signals);
   std::int64_t offset = 0;
   for (auto& parameter : parameters) {
     Slot slot{.parameter = parameter, .place = alias(memory_, offset, parameter, format.travel_type)};
@@ -76,13 +76,13 @@ void GradientBucket::fill_with_zeros() {
   for (auto& slot : slots_) set_state(slot, State::unused);
 }
 
-void GradientBucket::set_marks(const std::vector<float>& marks) {
-  marks_.copy_(at::from_blob(const_cast<float*>(marks.data()), {marks_.numel()}, at::kFloat));
+void GradientBucket::set_signals(const std::vector<float>& message) {
+  signals_.copy_(at::from_blob(const_cast<float*>(message.data()), {signals_.numel()}, at::kFloat));
 }
 
-std::vector<float> GradientBucket::marks() const {
-  const auto seen = marks_.to(at::kFloat).contiguous();
-  return {seen.data_ptr<float>(), seen.data_ptr<float>() + seen.numel()};
+std::vector<float> GradientBucket::signals() const {
+  const auto message = signals_.to(at::kFloat).contiguous();
+  return {message.data_ptr<float>(), message.data_ptr<float>() + message.numel()};
 }
 
 void GradientBucket::pack() {
@@ -137,7 +137,7 @@ void GradientBucket::keep(std::size_t i) {
 }
 
 void GradientBucket::reset() {
-  marks_.zero_();
+  signals_.zero_();
   for (auto& slot : slots_) {
     slot.state = State::empty;
     slot.kept.reset();

@@ -11,7 +11,7 @@ namespace hortator::parallel {
 struct BucketFormat {
   at::ScalarType travel_type = at::kFloat;  ///< in which the gradients are sent
   bool error_feedback = false;              ///< where that is not their own: rounding errors go into the next pass
-  std::int64_t marks = 1;  ///< numbers beside the gradients that a rank can raise and all can see; on the CPU alone
+  std::int64_t signals = 1;                 ///< length of the message behind the gradients; only on CPUs
 };
 
 /// Gradients of several parameters in one piece of the communicator's memory, so that they travel in one collective.
@@ -33,10 +33,10 @@ class GradientBucket {
   bool is_full() const { return filled_ == slots_.size(); }
   bool has(std::size_t i) const { return slots_[i].state != State::empty; }
 
-  /// Before start(): what this rank says, a number above zero for each mark that it raises.
-  void set_marks(const std::vector<float>& marks);
-  /// After wait(): above zero where some rank raised it.
-  std::vector<float> marks() const;
+  /// Sets the message behind the gradients (BucketFormat::signals floats). Must be called before start().
+  void set_signals(const std::vector<float>& message);
+  /// After wait(): the sum or mean of the ranks' messages.
+  std::vector<float> signals() const;
 
   /// Brings everything into the form in which it travels.
   void pack();
@@ -69,7 +69,7 @@ class GradientBucket {
   bool divides_first_;  ///< fp16: the sum of all ranks' gradients could overflow
   at::Tensor ranks_;    ///< their number, as a divisor
   at::Tensor memory_;
-  at::Tensor marks_;
+  at::Tensor signals_;
   std::vector<Slot> slots_;
   std::size_t filled_ = 0;
   bool started_ = false;

@@ -40,7 +40,7 @@ namespace {
 
 using namespace hortator;
 
-// With the reducer's four marks, gradients are width (width + 3) + 4 numbers: enough for the exchange between nodes
+// With the reducer's four signals, gradients are width (width + 3) + 4 numbers: enough for the exchange between nodes
 // (64 KiB a rank), and a multiple of 256, so that shares of 2 to 16 nodes are equal: they come in whole lines of the
 // cache.
 constexpr int width = 345;

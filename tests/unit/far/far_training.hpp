@@ -78,7 +78,7 @@ class FarTraining {
                                           .host = host_,
                                           .options = options_,
                                           .pass = pass_,
-                                          .marks = parallel::Marks::from_host_to_host,
+                                          .signals = parallel::SignalPath::from_host_to_host,
                                           .sharding = &sharding_,
                                           .device = course.device});
     optimizer_.emplace(*adamw_, course.stage < 2, sharding_.moments, host_);

@@ -17,12 +17,12 @@ namespace {
 /// Parameters a, b, c, ... of these sizes in arrays of at most `bytes`.
 struct Scattered {
   Scattered(const std::vector<std::int64_t>& sizes, std::int64_t bytes,
-            parallel::Marks marks = parallel::Marks::behind_gradients) {
+            parallel::SignalPath signals = parallel::SignalPath::behind_gradients) {
     for (const auto size : sizes)
       all.push_back({.name = std::string(1, static_cast<char>('a' + all.size())), .tensor = parameter({size})});
     flat.emplace(fixture.communicator, all, parallel::Limits{.first_bytes = bytes, .bytes = bytes},
                  parallel::Masters::no);
-    auto parallel = fixture.parallel(marks);
+    auto parallel = fixture.parallel(signals);
     parallel.sharding = &sharding;
     scatter.emplace(*flat, parallel, [this] { return paused; });
   }
@@ -96,10 +96,10 @@ TEST_CASE("arrays travel in rank 0's order where the others were complete in ano
 }
 
 TEST_CASE("what some ranks use counts, what none uses keeps what it had; without leave it is an error by name") {
-  for (const auto marks : {parallel::Marks::behind_gradients, parallel::Marks::from_host_to_host}) {
-    Scattered s({10, 10}, 1, marks);
+  for (const auto signals : {parallel::SignalPath::behind_gradients, parallel::SignalPath::from_host_to_host}) {
+    Scattered s({10, 10}, 1, signals);
     CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a on rank 0"));
-    Scattered allowed({10, 10}, 1, marks);
+    Scattered allowed({10, 10}, 1, signals);
     allowed.fixture.options.find_unused_parameters = true;
     allowed.backward({1}, 1);
     CHECK(!allowed.slice_grad(0).defined());
