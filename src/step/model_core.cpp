@@ -50,8 +50,8 @@ std::vector<parallel::NamedParameter> to_average(const parallel::DataParallel& p
 
 // An array of gradients waits for its last one, and two more are on their way: three times this is what a rank has
 // beside its shares. Of parameters that are dealt out two arrays more.
-parallel::Limits array_limits(const parallel::DataParallel& parallel,
-                              const std::vector<parallel::NamedParameter>& parameters) {
+parallel::ShardLimits array_limits(const parallel::DataParallel& parallel,
+                                   const std::vector<parallel::NamedParameter>& parameters) {
   const std::int64_t part_of_model = parallel.sharding->shards_parameters ? 64 : 32;
   const auto limits = parallel::bucket_limits(parallel.options);
   std::int64_t total = 0;
@@ -88,14 +88,14 @@ std::unique_ptr<parallel::FlatParameters> flatten(const parallel::DataParallel& 
   };
   return std::make_unique<parallel::FlatParameters>(
       sharding.group, std::move(all), array_limits(parallel, parameters), sharding.masters,
-      parallel::Residences{.parameters = sharding.parameters,
-                           .masters = sharding.moments,
-                           .keep_resident = sharding.keep_resident,
-                           .sharded = sharding.shards_parameters,
-                           .first_rank = sharding.first_rank,
-                           .host = sharding.group_host},
-      parallel::Together{.all_or_none = [&](const auto& work) { mpi::all_or_none(parallel.host, work); },
-                         .settle = settle});
+      parallel::ParameterPlacement{.parameters = sharding.parameters,
+                                   .masters = sharding.moments,
+                                   .keep_resident = sharding.keep_resident,
+                                   .sharded = sharding.shards_parameters,
+                                   .first_rank = sharding.first_rank,
+                                   .host = sharding.group_host},
+      parallel::RankCoordination{.all_or_none = [&](const auto& work) { mpi::all_or_none(parallel.host, work); },
+                                 .settle = settle});
 }
 
 std::vector<at::Tensor> buffers_of(const torch::nn::Module& module) {
@@ -132,7 +132,7 @@ ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_pt
   try {
     scatter_ = std::make_unique<parallel::GradientScatter>(*flat_, parallel_, [this] { return reducer_.is_paused(); });
   } catch (...) {  // a disk without room for gradients, or this rank's memory: the others may not come
-    flat_->release(parallel::FlatParameters::Ending::alone);
+    flat_->release(parallel::FlatParameters::ReleaseMode::local);
     throw;
   }
   scatter_->set_after_reduction([this] { after_reduction(); });

@@ -18,23 +18,23 @@
 
 namespace hortator {
 
-/// Of State::split_between_processes.
+/// Options of State::split_between_processes.
 struct SplitOptions {
-  /// Ranks with fewer values repeat the last of all values, until all ranks have as many.
+  /// Whether ranks with fewer values repeat the last of all values, so that all ranks have the same number.
   bool apply_padding = false;
 };
 
 namespace detail {
 
-/// What one rank gets of values that all ranks have: `count` of them from `begin` on, then the last of all `padding`
-/// times.
+/// What one rank gets of values that all ranks have: `count` of them from `begin` on, then `padding` copies of the last
+/// of all values.
 struct Share {
   std::int64_t begin = 0;
   std::int64_t count = 0;
   std::int64_t padding = 0;
 };
 
-/// Contiguous, the first ranks one more. Throws UsageError when there is nothing that padding could repeat.
+/// Shares are contiguous; the first ranks get one more. Throws UsageError if there is no value for padding to repeat.
 HORTATOR_API Share share_of(std::int64_t values, int rank, int world, const SplitOptions& options);
 
 HORTATOR_API std::int64_t values_in(const at::Tensor& tensor);
@@ -95,12 +95,12 @@ std::int64_t common_values(T& whole) {
   return common.value_or(0);
 }
 
-/// The part of `rank`.
+/// The share of `rank`.
 template <typename T>
 auto split(T&& values, int rank, int world, const SplitOptions& options) {
   using Values = std::remove_cvref_t<T>;
   if constexpr (SplitsInto<Values>::value) {
-    if (world == 1) return Values(std::forward<T>(values));  // also where lists differ in length: nothing is split
+    if (world == 1) return Values(std::forward<T>(values));  // even if lists differ in length: nothing is split
   }
   if constexpr (std::same_as<Values, at::Tensor> || is_list<Values>) {
     return share(values, share_of(values_in(values), rank, world, options));

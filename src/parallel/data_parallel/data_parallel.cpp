@@ -11,7 +11,7 @@ namespace hortator::parallel {
 void check(const DistributedDataParallelOptions& options) {
   if (!std::isfinite(options.bucket_cap_mb) || options.bucket_cap_mb <= 0) {
     throw UsageError({.what = text::concat("ddp.bucket_cap_mb is ", options.bucket_cap_mb),
-                      .why = "a bucket must hold something",
+                      .why = "a bucket must hold at least one gradient",
                       .hint = "use a number above 0; the default is 25"});
   }
   if (options.error_feedback && options.comm_hook == DDPCommunicationHookType::no) {
@@ -21,7 +21,7 @@ void check(const DistributedDataParallelOptions& options) {
   }
   if (options.check_replicas_every < 0) {
     throw UsageError({.what = text::concat("ddp.check_replicas_every is ", options.check_replicas_every),
-                      .hint = "use a number of passes, or 0 for never"});
+                      .hint = "use a number of passes from 1, or 0 for never"});
   }
 }
 

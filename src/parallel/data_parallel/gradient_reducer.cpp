@@ -15,17 +15,17 @@ namespace hortator::parallel {
 namespace {
 
 BucketItem item_of(const at::Tensor& parameter, at::ScalarType travels_as) {
-  const int kind = static_cast<int>(parameter.scalar_type()) * 256 + parameter.device().index() + 1;
   return {.elements = parameter.numel(),
           .element_bytes = static_cast<std::int64_t>(c10::elementSize(travels_as)),
-          .kind = kind};
+          .kind = {.type = parameter.scalar_type(), .device = parameter.device().index()}};
 }
 
 void check_can_travel(const NamedParameter& parameter, const DistributedDataParallelOptions& options) {
   if (at::isFloatingType(parameter.tensor.scalar_type()) || options.comm_hook == DDPCommunicationHookType::no) return;
-  throw UsageError({.what = text::concat(parameter.name, " is of type ", parameter.tensor.scalar_type()),
+  throw UsageError({.what = text::concat("The parameter ", text::quote(parameter.name), " is of type ",
+                                         parameter.tensor.scalar_type()),
                     .why = "its gradient cannot travel in the type of ddp.comm_hook",
-                    .hint = "leave ddp.comm_hook at no"});
+                    .hint = "set ddp.comm_hook to no"});
 }
 
 }  // namespace
@@ -40,9 +40,10 @@ void GradientReducer::hook(std::vector<NamedParameter> parameters) {
   for (auto& parameter : parameters) {
     if (!parameter.tensor.requires_grad()) {
       hooks_.emplace_back(parameter.tensor, [name = parameter.name] {
-        throw UsageError({.what = text::concat(name, " was frozen when it was prepared and gets gradients now"),
-                          .why = "they would not be averaged, and the ranks' models would drift apart",
-                          .hint = "let it require gradients in prepare; it can be frozen and unfrozen after that"});
+        throw UsageError({.what = text::concat("The parameter ", text::quote(name),
+                                               " was frozen when it was prepared and gets gradients now"),
+                          .why = "they are not averaged, so the ranks' models would drift apart",
+                          .hint = "set requires_grad before prepare(); after that it can be frozen and unfrozen"});
       });
       continue;
     }
@@ -65,9 +66,10 @@ void GradientReducer::on_gradient(std::size_t index) {
   if (buckets_.empty()) return learn(index, task);
   auto& bucket = buckets_[parameter.bucket];
   if (bucket.was_started()) {
-    throw UsageError({.what = text::concat("backward reached ", parameter.name, " again after its gradient was sent"),
-                      .why = "the second part would be missing in the average",
-                      .hint = "use it in the same way from the first pass on, or do this pass under no_sync"});
+    throw UsageError(
+        {.what = text::concat("Backward reached ", text::quote(parameter.name), " again after its gradient was sent"),
+         .why = "the second gradient would be missing in the average",
+         .hint = "use it in the same way from the first pass on, or run this pass under no_sync"});
   }
   if (parameter.late || task != outermost_) return;
   {

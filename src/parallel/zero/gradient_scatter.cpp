@@ -38,7 +38,7 @@ void GradientScatter::make_arrays() {
   std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
 
-// Beside the moments: what a rank has of a model is there then but for what is in use. On a device they stay there.
+// In the moments' folder, if there is one: then only what is in use is in memory. On a device shards stay there.
 at::Tensor GradientScatter::new_shard(std::int64_t elements, const at::Tensor& like) const {
   const auto& folder = sharding_.moments.folder;
   if (folder.empty() || !like.is_cpu()) return at::zeros({elements}, like.options().requires_grad(false));
@@ -73,7 +73,7 @@ void GradientScatter::on_gradient(std::size_t index, std::size_t i) {
   start_full_arrays();
 }
 
-// In the first pass the order is a guess that need not hold: arrays that come out of turn wait for the others.
+// In the first pass the order is a guess: arrays that are complete out of turn wait for the others.
 void GradientScatter::start_full_arrays() {
   while (next_ < order_.size()) {
     const auto& array = arrays_[order_[next_]];
@@ -95,7 +95,7 @@ void GradientScatter::start(std::size_t index) {
   array.start(buffer);
 }
 
-// Waits for the array that had it before.
+// Waits for the array that travels in it.
 at::Tensor GradientScatter::take_buffer(GradientArray& array) {
   auto& buffer = buffers_->next(array.travel_type());
   if (buffer.taken_by != nullptr) wait(*buffer.taken_by);
@@ -193,7 +193,7 @@ void GradientScatter::send_leftovers(const StepSignals& all) {
   put_late_ones_last();
 }
 
-// Where no rank has a gradient, slices keep what they had.
+// Slices keep their gradient where no rank has a new one.
 void GradientScatter::publish(const StepSignals& all) {
   auto used = all.used.begin();
   for (const auto& array : arrays_) {
@@ -212,7 +212,7 @@ void GradientScatter::end_pass(bool complete) {
   ++passes_;
 }
 
-// Rank 0's, so that it is the same on all. @collective
+// Takes rank 0's order, so that it is the same on all ranks. @collective
 void GradientScatter::learn_order() {
   std::vector<int> order;
   std::vector<bool> seen(arrays_.size(), false);

@@ -70,10 +70,10 @@ class GradientScatter final : public GradientPass {
   const Sharding& sharding_;
   std::function<bool()> is_paused_;
   std::vector<GradientArray> arrays_;
-  std::vector<std::size_t> first_;      ///< number of each array's first parameter among all that get gradients
-  std::size_t parameters_ = 0;          ///< that get gradients
-  std::vector<std::size_t> order_;      ///< of arrays
-  std::vector<std::size_t> completed_;  ///< in the first pass, as they came
+  std::vector<std::size_t> first_;  ///< for each array, the number of its first parameter among all that get gradients
+  std::size_t parameters_ = 0;      ///< number of those that get gradients
+  std::vector<std::size_t> order_;  ///< of arrays
+  std::vector<std::size_t> completed_;  ///< in the first pass, in the order of their completion
   bool learned_ = false;
   ArrivalOrder arrivals_;
   std::size_t next_ = 0;                  ///< in the order

@@ -17,7 +17,7 @@ void require_known_moments(const torch::optim::Optimizer& optimizer);
 /// What an optimizer remembers, in a file but for the parts that a step is at.
 class MomentsOnDisk {
  public:
-  explicit MomentsOnDisk(parallel::Residence home) : home_(std::move(home)) {}
+  explicit MomentsOnDisk(parallel::ArrayPlacement home) : home_(std::move(home)) {}
 
   /// Whose moments: one of the parameters of one of the groups.
   struct Owner {
@@ -32,7 +32,7 @@ class MomentsOnDisk {
  private:
   void move(torch::optim::Optimizer& optimizer, const std::vector<Owner>& owners);
 
-  parallel::Residence home_;
+  parallel::ArrayPlacement home_;
   std::unique_ptr<parallel::DiskArrays> arrays_;
 };
 

@@ -39,7 +39,7 @@ class OptimizerCore {
   ScaledGradients* scaled() const { return scaled_.get(); }
 
   /// From now on steps slices of parameters that are taken over. See ShardedOptimizer.
-  void shard(bool gradients_are_whole, const parallel::Residence& moments, const mpi::Communicator& host) {
+  void shard(bool gradients_are_whole, const parallel::ArrayPlacement& moments, const mpi::Communicator& host) {
     shards_ = std::make_unique<ShardedOptimizer>(*optimizer_, gradients_are_whole, moments, host);
     shards_have_gradients_ = !gradients_are_whole;
   }

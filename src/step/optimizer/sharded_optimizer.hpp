@@ -20,8 +20,8 @@ class ShardedOptimizer {
   /// `optimizer` is borrowed. Throws, naming its type, where steps by slices would not be the same as by parameters.
   /// `gradients_are_whole`: the parameters have them, not the slices.
   /// `moments`: where they are between steps; elsewhere only those of optimizers with known ones. `host`: all who step.
-  ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole, const parallel::Residence& moments,
-                   const mpi::Communicator& host);
+  ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole,
+                   const parallel::ArrayPlacement& moments, const mpi::Communicator& host);
 
   /// Takes over its parameters that are these; what it remembers of them is cut.
   void take_over(parallel::FlatParameters& parameters);

@@ -22,7 +22,7 @@ namespace {
 struct Dealt {
   explicit Dealt(std::int64_t bytes) {
     all = {{.name = "a", .tensor = parameter({5})}, {.name = "b", .tensor = parameter({3})}};
-    flat.emplace(fixture.communicator, all, parallel::Limits{.first_bytes = bytes, .bytes = bytes},
+    flat.emplace(fixture.communicator, all, parallel::ShardLimits{.first_bytes = bytes, .bytes = bytes},
                  parallel::Masters::no);
     auto parallel = fixture.parallel();
     parallel.sharding = &sharding;
@@ -43,7 +43,7 @@ struct Dealt {
 
 }  // namespace
 
-TEST_CASE("an array of gradients may go when all have come, and brings each rank the mean of its part") {
+TEST_CASE("an array of gradients is complete when all have arrived, and gives each rank the mean of its part") {
   const at::NoGradGuard no_grad;
   Dealt dealt(1 << 20);
   REQUIRE(dealt.arrays.size() == 1);
@@ -63,7 +63,7 @@ TEST_CASE("an array of gradients may go when all have come, and brings each rank
   CHECK_FALSE(array.has_leftovers());
   array.start(buffer);
   CHECK(array.is_on_the_way());
-  CHECK_FALSE(array.note(members[0]));  // it is for the next round
+  CHECK_FALSE(array.note(members[0]));  // it travels in the next round
   array.wait();
   array.unpack();
   CHECK_FALSE(array.is_on_the_way());
@@ -75,7 +75,7 @@ TEST_CASE("an array of gradients may go when all have come, and brings each rank
   CHECK_FALSE(array.is_full());
 }
 
-TEST_CASE("buffers are taken in turn, as long as the longest array, until an array is back") {
+TEST_CASE("buffers are used in turn, and are as long as the longest array") {
   Dealt dealt(1);
   REQUIRE(dealt.arrays.size() == 2);
   parallel::TravelBuffers buffers(dealt.fixture.communicator, dealt.arrays);

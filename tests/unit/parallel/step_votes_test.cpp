@@ -20,7 +20,7 @@ TEST_CASE("all ranks learn one rank's vote, once, without gradients") {
     CHECK(votes.count_save(world));
     mine = {};
     CHECK_FALSE(votes.count_save(world));
-    CHECK(votes.count_stop(world).stop_in_minutes);  // a scheduler does not change its mind
+    CHECK(votes.count_stop(world).stop_in_minutes);  // a stop request is never withdrawn
   }
 }
 
@@ -29,7 +29,7 @@ TEST_CASE("a verdict that came with the gradients needs no reduction of its own"
   StepVotes votes([] { return Ballot{.stop_in_seconds = true}; });
   CHECK(votes.ballot().stop_in_seconds);
   CHECK_FALSE(votes.ballot().save);
-  if (world.rank() != 0) return;  // a reduction would wait for the others for ever
+  if (world.rank() != 0) return;  // a reduction would wait for the others forever
   votes.apply_verdict({.save = true});
   CHECK_FALSE(votes.count_stop(world).stop_in_seconds);
   CHECK(votes.count_save(world));
