@@ -25,12 +25,13 @@ class GradientReducer final : public GradientPass {
   /// is skipped while it is.
   GradientReducer(std::vector<NamedParameter> parameters, const DataParallel& parallel);
 
-  /// While paused, gradients add up on their rank. Pauses nest, and so do overrulings, during which no pause counts.
+  /// While paused, gradients add up on their rank. Pauses nest, and so do ignore_pauses() and respect_pauses(), between
+  /// which no pause counts.
   void pause() { ++pauses_; }
   void resume() { --pauses_; }
-  void overrule_pauses() { ++overrulings_; }
-  void respect_pauses() { --overrulings_; }
-  bool is_paused() const { return pauses_ > 0 && overrulings_ == 0; }
+  void ignore_pauses() { ++ignorings_; }
+  void respect_pauses() { --ignorings_; }
+  bool is_paused() const { return pauses_ > 0 && ignorings_ == 0; }
 
   /// Ends all calls from backward. Must be called before the communicator is destroyed.
   void retire() {
@@ -83,7 +84,7 @@ class GradientReducer final : public GradientPass {
   std::size_t next_bucket_ = 0;      ///< the first that has not started
   int outermost_ = no_graph_task;    ///< the pass's graph task, as far as it is known
   int pauses_ = 0;
-  int overrulings_ = 0;
+  int ignorings_ = 0;
   const UnevenInputs* uneven_ = nullptr;
   int model_ = 0;
   std::vector<GradientHook> hooks_;  ///< last: they call into the other members

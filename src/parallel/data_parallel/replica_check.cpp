@@ -21,15 +21,15 @@ constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word) {
 
 std::uint64_t hash_bytes(const std::byte* bytes, std::size_t count) {
   std::array<std::uint64_t, lanes> state = {1, 2, 3, 4};
-  std::array<std::uint64_t, lanes> words = {};
-  for (; count >= sizeof words; bytes += sizeof words, count -= sizeof words) {
-    std::memcpy(words.data(), bytes, sizeof words);
-    for (std::size_t lane = 0; lane < lanes; ++lane) state[lane] = mix(state[lane], words[lane]);
+  std::array<std::uint64_t, lanes> block = {};
+  for (; count >= sizeof block; bytes += sizeof block, count -= sizeof block) {
+    std::memcpy(block.data(), bytes, sizeof block);
+    for (std::size_t lane = 0; lane < lanes; ++lane) state[lane] = mix(state[lane], block[lane]);
   }
-  words = {};
-  std::memcpy(words.data(), bytes, count);
+  block = {};
+  std::memcpy(block.data(), bytes, count);
   std::uint64_t result = count;
-  for (std::size_t lane = 0; lane < lanes; ++lane) result = mix(result, mix(state[lane], words[lane]));
+  for (std::size_t lane = 0; lane < lanes; ++lane) result = mix(result, mix(state[lane], block[lane]));
   return result;
 }
 

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "parallel/data_parallel/arrival_order.hpp"
 #include "parallel/data_parallel/data_parallel.hpp"
 #include "parallel/data_parallel/gradient_hook.hpp"
 #include "parallel/data_parallel/gradient_pass.hpp"
-#include "parallel/data_parallel/travel_buffers.hpp"
+#include "parallel/zero/arrival_order.hpp"
 #include "parallel/zero/flat_parameters.hpp"
 #include "parallel/zero/gradient_array.hpp"
 #include "parallel/zero/sharding.hpp"
+#include "parallel/zero/travel_buffers.hpp"
 
 namespace hortator::parallel {
 

@@ -37,11 +37,11 @@ TEST_CASE("Linear layers can be paged", "[modules]") {
     return subject(net, [net, x = input({3, 6})]() mutable { return net->forward(x); });
   });
   check_paged("tied", [] {
-    nn::Embedding words(20, 8);
+    nn::Embedding tokens(20, 8);
     nn::Linear head(nn::LinearOptions(8, 20).bias(false));
-    head->weight = words->weight;
-    return Subject{.tensors = {{.name = "words", .tensor = words->weight}, {.name = "head", .tensor = head->weight}},
-                   .forward = [words, head, at = ids()]() mutable { return head(words(at)); }};
+    head->weight = tokens->weight;
+    return Subject{.tensors = {{.name = "tokens", .tensor = tokens->weight}, {.name = "head", .tensor = head->weight}},
+                   .forward = [tokens, head, at = ids()]() mutable { return head(tokens(at)); }};
   });
 }
 

@@ -1,4 +1,4 @@
-#include "parallel/data_parallel/arrival_order.hpp"
+#include "parallel/zero/arrival_order.hpp"
 
 #include <algorithm>
 #include <hortator/error.hpp>
