@@ -100,7 +100,7 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
       .votes = &training_->stopping.votes(),
       .signals = device().is_cpu() ? parallel::SignalPath::behind_gradients : parallel::SignalPath::from_host_to_host,
       .sharding = sharding,
-      .in_common = training_->common_pass->add_model(name),
+      .common_pass = training_->common_pass->add_model(name),
       .device = device()};
   auto model =
       std::make_shared<step::ModelCore>(module, name, training_->session, parallel, training_->parameters(), learns);

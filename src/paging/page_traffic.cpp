@@ -28,8 +28,8 @@ PageTraffic::~PageTraffic() {
     } catch (...) {
     }
   };
-  for (const int page : coming_) wait(slot(page).work);
-  for (const int page : leaving_) wait(slot(page).work);
+  for (const int page : fetching_) wait(slot(page).work);
+  for (const int page : publishing_) wait(slot(page).work);
 }
 
 std::byte* PageTraffic::memory(int page) const {
@@ -53,16 +53,16 @@ void PageTraffic::pin(int page, const AccessOrder& order) {
 }
 
 void PageTraffic::load(int page, const AccessOrder& order) {
-  if (slot(page).state == PageState::leaving) await_leaving(page, PageState::present);
+  if (slot(page).state == PageState::publishing) await_publication(page, PageState::present);
   if (slot(page).state == PageState::absent) {
     make_room(frame_bytes(page), order);
     start_fetch(page);
   }
-  const bool is_coming = slot(page).state == PageState::coming;
-  read_ahead(order, static_cast<std::size_t>(options_.fetch_ahead) + (is_coming ? 1 : 0));
-  if (!is_coming) return;
+  const bool is_fetching = slot(page).state == PageState::fetching;
+  read_ahead(order, static_cast<std::size_t>(options_.fetch_ahead) + (is_fetching ? 1 : 0));
+  if (!is_fetching) return;
   announce(order);
-  await_coming(page);
+  await_fetch(page);
 }
 
 void PageTraffic::expect(const AccessOrder& order) {
@@ -78,7 +78,7 @@ void PageTraffic::unpin(int page, const AccessOrder& order) noexcept {
       slot(page).is_changed = false;
       evict_page(page);
     }
-    while (counters_.frame_bytes - leaving_bytes_ > options_.budget_bytes) {
+    while (counters_.frame_bytes - publishing_bytes_ > options_.budget_bytes) {
       const int victim = farthest(order, 0);
       if (victim < 0) return;
       evict_page(victim);
@@ -96,15 +96,15 @@ void PageTraffic::start_fetch(int page) {
     drop_frame(page);
     throw;
   }
-  asked.state = PageState::coming;
+  asked.state = PageState::fetching;
   asked.is_announced = false;
-  coming_.push_back(page);
+  fetching_.push_back(page);
   ++counters_.fetched;
 }
 
 std::exception_ptr PageTraffic::finish_first_fetch() {
-  const int page = coming_.front();
-  coming_.pop_front();
+  const int page = fetching_.front();
+  fetching_.pop_front();
   try {
     std::exchange(slot(page).work, {}).wait();
   } catch (...) {
@@ -117,19 +117,19 @@ std::exception_ptr PageTraffic::finish_first_fetch() {
   return {};
 }
 
-void PageTraffic::await_coming(int page) {
-  while (slot(page).state == PageState::coming) {
-    const int first = coming_.front();
+void PageTraffic::await_fetch(int page) {
+  while (slot(page).state == PageState::fetching) {
+    const int first = fetching_.front();
     const auto error = finish_first_fetch();
     // Errors of other pages, which were read ahead, are dropped: they are fetched again when they are needed.
     if (error && first == page) std::rethrow_exception(error);
   }
 }
 
-void PageTraffic::read_ahead(const AccessOrder& order, std::size_t max_coming) {
+void PageTraffic::read_ahead(const AccessOrder& order, std::size_t max_fetching) {
   const auto known = order.known_ahead();
   for (std::size_t ahead = 1; ahead <= known; ++ahead) {
-    if (coming_.size() >= max_coming) return;
+    if (fetching_.size() >= max_fetching) return;
     const int page = order.expected(ahead);
     if (slot(page).state != PageState::absent) continue;
     if (!make_room_ahead(frame_bytes(page), ahead, order)) return;
@@ -154,12 +154,12 @@ void PageTraffic::announce(const AccessOrder& order) {
 void PageTraffic::make_room(std::size_t bytes, const AccessOrder& order) {
   while (bytes > 0 && !fits(bytes)) {
     const int victim = farthest(order, 0);
-    const bool is_enough_leaving = counters_.frame_bytes - leaving_bytes_ + bytes <= options_.budget_bytes;
-    if (victim >= 0 && !is_enough_leaving) {
+    const bool is_enough_publishing = counters_.frame_bytes - publishing_bytes_ + bytes <= options_.budget_bytes;
+    if (victim >= 0 && !is_enough_publishing) {
       evict_page(victim);
-    } else if (!leaving_.empty()) {
-      await_leaving(leaving_.front(), PageState::absent);
-    } else if (!coming_.empty()) {
+    } else if (!publishing_.empty()) {
+      await_publication(publishing_.front(), PageState::absent);
+    } else if (!fetching_.empty()) {
       finish_first_fetch();  // was read ahead for nothing
     } else {
       return;  // one operator needs more than the budget
@@ -169,8 +169,8 @@ void PageTraffic::make_room(std::size_t bytes, const AccessOrder& order) {
 
 bool PageTraffic::make_room_ahead(std::size_t bytes, std::size_t distance, const AccessOrder& order) {
   while (bytes > 0 && !fits(bytes)) {
-    if (!leaving_.empty() && counters_.frame_bytes - leaving_bytes_ + bytes <= options_.budget_bytes) {
-      await_leaving(leaving_.front(), PageState::absent);
+    if (!publishing_.empty() && counters_.frame_bytes - publishing_bytes_ + bytes <= options_.budget_bytes) {
+      await_publication(publishing_.front(), PageState::absent);
       continue;
     }
     const int victim = farthest(order, distance);
@@ -198,39 +198,39 @@ int PageTraffic::farthest(const AccessOrder& order, std::size_t beyond) const {
 }
 
 void PageTraffic::evict_page(int page) {
-  if (slot(page).is_changed) return start_leaving(page);
+  if (slot(page).is_changed) return start_publishing(page);
   slot(page).state = PageState::absent;
   detach(page);
   drop_frame(page);
 }
 
-void PageTraffic::start_leaving(int page) {
-  auto& leaver = slot(page);
-  leaver.work = store_.publish(page_at(page), {memory(page), page_at(page).bytes});
-  leaver.is_changed = false;
-  leaver.state = PageState::leaving;
+void PageTraffic::start_publishing(int page) {
+  auto& published = slot(page);
+  published.work = store_.publish(page_at(page), {memory(page), page_at(page).bytes});
+  published.is_changed = false;
+  published.state = PageState::publishing;
   detach(page);
-  leaving_.push_back(page);
-  leaving_bytes_ += leaver.frame.bytes();
+  publishing_.push_back(page);
+  publishing_bytes_ += published.frame.bytes();
 }
 
-void PageTraffic::await_leaving(int page, PageState then) {
-  while (slot(page).state == PageState::leaving) {
-    const int first = leaving_.front();
-    leaving_.pop_front();
-    auto& leaver = slot(first);
-    leaving_bytes_ -= leaver.frame.bytes();
-    leaver.state = PageState::present;
+void PageTraffic::await_publication(int page, PageState then) {
+  while (slot(page).state == PageState::publishing) {
+    const int first = publishing_.front();
+    publishing_.pop_front();
+    auto& published = slot(first);
+    publishing_bytes_ -= published.frame.bytes();
+    published.state = PageState::present;
     try {
-      std::exchange(leaver.work, {}).wait();
+      std::exchange(published.work, {}).wait();
       ++counters_.published;
     } catch (...) {
       attach(first);  // the frame is the only copy
-      leaver.is_changed = true;
+      published.is_changed = true;
       throw;
     }
     if (first == page && then == PageState::present) return attach(first);
-    leaver.state = PageState::absent;
+    published.state = PageState::absent;
     drop_frame(first);
   }
 }
@@ -262,12 +262,12 @@ void PageTraffic::publish_changed() {
     changed.is_changed = false;
     ++counters_.published;
   }
-  while (!leaving_.empty()) await_leaving(leaving_.front(), PageState::absent);
+  while (!publishing_.empty()) await_publication(publishing_.front(), PageState::absent);
 }
 
 void PageTraffic::evict() {
-  while (!coming_.empty()) finish_first_fetch();
-  while (!leaving_.empty()) await_leaving(leaving_.front(), PageState::absent);
+  while (!fetching_.empty()) finish_first_fetch();
+  while (!publishing_.empty()) await_publication(publishing_.front(), PageState::absent);
   for (const auto& page : pages_) {
     auto& present = slot(page.number);
     if (present.state != PageState::present || present.pins > 0) continue;

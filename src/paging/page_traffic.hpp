@@ -26,7 +26,7 @@ class PageTraffic {
     std::size_t announced_bytes = 0;  ///< maximum size of the pages after these that are announced to the store
   };
   struct Counters {
-    std::size_t frame_bytes = 0;  ///< in use now: present, coming and leaving
+    std::size_t frame_bytes = 0;  ///< in use now: present, being fetched or being published
     std::size_t peak_frame_bytes = 0;
     std::uint64_t fetched = 0;        ///< pages
     std::uint64_t fetched_ahead = 0;  ///< of these, before an operator needed them
@@ -68,7 +68,7 @@ class PageTraffic {
   void trim_frames() { frames_.trim(0); }
 
  private:
-  enum class PageState { absent, coming, present, leaving };
+  enum class PageState { absent, fetching, present, publishing };
   struct PageSlot {
     PageState state = PageState::absent;
     int pins = 0;
@@ -88,8 +88,8 @@ class PageTraffic {
   void load(int page, const AccessOrder& order);
   void start_fetch(int page);
   std::exception_ptr finish_first_fetch();
-  void await_coming(int page);
-  void read_ahead(const AccessOrder& order, std::size_t max_coming);
+  void await_fetch(int page);
+  void read_ahead(const AccessOrder& order, std::size_t max_fetching);
   void announce(const AccessOrder& order);
   void make_room(std::size_t bytes, const AccessOrder& order);
   bool make_room_ahead(std::size_t bytes, std::size_t distance, const AccessOrder& order);
@@ -97,8 +97,8 @@ class PageTraffic {
   std::size_t frame_bytes(int page) const;
   int farthest(const AccessOrder& order, std::size_t beyond) const;
   void evict_page(int page);
-  void start_leaving(int page);
-  void await_leaving(int page, PageState then);
+  void start_publishing(int page);
+  void await_publication(int page, PageState then);
 
   void take_frame(int page);
   void drop_frame(int page) noexcept;
@@ -111,9 +111,9 @@ class PageTraffic {
   Options options_;
   FramePool frames_;
   std::vector<PageSlot> slots_;
-  std::deque<int> coming_;   ///< in the order of their calls
-  std::deque<int> leaving_;  ///< in the order of their calls
-  std::size_t leaving_bytes_ = 0;
+  std::deque<int> fetching_;    ///< in the order of their calls
+  std::deque<int> publishing_;  ///< in the order of their calls
+  std::size_t publishing_bytes_ = 0;
   std::uint64_t uses_ = 0;
   Counters counters_;
 };

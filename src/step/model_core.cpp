@@ -61,8 +61,9 @@ parallel::ShardLimits array_limits(const parallel::DataParallel& parallel,
 }
 
 // No rank needs to have all of what is sharded at once.
-parallel::Unmade unmade(const parallel::DataParallel& parallel, bool learns) {
-  return learns && parallel.sharding != nullptr ? parallel::Unmade::left : parallel::Unmade::made;
+parallel::DeferredParameters unmade(const parallel::DataParallel& parallel, bool learns) {
+  return learns && parallel.sharding != nullptr ? parallel::DeferredParameters::leave
+                                                : parallel::DeferredParameters::make;
 }
 
 // The device that parameters come to in turn.

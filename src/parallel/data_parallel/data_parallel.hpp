@@ -30,7 +30,7 @@ struct DataParallel {
   StepVotes* votes = nullptr;  ///< that travel with the signals; null: none
   SignalPath signals = SignalPath::behind_gradients;
   const Sharding* sharding = nullptr;  ///< null if each rank has the whole model
-  CommonPass::Model in_common = {};    ///< what ranks compare of each pass
+  CommonPass::Model common_pass = {};  ///< what ranks compare of each pass
   c10::Device device = c10::kCPU;      ///< the communicator's
 };
 

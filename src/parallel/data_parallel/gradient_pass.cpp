@@ -11,14 +11,14 @@ namespace hortator::parallel {
 
 bool GradientPass::begin() {
   const bool is_first = !std::exchange(reached_, true);
-  if (is_first) parallel_.in_common.open();
+  if (is_first) parallel_.common_pass.open();
   end_.call([this] { finish_unasked(); }, parallel_.pass);
   return is_first;
 }
 
 // Plain loss.backward(): no caller finishes all models together.
 void GradientPass::finish_unasked() {
-  if (reached_ && !is_announced()) parallel_.in_common.agree();
+  if (reached_ && !is_announced()) parallel_.common_pass.agree();
   finish();
 }
 
@@ -30,7 +30,7 @@ void GradientPass::finish() {
 }
 
 void GradientPass::end() {
-  parallel_.in_common.close();
+  parallel_.common_pass.close();
   reached_ = false;
   end_.forget();
 }

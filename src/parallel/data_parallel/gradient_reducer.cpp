@@ -135,7 +135,7 @@ void GradientReducer::start_full_buckets() {
 // @collective
 void GradientReducer::start_next_bucket() {
   if (uneven_ != nullptr) uneven_->announce(UnevenInputs::Collective::reduce_bucket, model_);
-  parallel_.in_common.note_sent(next_bucket_);
+  parallel_.common_pass.note_sent(next_bucket_);
   auto& bucket = buckets_[next_bucket_++];
   {
     const core::Stopwatch copying(times_.copying);
@@ -241,7 +241,7 @@ void GradientReducer::follow(UnevenInputs::Collective what) {
 
 // The averages are not used here: the model will be overwritten with that of a rank that still has batches.
 void GradientReducer::reduce_zeros() {
-  parallel_.in_common.note_sent(next_bucket_);
+  parallel_.common_pass.note_sent(next_bucket_);
   auto& bucket = buckets_[next_bucket_++];
   bucket.fill_with_zeros();
   bucket.start(parallel_.communicator);

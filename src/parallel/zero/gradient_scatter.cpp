@@ -84,7 +84,7 @@ void GradientScatter::start_full_arrays() {
 
 // @collective
 void GradientScatter::start(std::size_t index) {
-  parallel_.in_common.note_sent(index);
+  parallel_.common_pass.note_sent(index);
   auto& array = arrays_[index];
   const auto buffer = take_buffer(array);
   {

@@ -7,7 +7,7 @@
 
 #include "support/catch.hpp"
 
-using namespace hortator::step;
+using namespace hortator;
 
 namespace {
 

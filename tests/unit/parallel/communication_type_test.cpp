@@ -117,10 +117,12 @@ TEST_CASE("error feedback: rounding errors are added in later passes, so that th
 }
 
 TEST_CASE("invalid options are refused by name") {
-  CHECK_THROWS_WITH(parallel::check({.bucket_cap_mb = 0}), ContainsSubstring("ddp.bucket_cap_mb is 0"));
+  CHECK_THROWS_WITH(parallel::check({.bucket_cap_mb = 0}),
+                    ContainsSubstring("ddp.bucket_cap_mb: expected a number above 0, got '0'"));
   CHECK_THROWS_WITH(parallel::check({.bucket_cap_mb = NAN}), ContainsSubstring("ddp.bucket_cap_mb"));
   CHECK_THROWS_WITH(parallel::check({.error_feedback = true}), ContainsSubstring("without a ddp.comm_hook"));
-  CHECK_THROWS_WITH(parallel::check({.check_replicas_every = -1}), ContainsSubstring("check_replicas_every is -1"));
+  CHECK_THROWS_WITH(parallel::check({.check_replicas_every = -1}),
+                    ContainsSubstring("check_replicas_every: expected a whole number from 0, got '-1'"));
   CHECK_NOTHROW(parallel::check({}));
   CHECK(parallel::bucket_limits({}).bytes == std::int64_t{25} << 20);
   CHECK(parallel::bucket_limits({}).first_bytes == std::int64_t{1} << 20);
