@@ -18,8 +18,8 @@ namespace step {
 class ModelCore;
 }
 
-/// What prepare() takes as a model: a module by its holder (TORCH_MODULE), by shared_ptr, or an object that derives
-/// from nn::Module.
+/// The models that prepare() accepts: a module by its holder (TORCH_MODULE), by shared_ptr, or an object of a class
+/// derived from nn::Module.
 template <typename T>
 concept ModuleHolder = requires {
   typename T::ContainedType;
@@ -59,7 +59,7 @@ struct Contained<M> {
   using Type = typename M::element_type;
 };
 
-/// fp16 and bf16 become fp32; other types stay.
+/// Converts fp16 and bf16 to fp32. Other types stay.
 HORTATOR_API void to_float32(at::Tensor& tensor);
 }  // namespace detail
 
@@ -84,13 +84,13 @@ class HORTATOR_API ModelBase {
   std::shared_ptr<step::ModelCore> core_;
 };
 
-/// A prepared model. Calling it is calling the module's forward; its gradients come out of backward averaged over all
-/// ranks. Holders and shared_ptr are kept alive; a plain object is borrowed.
+/// A prepared model. Calling it runs the module's forward, and backward averages its gradients over all ranks. It keeps
+/// holders and shared_ptr alive, and borrows a plain object.
 ///
-/// With mixed precision the call, and only the call, computes in 16 bits: the module's other methods, reached by ->, do
-/// not, unless they are within accelerator.autocast(). What it returns is fp32 again: tensors, and those in optionals,
-/// containers, maps, tuples, plain structs of up to ten fields and classes with `auto fields() { return std::tie(a, b);
-/// }`. What other types hold stays as forward made it.
+/// With mixed precision only this call computes in 16 bits. Other methods of the module, called by ->, do not, unless
+/// they are within accelerator.autocast(). Results are converted to fp32: tensors, and tensors in optionals,
+/// containers, maps, tuples, plain structs of up to ten fields, and classes with `auto fields() { return std::tie(a,
+/// b); }`. Tensors in results of other types stay as they are.
 template <Module M>
 class Model : public ModelBase {
  public:

@@ -11,21 +11,20 @@ namespace step {
 class OptimizerCore;
 }
 
-/// A prepared optimizer: steps on synchronised gradients. The user's own object is borrowed and does the arithmetic.
+/// A prepared optimizer. It borrows your optimizer, and steps it when gradients are synchronised.
 class HORTATOR_API Optimizer {
  public:
   explicit Optimizer(std::shared_ptr<step::OptimizerCore> core) : core_(std::move(core)) {}
 
-  /// With Precision::fp16: unscales the gradients if that was not done yet, and skips the step where some rank's are
-  /// not finite. @collective
+  /// One step. With Precision::fp16: unscales gradients if that was not done yet, and skips the step if some rank's
+  /// gradients are not finite. @collective
   void step();
-  /// For optimizers that ask for the loss again (LBFGS): `closure` clears the gradients, computes a loss, calls
-  /// accelerator.backward() and returns the loss. The optimizer sees its mean over all ranks, so that all decide alike;
-  /// returns the first one. Throws with Precision::fp16's scaler, ZeRO, gradient accumulation and what else makes one
-  /// closure less than one update. @collective
+  /// For optimizers that evaluate the loss several times (LBFGS). `closure` clears the gradients, computes a loss,
+  /// calls accelerator.backward() and returns the loss. The optimizer gets the mean over all ranks, so that all ranks
+  /// decide alike. Returns the first loss. Throws with Precision::fp16's scaler, ZeRO, gradient accumulation, and
+  /// whenever one closure is less than one update. @collective
   at::Tensor step(const torch::optim::Optimizer::LossClosure& closure);
-  /// Whether the last step was skipped. Stays so until the next. With GradScalerOptions::late_verdict the step before
-  /// the last.
+  /// Whether the last step was skipped; with GradScalerOptions::late_verdict, the step before the last.
   bool step_was_skipped() const;
   void zero_grad(bool set_to_none = true);
 

@@ -102,8 +102,7 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
       .sharding = sharding,
       .common_pass = training_->common_pass->add_model(name),
       .device = device()};
-  auto model =
-      std::make_shared<step::ModelCore>(module, name, training_->session, parallel, training_->parameters(), learns);
+  auto model = step::ModelCore::prepare(module, name, training_->session, parallel, training_->parameters(), learns);
   model->compute_in(training_->precision);
   if (training_->reproducing) training_->reproducing->shards().add(*model);
   if (parallel::has_synchronized_norms(module)) {
@@ -118,7 +117,7 @@ std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::O
   if (auto known = accelerator::prepared_before(*training_, optimizer)) return known;
   auto prepared = std::make_shared<step::OptimizerCore>(
       optimizer, training_->session,
-      step::OptimizerCore::LaunchEnvironment{
+      step::OptimizerHooks{
           .gradients_synchronised = [training = training_.get()] { return training->sync_gradients(); },
           .synchronise = [training = training_.get()] { training->synchronise_gradients(); },
           .cleared = [training =
@@ -142,7 +141,7 @@ void Accelerator::attach(const LoaderBase& loader, const PrepareDataLoaderOption
   LoaderBase prepared = loader;
   prepared.bind({.rank = process_index(),
                  .world = num_processes(),
-                 .parts = training_->reproducing ? training_->reproducing->shards().shards_a_rank() : 1,
+                 .parts = training_->reproducing ? training_->reproducing->shards().shards_per_rank() : 1,
                  .split_batches = options().data.split_batches,
                  .even_batches = options().data.even_batches,
                  .device = device(),

@@ -10,67 +10,68 @@ namespace {
 
 constexpr auto unlimited = std::numeric_limits<Bytes>::infinity();
 
-std::vector<Part> parts_below(const Part& part) { return parts_of(*part.node, part.name); }
+std::vector<ModelPart> parts_below(const ModelPart& part) { return parts_of(*part.node, part.name); }
 
 }  // namespace
 
 Allocation::Allocation(const ModuleTree& tree, const DeviceMapOptions& options)
     : options_(options),
       sizes_(tree, options.sizes),
-      whole_(options.no_split_module_classes),
+      no_split_(options.no_split_module_classes),
       ties_(tied_groups(tree)),
-      rest_(parts_of(tree.root, "")) {
-  for (const auto& [place, limit] : options.max_memory) {
-    if (place.is_disk()) continue;
-    const bool is_first_device = place.is_cuda() && devices_.empty();
-    devices_.push_back({.place = place, .limit = limit, .keeps_room = is_first_device || place.is_cpu()});
+      remaining_(parts_of(tree.root, "")) {
+  for (const auto& [placement, limit] : options.max_memory) {
+    if (placement.is_disk()) continue;
+    const bool is_first_device = placement.is_cuda() && devices_.empty();
+    devices_.push_back(
+        {.placement = placement, .limit = limit, .reserves_layer = is_first_device || placement.is_cpu()});
   }
-  devices_.push_back({.place = Place::disk(), .limit = unlimited});
-  largest_ = largest_layer(rest_, sizes_, whole_);
+  devices_.push_back({.placement = DevicePlacement::disk(), .limit = unlimited});
+  largest_ = largest_layer(remaining_, sizes_, no_split_);
 }
 
 DeviceMap Allocation::run() {
-  while (!rest_.empty()) {
-    const auto part = rest_.front();
-    rest_.erase(rest_.begin());
-    leave_largest(part);
-    place(part);
+  while (!remaining_.empty()) {
+    const auto part = remaining_.front();
+    remaining_.erase(remaining_.begin());
+    remove_from_largest(part);
+    place_part(part);
   }
   return std::move(map_);
 }
 
-void Allocation::place(const Part& part) {
+void Allocation::place_part(const ModelPart& part) {
   auto& device = devices_[current_];
-  const auto partners = partners_of(part, rest_);
-  const auto alone = sizes_.of(part.name);
-  const auto together = alone + partners.bytes;
-  const auto reserved = device.keeps_room ? largest_.bytes : 0;
+  const auto tied = parts_tied_to(part, remaining_);
+  const auto own_bytes = sizes_.of(part.name);
+  const auto all_bytes = own_bytes + tied.bytes;
+  const auto reserved = device.reserves_layer ? largest_.bytes : 0;
   const auto limit = device.limit - reserved;
 
-  if (device.used + together <= limit) return put(part, partners, together);
-  if (!partners.names.empty() && device.used + alone <= limit && split_one_of(partners)) return put_back(part);
-  if (device.used + alone >= limit && whole_.splits(part)) return split(part);
-  if (device.used == 0 && options_.fallback_allocation && take_later_part_first(part, together)) return;
+  if (device.used + all_bytes <= limit) return assign(part, tied, all_bytes);
+  if (!tied.names.empty() && device.used + own_bytes <= limit && split_one_of(tied)) return put_back(part);
+  if (device.used + own_bytes >= limit && no_split_.can_split(part)) return split(part);
+  if (device.used == 0 && options_.fallback_allocation && take_later_part_first(part, all_bytes)) return;
   device.used += reserved;
   ++current_;
   put_back(part);
 }
 
-void Allocation::put(const Part& part, const Partners& partners, Bytes bytes) {
+void Allocation::assign(const ModelPart& part, const TiedParts& tied, Bytes bytes) {
   auto& device = devices_[current_];
   device.used += bytes;
-  map_.insert_or_assign(part.name, device.place);
-  for (const auto& name : partners.names) {
-    rest_.erase(find_rest(name));
-    map_.insert_or_assign(name, device.place);
+  map_.insert_or_assign(part.name, device.placement);
+  for (const auto& name : tied.names) {
+    remaining_.erase(find_remaining(name));
+    map_.insert_or_assign(name, device.placement);
   }
 }
 
-// A smaller partner may fit.
-bool Allocation::split_one_of(const Partners& partners) {
-  for (const auto& name : partners.names) {
-    const auto partner = find_rest(name);
-    if (!whole_.splits(*partner)) continue;
+// Splits a tied module, so that a smaller tied part may fit.
+bool Allocation::split_one_of(const TiedParts& tied) {
+  for (const auto& name : tied.names) {
+    const auto partner = find_remaining(name);
+    if (!no_split_.can_split(*partner)) continue;
     replace_by_its_parts(partner);
     find_largest();
     return true;
@@ -78,59 +79,60 @@ bool Allocation::split_one_of(const Partners& partners) {
   return false;
 }
 
-void Allocation::split(const Part& part) {
+void Allocation::split(const ModelPart& part) {
   put_back(part);
-  replace_by_its_parts(rest_.begin());
+  replace_by_its_parts(remaining_.begin());
   find_largest();
 }
 
-bool Allocation::take_later_part_first(const Part& part, Bytes bytes) {
+bool Allocation::take_later_part_first(const ModelPart& part, Bytes bytes) {
   const auto limit = devices_[current_].limit - std::max(largest_.bytes, bytes);
-  const auto found = find_that_fits(limit, rest_);
+  const auto found = find_that_fits(limit, remaining_);
   if (!found) return false;
   const auto& first = *found;
-  // Modules around it are split, so that it stands in the rest by itself.
+  // Split the modules that contain it, so that it is a remaining part itself.
   for (auto dot = first.name.find('.'); dot != std::string::npos; dot = first.name.find('.', dot + 1)) {
-    const auto around = find_rest(first.name.substr(0, dot));
-    if (around != rest_.end()) replace_by_its_parts(around);
+    const auto around = find_remaining(first.name.substr(0, dot));
+    if (around != remaining_.end()) replace_by_its_parts(around);
   }
-  rest_.erase(find_rest(first.name));
+  remaining_.erase(find_remaining(first.name));
   put_back(part);
   put_back(first);
   return true;
 }
 
-// The first in the order of the walk, modules before what they are made of.
-std::optional<Part> Allocation::find_that_fits(Bytes limit, std::vector<Part> search) const {
+// The first part that fits, in the model's order; a module comes before its parts.
+std::optional<ModelPart> Allocation::find_that_fits(Bytes limit, std::vector<ModelPart> search) const {
   while (!search.empty()) {
     const auto part = search.front();
     search.erase(search.begin());
-    const auto partners = partners_of(part, search);
-    if (partners.complete && sizes_.of(part.name) + partners.bytes <= limit) return part;
-    if (!whole_.splits(part)) continue;
+    const auto tied = parts_tied_to(part, search);
+    if (tied.complete && sizes_.of(part.name) + tied.bytes <= limit) return part;
+    if (!no_split_.can_split(part)) continue;
     const auto below = parts_below(part);
     search.insert(search.begin(), below.begin(), below.end());
   }
   return {};
 }
 
-// Partners have partners of their own. A tied parameter counts where it has its first name, so that sizes add up.
-Allocation::Partners Allocation::partners_of(const Part& part, const std::vector<Part>& among) const {
-  Partners partners;
+// Transitive: tied parts may be tied to further ones. A tied parameter counts under its first name only, so that sizes
+// add up.
+Allocation::TiedParts Allocation::parts_tied_to(const ModelPart& part, const std::vector<ModelPart>& among) const {
+  TiedParts tied;
   std::vector<std::string> together = {part.name};
   const auto is_inside = [&](const std::string& name) {
     return std::any_of(together.begin(), together.end(), [&](const auto& whole) { return is_within(name, whole); });
   };
   const auto join = [&](const std::string& name) {
     const auto partner =
-        std::find_if(among.begin(), among.end(), [&](const Part& other) { return is_within(name, other.name); });
+        std::find_if(among.begin(), among.end(), [&](const ModelPart& other) { return is_within(name, other.name); });
     if (partner == among.end()) {
-      partners.complete = partners.complete && place_in(map_, name) != nullptr;
+      tied.complete = tied.complete && placement_in(map_, name) != nullptr;
       return;
     }
     together.push_back(partner->name);
-    partners.names.push_back(partner->name);
-    partners.bytes += sizes_.of(partner->name);
+    tied.names.push_back(partner->name);
+    tied.bytes += sizes_.of(partner->name);
   };
   for (std::size_t joined = 0; joined != together.size();) {
     joined = together.size();
@@ -141,29 +143,29 @@ Allocation::Partners Allocation::partners_of(const Part& part, const std::vector
       }
     }
   }
-  return partners;
+  return tied;
 }
 
-std::vector<Part>::iterator Allocation::find_rest(const std::string& name) {
-  return std::find_if(rest_.begin(), rest_.end(), [&](const Part& part) { return part.name == name; });
+std::vector<ModelPart>::iterator Allocation::find_remaining(const std::string& name) {
+  return std::find_if(remaining_.begin(), remaining_.end(), [&](const ModelPart& part) { return part.name == name; });
 }
 
-void Allocation::replace_by_its_parts(std::vector<Part>::iterator part) {
+void Allocation::replace_by_its_parts(std::vector<ModelPart>::iterator part) {
   const auto below = parts_below(*part);
-  rest_.insert(rest_.erase(part), below.begin(), below.end());
+  remaining_.insert(remaining_.erase(part), below.begin(), below.end());
 }
 
-void Allocation::leave_largest(const Part& part) {
+void Allocation::remove_from_largest(const ModelPart& part) {
   std::erase_if(largest_.names, [&](const std::string& name) { return is_within(name, part.name); });
   if (largest_.names.empty()) find_largest();
 }
 
-// Single tensors are no layers.
+// A single tensor does not count as a layer.
 void Allocation::find_largest() {
-  std::vector<Part> modules;
-  std::copy_if(rest_.begin(), rest_.end(), std::back_inserter(modules),
-               [](const Part& part) { return part.node != nullptr; });
-  largest_ = largest_layer(modules, sizes_, whole_);
+  std::vector<ModelPart> modules;
+  std::copy_if(remaining_.begin(), remaining_.end(), std::back_inserter(modules),
+               [](const ModelPart& part) { return part.node != nullptr; });
+  largest_ = largest_layer(modules, sizes_, no_split_);
 }
 
 DeviceMap infer_device_map(const ModuleTree& tree, const DeviceMapOptions& options) {

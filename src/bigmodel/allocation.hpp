@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "bigmodel/parts.hpp"
+#include "bigmodel/no_split_classes.hpp"
 
 namespace hortator::bigmodel {
 
-/// One walk through a model that fills places one after the other, and never goes back to an earlier one.
+/// Assigns the parts of a model to placements. Fills one placement after the other, and never returns to an earlier
+/// one.
 class Allocation {
  public:
   Allocation(const ModuleTree& tree, const DeviceMapOptions& options);
@@ -18,40 +19,40 @@ class Allocation {
 
  private:
   struct Device {
-    Place place;
+    DevicePlacement placement;
     Bytes limit = 0;
-    bool keeps_room = false;  ///< for the largest layer to come: what is offloaded is brought here to work
+    bool reserves_layer = false;  ///< for the largest layer still to be placed: offloaded parts are computed here
     Bytes used = 0;
   };
-  /// Parts with parameters that are tied to some of another part.
-  struct Partners {
+  /// Parts with parameters that are tied to those of another part.
+  struct TiedParts {
     std::vector<std::string> names = {};
     Bytes bytes = 0;
-    bool complete = true;  ///< all that is tied is among these, or has its place
+    bool complete = true;  ///< all tied tensors are in these parts, or placed already
   };
 
-  void place(const Part& part);
-  void put(const Part& part, const Partners& partners, Bytes bytes);
-  void put_back(const Part& part) { rest_.insert(rest_.begin(), part); }
-  bool split_one_of(const Partners& partners);
-  void split(const Part& part);
-  bool take_later_part_first(const Part& part, Bytes bytes);
+  void place_part(const ModelPart& part);
+  void assign(const ModelPart& part, const TiedParts& tied, Bytes bytes);
+  void put_back(const ModelPart& part) { remaining_.insert(remaining_.begin(), part); }
+  bool split_one_of(const TiedParts& tied);
+  void split(const ModelPart& part);
+  bool take_later_part_first(const ModelPart& part, Bytes bytes);
 
-  Partners partners_of(const Part& part, const std::vector<Part>& among) const;
-  std::optional<Part> find_that_fits(Bytes limit, std::vector<Part> search) const;
-  std::vector<Part>::iterator find_rest(const std::string& name);
-  void replace_by_its_parts(std::vector<Part>::iterator part);
-  void leave_largest(const Part& part);
+  TiedParts parts_tied_to(const ModelPart& part, const std::vector<ModelPart>& among) const;
+  std::optional<ModelPart> find_that_fits(Bytes limit, std::vector<ModelPart> search) const;
+  std::vector<ModelPart>::iterator find_remaining(const std::string& name);
+  void replace_by_its_parts(std::vector<ModelPart>::iterator part);
+  void remove_from_largest(const ModelPart& part);
   void find_largest();
 
   const DeviceMapOptions& options_;
   ModuleSizes sizes_;
-  WholeClasses whole_;
+  NoSplitClasses no_split_;
   TiedGroups ties_;
   std::vector<Device> devices_;
   std::size_t current_ = 0;
-  std::vector<Part> rest_;  ///< what has no place yet, in the model's order
-  LargestLayer largest_;    ///< of the rest
+  std::vector<ModelPart> remaining_;  ///< not placed yet, in the model's order
+  LargestLayer largest_;              ///< of the remaining parts
   DeviceMap map_;
 };
 

@@ -6,15 +6,15 @@
 #include <unordered_set>
 
 #include "bigmodel/module_sizes.hpp"
-#include "bigmodel/parts.hpp"
+#include "bigmodel/no_split_classes.hpp"
 
 namespace hortator::bigmodel {
 namespace {
 
-std::vector<Place> usable_devices(const MaxMemory& memory) {
-  std::vector<Place> devices;
-  for (const auto& [place, bytes] : memory) {
-    if (place.is_cuda() && bytes > 0) devices.push_back(place);
+std::vector<DevicePlacement> usable_devices(const MaxMemory& memory) {
+  std::vector<DevicePlacement> devices;
+  for (const auto& [placement, bytes] : memory) {
+    if (placement.is_cuda() && bytes > 0) devices.push_back(placement);
   }
   return devices;
 }
@@ -24,8 +24,8 @@ void collect_types(const TreeNode& node, const std::string& path, std::map<std::
   for (const auto& child : node.children) collect_types(child, joined(path, child.name), types);
 }
 
-// Of each class the first module counts, in the order of the sizes: the reference looks no further.
-Bytes largest_whole_module(const ModuleTree& tree, const ModuleSizes& sizes, const WholeClasses& whole) {
+// Only the first module of each class counts, in the order of the sizes. Accelerate does the same.
+Bytes largest_whole_module(const ModuleTree& tree, const ModuleSizes& sizes, const NoSplitClasses& whole) {
   std::map<std::string, std::string> types;
   collect_types(tree.root, "", types);
   std::set<std::string> seen;
@@ -42,7 +42,7 @@ Bytes largest_whole_module(const ModuleTree& tree, const ModuleSizes& sizes, con
 
 using Names = std::vector<std::pair<std::string, Bytes>>;
 
-// Names below which there are none. Those directly in the model have no parent that counts.
+// Names that contain no other name. Names without a dot have no parent here.
 std::unordered_set<std::string> leaves_of(const Names& names) {
   std::unordered_set<std::string> parents;
   for (const auto& [name, bytes] : names) {
@@ -56,7 +56,7 @@ std::unordered_set<std::string> leaves_of(const Names& names) {
   return leaves;
 }
 
-// Leaves are the tensors; once they are gone, the innermost modules.
+// The leaves are tensors. Without them, the leaves are the innermost modules.
 Bytes mean_of_innermost_modules(const ModuleSizes& sizes) {
   auto names = sizes.all();
   const auto tensors = leaves_of(names);
@@ -73,17 +73,17 @@ MaxMemory balanced_memory(const ModuleTree& tree, const BalanceOptions& options)
   auto memory = options.max_memory;
   const auto devices = usable_devices(memory);
   if (devices.empty()) return memory;
-  const bool low_zero = options.low_zero && devices.size() > 1;  // there must be others to take the rest
+  const bool low_zero = options.low_zero && devices.size() > 1;  // other devices must hold the remainder
 
   const ModuleSizes sizes(tree, options.sizes);
-  const WholeClasses whole(options.no_split_module_classes);
+  const NoSplitClasses whole(options.no_split_module_classes);
   const auto reserve =
       std::trunc(1.25 * std::max(largest_whole_module(tree, sizes, whole), mean_of_innermost_modules(sizes)));
   const auto sharing = static_cast<Bytes>(devices.size() - (low_zero ? 1 : 0));
   const auto share = std::floor(sizes.total() / sharing) + reserve;
 
-  // The last one keeps all it has, in case the reserve is not enough.
-  const auto zero = Place::cuda(0);
+  // The last device keeps its whole limit, in case the reserve is too small.
+  const auto zero = DevicePlacement::cuda(0);
   for (std::size_t i = 0; i + 1 < devices.size(); ++i) {
     if (!low_zero || devices[i] != zero) memory[devices[i]] = std::min(share, memory[devices[i]]);
   }

@@ -6,8 +6,8 @@
 
 namespace hortator::bigmodel {
 
-/// Of `options.max_memory`, what makes the parts on the CUDA devices about equal: each but the last may hold its share
-/// and a reserve, since layers do not fill shares exactly.
+/// Lowers the limits of `options.max_memory` so that CUDA devices hold about equal parts. Each device but the last may
+/// hold its share plus a reserve, since layers do not fill shares exactly.
 MaxMemory balanced_memory(const ModuleTree& tree, const BalanceOptions& options);
 
 }  // namespace hortator::bigmodel

@@ -24,14 +24,14 @@ DeviceMap infer_auto_device_map(const torch::nn::Module& module, const DeviceMap
 void check_device_map(const torch::nn::Module& module, const DeviceMap& map) {
   const auto faults = bigmodel::faults_of(map, bigmodel::tree_of(module));
   if (!faults.unknown.empty()) {
-    throw UsageError({.what = text::concat("the device map has places for what the model does not have: ",
-                                           text::join(faults.unknown)),
-                      .hint = "names are those of named_modules() and named_parameters()"});
+    throw UsageError(
+        {.what = text::concat("The device map has names that the model does not have: ", text::join(faults.unknown)),
+         .hint = "use names from named_modules() and named_parameters()"});
   }
-  if (!faults.without_place.empty()) {
-    throw UsageError({.what = text::concat("the device map has no place for ", text::join(faults.without_place)),
-                      .why = "every tensor of the model must lie somewhere",
-                      .hint = "an entry \"\" stands for all that has no other"});
+  if (!faults.unplaced.empty()) {
+    throw UsageError({.what = text::concat("The device map has no entry for ", text::join(faults.unplaced)),
+                      .why = "every tensor of the model needs a placement",
+                      .hint = "add an entry \"\" for everything that has no other"});
   }
 }
 

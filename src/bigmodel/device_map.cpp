@@ -6,7 +6,7 @@
 namespace hortator::bigmodel {
 namespace {
 
-// "layers.1" of "layers.1.weight" below "layers".
+// The child of `below` that contains `name`: "layers.1" for "layers.1.weight" below "layers".
 std::string child_of(const std::string& name, const std::string& below) {
   return name.substr(0, name.find('.', below.empty() ? 0 : below.size() + 1));
 }
@@ -15,15 +15,15 @@ bool is_below(const std::string& name, const std::string& module) { return is_wi
 
 void clean_below(DeviceMap& map, const std::string& module) {
   std::vector<std::string> names;
-  std::set<Place> places;
-  for (const auto& [name, place] : map) {
+  std::set<DevicePlacement> placements;
+  for (const auto& [name, placement] : map) {
     if (!module.empty() && !is_below(name, module)) continue;
     names.push_back(name);
-    places.insert(place);
+    placements.insert(placement);
   }
-  if (places.size() == 1 && names.size() > 1) {
+  if (placements.size() == 1 && names.size() > 1) {
     for (const auto& name : names) map.erase(name);
-    map.insert_or_assign(module, *places.begin());
+    map.insert_or_assign(module, *placements.begin());
     return;
   }
   std::set<std::string> children;
@@ -59,12 +59,12 @@ DeviceMap cleaned(DeviceMap map, const std::string& below) {
   return map;
 }
 
-const Place* place_in(const DeviceMap& map, const std::string& name) {
-  for (auto around = name;;) {
-    if (const auto found = map.find(around); found != map.end()) return &found->second;
-    if (around.empty()) return nullptr;
-    const auto dot = around.rfind('.');
-    around.erase(dot == std::string::npos ? 0 : dot);
+const DevicePlacement* placement_in(const DeviceMap& map, const std::string& name) {
+  for (auto enclosing = name;;) {
+    if (const auto found = map.find(enclosing); found != map.end()) return &found->second;
+    if (enclosing.empty()) return nullptr;
+    const auto dot = enclosing.rfind('.');
+    enclosing.erase(dot == std::string::npos ? 0 : dot);
   }
 }
 
@@ -73,9 +73,9 @@ MapFaults faults_of(const DeviceMap& map, const ModuleTree& tree) {
   collect(tree.root, "", names);
   MapFaults faults;
   for (const auto& name : names.tensors) {
-    if (place_in(map, name) == nullptr) faults.without_place.push_back(name);
+    if (placement_in(map, name) == nullptr) faults.unplaced.push_back(name);
   }
-  for (const auto& [name, place] : map) {
+  for (const auto& [name, placement] : map) {
     if (!names.all.contains(name)) faults.unknown.push_back(name);
   }
   return faults;

@@ -7,7 +7,7 @@ namespace hortator {
 namespace {
 
 constexpr const char* empty =
-    "the tensor has no values yet (it was made by init_empty_weights). load a checkpoint into the model first";
+    "The tensor has no values yet (it was made by init_empty_weights). Load a checkpoint into the model first";
 
 }  // namespace
 
@@ -20,7 +20,7 @@ struct EmptyConstruction::Scope {
 EmptyConstruction::EmptyConstruction() : scope_(std::make_unique<Scope>()) {}
 EmptyConstruction::~EmptyConstruction() = default;
 
-// Buffers first: one that shares a parameter's memory has none, and should say so.
+// Buffers first: a buffer that shares a parameter's memory must lose it with the parameter, so that reads throw.
 void EmptyConstruction::finish(torch::nn::Module& module, const EmptyOptions& options) {
   for (const auto& buffer : module.buffers())
     options.include_buffers ? paging::drop_values(buffer, empty) : paging::settle(buffer);

@@ -5,7 +5,7 @@
 #include <hortator/error.hpp>
 
 #include "bigmodel/module_sizes.hpp"
-#include "bigmodel/parts.hpp"
+#include "bigmodel/no_split_classes.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::bigmodel {
@@ -13,17 +13,17 @@ namespace {
 
 constexpr Bytes float32_bits = 32;
 
-template <typename See>
-void each_counted_tensor(const ModuleTree& tree, const TreeNode& node, const std::string& path, const See& see) {
+template <typename Visit>
+void each_counted_tensor(const ModuleTree& tree, const TreeNode& node, const std::string& path, const Visit& visit) {
   for (const auto* tensors : {&node.parameters, &node.buffers}) {
     for (const auto& tensor : *tensors) {
-      if (!tree.ties.contains(joined(path, tensor.name))) see(tensor.spec);
+      if (!tree.ties.contains(joined(path, tensor.name))) visit(tensor.spec);
     }
   }
-  for (const auto& child : node.children) each_counted_tensor(tree, child, joined(path, child.name), see);
+  for (const auto& child : node.children) each_counted_tensor(tree, child, joined(path, child.name), visit);
 }
 
-// All floating-point tensors as float32, so that a row's type says what each element takes.
+// Makes all floating-point tensors float32, so that a row's size scales with its type.
 ModuleTree in_float32(ModuleTree tree) {
   const auto convert = [](TreeNode& node, const auto& self) -> void {
     for (auto* tensors : {&node.parameters, &node.buffers}) {
@@ -37,7 +37,7 @@ ModuleTree in_float32(ModuleTree tree) {
   return tree;
 }
 
-// A matrix is multiplied by what a token has become, and backward needs both that and the product.
+// Each matrix multiplies a token's vector; backward needs both the input and the product.
 Bytes activation_bytes(const ModuleTree& tree, const EstimateOptions& options) {
   Bytes numbers = 0;
   each_counted_tensor(tree, tree.root, "", [&](const formats::TensorSpec& spec) {
@@ -47,20 +47,23 @@ Bytes activation_bytes(const ModuleTree& tree, const EstimateOptions& options) {
   return numbers * tokens * estimate_type(options.training_type).bits / 8;
 }
 
-// ZeRO spreads more with each stage: the optimizer's state, the gradients, the parameters. Of these two layers are
-// there at any time, the present one and the next.
-Spread spread(const TrainingBytes& whole, Bytes largest_layer, const Estimate& estimate, Spread way) {
+// Each ZeRO stage shards more: optimizer state, gradients, parameters. At stage 3, a rank holds two whole layers at a
+// time, the current one and the next.
+TrainingLayout layout_of(const TrainingBytes& whole, Bytes largest_layer, const Estimate& estimate,
+                         TrainingLayout layout) {
   const auto ranks = static_cast<Bytes>(estimate.ranks);
-  const auto part = [&](Bytes bytes, int from_stage) { return way.zero_stage >= from_stage ? bytes / ranks : bytes; };
-  const auto parameters = part(whole.model, 3), optimizer = part(whole.optimizer, 1);
-  const auto layers = way.zero_stage >= 3 ? std::min(2 * largest_layer, whole.model) : 0;
-  way.device = part(whole.gradients, 2) + layers + estimate.activations;
-  (way.offload_optimizer ? way.host : way.device) += optimizer;
-  (way.offload_parameters ? way.host : way.device) += parameters;
-  return way;
+  const auto share = [&](Bytes bytes, int from_stage) {
+    return layout.zero_stage >= from_stage ? bytes / ranks : bytes;
+  };
+  const auto parameters = share(whole.model, 3), optimizer = share(whole.optimizer, 1);
+  const auto layers = layout.zero_stage >= 3 ? std::min(2 * largest_layer, whole.model) : 0;
+  layout.device = share(whole.gradients, 2) + layers + estimate.activations;
+  (layout.offload_optimizer ? layout.host : layout.device) += optimizer;
+  (layout.offload_parameters ? layout.host : layout.device) += parameters;
+  return layout;
 }
 
-std::vector<Spread> ways() {
+std::vector<TrainingLayout> training_layouts() {
   return {{.zero_stage = 0},
           {.zero_stage = 1},
           {.zero_stage = 2},
@@ -72,10 +75,11 @@ std::vector<Spread> ways() {
 
 void validate(const EstimateOptions& options) {
   const auto refuse = [](const std::string& what) { throw UsageError({.what = what}); };
-  if (options.ranks < 1) refuse(text::concat(options.ranks, " ranks train nothing"));
+  if (options.ranks < 1) refuse(text::concat("The number of ranks must be at least 1, got ", options.ranks));
   if (options.batch_size < 0 || options.sequence_length < 1)
-    refuse("a batch has no less than 0 samples, and a sample no less than 1 token");
-  if (!estimate_type(options.training_type).trains) refuse(text::concat("nobody trains in ", options.training_type));
+    refuse("The batch size must be at least 0 samples, and the sequence length at least 1 token");
+  if (!estimate_type(options.training_type).trains)
+    refuse(text::concat("Models cannot be trained in ", options.training_type));
 }
 
 }  // namespace
@@ -96,7 +100,7 @@ const EstimateType& estimate_type(std::string_view name) {
     if (type.name == name) return type;
     known.emplace_back(type.name);
   }
-  throw UsageError({.what = text::concat("there is no type ", text::quote(name), " to estimate a model in"),
+  throw UsageError({.what = text::concat("Unknown type ", text::quote(name), " for a memory estimate"),
                     .hint = text::suggestion(name, known)});
 }
 
@@ -112,7 +116,7 @@ Estimate estimate(const ModuleTree& tree, const EstimateOptions& options) {
   validate(options);
   const auto uniform = in_float32(tree);
   const ModuleSizes sizes(uniform, {});
-  const WholeClasses whole(options.no_split_module_classes);
+  const NoSplitClasses whole(options.no_split_module_classes);
   const auto largest = largest_layer(parts_of(uniform.root, ""), sizes, whole);
 
   Estimate result{.stored = ModuleSizes(tree, {}).total(),
@@ -131,7 +135,8 @@ Estimate estimate(const ModuleTree& tree, const EstimateOptions& options) {
                            .training = training_bytes(sizes.total(), type)});
   }
   const auto training = *training_bytes(sizes.total(), estimate_type(options.training_type));
-  for (const auto& way : ways()) result.spreads.push_back(spread(training, largest.bytes, result, way));
+  for (const auto& layout : training_layouts())
+    result.layouts.push_back(layout_of(training, largest.bytes, result, layout));
   return result;
 }
 

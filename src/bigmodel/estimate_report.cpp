@@ -10,7 +10,7 @@
 namespace hortator::bigmodel {
 namespace {
 
-std::string words(Bytes bytes) { return units::bytes(static_cast<std::uint64_t>(std::ceil(bytes))); }
+std::string size_text(Bytes bytes) { return units::bytes(static_cast<std::uint64_t>(std::ceil(bytes))); }
 
 std::string row(const std::string& first, const std::vector<std::string>& others) {
   std::ostringstream line;
@@ -20,16 +20,16 @@ std::string row(const std::string& first, const std::vector<std::string>& others
   return std::move(line).str();
 }
 
-std::string name_of(const Spread& spread) {
-  auto name = spread.zero_stage == 0 ? std::string("no ZeRO") : text::concat("ZeRO ", spread.zero_stage);
-  if (spread.offload_parameters) return name + ", all on the host";
-  return spread.offload_optimizer ? name + ", Adam on the host" : name;
+std::string name_of(const TrainingLayout& layout) {
+  auto name = layout.zero_stage == 0 ? std::string("no ZeRO") : text::concat("ZeRO ", layout.zero_stage);
+  if (layout.offload_parameters) return name + ", all on the host";
+  return layout.offload_optimizer ? name + ", Adam on the host" : name;
 }
 
 std::string shown_layers(const Estimate& estimate) {
-  constexpr std::size_t most = 3;
+  constexpr std::size_t max_names = 3;
   auto names = estimate.largest_layers;
-  const auto more = names.size() > most ? names.size() - most : 0;
+  const auto more = names.size() > max_names ? names.size() - max_names : 0;
   names.resize(names.size() - more);
   return text::join(names) + (more > 0 ? text::concat(" and ", more, " more") : "");
 }
@@ -38,24 +38,26 @@ std::string shown_layers(const Estimate& estimate) {
 
 std::string table(const Estimate& estimate, const std::string& source) {
   std::ostringstream out;
-  out << source << ": " << estimate.parameters << " numbers in " << words(estimate.stored) << "; the largest layer is "
-      << shown_layers(estimate) << "\n\n";
+  out << source << ": " << estimate.parameters << " numbers in " << size_text(estimate.stored)
+      << "; the largest layer is " << shown_layers(estimate) << "\n\n";
   out << row("held in", {"largest layer", "total", "to train (Adam)"});
   for (const auto& held : estimate.rows) {
-    out << row(std::string(held.type), {words(held.largest_layer), words(held.total),
-                                        held.training ? words(held.training->held()) : std::string("-")});
+    out << row(std::string(held.type), {size_text(held.largest_layer), size_text(held.total),
+                                        held.training ? size_text(held.training->held()) : std::string("-")});
   }
   out << "\ntraining in " << estimate.training_type << " on " << text::count(estimate.ranks, "rank")
-      << ", what each takes"
-      << (estimate.activations > 0 ? " (with about " + words(estimate.activations) + " of activations)" : "") << ":\n\n"
+      << ", memory of each rank"
+      << (estimate.activations > 0 ? " (with about " + size_text(estimate.activations) + " of activations)" : "")
+      << ":\n\n"
       << row("", {"device", "host"});
-  for (const auto& spread : estimate.spreads) out << row(name_of(spread), {words(spread.device), words(spread.host)});
+  for (const auto& layout : estimate.layouts)
+    out << row(name_of(layout), {size_text(layout.device), size_text(layout.host)});
   return std::move(out).str();
 }
 
 std::string to_json(const Estimate& estimate, const std::string& source) {
   using Json = nlohmann::ordered_json;
-  Json rows = Json::array(), spreads = Json::array();
+  Json rows = Json::array(), layouts = Json::array();
   for (const auto& held : estimate.rows) {
     Json line = {{"dtype", held.type}, {"largest_layer", held.largest_layer}, {"total", held.total}};
     if (held.training) {
@@ -67,12 +69,12 @@ std::string to_json(const Estimate& estimate, const std::string& source) {
     }
     rows.push_back(std::move(line));
   }
-  for (const auto& spread : estimate.spreads) {
-    spreads.push_back({{"zero_stage", spread.zero_stage},
-                       {"offload_optimizer", spread.offload_optimizer},
-                       {"offload_parameters", spread.offload_parameters},
-                       {"device", spread.device},
-                       {"host", spread.host}});
+  for (const auto& layout : estimate.layouts) {
+    layouts.push_back({{"zero_stage", layout.zero_stage},
+                       {"offload_optimizer", layout.offload_optimizer},
+                       {"offload_parameters", layout.offload_parameters},
+                       {"device", layout.device},
+                       {"host", layout.host}});
   }
   const Json all = {{"source", source},
                     {"parameters", estimate.parameters},
@@ -83,7 +85,7 @@ std::string to_json(const Estimate& estimate, const std::string& source) {
                     {"training_dtype", estimate.training_type},
                     {"ranks", estimate.ranks},
                     {"activations", estimate.activations},
-                    {"spreads", spreads}};
+                    {"spreads", layouts}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

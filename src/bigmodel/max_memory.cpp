@@ -10,13 +10,13 @@ namespace hortator {
 
 namespace bigmodel {
 
-MaxMemory max_memory(const MemoryFacts& facts) {
+MaxMemory max_memory(const NodeMemory& node) {
   MaxMemory memory;
-  for (const auto& [device, bytes] : facts.free_of_devices) {
-    if (facts.local_size == 1 || device == facts.own_device)
-      memory.emplace(Place::cuda(device), static_cast<Bytes>(bytes));
+  for (const auto& [device, bytes] : node.free_by_device) {
+    if (node.local_size == 1 || device == node.own_device)
+      memory.emplace(DevicePlacement::cuda(device), static_cast<Bytes>(bytes));
   }
-  memory.emplace(Place::cpu(), static_cast<Bytes>(facts.host / static_cast<std::size_t>(facts.local_size)));
+  memory.emplace(DevicePlacement::cpu(), static_cast<Bytes>(node.host / static_cast<std::size_t>(node.local_size)));
   return memory;
 }
 
@@ -25,17 +25,17 @@ MaxMemory max_memory(const MemoryFacts& facts) {
 MaxMemory get_max_memory(const State& state) {
   const auto host = machine::available_memory();
   if (!host) {
-    throw Error({.what = "the system does not say how much memory there is",
-                 .why = "/proc/meminfo cannot be read, and no plan can be made without it",
-                 .hint = "give max_memory yourself"});
+    throw Error({.what = "The free memory of this node is unknown",
+                 .why = "/proc/meminfo cannot be read, and a device map needs it",
+                 .hint = "set max_memory yourself"});
   }
-  bigmodel::MemoryFacts facts{.host = *host, .local_size = state.world().topology().local_size};
-  if (state.device().is_cuda()) facts.own_device = state.device().index();
+  bigmodel::NodeMemory node{.host = *host, .local_size = state.world().topology().local_size};
+  if (state.device().is_cuda()) node.own_device = state.device().index();
   for (int device = 0; state.device().is_cuda() && device < machine::visible_device_count(); ++device) {
-    if (facts.local_size == 1 || device == facts.own_device)
-      facts.free_of_devices.emplace(device, machine::free_memory(device));
+    if (node.local_size == 1 || device == node.own_device)
+      node.free_by_device.emplace(device, machine::free_memory(device));
   }
-  return bigmodel::max_memory(facts);
+  return bigmodel::max_memory(node);
 }
 
 }  // namespace hortator

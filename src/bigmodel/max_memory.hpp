@@ -6,14 +6,15 @@
 
 namespace hortator::bigmodel {
 
-/// What a rank finds on its node.
-struct MemoryFacts {
-  std::map<int, std::size_t> free_of_devices = {};  ///< bytes by the number of the CUDA device
-  int own_device = -1;                              ///< -1: it works on the CPU
-  std::size_t host = 0;                             ///< bytes that the node has left
-  int local_size = 1;                               ///< ranks that share them
+/// The memory of a node, as one rank sees it.
+struct NodeMemory {
+  std::map<int, std::size_t> free_by_device = {};  ///< bytes, by number of the CUDA device
+  int own_device = -1;                             ///< -1 if the rank computes on the CPU
+  std::size_t host = 0;                            ///< free bytes of the node
+  int local_size = 1;                              ///< ranks on the node
 };
 
-MaxMemory max_memory(const MemoryFacts& facts);
+/// Implements get_max_memory(). Pure.
+MaxMemory max_memory(const NodeMemory& node);
 
 }  // namespace hortator::bigmodel

@@ -5,7 +5,7 @@
 namespace hortator::bigmodel {
 namespace {
 
-// Integers are never converted, so that they count as they are.
+// Integers are never converted, so they count with their own size.
 Bytes counted_bytes(const std::string& name, at::ScalarType type, const SizeOptions& options) {
   const auto special = options.special_dtypes.find(name);
   if (special != options.special_dtypes.end()) return element_bytes(special->second);
@@ -14,13 +14,13 @@ Bytes counted_bytes(const std::string& name, at::ScalarType type, const SizeOpti
   return std::min(own, element_bytes(*options.dtype));
 }
 
-enum class Kind { parameters, buffers };
+enum class TensorRole { parameters, buffers };
 
-template <typename See>
-void each_tensor(const TreeNode& node, const std::string& path, Kind kind, const See& see) {
-  const auto& tensors = kind == Kind::parameters ? node.parameters : node.buffers;
-  for (const auto& tensor : tensors) see(joined(path, tensor.name), tensor.spec);
-  for (const auto& child : node.children) each_tensor(child, joined(path, child.name), kind, see);
+template <typename Visit>
+void each_tensor(const TreeNode& node, const std::string& path, TensorRole role, const Visit& visit) {
+  const auto& tensors = role == TensorRole::parameters ? node.parameters : node.buffers;
+  for (const auto& tensor : tensors) visit(joined(path, tensor.name), tensor.spec);
+  for (const auto& child : node.children) each_tensor(child, joined(path, child.name), role, visit);
 }
 
 }  // namespace
@@ -30,16 +30,16 @@ Bytes element_bytes(at::ScalarType type) {
 }
 
 ModuleSizes::ModuleSizes(const ModuleTree& tree, const SizeOptions& options) {
-  for (const auto kind : {Kind::parameters, Kind::buffers}) {
-    each_tensor(tree.root, "", kind, [&](const std::string& name, const formats::TensorSpec& spec) {
+  for (const auto role : {TensorRole::parameters, TensorRole::buffers}) {
+    each_tensor(tree.root, "", role, [&](const std::string& name, const formats::TensorSpec& spec) {
       if (!tree.ties.contains(name)) add(name, spec, options);
     });
   }
 }
 
 Bytes ModuleSizes::of(const std::string& name) const {
-  const auto place = places_.find(name);
-  return place == places_.end() ? 0 : all_[place->second].second;
+  const auto position = positions_.find(name);
+  return position == positions_.end() ? 0 : all_[position->second].second;
 }
 
 void ModuleSizes::add(const std::string& name, const formats::TensorSpec& spec, const SizeOptions& options) {
@@ -51,9 +51,9 @@ void ModuleSizes::add(const std::string& name, const formats::TensorSpec& spec, 
 }
 
 void ModuleSizes::add(const std::string& name, Bytes bytes) {
-  const auto [place, is_new] = places_.emplace(name, all_.size());
+  const auto [position, is_new] = positions_.emplace(name, all_.size());
   if (is_new) all_.emplace_back(name, 0);
-  all_[place->second].second += bytes;
+  all_[position->second].second += bytes;
 }
 
 }  // namespace hortator::bigmodel

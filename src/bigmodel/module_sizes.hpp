@@ -10,7 +10,7 @@
 
 namespace hortator::bigmodel {
 
-/// Bytes that an element of this type takes; a bool an eighth of one.
+/// Bytes of an element of this type; an eighth for a bool.
 Bytes element_bytes(at::ScalarType type);
 
 /// The bytes of each tensor, and of each module with tensors below it.
@@ -18,9 +18,9 @@ class ModuleSizes {
  public:
   ModuleSizes(const ModuleTree& tree, const SizeOptions& options);
 
-  Bytes of(const std::string& name) const;  ///< 0: it has none, or only what has another name already
+  Bytes of(const std::string& name) const;  ///< 0 if it has no tensors, or only tied ones that count under another name
   Bytes total() const { return of(""); }
-  /// In the order in which a walk comes upon them: first all parameters, then all buffers.
+  /// In the order of a walk through the tree: first all parameters, then all buffers.
   const std::vector<std::pair<std::string, Bytes>>& all() const { return all_; }
 
  private:
@@ -28,7 +28,7 @@ class ModuleSizes {
   void add(const std::string& name, Bytes bytes);
 
   std::vector<std::pair<std::string, Bytes>> all_;
-  std::unordered_map<std::string, std::size_t> places_;
+  std::unordered_map<std::string, std::size_t> positions_;
 };
 
 }  // namespace hortator::bigmodel

@@ -5,7 +5,7 @@
 namespace hortator::bigmodel {
 namespace {
 
-// "torch::nn::LinearImpl" is what users know as Linear.
+// The name that users write: "Linear" for "torch::nn::LinearImpl".
 std::string class_name(std::string name) {
   constexpr std::string_view suffix = "Impl";
   const auto arguments = name.find('<');
@@ -15,8 +15,8 @@ std::string class_name(std::string name) {
   return name;
 }
 
-/// Walks a module in the order of its registrations.
-class Conversion {
+/// Converts a module to a tree, in the order of registration.
+class TreeBuilder {
  public:
   TreeNode node_of(const torch::nn::Module& module, const std::string& name, const std::string& path) {
     TreeNode node{.name = name, .type = class_name(module.name())};
@@ -54,9 +54,9 @@ bool is_within(const std::string& name, const std::string& whole) {
 }
 
 ModuleTree tree_of(const torch::nn::Module& module) {
-  Conversion conversion;
-  ModuleTree tree{.root = conversion.node_of(module, "", "")};
-  tree.ties = conversion.take_ties();
+  TreeBuilder builder;
+  ModuleTree tree{.root = builder.node_of(module, "", "")};
+  tree.ties = builder.take_ties();
   return tree;
 }
 

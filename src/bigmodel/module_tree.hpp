@@ -8,7 +8,7 @@
 
 #include "formats/tensor/tensor_spec.hpp"
 
-/// What models take and where their parts go, planned on plain trees: modules, stored files and tests make them alike.
+/// Sizes and placements of models, computed on plain trees that modules, stored files and tests can all build.
 namespace hortator::bigmodel {
 
 struct TreeTensor {
@@ -26,13 +26,13 @@ struct TreeNode {
 
 struct ModuleTree {
   TreeNode root = {};
-  /// Tensors that have several names: each further name, with the first one in the tree's order.
+  /// For tensors with several names: each further name, mapped to the first one in the tree's order.
   std::map<std::string, std::string> ties = {};
 };
 
 /// `name` below `prefix`: "layers.0" and "weight" give "layers.0.weight".
 std::string joined(const std::string& prefix, const std::string& name);
-/// Is `name` the module or tensor `whole`, or below it? All are below "".
+/// Whether `name` is the module or tensor `whole`, or below it. Everything is below "".
 bool is_within(const std::string& name, const std::string& whole);
 
 ModuleTree tree_of(const torch::nn::Module& module);

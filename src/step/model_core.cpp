@@ -15,7 +15,7 @@
 namespace hortator::step {
 namespace {
 
-// Tied parameters stand under several names in the module and once here.
+// Tied parameters have several names in the module, and one entry here.
 std::vector<parallel::NamedParameter> distinct_parameters(const torch::nn::Module& module) {
   std::vector<parallel::NamedParameter> parameters;
   TensorSet seen;
@@ -40,7 +40,8 @@ std::vector<at::Tensor> learning(const std::vector<parallel::NamedParameter>& pa
   return learning;
 }
 
-// Gradients of the others are dealt out. A frozen one that is no longer so is still to be noticed.
+// Parameters for the reducer. Where gradients are sharded, those that learn belong to GradientScatter; frozen ones stay
+// here, so that the reducer notices when one is unfrozen.
 std::vector<parallel::NamedParameter> to_average(const parallel::DataParallel& parallel,
                                                  std::vector<parallel::NamedParameter> parameters) {
   if (parallel.sharding != nullptr && parallel.sharding->scatters_gradients())
@@ -48,31 +49,32 @@ std::vector<parallel::NamedParameter> to_average(const parallel::DataParallel& p
   return parameters;
 }
 
-// An array of gradients waits for its last one, and two more are on their way: three times this is what a rank has
-// beside its shares. Of parameters that are dealt out two arrays more.
+// Sizes of flat arrays. A rank holds about three arrays of gradients beside its slices: one that waits for its last
+// gradient, and two in transfer. At stage 3 it holds two arrays of parameters more, so that arrays are smaller there.
 parallel::ShardLimits array_limits(const parallel::DataParallel& parallel,
                                    const std::vector<parallel::NamedParameter>& parameters) {
-  const std::int64_t part_of_model = parallel.sharding->shards_parameters ? 64 : 32;
+  const std::int64_t arrays_per_model = parallel.sharding->shards_parameters ? 64 : 32;
   const auto limits = parallel::bucket_limits(parallel.options);
   std::int64_t total = 0;
   for (const auto& parameter : parameters) total += static_cast<std::int64_t>(parameter.tensor.nbytes());
-  const auto most = std::max(limits.first_bytes, total / part_of_model);
-  return {.first_bytes = limits.first_bytes, .bytes = std::min(limits.bytes, most)};
+  const auto max_bytes = std::max(limits.first_bytes, total / arrays_per_model);
+  return {.first_bytes = limits.first_bytes, .bytes = std::min(limits.bytes, max_bytes)};
 }
 
-// No rank needs to have all of what is sharded at once.
+// A sharded model is constructed later, in flatten(), so that no rank has all of it in memory at once.
 parallel::DeferredParameters unmade(const parallel::DataParallel& parallel, bool learns) {
   return learns && parallel.sharding != nullptr ? parallel::DeferredParameters::leave
                                                 : parallel::DeferredParameters::make;
 }
 
-// The device that parameters come to in turn.
+// The device through which replicate() moves paged parameters one after the other; nothing if they are on it.
 std::optional<c10::Device> passed_through(const parallel::DataParallel& parallel, bool learns) {
   const bool in_turn = learns && parallel.sharding != nullptr && parallel.sharding->pages_parameters();
   return in_turn ? std::optional(parallel.device) : std::nullopt;
 }
 
-// Those that were not made yet become rank 0's as they are made.
+// Null unless sharded. Parameters whose construction was deferred are constructed here, and get rank 0's values.
+// @collective
 std::unique_ptr<parallel::FlatParameters> flatten(const parallel::DataParallel& parallel,
                                                   const std::vector<parallel::NamedParameter>& parameters) {
   if (parallel.sharding == nullptr) return nullptr;
@@ -99,6 +101,20 @@ std::unique_ptr<parallel::FlatParameters> flatten(const parallel::DataParallel& 
                                  .settle = settle});
 }
 
+// Null unless gradients are sharded. Construction can fail on this rank only (no memory, or no space on the disk for
+// gradients). The other ranks may then not join a collective, so the parameters are released without them.
+std::unique_ptr<parallel::GradientScatter> make_scatter(parallel::FlatParameters* flat,
+                                                        const parallel::DataParallel& parallel,
+                                                        const parallel::GradientReducer& reducer) {
+  if (flat == nullptr || !parallel.sharding->scatters_gradients()) return nullptr;
+  try {
+    return std::make_unique<parallel::GradientScatter>(*flat, parallel, [&reducer] { return reducer.is_paused(); });
+  } catch (...) {
+    flat->release(parallel::FlatParameters::ReleaseMode::local);
+    throw;
+  }
+}
+
 std::vector<at::Tensor> buffers_of(const torch::nn::Module& module) {
   std::vector<at::Tensor> buffers;
   TensorSet seen;
@@ -111,41 +127,57 @@ std::vector<at::Tensor> buffers_of(const torch::nn::Module& module) {
 
 }  // namespace
 
-ModelCore::ModelCore(torch::nn::Module& module, std::string name, std::shared_ptr<const Session> session,
-                     const parallel::DataParallel& parallel, const TensorSet& taken, bool learns)
-    : kept_(module.weak_from_this().lock()),
-      module_(&module),
-      name_(std::move(name)),
-      session_(std::move(session)),
-      parallel_(parallel),
-      buffers_((parallel::replicate(module, parallel.communicator, parallel.host, unmade(parallel, learns),
-                                    passed_through(parallel, learns)),
-                buffers_of(module)),
-               parallel.communicator),
-      parameters_(distinct_parameters(module)),
-      own_(learning(without(taken, parameters_))),
-      learns_(learns),
-      flat_(learns ? flatten(parallel, without(taken, parameters_)) : nullptr),
-      reducer_(learns ? to_average(parallel, without(taken, parameters_)) : std::vector<parallel::NamedParameter>(),
-               parallel) {
-  reducer_.set_after_reduction([this] { after_reduction(); });
-  if (!flat_ || !parallel_.sharding->scatters_gradients()) return;
-  try {
-    scatter_ = std::make_unique<parallel::GradientScatter>(*flat_, parallel_, [this] { return reducer_.is_paused(); });
-  } catch (...) {  // a disk without room for gradients, or this rank's memory: the others may not come
-    flat_->release(parallel::FlatParameters::ReleaseMode::local);
-    throw;
-  }
-  scatter_->set_after_reduction([this] { after_reduction(); });
+std::shared_ptr<ModelCore> ModelCore::prepare(torch::nn::Module& module, std::string name,
+                                              std::shared_ptr<const AcceleratorSession> session,
+                                              const parallel::DataParallel& parallel, const TensorSet& taken,
+                                              bool learns) {
+  parallel::replicate(module, parallel.communicator, parallel.host, unmade(parallel, learns),
+                      passed_through(parallel, learns));
+  parallel::BufferBroadcast buffers(buffers_of(module), parallel.communicator);
+  auto parameters = distinct_parameters(module);
+  auto untaken = without(taken, parameters);
+  auto own = learning(untaken);
+  auto flat = learns ? flatten(parallel, untaken) : nullptr;
+  auto averaged = learns ? to_average(parallel, std::move(untaken)) : std::vector<parallel::NamedParameter>();
+  auto reducer = std::make_unique<parallel::GradientReducer>(std::move(averaged), parallel);
+  auto scatter = make_scatter(flat.get(), parallel, *reducer);
+  return std::make_shared<ModelCore>(Components{.module = module,
+                                                .name = std::move(name),
+                                                .session = std::move(session),
+                                                .parallel = parallel,
+                                                .buffers = std::move(buffers),
+                                                .parameters = std::move(parameters),
+                                                .own = std::move(own),
+                                                .learns = learns,
+                                                .flat = std::move(flat),
+                                                .reducer = std::move(reducer),
+                                                .scatter = std::move(scatter)});
 }
 
-bool ModelCore::has_gone() const {
+ModelCore::ModelCore(Components components)
+    : kept_(components.module.weak_from_this().lock()),
+      module_(&components.module),
+      name_(std::move(components.name)),
+      session_(std::move(components.session)),
+      parallel_(components.parallel),
+      buffers_(std::move(components.buffers)),
+      parameters_(std::move(components.parameters)),
+      own_(std::move(components.own)),
+      learns_(components.learns),
+      flat_(std::move(components.flat)),
+      reducer_(std::move(components.reducer)),
+      scatter_(std::move(components.scatter)) {
+  reducer_->set_after_reduction([this] { after_reduction(); });
+  if (scatter_) scatter_->set_after_reduction([this] { after_reduction(); });
+}
+
+bool ModelCore::is_replaced() const {
   const auto present = tensor_set(module_->parameters());
   const auto is_present = [&](const auto& one) { return present.contains(one.tensor.unsafeGetTensorImpl()); };
   return !parameters_.empty() && std::none_of(parameters_.begin(), parameters_.end(), is_present);
 }
 
-void ModelCore::finish_gradients() { scatter_ ? scatter_->finish() : reducer_.finish(); }
+void ModelCore::finish_gradients() { scatter_ ? scatter_->finish() : reducer_->finish(); }
 
 std::vector<at::Tensor> ModelCore::gradient_holders() const {
   if (!scatter_) return module_->parameters();
@@ -167,7 +199,7 @@ void ModelCore::compute_in(Precision precision) {
 }
 
 GradientTimes ModelCore::times() const {
-  auto times = reducer_.times();
+  auto times = reducer_->times();
   if (scatter_) times += scatter_->times();
   times.buffers += buffer_seconds_;
   return times;
@@ -177,22 +209,22 @@ bool ModelCore::shares_buffers() const {
   return learns_ && parallel_.communicator.size() > 1 && parallel_.options.broadcast_buffers && !buffers_.empty();
 }
 
-// Forward passes that only look (evaluation), or whose gradients stay here, do not communicate.
+// Evaluation, and forward passes whose gradients stay on this rank, do not communicate.
 void ModelCore::before_forward() {
   check_alive();
   if (flat_) flat_->check_untouched();
-  if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_.is_paused()) return;
+  if (!shares_buffers() || !module_->is_training() || !at::GradMode::is_enabled() || reducer_->is_paused()) return;
   if (buffers_are_stale_) send_buffers();
   buffers_are_stale_ = true;
 }
 
-// Whether a forward came before it or not: ranks may have used different parts of the model.
+// Sends buffers even if this rank had no forward: ranks may have used different parts of the model.
 void ModelCore::after_reduction() {
   if (shares_buffers()) send_buffers();
-  check_replicas_at_times();
+  check_replicas_when_due();
 }
 
-// Rank 0 may have no batches any more, and old buffers.
+// Where ranks have run out of batches, rank 0's buffers may be old: the announcement chooses the root.
 void ModelCore::send_buffers() {
   const core::Stopwatch sending(buffer_seconds_);
   buffers_.send_from(
@@ -207,8 +239,8 @@ void ModelCore::share_buffers(int root) {
   buffers_are_stale_ = false;
 }
 
-// Ranks without batches are behind until the others have finished.
-void ModelCore::check_replicas_at_times() {
+// Not while inputs are uneven: replicas of ranks without batches lag until the others have finished.
+void ModelCore::check_replicas_when_due() {
   ++reductions_;
   const auto every = parallel_.options.check_replicas_every;
   if (every > 0 && uneven_ == nullptr && reductions_ % every == 0)
@@ -227,12 +259,12 @@ void ModelCore::copy_from(int root) {
 void ModelCore::announce_by(const parallel::UnevenInputs* uneven, int index) {
   uneven_ = uneven;
   index_ = index;
-  reducer_.announce_by(uneven, index);
+  reducer_->announce_by(uneven, index);
 }
 
 void ModelCore::follow(const parallel::UnevenInputs::Announcement& announcement) {
   announcement.what == parallel::UnevenInputs::Collective::broadcast_buffers ? share_buffers(announcement.speaker)
-                                                                             : reducer_.follow(announcement.what);
+                                                                             : reducer_->follow(announcement.what);
 }
 
 }  // namespace hortator::step

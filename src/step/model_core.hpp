@@ -14,39 +14,60 @@
 #include "parallel/data_parallel/gradient_reducer.hpp"
 #include "parallel/uneven/uneven_inputs.hpp"
 #include "parallel/zero/gradient_scatter.hpp"
-#include "step/session.hpp"
+#include "step/accelerator_session.hpp"
 #include "step/tensor_set.hpp"
 
 namespace hortator::step {
 
-/// What stands behind a prepared model's handle.
+/// A prepared model; handles (Model) share it.
 class ModelCore {
  public:
-  /// Replicates rank 0's weights. `module` is kept where it is shared, and borrowed otherwise. Parameters that are
-  /// `taken` belong to a model that was prepared before, which averages their gradients. One that does not learn sends
-  /// nothing after that. @collective
-  ModelCore(torch::nn::Module& module, std::string name, std::shared_ptr<const Session> session,
-            const parallel::DataParallel& parallel, const TensorSet& taken = {}, bool learns = true);
+  /// What prepare() has built, each complete.
+  struct Components {
+    torch::nn::Module& module;
+    std::string name;
+    std::shared_ptr<const AcceleratorSession> session;
+    const parallel::DataParallel& parallel;
+    parallel::BufferBroadcast buffers;
+    std::vector<parallel::NamedParameter> parameters;
+    std::vector<at::Tensor> own;
+    bool learns;
+    std::unique_ptr<parallel::FlatParameters> flat;  ///< null unless sharded
+    std::unique_ptr<parallel::GradientReducer> reducer;
+    std::unique_ptr<parallel::GradientScatter> scatter;  ///< null unless gradients are sharded
+  };
+
+  /// Gives all ranks rank 0's weights, shards parameters where `parallel.sharding` asks for it, and installs the
+  /// gradient hooks. Keeps `module` alive if a shared_ptr owns it, and borrows it otherwise. Gradients of `taken`
+  /// parameters are averaged by a model that was prepared before. A model that does not learn communicates in this call
+  /// only. @collective
+  static std::shared_ptr<ModelCore> prepare(torch::nn::Module& module, std::string name,
+                                            std::shared_ptr<const AcceleratorSession> session,
+                                            const parallel::DataParallel& parallel, const TensorSet& taken = {},
+                                            bool learns = true);
+
+  /// Stores what prepare() has built. Does not communicate.
+  explicit ModelCore(Components components);
 
   torch::nn::Module& module() const { return *module_; }
   bool wraps(const torch::nn::Module& module) const { return module_ == &module; }
-  /// Of the module that stands at its address now: is it another one?
-  bool has_gone() const;
+  /// Whether the module at the stored address is a different object (the prepared one was destroyed).
+  bool is_replaced() const;
   const std::string& name() const { return name_; }
-  /// Without those that belong to a model prepared before, and those that are frozen.
+  /// The parameters that learn, without those of models that were prepared before.
   const std::vector<at::Tensor>& own_parameters() const { return own_; }
   std::vector<at::Tensor> distinct_buffers() const;
-  /// Each once, also frozen ones and those of models that were prepared before.
+  /// Each parameter once, including frozen ones and those of models that were prepared before.
   const std::vector<parallel::NamedParameter>& parameters() const { return parameters_; }
-  /// Who pauses and counts them; what it averages is whole.
-  parallel::GradientReducer& reducer() { return reducer_; }
-  /// All gradients of this pass are there: averages, or this rank's shards of them. @collective
+  /// The reducer of unsharded gradients; also holds the pause count.
+  parallel::GradientReducer& reducer() { return *reducer_; }
+  /// Waits until all gradients of this pass are averages, or this rank's slices of them. @collective
   void finish_gradients();
-  /// Will a pass that reaches this model now be averaged over the ranks?
-  bool sends_gradients() const { return learns_ && (scatter_ != nullptr || !reducer_.is_paused()); }
-  /// The tensors that have the gradients: parameters, or their slices.
+  /// Whether a backward pass that reaches this model now averages its gradients over the ranks.
+  bool sends_gradients() const { return learns_ && (scatter_ != nullptr || !reducer_->is_paused()); }
+  /// The tensors whose grad() is set: parameters, or their slices.
   std::vector<at::Tensor> gradient_holders() const;
-  /// How often gradients were dealt out to shards.
+  /// How many passes have sharded their gradients.
   std::int64_t scatters() const { return scatter_ ? scatter_->passes() : 0; }
   void zero_grad();
   /// Null unless this model's parameters are sharded.
@@ -54,35 +75,36 @@ class ModelCore {
   bool scatters_gradients() const { return scatter_ != nullptr; }
   GradientTimes times() const;
 
-  /// From now on forward computes in this type, on the device of the parameters.
+  /// Makes autocast() compute in `precision`, on the device of the parameters.
   void compute_in(Precision precision);
   bool is_mixed() const { return autocast_type_.has_value(); }
-  /// As long as it lives, this thread computes as forward does.
+  /// While the result lives, this thread computes in forward's precision.
   Autocast autocast() const { return Autocast(device_type_, autocast_type_); }
 
-  /// @collective where buffers have to be sent: in training mode, with gradients that will be averaged.
+  /// Sends rank 0's buffers if forward may have changed them. @collective in training mode, if gradients are averaged.
   void before_forward();
-  /// All ranks get `root`'s buffers, if that was asked for. @collective
+  /// Gives all ranks `root`'s buffers, unless broadcast_buffers is off. @collective
   void share_buffers(int root = 0);
-  /// Sharded parameters: from now on each rank has all of them to itself, until flat()->take_back(); or all throw.
+  /// Gives each rank its own copy of all sharded parameters, until flat()->take_back(). On an error all ranks throw.
   /// @collective
   void lend_parameters();
-  /// All ranks get `root`'s parameters and buffers. @collective
+  /// Gives all ranks `root`'s parameters and buffers. @collective
   void copy_from(int root);
 
-  /// From now on all collectives are announced, as those of model number `index`; null: no more.
+  /// Announces all further collectives to ranks without batches, as those of model `index`. Null stops that.
   void announce_by(const parallel::UnevenInputs* uneven, int index);
-  /// Some ranks may have no batches any more.
+  /// Whether some ranks may have run out of batches.
   bool may_lack_ranks() const { return uneven_ != nullptr; }
-  /// Does what ranks that still have batches announce. @collective
+  /// Takes part in a collective that ranks with batches have announced. @collective
   void follow(const parallel::UnevenInputs::Announcement& announcement);
 
-  /// The Accelerator goes; handles may keep this a while longer.
+  /// Removes the gradient hooks. The Accelerator calls it before it is destroyed; handles may outlive it.
   void retire() {
-    reducer_.retire();
+    reducer_->retire();
     if (scatter_) scatter_->retire();
   }
-  /// After that: parameters of a module that lives have memory of their own, once these have been released.
+  /// Hands over the flat parameters, for the caller to release: parameters of a living module then own their memory
+  /// again. Call retire() first.
   std::unique_ptr<parallel::FlatParameters> release() {
     scatter_.reset();
     own_.clear();
@@ -96,26 +118,26 @@ class ModelCore {
   void after_reduction();
   bool shares_buffers() const;
   void send_buffers();
-  void check_replicas_at_times();
+  void check_replicas_when_due();
 
-  std::shared_ptr<torch::nn::Module> kept_;  ///< null for a plain object, which is borrowed
+  std::shared_ptr<torch::nn::Module> kept_;  ///< null if the module is borrowed
   torch::nn::Module* module_;
   std::string name_;
-  std::shared_ptr<const Session> session_;
+  std::shared_ptr<const AcceleratorSession> session_;
   const parallel::DataParallel parallel_;
   c10::DeviceType device_type_ = c10::kCPU;
   std::optional<c10::ScalarType> autocast_type_;
   parallel::BufferBroadcast buffers_;
-  bool buffers_are_stale_ = true;  ///< forward may have changed them since they were sent
+  bool buffers_are_stale_ = true;  ///< forward may have changed them since the last broadcast
   double buffer_seconds_ = 0;
-  std::vector<parallel::NamedParameter> parameters_;  ///< all of them, also taken and frozen ones
+  std::vector<parallel::NamedParameter> parameters_;  ///< including taken and frozen ones
   std::vector<at::Tensor> own_;
   std::int64_t reductions_ = 0;
   const parallel::UnevenInputs* uneven_ = nullptr;
   int index_ = 0;
   bool learns_ = true;
   std::unique_ptr<parallel::FlatParameters> flat_;
-  parallel::GradientReducer reducer_;  ///< last, with the other: their hooks call into the rest
+  std::unique_ptr<parallel::GradientReducer> reducer_;  ///< last, with scatter_: their hooks use the members above
   std::unique_ptr<parallel::GradientScatter> scatter_;
 };
 

@@ -10,15 +10,15 @@
 
 namespace hortator::step {
 
-/// An optimizer's step that the device is given before the host knows whether it must be skipped. The kernels look at
-/// the verdict on the device, and leave everything as it is where it is against the step; what the host has counted of
-/// the step is taken back once it has heard of it.
+/// An optimizer's step that is queued on the device before the host knows whether it must be skipped. The kernels read
+/// the verdict on the device and change nothing on an overflow. The host takes back its step counts when it reads the
+/// verdict.
 class StepAhead {
  public:
   explicit StepAhead(std::shared_ptr<LateVerdict> verdict) : verdict_(std::move(verdict)) {}
 
   const std::shared_ptr<LateVerdict>& verdict() const { return verdict_; }
-  /// What kernels on `device` look at.
+  /// The overflow flag that kernels on `device` read.
   at::Tensor not_finite_on(c10::Device device) const { return verdict_->not_finite().to(device); }
 
   void when_skipped(std::function<void()> take_back) { take_back_.push_back(std::move(take_back)); }

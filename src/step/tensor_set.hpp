@@ -7,7 +7,7 @@
 
 namespace hortator::step {
 
-/// Tensors by identity.
+/// A set of tensors, compared by identity.
 using TensorSet = std::unordered_set<const void*>;  // by TensorImpl
 
 inline TensorSet tensor_set(const std::vector<at::Tensor>& tensors) {

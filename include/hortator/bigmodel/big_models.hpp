@@ -19,100 +19,100 @@
 #include <utility>
 #include <vector>
 
-// Models larger than a device, or than the memory: what they take, what there is, and which part goes where.
+// Models larger than a device or than memory: their sizes, the memory available, and the placement of their parts.
 
 namespace hortator {
 
-/// Of tensors, and of what may hold them. A bool counts an eighth of one, as in the reference; exact up to 2^50.
+/// A size in bytes. A bool counts as an eighth, as in Hugging Face Accelerate. Exact up to 2^50.
 using Bytes = double;
 
-/// Where a part of a model can lie. Places are ordered as they are filled: CUDA devices by number, the CPU's memory,
-/// the disk.
-class HORTATOR_API Place {
+/// Where a part of a model is: on a CUDA device, in the CPU's memory, or on disk. Placements are ordered as they are
+/// filled: CUDA devices by number, then the CPU, then the disk.
+class HORTATOR_API DevicePlacement {
  public:
-  static Place cuda(int index);
-  static Place cpu() { return Place(Kind::cpu, 0); }
-  static Place disk() { return Place(Kind::disk, 0); }
-  /// "0", "cuda:0", "cpu", "disk". UsageError for anything else.
-  static Place parse(std::string_view words);
+  static DevicePlacement cuda(int index);
+  static DevicePlacement cpu() { return DevicePlacement(Medium::cpu, 0); }
+  static DevicePlacement disk() { return DevicePlacement(Medium::disk, 0); }
+  /// Accepts "0", "cuda:0", "cpu" and "disk". Throws UsageError for anything else.
+  static DevicePlacement parse(std::string_view name);
 
-  bool is_cuda() const { return kind_ == Kind::cuda; }
-  bool is_cpu() const { return kind_ == Kind::cpu; }
-  bool is_disk() const { return kind_ == Kind::disk; }
+  bool is_cuda() const { return medium_ == Medium::cuda; }
+  bool is_cpu() const { return medium_ == Medium::cpu; }
+  bool is_disk() const { return medium_ == Medium::disk; }
   int index() const { return index_; }  ///< of a CUDA device
 
-  friend auto operator<=>(const Place&, const Place&) = default;
-  friend HORTATOR_API std::ostream& operator<<(std::ostream& out, const Place& place);
+  friend auto operator<=>(const DevicePlacement&, const DevicePlacement&) = default;
+  friend HORTATOR_API std::ostream& operator<<(std::ostream& out, const DevicePlacement& placement);
 
  private:
-  enum class Kind { cuda, cpu, disk };
-  Place(Kind kind, int index) : kind_(kind), index_(index) {}
+  enum class Medium { cuda, cpu, disk };
+  DevicePlacement(Medium medium, int index) : medium_(medium), index_(index) {}
 
-  Kind kind_;
+  Medium medium_;
   int index_;
 };
 
-/// How much of a model each place may hold.
-using MaxMemory = std::map<Place, Bytes>;
-/// Modules and parameters by name, with their places. "" is the whole model; a module's entry stands for all below it.
-using DeviceMap = std::map<std::string, Place>;
+/// The maximum size of the parts in each placement.
+using MaxMemory = std::map<DevicePlacement, Bytes>;
+/// Placements of modules and parameters by name. "" is the whole model; a module's entry holds for everything below it.
+using DeviceMap = std::map<std::string, DevicePlacement>;
 
-/// In which type tensors are to be counted.
+/// The types in which tensors are counted.
 struct SizeOptions {
-  /// Floating-point tensors that are larger count as of this type; by default all as they are.
+  /// Larger floating-point tensors count as this type. By default all count as they are.
   std::optional<at::ScalarType> dtype = {};
-  std::map<std::string, at::ScalarType> special_dtypes = {};  ///< of tensors by name, which count in just that type
+  std::map<std::string, at::ScalarType> special_dtypes = {};  ///< by tensor name; these count as exactly that type
 };
 
-/// Of get_balanced_memory.
+/// Options of get_balanced_memory().
 struct BalanceOptions {
-  MaxMemory max_memory = {};  ///< what there is: get_max_memory()
-  /// Classes of modules that stay in one place, as code calls them: "Block", for nn::Module's BlockImpl too.
+  MaxMemory max_memory = {};  ///< the available memory: get_max_memory()
+  /// Classes of modules that are never split. "Block" also matches BlockImpl.
   std::vector<std::string> no_split_module_classes = {};
   SizeOptions sizes = {};
-  bool low_zero = false;  ///< as little as possible on the first CUDA device, which does other work
+  bool low_zero = false;  ///< puts as little as possible on the first CUDA device, which does other work
 };
 
-/// Of infer_auto_device_map.
+/// Options of infer_auto_device_map().
 struct DeviceMapOptions {
-  MaxMemory max_memory = {};                              ///< what there is: get_max_memory(), or get_balanced_memory()
+  MaxMemory max_memory = {};                              ///< get_max_memory(), or get_balanced_memory()
   std::vector<std::string> no_split_module_classes = {};  ///< see BalanceOptions
   SizeOptions sizes = {};
-  bool clean_result = true;  ///< modules of which all parts have one place are one entry
-  /// A place into which the next module does not go takes the first part of a later one that does, before it stays
-  /// empty.
+  bool clean_result = true;  ///< merges entries of a module whose parts have one placement
+  /// If the next module does not fit into an empty placement, the first later part that fits goes there instead.
   bool fallback_allocation = false;
 };
 
-/// The bytes of each tensor, and of each module that has some below it; "" is the whole. Tied parameters count once,
-/// under their first name.
+/// The bytes of each tensor, and of each module with tensors below it; "" is the whole model. Tied parameters count
+/// once, under their first name.
 HORTATOR_API std::map<std::string, Bytes> compute_module_sizes(const torch::nn::Module& module,
                                                                const SizeOptions& options = {});
 
-/// What this rank can take: the free memory of its CUDA devices, and its part of what its node has left. A rank that is
-/// alone on its node has all devices, any other its own. Nothing is sent.
+/// The memory that this rank can use: the free memory of its CUDA devices, and its share of the node's free memory. The
+/// only rank of a node can use all devices, any other its own. Does not communicate.
 HORTATOR_API MaxMemory get_max_memory(const State& state);
 
-/// Of `max_memory`, what makes the parts on several CUDA devices about equal.
+/// Lowers the limits in `max_memory` so that CUDA devices hold about equal parts.
 HORTATOR_API MaxMemory get_balanced_memory(const torch::nn::Module& module, const BalanceOptions& options);
 
-/// Where each part of the model goes: places are filled in their order, modules come in theirs, and what fits nowhere
-/// goes to disk. The first CUDA device and the CPU keep room for the largest layer that is still to come; modules that
-/// do not fit are split; tied parameters stay together. Buffers of modules that are split have places, too.
+/// Chooses a placement for each part of the model. Placements are filled in their order with modules in their order,
+/// and what fits nowhere goes to disk. The first CUDA device and the CPU reserve space for the largest layer still to
+/// be placed. Modules that do not fit are split; tied parameters stay together. Buffers of split modules are placed
+/// too.
 HORTATOR_API DeviceMap infer_auto_device_map(const torch::nn::Module& module, const DeviceMapOptions& options);
 
-/// Throws UsageError that names the tensors that have no place in `map`, and names in it that the model does not have.
+/// Throws UsageError if a tensor has no placement in `map`, or if `map` has a name that the model does not have.
 HORTATOR_API void check_device_map(const torch::nn::Module& module, const DeviceMap& map);
 
-/// Of init_empty_weights.
+/// Options of init_empty_weights().
 struct EmptyOptions {
-  bool include_buffers = false;  ///< they get no memory, too
+  bool include_buffers = false;  ///< buffers get no memory either
 };
 
 namespace detail {
 
-/// As long as it lives, what this thread makes on the CPU is made as DeferredConstruction makes it, but for the order
-/// of its random numbers.
+/// While it lives, tensors that this thread creates on the CPU are deferred as by DeferredConstruction, without its
+/// order of random numbers.
 class HORTATOR_API EmptyConstruction {
  public:
   EmptyConstruction();
@@ -120,7 +120,7 @@ class HORTATOR_API EmptyConstruction {
   EmptyConstruction(const EmptyConstruction&) = delete;
   EmptyConstruction& operator=(const EmptyConstruction&) = delete;
 
-  /// Takes the memory of the module's parameters, and gives its buffers their values.
+  /// Drops the values of the module's parameters, and gives buffers their values.
   void finish(torch::nn::Module& module, const EmptyOptions& options);
 
  private:
@@ -130,13 +130,16 @@ class HORTATOR_API EmptyConstruction {
 
 }  // namespace detail
 
-/// Is it a tensor without memory, as init_empty_weights() makes them?
+/// Whether it is a tensor without memory, as init_empty_weights() creates.
 HORTATOR_API bool is_empty_weight(const at::Tensor& tensor);
 
-/// `auto net = hortator::init_empty_weights([] { return Net(options); });`: a module whose parameters take no memory
-/// and are never initialised, whatever their size: to plan for it, or to load a checkpoint into it. Its buffers have
-/// their values. Reading a parameter before it is loaded is an error. A module that reads its parameters' values while
-/// it is made gets them, and takes their memory for as long.
+/// Constructs a module whose parameters use no memory and are never initialised, whatever their size:
+///
+///     auto net = hortator::init_empty_weights([] { return Net(options); });
+///
+/// Use it to plan a device map, or to load a checkpoint into it. Buffers have their values. Reading a parameter before
+/// it is loaded is an error. A constructor that reads its parameters gets their values, and uses their memory while it
+/// runs.
 template <std::invocable Make>
 auto init_empty_weights(Make&& make, const EmptyOptions& options = {}) {
   detail::EmptyConstruction construction;

@@ -19,50 +19,49 @@
 #include <variant>
 #include <vector>
 
-// Models whose parts lie in several places: CUDA devices, the CPU's memory, the disk.
+// Models whose parts are on CUDA devices, in the CPU's memory and on disk.
 
 namespace hortator {
 
-/// A rule, or what goes where. "auto" and "balanced": CUDA devices hold about equal parts; "balanced_low_0": little on
-/// the first of them; "sequential": the first places are filled first.
+/// A rule, or a device map. "auto" and "balanced": CUDA devices hold about equal parts; "balanced_low_0": little on the
+/// first device; "sequential": placements are filled one after the other.
 using DeviceMapChoice = std::variant<std::string, DeviceMap>;
 
-/// Of dispatch_model.
+/// Options of dispatch_model().
 struct DispatchOptions {
-  /// A folder with room for the parts that go to disk, which are written to a file without a name there.
+  /// A folder with space for the parts on disk. They are written to an unnamed file there.
   std::filesystem::path offload_folder = {};
-  bool offload_buffers = false;  ///< buffers of modules on disk go there, too; else they stay in memory
+  bool offload_buffers = false;  ///< also offloads buffers of modules on disk; else they stay in memory
 };
 
-/// Of load_checkpoint_and_dispatch.
+/// Options of load_checkpoint_and_dispatch().
 struct LoadAndDispatchOptions {
   DeviceMapChoice device_map = "auto";
-  /// By default what there is: get_max_memory(). It holds for parts on disk as well, while they are used. Where the
-  /// places are given, only the CPU's counts, and only for that.
+  /// By default get_max_memory(). The limits include memory of parts on disk while they are in use. With an explicit
+  /// device map only the CPU's limit counts, for that memory.
   MaxMemory max_memory = {};
   std::vector<std::string> no_split_module_classes = {};  ///< see BalanceOptions
-  /// For parts that change after they were loaded. Without it changing one that lies on disk is an error: answers need
-  /// no such place.
+  /// For parts that change after loading. Without it, changing a part on disk is an error. Inference does not need it.
   std::filesystem::path offload_folder = {};
   bool offload_buffers = false;               ///< see DispatchOptions
-  std::optional<c10::ScalarType> dtype = {};  ///< see LoadWeightsOptions, as what follows
+  std::optional<c10::ScalarType> dtype = {};  ///< this and the following: see LoadWeightsOptions
   std::vector<std::string> keep_in_fp32_modules = {};
   Renaming rename = {};
   bool strict = true;
   std::size_t model = 0;
 };
 
-/// What a dispatched model has where, and has read so far.
+/// Where a dispatched model's bytes are, and what it has read so far.
 struct DispatchCounters {
-  std::uint64_t in_memory = 0;        ///< bytes of the parts that stay there, on devices or the host
-  std::uint64_t on_disk = 0;          ///< bytes of the parts that come when they are used
-  std::uint64_t peak_page_bytes = 0;  ///< memory that those have taken at a time
+  std::uint64_t in_memory = 0;        ///< bytes of parts that stay in memory, on devices or the host
+  std::uint64_t on_disk = 0;          ///< bytes of parts that are read when they are used
+  std::uint64_t peak_page_bytes = 0;  ///< the most memory that parts on disk have used at a time
   std::uint64_t pages_read = 0;
 };
 
 namespace detail {
 
-/// What keeps a dispatched model going.
+/// The state behind a DispatchedModel.
 class HORTATOR_API Dispatch {
  public:
   class State;
@@ -74,9 +73,9 @@ class HORTATOR_API Dispatch {
   const DeviceMap& device_map() const;
   DispatchCounters counters() const;
   void remove();
-  /// The model is used now: what it needs first of the disk is on its way. Where parts lie on devices: as long as the
-  /// result lives, this thread's operators get their tensors together. Null where all is on the host.
-  std::shared_ptr<void> meet() const;
+  /// Call before the model is used. Starts to read the first parts on disk. While the result lives, operators of this
+  /// thread get their tensors on one device. Null if all parts are on the host.
+  std::shared_ptr<void> begin_use() const;
 
  private:
   std::unique_ptr<State> state_;
@@ -95,11 +94,10 @@ void find_device(const Arg& argument, std::optional<c10::Device>& found) {
 
 }  // namespace detail
 
-/// A model whose parts lie in several places. It is called as ever: what lies on disk is read when an operator needs
-/// it, and what comes next is read ahead. Where parts lie on CUDA devices, an operator gets its tensors on the device
-/// of its parameters, parts on the host and on disk are copied to the device of what they work on, and tensors that
-/// come out are brought to the device of the first tensor that went in; that is so in calls of the model itself, not of
-/// methods that are reached by ->.
+/// A model with parts in several placements. Call it as any model: parts on disk are read when an operator needs them,
+/// and the next parts are read ahead. If parts are on CUDA devices, an operator gets its tensors on the device of its
+/// parameters, parts on the host and on disk are copied to the device of the other operands, and results are copied to
+/// the device of the first input tensor. This holds for calls of the model itself, not for methods called by ->.
 template <Module M>
 class DispatchedModel {
  public:
@@ -107,7 +105,7 @@ class DispatchedModel {
 
   template <typename... Args>
   auto operator()(Args&&... args) {
-    const auto together = dispatch_.meet();
+    const auto together = dispatch_.begin_use();
     using Result = decltype(model_->forward(std::forward<Args>(args)...));
     if constexpr (std::is_void_v<Result>) {
       model_->forward(std::forward<Args>(args)...);
@@ -128,19 +126,19 @@ class DispatchedModel {
 
   const DeviceMap& device_map() const { return dispatch_.device_map(); }
   DispatchCounters counters() const { return dispatch_.counters(); }
-  /// For methods that are reached by ->: as long as the result lives, what is said of calls holds for this thread, but
-  /// for the tensors that come out.
-  [[nodiscard]] std::shared_ptr<void> together() const { return dispatch_.meet(); }
-  /// Puts what lies on disk into memory, for good.
+  /// For methods called by ->: while the result lives, operators of this thread behave as in a call of the model,
+  /// except that results stay on their devices.
+  [[nodiscard]] std::shared_ptr<void> together() const { return dispatch_.begin_use(); }
+  /// Reads all parts on disk into memory, permanently.
   void remove() { dispatch_.remove(); }
 
  private:
   M model_;
-  detail::Dispatch dispatch_;  ///< dies first
+  detail::Dispatch dispatch_;  ///< destroyed first
 };
 
-/// Puts the parts of a model that is in memory, by its holder or shared_ptr, to their places. At the end of what comes
-/// back, parts on disk are put into memory again if there is room for them (as Offload's).
+/// Moves the parts of a model in memory, given by its holder or shared_ptr, to their placements. When the result is
+/// destroyed, parts on disk are read into memory again if they fit (as with Offload).
 ///
 ///     auto model = hortator::dispatch_model(net, map, {.offload_folder = "/scratch"});
 template <Module M>
@@ -151,17 +149,17 @@ requires(!ModuleObject<M>) [[nodiscard]] auto dispatch_model(const M& model, con
   return DispatchedModel<M>(std::move(kept), std::move(dispatch));
 }
 
-/// Fills a model, by its holder or shared_ptr, that init_empty_weights() or any other constructor made, with weights
-/// (see load_checkpoint_in_model), of which no more than fits is in memory: what goes to disk stays where it is, in the
-/// checkpoint, and is read when it is used. Nothing is read twice on the way, and nothing copied. Each rank does this
-/// for itself.
+/// Loads a checkpoint (see load_checkpoint_in_model) into a model, given by its holder or shared_ptr, that
+/// init_empty_weights() or any other constructor made. Only what fits is in memory: parts on disk stay in the
+/// checkpoint, and are read when they are used. Nothing is read twice or copied on the way. Each rank loads its own
+/// model.
 ///
 ///     auto net = hortator::init_empty_weights([] { return Net(options); });
 ///     auto model = hortator::load_checkpoint_and_dispatch(state, net, "llama/");
 ///
-/// The checkpoint must stay as it is: one that is changed or cut short is an error when it is read. At the end of what
-/// comes back, parts on disk are without values, and to use one is an error that says so; remove() before that has them
-/// in memory. With strict = false, tensors that the checkpoint does not have keep their values, in memory.
+/// The checkpoint must not change: a changed or truncated file is an error when it is read. When the result is
+/// destroyed, parts on disk have no values, and using one is an error; call remove() before to keep them in memory.
+/// With strict = false, tensors that are not in the checkpoint keep their values, in memory.
 template <Module M>
 requires(!ModuleObject<M>) [[nodiscard]] auto load_checkpoint_and_dispatch(const State& state, const M& model,
                                                                            const std::filesystem::path& checkpoint,

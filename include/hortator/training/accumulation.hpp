@@ -2,10 +2,10 @@
 
 namespace hortator {
 
-/// When a group of micro-steps ends early, and what travels meanwhile; the reference's GradientAccumulationPlugin.
+/// Options of gradient accumulation; Accelerate's GradientAccumulationPlugin.
 struct GradientAccumulationOptions {
-  bool sync_with_dataloader = true;  ///< the last batch of a pass ends its group, however many micro-steps it has
-  bool sync_each_batch = false;      ///< gradients are averaged at each micro-step: more traffic, less memory
+  bool sync_with_dataloader = true;  ///< the last batch of a pass ends its group, whatever its number of micro-steps
+  bool sync_each_batch = false;      ///< averages gradients at each micro-step: more communication, less memory
 };
 
 }  // namespace hortator

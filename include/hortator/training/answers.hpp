@@ -18,22 +18,22 @@
 #include <utility>
 #include <vector>
 
-// Many prompts answered by many ranks.
+// Batched inference: many prompts answered by many ranks.
 
 namespace hortator {
 
-/// How a set of prompts is answered: of the calls below.
+/// Options of answer_prompts().
 struct AnswerOptions {
-  std::int64_t batch_size = 8;  ///< prompts that are answered at once, at most
-  /// What a batch is filled up to, when its prompts have different lengths: their number times the longest, at most.
-  /// A single prompt may be longer. 0: any.
+  std::int64_t batch_size = 8;  ///< maximum number of prompts in a batch
+  /// Maximum padded length of a batch: its number of prompts times the longest. A single prompt may be longer. 0: no
+  /// limit.
   std::int64_t max_batch_length = 0;
-  /// A folder in which answers are kept until all prompts have one. A later call with the same prompts goes on from
-  /// what is there, on any number of ranks: also after one that was killed. All ranks must see it.
+  /// A folder for answers until all prompts have one. A later call with the same prompts resumes from it, on any number
+  /// of ranks, even if the earlier run was killed. All ranks must see the folder.
   std::filesystem::path keep = {};
 };
 
-/// Some prompts have no answer: on one rank something went wrong. The others have gone on with theirs.
+/// Thrown if some prompts have no answer because a rank failed. The other ranks have answered their prompts.
 template <typename Answer>
 class IncompleteAnswers : public Error {
  public:
@@ -50,7 +50,7 @@ class IncompleteAnswers : public Error {
 
 namespace detail {
 
-/// What is to be known of a prompt to plan with it.
+/// What batching needs to know of a prompt.
 struct PromptFacts {
   std::int64_t length = 1;
   std::uint64_t fingerprint = 0;
@@ -59,7 +59,7 @@ struct PromptFacts {
 HORTATOR_API std::uint64_t fingerprint(std::string_view bytes);
 HORTATOR_API void check_answer_count(std::size_t prompts, std::size_t answers);
 
-/// Who answers which prompts in which batches, and what has come of it. Answers are encoded.
+/// Distributes prompts over ranks and batches, and collects the encoded answers.
 class HORTATOR_API Answering {
  public:
   /// @collective
@@ -69,8 +69,8 @@ class HORTATOR_API Answering {
   Answering& operator=(const Answering&) = delete;
 
   using AnswerBatch = std::function<std::vector<std::string>(const std::vector<std::int64_t>& prompts)>;
-  /// This rank's share. A batch that does not fit into memory is halved and tried again. What else goes wrong is kept
-  /// for gather().
+  /// Answers this rank's prompts. A batch that does not fit into memory is halved and tried again. Other errors are
+  /// kept for gather().
   void run(const AnswerBatch& answer);
 
   struct Outcome {
@@ -78,7 +78,7 @@ class HORTATOR_API Answering {
     std::optional<Problem> problem = {};  ///< of the lowest rank that has one
     int rank = 0;
   };
-  /// Of all ranks, on all ranks. @collective
+  /// Returns the answers of all ranks, on all ranks. @collective
   Outcome gather();
 
  private:
@@ -99,17 +99,17 @@ std::int64_t prompt_length(const Prompt& prompt) {
 
 }  // namespace detail
 
-/// Answers `prompts`, which all ranks have, by `answer(batch)`: a function of some of them, as a vector, that returns
-/// as many answers. Each rank does its share (split_between_processes), several prompts at once: those of like length
-/// together, the longest first. The answers come back in the prompts' order, on all ranks, however many there are of
-/// either. Prompts and answers are hortator::Serializable.
+/// Answers `prompts`, which must be equal on all ranks. `answer(batch)` takes a vector of prompts and returns as many
+/// answers. Each rank answers its share (split_between_processes) in batches of prompts of similar length, the longest
+/// first. Returns the answers in the order of the prompts, on all ranks. Prompts and answers must be
+/// hortator::Serializable.
 ///
 ///     auto answers = hortator::answer_prompts(state, prompts, [&](const std::vector<std::string>& batch) {
 ///       return generate(model, batch);
 ///     });
 ///
-/// Where a rank fails, the others finish their shares, and then all throw IncompleteAnswers, which names the rank and
-/// the prompts and holds what was answered. @collective
+/// If a rank fails, the others finish their shares. Then all throw IncompleteAnswers, which names the rank and the
+/// prompts, and holds the answers so far. @collective
 template <typename Prompt, std::invocable<const std::vector<Prompt>&> AnswerBatch>
 auto answer_prompts(const State& state, const std::vector<Prompt>& prompts, AnswerBatch&& answer,
                     const AnswerOptions& options = {}) {

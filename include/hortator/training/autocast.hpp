@@ -8,17 +8,17 @@
 
 namespace hortator {
 
-/// Of Accelerator::autocast.
+/// Options of Accelerator::autocast().
 struct AutocastOptions {
-  bool enabled = true;        ///< off: as long as the scope lives, nothing is cast, also within another scope
-  bool cache_enabled = true;  ///< parameters are cast once, until the outermost scope ends
+  bool enabled = true;        ///< off: nothing is cast while the scope lives, even within another scope
+  bool cache_enabled = true;  ///< casts each parameter once, until the outermost scope ends
 };
 
-/// As long as it lives, operators that bear it compute in a 16-bit type, on this thread. Scopes nest. What LibTorch
-/// remembers is as before when one ends, also by an exception. accelerator.autocast() makes it.
+/// While it lives, operators of this thread that support autocast compute in a 16-bit type. Scopes nest. Its end, also
+/// by an exception, restores LibTorch's settings. Create it by accelerator.autocast().
 class HORTATOR_API Autocast {
  public:
-  /// Nothing happens when no `type` is given.
+  /// Does nothing without a `type`.
   [[nodiscard]] Autocast(c10::DeviceType device, std::optional<c10::ScalarType> type,
                          const AutocastOptions& options = {});
   ~Autocast();

@@ -15,12 +15,12 @@
 
 namespace hortator {
 
-/// Of Accelerator::capture.
+/// Options of Accelerator::capture().
 struct CaptureOptions {
-  int warm_up = 3;  ///< so many steps run as they are written before one is recorded; at least one
+  int warm_up = 3;  ///< number of steps that run normally before one is recorded; at least one
 };
 
-/// A training step that the device repeats by itself: see Accelerator::capture. It goes with its Accelerator.
+/// A training step that the device replays; see Accelerator::capture(). Valid as long as its Accelerator.
 class HORTATOR_API CapturedStep {
  public:
   using Step = std::function<at::Tensor(std::span<const at::Tensor> inputs)>;
@@ -31,14 +31,14 @@ class HORTATOR_API CapturedStep {
   CapturedStep(CapturedStep&& other) noexcept;
   CapturedStep& operator=(CapturedStep&& other) noexcept;
 
-  /// One step; what it returns, detached.
+  /// Runs one step, and returns its result, detached.
   template <std::convertible_to<at::Tensor>... Tensors>
   at::Tensor operator()(const Tensors&... inputs) {
     return run({inputs...});
   }
 
-  bool is_recorded() const;            ///< does the device repeat it by now?
-  const std::string& why_not() const;  ///< why it never will; empty as long as it may
+  bool is_recorded() const;            ///< whether the device replays the step by now
+  const std::string& why_not() const;  ///< why the step cannot be recorded; empty while it may be
 
  private:
   at::Tensor run(const std::vector<at::Tensor>& inputs);
@@ -56,7 +56,7 @@ constexpr bool takes_tensors(std::index_sequence<I...> /*inputs*/) {
   return std::invocable<Step&, TensorInput<I>...>;
 }
 
-/// How many tensors the step takes.
+/// The number of tensors that the step takes.
 template <typename Step, std::size_t Count = 0>
 constexpr std::size_t inputs_of() {
   static_assert(Count <= 16,
@@ -72,7 +72,7 @@ constexpr std::size_t inputs_of() {
 
 [[noreturn]] HORTATOR_API void throw_other_inputs(std::size_t expected, std::size_t got);
 
-/// The step as a function of any number of tensors; one that returns nothing returns none.
+/// The step as a function of a span of tensors. A void step returns an undefined tensor.
 template <typename Step>
 CapturedStep::Step step_of_inputs(Step step) {
   constexpr auto count = inputs_of<Step>();

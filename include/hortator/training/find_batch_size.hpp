@@ -13,12 +13,12 @@
 
 namespace hortator {
 
-/// Of find_executable_batch_size.
+/// Options of find_executable_batch_size().
 struct BatchSizeOptions {
   std::int64_t start = 128;
-  /// What to try after `batch_size`; by default nine tenths of it, rounded down, as the reference.
+  /// The size to try after `batch_size`. By default nine tenths of it, rounded down, as in Accelerate.
   std::function<std::int64_t(std::int64_t batch_size)> next = {};
-  /// How long a rank that is out of memory waits for the others where it cannot free them from a collective: see below.
+  /// How long a rank that is out of memory waits for the others if it cannot release them from a collective; see below.
   std::chrono::milliseconds patience = std::chrono::seconds(30);
 };
 
@@ -32,7 +32,7 @@ class HORTATOR_API BatchSizeSearch {
   BatchSizeSearch& operator=(const BatchSizeSearch&) = delete;
 
   std::int64_t batch_size() const { return batch_size_; }
-  /// Runs the body once. True if it fitted on all ranks; otherwise everything is freed and the size is smaller.
+  /// Runs the body once. Returns true if it fitted on all ranks. Otherwise frees everything and reduces the size.
   bool attempt(const std::function<void()>& body);
 
  private:
@@ -47,17 +47,17 @@ class HORTATOR_API BatchSizeSearch {
 
 }  // namespace detail
 
-/// Runs `body(batch_size)`, with a smaller batch size each time that a rank runs out of memory, until it fits; returns
-/// what the body returns, or the batch size when that is nothing. All ranks try the same sizes: when one is out of
-/// memory, all go down together. What runs out of memory is known by its type (std::bad_alloc, c10::OutOfMemoryError)
-/// or, as in the reference, by its words; other exceptions leave at once.
+/// Runs `body(batch_size)` with smaller and smaller batch sizes until no rank runs out of memory. Returns the body's
+/// result, or the batch size if the body returns nothing. All ranks try the same sizes: if one is out of memory, all
+/// reduce the size. Out of memory is recognised by type (std::bad_alloc, c10::OutOfMemoryError) or, as in Accelerate,
+/// by message; other exceptions are thrown at once.
 ///
-/// Between two tries everything prepared is forgotten, as by free_memory(): the body makes its models, optimizers and
-/// loaders itself, and prepares them. A rank that runs out while others wait for it in a collective frees them where
-/// the back end can: one rank, or ranks of one node, without ZeRO on devices and without debug mode. Where it cannot,
-/// it waits for the others as long as the patience lasts, since they may run out as well, and then throws: nobody can
-/// call them back. In MPI's own collectives (prepare, barriers, host values) they wait until the watchdog ends the job.
-/// @collective
+/// Between two attempts all prepared objects are released, as by free_memory(). The body must create and prepare its
+/// models, optimizers and loaders itself. If a rank runs out of memory while others wait for it in a collective, it
+/// releases them if the back end can: one rank, or ranks of one node, without ZeRO on devices and without debug mode.
+/// Otherwise it waits for the others for `patience`, since they may run out of memory too, and then throws, because it
+/// cannot release them. In MPI's own collectives (prepare, barriers, host values) they wait until the watchdog ends the
+/// job. @collective
 template <std::invocable<std::int64_t> Body>
 auto find_executable_batch_size(Accelerator& accelerator, const BatchSizeOptions& options, Body&& body) {
   using Result = std::invoke_result_t<Body&, std::int64_t>;
@@ -67,7 +67,7 @@ auto find_executable_batch_size(Accelerator& accelerator, const BatchSizeOptions
     return search.batch_size();
   } else {
     std::optional<Result> result;
-    // A result that was made by some ranks only goes before the next try.
+    // Some ranks may have a result: drop it before the next attempt.
     while (!search.attempt([&] { result.emplace(body(search.batch_size())); })) result.reset();
     return Result(std::move(*result));
   }

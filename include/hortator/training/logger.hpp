@@ -10,22 +10,26 @@
 
 namespace hortator {
 
-/// How much a line matters.
+/// The severity of a line.
 enum class LogLevel { debug, info, warning, error, critical };
 
 class Logger;
 
-/// Lines from `level` on are written; by default from HORTATOR_LOG_LEVEL's or ACCELERATE_LOG_LEVEL's (debug, info,
-/// warning, error, critical, in any case), else from info's.
+/// Creates a logger that writes lines of `level` and above. By default the level is HORTATOR_LOG_LEVEL, else
+/// ACCELERATE_LOG_LEVEL (debug, info, warning, error, critical, in upper or lower case), else info.
 HORTATOR_API Logger get_logger(const State& state, std::string name, std::optional<LogLevel> level = {});
 
-/// Lines on standard error under a name, in jobs of many ranks: `auto logger = hortator::get_logger(accelerator,
-/// "train"); logger.info("epoch ", epoch);` is said once, by the main process. Copies are one logger.
+/// Writes lines with a name to standard error, in jobs of many ranks. Only the main process writes by default:
+///
+///     auto logger = hortator::get_logger(accelerator, "train");
+///     logger.info("epoch ", epoch);
+///
+/// Copies share one logger.
 class HORTATOR_API Logger {
  public:
-  /// By every rank that comes here: `logger.everywhere().warning("nothing to do");`
+  /// A logger that writes on every rank that calls it: `logger.everywhere().warning("nothing to do");`
   Logger everywhere() const { return with(Speakers::everywhere); }
-  /// By all ranks, one after the other. Each line is @collective, also one whose level is off.
+  /// A logger that writes on all ranks, one after the other. Each line is @collective, even if its level is off.
   Logger in_order() const { return with(Speakers::in_order); }
 
   bool is_enabled_for(LogLevel level) const;
@@ -50,7 +54,7 @@ class HORTATOR_API Logger {
   void critical(const Parts&... parts) const {
     log(LogLevel::critical, parts...);
   }
-  /// The same words are said the first time only (each, by everywhere() and by in_order()).
+  /// Writes the same text only once (once each for everywhere() and in_order()).
   template <typename... Parts>
   void warning_once(const Parts&... parts) const {
     say_once(LogLevel::warning, text(parts...));

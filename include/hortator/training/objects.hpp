@@ -14,7 +14,7 @@
 
 namespace hortator {
 
-/// Bytes of objects on their way to other ranks of the same run. They are no format of files.
+/// Serialises objects for other ranks of the same run. Not a file format.
 class HORTATOR_API ObjectWriter {
  public:
   void write_bytes(const void* data, std::size_t count) { bytes_.append(static_cast<const char*>(data), count); }
@@ -23,7 +23,7 @@ class HORTATOR_API ObjectWriter {
   void write_plain(const T& value) { write_bytes(&value, sizeof value); }
   void write_size(std::size_t size) { write_plain(static_cast<std::uint64_t>(size)); }
   void write_text(std::string_view text);
-  void write_tensor(const at::Tensor& tensor);  ///< its numbers: they arrive on the CPU
+  void write_tensor(const at::Tensor& tensor);  ///< its values; they arrive on the CPU
   void write_state(const StateDict& state);
 
   std::string take() { return std::move(bytes_); }
@@ -32,10 +32,10 @@ class HORTATOR_API ObjectWriter {
   std::string bytes_;
 };
 
-/// Gives them back in the same order. Throws when there are fewer than are asked for.
+/// Reads the bytes of an ObjectWriter in the same order. Throws if there are fewer bytes than requested.
 class HORTATOR_API ObjectReader {
  public:
-  explicit ObjectReader(std::string_view bytes) : rest_(bytes) {}
+  explicit ObjectReader(std::string_view bytes) : remaining_(bytes) {}
 
   void read_bytes(void* data, std::size_t count);
   template <typename T>
@@ -45,14 +45,14 @@ class HORTATOR_API ObjectReader {
   std::string read_text();
   at::Tensor read_tensor();
   StateDict read_state();
-  bool at_end() const { return rest_.empty(); }
+  bool at_end() const { return remaining_.empty(); }
 
  private:
-  std::string_view rest_;
+  std::string_view remaining_;
 };
 
-/// How objects of a type of somebody else's travel: a specialisation has `static void write(ObjectWriter&, const T&)`
-/// and `static void read(ObjectReader&, T&)`.
+/// Serialisation of types that you cannot change. A specialisation has `static void write(ObjectWriter&, const T&)` and
+/// `static void read(ObjectReader&, T&)`.
 template <typename T>
 struct ObjectTraits;
 

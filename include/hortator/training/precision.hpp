@@ -5,14 +5,14 @@
 
 namespace hortator {
 
-/// The type in which prepared models compute. Their parameters, their gradients and what they return stay in fp32.
+/// The type in which prepared models compute. Parameters, gradients and results stay in fp32.
 enum class Precision {
-  no,  ///< no other than the tensors' own
-  /// Half the memory, a small range: losses are scaled, see GradScalerOptions. On a CPU it is fp16 as well, but slow,
-  /// and what has no fp16 there (LSTM, on most processors) throws.
+  no,  ///< the tensors' own types
+  /// Half the memory with a small range: losses are scaled, see GradScalerOptions. Slow on CPUs, where operators
+  /// without fp16 (LSTM on most processors) throw.
   fp16,
-  bf16,  ///< half the memory, the range of fp32 with 8 bits of precision
-  fp8,   ///< refused: LibTorch has no autocast for it
+  bf16,  ///< half the memory, with the range of fp32 and 8 bits of precision
+  fp8,   ///< not available: LibTorch has no autocast for it
 };
 HORTATOR_API std::string_view to_string(Precision precision);
 

@@ -13,8 +13,8 @@
 
 namespace hortator {
 
-/// A number to show: of any kind, or a tensor with one element. A tensor is detached at once and read only when it is
-/// drawn, so that logging every step does not make the CPU wait for the GPU every step.
+/// A number to show: any arithmetic type, or a tensor with one element. A tensor is detached at once, but read only
+/// when it is drawn, so that logging each step does not make the CPU wait for the GPU.
 class HORTATOR_API Loggable {
  public:
   template <typename Number>
@@ -28,8 +28,8 @@ class HORTATOR_API Loggable {
   std::variant<double, at::Tensor> value_;
 };
 
-/// What a running loop tells about itself. accelerator.progress() has one that draws on the first rank of each machine
-/// and is silent elsewhere.
+/// Receives the progress of a loop. accelerator.progress() uses one that draws on the first rank of each machine and
+/// does nothing elsewhere.
 class HORTATOR_API ProgressSink {
  public:
   ProgressSink() = default;
@@ -37,18 +37,18 @@ class HORTATOR_API ProgressSink {
   ProgressSink(const ProgressSink&) = delete;
   ProgressSink& operator=(const ProgressSink&) = delete;
 
-  /// A loop of `total` steps begins (below 0: nobody knows of how many), of which an earlier run took the first `done`;
-  /// inside another one it takes its place until it is finished.
+  /// Starts a loop of `total` steps (below 0: unknown), of which an earlier run has done the first `done`. A loop
+  /// within another one is shown in its place until it ends.
   virtual void start(std::string_view title, std::int64_t total, std::int64_t done) = 0;
-  virtual void advance() = 0;  ///< one more step is done
-  /// A number to show from now on, replacing that of the same name; in the bars to come as well.
+  virtual void advance() = 0;  ///< counts one step
+  /// Shows a number from now on, also in later bars. Replaces the number of the same name.
   virtual void set(std::string_view name, Loggable value) = 0;
-  /// The innermost loop has ended, by itself or not.
+  /// Ends the innermost loop, whether it is complete or not.
   virtual void finish() noexcept = 0;
 };
 
-/// `range`, telling `sink` how far a loop over it has come: `for (auto& item : ProgressRange(range, sink, "title"))`.
-/// A temporary is kept, anything else is borrowed. The loop may end by break, return or exception.
+/// Wraps `range`, and reports the progress of a loop to `sink`: `for (auto& item : ProgressRange(range, sink,
+/// "title"))`. Keeps a temporary, and borrows any other range. The loop may end by break, return or exception.
 template <typename Range>
 class ProgressRange {
  public:
@@ -71,14 +71,14 @@ class ProgressRange {
   auto size() const { return std::size(range_); }
 
  private:
-  // A loader of a stream may not know.
+  // The size of a stream may be unknown.
   std::int64_t total() const {
     if constexpr (requires { range_.has_size(); }) {
       if (!range_.has_size()) return -1;
     }
     return static_cast<std::int64_t>(std::size(range_));
   }
-  // A loader whose state was loaded goes on in the middle of an epoch.
+  // A loader with a loaded state resumes in the middle of an epoch.
   std::int64_t first_step() const {
     if constexpr (requires { range_.first_step(); }) {
       return range_.first_step();

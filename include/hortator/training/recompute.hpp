@@ -14,20 +14,20 @@
 
 namespace hortator {
 
-/// Is a callable being run again now, by a backward pass that needs its activations? For forward functions with side
-/// effects that must happen once.
+/// Whether a callable is being recomputed now, by a backward pass that needs its activations. For forward functions
+/// with side effects that must happen once.
 HORTATOR_API bool is_recomputing();
 
 namespace detail {
 
-/// What it takes to make a call again.
+/// What a second run of a call needs.
 struct RecomputedCall {
-  std::vector<at::Tensor> arguments = {};  ///< those that are tensors
-  std::vector<at::Tensor> buffers = {};    ///< which the call changes, and must change once
-  std::function<void(const std::vector<at::Tensor>&)> again = {};
+  std::vector<at::Tensor> arguments = {};  ///< the tensors among the arguments
+  std::vector<at::Tensor> buffers = {};    ///< buffers that the call changes, and must change once
+  std::function<void(const std::vector<at::Tensor>&)> rerun = {};
 };
 
-/// From its construction to its end, what autograd saves on this thread is left out, to be made again by the call.
+/// While it lives, tensors that autograd saves on this thread are not kept; backward recomputes them by the call.
 class HORTATOR_API Recording {
  public:
   explicit Recording(RecomputedCall call);
@@ -35,7 +35,7 @@ class HORTATOR_API Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  /// The first run is over: throws if it has done what a second run cannot repeat.
+  /// Ends the first run. Throws if it has done something that a second run cannot repeat.
   void finish();
 
  private:
@@ -43,7 +43,7 @@ class HORTATOR_API Recording {
   std::unique_ptr<Scope> scope_;
 };
 
-/// A callable and its arguments, but for tensors: those are given anew each time.
+/// A callable and its arguments except tensors, which are passed to each run.
 template <typename Callable, typename... Args>
 class KeptCall {
  public:
@@ -63,7 +63,7 @@ class KeptCall {
     }
   }
 
-  void again(const std::vector<at::Tensor>& tensors) {
+  void rerun(const std::vector<at::Tensor>& tensors) {
     auto args = args_;
     std::size_t next = 0;
     std::apply([&](auto&... kept) { (remember(kept, tensors, next), ...); }, args);
@@ -89,12 +89,12 @@ void add_tensor(std::vector<at::Tensor>& tensors, const T& argument) {
   if constexpr (std::is_same_v<T, at::Tensor>) tensors.push_back(argument);
 }
 
-/// A module by value is borrowed, everything else is copied: of holders and shared_ptr that is a share.
+/// Borrows a module object, and copies everything else; a copy of a holder or shared_ptr shares the module.
 template <typename Callable>
 auto kept_callable(Callable&& callable) {
   if constexpr (ModuleObject<std::remove_cvref_t<Callable>>) {
     static_assert(std::is_lvalue_reference_v<Callable>,
-                  "recompute() borrows a module: keep it in a variable that lives until backward is over");
+                  "recompute() borrows a module: keep it in a variable that lives until the end of backward");
     return &callable;
   } else {
     return std::decay_t<Callable>(std::forward<Callable>(callable));
@@ -114,24 +114,22 @@ std::vector<at::Tensor> buffers_of(const Callable& callable) {
 
 }  // namespace detail
 
-/// Gradient checkpointing: `auto y = hortator::recompute(block, x);` is `block(x)`, but of what happens within, nothing
-/// is kept for backward except the arguments. When backward comes to it, block(x) is run once more, and what autograd
-/// needs is taken from that. Memory for activations shrinks to those between blocks; time grows by a forward pass (its
-/// end, from the last tensor that backward needs, is left out).
+/// Gradient checkpointing: `auto y = hortator::recompute(block, x);` computes `block(x)`, but keeps only the arguments
+/// for backward. When backward needs the activations, block(x) runs a second time. Only activations between blocks stay
+/// in memory. The cost is one more forward pass, which ends at the last tensor that backward needs.
 ///
-/// `callable` is a module (by holder, shared_ptr or variable) or any function object; of the arguments those that are
-/// tensors need not require gradients, others are copied; any number of results of any type. Gradients are bitwise
-/// those of the plain call: autograd's graph is the same, so parameters that the callable captures, hooks, averaging
-/// over ranks while backward goes on, accumulation, autograd::grad, retain_graph and double backward work as ever.
-/// Random numbers (dropout) and autocast are in the second run what they were in the first. Calls nest. Without
-/// gradients (NoGradGuard) it is a plain call.
+/// `callable` is a module (by holder, shared_ptr or variable) or any function object. Tensor arguments need not require
+/// gradients; other arguments are copied. Results may have any number and type. Gradients are bitwise those of the
+/// plain call, since autograd's graph is the same: captured parameters, hooks, averaging over ranks during backward,
+/// accumulation, autograd::grad, retain_graph and double backward work as usual. The second run has the random numbers
+/// (dropout) and autocast settings of the first. Calls nest. Without gradients (NoGradGuard) it is a plain call.
 ///
-/// The second run must do what the first did; what does not is an error that says so: other shapes or types, arguments
-/// or parameters changed in place in between. A module's buffers (BatchNorm's running statistics) change once. Other
-/// side effects happen twice, or in part: is_recomputing() tells. Exceptions that are thrown to end the second run
-/// early do not derive from std::exception and must not be kept from passing. Tensors inside of other arguments, or
-/// captured by the callable, are kept as they are; what it captures by reference must live until backward is over. Not
-/// within a process that has loaded Python's torch.
+/// The second run must repeat the first: other shapes or types, and arguments or parameters that were changed in place
+/// in between, throw an error. A module's buffers (BatchNorm's running statistics) change once. Other side effects
+/// happen twice, or partly; check is_recomputing(). The second run may be ended early by an exception that does not
+/// derive from std::exception: do not catch it. Tensors within other arguments, or captured by the callable, are kept
+/// as they are; objects that it captures by reference must live until the end of backward. Not available in a process
+/// that has loaded Python's torch.
 template <typename Callable, typename... Args>
 auto recompute(Callable&& callable, Args&&... args) {
   static_assert(
@@ -147,7 +145,7 @@ auto recompute(Callable&& callable, Args&&... args) {
   auto kept = std::make_shared<Kept>(detail::kept_callable(std::forward<Callable>(callable)), args...);
   using Result = std::decay_t<decltype((*kept)(std::forward<Args>(args)...))>;
   if (!at::GradMode::is_enabled()) return static_cast<Result>((*kept)(std::forward<Args>(args)...));
-  call.again = [kept](const std::vector<at::Tensor>& tensors) { kept->again(tensors); };
+  call.rerun = [kept](const std::vector<at::Tensor>& tensors) { kept->rerun(tensors); };
   detail::Recording recording(std::move(call));
   if constexpr (std::is_void_v<Result>) {
     (*kept)(std::forward<Args>(args)...);

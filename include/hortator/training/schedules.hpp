@@ -18,89 +18,90 @@ class HORTATOR_API PerGroup {
   PerGroup(std::vector<double> values) : values_(std::move(values)) {}
 
   double of(std::size_t group) const { return values_.size() == 1 ? values_.front() : values_.at(group); }
-  /// Throws, naming the option, unless there is one number, or as many as groups.
+  /// Throws, naming the option, unless it has one number or as many as there are groups.
   void check(std::size_t groups, std::string_view option) const;
 
  private:
   std::vector<double> values_;
 };
 
-/// Of constant_warmup.
+/// Options of constant_warmup().
 struct ConstantWarmup {
   std::int64_t warmup_steps = 0;
 };
-/// From 0 up to the full rate over warmup_steps, in a straight line; then it stays.
+/// Rises linearly from 0 to the full rate over warmup_steps, then stays.
 HORTATOR_API Schedule constant_warmup(torch::optim::Optimizer& optimizer, const ConstantWarmup& options);
 
-/// Of linear_warmup.
+/// Options of linear_warmup().
 struct LinearWarmup {
   std::int64_t warmup_steps = 0;
   std::int64_t total_steps = 0;
 };
-/// From 0 up to the full rate over warmup_steps, then down to 0 at total_steps, both in straight lines.
+/// Rises linearly from 0 to the full rate over warmup_steps, then falls linearly to 0 at total_steps.
 HORTATOR_API Schedule linear_warmup(torch::optim::Optimizer& optimizer, const LinearWarmup& options);
 
-/// Of cosine_warmup.
+/// Options of cosine_warmup().
 struct CosineWarmup {
   std::int64_t warmup_steps = 0;
   std::int64_t total_steps = 0;
-  double num_cycles = 0.5;  ///< waves of the cosine: 0.5 falls once
-  double floor = 0;         ///< the factor at the bottom of the wave
+  double num_cycles = 0.5;  ///< periods of the cosine; 0.5 falls once
+  double floor = 0;         ///< the lowest factor
 };
-/// From 0 up to the full rate over warmup_steps, then along a cosine, down to `floor` at total_steps. After that it
-/// stays, where the reference's would rise again.
+/// Rises linearly from 0 to the full rate over warmup_steps, then follows a cosine down to `floor` at total_steps. Then
+/// it stays, whereas that of Hugging Face Transformers rises again.
 HORTATOR_API Schedule cosine_warmup(torch::optim::Optimizer& optimizer, const CosineWarmup& options);
 
 /// The curve along which a rate rises and falls.
 enum class Anneal { cosine, linear };
 
-/// Of one_cycle.
+/// Options of one_cycle().
 struct OneCycle {
   PerGroup max_lr = 0.0;  ///< the peak
   std::int64_t total_steps = 0;
-  double pct_start = 0.3;  ///< the part of the steps in which the rate rises
+  double pct_start = 0.3;  ///< the fraction of steps in which the rate rises
   Anneal anneal = Anneal::cosine;
-  bool cycle_momentum = true;  ///< momentum (Adam: its first beta) falls from max to base as the rate rises, and back
+  bool cycle_momentum =
+      true;  ///< momentum (Adam: the first beta) falls from max to base while the rate rises, and back
   PerGroup base_momentum = 0.85;
   PerGroup max_momentum = 0.95;
   double div_factor = 25;         ///< the first rate is max_lr / div_factor
   double final_div_factor = 1e4;  ///< the last rate is the first / final_div_factor
-  bool three_phase = false;       ///< down to the first rate as fast as up, then down to the last
+  bool three_phase = false;       ///< falls to the first rate as fast as it rose, then to the last
 };
-/// torch's OneCycleLR. Stepping it beyond total_steps is an error (prepared, it stays at its end). At step total_steps
-/// torch extrapolates beyond its last rate, in straight lines to a negative one; this one stays at the last rate.
+/// torch's OneCycleLR. Stepping it beyond total_steps is an error; a prepared one stays at its end. At step total_steps
+/// torch extrapolates beyond its last rate, with linear annealing to a negative rate; this one stays at the last rate.
 HORTATOR_API Schedule one_cycle(torch::optim::Optimizer& optimizer, const OneCycle& options);
 
-/// Of step_lr.
+/// Options of step_lr().
 struct StepLr {
   std::int64_t step_size = 0;
   double gamma = 0.1;
 };
-/// Times gamma every step_size steps; torch's StepLR.
+/// Multiplies the rate by gamma every step_size steps; torch's StepLR.
 HORTATOR_API Schedule step_lr(torch::optim::Optimizer& optimizer, const StepLr& options);
 
-/// Of multi_step_lr.
+/// Options of multi_step_lr().
 struct MultiStepLr {
   std::vector<std::int64_t> milestones = {};
   double gamma = 0.1;
 };
-/// Times gamma at each milestone; torch's MultiStepLR.
+/// Multiplies the rate by gamma at each milestone; torch's MultiStepLR.
 HORTATOR_API Schedule multi_step_lr(torch::optim::Optimizer& optimizer, const MultiStepLr& options);
 
-/// Of exponential_lr.
+/// Options of exponential_lr().
 struct ExponentialLr {
   double gamma = 0.9;
 };
-/// Times gamma at each step; torch's ExponentialLR.
+/// Multiplies the rate by gamma at each step; torch's ExponentialLR.
 HORTATOR_API Schedule exponential_lr(torch::optim::Optimizer& optimizer, const ExponentialLr& options);
 
-/// Of cosine_annealing.
+/// Options of cosine_annealing().
 struct CosineAnnealing {
   std::int64_t half_period = 0;  ///< T_max
   double eta_min = 0;            ///< the lowest rate
 };
-/// Between the full rate and eta_min along a cosine, down in half_period steps, up again in as many, and so on; torch's
-/// CosineAnnealingLR.
+/// Follows a cosine between the full rate and eta_min: down in half_period steps, up again in as many, and so on;
+/// torch's CosineAnnealingLR.
 HORTATOR_API Schedule cosine_annealing(torch::optim::Optimizer& optimizer, const CosineAnnealing& options);
 
 }  // namespace hortator

@@ -15,20 +15,18 @@
 
 namespace hortator {
 
-/// Named values of an object, as they go into a checkpoint: numbers, strings, tensors. Names may have folders:
-/// "group/value".
+/// Named values of an object in a checkpoint: numbers, strings and tensors. Names may have folders: "group/value".
 class HORTATOR_API StateDict {
  public:
   using Value = std::variant<std::int64_t, double, std::string, at::Tensor>;
 
-  /// Numbers of all kinds, bool, text and tensors. Putting a name again replaces it.
+  /// Stores a number of any type, bool, text or tensor. Replaces the value of the same name.
   template <typename T>
   void put(const std::string& name, const T& value) {
     put_value(name, to_value(value));
   }
 
-  /// The value under `name` in the type asked for; an error that names it when it is absent, of another kind or too
-  /// large for the type.
+  /// Returns the value of `name` as a T. Throws, naming it, if it is missing, has another type or is too large for T.
   template <typename T>
   T get(const std::string& name) const {
     if constexpr (std::is_same_v<T, at::Tensor> || std::is_same_v<T, std::string>) {
@@ -38,7 +36,7 @@ class HORTATOR_API StateDict {
     } else {
       static_assert(std::is_integral_v<T>, "a StateDict holds numbers, bool, std::string and tensors");
       if constexpr (sizeof(T) == sizeof(std::int64_t)) {
-        return static_cast<T>(get_as<std::int64_t>(name));  // unsigned ones come back bit for bit
+        return static_cast<T>(get_as<std::int64_t>(name));  // restores unsigned values bit for bit
       } else {
         return static_cast<T>(get_integer(name, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
       }
@@ -51,9 +49,9 @@ class HORTATOR_API StateDict {
   const std::map<std::string, Value>& values() const&& =
       delete;  // a loop over a temporary's values would read freed memory
 
-  /// Everything of `part`, its names put under "prefix/".
+  /// Stores all values of `part` under "prefix/".
   void put_all(const std::string& prefix, const StateDict& part);
-  /// The values whose names begin with "prefix/", without it.
+  /// The values whose names begin with "prefix/", without the prefix.
   StateDict under(const std::string& prefix) const;
 
  private:
@@ -73,12 +71,12 @@ class HORTATOR_API StateDict {
   void put_value(const std::string& name, Value value);
   template <typename T>
   T get_as(const std::string& name) const;
-  std::int64_t get_integer(const std::string& name, std::int64_t least, std::int64_t most) const;
+  std::int64_t get_integer(const std::string& name, std::int64_t min, std::int64_t max) const;
 
   std::map<std::string, Value> values_;
 };
 
-/// What an object of the user's is saved into and loaded from.
+/// What your objects are saved into and loaded from.
 using StateWriter = StateDict;
 using StateReader = StateDict;
 

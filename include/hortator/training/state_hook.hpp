@@ -6,10 +6,10 @@
 
 namespace hortator {
 
-/// What save_state or load_state calls first, on every rank, with the folder.
+/// Called on every rank at the beginning of save_state() or load_state(), with the folder.
 using StateHook = std::function<void(const std::filesystem::path& folder)>;
 
-/// Takes a hook away again. Letting go of it leaves the hook where it is.
+/// Removes a hook. Destroying the handle does not.
 class StateHookHandle {
  public:
   explicit StateHookHandle(std::weak_ptr<StateHook> hook) : hook_(std::move(hook)) {}

@@ -35,16 +35,16 @@ class Dealing {
 
   DeviceMap run(const MaxMemory& memory) {
     auto map = deal(memory);
-    const auto cpu = memory.find(Place::cpu());
+    const auto cpu = memory.find(DevicePlacement::cpu());
     const auto reading = room_to_read();
     if (reading == 0 || cpu == memory.end()) return map;
     // Two layers beside what stays. The allocation keeps room for one in any case, so that the first try may do.
     const auto most = std::max(Bytes{0}, cpu->second - reading);
-    const auto missing = bytes_on(tensors_, Place::cpu()) - most;
+    const auto missing = bytes_on(tensors_, DevicePlacement::cpu()) - most;
     for (const auto limit : {cpu->second - missing, most}) {
-      if (bytes_on(tensors_, Place::cpu()) <= most) break;
+      if (bytes_on(tensors_, DevicePlacement::cpu()) <= most) break;
       auto less = memory;
-      less[Place::cpu()] = std::max(Bytes{0}, limit);
+      less[DevicePlacement::cpu()] = std::max(Bytes{0}, limit);
       map = deal(less);
     }
     return map;
@@ -101,8 +101,8 @@ DispatchPlan plan_dispatch(const torch::nn::Module& module, std::vector<PlacedTe
                            const LoadAndDispatchOptions& options) {
   DispatchPlan plan{.map = map_for(module, tensors, memory, options)};
   const auto layer = largest_layer_on_disk(tensors);
-  if (const auto cpu = memory.find(Place::cpu()); cpu != memory.end() && layer > 0) {
-    plan.room = cpu->second - bytes_on(tensors, Place::cpu());
+  if (const auto cpu = memory.find(DevicePlacement::cpu()); cpu != memory.end() && layer > 0) {
+    plan.room = cpu->second - bytes_on(tensors, DevicePlacement::cpu());
     warn_if_too_small(cpu->second, *plan.room, layer);
   }
   plan.page_bytes = std::max(layer, std::min(usual_page_bytes, plan.room.value_or(usual_page_bytes) / 4));

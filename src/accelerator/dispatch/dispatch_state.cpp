@@ -68,7 +68,7 @@ detail::Dispatch::State::State(DeviceMap map, const std::vector<PlacedTensor>& t
     (one.place.is_disk() ? on_disk_ : in_memory_) += one.tensor.nbytes();
     if (one.place.is_cuda()) on_devices.push_back(one.tensor);
   }
-  if (!on_devices.empty()) homes_.emplace(on_devices);
+  if (!on_devices.empty()) residents_.emplace(on_devices);
 }
 
 void detail::Dispatch::State::page(const std::vector<PlacedTensor>& on_disk,
@@ -126,9 +126,9 @@ void detail::Dispatch::State::remove() {
 }
 
 // Parts in memory come first as a rule, and until the first one on disk is used nothing would be read.
-std::shared_ptr<void> detail::Dispatch::State::meet() {
+std::shared_ptr<void> detail::Dispatch::State::begin_use() {
   if (pager_) pager_->expect_use();
-  return homes_ ? std::make_shared<bigmodel::DeviceMeeting>(*homes_) : nullptr;
+  return residents_ ? std::make_shared<bigmodel::OperandPlacementScope>(*residents_) : nullptr;
 }
 
 }  // namespace hortator

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "accelerator/dispatch/dispatch_plan.hpp"
-#include "bigmodel/device_meeting.hpp"
+#include "bigmodel/operand_placement.hpp"
 #include "paging/pager.hpp"
 #include "weights/filling.hpp"
 #include "weights/weight_source.hpp"
@@ -31,13 +31,13 @@ class detail::Dispatch::State {
   const DeviceMap& map() const { return map_; }
   DispatchCounters counters() const;
   void remove();
-  std::shared_ptr<void> meet();
+  std::shared_ptr<void> begin_use();
 
  private:
   DeviceMap map_;
   std::uint64_t in_memory_ = 0;
   std::uint64_t on_disk_ = 0;
-  std::optional<bigmodel::DeviceHomes> homes_;  ///< where parts lie on devices
+  std::optional<bigmodel::ResidentStorages> residents_;  ///< where parts lie on devices
   std::optional<paging::Pager> pager_;
   std::optional<Offload> offload_;
 };

@@ -32,7 +32,7 @@ void require_devices(const DeviceMap& map) {
   }
 }
 
-c10::Device device_of(const Place& place) {
+c10::Device device_of(const DevicePlacement& place) {
   return place.is_cuda() ? c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(place.index())) : c10::kCPU;
 }
 
@@ -63,7 +63,7 @@ void prepare_to_fill(const PlacedTensor& one) {
 
 /// What the checkpoint does not have stays, with its values.
 void keep_values(PlacedTensor& one) {
-  if (one.place.is_disk()) one.place = Place::cpu();
+  if (one.place.is_disk()) one.place = DevicePlacement::cpu();
   paging::settle(one.tensor);
   if (paging::lacks_memory(one.tensor)) {
     throw UsageError({.what = text::concat("the tensor ", text::quote(one.name), " has no values"),
@@ -94,7 +94,7 @@ Division divide(std::vector<PlacedTensor>& tensors, const std::vector<weights::F
     const auto number = numbers.at(filling.tensor.unsafeGetTensorImpl());
     auto& one = tensors[number];
     is_filled[number] = true;
-    if (one.place.is_disk() && one.tensor.numel() == 0) one.place = Place::cpu();
+    if (one.place.is_disk() && one.tensor.numel() == 0) one.place = DevicePlacement::cpu();
     (one.place.is_disk() ? division.later : division.now).push_back(filling);
     if (one.place.is_disk()) division.on_disk.push_back(one);
   }
@@ -127,7 +127,7 @@ void move_to_places(std::vector<PlacedTensor>& tensors) {
                       .hint = "load_checkpoint_and_dispatch() takes one without values, and a checkpoint"});
   }
   for (auto& one : tensors) {
-    if (one.place.is_disk() && one.tensor.numel() == 0) one.place = Place::cpu();
+    if (one.place.is_disk() && one.tensor.numel() == 0) one.place = DevicePlacement::cpu();
     if (!one.place.is_disk()) keep_values(one);
   }
 }
@@ -144,7 +144,7 @@ Dispatch& Dispatch::operator=(Dispatch&& other) noexcept = default;
 const DeviceMap& Dispatch::device_map() const { return state_->map(); }
 DispatchCounters Dispatch::counters() const { return state_->counters(); }
 void Dispatch::remove() { state_->remove(); }
-std::shared_ptr<void> Dispatch::meet() const { return state_->meet(); }
+std::shared_ptr<void> Dispatch::begin_use() const { return state_->begin_use(); }
 
 Dispatch dispatch(torch::nn::Module& module, const DeviceMap& map, const DispatchOptions& options) {
   check_device_map(module, map);

@@ -52,13 +52,13 @@ void place(std::vector<PlacedTensor>& tensors, const torch::nn::Module& module, 
   const auto weights = weights::weights_of(module);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     auto& one = *by_name.at(weights[weights[i].first].name);
-    const auto& said = *bigmodel::place_in(map, weights[i].name);
-    const auto here = said.is_disk() && one.is_buffer && !offload_buffers ? Place::cpu() : said;
+    const auto& said = *bigmodel::placement_in(map, weights[i].name);
+    const auto here = said.is_disk() && one.is_buffer && !offload_buffers ? DevicePlacement::cpu() : said;
     one.place = weights[i].first == i ? here : std::min(one.place, here);
   }
 }
 
-Bytes bytes_on(std::span<const PlacedTensor> tensors, const Place& place) {
+Bytes bytes_on(std::span<const PlacedTensor> tensors, const DevicePlacement& place) {
   Bytes bytes = 0;
   for (const auto& one : tensors) bytes += one.place == place ? one.bytes() : 0;
   return bytes;

@@ -16,7 +16,7 @@ struct PlacedTensor {
   at::Tensor tensor = {};
   std::vector<at::Tensor> others = {};  ///< further tensors that are the same elements of the same memory
   at::ScalarType type = at::kFloat;     ///< that it is to have
-  Place place = Place::cpu();
+  DevicePlacement place = DevicePlacement::cpu();
   bool is_buffer = false;
 
   Bytes bytes() const { return static_cast<Bytes>(tensor.numel()) * static_cast<Bytes>(c10::elementSize(type)); }
@@ -32,7 +32,7 @@ std::vector<PlacedTensor> tensors_to_place(const torch::nn::Module& module, cons
 void place(std::vector<PlacedTensor>& tensors, const torch::nn::Module& module, const DeviceMap& map,
            bool offload_buffers);
 
-Bytes bytes_on(std::span<const PlacedTensor> tensors, const Place& place);
+Bytes bytes_on(std::span<const PlacedTensor> tensors, const DevicePlacement& place);
 
 /// What the largest module on disk brings into memory at once: its own tensors, without those of modules below it.
 Bytes largest_layer_on_disk(std::span<const PlacedTensor> tensors);

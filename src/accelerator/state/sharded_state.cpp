@@ -10,7 +10,7 @@
 namespace hortator::accelerator {
 namespace {
 
-using Part = step::ShardedOptimizer::Part;
+using Part = step::ShardedOptimizer::ShardedParameter;
 constexpr auto master = "master";
 
 /// The sharded ones, by "state/<parameter>".

@@ -37,17 +37,17 @@ class KeptGradients {
     for (const auto& optimizer : training.optimizers) {
       for (const auto& parameter : optimizer->parameters()) kept_.emplace_back(parameter, parameter.grad());
       auto* scaled = optimizer->scaled();
-      if (scaled != nullptr) scaled_.emplace_back(scaled, scaled->standing());
+      if (scaled != nullptr) scaled_.emplace_back(scaled, scaled->state());
     }
   }
   void put_back() const {
     for (const auto& [parameter, gradient] : kept_) parameter.mutable_grad() = gradient;
-    for (const auto& [scaled, standing] : scaled_) scaled->put_back(standing);
+    for (const auto& [scaled, standing] : scaled_) scaled->restore(standing);
   }
 
  private:
   std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
-  std::vector<std::pair<step::ScaledGradients*, step::ScaledGradients::Standing>> scaled_;
+  std::vector<std::pair<step::ScaledGradients*, step::ScaledGradients::ScaleState>> scaled_;
 };
 
 }  // namespace
@@ -126,7 +126,7 @@ class CapturedStep::State {
       return detached(step_(inputs));
     }
     const auto is_scaled = [](const auto& one) {
-      return one->scaled() && one->scaled()->standing().factor_on_device.defined();
+      return one->scaled() && one->scaled()->state().factor_on_device.defined();
     };
     if (std::any_of(training_.optimizers.begin(), training_.optimizers.end(), is_scaled)) {
       gradients.put_back();
@@ -155,7 +155,7 @@ class CapturedStep::State {
 
   class RecordingScope {
    public:
-    RecordingScope(step::Session& session, step::StepRecording& recording) : session_(session) {
+    RecordingScope(step::AcceleratorSession& session, step::StepRecording& recording) : session_(session) {
       session_.record_into(&recording);
     }
     ~RecordingScope() { session_.record_into(nullptr); }
@@ -163,11 +163,11 @@ class CapturedStep::State {
     RecordingScope& operator=(const RecordingScope&) = delete;
 
    private:
-    step::Session& session_;
+    step::AcceleratorSession& session_;
   };
 
   accelerator::Training& training_;
-  std::shared_ptr<const step::Session> session_;
+  std::shared_ptr<const step::AcceleratorSession> session_;
   Step step_;
   CaptureOptions options_;
   std::string why_not_;

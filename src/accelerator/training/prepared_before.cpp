@@ -26,7 +26,7 @@ std::shared_ptr<Core> find(const std::vector<std::shared_ptr<Core>>& all, const 
 
 template <typename Core, typename Object>
 std::size_t number_of_gone(const std::vector<std::shared_ptr<Core>>& all, const Object& in_its_place) {
-  const auto is_gone = [&](const auto& core) { return core->wraps(in_its_place) && core->has_gone(); };
+  const auto is_gone = [&](const auto& core) { return core->wraps(in_its_place) && core->is_replaced(); };
   return static_cast<std::size_t>(std::find_if(all.begin(), all.end(), is_gone) - all.begin());
 }
 

@@ -39,7 +39,7 @@ void Reproducing::before_batch(const LoaderBase& loader, const BatchTurn& turn, 
   const bool is_within_another = leader_ && leader_->iterating() && !leader_->shares_state_with(loader);
   if (is_within_another || turn.place < 0) return;
   leader_ = loader;
-  shards_.begin_shard(static_cast<int>(turn.place) % shards_.shards_a_rank());
+  shards_.begin_shard(static_cast<int>(turn.place) % shards_.shards_per_rank());
 }
 
 void Reproducing::check_backward_counts() const {

@@ -79,9 +79,9 @@ void Training::note_backward() {
 void Training::backward(const at::Tensor& loss) {
   if (auto* recording = session->recording()) {
     recording->before_replay([this] { note_backward(); });
-    recording->after_replay([this, loss = loss.detach()] { loss_check.see(loss); });
+    recording->after_replay([this, loss = loss.detach()] { loss_check.check(loss); });
   } else {
-    loss_check.see(loss);
+    loss_check.check(loss);
     note_backward();
   }
   const auto start = scaled(loss);
@@ -273,7 +273,7 @@ void Training::forget(ReleaseMode mode) {
   for (const auto& model : models) model->retire();
   release_shards(mode);
   session->end();
-  session = std::make_shared<step::Session>();
+  session = std::make_shared<step::AcceleratorSession>();
   accumulation.restart();
   loss_weights.forget_all();
   if (reproducing) reproducing->forget();

@@ -22,6 +22,7 @@
 #include "parallel/data_parallel/backward_pass.hpp"
 #include "parallel/data_parallel/common_pass.hpp"
 #include "runtime/world.hpp"
+#include "step/accelerator_session.hpp"
 #include "step/gradients/accumulation.hpp"
 #include "step/gradients/loss_check.hpp"
 #include "step/gradients/loss_weights.hpp"
@@ -30,7 +31,6 @@
 #include "step/optimizer/optimizer_core.hpp"
 #include "step/optimizer/optimizer_state.hpp"
 #include "step/precision/grad_scaler.hpp"
-#include "step/session.hpp"
 
 namespace hortator::accelerator {
 
@@ -127,7 +127,7 @@ class Training {
   Project project;
   std::vector<std::size_t> file_of;  ///< of a checkpoint, for each rank; empty until the first is saved
   checkpoint::BackgroundSave background_save;
-  std::shared_ptr<step::Session> session = std::make_shared<step::Session>();
+  std::shared_ptr<step::AcceleratorSession> session = std::make_shared<step::AcceleratorSession>();
   parallel::BackwardPass backward_pass;
   std::unique_ptr<parallel::CommonPass> common_pass;
   step::Accumulation accumulation;

@@ -30,13 +30,13 @@ void ObjectWriter::write_tensor(const at::Tensor& tensor) {
 void ObjectWriter::write_state(const StateDict& state) { detail::write_object(*this, state.values()); }
 
 void ObjectReader::read_bytes(void* data, std::size_t count) {
-  if (count > rest_.size()) {
-    throw Error(
-        {.what = text::concat("an object's bytes end early: ", count, " more are needed, ", rest_.size(), " are left"),
-         .why = "it was written as another type than it is read as"});
+  if (count > remaining_.size()) {
+    throw Error({.what = text::concat("an object's bytes end early: ", count, " more are needed, ", remaining_.size(),
+                                      " are left"),
+                 .why = "it was written as another type than it is read as"});
   }
-  if (count > 0) std::memcpy(data, rest_.data(), count);
-  rest_.remove_prefix(count);
+  if (count > 0) std::memcpy(data, remaining_.data(), count);
+  remaining_.remove_prefix(count);
 }
 
 std::size_t ObjectReader::read_size() {
@@ -47,7 +47,7 @@ std::size_t ObjectReader::read_size() {
 
 std::string ObjectReader::read_text() {
   const auto size = read_size();
-  std::string text(std::min(size, rest_.size() + 1), '\0');  // one byte too many is enough to be refused
+  std::string text(std::min(size, remaining_.size() + 1), '\0');  // one byte too many is enough to be refused
   read_bytes(text.data(), text.size());
   return text;
 }

@@ -9,26 +9,26 @@
 namespace hortator::step {
 namespace {
 
-/// With deterministic algorithms LibTorch fills new memory with NaN; not to the end of this scope.
-class NoFilling {
+/// While it lives, LibTorch does not fill new memory with NaN, as it does with deterministic algorithms.
+class NoFillScope {
  public:
-  NoFilling() { at::globalContext().setDeterministicFillUninitializedMemory(false); }
-  ~NoFilling() { at::globalContext().setDeterministicFillUninitializedMemory(before_); }
-  NoFilling(const NoFilling&) = delete;
-  NoFilling& operator=(const NoFilling&) = delete;
+  NoFillScope() { at::globalContext().setDeterministicFillUninitializedMemory(false); }
+  ~NoFillScope() { at::globalContext().setDeterministicFillUninitializedMemory(before_); }
+  NoFillScope(const NoFillScope&) = delete;
+  NoFillScope& operator=(const NoFillScope&) = delete;
 
  private:
   bool before_ = at::globalContext().deterministicFillUninitializedMemory();
 };
 
 at::Tensor unfilled_number(c10::Device device) {
-  const NoFilling here;
+  const NoFillScope no_fill;
   return at::empty({}, at::TensorOptions(device).dtype(at::kFloat));
 }
 
 }  // namespace
 
-// Filled by no operator here: that would be recorded, and would put the old number back each time.
+// Do not fill the number by an operator here: it would be recorded, and each replay would restore the old number.
 at::Tensor StepRecording::number(c10::Device device, std::function<double()> value) {
   auto number = unfilled_number(device);
   before_replay([number, value = std::move(value)] {

@@ -8,21 +8,22 @@
 
 namespace hortator::step {
 
-/// What a step that was recorded on the device does on the host each time that it is run again: who takes part in it
-/// says so while it is recorded.
+/// The host's work at each replay of a step that was recorded on the device. Objects that take part in the step
+/// register their work while it is recorded.
 class StepRecording {
  public:
   using Act = std::function<void()>;
 
-  /// Done before each replay, and after it, in the order of these calls.
+  /// Registers work for before and after each replay, which runs in the order of registration.
   void before_replay(Act act) { before_.push_back(std::move(act)); }
   void after_replay(Act act) { after_.push_back(std::move(act)); }
-  /// A number on `device` that the recorded work reads: before each replay it becomes what `value` says then. Not to be
-  /// read or written otherwise.
+  /// A number on `device` for recorded kernels to read. Before each replay it is set to value(). Do not read or write
+  /// it otherwise.
   at::Tensor number(c10::Device device, std::function<double()> value);
-  /// The recording is good as long as `holds`.
+  /// Adds a condition for the recording to be valid.
   void require(std::function<bool()> holds) { conditions_.push_back(std::move(holds)); }
 
+  /// Whether all conditions hold.
   bool is_good() const;
   void begin_replay() const;
   void end_replay() const;

@@ -24,8 +24,8 @@ void Accumulation::restart() {
 void Accumulation::set_steps(std::int64_t steps) {
   if (steps < 1) {
     throw UsageError({.what = text::concat("gradient_accumulation_steps is ", steps),
-                      .why = "it is the number of micro-steps between two updates",
-                      .hint = "choose 1 for an update after each batch, or more"});
+                      .why = "it is the number of micro-steps of each update",
+                      .hint = "use 1 for an update after each batch, or more"});
   }
   steps_ = steps;
 }

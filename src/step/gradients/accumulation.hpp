@@ -5,18 +5,18 @@
 
 namespace hortator::step {
 
-/// Counts micro-steps, and says at which of them gradients are synchronised and optimizers step.
+/// Counts micro-steps, and decides in which of them gradients are synchronised and optimizers step.
 class Accumulation {
  public:
   Accumulation(std::int64_t steps, const GradientAccumulationOptions& options);
 
   void begin_micro_step(bool is_last_batch);
-  /// A group begins anew; gradients are synchronised until the next micro-step says otherwise.
+  /// Starts a new group. Gradients are synchronised until the next begin_micro_step().
   void restart();
 
   bool sync_gradients() const { return sync_gradients_; }
   void set_sync_gradients(bool sync) { sync_gradients_ = sync; }
-  /// In this micro-step gradients stay on their rank.
+  /// Whether gradients stay on their rank in this micro-step.
   bool keeps_gradients() const { return !sync_gradients_ && !options_.sync_each_batch; }
 
   std::int64_t steps() const { return steps_; }

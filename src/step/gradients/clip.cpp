@@ -38,10 +38,10 @@ at::Tensor total_norm(const std::vector<GradientGroup>& groups, double norm_type
   return at::linalg_vector_norm(at::stack(norms), norm_type);
 }
 
-// As torch: 1e-6 keeps a norm of zero from dividing.
+// As in torch, 1e-6 avoids a division by zero.
 void scale_to_norm(const std::vector<GradientGroup>& groups, const at::Tensor& total, double max_norm) {
   const auto factor = at::clamp_max(max_norm / (total + 1e-6), 1.0);
-  // On the CPU it is known already that nothing is to be done, which is most of the time.
+  // On the CPU the factor is known, and usually there is nothing to do.
   if (factor.is_cpu() && factor.item<double>() == 1.0) return;
   for (const auto& group : groups) {
     const auto type = at::isReducedFloatingType(group.type) ? at::kFloat : group.type;
@@ -59,8 +59,8 @@ void clamp(const std::vector<GradientGroup>& groups, double limit) {
 void check_limit(double limit, const char* what) {
   if (limit >= 0) return;
   throw UsageError({.what = text::concat(what, " is ", limit),
-                    .why = "gradients would point uphill",
-                    .hint = "use a number from 0 on; infinity clips nothing"});
+                    .why = "a negative limit would reverse gradients",
+                    .hint = "use a number of at least 0; infinity clips nothing"});
 }
 
 }  // namespace hortator::step

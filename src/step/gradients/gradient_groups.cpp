@@ -26,7 +26,7 @@ GradientGroup& group_of(std::vector<GradientGroup>& groups, const at::Tensor& gr
 
 std::vector<GradientGroup> gradient_groups(const std::vector<at::Tensor>& parameters) {
   std::vector<GradientGroup> groups;
-  std::unordered_set<const void*> seen;  // Module::parameters() names tied ones several times
+  std::unordered_set<const void*> seen;  // Module::parameters() lists tied parameters several times
   seen.reserve(parameters.size());
   for (const auto& parameter : parameters) {
     if (!parameter.grad().defined() || !seen.insert(parameter.unsafeGetTensorImpl()).second) continue;

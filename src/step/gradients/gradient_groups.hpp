@@ -6,15 +6,15 @@
 
 namespace hortator::step {
 
-/// Gradients that one multi-tensor kernel takes together.
+/// Gradients of one device and type, for one multi-tensor kernel.
 struct GradientGroup {
   c10::Device device;
   at::ScalarType type;
   std::vector<at::Tensor> gradients;
 };
 
-/// The gradients that these parameters have, each once, by device and type. Of sparse ones the values, every entry
-/// once; empty ones are left out.
+/// The defined gradients of `parameters`, each once, by device and type. A sparse gradient is coalesced and gives its
+/// values. Empty gradients are left out.
 std::vector<GradientGroup> gradient_groups(const std::vector<at::Tensor>& parameters);
 
 }  // namespace hortator::step

@@ -17,7 +17,7 @@
 namespace hortator::step {
 namespace {
 
-// Nothing was summed anywhere: there is nothing to learn.
+// Zero if no rank has summed anything.
 at::Tensor factor_of(const at::Tensor& total, double numerator) {
   return at::where(total > 0, numerator / total, at::zeros_like(total));
 }
@@ -25,14 +25,16 @@ at::Tensor factor_of(const at::Tensor& total, double numerator) {
 void check_not_joined(const LossWeights::Models& models) {
   for (const auto& model : models) {
     if (!model->may_lack_ranks()) continue;
-    throw UsageError({.what = "backward(loss_sum, count) was called within join_uneven_inputs",
-                      .why = "ranks without batches would not take part in adding up the counts",
-                      .hint = "give all ranks as many batches (DataOptions::even_batches), with a count of 0 for those "
-                              "that repeat samples"});
+    throw UsageError({.what = "backward(loss_sum, count) cannot be used within join_uneven_inputs",
+                      .why = "ranks without batches do not take part in the sum of the counts",
+                      .hint =
+                          "give all ranks the same number of batches (DataOptions::even_batches), with a count of 0 "
+                          "for repeated samples"});
   }
 }
 
-/// To see whether a backward has reached a model. Shards have gradients whether or not this rank's part came to it.
+/// Detects whether a backward pass has reached a model. Gradient slices exist even if this rank's pass did not reach
+/// it.
 class ReachMarks {
  public:
   explicit ReachMarks(const ModelCore& model)
@@ -97,8 +99,8 @@ void LossWeights::run_plain(const at::Tensor& loss, const Backward& backward) co
   for (const auto& pending : pending_) before.emplace_back(*pending.model);
   backward(loss);
   if (std::none_of(before.begin(), before.end(), [](const auto& marks) { return marks.have_changed(); })) return;
-  throw UsageError({.what = "backward(loss) came between micro-steps with backward(loss_sum, count)",
-                    .why = "the one is a mean already, the others become one at the end of the group",
+  throw UsageError({.what = "backward(loss) was called between micro-steps with backward(loss_sum, count)",
+                    .why = "a loss is a mean already, and sums become a mean at the end of the group",
                     .hint = "use the same form for all micro-steps between two updates of a model"});
 }
 
@@ -116,38 +118,38 @@ void LossWeights::add(const std::shared_ptr<ModelCore>& model, const at::Tensor&
   }
 }
 
-// A power of two, so that dividing by it and multiplying again changes no bit. Once for all. @collective
+// A power of two, so that dividing by it and multiplying later is exact. Chosen once. @collective
 void LossWeights::choose_divisor(const at::Tensor& count, comm::Communicator& communicator) {
   if (divisor_ > 0) return;
-  auto most = count.clone();
-  communicator.all_reduce(most, comm::ReduceOp::max).wait();
-  divisor_ = std::exp2(std::round(std::log2(std::max(1.0, most.item<double>()))));
+  auto max_count = count.clone();
+  communicator.all_reduce(max_count, comm::ReduceOp::max).wait();
+  divisor_ = std::exp2(std::round(std::log2(std::max(1.0, max_count.item<double>()))));
 }
 
 void LossWeights::settle(comm::Communicator& communicator) {
   settle([](const auto&) { return true; }, communicator);
 }
 
-// One reduction for all counts. Models that are paused go on adding up. @collective
-void LossWeights::settle(const Chosen& chosen, comm::Communicator& communicator) {
+// One reduction for all counts. Paused models keep their counts. @collective
+void LossWeights::settle(const Condition& is_chosen, comm::Communicator& communicator) {
   const at::NoGradGuard no_grad;
-  const auto is_over = [&](const auto& pending) { return chosen(pending) && !is_paused(pending.model); };
-  std::vector<Pending> over;
+  const auto is_complete = [&](const auto& pending) { return is_chosen(pending) && !is_paused(pending.model); };
+  std::vector<Pending> complete;
   for (const auto& model : models_) {
-    if (const auto* pending = find(*model); pending != nullptr && is_over(*pending)) over.push_back(*pending);
+    if (const auto* pending = find(*model); pending != nullptr && is_complete(*pending)) complete.push_back(*pending);
   }
-  if (over.empty()) return;
+  if (complete.empty()) return;
   std::vector<at::Tensor> counts;
-  for (const auto& pending : over) counts.push_back(pending.count);
+  for (const auto& pending : complete) counts.push_back(pending.count);
   auto totals = at::stack(counts);
   communicator.all_reduce(totals, comm::ReduceOp::sum).wait();
   const auto factors = factor_of(totals, divisor_ * shares_);
   TensorSet seen;
-  for (std::size_t i = 0; i < over.size(); ++i) {
-    if (const auto gradients = gradients_of(*over[i].model, seen); !gradients.empty())
+  for (std::size_t i = 0; i < complete.size(); ++i) {
+    if (const auto gradients = gradients_of(*complete[i].model, seen); !gradients.empty())
       at::_foreach_mul_(gradients, factors[static_cast<std::int64_t>(i)]);
   }
-  std::erase_if(pending_, is_over);
+  std::erase_if(pending_, is_complete);
 }
 
 void LossWeights::forget(const std::vector<at::Tensor>& parameters) {

@@ -12,26 +12,28 @@ namespace hortator::step {
 
 class ModelCore;
 
-/// Losses given as a sum and the number of what was summed (tokens). The gradient is that of the sum over all
-/// micro-steps and ranks, divided by their whole number. That is known only when gradients are synchronised: until then
-/// each model's share is written down, and its gradients are scaled at the end.
+/// Losses that are given as a sum and the count of its terms (tokens). The gradient is that of the sum over all
+/// micro-steps and ranks, divided by the total count. The total is known only when gradients are synchronised: until
+/// then the count of each model is recorded, and its gradients are scaled at the end.
 class LossWeights {
  public:
   using Models = std::vector<std::shared_ptr<ModelCore>>;
   using Backward = std::function<void(const at::Tensor& loss)>;
 
-  /// Gradients are means over `shares`; with `settles_late`, settle() is called when they are.
+  /// Gradients are means over `shares` ranks or shards. With `settles_late`, the caller calls settle() when gradients
+  /// are means; otherwise run() does.
   LossWeights(const Models& models, int shares, bool settles_late)
       : models_(models), shares_(shares), settles_late_(settles_late) {}
 
-  /// `count` is one double on the loss's device; `is_last`: no more micro-steps of this group follow. @collective
+  /// The backward pass of a loss sum. `count` is one double on the loss's device. `is_last`: whether this is the
+  /// group's last micro-step. @collective
   void run(const at::Tensor& loss_sum, const at::Tensor& count, bool is_last, comm::Communicator& communicator,
            const Backward& backward);
-  /// The backward of a plain loss, which must not be mixed with sums.
+  /// The backward pass of a plain loss. Throws if it reaches a model that has pending sums.
   void run_plain(const at::Tensor& loss, const Backward& backward) const;
-  /// Scales the gradients of all models whose group is over. @collective
+  /// Scales the gradients of all models whose group is complete. @collective
   void settle(comm::Communicator& communicator);
-  /// These parameters' gradients have been cleared.
+  /// Drops the pending counts of models with these parameters, whose gradients were cleared.
   void forget(const std::vector<at::Tensor>& parameters);
   void forget_all() { pending_.clear(); }
 
@@ -41,18 +43,18 @@ class LossWeights {
     at::Tensor count;
   };
 
-  using Chosen = std::function<bool(const Pending&)>;
+  using Condition = std::function<bool(const Pending&)>;
 
   Pending* find(const ModelCore& model);
   void add(const std::shared_ptr<ModelCore>& model, const at::Tensor& count);
   void choose_divisor(const at::Tensor& count, comm::Communicator& communicator);
-  void settle(const Chosen& chosen, comm::Communicator& communicator);
+  void settle(const Condition& is_chosen, comm::Communicator& communicator);
 
   const Models& models_;
   const int shares_;
   const bool settles_late_;
   std::vector<Pending> pending_;
-  double divisor_ = 0;  ///< of sums that wait: near the first count, so that they do not overflow in 16 bits
+  double divisor_ = 0;  ///< of pending sums: near the first count, so that they do not overflow in 16 bits
 };
 
 }  // namespace hortator::step

@@ -19,15 +19,15 @@ at::Tensor one_number(float value, c10::Device device) {
   return at::full({1}, value, at::TensorOptions(device).dtype(at::kFloat));
 }
 
-// In double, as torch: the inverse is rounded once, to infinity where the scale has fallen near zero.
+// In double as in torch, so that the inverse is rounded once, to infinity if the scale is near zero.
 double inverse(float factor) { return 1.0 / static_cast<double>(factor); }
 at::Tensor inverse_of(const at::Tensor& factor) { return factor.to(at::kDouble).reciprocal(); }
 
 void refuse_fp16(const GradientGroup& group) {
   if (group.type != at::kHalf) return;
-  throw UsageError({.what = "an optimizer's gradients are fp16 under mixed_precision fp16",
+  throw UsageError({.what = "An optimizer's gradients are fp16 with mixed_precision fp16",
                     .why = "they were rounded to fp16 before they could be unscaled, and steps in fp16 lose small ones",
-                    .hint = "keep the parameters in fp32: the model computes in fp16 all the same"});
+                    .hint = "keep the parameters in fp32; the model still computes in fp16"});
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ void ScaledGradients::expect_scaled() {
   now_.factor = scale;
 }
 
-// Only the device knows the scale, and by how much it has changed.
+// With late verdicts only the device knows the current scale.
 void ScaledGradients::expect_scaled_on_device() {
   const bool is_scaled = now_.factor_on_device.defined();
   if (is_scaled && now_.verdicts == scaler_.verdicts()) return;
@@ -92,7 +92,7 @@ at::Tensor& ScaledGradients::not_finite_on(c10::Device device) {
   return found != numbers.end() ? *found : numbers.emplace_back(one_number(0, device));
 }
 
-// Of all devices. Also a rank without gradients has a say, so that none waits.
+// The largest of all devices. A rank without gradients returns zero, so that it takes part in the verdict.
 at::Tensor ScaledGradients::worst() {
   const auto& numbers = now_.not_finite;
   auto worst = numbers.empty() ? one_number(0, at::kCPU) : numbers.front();

@@ -11,41 +11,41 @@
 
 namespace hortator::step {
 
-/// The gradients of one optimizer, and how many times too large they are. Each optimizer has its own: one that has not
-/// stepped yet is unscaled by the scale that its loss had, whatever the others' steps have made of the scale since.
+/// The gradients of one optimizer, and the factor by which they are scaled. Each optimizer has its own factor: it
+/// unscales by the scale that its loss had, even if steps of other optimizers have changed the scale since.
 class ScaledGradients {
  public:
-  /// `holders` gives the tensors that have the gradients.
+  /// `holders` returns the tensors whose grad() is set.
   ScaledGradients(std::function<std::vector<at::Tensor>()> holders, GradScaler& scaler)
       : holders_(std::move(holders)), scaler_(scaler) {}
 
-  /// A backward of a scaled loss is about to add to them: what is there already becomes as large.
+  /// Call before the backward pass of a scaled loss. Scales existing gradients to the present scale.
   void expect_scaled();
-  /// Divides by the scale, once, and notes whether they are finite. Nothing waits for the device. Gradients of losses
-  /// that were not scaled (plain loss.backward() alone) are taken as they are.
+  /// Divides gradients by the scale, once, and records whether they are finite. Does not wait for the device. Gradients
+  /// of unscaled losses (plain loss.backward() only) stay as they are.
   void unscale();
-  /// Unscales what is not, and ends the step: false if it must be skipped. @collective
+  /// Unscales if needed, and ends the step. Returns false if the step must be skipped. @collective
   bool may_step();
 
   bool is_late() const { return scaler_.is_late(); }
-  /// With late verdicts: the same, but the device alone knows by now whether the step must be skipped. The verdict has
-  /// to be expected (GradScaler::expect) and heard before the next step. @collective
+  /// The same with late verdicts: only the device knows yet whether the step must be skipped. Pass the verdict to
+  /// GradScaler::expect() and GradScaler::apply_verdict() before the next step. @collective
   const std::shared_ptr<LateVerdict>& end_step();
   GradScaler& scaler() const { return scaler_; }
 
   bool hold_any_of(const TensorSet& wanted) const;
 
-  /// What is remembered between steps: to be put back when steps that were only recorded come to nothing.
-  struct Standing {
-    float factor = 1;                  ///< by which they are too large
-    at::Tensor factor_on_device = {};  ///< in its place where verdicts are late; undefined: 1
-    std::int64_t verdicts = 0;         ///< of the scaler when that was the scale
-    bool checked = false;              ///< since the last backward
+  /// The state between steps, to be restored when a recorded step is discarded.
+  struct ScaleState {
+    float factor = 1;                  ///< of the gradients
+    at::Tensor factor_on_device = {};  ///< used instead with late verdicts; undefined means 1
+    std::int64_t verdicts = 0;         ///< scaler_.verdicts() when that factor was set
+    bool checked = false;              ///< since the last backward pass
     std::vector<at::Tensor> not_finite =
-        {};  ///< since the last step: one number a device, above zero where some are not
+        {};  ///< since the last step: one number for each device, above zero if some gradients are not finite
   };
-  const Standing& standing() const { return now_; }
-  void put_back(const Standing& before) { now_ = before; }
+  const ScaleState& state() const { return now_; }
+  void restore(const ScaleState& before) { now_ = before; }
 
  private:
   void expect_scaled_on_device();
@@ -56,8 +56,8 @@ class ScaledGradients {
 
   std::function<std::vector<at::Tensor>()> holders_;
   GradScaler& scaler_;
-  Standing now_;
-  std::shared_ptr<LateVerdict> verdict_;  ///< null until the first that is late
+  ScaleState now_;
+  std::shared_ptr<LateVerdict> verdict_;  ///< null until the first late verdict
 };
 
 }  // namespace hortator::step

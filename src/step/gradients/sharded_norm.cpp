@@ -18,7 +18,7 @@ bool has_double(const std::vector<at::Tensor>& tensors) {
                      [](const at::Tensor& one) { return one.scalar_type() == at::kDouble; });
 }
 
-/// Of this rank's shards, in fp64; what changes nothing where it has none.
+/// The norm of this rank's slices in fp64; the neutral value if it has none.
 at::Tensor own_norm(const GradientHolders& holders, double norm_type) {
   const auto options = holders.shards.front().options().dtype(at::kDouble).requires_grad(false);
   const auto groups = gradient_groups(holders.shards);

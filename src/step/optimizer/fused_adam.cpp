@@ -18,7 +18,7 @@ namespace {
 
 using namespace torch::optim;
 
-struct AdamKind {
+struct AdamKernel {
   using Options = AdamOptions;
   using State = AdamParamState;
   template <typename... Arguments>
@@ -27,7 +27,7 @@ struct AdamKind {
   }
 };
 
-struct AdamWKind {
+struct AdamWKernel {
   using Options = AdamWOptions;
   using State = AdamWParamState;
   template <typename... Arguments>
@@ -36,8 +36,8 @@ struct AdamWKind {
   }
 };
 
-// What one call of the kernel takes: one device, one type, one number of steps.
-struct Batch {
+// Parameters of one kernel call, which have the same device, type and step count.
+struct AdamBatch {
   c10::Device device;
   at::ScalarType type;
   std::int64_t step;
@@ -48,21 +48,22 @@ struct Batch {
   std::vector<at::Tensor> squares = {};
 };
 
-Batch& batch_for(std::vector<Batch>& batches, const at::Tensor& parameter, const at::Tensor& mean, std::int64_t step) {
+AdamBatch& batch_for(std::vector<AdamBatch>& batches, const at::Tensor& parameter, const at::Tensor& mean,
+                     std::int64_t step) {
   for (auto& batch : batches) {
     const bool has_room = has_room_beside(batch.bytes, parameter, mean);
     if (has_room && batch.step == step && batch.device == parameter.device() && batch.type == parameter.scalar_type())
       return batch;
   }
-  return batches.emplace_back(Batch{.device = parameter.device(), .type = parameter.scalar_type(), .step = step});
+  return batches.emplace_back(AdamBatch{.device = parameter.device(), .type = parameter.scalar_type(), .step = step});
 }
 
-// As torch::optim does it: with the parameter's first gradient.
+// Creates the state at the parameter's first gradient, as torch::optim does.
 template <typename State>
-State& state_of(Optimizer& optimizer, const at::Tensor& parameter, const StepManner& manner) {
+State& state_of(Optimizer& optimizer, const at::Tensor& parameter, const StepMode& mode) {
   auto& state = optimizer.state()[parameter.unsafeGetTensorImpl()];
   if (!state) {
-    if (manner.recording != nullptr) throw_first_gradient();
+    if (mode.recording != nullptr) throw_first_gradient();
     auto fresh = std::make_unique<State>();
     fresh->exp_avg(at::zeros_like(parameter));
     fresh->exp_avg_sq(at::zeros_like(parameter));
@@ -80,14 +81,14 @@ void take_back_step(Optimizer& optimizer, const at::Tensor& parameter) {
 }
 
 template <typename State>
-std::vector<Batch> batches_of(Optimizer& optimizer, const OptimizerParamGroup& group, const StepManner& manner) {
-  std::vector<Batch> batches;
+std::vector<AdamBatch> batches_of(Optimizer& optimizer, const OptimizerParamGroup& group, const StepMode& mode) {
+  std::vector<AdamBatch> batches;
   for (const auto& parameter : group.params()) {
     if (!parameter.grad().defined()) continue;
-    auto& state = state_of<State>(optimizer, parameter, manner);
-    if (manner.recording == nullptr) state.step(state.step() + 1);  // else with each replay
-    if (manner.ahead != nullptr)
-      manner.ahead->when_skipped([&optimizer, parameter] { take_back_step<State>(optimizer, parameter); });
+    auto& state = state_of<State>(optimizer, parameter, mode);
+    if (mode.recording == nullptr) state.step(state.step() + 1);  // a recorded step counts at each replay
+    if (mode.ahead != nullptr)
+      mode.ahead->when_skipped([&optimizer, parameter] { take_back_step<State>(optimizer, parameter); });
     lay_out_as(state.exp_avg(), parameter);
     lay_out_as(state.exp_avg_sq(), parameter);
     auto& batch = batch_for(batches, parameter, state.exp_avg(), state.step());
@@ -100,37 +101,37 @@ std::vector<Batch> batches_of(Optimizer& optimizer, const OptimizerParamGroup& g
   return batches;
 }
 
-// The kernel reads one count for each tensor, on the tensor's device; all are the same here.
-template <typename Kind, typename Rate>
-void run(const Batch& batch, const typename Kind::Options& options, const StepManner& manner, const at::Tensor& step,
+// The kernel reads a step count for each tensor, on the tensor's device. All are equal within a batch.
+template <typename Kernel, typename Rate>
+void run(const AdamBatch& batch, const typename Kernel::Options& options, const StepMode& mode, const at::Tensor& step,
          const Rate& rate) {
   const std::vector<at::Tensor> steps(batch.parameters.size(), step);
   const auto [beta1, beta2] = options.betas();
-  Kind::run(batch.parameters, batch.gradients, batch.means, batch.squares, at::TensorList(), steps, rate, beta1, beta2,
-            options.weight_decay(), options.eps(), /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/std::nullopt,
-            not_finite_for(manner, batch.device));
+  Kernel::run(batch.parameters, batch.gradients, batch.means, batch.squares, at::TensorList(), steps, rate, beta1,
+              beta2, options.weight_decay(), options.eps(), /*amsgrad=*/false, /*maximize=*/false,
+              /*grad_scale=*/std::nullopt, not_finite_for(mode, batch.device));
 }
 
-template <typename Kind>
-void run(const Batch& batch, const typename Kind::Options& options, const StepManner& manner) {
+template <typename Kernel>
+void run(const AdamBatch& batch, const typename Kernel::Options& options, const StepMode& mode) {
   const auto step =
       at::scalar_tensor(static_cast<double>(batch.step), at::TensorOptions(batch.device).dtype(at::kFloat));
-  run<Kind>(batch, options, manner, step, options.lr());
+  run<Kernel>(batch, options, mode, step, options.lr());
 }
 
-/// One batch of a recorded step: what it reads on the device, and what it relies on.
-template <typename Kind>
-class RecordedBatch {
+/// One batch of a recorded step, with the numbers that it reads on the device and the conditions of its validity.
+template <typename Kernel>
+class RecordedAdamBatch {
  public:
-  using State = typename Kind::State;
-  using Options = typename Kind::Options;
+  using State = typename Kernel::State;
+  using Options = typename Kernel::Options;
 
-  RecordedBatch(Optimizer& optimizer, std::size_t group, Batch batch)
+  RecordedAdamBatch(Optimizer& optimizer, std::size_t group, AdamBatch batch)
       : optimizer_(optimizer), group_(group), batch_(std::move(batch)), options_(options()) {
-    for (const auto& parameter : batch_.parameters) places_.push_back(parameter.const_data_ptr());
+    for (const auto& parameter : batch_.parameters) addresses_.push_back(parameter.const_data_ptr());
   }
 
-  const Batch& batch() const { return batch_; }
+  const AdamBatch& batch() const { return batch_; }
   const Options& options() const { return static_cast<const Options&>(optimizer_.param_groups()[group_].options()); }
   double count_step() const {
     for (const auto& parameter : batch_.parameters) state_of(parameter)->step(state_of(parameter)->step() + 1);
@@ -142,10 +143,10 @@ class RecordedBatch {
     if (!(now == options_)) return false;
     for (std::size_t i = 0; i < batch_.parameters.size(); ++i) {
       const auto* state = state_of(batch_.parameters[i]);
-      const bool is_in_place = state != nullptr && state->exp_avg().is_same(batch_.means[i]) &&
-                               state->exp_avg_sq().is_same(batch_.squares[i]) &&
-                               batch_.parameters[i].const_data_ptr() == places_[i];
-      if (!is_in_place) return false;
+      const bool is_unchanged = state != nullptr && state->exp_avg().is_same(batch_.means[i]) &&
+                                state->exp_avg_sq().is_same(batch_.squares[i]) &&
+                                batch_.parameters[i].const_data_ptr() == addresses_[i];
+      if (!is_unchanged) return false;
     }
     return true;
   }
@@ -158,39 +159,39 @@ class RecordedBatch {
 
   Optimizer& optimizer_;
   std::size_t group_;
-  Batch batch_;
+  AdamBatch batch_;
   Options options_;
-  std::vector<const void*> places_;
+  std::vector<const void*> addresses_;
 };
 
-template <typename Kind>
-void record(Optimizer& optimizer, std::size_t group, Batch batch, const StepManner& manner) {
-  auto& recording = *manner.recording;
-  const auto kept = std::make_shared<RecordedBatch<Kind>>(optimizer, group, std::move(batch));
+template <typename Kernel>
+void record(Optimizer& optimizer, std::size_t group, AdamBatch batch, const StepMode& mode) {
+  auto& recording = *mode.recording;
+  const auto kept = std::make_shared<RecordedAdamBatch<Kernel>>(optimizer, group, std::move(batch));
   const auto step = recording.number(kept->batch().device, [kept] { return kept->count_step(); });
   const auto rate = recording.number(kept->batch().device, [kept] { return kept->options().lr(); });
   recording.require([kept] { return kept->is_good(); });
-  run<Kind>(kept->batch(), kept->options(), manner, step, rate);
+  run<Kernel>(kept->batch(), kept->options(), mode, step, rate);
 }
 
-template <typename Kind>
+template <typename Kernel>
 bool fits(const OptimizerParamGroup& group) {
   const auto& options = group.options();
-  if (typeid(options) != typeid(typename Kind::Options)) return false;
-  return !static_cast<const typename Kind::Options&>(options).amsgrad() && fits_fused_kernel(group);
+  if (typeid(options) != typeid(typename Kernel::Options)) return false;
+  return !static_cast<const typename Kernel::Options&>(options).amsgrad() && fits_fused_kernel(group);
 }
 
-template <typename Kind>
-bool step(Optimizer& optimizer, const StepManner& manner) {
+template <typename Kernel>
+bool step(Optimizer& optimizer, const StepMode& mode) {
   const at::NoGradGuard no_grad;
   const auto& groups = optimizer.param_groups();
-  if (!std::all_of(groups.begin(), groups.end(), fits<Kind>)) return false;
+  if (!std::all_of(groups.begin(), groups.end(), fits<Kernel>)) return false;
   for (std::size_t group = 0; group < groups.size(); ++group) {
-    for (auto& batch : batches_of<typename Kind::State>(optimizer, groups[group], manner)) {
-      if (manner.recording != nullptr) {
-        record<Kind>(optimizer, group, std::move(batch), manner);
+    for (auto& batch : batches_of<typename Kernel::State>(optimizer, groups[group], mode)) {
+      if (mode.recording != nullptr) {
+        record<Kernel>(optimizer, group, std::move(batch), mode);
       } else {
-        run<Kind>(batch, static_cast<const typename Kind::Options&>(groups[group].options()), manner);
+        run<Kernel>(batch, static_cast<const typename Kernel::Options&>(groups[group].options()), mode);
       }
     }
   }
@@ -199,7 +200,7 @@ bool step(Optimizer& optimizer, const StepManner& manner) {
 
 }  // namespace
 
-bool fused_adam(Adam& optimizer, const StepManner& manner) { return step<AdamKind>(optimizer, manner); }
-bool fused_adam(AdamW& optimizer, const StepManner& manner) { return step<AdamWKind>(optimizer, manner); }
+bool fused_adam(Adam& optimizer, const StepMode& mode) { return step<AdamKernel>(optimizer, mode); }
+bool fused_adam(AdamW& optimizer, const StepMode& mode) { return step<AdamWKernel>(optimizer, mode); }
 
 }  // namespace hortator::step

@@ -7,8 +7,8 @@
 
 namespace hortator::step {
 
-/// The fused step of one optimizer of exactly this type; see fused_step().
-bool fused_adam(torch::optim::Adam& optimizer, const StepManner& manner);
-bool fused_adam(torch::optim::AdamW& optimizer, const StepManner& manner);
+/// The fused step of an optimizer of exactly this type, not of a subclass; see fused_step().
+bool fused_adam(torch::optim::Adam& optimizer, const StepMode& mode);
+bool fused_adam(torch::optim::AdamW& optimizer, const StepMode& mode);
 
 }  // namespace hortator::step

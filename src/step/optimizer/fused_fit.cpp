@@ -12,7 +12,7 @@ namespace hortator::step {
 
 namespace {
 
-bool lie_alike(const at::Tensor& a, const at::Tensor& b) {
+bool have_same_strides(const at::Tensor& a, const at::Tensor& b) {
   if (a.sizes() != b.sizes()) return false;
   for (std::int64_t i = 0; i < a.dim(); ++i) {
     if (a.size(i) != 1 && a.stride(i) != b.stride(i)) return false;
@@ -26,10 +26,10 @@ bool parameter_fits(const at::Tensor& parameter) {
   return (parameter.is_cpu() || parameter.is_cuda()) && gradient.device() == parameter.device() &&
          parameter.layout() == at::kStrided && gradient.layout() == at::kStrided &&
          at::isFloatingType(parameter.scalar_type()) && gradient.scalar_type() == parameter.scalar_type() &&
-         parameter.is_non_overlapping_and_dense() && lie_alike(parameter, gradient);
+         parameter.is_non_overlapping_and_dense() && have_same_strides(parameter, gradient);
 }
 
-bool has_twins(const std::vector<at::Tensor>& parameters) {
+bool has_duplicates(const std::vector<at::Tensor>& parameters) {
   std::vector<const void*> sorted;
   for (const auto& parameter : parameters) sorted.push_back(parameter.unsafeGetTensorImpl());
   std::sort(sorted.begin(), sorted.end());
@@ -45,7 +45,7 @@ bool has_room_beside(std::size_t bytes, const at::Tensor& parameter, const at::T
 }
 
 bool fits_fused_kernel(const torch::optim::OptimizerParamGroup& group) {
-  return std::all_of(group.params().begin(), group.params().end(), parameter_fits) && !has_twins(group.params());
+  return std::all_of(group.params().begin(), group.params().end(), parameter_fits) && !has_duplicates(group.params());
 }
 
 at::Tensor gradient_of(const at::Tensor& parameter) {
@@ -55,14 +55,14 @@ at::Tensor gradient_of(const at::Tensor& parameter) {
 }
 
 void throw_first_gradient() {
-  throw UsageError({.what = "a parameter gets its first gradient in a step that is recorded (accelerator.capture)",
-                    .why = "what its optimizer remembers of it would begin anew with each replay",
-                    .hint = "use it in the steps before, too: CaptureOptions::warm_up says how many there are"});
+  throw UsageError({.what = "A parameter gets its first gradient in a step that is recorded (accelerator.capture)",
+                    .why = "each replay would reset the optimizer's state of it",
+                    .hint = "use it in the warm-up steps too; CaptureOptions::warm_up is their number"});
 }
 
-std::optional<at::Tensor> not_finite_for(const StepManner& manner, c10::Device device) {
-  if (manner.ahead == nullptr) return std::nullopt;
-  return manner.ahead->not_finite_on(device);
+std::optional<at::Tensor> not_finite_for(const StepMode& mode, c10::Device device) {
+  if (mode.ahead == nullptr) return std::nullopt;
+  return mode.ahead->not_finite_on(device);
 }
 
 void lay_out_as(at::Tensor& moment, const at::Tensor& parameter) {

@@ -9,27 +9,27 @@
 
 namespace hortator::step {
 
-/// Does a call of a kernel that takes `bytes` of parameters already take this one, too? On a device all, since calls
-/// cost more than their work there. On the CPU, and where parameters or what is remembered of them are paged, a few
-/// MiB: all of a call's must be in memory at once.
+/// Whether a kernel call with `bytes` of parameters may take `parameter` too. On a device it always may, since a call
+/// costs more than its work. On the CPU, and where the parameter or its moment (`memory`) is paged, a call takes a few
+/// MiB, because all of its tensors must be in memory at once.
 bool has_room_beside(std::size_t bytes, const at::Tensor& parameter, const at::Tensor& memory);
 
-/// Can the kernels walk over each parameter and its gradient, where it has one, element by element? They look at
-/// addresses and element counts alone, so the two must lie in memory alike, without gaps; and they take all parameters
-/// at once, so none may come twice.
+/// Whether the kernels can step all parameters of `group`. They see addresses and element counts only, so a parameter
+/// and its gradient must have the same strides and no gaps. They step all parameters at once, so none may be listed
+/// twice.
 bool fits_fused_kernel(const torch::optim::OptimizerParamGroup& group);
 
-/// The gradient of a parameter that fits, with its very strides (those of dimensions of size one mean nothing, but are
-/// compared by some kernels).
+/// The gradient of a parameter that fits, with the parameter's exact strides. Strides of dimensions of size one have no
+/// meaning, but some kernels compare them.
 at::Tensor gradient_of(const at::Tensor& parameter);
 
-/// Throws: what is remembered of a parameter cannot be made while a step is recorded.
+/// Throws: a parameter's state cannot be created while a step is recorded.
 [[noreturn]] void throw_first_gradient();
 
-/// What kernels on `device` look at before they do anything, if this step may prove to be skipped.
-std::optional<at::Tensor> not_finite_for(const StepManner& manner, c10::Device device);
+/// The overflow flag that kernels on `device` read first; nothing unless this step may be skipped.
+std::optional<at::Tensor> not_finite_for(const StepMode& mode, c10::Device device);
 
-/// A moment that lies in memory as its parameter does. A restored one may not.
+/// Gives `moment` the strides of `parameter`. A moment from a checkpoint may have others.
 void lay_out_as(at::Tensor& moment, const at::Tensor& parameter);
 
 }  // namespace hortator::step

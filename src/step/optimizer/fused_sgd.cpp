@@ -16,7 +16,7 @@ namespace {
 
 using namespace torch::optim;
 
-// What one call of the kernel takes: one device, one type, and buffers that all hold something or all nothing yet.
+// Parameters of one kernel call, which have the same device and type, and momentum buffers that are all new or all old.
 struct SgdBatch {
   c10::Device device;
   at::ScalarType type;
@@ -42,7 +42,7 @@ void add(SgdBatch& batch, const at::Tensor& parameter) {
   batch.gradients.push_back(gradient_of(parameter));
 }
 
-// As torch::optim does it: with the parameter's first gradient. The kernel fills it.
+// Creates the state at the parameter's first gradient, as torch::optim does. The kernel fills it.
 at::Tensor fresh_buffer(SGD& optimizer, const at::Tensor& parameter) {
   auto state = std::make_unique<SGDParamState>();
   state->momentum_buffer(at::empty_like(parameter));
@@ -52,17 +52,17 @@ at::Tensor fresh_buffer(SGD& optimizer, const at::Tensor& parameter) {
 }
 
 void add_with_momentum(std::vector<SgdBatch>& batches, SGD& optimizer, const at::Tensor& parameter,
-                       const StepManner& manner) {
+                       const StepMode& mode) {
   const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
   const bool first = found == optimizer.state().end();
-  if (first && manner.recording != nullptr) throw_first_gradient();
+  if (first && mode.recording != nullptr) throw_first_gradient();
   auto& batch = sgd_batch_for(batches, parameter, first);
   add(batch, parameter);
   if (first) {
     batch.buffers.push_back(fresh_buffer(optimizer, parameter));
-    // A kernel that is held back does not fill it: the next step is the first one.
-    if (manner.ahead != nullptr)
-      manner.ahead->when_skipped([&optimizer, parameter] { optimizer.state().erase(parameter.unsafeGetTensorImpl()); });
+    // A skipped kernel does not fill the buffer, so the next step is the first one again.
+    if (mode.ahead != nullptr)
+      mode.ahead->when_skipped([&optimizer, parameter] { optimizer.state().erase(parameter.unsafeGetTensorImpl()); });
   } else {
     auto& buffer = static_cast<SGDParamState&>(*found->second).momentum_buffer();
     lay_out_as(buffer, parameter);
@@ -70,13 +70,13 @@ void add_with_momentum(std::vector<SgdBatch>& batches, SGD& optimizer, const at:
   }
 }
 
-std::vector<SgdBatch> batches_of(SGD& optimizer, const OptimizerParamGroup& group, const StepManner& manner) {
+std::vector<SgdBatch> batches_of(SGD& optimizer, const OptimizerParamGroup& group, const StepMode& mode) {
   std::vector<SgdBatch> batches;
   const bool momentum = static_cast<const SGDOptions&>(group.options()).momentum() != 0;
   for (const auto& parameter : group.params()) {
     if (!parameter.grad().defined()) continue;
     if (momentum) {
-      add_with_momentum(batches, optimizer, parameter, manner);
+      add_with_momentum(batches, optimizer, parameter, mode);
     } else {
       add(sgd_batch_for(batches, parameter, false), parameter);
     }
@@ -90,18 +90,18 @@ bool is_plain_sgd(const OptimizerParamGroup& group) {
 }
 
 template <typename Rate>
-void run_sgd(const SgdBatch& batch, const SGDOptions& options, const StepManner& manner, const Rate& rate) {
+void run_sgd(const SgdBatch& batch, const SGDOptions& options, const StepMode& mode, const Rate& rate) {
   at::_fused_sgd_(batch.parameters, batch.gradients, batch.buffers, options.weight_decay(), options.momentum(), rate,
                   options.dampening(), options.nesterov(), /*maximize=*/false, batch.first, /*grad_scale=*/std::nullopt,
-                  not_finite_for(manner, batch.device));
+                  not_finite_for(mode, batch.device));
 }
 
-/// One batch of a recorded step: what it reads on the device, and what it relies on.
+/// One batch of a recorded step, with the numbers that it reads on the device and the conditions of its validity.
 class RecordedSgdBatch {
  public:
   RecordedSgdBatch(SGD& optimizer, std::size_t group, SgdBatch batch)
       : optimizer_(optimizer), group_(group), batch_(std::move(batch)), options_(options()) {
-    for (const auto& parameter : batch_.parameters) places_.push_back(parameter.const_data_ptr());
+    for (const auto& parameter : batch_.parameters) addresses_.push_back(parameter.const_data_ptr());
   }
 
   const SgdBatch& batch() const { return batch_; }
@@ -113,7 +113,7 @@ class RecordedSgdBatch {
     now.lr(options_.lr());
     if (!(now == options_)) return false;
     for (std::size_t i = 0; i < batch_.parameters.size(); ++i) {
-      if (batch_.parameters[i].const_data_ptr() != places_[i]) return false;
+      if (batch_.parameters[i].const_data_ptr() != addresses_[i]) return false;
       if (!batch_.buffers.empty() && !has_buffer(batch_.parameters[i], batch_.buffers[i])) return false;
     }
     return true;
@@ -130,30 +130,30 @@ class RecordedSgdBatch {
   std::size_t group_;
   SgdBatch batch_;
   SGDOptions options_;
-  std::vector<const void*> places_;
+  std::vector<const void*> addresses_;
 };
 
-void record_sgd(SGD& optimizer, std::size_t group, SgdBatch batch, const StepManner& manner) {
-  auto& recording = *manner.recording;
+void record_sgd(SGD& optimizer, std::size_t group, SgdBatch batch, const StepMode& mode) {
+  auto& recording = *mode.recording;
   const auto kept = std::make_shared<RecordedSgdBatch>(optimizer, group, std::move(batch));
   const auto rate = recording.number(kept->batch().device, [kept] { return kept->options().lr(); });
   recording.require([kept] { return kept->is_good(); });
-  run_sgd(kept->batch(), kept->options(), manner, rate);
+  run_sgd(kept->batch(), kept->options(), mode, rate);
 }
 
 }  // namespace
 
-bool fused_sgd(SGD& optimizer, const StepManner& manner) {
+bool fused_sgd(SGD& optimizer, const StepMode& mode) {
   const at::NoGradGuard no_grad;
   const auto& groups = optimizer.param_groups();
   if (!std::all_of(groups.begin(), groups.end(), is_plain_sgd)) return false;
   for (std::size_t group = 0; group < groups.size(); ++group) {
     const auto& options = static_cast<const SGDOptions&>(groups[group].options());
-    for (auto& batch : batches_of(optimizer, groups[group], manner)) {
-      if (manner.recording != nullptr) {
-        record_sgd(optimizer, group, std::move(batch), manner);
+    for (auto& batch : batches_of(optimizer, groups[group], mode)) {
+      if (mode.recording != nullptr) {
+        record_sgd(optimizer, group, std::move(batch), mode);
       } else {
-        run_sgd(batch, options, manner, options.lr());
+        run_sgd(batch, options, mode, options.lr());
       }
     }
   }

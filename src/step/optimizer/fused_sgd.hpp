@@ -6,7 +6,7 @@
 
 namespace hortator::step {
 
-/// The fused step of one optimizer of exactly this type; see fused_step().
-bool fused_sgd(torch::optim::SGD& optimizer, const StepManner& manner);
+/// The fused step of an optimizer of exactly this type, not of a subclass; see fused_step().
+bool fused_sgd(torch::optim::SGD& optimizer, const StepMode& mode);
 
 }  // namespace hortator::step

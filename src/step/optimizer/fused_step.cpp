@@ -7,11 +7,11 @@
 
 namespace hortator::step {
 
-bool fused_step(torch::optim::Optimizer& optimizer, const StepManner& manner) {
+bool fused_step(torch::optim::Optimizer& optimizer, const StepMode& mode) {
   const auto& type = typeid(optimizer);
-  if (type == typeid(torch::optim::AdamW)) return fused_adam(static_cast<torch::optim::AdamW&>(optimizer), manner);
-  if (type == typeid(torch::optim::Adam)) return fused_adam(static_cast<torch::optim::Adam&>(optimizer), manner);
-  if (type == typeid(torch::optim::SGD)) return fused_sgd(static_cast<torch::optim::SGD&>(optimizer), manner);
+  if (type == typeid(torch::optim::AdamW)) return fused_adam(static_cast<torch::optim::AdamW&>(optimizer), mode);
+  if (type == typeid(torch::optim::Adam)) return fused_adam(static_cast<torch::optim::Adam&>(optimizer), mode);
+  if (type == typeid(torch::optim::SGD)) return fused_sgd(static_cast<torch::optim::SGD&>(optimizer), mode);
   return false;
 }
 

@@ -24,10 +24,10 @@ bool has_amsgrad(const torch::optim::OptimizerOptions& options) {
   return dynamic_cast<const torch::optim::AdamOptions&>(options).amsgrad();
 }
 
-/// Calls for each moment of a state, whether it is made yet or not.
-class EachMoment final : public FieldVisitor {
+/// Calls `act` with each moment of a state, including undefined ones.
+class MomentVisitor final : public FieldVisitor {
  public:
-  EachMoment(bool amsgrad, std::function<void(at::Tensor&)> act) : amsgrad_(amsgrad), act_(std::move(act)) {}
+  MomentVisitor(bool amsgrad, std::function<void(at::Tensor&)> act) : amsgrad_(amsgrad), act_(std::move(act)) {}
   void field(std::string_view, double&) override {}
   void field(std::string_view, std::int64_t&) override {}
   void field(std::string_view, bool&) override {}
@@ -41,7 +41,7 @@ class EachMoment final : public FieldVisitor {
   std::function<void(at::Tensor&)> act_;
 };
 
-/// `act` gets each owner with each of its moments, in their order.
+/// Calls act(owner, moment) for each moment of each owner, in order. Creates missing states.
 template <typename Act>
 void for_each_moment(torch::optim::Optimizer& optimizer, const std::vector<MomentsOnDisk::Owner>& owners,
                      const Act& act) {
@@ -49,12 +49,12 @@ void for_each_moment(torch::optim::Optimizer& optimizer, const std::vector<Momen
     const auto& options = optimizer.param_groups()[owner.group].options();
     auto& state = optimizer.state()[owner.parameter.unsafeGetTensorImpl()];
     if (!state) state = make_state(options);
-    EachMoment visitor(has_amsgrad(options), [&](at::Tensor& moment) { act(owner, moment); });
+    MomentVisitor visitor(has_amsgrad(options), [&](at::Tensor& moment) { act(owner, moment); });
     visit_fields(*state, visitor);
   }
 }
 
-/// This rank has none of the parameter: there is a state, as on the other ranks, and nothing in it.
+/// Whether this rank has no elements of the parameter. Its state exists, as on the other ranks, with empty moments.
 bool is_empty(const MomentsOnDisk::Owner& owner) { return owner.parameter.numel() == 0; }
 
 }  // namespace
@@ -64,8 +64,8 @@ void require_known_moments(const torch::optim::Optimizer& optimizer) {
   if (type == typeid(torch::optim::AdamW) || type == typeid(torch::optim::Adam)) return;
   throw UsageError({.what = text::concat("zero.offload_optimizer cannot take the moments of ",
                                          c10::demangle(type.name()), " to disk"),
-                    .why = "it makes them in its first step, in memory",
-                    .hint = "use AdamW or Adam, or leave zero.offload_optimizer out"});
+                    .why = "it allocates them in its first step, in memory",
+                    .hint = "use AdamW or Adam, or unset zero.offload_optimizer"});
 }
 
 void MomentsOnDisk::keep(torch::optim::Optimizer& optimizer, const std::vector<Owner>& owners) {
@@ -76,8 +76,7 @@ void MomentsOnDisk::keep(torch::optim::Optimizer& optimizer, const std::vector<O
   if (!all) move(optimizer, owners);
 }
 
-// Until all of them are in the new file, whose disk may fail in the middle, they stay where they are: in memory, or in
-// the old one.
+// The moments stay in memory, or in the old file, until all are in the new file: its disk may fail halfway.
 void MomentsOnDisk::move(torch::optim::Optimizer& optimizer, const std::vector<Owner>& owners) {
   const at::NoGradGuard no_grad;
   std::vector<parallel::DiskArrays::Spec> specs;

@@ -10,23 +10,23 @@
 
 namespace hortator::step {
 
-/// Throws, naming its type, unless the optimizer's moments are known before its first step: torch::optim's AdamW and
-/// Adam.
+/// Throws, naming its type, unless the optimizer is torch::optim's AdamW or Adam, whose moments are known before the
+/// first step.
 void require_known_moments(const torch::optim::Optimizer& optimizer);
 
-/// What an optimizer remembers, in a file but for the parts that a step is at.
+/// An optimizer's moments in a file; only those that a step is working on are in memory.
 class MomentsOnDisk {
  public:
   explicit MomentsOnDisk(parallel::ArrayPlacement home) : home_(std::move(home)) {}
 
-  /// Whose moments: one of the parameters of one of the groups.
+  /// A parameter that has moments, and its group.
   struct Owner {
     at::Tensor parameter = {};
     std::size_t group = 0;
     std::string name = {};
   };
-  /// The moments of all these go to the file, unless they are there: those that are not made yet as zeros, and those
-  /// that have come since then (a checkpoint's, a new parameter's).
+  /// Moves the moments of all owners to the file, unless they are there already. Missing moments become zeros; moments
+  /// that were replaced in memory (by a checkpoint, or a new parameter's) are moved again.
   void keep(torch::optim::Optimizer& optimizer, const std::vector<Owner>& owners);
 
  private:

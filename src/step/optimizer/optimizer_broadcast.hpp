@@ -7,7 +7,7 @@
 
 namespace hortator::step {
 
-/// All ranks get what `root`'s optimizer remembers, over the same parameters. @collective
+/// Gives all ranks the state and options of `root`'s optimizer, which has the same parameters. @collective
 void broadcast_optimizer(torch::optim::Optimizer& optimizer, const ParameterNames& names, const mpi::Communicator& host,
                          int root);
 

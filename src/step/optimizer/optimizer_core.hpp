@@ -6,39 +6,39 @@
 #include <memory>
 #include <vector>
 
+#include "step/accelerator_session.hpp"
 #include "step/gradients/scaled_gradients.hpp"
 #include "step/optimizer/fused_step.hpp"
 #include "step/optimizer/optimizer_parameters.hpp"
 #include "step/optimizer/sharded_optimizer.hpp"
-#include "step/session.hpp"
 #include "step/step_ahead.hpp"
 
 namespace hortator::step {
 
-/// What stands behind a prepared optimizer's handle.
+/// Functions and settings of the training that an optimizer depends on.
+struct OptimizerHooks {
+  std::function<bool()> gradients_synchronised;  ///< whether they are in this micro-step
+  std::function<void()> synchronise;             ///< finishes gradients in transfer (plain loss.backward())
+  std::function<void(const std::vector<at::Tensor>&)> cleared;  ///< called when these parameters' gradients are cleared
+  StepKernel kernel = StepKernel::fused;
+  /// The mean of a loss over all ranks. Throws unless all ranks call it. @collective
+  std::function<at::Tensor(const at::Tensor&)> mean_loss = {};
+};
+
+/// A prepared optimizer; handles (Optimizer) share it.
 class OptimizerCore {
  public:
-  /// What the rest of the training has to know of, or to say to, an optimizer.
-  struct LaunchEnvironment {
-    std::function<bool()> gradients_synchronised;  ///< in this micro-step
-    std::function<void()> synchronise;  ///< finishes gradients that are still under way (plain loss.backward())
-    std::function<void(const std::vector<at::Tensor>&)> cleared;  ///< these parameters' gradients are gone
-    StepKernel kernel = StepKernel::fused;
-    /// Of a loss, over all ranks; throws where not all of them come to it. @collective
-    std::function<at::Tensor(const at::Tensor&)> mean_loss = {};
-  };
-
   /// `optimizer` is borrowed.
-  OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const Session> session,
-                LaunchEnvironment environment);
-  /// Its gradients come from losses that `scaler` has scaled.
+  OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const AcceleratorSession> session,
+                OptimizerHooks hooks);
+  /// Unscales gradients before each step: they come from losses that `scaler` has scaled.
   void scale_by(GradScaler& scaler) {
     scaled_ = std::make_unique<ScaledGradients>([this] { return gradient_holders(); }, scaler);
   }
   /// Null without a scaler.
   ScaledGradients* scaled() const { return scaled_.get(); }
 
-  /// From now on steps slices of parameters that are taken over. See ShardedOptimizer.
+  /// Makes it step slices of parameters that ShardedOptimizer::take_over() gets.
   void shard(bool gradients_are_whole, const parallel::ArrayPlacement& moments, const mpi::Communicator& host) {
     shards_ = std::make_unique<ShardedOptimizer>(*optimizer_, gradients_are_whole, moments, host);
     shards_have_gradients_ = !gradients_are_whole;
@@ -51,25 +51,27 @@ class OptimizerCore {
     return *optimizer_;
   }
   bool wraps(const torch::optim::Optimizer& optimizer) const { return optimizer_ == &optimizer; }
-  /// Of the optimizer that stands at its address now: is it another one?
-  bool has_gone() const;
-  /// Does nothing in a micro-step whose gradients are not synchronised, like zero_grad.
+  /// Whether the optimizer at the stored address is a different object (the prepared one was destroyed).
+  bool is_replaced() const;
+  /// One step. Does nothing in a micro-step whose gradients are not synchronised, as zero_grad().
   void step();
-  /// With the losses of all ranks, as often as the optimizer asks for them. @collective
+  /// One step of an optimizer that calls `closure`, maybe several times. It gets the mean loss over all ranks, and this
+  /// returns the first one. @collective
   at::Tensor step(const torch::optim::Optimizer::LossClosure& closure);
   void zero_grad(bool set_to_none);
-  /// As the user gave them.
+  /// The user's parameters, even where the optimizer steps slices.
   std::vector<at::Tensor> parameters() const { return shards_ ? shards_->parameters() : parameters_of(*optimizer_); }
-  /// The tensors that have the gradients: parameters, or their slices.
+  /// The tensors whose grad() is set: parameters, or their slices.
   std::vector<at::Tensor> gradient_holders() const {
     return shards_have_gradients_ ? parameters_of(*optimizer_) : parameters();
   }
-  /// Was the last step left out, because some gradient had overflowed? With late verdicts: the one before it, unless
-  /// settle() was called since.
+  /// Whether the last step was skipped because a gradient overflowed. With late verdicts this is the step before the
+  /// last, unless settle() was called since.
   bool step_was_skipped() const { return skipped_; }
-  /// With late verdicts: waits for the one over the last step, so that what the optimizer counts is right.
+  /// With late verdicts: waits for that of the last step, and takes back its step counts if it was skipped.
   void settle();
-  /// With late verdicts, where others decide what the optimizer holds: the last step is theirs.
+  /// With late verdicts: drops the pending verdict and sets step_was_skipped(), because the optimizer's state was
+  /// loaded or comes from another rank.
   void forget_step_ahead(bool skipped);
   void check_alive() const { session_->check_alive("optimizer"); }
 
@@ -77,18 +79,18 @@ class OptimizerCore {
   void step_ahead();
   void step_now(const std::function<void()>& kernels);
   void record_step(StepRecording& recording);
-  void run_fused(const StepManner& manner);
+  void run_fused(const StepMode& mode);
   void require_whole_updates() const;
 
   torch::optim::Optimizer* optimizer_;
-  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> given_;  ///< its parameters when it was prepared
-  std::shared_ptr<const Session> session_;
-  LaunchEnvironment environment_;
+  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> given_;  ///< parameters at the time of prepare()
+  std::shared_ptr<const AcceleratorSession> session_;
+  OptimizerHooks hooks_;
   std::unique_ptr<ScaledGradients> scaled_;
   std::unique_ptr<ShardedOptimizer> shards_;
   bool shards_have_gradients_ = false;
   bool skipped_ = false;
-  std::shared_ptr<StepAhead> ahead_;  ///< the last step, as long as its verdict is still to come
+  std::shared_ptr<StepAhead> ahead_;  ///< the last step, until its verdict is read
 };
 
 }  // namespace hortator::step

@@ -46,7 +46,7 @@ void visit(RMSpropParamState& state, FieldVisitor& v) {
   v.field("grad_avg", state.grad_avg());
 }
 
-// `al` is not remembered: every step overwrites it before reading.
+// `al` is not saved: every step writes it before reading.
 void visit(LBFGSParamState& state, FieldVisitor& v) {
   v.field("func_evals", state.func_evals());
   v.field("n_iter", state.n_iter());
@@ -92,8 +92,7 @@ void visit(RMSpropOptions& options, FieldVisitor& v) {
   v.field("centered", options.centered());
 }
 
-// Tries the types one after the other; exactly the type, so that a user's subclass with fields of its own is not taken
-// for its base.
+// Visits `record` as the one of Types that it has. Subclasses do not match: a user's may have fields of its own.
 template <typename... Types, typename Base>
 bool visit_first(Base& record, FieldVisitor& visitor) {
   const auto try_one = [&]<typename T>(T*) {

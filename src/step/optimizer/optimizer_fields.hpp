@@ -9,7 +9,7 @@
 
 namespace hortator::step {
 
-/// Receives each field of an optimizer's record by name and reference, to read or to replace it.
+/// Receives each field of an optimizer's state or options by name and reference, to read or replace it.
 class FieldVisitor {
  public:
   virtual ~FieldVisitor() = default;
@@ -20,15 +20,15 @@ class FieldVisitor {
   virtual void field(std::string_view name, std::deque<at::Tensor>& value) = 0;
 };
 
-/// The state that LibTorch's optimizers keep for one parameter. False for a type that is not in the table.
+/// Visits the state that one of LibTorch's optimizers keeps for one parameter. False for an unknown type.
 bool visit_fields(torch::optim::OptimizerParamState& state, FieldVisitor& visitor);
-/// The options of one parameter group. False for a type that is not in the table.
+/// Visits the options of one parameter group. False for an unknown type.
 bool visit_fields(torch::optim::OptimizerOptions& options, FieldVisitor& visitor);
 
-/// A fresh, empty state record of the kind that belongs to these options; null for a type that is not in the table.
+/// A new, empty state of the type that belongs to these options; null for an unknown type.
 std::unique_ptr<torch::optim::OptimizerParamState> make_state(const torch::optim::OptimizerOptions& options);
 
-/// Are the tensors in a state shaped as their parameter? LBFGS keeps those of all parameters in one.
+/// Whether each tensor of a state has its parameter's shape. LBFGS keeps one state for all parameters.
 bool has_moments_by_parameter(const torch::optim::OptimizerOptions& options);
 
 }  // namespace hortator::step

@@ -6,7 +6,7 @@
 
 namespace hortator::step {
 
-/// Of all groups, in their order.
+/// The parameters of all groups, in their order.
 inline std::vector<at::Tensor> parameters_of(const torch::optim::Optimizer& optimizer) {
   std::vector<at::Tensor> parameters;
   for (const auto& group : optimizer.param_groups()) {

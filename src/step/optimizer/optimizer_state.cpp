@@ -13,9 +13,9 @@
 namespace hortator::step {
 namespace {
 
-class Writer final : public FieldVisitor {
+class OptimizerStateWriter final : public FieldVisitor {
  public:
-  Writer(StateDict& out, std::string prefix) : out_(out), prefix_(std::move(prefix)) {}
+  OptimizerStateWriter(StateDict& out, std::string prefix) : out_(out), prefix_(std::move(prefix)) {}
   void field(std::string_view name, double& value) override { out_.put(path(name), value); }
   void field(std::string_view name, std::int64_t& value) override { out_.put(path(name), value); }
   void field(std::string_view name, bool& value) override { out_.put(path(name), value); }
@@ -34,10 +34,10 @@ class Writer final : public FieldVisitor {
   std::string prefix_;
 };
 
-class Reader final : public FieldVisitor {
+class OptimizerStateReader final : public FieldVisitor {
  public:
-  /// Numbers of a floating type become `type`: moments of parameters that had another when they were saved.
-  Reader(const StateDict& in, std::string prefix, c10::Device device, at::ScalarType type)
+  /// Floating-point tensors are converted to `type`: the parameter may have had another type when it was saved.
+  OptimizerStateReader(const StateDict& in, std::string prefix, c10::Device device, at::ScalarType type)
       : in_(in), prefix_(std::move(prefix)), device_(device), type_(type) {}
   void field(std::string_view name, double& value) override { value = in_.get<double>(path(name)); }
   void field(std::string_view name, std::int64_t& value) override { value = in_.get<std::int64_t>(path(name)); }
@@ -53,7 +53,7 @@ class Reader final : public FieldVisitor {
 
  private:
   std::string path(std::string_view name) const { return text::concat(prefix_, "/", name); }
-  // What nobody but the state has is taken as it is: a checkpoint's moments were read for this.
+  // A tensor that only the state dictionary refers to is taken without a copy, as a loaded checkpoint's moments.
   at::Tensor own_copy(const std::string& path) const {
     const auto value = in_.get<at::Tensor>(path);
     const bool is_shared = value.use_count() > 2 || value.storage().use_count() > 1;
@@ -79,7 +79,7 @@ bool is_known(const torch::optim::Optimizer& optimizer) {
   return true;
 }
 
-// Calls visit(parameter, "state/<name>") for each parameter.
+// Calls visit(group, parameter, "state/<name>") for each parameter.
 template <typename Visit>
 void for_each_parameter(const torch::optim::Optimizer& optimizer, const ParameterNames& names, const Visit& visit) {
   const auto& groups = optimizer.param_groups();
@@ -97,11 +97,11 @@ std::string opaque_bytes(const torch::optim::Optimizer& optimizer) {
   std::ostringstream bytes;
   archive.save_to(bytes);
   torch::serialize::InputArchive check;
-  std::istringstream again(bytes.str());
-  check.load_from(again);
+  std::istringstream saved(bytes.str());
+  check.load_from(saved);
   if (check.keys().empty()) {
-    throw UsageError({.what = "an optimizer of a type of your own saves nothing",
-                      .why = "a resumed run would not continue the one that was stopped",
+    throw UsageError({.what = "An optimizer of your own type saves nothing",
+                      .why = "a resumed run would start with an empty optimizer state",
                       .hint = "override save and load in your optimizer"});
   }
   return std::move(bytes).str();
@@ -130,7 +130,7 @@ void check_sizes(const torch::optim::Optimizer& optimizer, const ParameterNames&
       if (tensor != nullptr && tensor->sizes() != parameter.sizes()) {
         throw Error({.what = text::concat(prefix, "/", field, " has shape [", text::join(tensor->sizes()),
                                           "], its parameter has [", text::join(parameter.sizes()), "]"),
-                     .why = "the checkpoint is of another model",
+                     .why = "the checkpoint belongs to another model",
                      .hint = "build the model that was saved"});
       }
     }
@@ -143,7 +143,7 @@ using StateByTensor = std::map<void*, std::unique_ptr<torch::optim::OptimizerPar
 Options read_options(const torch::optim::Optimizer& optimizer, const StateDict& state) {
   Options all;
   for (const auto& group : optimizer.param_groups()) {
-    Reader reader(state, text::concat("groups/", all.size()), at::kCPU, at::kFloat);
+    OptimizerStateReader reader(state, text::concat("groups/", all.size()), at::kCPU, at::kFloat);
     all.push_back(group.options().clone());
     visit_fields(*all.back(), reader);
   }
@@ -156,7 +156,7 @@ StateByTensor read_moments(const torch::optim::Optimizer& optimizer, const Param
   for_each_parameter(optimizer, names, [&](std::size_t g, const at::Tensor& parameter, const std::string& prefix) {
     if (state.under(prefix).empty()) return;
     auto fresh = make_state(optimizer.param_groups()[g].options());
-    Reader reader(state, prefix, parameter.device(), parameter.scalar_type());
+    OptimizerStateReader reader(state, prefix, parameter.device(), parameter.scalar_type());
     visit_fields(*fresh, reader);
     all[parameter.unsafeGetTensorImpl()] = std::move(fresh);
   });
@@ -173,13 +173,13 @@ StateDict save_optimizer(const torch::optim::Optimizer& optimizer, const Paramet
   }
   for (std::size_t g = 0; g < optimizer.param_groups().size(); ++g) {
     const auto options = optimizer.param_groups()[g].options().clone();
-    Writer writer(out, text::concat("groups/", g));
+    OptimizerStateWriter writer(out, text::concat("groups/", g));
     visit_fields(*options, writer);
   }
   for_each_parameter(optimizer, names, [&](std::size_t, const at::Tensor& parameter, const std::string& prefix) {
     const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
     if (found == optimizer.state().end()) return;
-    Writer writer(out, prefix);
+    OptimizerStateWriter writer(out, prefix);
     visit_fields(*found->second, writer);
   });
   return out;
@@ -187,9 +187,9 @@ StateDict save_optimizer(const torch::optim::Optimizer& optimizer, const Paramet
 
 void check_optimizer(const torch::optim::Optimizer& optimizer, const ParameterNames& names, const StateDict& state) {
   if (is_known(optimizer) == state.contains("opaque")) {
-    throw Error({.what = "the checkpoint holds the state of another type of optimizer",
-                 .why = "its moments mean something else",
-                 .hint = "construct the optimizer that was saved"});
+    throw Error({.what = "The checkpoint holds the state of another type of optimizer",
+                 .why = "its moments do not have the same meaning",
+                 .hint = "construct the type of optimizer that was saved"});
   }
   if (state.contains("opaque")) return;
   check_sizes(optimizer, names, state);

@@ -8,18 +8,18 @@
 
 namespace hortator::step {
 
-/// What a parameter is called in a checkpoint: by its name in the model.
+/// The name of each parameter in a checkpoint, which is its name in the model.
 using ParameterNames = std::map<const void*, std::string>;  // by TensorImpl
 
-/// Everything that `optimizer` remembers: "groups/<g>/<option>" and "state/<parameter>/<moment>". LibTorch's optimizers
-/// field by field; those of the user's own as the bytes of their save(), under "opaque".
+/// The state of `optimizer`: "groups/<g>/<option>" and "state/<parameter>/<moment>". LibTorch's optimizers are saved
+/// field by field. An optimizer of the user's own type is saved as the bytes of its save(), under "opaque".
 StateDict save_optimizer(const torch::optim::Optimizer& optimizer, const ParameterNames& names);
 
-/// Throws where load_optimizer() would find another type of optimizer, other options or shapes. No tensor's values are
-/// looked at.
+/// Throws if `state` is of another type of optimizer, or has other options or shapes than `optimizer`. Does not read
+/// tensors' values.
 void check_optimizer(const torch::optim::Optimizer& optimizer, const ParameterNames& names, const StateDict& state);
 
-/// Restores it, into an optimizer over the same parameters. Nothing is changed when something does not fit.
+/// Loads `state` into an optimizer of the same parameters. Throws as check_optimizer(), and then changes nothing.
 void load_optimizer(torch::optim::Optimizer& optimizer, const ParameterNames& names, const StateDict& state);
 
 }  // namespace hortator::step

@@ -28,11 +28,11 @@ bool is_exactly_one_of(const torch::optim::Optimizer& optimizer) {
   return ((typeid(optimizer) == typeid(Known)) || ...);
 }
 
-/// Each tensor of a state is replaced by another.
-class Replacement final : public FieldVisitor {
+/// Replaces each tensor of a state.
+class TensorReplacement final : public FieldVisitor {
  public:
   using Replace = std::function<at::Tensor(const at::Tensor&)>;
-  explicit Replacement(Replace replace) : replace_(std::move(replace)) {}
+  explicit TensorReplacement(Replace replace) : replace_(std::move(replace)) {}
   void field(std::string_view, double&) override {}
   void field(std::string_view, std::int64_t&) override {}
   void field(std::string_view, bool&) override {}
@@ -53,7 +53,7 @@ void require_elementwise(const torch::optim::Optimizer& optimizer) {
   const auto name = c10::demangle(type.name());
   if (name.find("LBFGS") != std::string::npos) {
     throw UsageError({.what = text::concat("ZeRO cannot shard the optimizer ", name),
-                      .why = "its step depends on all parameters together, and a rank has a part of each",
+                      .why = "its step depends on all parameters together, and a rank has only a slice of each",
                       .hint = "use ZeRO stage 0, or AdamW, Adam, SGD, RMSprop or Adagrad"});
   }
   throw UsageError({.what = text::concat("ZeRO cannot shard the optimizer ", name),
@@ -71,8 +71,8 @@ ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, bool grad
     on_disk_.emplace(moments);
   }
   for (const auto& group : optimizer.param_groups()) {
-    auto& parts = groups_.emplace_back();
-    for (const auto& parameter : group.params()) parts.push_back({.parameter = parameter, .slice = parameter});
+    auto& all = groups_.emplace_back();
+    for (const auto& parameter : group.params()) all.push_back({.parameter = parameter, .slice = parameter});
   }
 }
 
@@ -81,15 +81,15 @@ void ShardedOptimizer::take_over(parallel::FlatParameters& parameters) {
   bool found = false;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     for (std::size_t i = 0; i < groups_[g].size(); ++i) {
-      auto& part = groups_[g][i];
-      const auto number = parameters.find(part.parameter);
-      if (part.flat != nullptr || !number || !parameters.is_trained(*number)) continue;
-      part.flat = &parameters;
-      part.number = *number;
-      part.slice = parameters.slice(*number);
+      auto& sharded = groups_[g][i];
+      const auto number = parameters.find(sharded.parameter);
+      if (sharded.flat != nullptr || !number || !parameters.is_trained(*number)) continue;
+      sharded.flat = &parameters;
+      sharded.number = *number;
+      sharded.slice = parameters.slice(*number);
       parameters.note_keeper(*number);
-      cut_state(part);
-      optimizer_->param_groups()[g].params()[i] = part.slice;
+      cut_state(sharded);
+      optimizer_->param_groups()[g].params()[i] = sharded.slice;
       found = true;
     }
   }
@@ -97,7 +97,7 @@ void ShardedOptimizer::take_over(parallel::FlatParameters& parameters) {
   if (found && !is_known) models_.push_back(&parameters);
 }
 
-// By add_param_group, or by params() itself.
+// The user may have added parameters by add_param_group() or params().
 void ShardedOptimizer::take_over_new_ones() {
   auto& groups = optimizer_->param_groups();
   bool any = false;
@@ -111,61 +111,62 @@ void ShardedOptimizer::take_over_new_ones() {
   for (auto* model : std::vector(models_)) take_over(*model);
 }
 
-// Also those of which this rank has nothing: ranks remember something of the same parameters.
+// Includes parameters of which this rank's slice is empty, so that all ranks have state of the same parameters.
 std::vector<MomentsOnDisk::Owner> ShardedOptimizer::owners_of_moments() const {
   std::vector<MomentsOnDisk::Owner> owners;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    for (const auto& part : groups_[g]) {
-      if (part.flat == nullptr) continue;
-      owners.push_back({.parameter = part.slice, .group = g, .name = part.flat->parameters()[part.number].name});
+    for (const auto& sharded : groups_[g]) {
+      if (sharded.flat == nullptr) continue;
+      owners.push_back(
+          {.parameter = sharded.slice, .group = g, .name = sharded.flat->parameters()[sharded.number].name});
     }
   }
   return owners;
 }
 
-void ShardedOptimizer::cut_state(const Part& part) {
+void ShardedOptimizer::cut_state(const ShardedParameter& sharded) {
   auto& states = optimizer_->state();
-  const auto found = states.find(part.parameter.unsafeGetTensorImpl());
+  const auto found = states.find(sharded.parameter.unsafeGetTensorImpl());
   if (found == states.end()) return;
   auto state = std::move(found->second);
   states.erase(found);
-  const auto mine = part.flat->owned(part.number);
-  Replacement cut([&](const at::Tensor& whole) {
+  const auto mine = sharded.flat->owned(sharded.number);
+  TensorReplacement cut([&](const at::Tensor& whole) {
     const auto cut = whole.detach().reshape({-1}).narrow(0, mine.begin, mine.size());
-    return cut.to(part.slice.device(), part.slice.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+    return cut.to(sharded.slice.device(), sharded.slice.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
   });
   visit_fields(*state, cut);
-  states[part.slice.unsafeGetTensorImpl()] = std::move(state);
+  states[sharded.slice.unsafeGetTensorImpl()] = std::move(state);
 }
 
-// Each rank's part in turn. @collective
-void ShardedOptimizer::join_state(const Part& part) {
+// Broadcasts each rank's slice in turn. @collective
+void ShardedOptimizer::join_state(const ShardedParameter& sharded) {
   auto& states = optimizer_->state();
-  const auto found = states.find(part.slice.unsafeGetTensorImpl());
+  const auto found = states.find(sharded.slice.unsafeGetTensorImpl());
   if (found == states.end()) return;
   auto state = std::move(found->second);
   states.erase(found);
-  auto& ranks = part.flat->communicator();
-  Replacement join([&](const at::Tensor& mine) {
-    auto whole = at::empty({part.parameter.numel()}, mine.options());
+  auto& ranks = sharded.flat->communicator();
+  TensorReplacement join([&](const at::Tensor& mine) {
+    auto whole = at::empty({sharded.parameter.numel()}, mine.options());
     for (int rank = 0; rank < ranks.size(); ++rank) {
-      const auto owned = part.flat->plan().owned(part.number, rank);
+      const auto owned = sharded.flat->plan().owned(sharded.number, rank);
       if (owned.size() == 0) continue;
-      auto place = whole.narrow(0, owned.begin, owned.size());
-      if (rank == ranks.rank()) place.copy_(mine);
-      ranks.broadcast(place, rank).wait();
+      auto slice = whole.narrow(0, owned.begin, owned.size());
+      if (rank == ranks.rank()) slice.copy_(mine);
+      ranks.broadcast(slice, rank).wait();
     }
-    return whole.view(part.parameter.sizes()).to(part.flat->came_from(), part.parameter.scalar_type());
+    return whole.view(sharded.parameter.sizes()).to(sharded.flat->came_from(), sharded.parameter.scalar_type());
   });
   visit_fields(*state, join);
-  states[part.parameter.unsafeGetTensorImpl()] = std::move(state);
+  states[sharded.parameter.unsafeGetTensorImpl()] = std::move(state);
 }
 
 std::vector<std::size_t> ShardedOptimizer::flats_of(const parallel::FlatParameters& parameters) const {
   std::vector<std::size_t> flats;
   for (const auto& group : groups_) {
-    for (const auto& part : group) {
-      if (part.flat == &parameters) flats.push_back(parameters.plan().positions[part.number].flat);
+    for (const auto& sharded : group) {
+      if (sharded.flat == &parameters) flats.push_back(parameters.plan().positions[sharded.number].flat);
     }
   }
   std::sort(flats.begin(), flats.end());
@@ -176,20 +177,20 @@ std::vector<std::size_t> ShardedOptimizer::flats_of(const parallel::FlatParamete
 void ShardedOptimizer::before_step() {
   const at::NoGradGuard no_grad;
   take_over_new_ones();
-  // It may need a new file, which one rank's disk may have no room for.
+  // It may need a new file, and one rank's disk may have no space for it.
   if (on_disk_) mpi::all_or_none(host_, [this] { on_disk_->keep(*optimizer_, owners_of_moments()); });
   for (auto* model : models_) model->check_untouched();
-  if (!models_.empty()) models_.front()->arrive();  // all of them are of the same ranks
+  if (!models_.empty()) models_.front()->arrive();  // all models have the same ranks
   if (!gradients_are_whole_) return;
   for (const auto& group : groups_) {
-    for (const auto& part : group) {
-      if (part.flat == nullptr) continue;
-      const auto& gradient = part.parameter.grad();
-      auto& mine = part.slice.mutable_grad();
+    for (const auto& sharded : group) {
+      if (sharded.flat == nullptr) continue;
+      const auto& gradient = sharded.parameter.grad();
+      auto& mine = sharded.slice.mutable_grad();
       mine.reset();
       if (!gradient.defined()) continue;
-      const auto owned = part.flat->owned(part.number);
-      mine = gradient.detach().reshape({-1}).narrow(0, owned.begin, owned.size()).to(part.slice.scalar_type());
+      const auto owned = sharded.flat->owned(sharded.number);
+      mine = gradient.detach().reshape({-1}).narrow(0, owned.begin, owned.size()).to(sharded.slice.scalar_type());
     }
   }
 }
@@ -198,8 +199,8 @@ void ShardedOptimizer::after_step() {
   for (auto* model : models_) model->publish(flats_of(*model));
   if (!gradients_are_whole_) return;
   for (const auto& group : groups_) {
-    for (const auto& part : group) {
-      if (part.flat != nullptr) part.slice.mutable_grad().reset();
+    for (const auto& sharded : group) {
+      if (sharded.flat != nullptr) sharded.slice.mutable_grad().reset();
     }
   }
 }
@@ -207,14 +208,16 @@ void ShardedOptimizer::after_step() {
 std::vector<at::Tensor> ShardedOptimizer::parameters() const {
   std::vector<at::Tensor> parameters;
   for (const auto& group : groups_) {
-    for (const auto& part : group) parameters.push_back(part.parameter);
+    for (const auto& sharded : group) parameters.push_back(sharded.parameter);
   }
   return parameters;
 }
 
-// The user's object is borrowed and may have gone, and its groups with it.
+// Whether the user's optimizer, which is borrowed, still exists: its groups keep the slices alive.
 bool ShardedOptimizer::is_alive() const {
-  const auto is_kept = [](const Part& part) { return part.flat == nullptr || part.flat->is_kept(part.number); };
+  const auto is_kept = [](const ShardedParameter& sharded) {
+    return sharded.flat == nullptr || sharded.flat->is_kept(sharded.number);
+  };
   const auto all_kept = [&](const auto& group) { return std::all_of(group.begin(), group.end(), is_kept); };
   return !models_.empty() && std::all_of(groups_.begin(), groups_.end(), all_kept);
 }
@@ -223,8 +226,8 @@ void ShardedOptimizer::give_back() {
   const at::NoGradGuard no_grad;
   if (!is_alive()) return give_back_parameters();
   for (const auto& group : groups_) {
-    for (const auto& part : group) {
-      if (part.flat != nullptr) join_state(part);
+    for (const auto& sharded : group) {
+      if (sharded.flat != nullptr) join_state(sharded);
     }
   }
   give_back_parameters();
@@ -234,12 +237,12 @@ void ShardedOptimizer::give_back_parameters() {
   const bool alive = is_alive();
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     for (std::size_t i = 0; i < groups_[g].size(); ++i) {
-      const auto& part = groups_[g][i];
-      if (part.flat == nullptr) continue;
-      part.flat->forget_keeper(part.number);
+      const auto& sharded = groups_[g][i];
+      if (sharded.flat == nullptr) continue;
+      sharded.flat->forget_keeper(sharded.number);
       if (!alive) continue;
-      optimizer_->state().erase(static_cast<void*>(part.slice.unsafeGetTensorImpl()));
-      optimizer_->param_groups()[g].params()[i] = part.parameter;
+      optimizer_->state().erase(static_cast<void*>(sharded.slice.unsafeGetTensorImpl()));
+      optimizer_->param_groups()[g].params()[i] = sharded.parameter;
     }
   }
   groups_.clear();

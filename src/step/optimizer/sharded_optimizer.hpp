@@ -12,59 +12,59 @@
 
 namespace hortator::step {
 
-/// Has the user's optimizer step slices in place of whole parameters: each rank its own, with moments for these alone.
-/// Groups keep their options, and the slices their parameters' places in them, so that an optimizer remembers as much
-/// on all ranks. Parameters that are in no prepared model stay as they are.
+/// Makes the user's optimizer step this rank's slices instead of whole parameters, so that a rank has moments for its
+/// slices only. Groups keep their options, and a slice has its parameter's position in the group, so that the state has
+/// the same structure on all ranks. Parameters that belong to no prepared model stay as they are.
 class ShardedOptimizer {
  public:
-  /// `optimizer` is borrowed. Throws, naming its type, where steps by slices would not be the same as by parameters.
-  /// `gradients_are_whole`: the parameters have them, not the slices.
-  /// `moments`: where they are between steps; elsewhere only those of optimizers with known ones. `host`: all who step.
+  /// `optimizer` is borrowed. Throws, naming its type, if stepping slices would not equal stepping parameters.
+  /// `gradients_are_whole`: whether the parameters have the gradients, not the slices.
+  /// `moments`: where moments are stored between steps; on disk for AdamW and Adam only. `host`: the ranks that step.
   ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole,
                    const parallel::ArrayPlacement& moments, const mpi::Communicator& host);
 
-  /// Takes over its parameters that are these; what it remembers of them is cut.
+  /// Replaces those of the optimizer's parameters that are in `parameters` by slices, and its state of them too.
   void take_over(parallel::FlatParameters& parameters);
-  /// Parameters that came into the groups since then. Before anything that goes through the groups.
+  /// The same for parameters that were added to the groups since. Call it before any walk over the groups.
   void take_over_new_ones();
 
-  /// All ranks are here, and slices have their gradients. @collective
+  /// Waits for all ranks, and gives slices their gradients. @collective
   void before_step();
-  /// All ranks get the new parameters. @collective
+  /// Gives all ranks the new parameters. @collective
   void after_step();
 
-  /// Its parameters as the user gave them, in the order of the groups.
+  /// The user's parameters, in the order of the groups.
   std::vector<at::Tensor> parameters() const;
-  struct Part {
+  struct ShardedParameter {
     at::Tensor parameter = {};
     at::Tensor slice = {};  ///< the parameter itself where it is not sharded
     parallel::FlatParameters* flat = nullptr;
     std::size_t number = 0;  ///< in `flat`
   };
-  const std::vector<std::vector<Part>>& groups() const { return groups_; }
+  const std::vector<std::vector<ShardedParameter>>& groups() const { return groups_; }
 
-  /// The optimizer has its own parameters again, and what it remembers as a whole. One that is no more is left alone.
+  /// Puts whole parameters and whole state back into the optimizer. Does not touch an optimizer that was destroyed.
   /// @collective
   void give_back();
-  /// The same without what it remembers, which it forgets.
+  /// Puts whole parameters back, and drops the optimizer's state of them. Local.
   void give_back_parameters();
 
  private:
   bool is_alive() const;
   std::vector<MomentsOnDisk::Owner> owners_of_moments() const;
-  void cut_state(const Part& part);
-  void join_state(const Part& part);
+  void cut_state(const ShardedParameter& sharded);
+  void join_state(const ShardedParameter& sharded);
   std::vector<std::size_t> flats_of(const parallel::FlatParameters& parameters) const;
 
   torch::optim::Optimizer* optimizer_;
   bool gradients_are_whole_;
   const mpi::Communicator& host_;
   std::vector<parallel::FlatParameters*> models_;
-  std::vector<std::vector<Part>> groups_;
-  std::optional<MomentsOnDisk> on_disk_;  ///< nothing: they are in memory
+  std::vector<std::vector<ShardedParameter>> groups_;
+  std::optional<MomentsOnDisk> on_disk_;  ///< nothing if they are in memory
 };
 
-/// Throws unless stepping a part of each parameter is the same as a part of the step.
+/// Throws unless the optimizer works element by element, so that its step of a slice is a slice of its step.
 void require_elementwise(const torch::optim::Optimizer& optimizer);
 
 }  // namespace hortator::step

@@ -18,7 +18,7 @@ Autocast::Autocast(c10::DeviceType device, std::optional<c10::ScalarType> type, 
   autocast::increment_nesting();
 }
 
-// Parameters change between forward passes: what was cast of them must not outlive the outermost scope.
+// Parameters change between forward passes, so cached casts of them must not outlive the outermost scope.
 Autocast::~Autocast() {
   if (!before_) return;
   if (autocast::decrement_nesting() == 0) autocast::clear_cache();

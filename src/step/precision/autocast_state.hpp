@@ -7,7 +7,7 @@
 
 namespace hortator::step {
 
-/// What autocast does on this thread, to be done again later, on this thread or another.
+/// The autocast settings of this thread, to be applied later, on this thread or another.
 class AutocastState {
  public:
   static AutocastState current();
@@ -23,8 +23,8 @@ class AutocastState {
   bool cache_;
 };
 
-/// From its construction to its end this thread casts as `state` says. Casts of parameters that are kept for reuse
-/// belong to the outermost such scope.
+/// While it lives, this thread has the autocast settings `state`. The outermost such scope clears the cache of cast
+/// parameters at its end.
 class AutocastScope {
  public:
   explicit AutocastScope(const AutocastState& state);

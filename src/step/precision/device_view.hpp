@@ -4,8 +4,8 @@
 
 namespace hortator::step {
 
-/// Page-locked memory of the host as a device sees it: kernels write it as they write their own. It has one address for
-/// both. Belongs to `page_locked`, which must outlive whatever the device is still to write.
+/// Page-locked host memory as a tensor of `device`, at the same address, so that kernels can write to it. Does not own
+/// the memory: `page_locked` must outlive all pending writes of the device.
 at::Tensor device_view(const at::Tensor& page_locked, c10::Device device);
 
 }  // namespace hortator::step

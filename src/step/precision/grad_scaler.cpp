@@ -25,7 +25,7 @@ GradScaler::GradScaler(const GradScalerOptions& options, comm::Communicator& com
   put_on_device();
 }
 
-// A loss in 16 bits would overflow by itself.
+// A scaled loss would overflow in 16 bits.
 at::Tensor GradScaler::scaled(const at::Tensor& loss) const {
   const bool is_16_bit = at::isReducedFloatingType(loss.scalar_type());
   const auto wide = is_16_bit ? loss.to(at::kFloat) : loss;
@@ -57,7 +57,7 @@ void GradScaler::judge_later(const at::Tensor& not_finite, LateVerdict& verdict)
   agree_on(found);
   at::_amp_update_scale_(scale_, growth_tracker_, found, options_.growth_factor, options_.backoff_factor,
                          options_.growth_interval);
-  verdict.leave(found);
+  verdict.write(found);
 }
 
 void GradScaler::expect(const std::shared_ptr<LateVerdict>& verdict) {
@@ -66,7 +66,7 @@ void GradScaler::expect(const std::shared_ptr<LateVerdict>& verdict) {
   expected_.push_back(verdict);
 }
 
-// By value: the queue may have been the last to hold it.
+// `verdict` is passed by value, since the queue may hold its last reference.
 bool GradScaler::apply_verdict(
     std::shared_ptr<const LateVerdict> verdict) {  // NOLINT(performance-unnecessary-value-param)
   while (std::find(expected_.begin(), expected_.end(), verdict) != expected_.end()) {
@@ -89,7 +89,7 @@ void GradScaler::follow() {
   expect(followed_);
 }
 
-// Ranks without batches hear of it first. @collective
+// Announces the verdict to ranks without batches, before the reduction. @collective
 void GradScaler::announce() const {
   if (uneven_ != nullptr) uneven_->announce(parallel::UnevenInputs::Collective::judge_gradients, 0);
 }
@@ -98,17 +98,17 @@ void GradScaler::announce() const {
 void GradScaler::agree_on(const at::Tensor& not_finite) {
   const at::NoGradGuard no_grad;
   std::optional<AnyCallSite> anywhere;
-  if (uneven_ != nullptr) anywhere.emplace();  // ranks without batches follow from elsewhere
+  if (uneven_ != nullptr) anywhere.emplace();  // ranks without batches call this from another line
   communicator_.all_reduce(not_finite, comm::ReduceOp::max).wait();
 }
 
 void GradScaler::note(bool overflowed) {
   now_ = next_scale(now_, overflowed, options_);
   ++steps_;
-  if (overflowed) warn_of_no_end();
+  if (overflowed) warn_if_endless();
 }
 
-// In its place: a step that was recorded reads it there.
+// Writes in place, since a recorded step reads the scale at that address.
 void GradScaler::put_on_device() {
   if (!is_late()) return;
   const at::NoGradGuard no_grad;
@@ -116,8 +116,8 @@ void GradScaler::put_on_device() {
   growth_tracker_.fill_(now_.growth_tracker);
 }
 
-// Gradients overflow at a scale of 65536 now and then; those that still do below 1 are not finite by themselves.
-void GradScaler::warn_of_no_end() {
+// Gradients may overflow at a scale of 65536. If they still do below 1, they are not finite without any scale.
+void GradScaler::warn_if_endless() {
   if (now_.scale >= 1 || std::exchange(warned_, true) || communicator_.rank() != 0) return;
   log::warn("step ", steps_, " was skipped, and the scale of the loss has fallen to ", now_.scale,
             ": the gradients are not finite at any scale (a loss that is NaN? weights that are too large for fp16?)");

@@ -14,46 +14,48 @@
 
 namespace hortator::step {
 
-/// The scale of the loss, the same on all ranks, and the verdict over a step, which they make together. The scale is a
-/// number of the host: whether a step is skipped has to be known there anyway, once a step, and the scale follows.
+/// The loss scale, equal on all ranks, and the verdict of each step (skip it or not), which all ranks reach together.
+/// The scale is a number on the host, which must know the verdict of each step anyway.
 ///
-/// With late verdicts the device has the scale and makes the next one of it by itself; the host does the same sums as
-/// it hears of the verdicts, in their order.
+/// With late verdicts the device holds the scale and updates it. The host repeats the same updates when it reads the
+/// verdicts, in their order.
 class GradScaler {
  public:
-  /// Verdicts travel by `communicator`, as tensors on `device`.
+  /// Reduces verdicts over `communicator`, as tensors on `device`.
   GradScaler(const GradScalerOptions& options, comm::Communicator& communicator, c10::Device device);
 
-  /// With late verdicts: as far as the host has heard of them.
+  /// The scale. With late verdicts: after the verdicts that the host has read.
   const LossScale& now() const { return now_; }
+  /// The loss times the scale, in fp32 or fp64.
   at::Tensor scaled(const at::Tensor& loss) const;
 
   c10::Device device() const { return device_; }
 
   bool is_late() const { return options_.late_verdict; }
-  /// With late verdicts: the scale, one number, which changes in its place.
+  /// With late verdicts: the scale, one number, which is updated in place.
   const at::Tensor& scale_on_device() const { return scale_; }
-  /// How many verdicts the device was asked for: the scale has not changed while this has not.
+  /// The number of verdicts that the device was asked for. The scale is unchanged while this number is.
   std::int64_t verdicts() const { return verdicts_; }
 
-  /// `not_finite` is one number, above zero where this rank's gradients are not all finite. True if some rank's are
-  /// not; then the step must be skipped. The scale becomes that of the next step. @collective
+  /// `not_finite` is one number, above zero if some of this rank's gradients are not finite. Returns true if that holds
+  /// on some rank: the step must be skipped. Updates the scale for the next step. @collective
   bool overflowed(const at::Tensor& not_finite);
 
-  /// The same without waiting for the device: `verdict` gets the answer, and so does the scale there. @collective
+  /// The same without waiting for the device: writes the answer to `verdict`, and updates the scale on the device.
+  /// @collective
   void overflowed_later(const at::Tensor& not_finite, LateVerdict& verdict);
-  /// What overflowed_later gave the device, or a replay of it, will tell the host something.
+  /// Registers a pending verdict of overflowed_later(), or of a replay of it. The host reads it in apply_verdict().
   void expect(const std::shared_ptr<LateVerdict>& verdict);
-  /// Waits for a verdict that was expected, and for those before it. The scale of the host follows.
+  /// Waits for a pending verdict and those before it, and updates the host's scale. Returns whether it is an overflow.
   bool apply_verdict(std::shared_ptr<const LateVerdict> verdict);
-  /// The same for all that are expected.
+  /// The same for all pending verdicts.
   void apply_verdicts();
-  /// Those that are expected are of no interest any more.
+  /// Drops all pending verdicts.
   void forget_expected() { expected_.clear(); }
 
-  /// From now on verdicts are announced to ranks without batches; null: no more.
+  /// Announces further verdicts to ranks without batches. Null stops that.
   void announce_by(const parallel::UnevenInputs* uneven) { uneven_ = uneven; }
-  /// On a rank without batches: takes part in the verdict of the others. @collective
+  /// On a rank without batches: takes part in the other ranks' verdict. @collective
   void follow();
 
   StateDict state() const;
@@ -66,7 +68,7 @@ class GradScaler {
   void announce() const;
   void note(bool overflowed);
   void put_on_device();
-  void warn_of_no_end();
+  void warn_if_endless();
 
   GradScalerOptions options_;
   comm::Communicator& communicator_;
@@ -76,12 +78,12 @@ class GradScaler {
   bool warned_ = false;
   const parallel::UnevenInputs* uneven_ = nullptr;
 
-  // Of late verdicts.
+  // For late verdicts.
   at::Tensor scale_;
   at::Tensor growth_tracker_;
   std::int64_t verdicts_ = 0;
   std::deque<std::shared_ptr<const LateVerdict>> expected_;
-  std::shared_ptr<LateVerdict> followed_;  ///< of the other ranks
+  std::shared_ptr<LateVerdict> followed_;  ///< of follow()
 };
 
 }  // namespace hortator::step

@@ -15,22 +15,22 @@ namespace hortator::step {
 
 using namespace std::chrono_literals;
 
-LateVerdict::LateVerdict(c10::Device device) : here_(at::zeros({1}, at::kFloat)), device_view_(here_) {
+LateVerdict::LateVerdict(c10::Device device) : on_host_(at::zeros({1}, at::kFloat)), device_view_(on_host_) {
   if (device.is_cpu()) return;
-  here_ = here_.pin_memory();
-  device_view_ = device_view(here_, device);
+  on_host_ = on_host_.pin_memory();
+  device_view_ = device_view(on_host_, device);
 }
 
-// What the device is still to write to must not become somebody else's: nobody waits for it here, so it stays.
+// The device may still write to this memory. The destructor does not wait for it, and leaks the memory instead.
 LateVerdict::~LateVerdict() {
   try {
-    if (has_come()) return;
-  } catch (const std::exception&) {  // a device that is lost writes nothing, but who knows
+    if (has_arrived()) return;
+  } catch (const std::exception&) {  // a failed device should not write any more, but leaking is safe
   }
-  static_cast<void>(here_.unsafeReleaseTensorImpl());
+  static_cast<void>(on_host_.unsafeReleaseTensorImpl());
 }
 
-void LateVerdict::leave(const at::Tensor& not_finite) {
+void LateVerdict::write(const at::Tensor& not_finite) {
   const at::NoGradGuard no_grad;
   not_finite_ = not_finite;
   at::add_out(device_view_, not_finite.reshape({1}), 0);
@@ -39,16 +39,16 @@ void LateVerdict::leave(const at::Tensor& not_finite) {
 void LateVerdict::expect() {
   const auto device = device_view_.device();
   if (device.is_cpu()) return;
-  left_.emplace(device.type());
-  left_->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+  written_.emplace(device.type());
+  written_->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
 }
 
-bool LateVerdict::has_come() const { return !left_ || left_->query(); }
+bool LateVerdict::has_arrived() const { return !written_ || written_->query(); }
 
-// Asking over and over, since a device that fails says so to those who ask. As a rule it has come long ago.
+// Polls, because query() throws if the device fails. Usually the number arrived long ago.
 bool LateVerdict::is_overflow() const {
-  while (!has_come()) std::this_thread::sleep_for(20us);
-  return here_.const_data_ptr<float>()[0] > 0;
+  while (!has_arrived()) std::this_thread::sleep_for(20us);
+  return on_host_.const_data_ptr<float>()[0] > 0;
 }
 
 }  // namespace hortator::step

@@ -7,9 +7,9 @@
 
 namespace hortator::step {
 
-/// Whether a step must be left out, as the device knows it: the step that is given to the device next reads it there,
-/// and the host hears of it when it asks, which is a step later. The device leaves the number in memory of the host by
-/// itself (one small kernel, no copy). One on the CPU is there at once. Used again for each step, once it was read.
+/// Whether a step must be skipped, computed on the device. The optimizer's kernels read it there, and the host reads it
+/// one step later. A small kernel writes the number to page-locked host memory, without a copy. On the CPU the number
+/// is there at once. Reused for each step after the host has read it.
 class LateVerdict {
  public:
   explicit LateVerdict(c10::Device device);
@@ -17,22 +17,23 @@ class LateVerdict {
   LateVerdict(const LateVerdict&) = delete;
   LateVerdict& operator=(const LateVerdict&) = delete;
 
-  /// The current stream leaves `not_finite` here: one number, 1 where gradients are not finite on some rank, else 0.
-  void leave(const at::Tensor& not_finite);
-  /// The host is to hear of what leave() gave the device, or a replay of it, by now.
+  /// Queues a write of `not_finite` on the current stream: one number, 1 if gradients are not finite on some rank, else
+  /// 0.
+  void write(const at::Tensor& not_finite);
+  /// Records the point in the current stream for which is_overflow() waits: after write(), or a replay of it.
   void expect();
 
   const at::Tensor& not_finite() const { return not_finite_; }  ///< on the device
-  /// Waits for this number, and not for what the device was given after it.
+  /// Waits for the number, but not for work that was queued after it.
   bool is_overflow() const;
 
  private:
-  bool has_come() const;
+  bool has_arrived() const;
 
   at::Tensor not_finite_;
-  at::Tensor here_;         ///< on the host
-  at::Tensor device_view_;  ///< the same memory, as the device sees it
-  std::optional<c10::Event> left_;
+  at::Tensor on_host_;      ///< page-locked
+  at::Tensor device_view_;  ///< the same memory, as a tensor of the device
+  std::optional<c10::Event> written_;
 };
 
 }  // namespace hortator::step

@@ -11,7 +11,7 @@ namespace {
 void require(bool fits, const char* name, double value, const char* hint) {
   if (fits) return;
   throw UsageError({.what = text::concat("grad_scaler.", name, " is ", value),
-                    .why = "the scale of the loss must stay above zero, fall on overflow and rise without",
+                    .why = "the loss scale must stay above zero, fall on overflow and rise otherwise",
                     .hint = hint});
 }
 
@@ -27,7 +27,7 @@ void check(const GradScalerOptions& options) {
           "use a number of steps, at least 1");
 }
 
-// The scale is a float and the factors are doubles: each product is rounded once.
+// The scale is a float and the factors are doubles, so each product is rounded once.
 LossScale next_scale(LossScale scale, bool overflowed, const GradScalerOptions& options) {
   if (overflowed) return {.scale = static_cast<float>(scale.scale * options.backoff_factor), .growth_tracker = 0};
   if (scale.growth_tracker + 1 != options.growth_interval) {

@@ -4,10 +4,10 @@
 
 namespace hortator::step {
 
-/// Throws unless the options have a meaning.
+/// Throws UsageError for options out of range.
 void check(const GradScalerOptions& options);
 
-/// The scale after a step: bit for bit that of torch's GradScaler. A scale that would not be finite does not grow.
+/// The scale after a step, bitwise equal to that of torch's GradScaler. A scale does not grow to infinity.
 LossScale next_scale(LossScale scale, bool overflowed, const GradScalerOptions& options);
 
 }  // namespace hortator::step

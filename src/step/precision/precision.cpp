@@ -11,30 +11,31 @@
 namespace hortator {
 namespace {
 
-struct Named {
+struct PrecisionName {
   Precision precision;
   const char* name;
 };
-constexpr std::array<Named, 4> all = {
+constexpr std::array<PrecisionName, 4> names = {
     {{Precision::no, "no"}, {Precision::fp16, "fp16"}, {Precision::bf16, "bf16"}, {Precision::fp8, "fp8"}}};
 
 std::optional<Precision> from_environment(const core::Variables& variables) {
   for (const auto* variable : {"HORTATOR_MIXED_PRECISION", "ACCELERATE_MIXED_PRECISION"}) {
-    const auto word = variables(variable);
-    if (!word || word->empty()) continue;
-    const auto* const found = std::find_if(all.begin(), all.end(), [&](const Named& one) { return one.name == *word; });
-    if (found != all.end()) return found->precision;
+    const auto name = variables(variable);
+    if (!name || name->empty()) continue;
+    const auto* const found =
+        std::find_if(names.begin(), names.end(), [&](const PrecisionName& one) { return one.name == *name; });
+    if (found != names.end()) return found->precision;
     const std::vector<std::string> known = {"no", "fp16", "bf16"};
-    throw UsageError({.what = text::concat(variable, "=", *word, " is no precision"),
-                      .why = "it says in which type models compute",
-                      .hint = text::suggestion(*word, known)});
+    throw UsageError({.what = text::concat(variable, ": invalid precision ", text::quote(*name)),
+                      .why = "it selects the type in which models compute",
+                      .hint = text::suggestion(*name, known)});
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::string_view to_string(Precision precision) { return all[static_cast<std::size_t>(precision)].name; }
+std::string_view to_string(Precision precision) { return names[static_cast<std::size_t>(precision)].name; }
 
 namespace step {
 
@@ -42,7 +43,7 @@ Precision choose_precision(std::optional<Precision> asked, const core::Variables
   const auto chosen = asked ? *asked : from_environment(variables).value_or(Precision::no);
   if (chosen != Precision::fp8) return chosen;
   throw UsageError({.what = "mixed_precision fp8 is not available",
-                    .why = "LibTorch has no autocast to 8 bits: the libraries that have one are Python",
+                    .why = "LibTorch has no autocast to 8 bits; the libraries that have one need Python",
                     .hint = "use bf16"});
 }
 

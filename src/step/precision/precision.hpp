@@ -9,11 +9,11 @@
 
 namespace hortator::step {
 
-/// What the program asked for, else HORTATOR_MIXED_PRECISION, else ACCELERATE_MIXED_PRECISION, else none. Throws where
-/// that has no meaning or cannot be had.
+/// The precision that the program asked for, else HORTATOR_MIXED_PRECISION, else ACCELERATE_MIXED_PRECISION, else none.
+/// Throws for an unknown or unavailable precision.
 Precision choose_precision(std::optional<Precision> asked, const core::Variables& variables);
 
-/// The type that autocast casts to; nothing with Precision::no.
+/// The type that autocast casts to; nothing for Precision::no.
 std::optional<c10::ScalarType> autocast_type(Precision precision);
 
 }  // namespace hortator::step

@@ -15,34 +15,35 @@ namespace hortator {
 namespace step {
 namespace {
 
-/// Thrown when the second run has made all that is needed. No std::exception: nobody is to take it for an error.
-struct Enough {};
+/// Thrown when the second run has filled all slots. Not a std::exception, so that user code does not catch it as an
+/// error.
+struct RefillComplete {};
 
-thread_local int running_again = 0;
+thread_local int recompute_depth = 0;
 
-struct RunningAgain {
-  RunningAgain() { ++running_again; }
-  ~RunningAgain() { --running_again; }
-  RunningAgain(const RunningAgain&) = delete;
-  RunningAgain& operator=(const RunningAgain&) = delete;
+struct RecomputeScope {
+  RecomputeScope() { ++recompute_depth; }
+  ~RecomputeScope() { --recompute_depth; }
+  RecomputeScope(const RecomputeScope&) = delete;
+  RecomputeScope& operator=(const RecomputeScope&) = delete;
 };
 
-/// Puts buffers back at its end. Autograd does not notice: they are what they were.
-class UnchangedBuffers {
+/// Restores buffers at its end, without a new version for autograd: their values are as before.
+class BufferRestoreScope {
  public:
-  explicit UnchangedBuffers(const std::vector<at::Tensor>& buffers) : buffers_(buffers) {
+  explicit BufferRestoreScope(const std::vector<at::Tensor>& buffers) : buffers_(buffers) {
     const at::NoGradGuard no_grad;
     for (const auto& buffer : buffers_) before_.push_back(buffer.defined() ? buffer.clone() : buffer);
   }
-  ~UnchangedBuffers() {
+  ~BufferRestoreScope() {
     const at::NoGradGuard no_grad;
-    const at::AutoDispatchBelowADInplaceOrView unnoticed;
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
       if (buffers_[i].defined()) buffers_[i].copy_(before_[i]);
     }
   }
-  UnchangedBuffers(const UnchangedBuffers&) = delete;
-  UnchangedBuffers& operator=(const UnchangedBuffers&) = delete;
+  BufferRestoreScope(const BufferRestoreScope&) = delete;
+  BufferRestoreScope& operator=(const BufferRestoreScope&) = delete;
 
  private:
   std::vector<at::Tensor> buffers_;
@@ -51,24 +52,23 @@ class UnchangedBuffers {
 
 [[noreturn]] void throw_different(std::string what) {
   throw UsageError({.what = "recompute: " + std::move(what),
-                    .why = "gradients would be made of other activations than the loss was",
-                    .hint =
-                        "what is recomputed must depend on nothing but its arguments, parameters and random numbers, "
-                        "and must do the same each time"});
+                    .why = "gradients would be computed from other activations than the loss",
+                    .hint = "a recomputed function must depend on its arguments, parameters and random numbers only, "
+                            "and must do the same each time"});
 }
 
 }  // namespace
 
-/// In the place of a tensor that the first run saved.
-class Recomputation::LeftOut final : public torch::autograd::SavedVariableHooks {
+/// Stands for a tensor that the first run saved.
+class Recomputation::SlotHooks final : public torch::autograd::SavedVariableHooks {
  public:
-  explicit LeftOut(std::shared_ptr<Recomputation> call) : call_(std::move(call)) {}
-  ~LeftOut() override {
+  explicit SlotHooks(std::shared_ptr<Recomputation> call) : call_(std::move(call)) {}
+  ~SlotHooks() override {
     if (slot_) call_->forget(*slot_);
   }
   void call_pack_hook(const at::Tensor& tensor) override { slot_ = call_->add(tensor); }
   at::Tensor call_unpack_hook() override {
-    const auto alive = call_;  // the second run may let go of the graph that owns this
+    const auto alive = call_;  // the second run may release the graph that owns this object
     return alive->take(*slot_);
   }
 
@@ -77,10 +77,10 @@ class Recomputation::LeftOut final : public torch::autograd::SavedVariableHooks 
   std::optional<std::size_t> slot_;
 };
 
-/// For tensors that the second run saves. They are kept here as well: the call may contain a backward pass of its own.
-class Recomputation::Refill final : public torch::autograd::SavedVariableHooks {
+/// For tensors that the second run saves. Keeps them too, since the call may contain a backward pass of its own.
+class Recomputation::RefillHooks final : public torch::autograd::SavedVariableHooks {
  public:
-  explicit Refill(Recomputation& call) : call_(call) {}
+  explicit RefillHooks(Recomputation& call) : call_(call) {}
   void call_pack_hook(const at::Tensor& tensor) override {
     kept_ = tensor.detach();
     call_.fill_next(kept_, tensor);
@@ -100,18 +100,18 @@ Recomputation::Recomputation(hortator::detail::RecomputedCall call)
   }
 }
 
-std::unique_ptr<torch::autograd::SavedVariableHooks> Recomputation::leave_out() {
-  return std::make_unique<LeftOut>(shared_from_this());
+std::unique_ptr<torch::autograd::SavedVariableHooks> Recomputation::pack_hooks() {
+  return std::make_unique<SlotHooks>(shared_from_this());
 }
 
-// Found at once and not in backward: within another recomputed call nobody could tell any more.
+// Checked here, not in backward: within another recomputed call a later check could not detect it.
 void Recomputation::finish() {
   for (const auto& [argument, version] : std::exchange(watched_, {})) {
     if (argument._version() != version) throw_different("an argument was changed in place");
   }
 }
 
-Recomputation::Likeness Recomputation::likeness_of(const at::Tensor& tensor) {
+Recomputation::TensorTraits Recomputation::traits_of(const at::Tensor& tensor) {
   const auto& whole = tensor.is_view() ? tensor._base() : tensor;
   const bool is_parameter = whole.is_leaf() && whole.requires_grad();
   return {.sizes = tensor.sizes().vec(),
@@ -120,32 +120,32 @@ Recomputation::Likeness Recomputation::likeness_of(const at::Tensor& tensor) {
           .version = is_parameter ? std::optional<std::int64_t>(tensor._version()) : std::nullopt};
 }
 
-bool Recomputation::Likeness::has_shape_of(const Likeness& other) const {
+bool Recomputation::TensorTraits::has_shape_of(const TensorTraits& other) const {
   return sizes == other.sizes && type == other.type && device == other.device;
 }
 
-// An argument that was a view when it was saved is none when it is unpacked.
-bool Recomputation::Likeness::has_version_of(const Likeness& other) const {
+// An argument that was a view when it was saved is not a view after unpacking, so it may have no version.
+bool Recomputation::TensorTraits::has_version_of(const TensorTraits& other) const {
   return !version || !other.version || version == other.version;
 }
 
-std::string Recomputation::describe(const Likeness& likeness) {
-  return text::concat(likeness.type, " [", text::join(likeness.sizes), "] on ", likeness.device);
+std::string Recomputation::describe(const TensorTraits& traits) {
+  return text::concat(traits.type, " [", text::join(traits.sizes), "] on ", traits.device);
 }
 
 std::size_t Recomputation::add(const at::Tensor& tensor) {
   const std::scoped_lock lock(mutex_);
-  slots_.push_back({.likeness = likeness_of(tensor)});
+  slots_.push_back({.traits = traits_of(tensor)});
   return slots_.size() - 1;
 }
 
 void Recomputation::forget(std::size_t slot) {
   const std::scoped_lock lock(mutex_);
-  slots_[slot].wanted = false;
+  slots_[slot].needed = false;
   slots_[slot].value.reset();
 }
 
-// Values that an earlier, partial backward pass has left are still those of the first run.
+// Values that an earlier, partial backward pass left in slots are still valid.
 at::Tensor Recomputation::take(std::size_t index) {
   const std::scoped_lock lock(mutex_);
   auto& slot = slots_[index];
@@ -160,44 +160,44 @@ void Recomputation::run_again() {
   for (const auto& argument : arguments_) arguments.push_back(argument.unpack());
   next_ = 0;
   try {
-    run_under_first_conditions(arguments);
-  } catch (const Enough&) {
+    run_with_first_state(arguments);
+  } catch (const RefillComplete&) {
   } catch (...) {
     drop_values();
     throw;
   }
   if (next_ == slots_.size()) return;
   throw_different(text::concat("the second run saved ", text::count(static_cast<long long>(next_), "tensor"),
-                               " for backward, the first ", slots_.size()));
+                               " for backward, but the first run saved ", slots_.size()));
 }
 
-void Recomputation::run_under_first_conditions(const std::vector<at::Tensor>& arguments) {
+void Recomputation::run_with_first_state(const std::vector<at::Tensor>& arguments) {
   RECORD_USER_SCOPE("hortator::recompute");
   const at::AutoGradMode with_gradients(true);
   const RandomScope random(random_);
   const AutocastScope autocast(autocast_);
-  const UnchangedBuffers unchanged(call_.buffers);
-  const RunningAgain running;
-  const SavedTensorScope refill([this] { return std::make_unique<Refill>(*this); });
-  call_.again(arguments);
+  const BufferRestoreScope unchanged(call_.buffers);
+  const RecomputeScope running;
+  const SavedTensorScope refill([this] { return std::make_unique<RefillHooks>(*this); });
+  call_.rerun(arguments);
 }
 
 void Recomputation::fill_next(const at::Tensor& kept, const at::Tensor& tensor) {
-  if (next_ == slots_.size()) throw Enough();  // someone has caught the first one
+  if (next_ == slots_.size()) throw RefillComplete();  // the function has caught the first exception
   auto& slot = slots_[next_];
-  const auto likeness = likeness_of(tensor);
-  if (!likeness.has_shape_of(slot.likeness)) {
-    throw_different(text::concat("tensor ", next_, " that the second run saved for backward is ", describe(likeness),
-                                 ", in the first run it was ", describe(slot.likeness)));
+  const auto traits = traits_of(tensor);
+  if (!traits.has_shape_of(slot.traits)) {
+    throw_different(text::concat("tensor ", next_, " that the second run saved for backward is ", describe(traits),
+                                 ", but in the first run it was ", describe(slot.traits)));
   }
-  if (!likeness.has_version_of(slot.likeness)) {
+  if (!traits.has_version_of(slot.traits)) {
     throw_different("a parameter was changed between forward and backward");
   }
-  if (slot.wanted) {
+  if (slot.needed) {
     slot.value = kept;
     slot.version = kept._version();
   }
-  if (++next_ == slots_.size()) throw Enough();
+  if (++next_ == slots_.size()) throw RefillComplete();
 }
 
 void Recomputation::drop_values() {
@@ -206,21 +206,21 @@ void Recomputation::drop_values() {
 
 }  // namespace step
 
-bool is_recomputing() { return step::running_again > 0; }
+bool is_recomputing() { return step::recompute_depth > 0; }
 
 namespace detail {
 
 class Recording::Scope {
  public:
-  // In this order: the arguments are saved as outside of the call.
+  // In this order, so that the arguments are saved before the hooks of this call are in place.
   explicit Scope(RecomputedCall call)
       : unchanged_(is_recomputing() ? call.buffers : std::vector<at::Tensor>()),
         call_(std::make_shared<step::Recomputation>(std::move(call))),
-        scope_([this] { return call_->leave_out(); }) {}
+        scope_([this] { return call_->pack_hooks(); }) {}
   void finish() { call_->finish(); }
 
  private:
-  step::UnchangedBuffers unchanged_;  ///< in a first run that is within another call's second one
+  step::BufferRestoreScope unchanged_;  ///< for a first run within another call's second run
   std::shared_ptr<step::Recomputation> call_;
   step::SavedTensorScope scope_;
 };

@@ -13,18 +13,18 @@ namespace {
 
 namespace autograd = torch::autograd;
 
-// LibTorch counts its nodes' references in ways that change with its release.
+// The type of LibTorch's node pointers depends on its release.
 using NodePointer = decltype(autograd::NodeTask::fn_);
 
 thread_local const SavedTensorScope* innermost = nullptr;
 
-// LibTorch asks its engine for the hooks of each saved tensor (in Python, the engine finds them on Python's stack).
-// Here a second engine answers that and hands all work to the first, whose threads and queues stay the only ones: it
-// may be put in place at any time, also while a backward pass runs.
+// LibTorch asks its engine for the hooks of each saved tensor. (Python's engine finds them on Python's stack.) This
+// engine returns the hooks, and forwards all work to the base engine, whose threads and queues stay the only ones. It
+// may be installed at any time, also during a backward pass.
 class HookedEngine final : public autograd::Engine {
  public:
   static autograd::Engine& instance() {
-    static auto* engine = new HookedEngine;  // never destroyed: tensors of static storage may outlive us
+    static auto* engine = new HookedEngine;  // never destroyed, since static tensors may outlive it
     return *engine;
   }
 
@@ -49,7 +49,7 @@ void install() {
   auto& present = autograd::Engine::get_default_engine();
   if (&present == &HookedEngine::instance()) return;
   if (typeid(present) != typeid(autograd::Engine)) {
-    throw UsageError({.what = "activations cannot be recomputed: another autograd engine than LibTorch's is in place",
+    throw UsageError({.what = "Activations cannot be recomputed: the autograd engine is not LibTorch's",
                       .why = "this process has loaded Python's torch, whose engine would keep the activations",
                       .hint = "use torch.utils.checkpoint there, or a process without Python"});
   }
@@ -60,7 +60,7 @@ void check_enabled() {
   const auto& reason = at::SavedTensorDefaultHooks::get_disabled_error_message();
   if (!reason) return;
   throw UsageError(
-      {.what = "activations cannot be recomputed here: hooks on saved tensors are disabled", .why = *reason});
+      {.what = "Activations cannot be recomputed here: hooks on saved tensors are disabled", .why = *reason});
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace hortator::step {
 
-/// From its construction to its end, each tensor that autograd saves on this thread for a backward pass is handed to
-/// hooks that `make` makes, in place of being kept. The innermost scope counts.
+/// While it lives, each tensor that autograd saves on this thread for a backward pass is passed to hooks from `make`.
+/// The innermost scope counts.
 class SavedTensorScope {
  public:
   using Make = std::function<std::unique_ptr<torch::autograd::SavedVariableHooks>()>;
@@ -18,7 +18,7 @@ class SavedTensorScope {
   SavedTensorScope(const SavedTensorScope&) = delete;
   SavedTensorScope& operator=(const SavedTensorScope&) = delete;
 
-  /// The innermost on this thread; null where there is none.
+  /// The innermost scope of this thread, or null.
   static const SavedTensorScope* current();
   std::unique_ptr<torch::autograd::SavedVariableHooks> hooks() const { return make_(); }
 

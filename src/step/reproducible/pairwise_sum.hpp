@@ -6,15 +6,15 @@
 
 namespace hortator::step {
 
-/// A sum whose rounding depends on the number of terms alone: neighbours first, then neighbours of those sums, and so
-/// on; an odd one out goes up as it is. Sums over aligned runs of 2^k terms are inner nodes of that tree: whoever forms
-/// them, the whole is bitwise the same.
+/// A sum whose rounding depends on the number of terms only. Adds neighbours, then neighbours of those sums, and so on;
+/// an odd last term moves up unchanged. Sums of aligned runs of 2^k terms are inner nodes of this tree, so the total is
+/// bitwise equal whichever rank computes them.
 class PairwiseSum {
  public:
-  /// Takes `term` over, and may change it.
+  /// Takes ownership of `term`, and may change it.
   void add(at::Tensor term);
   int terms() const { return terms_; }
-  /// The sum; empties this. There is at least one term.
+  /// Returns the sum and becomes empty. Needs at least one term.
   at::Tensor take();
 
  private:
@@ -23,7 +23,7 @@ class PairwiseSum {
     int terms;
   };
 
-  std::vector<Node> nodes_;  ///< of falling size
+  std::vector<Node> nodes_;  ///< in decreasing order of terms
   int terms_ = 0;
 };
 

@@ -18,15 +18,15 @@ RandomState RandomState::current(const std::vector<at::Tensor>& on_devices_of) {
   state.states_.push_back(state_on(at::kCPU));
   for (const auto& tensor : on_devices_of) {
     if (!tensor.defined() || !tensor.is_cuda()) continue;
-    const auto is_it = [&](const auto& known) { return known.first == tensor.device(); };
-    if (std::none_of(state.states_.begin(), state.states_.end(), is_it)) {
+    const auto is_same_device = [&](const auto& known) { return known.first == tensor.device(); };
+    if (std::none_of(state.states_.begin(), state.states_.end(), is_same_device)) {
       state.states_.push_back(state_on(tensor.device()));
     }
   }
   return state;
 }
 
-RandomState RandomState::again() const {
+RandomState RandomState::refreshed() const {
   RandomState state;
   for (const auto& [device, bytes] : states_) state.states_.push_back(state_on(device));
   return state;

@@ -8,23 +8,24 @@
 
 namespace hortator::step {
 
-/// Where the default random number generators of some devices stand, to be put there again. The CPU's is always among
-/// them.
+/// Saved states of the default random number generators of the CPU and some devices.
 class RandomState {
  public:
+  /// The present states of the CPU, and of the CUDA devices of these tensors.
   static RandomState current(const std::vector<at::Tensor>& on_devices_of);
-  /// Of the same devices, as they stand now.
-  RandomState again() const;
+  /// The present states of the same devices.
+  RandomState refreshed() const;
+  /// Restores the saved states.
   void apply() const;
 
  private:
   std::vector<std::pair<c10::Device, at::Tensor>> states_;
 };
 
-/// From its construction to its end random numbers are drawn as from `state`; then they go on as if nothing was drawn.
+/// While it lives, random numbers are drawn from `state`. Its end restores the generators as they were before.
 class RandomScope {
  public:
-  explicit RandomScope(const RandomState& state) : before_(state.again()) { state.apply(); }
+  explicit RandomScope(const RandomState& state) : before_(state.refreshed()) { state.apply(); }
   ~RandomScope() { before_.apply(); }
   RandomScope(const RandomScope&) = delete;
   RandomScope& operator=(const RandomScope&) = delete;

@@ -8,15 +8,15 @@
 
 namespace hortator::step {
 
-/// Buffers that forward changes (BatchNorm's statistics): each shard of a step starts from the same ones, and what the
-/// first shard of all made of them stays.
+/// Buffers that forward changes (BatchNorm's statistics). Each shard of a step starts with the same values, and the
+/// values after the first shard of rank 0 are kept.
 class ShardBuffers {
  public:
   explicit ShardBuffers(std::vector<at::Tensor> buffers) : buffers_(std::move(buffers)) {}
 
-  /// Before this rank's shard `number` of a step.
+  /// Call before this rank's shard `number` of a step.
   void begin_shard(int number);
-  /// @collective
+  /// Gives all ranks the values after rank 0's first shard. @collective
   void publish(comm::Communicator& communicator);
 
  private:

@@ -12,9 +12,9 @@
 namespace hortator::step {
 namespace {
 
-constexpr std::int64_t gathered_elements = 4 << 20;  // of each rank, at a time
+constexpr std::int64_t gathered_elements = 4 << 20;  // of each rank in one all-gather
 
-// Of `flat`, where parameters lie one after the other, the part that belongs to one.
+// The gradient of `parameter` in `flat`, which holds the gradients of all parameters one after the other.
 at::Tensor gradient_in(const at::Tensor& flat, std::int64_t begin, const at::Tensor& parameter) {
   if (parameter.is_contiguous()) return parallel::alias(flat, begin, parameter, parameter.scalar_type());
   return at::empty_like(parameter.detach()).copy_(flat.narrow(0, begin, parameter.numel()).view(parameter.sizes()));
@@ -34,18 +34,18 @@ void ShardGradients::forget() const {
   for (const auto& parameter : parameters_) parameter.mutable_grad() = at::Tensor();
 }
 
-// Behind the gradients, one mark for each parameter says whether it has one.
+// The gradients, then one flag for each parameter: whether it has a gradient.
 at::Tensor ShardGradients::flatten() const {
-  std::vector<at::Tensor> pieces;
+  std::vector<at::Tensor> gradients;
   std::vector<at::Tensor> marks;
   for (const auto& parameter : parameters_) {
     const auto options = parameter.options().requires_grad(false);
-    pieces.push_back(has_gradient(parameter) ? parameter.grad().reshape({-1})
-                                             : at::zeros({parameter.numel()}, options));
+    gradients.push_back(has_gradient(parameter) ? parameter.grad().reshape({-1})
+                                                : at::zeros({parameter.numel()}, options));
     marks.push_back(at::full({1}, has_gradient(parameter) ? 1 : 0, options));
   }
-  pieces.insert(pieces.end(), marks.begin(), marks.end());
-  return at::cat(pieces);
+  gradients.insert(gradients.end(), marks.begin(), marks.end());
+  return at::cat(gradients);
 }
 
 void ShardGradients::close_step(int shards) {
@@ -55,7 +55,7 @@ void ShardGradients::close_step(int shards) {
   if (is_whole) steps_.push_back(std::move(sum));
 }
 
-// Each step is summed over the ranks by itself: its rounding must not depend on who had which shards.
+// Sums each step over the ranks separately, so that its rounding does not depend on the distribution of shards.
 void ShardGradients::publish(comm::Communicator& communicator, double factor) {
   at::Tensor total;
   for (const auto& step : steps_) {

@@ -9,20 +9,20 @@
 
 namespace hortator::step {
 
-/// The gradients of parameters of one type, taken shard by shard and summed along a tree that is the same however the
-/// shards are spread over ranks.
+/// Gradients of parameters of one type, taken shard by shard, and summed along a tree that does not depend on the
+/// number of ranks.
 class ShardGradients {
  public:
   explicit ShardGradients(std::vector<at::Tensor> parameters) : parameters_(std::move(parameters)) {}
 
-  /// Takes what backward has left since the last shard, if anything.
+  /// Takes the gradients since the last shard, if there are any.
   void take_shard();
-  /// What backward has left is of no use any more.
+  /// Drops the gradients since the last shard.
   void forget() const;
-  /// The step of all ranks is over. What is not of `shards` shards is of a step that was broken off, and goes.
+  /// Ends the step. Drops its sum unless it has `shards` shards: the step was interrupted.
   void close_step(int shards);
   bool empty() const { return steps_.empty(); }
-  /// The parameters' gradients become the sums of all closed steps over all ranks, times `factor`. @collective
+  /// Sets the parameters' gradients to the sums of all closed steps over all ranks, times `factor`. @collective
   void publish(comm::Communicator& communicator, double factor);
 
  private:

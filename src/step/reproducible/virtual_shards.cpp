@@ -10,16 +10,17 @@
 
 namespace hortator::step {
 
-int VirtualShards::shards_a_rank(int shards, int ranks) {
+int VirtualShards::shards_per_rank(int shards, int ranks) {
   const auto refuse = [&](std::string why) {
     throw UsageError({.what = text::concat("virtual_shards = ", shards, " with ", text::count(ranks, "rank")),
                       .why = std::move(why),
-                      .hint = "take a power of two of shards, and of ranks up to that"});
+                      .hint = "use a power of two of shards, and of ranks up to that number"});
   };
-  if (shards < 1) refuse("a step is made of one shard at least");
-  if (shards % ranks != 0) refuse("every rank takes as many shards");
+  if (shards < 1) refuse("a step has at least one shard");
+  if (shards % ranks != 0) refuse("every rank must have the same number of shards");
   if (ranks > 1 && !std::has_single_bit(static_cast<unsigned>(shards / ranks)))
-    refuse(text::concat(shards / ranks, " shards a rank are no node of the tree along which shards are summed"));
+    refuse(
+        text::concat(shards / ranks, " shards for each rank are not a node of the tree along which shards are summed"));
   return shards / ranks;
 }
 
@@ -42,7 +43,8 @@ void VirtualShards::begin_shard(int number) {
   take_shard();
   for (auto& model : models_) {
     for (auto& gradients : model.gradients) {
-      if (is_synchronised_) gradients.forget();  // the last update's mean: zero_grad may come too late for this shard
+      if (is_synchronised_)
+        gradients.forget();  // drop the last update's mean, since zero_grad() may come after this shard has begun
       if (number == 0) gradients.close_step(own_);
     }
     model.buffers.begin_shard(number);

@@ -10,24 +10,25 @@ namespace hortator::step {
 
 class ModelCore;
 
-/// Gradients and buffers that are bitwise the same on any number of ranks: each step of all ranks is made of a fixed
-/// number of shards, and each rank works through its share of them, one after the other.
+/// Makes gradients and buffers bitwise equal on any number of ranks. Each step of all ranks has a fixed number of
+/// shards, and each rank computes its shards one after the other.
 class VirtualShards {
  public:
-  /// How many shards each rank has; throws unless sums over them are nodes of one tree.
-  static int shards_a_rank(int shards, int ranks);
+  /// The number of shards of each rank. Throws unless a rank's sum is a node of the summation tree.
+  static int shards_per_rank(int shards, int ranks);
 
   VirtualShards(int shards, comm::Communicator& communicator)
-      : shards_(shards), own_(shards_a_rank(shards, communicator.size())), communicator_(communicator) {}
+      : shards_(shards), own_(shards_per_rank(shards, communicator.size())), communicator_(communicator) {}
 
   int shards() const { return shards_; }
-  int shards_a_rank() const { return own_; }
+  int shards_per_rank() const { return own_; }
 
   void add(const ModelCore& model);
+  /// Drops all models.
   void forget();
-  /// This rank's shard `number` of a step comes next.
+  /// Call before this rank's shard `number` of a step.
   void begin_shard(int number);
-  /// Gradients become the means over all shards, once a step. Whether there was anything to do. @collective
+  /// Makes gradients the means over all shards. Returns false if that was done already in this step. @collective
   bool synchronise();
   bool is_synchronised() const { return is_synchronised_; }
 

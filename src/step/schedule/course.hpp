@@ -12,25 +12,25 @@
 
 namespace hortator::step {
 
-/// What a schedule says of one parameter group at one step.
+/// A schedule's values for one parameter group at one step.
 struct GroupSetting {
   double lr = 0;
-  std::optional<double> momentum = {};  ///< as momentum_of() finds it; nothing: not the schedule's business
+  std::optional<double> momentum = {};  ///< for momentum_of(); nothing if the schedule does not set it
 };
 
 /// A schedule as a pure function of the step.
 struct Course {
-  std::string name = {};  ///< "one_cycle"; empty: a function of the user's
+  std::string name = {};  ///< "one_cycle"; empty for a user's function
   std::function<GroupSetting(std::size_t group, double base_lr, std::int64_t step)> setting = {};
   std::vector<Milestone> milestones = {};
-  std::optional<std::int64_t> total_steps = {};  ///< nothing is said of steps beyond
+  std::optional<std::int64_t> total_steps = {};  ///< undefined after this step
 };
 
-/// Every group's base rate times one factor.
+/// A course whose rate is each group's base rate times `factor`.
 Course course_by_factor(std::string name, std::function<double(std::int64_t)> factor,
                         std::vector<Milestone> milestones = {});
 
-/// SGD's and RMSprop's momentum, Adam's and AdamW's first beta; null for others.
+/// The momentum of SGD and RMSprop, or the first beta of Adam and AdamW; null for others.
 double* momentum_of(torch::optim::OptimizerOptions& options);
 
 }  // namespace hortator::step

@@ -34,10 +34,10 @@ std::int64_t CourseSchedule::steps_of_this_call() const {
 
 void CourseSchedule::move_to(std::int64_t step) {
   if (course_.total_steps && step > *course_.total_steps) {
-    throw UsageError({.what = text::concat(course_.name, " was stepped ", step, " times, its total_steps are ",
+    throw UsageError({.what = text::concat(course_.name, " was stepped ", step, " times, but its total_steps are ",
                                            *course_.total_steps),
-                      .why = "it says nothing of the rate after its end",
-                      .hint = "step it once an update and give it as many total_steps as there are updates"});
+                      .why = "it defines no rate after its end",
+                      .hint = "step it once for each update, and set total_steps to the number of updates"});
   }
   for (std::size_t group = 0; group < base_rates_.size(); ++group) {
     auto& options = optimizer_->param_groups()[group].options();

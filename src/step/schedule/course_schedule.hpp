@@ -7,18 +7,18 @@
 
 namespace hortator::step {
 
-/// Leads an optimizer's rates along a course.
+/// Sets an optimizer's rates along a course.
 class CourseSchedule final : public ScheduleCore {
  public:
   CourseSchedule(torch::optim::Optimizer& optimizer, Course course);
 
-  /// By one step; attached, by as many as the link says.
+  /// Advances by one step, or by as many as the link requires.
   void step();
-  /// torch's private count, which begins at 1.
+  /// torch's private step count, which starts at 1.
   std::int64_t step_count() const { return step_ + 1; }
 
   void attach(const ScheduleLink& link) override { link_ = link; }
-  bool is_attached_to(const Session& session) const override { return link_.session.get() == &session; }
+  bool is_attached_to(const AcceleratorSession& session) const override { return link_.session.get() == &session; }
   const torch::optim::Optimizer& optimizer() const override { return *optimizer_; }
 
   std::int64_t steps() const override { return step_; }
@@ -39,7 +39,7 @@ class CourseSchedule final : public ScheduleCore {
   ScheduleLink link_;
 };
 
-/// The handle of a schedule along this course.
+/// Creates a schedule along this course.
 Schedule make_schedule(torch::optim::Optimizer& optimizer, Course course);
 
 }  // namespace hortator::step

@@ -10,7 +10,7 @@
 namespace hortator::step {
 namespace {
 
-// Sums in another order may differ in their last digits.
+// Sums in a different order may differ in their last digits.
 constexpr double rounding = 1e-6;
 constexpr std::size_t max_named = 4;
 
@@ -33,9 +33,9 @@ double agreed_metric(std::span<const double> by_rank) {
   const auto differing = others.size();
   others.resize(std::min(differing, max_named));
   if (differing > max_named) others.emplace_back("...");
-  throw UsageError({.what = text::concat("a metric is ", by_rank[0], " on rank 0, but ", text::join(others)),
-                    .why = "the ranks would go on with different learning rates",
-                    .hint = "make it one number first: gather_for_metrics(), or reduce(metric, Reduce::mean)"})
+  throw UsageError({.what = text::concat("The metric is ", by_rank[0], " on rank 0, but ", text::join(others)),
+                    .why = "the ranks would continue with different learning rates",
+                    .hint = "reduce it to one number first: gather_for_metrics(), or reduce(metric, Reduce::mean)"})
       .on_rank(first);
 }
 

@@ -6,10 +6,11 @@
 
 namespace hortator::step {
 
-/// Rank 0's, when all ranks brought the same metric (but for rounding); throws, naming those that did not. Pure.
+/// Rank 0's metric if all ranks have the same up to rounding. Otherwise throws and names the ranks that differ. Pure.
 double agreed_metric(std::span<const double> by_rank);
 
-/// The same of what the ranks bring; all throw together. @collective One all-gather of 8 bytes a rank.
+/// The same for the metrics of all ranks; all ranks throw together. One all-gather of 8 bytes for each rank.
+/// @collective
 double agree_on_metric(const mpi::Communicator& host, double metric);
 
 }  // namespace hortator::step

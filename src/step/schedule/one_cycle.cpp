@@ -10,30 +10,31 @@
 namespace hortator {
 namespace {
 
-enum class Level { first, peak, last };
+enum class RateLevel { first, peak, last };
 
-struct Phase {
-  double end = 0;  ///< a step; it need not be whole
-  Level from = Level::first;
-  Level to = Level::peak;
+struct CyclePhase {
+  double end = 0;  ///< in steps; may be fractional
+  RateLevel from = RateLevel::first;
+  RateLevel to = RateLevel::peak;
 };
 
-// Where a step lies: the phase, and how much of it is over (0 to 1).
-struct Position {
-  Phase phase = {};
-  double part = 0;
+// The phase of a step, and the progress within it from 0 to 1.
+struct CyclePosition {
+  CyclePhase phase = {};
+  double progress = 0;
 };
 
-std::vector<Phase> phases_of(const OneCycle& options) {
+std::vector<CyclePhase> phases_of(const OneCycle& options) {
   const auto total = static_cast<double>(options.total_steps);
   const double rise = options.pct_start * total - 1;
-  if (!options.three_phase) return {{rise, Level::first, Level::peak}, {total - 1, Level::peak, Level::last}};
-  return {{rise, Level::first, Level::peak},
-          {2 * options.pct_start * total - 2, Level::peak, Level::first},
-          {total - 1, Level::first, Level::last}};
+  if (!options.three_phase)
+    return {{rise, RateLevel::first, RateLevel::peak}, {total - 1, RateLevel::peak, RateLevel::last}};
+  return {{rise, RateLevel::first, RateLevel::peak},
+          {2 * options.pct_start * total - 2, RateLevel::peak, RateLevel::first},
+          {total - 1, RateLevel::first, RateLevel::last}};
 }
 
-Position position(const std::vector<Phase>& phases, std::int64_t step) {
+CyclePosition position(const std::vector<CyclePhase>& phases, std::int64_t step) {
   const auto at = static_cast<double>(step);
   double begin = 0;
   std::size_t i = 0;
@@ -42,28 +43,28 @@ Position position(const std::vector<Phase>& phases, std::int64_t step) {
   return {phases[i], length > 0 ? std::min(1.0, (at - begin) / length) : 1.0};
 }
 
-double between(double from, double to, double part, Anneal anneal) {
-  if (anneal == Anneal::linear) return (to - from) * part + from;
-  return to + (from - to) / 2 * (std::cos(std::numbers::pi * part) + 1);
+double between(double from, double to, double progress, Anneal anneal) {
+  if (anneal == Anneal::linear) return (to - from) * progress + from;
+  return to + (from - to) / 2 * (std::cos(std::numbers::pi * progress) + 1);
 }
 
-double rate_at(Level level, const OneCycle& options, std::size_t group) {
+double rate_at(RateLevel level, const OneCycle& options, std::size_t group) {
   const double peak = options.max_lr.of(group);
   const double first = peak / options.div_factor;
-  if (level == Level::peak) return peak;
-  return level == Level::first ? first : first / options.final_div_factor;
+  if (level == RateLevel::peak) return peak;
+  return level == RateLevel::first ? first : first / options.final_div_factor;
 }
 
-double momentum_at(Level level, const OneCycle& options, std::size_t group) {
-  return (level == Level::peak ? options.base_momentum : options.max_momentum).of(group);
+double momentum_at(RateLevel level, const OneCycle& options, std::size_t group) {
+  return (level == RateLevel::peak ? options.base_momentum : options.max_momentum).of(group);
 }
 
 void check(const OneCycle& options, torch::optim::Optimizer& optimizer) {
   if (options.total_steps <= 0 || options.pct_start < 0 || options.pct_start > 1) {
     throw UsageError({.what = text::concat("one_cycle got total_steps = ", options.total_steps,
                                            " and pct_start = ", options.pct_start),
-                      .why = "the rate rises in that part of the steps",
-                      .hint = "choose at least one step, and 0 <= pct_start <= 1"});
+                      .why = "pct_start is the fraction of steps in which the rate rises",
+                      .hint = "use at least one step, and 0 <= pct_start <= 1"});
   }
   const auto groups = optimizer.param_groups().size();
   options.max_lr.check(groups, "max_lr");
@@ -71,8 +72,8 @@ void check(const OneCycle& options, torch::optim::Optimizer& optimizer) {
   options.max_momentum.check(groups, "max_momentum");
   for (auto& group : optimizer.param_groups()) {
     if (options.cycle_momentum && step::momentum_of(group.options()) == nullptr) {
-      throw UsageError({.what = "one_cycle was asked to cycle the momentum of an optimizer that has none",
-                        .why = "it knows SGD's and RMSprop's momentum and the first beta of Adam and AdamW",
+      throw UsageError({.what = "one_cycle cannot cycle the momentum of an optimizer that has none",
+                        .why = "it sets the momentum of SGD and RMSprop, and the first beta of Adam and AdamW",
                         .hint = "set cycle_momentum = false"});
     }
   }
@@ -83,12 +84,12 @@ void check(const OneCycle& options, torch::optim::Optimizer& optimizer) {
 Schedule one_cycle(torch::optim::Optimizer& optimizer, const OneCycle& options) {
   check(options, optimizer);
   const auto setting = [options, phases = phases_of(options)](std::size_t group, double, std::int64_t step) {
-    const auto [phase, part] = position(phases, step);
-    step::GroupSetting at{
-        .lr = between(rate_at(phase.from, options, group), rate_at(phase.to, options, group), part, options.anneal)};
+    const auto [phase, progress] = position(phases, step);
+    step::GroupSetting at{.lr = between(rate_at(phase.from, options, group), rate_at(phase.to, options, group),
+                                        progress, options.anneal)};
     if (options.cycle_momentum) {
-      at.momentum =
-          between(momentum_at(phase.from, options, group), momentum_at(phase.to, options, group), part, options.anneal);
+      at.momentum = between(momentum_at(phase.from, options, group), momentum_at(phase.to, options, group), progress,
+                            options.anneal);
     }
     return at;
   };

@@ -13,8 +13,8 @@ PlateauSchedule::PlateauSchedule(torch::optim::Optimizer& optimizer, const Plate
   options.min_lr.check(optimizer.param_groups().size(), "min_lr");
   if (options.factor >= 1) {
     throw UsageError({.what = text::concat("reduce_on_plateau got factor = ", options.factor),
-                      .why = "the rate is multiplied by it, and must fall",
-                      .hint = "choose a factor below 1"});
+                      .why = "the rate is multiplied by it and must fall",
+                      .hint = "use a factor below 1"});
   }
 }
 

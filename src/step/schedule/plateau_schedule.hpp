@@ -5,16 +5,16 @@
 
 namespace hortator::step {
 
-/// Reduces an optimizer's rates when a metric has stopped improving.
+/// Reduces an optimizer's rates when a metric stops improving.
 class PlateauSchedule final : public ScheduleCore {
  public:
   PlateauSchedule(torch::optim::Optimizer& optimizer, const PlateauOptions& options);
 
-  /// Attached: @collective
+  /// Counts one metric. @collective if attached.
   void step(double metric);
 
   void attach(const ScheduleLink& link) override { link_ = link; }
-  bool is_attached_to(const Session& session) const override { return link_.session.get() == &session; }
+  bool is_attached_to(const AcceleratorSession& session) const override { return link_.session.get() == &session; }
   const torch::optim::Optimizer& optimizer() const override { return *optimizer_; }
 
   std::int64_t steps() const override { return step_; }

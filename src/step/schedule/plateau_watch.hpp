@@ -4,12 +4,12 @@
 
 namespace hortator::step {
 
-/// Judges a series of metrics: has it stopped improving? Pure.
+/// Decides whether a series of metrics has stopped improving. Pure.
 class PlateauWatch {
  public:
   explicit PlateauWatch(const PlateauOptions& options);
 
-  /// Counts one metric. True: the rate is to be reduced now.
+  /// Counts one metric. Returns whether the rate must be reduced now.
   bool should_reduce(double metric);
 
   StateDict state() const;
@@ -20,8 +20,8 @@ class PlateauWatch {
 
   PlateauOptions options_;
   double best_;
-  std::int64_t bad_ = 0;            ///< in a row, since the last improvement or reduction
-  std::int64_t cooldown_left_ = 0;  ///< calls that do not count as bad
+  std::int64_t bad_ = 0;            ///< consecutive calls without improvement
+  std::int64_t cooldown_left_ = 0;  ///< remaining calls that do not count as bad
 };
 
 }  // namespace hortator::step

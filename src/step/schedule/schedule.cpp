@@ -9,11 +9,11 @@ namespace {
 
 step::Course course_by_factors(std::size_t groups, std::vector<Schedule::Factor> factors) {
   if (factors.size() != groups) {
-    throw UsageError(
-        {.what = text::concat("a Schedule got ", text::count(static_cast<long long>(factors.size()), "function"),
-                              ", its optimizer has ", text::count(static_cast<long long>(groups), "parameter group")),
-         .why = "each group's rate is its own function's",
-         .hint = "give one function for all groups, or one a group"});
+    throw UsageError({.what = text::concat(
+                          "A Schedule got ", text::count(static_cast<long long>(factors.size()), "function"),
+                          ", but its optimizer has ", text::count(static_cast<long long>(groups), "parameter group")),
+                      .why = "each group has its own function",
+                      .hint = "give one function for all groups, or one for each group"});
   }
   return {.setting = [factors = std::move(factors)](std::size_t group, double base_lr, std::int64_t step) {
     return step::GroupSetting{.lr = base_lr * factors[group](step)};

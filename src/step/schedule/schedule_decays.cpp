@@ -13,8 +13,8 @@ namespace {
 void check_positive(std::int64_t steps, const char* option) {
   if (steps > 0) return;
   throw UsageError({.what = text::concat(option, " is ", steps),
-                    .why = "the rate changes after that many steps",
-                    .hint = "choose at least one step"});
+                    .why = "it is the number of steps after which the rate changes",
+                    .hint = "use at least one step"});
 }
 
 double power(double gamma, std::int64_t times) { return std::pow(gamma, static_cast<double>(times)); }

@@ -9,7 +9,7 @@ namespace hortator::step {
 SchedulePace pace_of(const PaceChoice& choice) {
   if (!choice.with_optimizer) return {.times = 1, .with_optimizer = false, .reason = "whatever the optimizer does"};
   if (choice.rule == ScheduleStep::per_update) return {.times = 1, .with_optimizer = true, .reason = "per_update"};
-  // A batch that was split counts once already: its steps are those of one rank.
+  // A split batch counts once for all ranks.
   if (choice.split_batches) return {.times = 1, .with_optimizer = true, .reason = "batches are split"};
   return {.times = choice.world,
           .with_optimizer = true,

@@ -14,7 +14,7 @@ void check_steps(std::int64_t warmup, std::int64_t total, const char* schedule) 
   if (warmup < 0 || total <= 0 || warmup > total) {
     throw UsageError({.what = text::concat(schedule, " got warmup_steps = ", warmup, " and total_steps = ", total),
                       .why = "the rate rises over warmup_steps, which are part of total_steps",
-                      .hint = "choose 0 <= warmup_steps <= total_steps, and at least one step"});
+                      .hint = "use 0 <= warmup_steps <= total_steps, and at least one step"});
   }
 }
 

@@ -40,8 +40,8 @@ DispatchedHalf::DispatchedHalf(const State& state, const std::filesystem::path& 
   std::filesystem::create_directories(folder);
   write_safetensors_of(stack.in_memory(), path_);
   const auto net = init_empty_weights([&] { return LayerStack::make_layers(stack.layers()); });
-  model_.emplace(
-      load_checkpoint_and_dispatch(state, net, path_, {.max_memory = {{Place::cpu(), static_cast<Bytes>(limit_)}}}));
+  model_.emplace(load_checkpoint_and_dispatch(state, net, path_,
+                                              {.max_memory = {{DevicePlacement::cpu(), static_cast<Bytes>(limit_)}}}));
 }
 
 DispatchedHalf::~DispatchedHalf() {

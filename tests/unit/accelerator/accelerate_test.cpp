@@ -21,7 +21,7 @@ namespace {
 
 fs::path saved(const std::string& name) { return fs::path(ACCELERATE_FOLDERS) / name; }
 
-Json went_on(const std::string& name) {
+Json resumed(const std::string& name) {
   std::ifstream in(saved("expected.json"));
   return Json::parse(in).at(name);
 }
@@ -101,7 +101,8 @@ void check_goes_on(Accelerator& accelerator, PythonNetImpl& net, auto& model, au
 
 }  // namespace
 
-TEST_CASE("a run of Python's goes on here: weights, AdamW's groups and moments, warm-up, objects, random numbers") {
+TEST_CASE(
+    "a run that Python began resumes in C++: weights, AdamW's groups and moments, warm-up, objects, random numbers") {
   Accelerator accelerator(as_python());
   set_seed(99);
   PythonNet net;
@@ -109,7 +110,7 @@ TEST_CASE("a run of Python's goes on here: weights, AdamW's groups and moments, 
   auto [model, optimizer, schedule] = accelerator.prepare(net, adamw, Schedule(adamw, warmup));
   Progress progress;
   accelerator.register_for_checkpointing("progress", progress);
-  const auto expected = went_on("adamw");
+  const auto expected = resumed("adamw");
   accelerator.load_state(saved("adamw"));
   CHECK(progress.count == 5);
   CHECK(at::equal(progress.seen, at::full({2}, 2.0F)));
@@ -125,7 +126,7 @@ TEST_CASE("a run of Python's goes on here: weights, AdamW's groups and moments, 
   CHECK(options.weight_decay() == 0.1);
 }
 
-TEST_CASE("a run of Python's goes on from a state dict: SGD with momentum, a schedule by the metric") {
+TEST_CASE("a run that Python began resumes from a state dict: SGD with momentum, a schedule by the metric") {
   Accelerator accelerator(as_python());
   PythonNet net;
   torch::optim::SGD sgd(net->parameters(), 0.5);
@@ -133,13 +134,13 @@ TEST_CASE("a run of Python's goes on from a state dict: SGD with momentum, a sch
       accelerator.prepare(net, sgd, ReduceOnPlateau(sgd, {.factor = 0.5, .patience = 0, .cooldown = 2}));
   Progress progress;
   accelerator.register_for_checkpointing("progress", progress);
-  const auto expected = went_on("sgd");
+  const auto expected = resumed("sgd");
   accelerator.load_state(saved("sgd"));
   check_goes_on(accelerator, *net, model, optimizer, schedule, expected);
   CHECK(sgd.param_groups()[0].options().get_lr() == Approx(expected["rates"][0].get<double>()));
 }
 
-TEST_CASE("a run under FSDP goes on from what it gathered: an optimizer that has names in the place of numbers") {
+TEST_CASE("a run under FSDP resumes from its gathered state, whose optimizer uses names in place of numbers") {
   for (const bool in_order : {true, false}) {
     Accelerator accelerator(as_python());
     PythonNet net(in_order);
@@ -148,16 +149,16 @@ TEST_CASE("a run under FSDP goes on from what it gathered: an optimizer that has
     Progress progress;
     accelerator.register_for_checkpointing("progress", progress);
     accelerator.load_state(saved("gathered"));
-    check_goes_on(accelerator, *net, model, optimizer, schedule, went_on("gathered"));
+    check_goes_on(accelerator, *net, model, optimizer, schedule, resumed("gathered"));
   }
 }
 
-TEST_CASE("a model in pieces of FSDP's or DeepSpeed's is told by name, with what makes it whole") {
+TEST_CASE("a model sharded by FSDP or DeepSpeed is refused by name, with the command that merges it") {
   Accelerator accelerator(as_python());
   PythonNet net;
   auto model = accelerator.prepare(net);
   test::Folder folder(State(), "in_pieces");
-  const auto expect = [&](const fs::path& piece, const std::string& words, const std::string& way) {
+  const auto expect = [&](const fs::path& piece, const std::string& text, const std::string& way) {
     const auto file = folder.path() / piece;
     if (accelerator.is_main_process()) {
       fs::create_directories(file.parent_path());
@@ -167,7 +168,7 @@ TEST_CASE("a model in pieces of FSDP's or DeepSpeed's is told by name, with what
     const auto place = folder.path() / *piece.begin();
     for (const bool strict : {true, false}) {
       CHECK_THROWS_WITH(accelerator.load_state(place, {.strict = strict}),
-                        ContainsSubstring(words) && ContainsSubstring(way));
+                        ContainsSubstring(text) && ContainsSubstring(way));
     }
   };
   expect("sharded/pytorch_model_fsdp_0/.metadata", "in pieces of FSDP: pytorch_model_fsdp_0",
@@ -177,7 +178,7 @@ TEST_CASE("a model in pieces of FSDP's or DeepSpeed's is told by name, with what
          "zero_to_fp32.py");
 }
 
-TEST_CASE("several schedules of Python's, one after the other or chained, go on as one function of the step") {
+TEST_CASE("sequential and chained schedules of Python resume as one function of the step") {
   const auto check = [](const std::string& name, double (*factor)(std::int64_t)) {
     Accelerator accelerator(as_python());
     PythonNet net;
@@ -185,7 +186,7 @@ TEST_CASE("several schedules of Python's, one after the other or chained, go on 
     auto [model, optimizer, schedule] = accelerator.prepare(net, sgd, Schedule(sgd, factor));
     Progress progress;
     accelerator.register_for_checkpointing("progress", progress);
-    const auto expected = went_on(name);
+    const auto expected = resumed(name);
     accelerator.load_state(saved(name));
     CHECK(schedule.steps() == 5);
     check_goes_on(accelerator, *net, model, optimizer, schedule, expected);
@@ -206,12 +207,12 @@ TEST_CASE("the scale of the loss comes with a folder of Python's") {
   CHECK(accelerator.loss_scale() == LossScale{.scale = 1024, .growth_tracker = 7});
 }
 
-TEST_CASE("what of a folder of Python's does not fit is told before anything is changed") {
+TEST_CASE("everything in a Python folder that does not fit is reported before anything is changed") {
   Accelerator accelerator(as_python());
   PythonNet net;
   const auto before = net->fc1->weight.detach().clone();
-  auto expect = [&](const std::string& folder, const std::string& words) {
-    CHECK_THROWS_WITH(accelerator.load_state(saved(folder)), ContainsSubstring(words));
+  auto expect = [&](const std::string& folder, const std::string& text) {
+    CHECK_THROWS_WITH(accelerator.load_state(saved(folder)), ContainsSubstring(text));
     CHECK(at::equal(net->fc1->weight, before));
   };
   Progress progress;
@@ -245,7 +246,7 @@ TEST_CASE("what of a folder of Python's does not fit is told before anything is 
   }
 }
 
-TEST_CASE("parameters in another order than Python's are told, as moments know no names") {
+TEST_CASE("parameters in another order than Python's are refused, because moments have no names") {
   Accelerator accelerator(as_python());
   PythonNet net(false);
   torch::optim::SGD sgd(net->parameters(), 0.1);
@@ -265,7 +266,7 @@ TEST_CASE("where Python's optimizer knows its parameters by name, their order do
   Progress progress;
   accelerator.register_for_checkpointing("progress", progress);
   accelerator.load_state(saved("named"));
-  check_goes_on(accelerator, *net, model, optimizer, schedule, went_on("named"));
+  check_goes_on(accelerator, *net, model, optimizer, schedule, resumed("named"));
 }
 
 TEST_CASE("without strict what fits of a folder of Python's is loaded") {
@@ -279,7 +280,7 @@ TEST_CASE("without strict what fits of a folder of Python's is loaded") {
   CHECK(net->norm->num_batches_tracked.item<std::int64_t>() == 5);
 }
 
-TEST_CASE("a folder of Accelerate's is told from others") {
+TEST_CASE("a folder that Accelerate wrote is recognised") {
   using accelerator::AccelerateFolder;
   CHECK(AccelerateFolder::is_at(saved("adamw")));
   CHECK_FALSE(AccelerateFolder::is_at(saved("")));

@@ -96,7 +96,7 @@ TEST_CASE("sums survive averaging at each batch, and 16 bits on the way") {
                            .ddp = {.comm_hook = DDPCommunicationHookType::fp16}});
   Line line;
   auto model = accelerator.prepare(line);
-  constexpr std::int64_t many = 40000;  // the sum of so many gradients is beyond what 16 bits hold
+  constexpr std::int64_t many = 40000;  // the sum of that many gradients overflows 16 bits
   for (int step = 0; step < 2; ++step) {
     auto micro_step = accelerator.accumulate(model);
     accelerator.backward(model(at::full({many, 3}, 3.0)).sum(), static_cast<double>(many));
@@ -164,7 +164,7 @@ TEST_CASE("counts that are none are refused") {
   if (accelerator.num_processes() > 1) CHECK_THROWS_AS(accelerator.backward(sum, 2), UsageError);
 }
 
-TEST_CASE("a backward under no_sync can be told to average") {
+TEST_CASE("a backward under no_sync can be asked to average") {
   Accelerator accelerator;
   Line line;
   auto model = accelerator.prepare(line);

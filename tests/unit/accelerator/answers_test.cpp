@@ -113,7 +113,7 @@ TEST_CASE("a batch that does not fit into memory is halved until it does") {
   CHECK(largest > 0);
 }
 
-TEST_CASE("where one rank fails all are told which, with which prompts, and have what was answered") {
+TEST_CASE("when one rank fails, all ranks report it and its prompts, and keep the finished answers") {
   const State state;
   const auto prompts = prompts_of(50);
   const auto failing = prompts[49];  // the last rank's

@@ -23,11 +23,11 @@ std::string error_text(const Call& call) {
   return "nothing was thrown";
 }
 
-void check_two_places(const std::string& words) {
-  INFO(words);
-  CHECK(words.find("the ranks are in different collectives") != std::string::npos);
-  const auto first = words.find("+0x");
-  CHECK((first != std::string::npos && words.find("+0x", first + 1) != std::string::npos));
+void check_two_places(const std::string& text) {
+  INFO(text);
+  CHECK(text.find("the ranks are in different collectives") != std::string::npos);
+  const auto first = text.find("+0x");
+  CHECK((first != std::string::npos && text.find("+0x", first + 1) != std::string::npos));
 }
 
 // Two calls that no compiler makes one of.

@@ -211,7 +211,7 @@ std::vector<std::int64_t> train_some(const std::filesystem::path& folder, int ra
 
 }  // namespace
 
-TEST_CASE("a run goes on with other numbers of ranks: parameters and moments as saved, each sample once an epoch") {
+TEST_CASE("a run resumes on another number of ranks: parameters and moments as saved, each sample once an epoch") {
   const State world;
   test::Folder folder(world, "elastic_run");
   set_seed(5);

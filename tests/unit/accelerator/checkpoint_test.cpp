@@ -131,14 +131,14 @@ namespace {
 /// What is prepared does not fit: an error with these words, and the model and the optimizer are what they were.
 template <typename Optimizer, typename Schedule>
 void check_refused(const std::filesystem::path& folder, Net& net, Optimizer& own, Schedule own_schedule,
-                   std::int64_t samples, const std::string& words) {
-  INFO(words);
+                   std::int64_t samples, const std::string& text) {
+  INFO(text);
   for (auto& parameter : net->parameters()) parameter.detach().fill_(0.5);
   Accelerator accelerator({.project = {.dir = folder}});
   auto [model, optimizer, schedule, loader] =
       accelerator.prepare(net, own, own_schedule, data_loader(Rows{samples}, {.batch_size = 2}));
   const auto rate = schedule.last_lr();
-  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring(words));
+  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring(text));
   for (const auto& parameter : net->parameters()) CHECK(parameter.eq(0.5).all().template item<bool>());
   CHECK(own.state().empty());
   CHECK(schedule.last_lr() == rate);
@@ -196,7 +196,7 @@ TEST_CASE("a checkpoint says how far its run was, and what the program says of i
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("another number of ranks goes on with the same weights") {
+TEST_CASE("a run resumes on another number of ranks with the same weights") {
   const State world;
   test::Folder folder(world, "elastic");
   Net net;

@@ -65,12 +65,12 @@ TEST_CASE("LBFGS with a line search takes the same way over ranks as one rank wi
 }
 
 TEST_CASE("a closure that is less than one update is refused on all ranks, with the reason") {
-  const auto words_of = [](AcceleratorOptions options, bool rests) {
+  const auto text_of = [](AcceleratorOptions options, bool accumulates) {
     Accelerator accelerator(options);
     auto net = fresh_net();
     torch::optim::LBFGS lbfgs(net->parameters(), searching());
     auto [model, optimizer] = accelerator.prepare(net, lbfgs);
-    if (rests) accelerator.set_sync_gradients(false);
+    if (accumulates) accelerator.set_sync_gradients(false);
     try {
       optimizer.step([&] { return at::ones({}); });
     } catch (const UsageError& error) {
@@ -78,9 +78,9 @@ TEST_CASE("a closure that is less than one update is refused on all ranks, with 
     }
     return std::string();
   };
-  CHECK(words_of({}, false).empty());
-  CHECK_THAT(words_of({}, true), ContainsSubstring("not averaged in this micro-step"));
-  CHECK_THAT(words_of({.mixed_precision = Precision::fp16}, false), ContainsSubstring("the gradient scaler"));
+  CHECK(text_of({}, false).empty());
+  CHECK_THAT(text_of({}, true), ContainsSubstring("not averaged in this micro-step"));
+  CHECK_THAT(text_of({.mixed_precision = Precision::fp16}, false), ContainsSubstring("the gradient scaler"));
   if (State().num_processes() != 3)  // of which there are no equal parts
-    CHECK_THAT(words_of({.reproducible = true, .virtual_shards = 4}, false), ContainsSubstring("reproducible"));
+    CHECK_THAT(text_of({.reproducible = true, .virtual_shards = 4}, false), ContainsSubstring("reproducible"));
 }

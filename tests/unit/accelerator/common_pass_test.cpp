@@ -8,7 +8,7 @@ using namespace hortator;
 
 namespace {
 
-constexpr double bucket_each = 1e-9;  // MiB: every gradient starts by itself, in the middle of backward
+constexpr double bucket_each = 1e-9;  // MiB: every gradient is reduced on its own, in the middle of backward
 
 at::Tensor ones() { return at::ones({2, 3}); }
 

@@ -7,8 +7,8 @@ using namespace hortator;
 
 namespace {
 
-DeepspeedConfig read(const std::string& words, const AcceleratorOptions& run = {}) {
-  std::ofstream("ds_config.json") << words;
+DeepspeedConfig read(const std::string& text, const AcceleratorOptions& run = {}) {
+  std::ofstream("ds_config.json") << text;
   return read_deepspeed("ds_config.json", run);
 }
 

@@ -81,6 +81,6 @@ class Stored {
   Folder folder_;
 };
 
-inline const MaxMemory half_in_memory = {{Place::cpu(), half_of_stack}};
+inline const MaxMemory half_in_memory = {{DevicePlacement::cpu(), half_of_stack}};
 
 }  // namespace hortator::test

@@ -47,7 +47,7 @@ void reset_peak() {
   REQUIRE(clear.good());
 }
 
-/// While it lives this process can take so much more memory of its own.
+/// Limits the private memory that this process can take in addition, for its lifetime.
 class DataLimit {
  public:
   explicit DataLimit(std::uint64_t more) {
@@ -89,8 +89,9 @@ TEST_CASE("a model four times as large as the allowed memory answers bitwise as 
   const at::NoGradGuard no_grad;
   const auto run = [&] {
     auto net = init_empty_weights(tall_net);
-    auto model = load_checkpoint_and_dispatch(stack.accelerator, net, stack.folder.path(),
-                                              {.max_memory = {{Place::cpu(), static_cast<Bytes>(allowed_bytes)}}});
+    auto model =
+        load_checkpoint_and_dispatch(stack.accelerator, net, stack.folder.path(),
+                                     {.max_memory = {{DevicePlacement::cpu(), static_cast<Bytes>(allowed_bytes)}}});
     for (int pass = 0; pass < 3; ++pass) CHECK(at::equal(model(stack.input), stack.expected));
     return model.counters();
   };
@@ -121,7 +122,7 @@ TEST_CASE("only what fits is read, and each byte once", "[dispatch]") {
   const auto before = bytes_read();
   auto model = std::make_optional(
       load_checkpoint_and_dispatch(stack.accelerator, net, stack.folder.path(),
-                                   {.max_memory = {{Place::cpu(), static_cast<Bytes>(allowed_bytes)}}}));
+                                   {.max_memory = {{DevicePlacement::cpu(), static_cast<Bytes>(allowed_bytes)}}}));
   const auto loaded = bytes_read();
   const auto counters = model->counters();
   CHECK(loaded - before >= counters.in_memory);

@@ -60,8 +60,8 @@ TEST_CASE("a checkpoint that is changed meanwhile is an error that names it", "[
   const auto copy = stored.folder() / ("copy" + std::to_string(stored.state().process_index()) + ".safetensors");
   fs::copy_file(stored.weights() / "model.safetensors", copy);
   const at::NoGradGuard no_grad;
-  auto model =
-      load_checkpoint_and_dispatch(stored.state(), empty_stack(), copy, {.device_map = DeviceMap{{"", Place::disk()}}});
+  auto model = load_checkpoint_and_dispatch(stored.state(), empty_stack(), copy,
+                                            {.device_map = DeviceMap{{"", DevicePlacement::disk()}}});
   CHECK(is_same(model(some_input()), stored.expected));
   fs::resize_file(copy, fs::file_size(copy) / 2);
   CHECK_THROWS_WITH(model(some_input()), ContainsSubstring(copy.string()) && ContainsSubstring("was changed"));
@@ -89,7 +89,8 @@ TEST_CASE("tied tensors are one, wherever they lie, and their values in the file
   const at::NoGradGuard no_grad;
   const auto expected = tied->forward(some_input());
   accelerator.save_model(tied, folder.path() / "tied");
-  for (const auto& map : {DeviceMap{{"", Place::disk()}}, DeviceMap{{"in", Place::disk()}, {"out", Place::cpu()}}}) {
+  for (const auto& map : {DeviceMap{{"", DevicePlacement::disk()}},
+                          DeviceMap{{"in", DevicePlacement::disk()}, {"out", DevicePlacement::cpu()}}}) {
     auto empty = init_empty_weights([] { return std::make_shared<Tied>(); });
     auto model = load_checkpoint_and_dispatch(state, empty, folder.path() / "tied", {.device_map = map});
     CHECK(is_same(model(some_input()), expected));
@@ -128,12 +129,13 @@ TEST_CASE("what cannot be dispatched is refused by name", "[dispatch]") {
     return load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.weights(), options);
   };
   CHECK_THROWS_WITH(load({.device_map = "atuo"}), ContainsSubstring("did you mean 'auto'?"));
-  CHECK_THROWS_WITH(load({.device_map = DeviceMap{{"layer0", Place::cpu()}}}),
-                    ContainsSubstring("no place for layer1.weight"));
-  CHECK_THROWS_WITH(load({.device_map = DeviceMap{{"", Place::cpu()}, {"layer9", Place::cpu()}}}),
+  CHECK_THROWS_WITH(load({.device_map = DeviceMap{{"layer0", DevicePlacement::cpu()}}}),
+                    ContainsSubstring("no entry for layer1.weight"));
+  CHECK_THROWS_WITH(load({.device_map = DeviceMap{{"", DevicePlacement::cpu()}, {"layer9", DevicePlacement::cpu()}}}),
                     ContainsSubstring("does not have: layer9"));
-  CHECK_THROWS_WITH(load({.device_map = DeviceMap{{"", Place::cpu()}, {"layer1", Place::cuda(63)}}}),
-                    ContainsSubstring("'layer1' is to lie on cuda:63"));
+  CHECK_THROWS_WITH(
+      load({.device_map = DeviceMap{{"", DevicePlacement::cpu()}, {"layer1", DevicePlacement::cuda(63)}}}),
+      ContainsSubstring("'layer1' is to lie on cuda:63"));
   CHECK_THROWS_WITH(load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.folder() / "nowhere"),
                     ContainsSubstring("nowhere"));
   CHECK_THROWS_WITH(load({.dtype = at::kInt}), ContainsSubstring("weights were to become int32"));
@@ -146,7 +148,8 @@ TEST_CASE("a model in memory is dispatched, and comes back", "[dispatch]") {
   const State state({.cpu = true});
   const Folder folder(state, "dispatch_model");
   const auto scratch = folder.path() / std::to_string(state.process_index());
-  const DeviceMap map = {{"", Place::cpu()}, {"layer2", Place::disk()}, {"norm", Place::disk()}};
+  const DeviceMap map = {
+      {"", DevicePlacement::cpu()}, {"layer2", DevicePlacement::disk()}, {"norm", DevicePlacement::disk()}};
   auto net = resident_stack();
   const at::NoGradGuard no_grad;
   const auto expected = net->forward(some_input());
@@ -166,7 +169,7 @@ TEST_CASE("a model in memory is dispatched, and comes back", "[dispatch]") {
     CHECK(is_empty_weight(net->norm->running_mean));
     CHECK(is_same(model(some_input()), expected));
   }
-  CHECK(is_same(dispatch_model(net, DeviceMap{{"", Place::cpu()}})(some_input()), expected));
+  CHECK(is_same(dispatch_model(net, DeviceMap{{"", DevicePlacement::cpu()}})(some_input()), expected));
   CHECK_THROWS_WITH(dispatch_model(empty_stack(), map, {.offload_folder = scratch}),
                     ContainsSubstring("has no values") && ContainsSubstring("load_checkpoint_and_dispatch"));
 }

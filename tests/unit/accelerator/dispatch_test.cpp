@@ -31,8 +31,8 @@ TEST_CASE("a model of which half is on disk answers bitwise as when it is reside
     CHECK(counters.in_memory + counters.on_disk == static_cast<std::uint64_t>(2 * half_of_stack) + 4 * side * 4 + 8);
     CHECK(counters.in_memory + counters.peak_page_bytes <= half_of_stack);
     CHECK(counters.pages_read > 0);
-    CHECK(model.device_map().at("layer0") == Place::cpu());
-    CHECK(model.device_map().at("layer7") == Place::disk());
+    CHECK(model.device_map().at("layer0") == DevicePlacement::cpu());
+    CHECK(model.device_map().at("layer7") == DevicePlacement::disk());
   }
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("what fits is in memory, and nothing is paged", "[dispatch]") {
   CHECK(is_same(model(some_input()), stored.expected));
   CHECK(model.counters().on_disk == 0);
   CHECK(model.counters().pages_read == 0);
-  CHECK(model.device_map() == DeviceMap{{"", Place::cpu()}});
+  CHECK(model.device_map() == DeviceMap{{"", DevicePlacement::cpu()}});
 }
 
 TEST_CASE("any model is taken: with values, or with values that were put off", "[dispatch]") {
@@ -65,7 +65,7 @@ TEST_CASE("any model is taken: with values, or with values that were put off", "
 
 TEST_CASE("each rank of a node has its part of the host's memory", "[dispatch]") {
   const State state({.cpu = true});
-  const auto mine = get_max_memory(state).at(Place::cpu()) * state.num_processes();
+  const auto mine = get_max_memory(state).at(DevicePlacement::cpu()) * state.num_processes();
   const auto whole = static_cast<Bytes>(machine::available_memory().value());
   CHECK(mine < 1.3 * whole);  // others come and go meanwhile
   CHECK(mine > 0.7 * whole);
@@ -79,12 +79,12 @@ TEST_CASE("places are given by rules and by maps", "[dispatch]") {
                                               {.device_map = rule, .max_memory = half_in_memory});
     CHECK(is_same(model(some_input()), stored.expected));
   }
-  const DeviceMap all_on_disk = {{"", Place::disk()}};
+  const DeviceMap all_on_disk = {{"", DevicePlacement::disk()}};
   auto on_disk =
       load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.weights(), {.device_map = all_on_disk});
   CHECK(is_same(on_disk(some_input()), stored.expected));
   CHECK(on_disk.counters().in_memory == 2 * side * 4 + 8);  // the buffers
-  const DeviceMap one_on_disk = {{"", Place::cpu()}, {"layer3.weight", Place::disk()}};
+  const DeviceMap one_on_disk = {{"", DevicePlacement::cpu()}, {"layer3.weight", DevicePlacement::disk()}};
   auto one = load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.weights(), {.device_map = one_on_disk});
   CHECK(is_same(one(some_input()), stored.expected));
   CHECK(one.counters().on_disk == side * side * 4);
@@ -94,7 +94,7 @@ TEST_CASE("places are given by rules and by maps", "[dispatch]") {
 TEST_CASE("buffers go to disk when they are asked to", "[dispatch]") {
   const Stored stored("dispatch_buffers");
   const at::NoGradGuard no_grad;
-  const DeviceMap map = {{"", Place::disk()}};
+  const DeviceMap map = {{"", DevicePlacement::disk()}};
   auto model = load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.weights(),
                                             {.device_map = map, .offload_buffers = true});
   CHECK(is_same(model(some_input()), stored.expected));
@@ -110,7 +110,7 @@ TEST_CASE("weights become another type on their way, in memory and from disk", "
                              {.dtype = at::kBFloat16, .keep_in_fp32_modules = {"norm"}});
     const auto expected = resident->forward(some_input().to(at::kBFloat16));
     auto model = load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.folder() / place,
-                                              {.max_memory = {{Place::cpu(), half_of_stack * 0.8}},
+                                              {.max_memory = {{DevicePlacement::cpu(), half_of_stack * 0.8}},
                                                .dtype = at::kBFloat16,
                                                .keep_in_fp32_modules = {"norm"}});
     CHECK(is_same(model(some_input().to(at::kBFloat16)), expected));

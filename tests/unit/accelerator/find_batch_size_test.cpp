@@ -20,7 +20,7 @@ bool is_memory(const std::function<void()>& call) {
   return false;
 }
 
-// One step of a small model, prepared anew.
+// One step of a small model that is prepared from scratch.
 double train_one_step(Accelerator& accelerator, std::int64_t batch_size, const std::function<void()>& before_backward) {
   test::Net net;
   torch::optim::SGD sgd(net->parameters(), 0.1);
@@ -56,7 +56,7 @@ TORCH_MODULE(Normed);
 
 }  // namespace
 
-TEST_CASE("the sizes are the reference's, and the result is the body's") {
+TEST_CASE("the sizes are those of Accelerate, and the result is the body's") {
   Accelerator accelerator;
   std::vector<std::int64_t> tried;
   const auto result = find_executable_batch_size(accelerator, {.start = 20}, [&](std::int64_t batch_size) {

@@ -122,7 +122,7 @@ TEST_CASE("the scale is updated once for each optimizer's step") {
   CHECK(b.w.item<double>() == -1);
 }
 
-// The reference's users of two models get an error at the second call.
+// With two models, Accelerate fails at the second call.
 TEST_CASE("clipping unscales what it needs, for each of two models, and returns the norm before") {
   Accelerator accelerator(fp16());
   Weight a;
@@ -280,7 +280,8 @@ TEST_CASE("a run in fp16 that was stopped and resumed equals the one that was no
   CHECK(scale != LossScale{.scale = 1025.3F});
 }
 
-TEST_CASE("a checkpoint of another precision can be loaded; a scale that it lacks begins anew") {
+TEST_CASE(
+    "a checkpoint of another precision can be loaded; a scale that is missing there starts from its initial value") {
   test::Folder folder(State(), "precisions");
   const auto with = [&](Precision precision) {
     AcceleratorOptions options{.mixed_precision = precision, .cpu = true};

@@ -52,7 +52,7 @@ TEST_CASE("no_sync keeps gradients on their rank; the next backward averages the
   }
 }
 
-TEST_CASE("one model rests while another that runs through it learns") {
+TEST_CASE("one model is not synchronised while another trains through it") {
   Accelerator accelerator;
   torch::nn::Linear g(3, 3);
   torch::nn::Linear d(3, 1);

@@ -47,7 +47,7 @@ LateTrace late_trace(Verdicts verdicts, bool adamw, std::optional<int> zero_stag
   at::manual_seed(5);
   Net net;
   const auto own = adamw_or_sgd(adamw, net);
-  // The rate stays as it is: a schedule that rests a step later would train with another one meanwhile.
+  // The rate stays as it is: a schedule that is skipped a step later would train with another rate meanwhile.
   auto [model, optimizer, schedule] = accelerator.prepare(net, *own, Schedule(*own, [](std::int64_t) { return 1.0; }));
   LateTrace trace;
   for (int step = 0; step < 12; ++step) {
@@ -89,7 +89,7 @@ void check_equal_but_late(const LateTrace& late, const LateTrace& exact) {
 
 }  // namespace
 
-TEST_CASE("late verdicts: the run is the exact one bit for bit, and what is told of it comes a step late") {
+TEST_CASE("late verdicts: the run is bitwise equal to an exact one, and its reports lag by one step") {
   for (const bool adamw : {true, false}) {
     const auto exact = late_trace(Verdicts::exact, adamw);
     CHECK(exact.skipped[0]);

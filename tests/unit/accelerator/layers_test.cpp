@@ -10,7 +10,7 @@ namespace {
 // The layers that networks are made of, in one.
 struct LayersImpl : torch::nn::Module {
   explicit LayersImpl(bool with_lstm) {
-    words = register_module("words", torch::nn::Embedding(10, 8));
+    text = register_module("words", torch::nn::Embedding(10, 8));
     convolution = register_module("convolution", torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 4, 3).padding(1)));
     batch_norm = register_module("batch_norm", torch::nn::BatchNorm2d(4));
     if (with_lstm)
@@ -21,7 +21,7 @@ struct LayersImpl : torch::nn::Module {
     out = register_module("out", torch::nn::Linear(8, 10));
   }
   at::Tensor forward(const at::Tensor& tokens) {
-    auto x = words(tokens);
+    auto x = text(tokens);
     x = x + at::gelu(batch_norm(convolution(x.unsqueeze(1)))).mean(1);
     if (!recurrent.is_empty()) x = std::get<0>(recurrent(x));
     x = x + std::get<0>(gated(x));
@@ -32,7 +32,7 @@ struct LayersImpl : torch::nn::Module {
     computed_in = logits.scalar_type();
     return logits;
   }
-  torch::nn::Embedding words{nullptr};
+  torch::nn::Embedding text{nullptr};
   torch::nn::Conv2d convolution{nullptr};
   torch::nn::BatchNorm2d batch_norm{nullptr};
   torch::nn::LSTM recurrent{nullptr};

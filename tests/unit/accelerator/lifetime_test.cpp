@@ -13,7 +13,7 @@ namespace {
 
 template <typename Use>
 void check_throws_when_gone(const Use& use) {
-  CHECK_THROWS_WITH(use(), ContainsSubstring("was used after its Accelerator had gone or had freed it"));
+  CHECK_THROWS_WITH(use(), ContainsSubstring("was used after its Accelerator was destroyed or had freed it"));
 }
 
 }  // namespace

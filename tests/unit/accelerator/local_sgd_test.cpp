@@ -52,7 +52,7 @@ struct Run {
 
 }  // namespace
 
-TEST_CASE("parameters are averaged after every so many steps, and at the end") {
+TEST_CASE("parameters are averaged after each group of steps, and at the end") {
   Run run({.steps = 3});
   {
     LocalSGD local_sgd(run.accelerator, run.model, run.options);

@@ -17,7 +17,7 @@ TEST_CASE("a loss that is not a number warns once on the rank that has it, and n
     accelerator.backward(model(at::full({1, 3}, is_bad ? std::numeric_limits<double>::quiet_NaN() : 1)).sum());
   }
   const auto text = lines.text();
-  const auto words = std::string("the loss of backward pass 3 is not a finite number");
-  CHECK((text.find(words) != std::string::npos) == accelerator.is_last_process());
+  const auto message = std::string("the loss of backward pass 3 is not a finite number");
+  CHECK((text.find(message) != std::string::npos) == accelerator.is_last_process());
   CHECK(text.find("finite", text.find("finite") + 1) == std::string::npos);
 }

@@ -28,13 +28,13 @@ TEST_CASE("memory is counted by its owners, each piece once") {
 }
 
 TEST_CASE("an account of the memory names what is left over") {
-  const auto words = accelerator::describe(
+  const auto text = accelerator::describe(
       {.parameters = 1 << 20, .buffers = 512, .gradients = 1 << 20, .optimizers = 2 << 20, .pages = 3 << 20},
       {.allocated_bytes = (9 << 20) + 512, .peak_bytes = 10 << 20, .reserved_bytes = (11 << 20) + 512});
-  CHECK_THAT(words, ContainsSubstring(
-                        "parameters 1.0 MiB, buffers 512 B, gradients 1.0 MiB, optimizers 2.0 MiB, pages 3.0 MiB"));
-  CHECK_THAT(words, ContainsSubstring("activations and others 2.0 MiB; kept for the next tensors 2.0 MiB"));
-  CHECK_THAT(words, ContainsSubstring("the most at once was 10.0 MiB"));
+  CHECK_THAT(text, ContainsSubstring(
+                       "parameters 1.0 MiB, buffers 512 B, gradients 1.0 MiB, optimizers 2.0 MiB, pages 3.0 MiB"));
+  CHECK_THAT(text, ContainsSubstring("activations and others 2.0 MiB; kept for the next tensors 2.0 MiB"));
+  CHECK_THAT(text, ContainsSubstring("the most at once was 10.0 MiB"));
 }
 
 TEST_CASE("trackers get the memory in GiB, now and at the most") {

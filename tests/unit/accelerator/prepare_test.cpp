@@ -22,7 +22,7 @@ TEST_CASE("prepare takes objects in any number and order and returns them in it"
   CHECK(second.is_bound());
 }
 
-TEST_CASE("a single object comes back by itself; what is prepared comes back as it is") {
+TEST_CASE("a single object is returned alone; an object that is already prepared is returned unchanged") {
   Accelerator accelerator;
   Net net;
   torch::optim::SGD sgd(net->parameters(), 0.1);

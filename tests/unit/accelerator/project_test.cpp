@@ -107,7 +107,9 @@ TEST_CASE("older checkpoints go once newer ones are durable; those that are kept
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("a run takes no other run's number: not when it begins anew, and not when it goes on from an older one") {
+TEST_CASE(
+    "a run never takes another run's number, neither when it starts from scratch nor when it resumes from an older "
+    "checkpoint") {
   test::Folder folder(State(), "numbers");
   const AcceleratorOptions options{.project = {.dir = folder.path(), .automatic_checkpoint_naming = true}};
   torch::nn::Linear net(2, 1);
@@ -255,7 +257,7 @@ struct FullTracker final : Tracker {
 
 }  // namespace
 
-TEST_CASE("a tracker of the program's own that throws while a checkpoint is saved: all ranks are told") {
+TEST_CASE("a user's tracker that throws while a checkpoint is saved is an error on all ranks") {
   test::Folder folder(State(), "full_tracker");
   Accelerator accelerator({.log_with = {std::make_shared<FullTracker>()}, .project = {.dir = folder.path()}});
   torch::nn::Linear net(2, 1);

@@ -29,7 +29,7 @@ struct NormedImpl : torch::nn::Module {
 };
 TORCH_MODULE(Normed);
 
-/// Rows with noise that is drawn anew each time.
+/// Rows with noise that is drawn again at each access.
 struct Noisy {
   std::int64_t count;
   std::size_t size() const { return static_cast<std::size_t>(count); }
@@ -79,7 +79,7 @@ Run run_training(const Setting& setting, std::optional<int> communicator) {
       } else {
         accelerator.backward(loss);
       }
-      accelerator.clip_grad_norm_(model.parameters(), 0.5);  // rests where there is nothing to clip yet
+      accelerator.clip_grad_norm_(model.parameters(), 0.5);  // does nothing before there are gradients
       optimizer.step();
       optimizer.zero_grad();
       run.losses[{step / own, accelerator.process_index() * own + step % own}] = loss.template item<float>();

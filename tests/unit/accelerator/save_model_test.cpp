@@ -25,7 +25,7 @@ void check_same_files(const fs::path& ours, const fs::path& theirs) {
 
 }  // namespace
 
-TEST_CASE("a model is written as the reference writes it, by any number of ranks") {
+TEST_CASE("a model is written byte for byte as Accelerate writes it, by any number of ranks") {
   test::Folder folder(State(), "save_model");
   Accelerator accelerator;
   const auto net = filled();

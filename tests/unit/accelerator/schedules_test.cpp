@@ -45,7 +45,7 @@ struct Everything {
     accelerator.prepare(plateau);
   }
   // One call of each, and the rates and momenta that they leave.
-  std::vector<double> go_on(int round) {
+  std::vector<double> resume(int round) {
     for (auto& schedule : schedules) schedule.step();
     plateau.step(1.0 + 0.1 * (round % 3));
     std::vector<double> seen;
@@ -119,12 +119,12 @@ TEST_CASE("a plateau goes by one metric for all ranks") {
   const bool last = accelerator.process_index() == ranks - 1;
   if (ranks == 1) return;
   CHECK_THROWS_WITH(schedule.step(last ? 0.25 : 0.5),
-                    ContainsSubstring("a metric is 0.5 on rank 0, but 0.25 on rank " + std::to_string(ranks - 1)));
+                    ContainsSubstring("The metric is 0.5 on rank 0, but 0.25 on rank " + std::to_string(ranks - 1)));
   CHECK(schedule.steps() == 2);
   CHECK(schedule.last_lr() == Approx(0.05));
 }
 
-TEST_CASE("schedules of every kind go on from a checkpoint as if the run had not stopped") {
+TEST_CASE("schedules of every kind resume from a checkpoint as if the run had not stopped") {
   test::Folder folder(State(), "schedules");
   std::vector<std::vector<double>> whole;
   for (const bool resumed : {false, true}) {
@@ -133,7 +133,7 @@ TEST_CASE("schedules of every kind go on from a checkpoint as if the run had not
     everything.prepare(accelerator);
     if (resumed) accelerator.load_state();
     for (int round = resumed ? 4 : 0; round < 9; ++round) {
-      const auto seen = everything.go_on(round);
+      const auto seen = everything.resume(round);
       if (resumed) {
         CHECK(seen == whole[static_cast<std::size_t>(round)]);
       } else {
@@ -146,7 +146,7 @@ TEST_CASE("schedules of every kind go on from a checkpoint as if the run had not
   }
 }
 
-TEST_CASE("another number of ranks goes on at the same rate: a checkpoint counts in steps of the schedule") {
+TEST_CASE("a run resumes on another number of ranks at the same rate: a checkpoint counts steps of the schedule") {
   const State world;
   test::Folder folder(world, "schedule_ranks");
   const auto total = 40L * world.num_processes();

@@ -11,7 +11,7 @@ using test::Rows;
 
 namespace {
 
-/// The job's end, so many seconds from now, as long as it lives.
+/// Sets the job's deadline to a number of seconds from now, for its lifetime.
 class Deadline {
  public:
   explicit Deadline(int seconds) {
@@ -28,7 +28,7 @@ struct Steps {
   std::int64_t position = 0;
 };
 
-// Trains until it is told to stop, at most an epoch.
+// Trains until should_stop() is true, at most an epoch.
 Steps run_epoch(Accelerator& accelerator, std::optional<std::chrono::milliseconds> every = {}) {
   Net net;
   torch::optim::SGD sgd(net->parameters(), 0.1);

@@ -176,33 +176,33 @@ TEST_CASE("ranks whose structures differ all throw, and the first difference is 
   if (n == 1) return;
   const bool last = accelerator.is_last_process();
   const auto culprit = std::to_string(n - 1);
-  const auto rank_has = [&](const std::string& words) { return ", rank " + culprit + " has " + words; };
+  const auto rank_has = [&](const std::string& text) { return ", rank " + culprit + " has " + text; };
 
   const std::vector<at::Tensor> lists(last ? 3 : 2, at::ones({2}));
-  auto words = error_of([&] { accelerator.gather(lists); });
-  CHECK_THAT(words, StartsWith(culprit + ": gather got structures that differ between ranks: rank 0 has nothing more" +
-                               rank_has("[2]: Float [2]")));
+  auto text = error_of([&] { accelerator.gather(lists); });
+  CHECK_THAT(text, StartsWith(culprit + ": gather got structures that differ between ranks: rank 0 has nothing more" +
+                              rank_has("[2]: Float [2]")));
 
   const std::map<std::string, at::Tensor> keys = {{"loss", at::ones({2})}, {last ? "b" : "z", at::ones({2})}};
-  words = error_of([&] { accelerator.reduce(keys); });
-  CHECK_THAT(words, ContainsSubstring("reduce got") &&
-                        ContainsSubstring("rank 0 has ['loss']: Float [2]" + rank_has("['b']: Float [2]")));
+  text = error_of([&] { accelerator.reduce(keys); });
+  CHECK_THAT(text, ContainsSubstring("reduce got") &&
+                       ContainsSubstring("rank 0 has ['loss']: Float [2]" + rank_has("['b']: Float [2]")));
 
   const std::pair<at::Tensor, at::Tensor> shapes = {at::ones({2}), at::ones({last ? 4 : 3, 2})};
-  words = error_of([&] { accelerator.gather(shapes); });
-  CHECK_THAT(words, ContainsSubstring("rank 0 has .second: Float [3, 2]" + rank_has(".second: Float [4, 2]")));
-  words = error_of([&] { accelerator.broadcast(shapes); });
-  CHECK_THAT(words, ContainsSubstring("broadcast got"));
+  text = error_of([&] { accelerator.gather(shapes); });
+  CHECK_THAT(text, ContainsSubstring("rank 0 has .second: Float [3, 2]" + rank_has(".second: Float [4, 2]")));
+  text = error_of([&] { accelerator.broadcast(shapes); });
+  CHECK_THAT(text, ContainsSubstring("broadcast got"));
 
   const std::vector<at::Tensor> dimensions = {at::ones(last ? at::IntArrayRef{2, 2} : at::IntArrayRef{2})};
-  words = error_of([&] { accelerator.pad_across_processes(dimensions); });
-  CHECK_THAT(words, ContainsSubstring("rank 0 has [0]: Float, 1 dimension" + rank_has("[0]: Float, 2 dimensions")));
+  text = error_of([&] { accelerator.pad_across_processes(dimensions); });
+  CHECK_THAT(text, ContainsSubstring("rank 0 has [0]: Float, 1 dimension" + rank_has("[0]: Float, 2 dimensions")));
 
   const std::optional<at::Tensor> sometimes = last ? std::optional(at::ones({1})) : std::nullopt;
-  words = error_of([&] { accelerator.gather(sometimes); });
-  CHECK_THAT(words, ContainsSubstring("rank 0 has nothing more" + rank_has(".value: Float [1]")));
+  text = error_of([&] { accelerator.gather(sometimes); });
+  CHECK_THAT(text, ContainsSubstring("rank 0 has nothing more" + rank_has(".value: Float [1]")));
 
-  CHECK(accelerator.gather(std::vector<at::Tensor>{at::ones({1})})[0].size(0) == n);  // and all goes on
+  CHECK(accelerator.gather(std::vector<at::Tensor>{at::ones({1})})[0].size(0) == n);  // the ranks can continue
 }
 
 TEST_CASE("gather_for_metrics of a structure returns exactly the data set") {

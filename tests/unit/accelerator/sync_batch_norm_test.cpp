@@ -15,7 +15,7 @@ using namespace hortator;
 
 namespace {
 
-/// So many samples a rank, cut from one batch that every rank knows.
+/// The given numbers of samples for each rank, cut from one batch that every rank has.
 struct Batch {
   Batch(const Accelerator& accelerator, std::vector<std::int64_t> shape, at::ScalarType type, std::int64_t first = 2) {
     const int rank = accelerator.process_index();

@@ -43,7 +43,7 @@ TEST_CASE("ranks that run out of batches follow the others, whatever those do, a
           optimizer_a.step();
           optimizer_a.zero_grad();
           {
-            auto rests = accelerator.no_sync(first);
+            auto no_sync = accelerator.no_sync(first);
             accelerator.backward(second(first(x).expand({4, 3})).pow(2).sum());
           }
           optimizer_b.step();
@@ -121,7 +121,7 @@ TEST_CASE("even_batches is overridden for loaders as long as the scope lives, an
   }
 }
 
-TEST_CASE("ranks that do different things within join_uneven_inputs are told so, all of them") {
+TEST_CASE("ranks that call different collectives within join_uneven_inputs all throw") {
   Accelerator accelerator({.data = {.even_batches = false}});
   if (accelerator.num_processes() == 1) return;
   torch::nn::Linear a(3, 1);

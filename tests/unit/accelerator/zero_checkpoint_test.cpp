@@ -1,4 +1,4 @@
-// Checkpoints of one ZeRO stage and number of ranks go on with any other.
+// Checkpoints of one ZeRO stage and number of ranks resume at any other.
 #include "first_ranks.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"
@@ -22,14 +22,14 @@ AcceleratorOptions options_of(int stage, const std::filesystem::path& folder, co
 
 /// Two steps on `ranks` ranks, from the checkpoint if there is one, and saves. All ranks have the same batches, so that
 /// their number does not matter. @collective
-std::vector<at::Tensor> go_on(const std::filesystem::path& folder, int ranks, int stage,
-                              const AcceleratorOptions& changes = {}, at::ScalarType type = at::kFloat) {
+std::vector<at::Tensor> resume(const std::filesystem::path& folder, int ranks, int stage,
+                               const AcceleratorOptions& changes = {}, at::ScalarType type = at::kFloat) {
   const FirstRanks part(ranks);
   if (!part.is_in()) return {};
   auto options = options_of(stage, folder, part);
   options.checkpoint = changes.checkpoint;
   options.zero.shard_group = changes.zero.shard_group;
-  return test::go_on(
+  return test::resume(
       options,
       [type](const State&, int step) {
         return at::sin(at::arange(6 * 7, at::kFloat).view({6, 7}) + step).to(type);
@@ -41,7 +41,7 @@ std::vector<at::Tensor> run(const std::string& name, const std::vector<std::pair
                             const AcceleratorOptions& changes = {}, at::ScalarType type = at::kFloat) {
   const test::Folder folder(State(), name);
   std::vector<at::Tensor> parameters;
-  for (const auto& [ranks, stage] : ranks_and_stages) parameters = go_on(folder.path(), ranks, stage, changes, type);
+  for (const auto& [ranks, stage] : ranks_and_stages) parameters = resume(folder.path(), ranks, stage, changes, type);
   return parameters;
 }
 
@@ -49,7 +49,7 @@ int ranks_of_all() { return State().num_processes(); }
 
 }  // namespace
 
-TEST_CASE("any stage goes on from any other's checkpoint as a run that never stopped") {
+TEST_CASE("any stage resumes from any other stage's checkpoint as a run that never stopped") {
   const int all = ranks_of_all();
   const auto expected = run("zero_plain", {{all, 0}, {all, 0}, {all, 0}});
   CHECK(are_close(run("zero_chain", {{all, 1}, {all, 0}, {all, 2}}), expected, 1e-6));

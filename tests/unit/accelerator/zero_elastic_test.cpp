@@ -1,4 +1,4 @@
-// What any number of ranks saved at any ZeRO stage goes on with any other number at any other, bit for bit: parameters,
+// A checkpoint of any number of ranks and ZeRO stage resumes at any other, bit for bit: parameters,
 // their fp32 copies, moments, buffers and the next batches. Several nodes write several files.
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ constexpr std::array sizes = {1, 2, 3, 4, 7};
 constexpr std::int64_t rows_a_step = 84;  // any of them divides it
 constexpr std::size_t batches_compared = 2;
 
-/// The stages, and what there is of them beside: moments in a folder, everything in a folder, replicas of shards.
+/// The stages and their variants: moments in a folder, everything in a folder, replicas of shards.
 constexpr int ways = 7;
 ZeroConfig way_of(int number, int ranks, const fs::path& pages) {
   if (number == 4) return {.stage = 2, .offload_optimizer = pages};
@@ -39,7 +39,7 @@ struct Side {
   int way = 0;
 
   int ranks() const { return sizes[size]; }
-  std::string words() const { return std::to_string(ranks()) + " ranks by way " + std::to_string(way); }
+  std::string text() const { return std::to_string(ranks()) + " ranks by way " + std::to_string(way); }
 };
 
 std::vector<Side> all_sides() {
@@ -70,7 +70,7 @@ auto prepare(Accelerator& accelerator, Shardable& net, torch::optim::Optimizer& 
 using Prepared = decltype(prepare(std::declval<Accelerator&>(), std::declval<Shardable&>(),
                                   std::declval<torch::optim::Optimizer&>()));
 
-/// A model in training, and what there is to compare in it.
+/// A model in training, with its state for comparison.
 class Training {
  public:
   Training(const AcceleratorOptions& options, at::ScalarType type)
@@ -82,7 +82,7 @@ class Training {
 
   Accelerator& accelerator() { return accelerator_; }
 
-  /// `then` is told when that is done, in the loop; the batches that come next are returned.
+  /// Calls `then` in the loop when that is done; returns the following batches.
   std::vector<at::Tensor> train(int steps, const std::function<void()>& then = {}) {
     auto& [model, optimizer, loader] = prepared_;
     std::vector<at::Tensor> next;
@@ -226,9 +226,9 @@ class Matrix {
     world_.wait_for_everyone();
   }
 
-  /// Every side goes on from the first checkpoint, and saves. @collective
+  /// Every side resumes from the first checkpoint, and saves. @collective
   void save(const Side& from) {
-    INFO("saved by " << from.words());
+    INFO("saved by " << from.text());
     const FirstRanks part(from.ranks());
     if (!part.is_in()) return;
     Training training(options(from, part), type_);
@@ -245,7 +245,7 @@ class Matrix {
     if (!part.is_in() || froms.empty()) return;
     Training training(options(to, part), type_);
     for (const auto& from : froms) {
-      INFO("saved by " << from.words() << ", loaded by " << to.words());
+      INFO("saved by " << from.text() << ", loaded by " << to.text());
       training.accelerator().load_state(place_of(from));
       check_all(training, saved_by(truth_, from.way, type_));
       training.train(1);  // on to somewhere else

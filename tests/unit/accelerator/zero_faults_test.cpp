@@ -74,7 +74,8 @@ class HalfFolder {
 
 }  // namespace
 
-TEST_CASE("no room for parameters on one rank's disk: all are told, and the module can be prepared otherwise") {
+TEST_CASE(
+    "without room for parameters on one rank's disk all ranks throw, and the module can be prepared in another way") {
   const State state;
   const test::Folder folder(state, "zero_faults_parameters");
   auto net = make_layers();

@@ -106,8 +106,8 @@ inline std::unique_ptr<torch::optim::Optimizer> make_adamw(Shardable& net) {
 using MakeBatch = std::function<at::Tensor(const State&, int step)>;
 
 /// Two steps and a checkpoint, on from the one that is there: what the parameters have come to. @collective
-inline std::vector<at::Tensor> go_on(AcceleratorOptions options, const MakeBatch& make_batch,
-                                     at::ScalarType type = at::kFloat) {
+inline std::vector<at::Tensor> resume(AcceleratorOptions options, const MakeBatch& make_batch,
+                                      at::ScalarType type = at::kFloat) {
   options.ddp.bucket_cap_mb = 3e-3;
   Accelerator accelerator(options);
   Shardable net(type);
@@ -131,8 +131,8 @@ inline std::vector<at::Tensor> go_on(AcceleratorOptions options, const MakeBatch
 }
 
 /// Each rank with batches of its own.
-inline std::vector<at::Tensor> go_on(const AcceleratorOptions& options) {
-  return go_on(options, [](const State& state, int step) { return batch(state, step); });
+inline std::vector<at::Tensor> resume(const AcceleratorOptions& options) {
+  return resume(options, [](const State& state, int step) { return batch(state, step); });
 }
 
 }  // namespace hortator::test

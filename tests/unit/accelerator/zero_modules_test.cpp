@@ -140,8 +140,8 @@ struct Convolution final : Learner {
 
 struct Words final : Learner {
   at::Tensor forward(const at::Tensor& x) override {
-    const auto words = (x.sum().abs() * 10).to(at::kLong) + at::arange(6, at::kLong);
-    return out(inner(words.remainder(20)));
+    const auto text = (x.sum().abs() * 10).to(at::kLong) + at::arange(6, at::kLong);
+    return out(inner(text.remainder(20)));
   }
   torch::nn::Embedding inner = register_module("inner", torch::nn::Embedding(20, 7));
   torch::nn::Linear out = register_module("out", torch::nn::Linear(7, 3));

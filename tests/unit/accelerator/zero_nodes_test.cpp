@@ -185,7 +185,7 @@ TEST_CASE("between uses a rank has its part and no more") {
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("over nodes, ranks that use parameters in different orders are told so, all of them, and can go on") {
+TEST_CASE("over nodes, ranks that use parameters in different orders all throw, and can continue") {
   for (const auto* communicator : between_nodes) {
     use(communicator);
     INFO(communicator);
@@ -251,7 +251,7 @@ TEST_CASE("over nodes, whole parameters: to look at, to write, by their names, a
     CHECK((net->second->weight == 2).all().item<bool>());
     accelerator.save_model(model, folder.path() / "safe");
     accelerator.save_model(model, folder.path() / "pickle", {.safe_serialization = false});
-    CHECK((net->first->weight != 0).any().item<bool>());  // still dealt out, still the same
+    CHECK((net->first->weight != 0).any().item<bool>());  // still sharded, still the same
     for (const auto* name : {"safe", "pickle"}) {
       Shardable other;
       accelerator.load_checkpoint_in_model(other, folder.path() / name);
@@ -268,14 +268,14 @@ TEST_CASE("over nodes, whole parameters: to look at, to write, by their names, a
   }
 }
 
-TEST_CASE("over nodes, checkpoints are written as parameters lie, and go on at any stage") {
+TEST_CASE("over nodes, checkpoints are written as parameters lie, and resume at any stage") {
   const auto run = [](const test::Folder& folder, const std::string& name, const std::vector<int>& stages,
                       bool asynchronous) {
     std::vector<at::Tensor> parameters;
     for (const int stage : stages) {
-      parameters = test::go_on({.zero = {.stage = stage},
-                                .project = {.dir = folder.path() / name},
-                                .checkpoint = {.asynchronous = asynchronous}});
+      parameters = test::resume({.zero = {.stage = stage},
+                                 .project = {.dir = folder.path() / name},
+                                 .checkpoint = {.asynchronous = asynchronous}});
     }
     return parameters;
   };

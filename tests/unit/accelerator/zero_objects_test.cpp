@@ -82,7 +82,7 @@ TEST_CASE("where one rank has written past its optimizer, all are refused the fu
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("free_memory gives module and optimizer their own back, and another stage goes on from there") {
+TEST_CASE("free_memory gives module and optimizer their own parameters back, and another stage continues from there") {
   const auto run = [](const std::vector<int>& stages) {
     Shardable net;
     auto adamw = test::make_adamw(net);

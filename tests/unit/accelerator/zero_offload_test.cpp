@@ -95,11 +95,11 @@ TEST_CASE("the ranks' files have the parameters once between them, and over node
   const auto use = test::disk_use(state.world().comm(), folder.path());
   const auto ranks = static_cast<std::uint64_t>(state.num_processes());
   constexpr std::uint64_t bytes = std::uint64_t{8} << 20;
-  constexpr std::uint64_t rests = 65536;
+  constexpr std::uint64_t remainder = 65536;
   INFO(use.mine << " bytes of this rank's " << use.all);
   CHECK(use.all >= bytes);
-  CHECK(use.all <= bytes + ranks * rests);
-  if (state.num_nodes() > 1) CHECK(use.mine <= bytes / ranks + rests);
+  CHECK(use.all <= bytes + ranks * remainder);
+  if (state.num_nodes() > 1) CHECK(use.mine <= bytes / ranks + remainder);
   accelerator.wait_for_everyone();
 }
 
@@ -171,12 +171,12 @@ TEST_CASE("parameters on disk can be summoned, written, and read by name") {
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("a checkpoint of what is on disk goes on in memory, and the other way round") {
+TEST_CASE("a checkpoint of offloaded state resumes in memory, and vice versa") {
   const test::Folder folder(State(), "zero_offload_checkpoint");
   const auto run = [&](const std::string& name, const std::vector<ZeroConfig>& configs, bool asynchronous) {
     std::vector<at::Tensor> parameters;
     for (const auto& config : configs) {
-      parameters = test::go_on(
+      parameters = test::resume(
           {.zero = config, .project = {.dir = folder.path() / name}, .checkpoint = {.asynchronous = asynchronous}});
     }
     return parameters;

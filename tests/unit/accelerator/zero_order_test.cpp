@@ -1,4 +1,4 @@
-// Ranks that use sharded parameters in different orders are told so, all of them, and no rank waits for another.
+// Ranks that use sharded parameters in different orders all throw, and no rank waits for another.
 #include <torch/optim/adamw.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ Way other_on_last_rank(const State& state, bool crosses) {
 /// Five steps, of which `crossed` ones are in another order on the last rank, and `turned` ones on all.
 std::vector<at::Tensor> learn_crossing(AcceleratorOptions options, const std::vector<int>& crossed,
                                        const std::vector<int>& turned = {}) {
-  options.ddp.bucket_cap_mb = 1e-6;  // each layer travels by itself
+  options.ddp.bucket_cap_mb = 1e-6;  // each layer has a bucket of its own
   const auto is_in = [](const std::vector<int>& steps, int step) {
     return std::find(steps.begin(), steps.end(), step) != steps.end();
   };
@@ -83,7 +83,7 @@ TEST_CASE("another order on one rank is an error on all that names where each of
   }
 }
 
-TEST_CASE("a run goes on after that error") {
+TEST_CASE("a run can continue after that error") {
   Accelerator accelerator({.zero = {.stage = 3}});
   Crossing net;
   torch::optim::AdamW adamw(net->parameters(), 1e-2);
@@ -101,7 +101,7 @@ TEST_CASE("a run goes on after that error") {
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("an order that changes on all ranks is learned anew") {
+TEST_CASE("an order that changes on all ranks is learned again") {
   const test::Folder folder(State(), "zero_order_turned");
   const auto expected = learn_crossing({.zero = {.stage = 0}}, {}, {1, 2, 4});
   for (const auto& zero : with_paged_parameters(folder))

@@ -151,7 +151,7 @@ TEST_CASE("groups of ranks hold replicas of the shards") {
   CHECK(are_equal(learn(zero_config("HYBRID_SHARD"), {}).parameters, expected.parameters));
 }
 
-TEST_CASE("several models with an optimizer each, one of which rests while the other learns through it") {
+TEST_CASE("several models with an optimizer each, one of which is not synchronised while the other trains through it") {
   const auto run = [](int stage) {
     Accelerator accelerator({.zero = {.stage = stage}});
     at::manual_seed(3);
@@ -168,7 +168,7 @@ TEST_CASE("several models with an optimizer each, one of which rests while the o
       accelerator.backward(critic(generator(x).detach()).square().mean() - critic(x).mean());
       opt_d.step();
       opt_d.zero_grad();
-      auto rests = accelerator.no_sync(critic);
+      auto no_sync = accelerator.no_sync(critic);
       accelerator.backward(critic(generator(x)).mean());
       opt_g.step();
       opt_g.zero_grad();

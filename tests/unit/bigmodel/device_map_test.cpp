@@ -11,38 +11,43 @@
 
 using namespace hortator;
 
-TEST_CASE("places are written as users write them, and ordered as they are filled") {
-  CHECK(Place::parse("0") == Place::cuda(0));
-  CHECK(Place::parse("cuda:3") == Place::cuda(3));
-  CHECK(Place::parse("cpu") == Place::cpu());
-  CHECK(Place::parse("disk") == Place::disk());
-  for (const auto* words : {"", "gpu", "cuda:", "cuda:-1", "-1", "1.5", "99999999999999"})
-    CHECK_THROWS_WITH(Place::parse(words), ContainsSubstring("is no place for a part of a model"));
-  CHECK_THROWS_AS(Place::cuda(-1), UsageError);
-  CHECK(Place::cuda(1) < Place::cuda(2));
-  CHECK(Place::cuda(7) < Place::cpu());
-  CHECK(Place::cpu() < Place::disk());
-  CHECK(text::concat(Place::cuda(1), " ", Place::cpu(), " ", Place::disk()) == "cuda:1 cpu disk");
+TEST_CASE("placements parse and print, and are ordered as they are filled") {
+  CHECK(DevicePlacement::parse("0") == DevicePlacement::cuda(0));
+  CHECK(DevicePlacement::parse("cuda:3") == DevicePlacement::cuda(3));
+  CHECK(DevicePlacement::parse("cpu") == DevicePlacement::cpu());
+  CHECK(DevicePlacement::parse("disk") == DevicePlacement::disk());
+  for (const auto* name : {"", "gpu", "cuda:", "cuda:-1", "-1", "1.5", "99999999999999"})
+    CHECK_THROWS_WITH(DevicePlacement::parse(name), ContainsSubstring("Invalid device placement"));
+  CHECK_THROWS_AS(DevicePlacement::cuda(-1), UsageError);
+  CHECK(DevicePlacement::cuda(1) < DevicePlacement::cuda(2));
+  CHECK(DevicePlacement::cuda(7) < DevicePlacement::cpu());
+  CHECK(DevicePlacement::cpu() < DevicePlacement::disk());
+  CHECK(text::concat(DevicePlacement::cuda(1), " ", DevicePlacement::cpu(), " ", DevicePlacement::disk()) ==
+        "cuda:1 cpu disk");
 }
 
-TEST_CASE("an entry stands for all below it, the nearest one counts") {
-  const DeviceMap map = {{"", Place::disk()}, {"a", Place::cpu()}, {"a.b", Place::cuda(0)}};
-  CHECK(*bigmodel::place_in(map, "a.b.weight") == Place::cuda(0));
-  CHECK(*bigmodel::place_in(map, "a.bc") == Place::cpu());
-  CHECK(*bigmodel::place_in(map, "ab") == Place::disk());
-  CHECK(bigmodel::place_in({{"a", Place::cpu()}}, "ab") == nullptr);
+TEST_CASE("an entry holds for everything below it, and the nearest entry counts") {
+  const DeviceMap map = {
+      {"", DevicePlacement::disk()}, {"a", DevicePlacement::cpu()}, {"a.b", DevicePlacement::cuda(0)}};
+  CHECK(*bigmodel::placement_in(map, "a.b.weight") == DevicePlacement::cuda(0));
+  CHECK(*bigmodel::placement_in(map, "a.bc") == DevicePlacement::cpu());
+  CHECK(*bigmodel::placement_in(map, "ab") == DevicePlacement::disk());
+  CHECK(bigmodel::placement_in({{"a", DevicePlacement::cpu()}}, "ab") == nullptr);
 }
 
-TEST_CASE("a map is checked against the module: what has no place, and what is not there") {
+TEST_CASE("check_device_map names unplaced tensors and unknown names") {
   torch::nn::Sequential model(torch::nn::Linear(2, 3), torch::nn::Linear(3, 2));
-  CHECK_NOTHROW(check_device_map(*model, {{"", Place::cpu()}}));
-  CHECK_NOTHROW(check_device_map(*model, {{"0", Place::cpu()}, {"1.weight", Place::disk()}, {"1.bias", Place::cpu()}}));
-  CHECK_THROWS_WITH(check_device_map(*model, {{"0", Place::cpu()}, {"1.weight", Place::disk()}}),
-                    ContainsSubstring("no place for 1.bias"));
-  CHECK_THROWS_WITH(check_device_map(*model, {{"", Place::cpu()}, {"2", Place::cpu()}}), ContainsSubstring("2"));
+  CHECK_NOTHROW(check_device_map(*model, {{"", DevicePlacement::cpu()}}));
+  CHECK_NOTHROW(check_device_map(
+      *model,
+      {{"0", DevicePlacement::cpu()}, {"1.weight", DevicePlacement::disk()}, {"1.bias", DevicePlacement::cpu()}}));
+  CHECK_THROWS_WITH(check_device_map(*model, {{"0", DevicePlacement::cpu()}, {"1.weight", DevicePlacement::disk()}}),
+                    ContainsSubstring("no entry for 1.bias"));
+  CHECK_THROWS_WITH(check_device_map(*model, {{"", DevicePlacement::cpu()}, {"2", DevicePlacement::cpu()}}),
+                    ContainsSubstring("2"));
 }
 
-TEST_CASE("maps of modules name what the module has") {
+TEST_CASE("an inferred map has the module's names") {
   torch::nn::Sequential model(torch::nn::Linear(10, 10), torch::nn::Linear(10, 10));
   CHECK(compute_module_sizes(*model) ==
         std::map<std::string, Bytes>{
@@ -50,7 +55,8 @@ TEST_CASE("maps of modules name what the module has") {
   CHECK(compute_module_sizes(*model, {.dtype = at::kHalf}).at("") == 440);
 
   model->push_back(torch::nn::Linear(10, 10));
-  const auto map = infer_auto_device_map(*model, {.max_memory = {{Place::cpu(), 900}}});
-  CHECK(map == DeviceMap{{"0", Place::cpu()}, {"1", Place::disk()}, {"2", Place::disk()}});
+  const auto map = infer_auto_device_map(*model, {.max_memory = {{DevicePlacement::cpu(), 900}}});
+  CHECK(map ==
+        DeviceMap{{"0", DevicePlacement::cpu()}, {"1", DevicePlacement::disk()}, {"2", DevicePlacement::disk()}});
   CHECK_NOTHROW(check_device_map(*model, map));
 }

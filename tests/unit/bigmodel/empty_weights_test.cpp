@@ -45,7 +45,7 @@ TORCH_MODULE(Net);
 
 }  // namespace
 
-TEST_CASE("parameters take no memory and keep their shapes, types and ties; buffers have their values") {
+TEST_CASE("parameters use no memory and keep shapes, types and ties; buffers have their values") {
   const auto before = resident_bytes();
   const auto net = init_empty_weights([] { return Net(); });
   CHECK(resident_bytes() < before + (std::size_t{24} << 20));  // buffers of 12 MiB, parameters of 20
@@ -68,7 +68,7 @@ TEST_CASE("parameters take no memory and keep their shapes, types and ties; buff
   CHECK(at::equal(net->literal, eager->literal));
 }
 
-TEST_CASE("a model of many times the memory is made, planned for, and thrown away") {
+TEST_CASE("a model much larger than memory can be constructed and planned") {
   const auto before = resident_bytes();
   const auto net = init_empty_weights([] {
     torch::nn::Sequential all;
@@ -77,18 +77,18 @@ TEST_CASE("a model of many times the memory is made, planned for, and thrown awa
   });
   CHECK(resident_bytes() < before + (std::size_t{64} << 20));
   CHECK(compute_module_sizes(*net).at("") == 64.0 * (8192.0 * 8192 + 8192) * 4);
-  const auto map = infer_auto_device_map(*net, {.max_memory = {{Place::cpu(), 0x1p30}}});
-  CHECK(map.at("0") == Place::cpu());
-  CHECK(map.at("63") == Place::disk());
+  const auto map = infer_auto_device_map(*net, {.max_memory = {{DevicePlacement::cpu(), 0x1p30}}});
+  CHECK(map.at("0") == DevicePlacement::cpu());
+  CHECK(map.at("63") == DevicePlacement::disk());
 }
 
-TEST_CASE("reading what has no values is an error that says why") {
+TEST_CASE("reading an empty parameter throws with the reason") {
   const auto net = init_empty_weights([] { return torch::nn::Linear(wide, wide); });
   CHECK_THROWS_WITH(net->weight.data_ptr(), ContainsSubstring("init_empty_weights"));
   CHECK_THROWS_WITH(net->bias.data_ptr<float>(), ContainsSubstring("init_empty_weights"));
 }
 
-TEST_CASE("values come by set_data, and the module computes with them") {
+TEST_CASE("set_data gives values, and the module computes with them") {
   at::manual_seed(3);
   torch::nn::Linear eager(wide, wide);
   auto net = init_empty_weights([] { return torch::nn::Linear(wide, wide); });
@@ -99,7 +99,7 @@ TEST_CASE("values come by set_data, and the module computes with them") {
   CHECK(at::equal(net(x), eager->forward(x)));
 }
 
-TEST_CASE("a module that reads its parameters while it is made gets their values") {
+TEST_CASE("a constructor that reads its parameters gets their values") {
   auto seen = at::Tensor();
   const auto make = [&] {
     torch::nn::Linear linear(wide, wide);
@@ -114,7 +114,7 @@ TEST_CASE("a module that reads its parameters while it is made gets their values
   CHECK(is_empty_weight(net->weight));
 }
 
-TEST_CASE("layers of other kinds are made empty, too") {
+TEST_CASE("other types of layers are constructed empty too") {
   const auto net = init_empty_weights([] { return torch::nn::LSTM(torch::nn::LSTMOptions(wide, wide).num_layers(2)); });
   for (const auto& parameter : net->parameters()) CHECK(is_empty_weight(parameter));
   const auto orthogonal = init_empty_weights([] {
@@ -125,13 +125,13 @@ TEST_CASE("layers of other kinds are made empty, too") {
   CHECK(is_empty_weight(orthogonal->weight));
 }
 
-TEST_CASE("buffers can be left empty as well") {
+TEST_CASE("include_buffers leaves buffers empty too") {
   const auto net = init_empty_weights([] { return Net(); }, {.include_buffers = true});
   CHECK(is_empty_weight(net->table));
   CHECK(is_empty_weight(net->literal));
 }
 
-TEST_CASE("the guard ends with the construction, also when that throws, and may be nested") {
+TEST_CASE("the guard ends with the construction, also on an exception, and may be nested") {
   CHECK_THROWS_WITH(init_empty_weights([]() -> torch::nn::Linear { throw Error({.what = "no such net"}); }),
                     ContainsSubstring("no such net"));
   CHECK(at::ones({wide, wide}).sum().item<double>() == wide * wide);
@@ -140,7 +140,7 @@ TEST_CASE("the guard ends with the construction, also when that throws, and may 
   CHECK(is_empty_weight(net->weight));
 }
 
-TEST_CASE("a tensor beside parameters and buffers has its values when it is used") {
+TEST_CASE("a tensor that is neither parameter nor buffer has its values when it is used") {
   at::Tensor kept;
   const auto net = init_empty_weights([&] {
     kept = at::ones({wide, wide});
@@ -150,7 +150,7 @@ TEST_CASE("a tensor beside parameters and buffers has its values when it is used
   CHECK(kept.sum().item<double>() == wide * wide);
 }
 
-TEST_CASE("random numbers are drawn for what is kept alone") {
+TEST_CASE("random numbers are drawn only for tensors that keep their values") {
   at::manual_seed(4);
   const auto noise = at::randn({wide, wide});
   at::manual_seed(4);

@@ -25,17 +25,17 @@ ModuleTree model(at::ScalarType type = at::kFloat) {
 constexpr Bytes numbers = 100 * 8 + 16 * 8 + 16 + 16 * 8;
 constexpr Bytes whole = 4 * numbers + 8;
 
-const Spread& way(const Estimate& estimate, int stage, bool optimizer = false, bool parameters = false) {
-  for (const auto& spread : estimate.spreads) {
-    if (spread.zero_stage == stage && spread.offload_optimizer == optimizer && spread.offload_parameters == parameters)
-      return spread;
+const TrainingLayout& way(const Estimate& estimate, int stage, bool optimizer = false, bool parameters = false) {
+  for (const auto& layout : estimate.layouts) {
+    if (layout.zero_stage == stage && layout.offload_optimizer == optimizer && layout.offload_parameters == parameters)
+      return layout;
   }
   throw std::out_of_range("no such way");
 }
 
 }  // namespace
 
-TEST_CASE("dotted names make a tree, in their order") {
+TEST_CASE("dotted names become a tree in their order") {
   const auto tree = model();
   REQUIRE(tree.root.children.size() == 2);
   CHECK(tree.root.children[1].name == "layers");
@@ -43,7 +43,7 @@ TEST_CASE("dotted names make a tree, in their order") {
   CHECK(tree.root.children[1].children[0].children[0].parameters.size() == 2);
 }
 
-TEST_CASE("rows say what a model takes in a type, whatever it is stored in") {
+TEST_CASE("a row is the size in its type, whatever type is stored") {
   for (const auto type : {at::kFloat, at::kBFloat16, at::kDouble}) {
     const auto estimate = bigmodel::estimate(model(type), {.types = {"float32", "bfloat16", "int8", "int4"}});
     CHECK(estimate.parameters == static_cast<std::int64_t>(numbers) + 1);
@@ -59,7 +59,7 @@ TEST_CASE("rows say what a model takes in a type, whatever it is stored in") {
   CHECK(bigmodel::estimate(model(at::kHalf), {}).stored == numbers * 2 + 8);
 }
 
-TEST_CASE("each stage of ZeRO spreads more, and what is offloaded is on the host") {
+TEST_CASE("each ZeRO stage shards more, and offloaded state is counted on the host") {
   const auto estimate = bigmodel::estimate(model(), {.ranks = 4});
   CHECK(way(estimate, 0).device == 4 * whole);
   CHECK(way(estimate, 1).device == 2 * whole + 2 * whole / 4);
@@ -68,13 +68,13 @@ TEST_CASE("each stage of ZeRO spreads more, and what is offloaded is on the host
   CHECK(way(estimate, 2, true).host == 2 * whole / 4);
   CHECK(way(estimate, 2, true).device == whole + whole / 4);
   CHECK(way(estimate, 3, true, true).host == 3 * whole / 4);
-  for (const auto& spread : estimate.spreads) CHECK((spread.host > 0) == spread.offload_optimizer);
-  // alone nothing is spread
-  const auto alone = bigmodel::estimate(model(), {});
-  CHECK(way(alone, 2).device == way(alone, 0).device);
+  for (const auto& layout : estimate.layouts) CHECK((layout.host > 0) == layout.offload_optimizer);
+  // one rank shards nothing
+  const auto one_rank = bigmodel::estimate(model(), {});
+  CHECK(way(one_rank, 2).device == way(one_rank, 0).device);
 }
 
-TEST_CASE("mixed precision keeps master parameters and adds gradients of 16 bits") {
+TEST_CASE("mixed precision keeps master parameters and adds 16-bit gradients") {
   const auto estimate = bigmodel::estimate(model(), {.training_type = "bfloat16"});
   CHECK(way(estimate, 0).device == whole + (whole + whole / 2) + 2 * whole);
 }
@@ -87,19 +87,20 @@ TEST_CASE("activations grow with the batch, the sequence and the matrices") {
   CHECK(bigmodel::estimate(model(), {}).activations == 0);
 }
 
-TEST_CASE("what cannot be estimated is refused") {
-  CHECK_THROWS_WITH(bigmodel::estimate(model(), {.types = {"float"}}), ContainsSubstring("there is no type 'float'"));
-  CHECK_THROWS_WITH(bigmodel::estimate(model(), {.training_type = "int8"}), ContainsSubstring("nobody trains in int8"));
+TEST_CASE("unknown types and untrainable types are refused") {
+  CHECK_THROWS_WITH(bigmodel::estimate(model(), {.types = {"float"}}), ContainsSubstring("Unknown type 'float'"));
+  CHECK_THROWS_WITH(bigmodel::estimate(model(), {.training_type = "int8"}),
+                    ContainsSubstring("Models cannot be trained in int8"));
   CHECK_THROWS_AS(bigmodel::estimate(model(), {.ranks = 0}), UsageError);
   CHECK_THROWS_AS(bigmodel::estimate(model(), {.batch_size = -1}), UsageError);
 }
 
-TEST_CASE("the tables and the JSON say the same") {
+TEST_CASE("the table and the JSON have the same numbers") {
   const auto estimate = bigmodel::estimate(model(), {.ranks = 2});
-  const auto words = table(estimate, "net");
+  const auto text = table(estimate, "net");
   for (const auto* part : {"net: 1073 numbers in 4.2 KiB", "the largest layer is embed", "held in", "bfloat16",
                            "training in float32 on 2 ranks", "ZeRO 3, all on the host"})
-    CHECK_THAT(words, ContainsSubstring(part));
+    CHECK_THAT(text, ContainsSubstring(part));
   const auto json = nlohmann::json::parse(to_json(estimate, "net"));
   CHECK(json.at("rows").at(0) == nlohmann::json({{"dtype", "float32"},
                                                  {"largest_layer", 3200.0},
@@ -110,6 +111,6 @@ TEST_CASE("the tables and the JSON say the same") {
                                                    {"optimizer", 2 * whole},
                                                    {"step", 4 * whole},
                                                    {"held", 4 * whole}}}}));
-  CHECK(json.at("spreads").size() == estimate.spreads.size());
+  CHECK(json.at("spreads").size() == estimate.layouts.size());
   CHECK(json.at("ranks") == 2);
 }

@@ -4,7 +4,7 @@
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 
-#include "bigmodel/parts.hpp"
+#include "bigmodel/no_split_classes.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -36,7 +36,7 @@ struct NetImpl : torch::nn::Module {
 
 }  // namespace
 
-TEST_CASE("a module becomes a tree: classes, tensors, children in order, ties") {
+TEST_CASE("a module becomes a tree of classes, tensors, children in order and ties") {
   const NetImpl net;
   const auto tree = tree_of(net);
   CHECK(tree.root.type == "Net");
@@ -54,15 +54,15 @@ TEST_CASE("a module becomes a tree: classes, tensors, children in order, ties") 
   CHECK(tied_groups(tree) == TiedGroups{{"embed.weight", "head.tied"}});
 }
 
-TEST_CASE("classes that stay whole are named with or without LibTorch's suffix") {
+TEST_CASE("no_split classes match with and without the suffix Impl") {
   const auto tree = tree_of(NetImpl());
   const auto& block = tree.root.children[1].children[0];
-  CHECK(WholeClasses({"Block"}).keeps_whole(block));
-  CHECK(WholeClasses({"BlockImpl"}).keeps_whole(block));
-  CHECK_FALSE(WholeClasses({"Blocks"}).keeps_whole(block));
+  CHECK(NoSplitClasses({"Block"}).keeps_whole(block));
+  CHECK(NoSplitClasses({"BlockImpl"}).keeps_whole(block));
+  CHECK_FALSE(NoSplitClasses({"Blocks"}).keeps_whole(block));
 }
 
-TEST_CASE("names are within modules by whole parts") {
+TEST_CASE("a name is within a module only at a dot") {
   CHECK(is_within("a.b", "a"));
   CHECK(is_within("a", "a"));
   CHECK(is_within("a", ""));

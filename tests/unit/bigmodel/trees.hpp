@@ -19,7 +19,7 @@ inline bigmodel::TreeNode layer(const std::string& name, std::int64_t elements) 
   return {.name = name, .type = "Layer", .parameters = {tensor("weight", elements)}};
 }
 
-/// Small trees of all shapes: modules with and without children, direct parameters and buffers, ties.
+/// Generates small trees of many shapes: modules with and without children, direct parameters and buffers, ties.
 class RandomTrees {
  public:
   explicit RandomTrees(std::uint32_t seed) : random_(seed) {}
@@ -30,7 +30,7 @@ class RandomTrees {
     bigmodel::ModuleTree tree{.root = node("", 3)};
     std::vector<std::string> names;
     collect(tree.root, "", names);
-    // The first name of a tie comes first in the tree; a parameter has one first name.
+    // A tie's first name comes first in the tree, and a parameter has one first name.
     for (int tie = number(0, 2); tie > 0 && names.size() > 1; --tie) {
       const auto first = static_cast<std::size_t>(number(0, static_cast<int>(names.size()) - 2));
       const auto alias =

@@ -73,14 +73,14 @@ class FarTraining {
       net_->to(course.device);
     }
     adamw_.emplace(distinct(*net_), torch::optim::AdamWOptions(1e-2).weight_decay(0.1));
-    model_.emplace(*net_, "model", std::make_shared<step::Session>(),
-                   parallel::DataParallel{.communicator = *communicator_,
-                                          .host = host_,
-                                          .options = options_,
-                                          .pass = pass_,
-                                          .signals = parallel::SignalPath::from_host_to_host,
-                                          .sharding = &sharding_,
-                                          .device = course.device});
+    model_ = step::ModelCore::prepare(*net_, "model", std::make_shared<step::AcceleratorSession>(),
+                                      parallel::DataParallel{.communicator = *communicator_,
+                                                             .host = host_,
+                                                             .options = options_,
+                                                             .pass = pass_,
+                                                             .signals = parallel::SignalPath::from_host_to_host,
+                                                             .sharding = &sharding_,
+                                                             .device = course.device});
     optimizer_.emplace(*adamw_, course.stage < 2, sharding_.moments, host_);
     optimizer_->take_over(*model_->flat());
   }
@@ -123,7 +123,7 @@ class FarTraining {
   parallel::BackwardPass pass_;
   Shardable net_;
   std::optional<torch::optim::AdamW> adamw_;
-  std::optional<step::ModelCore> model_;
+  std::shared_ptr<step::ModelCore> model_;
   std::optional<step::ShardedOptimizer> optimizer_;
 };
 

@@ -1,4 +1,4 @@
-// Steps that the device repeats by itself, beside the same steps as they are written.
+// Compares captured steps with the same steps run normally.
 #include "../accelerator/fixtures.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
@@ -17,7 +17,7 @@ struct Captured {
   int steps = 12;
 };
 
-/// The losses, the learning rates that were used, and whether the device has come to repeat the step.
+/// The losses, the learning rates, and whether the device replays the step at the end.
 struct CaptureTrace {
   std::vector<double> losses;
   std::vector<double> rates;
@@ -66,7 +66,7 @@ bool are_near(const CaptureTrace& a, const CaptureTrace& b, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("a captured step: the losses of the same steps as written, with warm-up of the rate and dropout") {
+TEST_CASE("a captured step: losses equal those of normal steps, with warm-up and dropout") {
   if (!test::has_gpu()) return;
   for (const bool adamw : {true, false}) {
     for (const auto precision : {Precision::no, Precision::bf16}) {
@@ -78,12 +78,12 @@ TEST_CASE("a captured step: the losses of the same steps as written, with warm-u
   }
 }
 
-TEST_CASE("a captured step: fp16 says why not, and trains as written") {
+TEST_CASE("a captured step: fp16 reports why it is not recorded, and trains normally") {
   if (!test::has_gpu()) return;
   CHECK_FALSE(capture_trace({.precision = Precision::fp16}).recorded);
 }
 
-TEST_CASE("a captured step: fp16 with late verdicts, scale and skipped steps as those of the steps as written") {
+TEST_CASE("a captured step: with fp16 and late verdicts, scale and skipped steps equal those of normal steps") {
   if (!test::has_gpu()) return;
   for (const bool adamw : {true, false}) {
     const auto captured = capture_trace({.adamw = adamw, .precision = Precision::fp16, .late_verdict = true});
@@ -94,7 +94,7 @@ TEST_CASE("a captured step: fp16 with late verdicts, scale and skipped steps as 
   }
 }
 
-TEST_CASE("a captured step: one that overflows is skipped, not counted, and told of a step later") {
+TEST_CASE("a captured step: an overflow is skipped, not counted, and reported a step later") {
   if (!test::has_gpu()) return;
   Accelerator accelerator(
       {.mixed_precision = Precision::fp16, .grad_scaler = {.init_scale = 1024, .late_verdict = true}, .log_with = {}});
@@ -124,7 +124,7 @@ TEST_CASE("a captured step: one that overflows is skipped, not counted, and told
     CHECK(static_cast<torch::optim::AdamWParamState&>(*state).step() == 7);
 }
 
-TEST_CASE("a captured step: inputs of another shape run as written, and the next ones are repeated again") {
+TEST_CASE("a captured step: inputs of another shape run normally, and the next ones are replayed again") {
   if (!test::has_gpu()) return;
   Accelerator accelerator({.log_with = {}});
   Net net;
@@ -149,7 +149,7 @@ TEST_CASE("a captured step: inputs of another shape run as written, and the next
   CHECK(runs == 5);
 }
 
-TEST_CASE("a captured step: moments that are loaded are not missed") {
+TEST_CASE("a captured step: loaded moments are used") {
   if (!test::has_gpu()) return;
   const auto folder = std::filesystem::absolute("folder_gpu_capture");
   std::filesystem::remove_all(folder);
@@ -181,7 +181,7 @@ TEST_CASE("a captured step: moments that are loaded are not missed") {
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("a captured step: one that looks at its numbers falls back, says why, and trains") {
+TEST_CASE("a captured step: one that reads its numbers falls back, reports why, and trains") {
   if (!test::has_gpu()) return;
   Accelerator accelerator({.log_with = {}});
   Net net;

@@ -1,4 +1,4 @@
-// Runs that go on where they were saved, on this device or the other.
+// Runs that resume on the same type of device or the other.
 #include "../accelerator/fixtures.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
@@ -18,7 +18,7 @@ AcceleratorOptions options_for(On where, const std::filesystem::path& folder, bo
           .checkpoint = {.asynchronous = asynchronous}};
 }
 
-/// Losses from step `first` on to step 20. Saved after 10 steps.
+/// The losses from step `first` to step 20. Saves after 10 steps.
 std::vector<double> run(On where, const std::filesystem::path& folder, int first, bool asynchronous = false) {
   Accelerator accelerator(options_for(where, folder, asynchronous));
   set_seed(first > 0 ? 99 : 7);
@@ -55,7 +55,7 @@ bool are_near(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-TEST_CASE("what is saved on one device goes on on the other as if nothing had been") {
+TEST_CASE("a run that is saved on one type of device resumes on the other") {
   if (!test::has_gpu()) return;
   for (const auto saved_on : {On::cuda, On::cpu}) {
     for (const bool asynchronous : {false, true}) {
@@ -66,16 +66,16 @@ TEST_CASE("what is saved on one device goes on on the other as if nothing had be
         std::filesystem::remove_all(folder);
       }
       const auto whole = run(saved_on, folder, 0, asynchronous);
-      const std::vector<double> rest(whole.begin() + 10, whole.end());
-      CHECK(are_near(run(On::cuda, folder, 10), rest));
-      CHECK(are_near(run(On::cpu, folder, 10), rest));
+      const std::vector<double> remaining(whole.begin() + 10, whole.end());
+      CHECK(are_near(run(On::cuda, folder, 10), remaining));
+      CHECK(are_near(run(On::cpu, folder, 10), remaining));
       std::filesystem::remove_all(folder);
     }
   }
 }
 
-// Bitwise, random numbers of the device included.
-TEST_CASE("a run on the device that was broken off goes on bit for bit") {
+// Bitwise, including the device's random numbers.
+TEST_CASE("an interrupted run on the device resumes bit for bit") {
   if (!test::has_gpu()) return;
   const auto folder = std::filesystem::absolute("folder_gpu_resume");
   const auto train = [&](int first) {

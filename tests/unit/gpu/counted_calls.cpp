@@ -11,7 +11,7 @@ namespace {
 std::atomic<long> waits = 0;
 std::atomic<long> device_to_host = 0;
 
-// The function of that name in the libraries behind this program.
+// The function of that name in the libraries that are loaded after this program.
 template <typename Function>
 Function* behind_us(const char* name) {
   auto* found = dlsym(RTLD_NEXT, name);
@@ -19,7 +19,7 @@ Function* behind_us(const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 
-cudaMemoryType place_of(const void* memory) {
+cudaMemoryType memory_type_of(const void* memory) {
   cudaPointerAttributes attributes{};
   if (cudaPointerGetAttributes(&attributes, memory) == cudaSuccess) return attributes.type;
   static_cast<void>(cudaGetLastError());
@@ -27,15 +27,16 @@ cudaMemoryType place_of(const void* memory) {
 }
 
 bool is_on_host(const void* memory) {
-  const auto place = place_of(memory);
-  return place == cudaMemoryTypeUnregistered || place == cudaMemoryTypeHost;
+  const auto type = memory_type_of(memory);
+  return type == cudaMemoryTypeUnregistered || type == cudaMemoryTypeHost;
 }
 
-enum class Caller { waits, goes_on };
+enum class Caller { waits, continues };
 
-// A copy of memory that is not page-locked is waited for, whatever its name says.
+// A copy of memory that is not page-locked blocks, even if it is called asynchronous.
 void count_copy(const void* to, const void* from, Caller caller) {
-  const bool is_pageable = place_of(to) == cudaMemoryTypeUnregistered || place_of(from) == cudaMemoryTypeUnregistered;
+  const bool is_pageable =
+      memory_type_of(to) == cudaMemoryTypeUnregistered || memory_type_of(from) == cudaMemoryTypeUnregistered;
   if (caller == Caller::waits || is_pageable) ++waits;
   if (is_on_host(to) && !is_on_host(from)) ++device_to_host;
 }
@@ -76,19 +77,19 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  count_copy(to, from, Caller::goes_on);
+  count_copy(to, from, Caller::continues);
   static auto* const real = behind_us<decltype(cudaMemcpyAsync)>("cudaMemcpyAsync");
   return real(to, from, bytes, kind, stream);
 }
 
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-  count_copy(to, from, Caller::goes_on);
+  count_copy(to, from, Caller::continues);
   static auto* const real = behind_us<decltype(cudaMemcpy2DAsync)>("cudaMemcpy2DAsync");
   return real(to, to_pitch, from, from_pitch, width, height, kind, stream);
 }
 
-// Memory that goes back to the system, or comes from it, waits for the device.
+// Allocating and freeing device memory waits for the device.
 cudaError_t cudaFree(void* memory) {
   ++waits;
   static auto* const real = behind_us<cudaError_t(void*)>("cudaFree");

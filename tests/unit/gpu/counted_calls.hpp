@@ -2,10 +2,10 @@
 
 namespace hortator::test {
 
-/// Calls of the CUDA runtime by anybody in this program.
+/// Counts of CUDA runtime calls in this program.
 struct CudaCalls {
-  long waits = 0;           ///< that make the host wait for the device, whatever for
-  long device_to_host = 0;  ///< copies, also those that nobody waits for
+  long waits = 0;           ///< calls that make the host wait for the device
+  long device_to_host = 0;  ///< copies, including asynchronous ones
 };
 
 CudaCalls cuda_calls();

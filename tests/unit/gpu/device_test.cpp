@@ -13,7 +13,7 @@ using namespace hortator;
 
 namespace {
 
-// What takes the device some milliseconds; all ones.
+// A tensor of ones that takes the device some milliseconds to compute.
 at::Tensor slow_ones() {
   auto data = at::ones({1024, 1024}, at::kCUDA);
   for (int i = 0; i < 40; ++i) data = at::mm(data, data).mul_(1.0 / 1024);
@@ -39,7 +39,7 @@ TEST_CASE("devices that are there have names and UUIDs of their own") {
   machine::set_current(0);
 }
 
-TEST_CASE("a stream takes over what the current one has made, and hands on what it has made itself") {
+TEST_CASE("a stream waits for the current stream, and the current stream for it") {
   if (!test::has_gpu()) return;
   const machine::Stream side(0);
   for (int i = 0; i < 20; ++i) {
@@ -56,7 +56,7 @@ TEST_CASE("a stream takes over what the current one has made, and hands on what 
   }
 }
 
-TEST_CASE("a graph repeats what was recorded, on what its inputs hold by then") {
+TEST_CASE("a graph replays recorded work on the present values of its inputs") {
   if (!test::has_gpu()) return;
   machine::Graph graph(0);
   const auto input = at::full({4}, 1.0, at::kCUDA);
@@ -72,7 +72,7 @@ TEST_CASE("a graph repeats what was recorded, on what its inputs hold by then") 
   }
 }
 
-TEST_CASE("what cannot be recorded throws, and the device goes on") {
+TEST_CASE("work that cannot be recorded throws, and the device stays usable") {
   if (!test::has_gpu()) return;
   const auto number = at::ones({}, at::kCUDA);
   {
@@ -84,7 +84,7 @@ TEST_CASE("what cannot be recorded throws, and the device goes on") {
     }));
   }
   CHECK(number.item<float>() == 1);
-  // Random numbers go on, too, and can be recorded.
+  // Random numbers stay usable too, and can be recorded.
   const auto first = at::rand({64}, at::kCUDA);
   CHECK_FALSE(at::equal(first, at::rand({64}, at::kCUDA)));
   machine::Graph graph(0);

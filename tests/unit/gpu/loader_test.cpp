@@ -6,7 +6,7 @@ using namespace hortator;
 
 namespace {
 
-// A pass over rows that say which they are: true if all are there, in their order, on the device.
+// One pass over numbered rows. True if all arrive in order on the device.
 bool is_whole_pass(Accelerator& accelerator, const LoaderOptions& options, bool slow_body) {
   constexpr std::int64_t rows = 640;
   const auto numbers = at::arange(rows, at::kFloat).unsqueeze(1).repeat({1, 2048});
@@ -15,7 +15,7 @@ bool is_whole_pass(Accelerator& accelerator, const LoaderOptions& options, bool 
   for (auto& batch : loader) {
     if (!batch.data.is_cuda() || !batch.target.is_cuda()) return false;
     auto work = batch.data;
-    for (int i = 0; slow_body && i < 50; ++i) work = at::sin(work);  // the copies overtake the body
+    for (int i = 0; slow_body && i < 50; ++i) work = at::sin(work);  // copies finish before the body
     sums.push_back(batch.data.sum(1) + 0 * work.sum(1) - 2048 * batch.target);
     batch = {};  // its memory may be used again while the device still reads it
   }
@@ -25,7 +25,7 @@ bool is_whole_pass(Accelerator& accelerator, const LoaderOptions& options, bool 
 
 }  // namespace
 
-TEST_CASE("batches come to the device whole, read ahead or not, page-locked or not") {
+TEST_CASE("batches arrive complete on the device, read ahead or not, page-locked or not") {
   if (!test::has_gpu()) return;
   Accelerator accelerator({.log_with = {}});
   for (const bool slow_body : {false, true}) {
@@ -37,7 +37,7 @@ TEST_CASE("batches come to the device whole, read ahead or not, page-locked or n
   }
 }
 
-TEST_CASE("a loop that is left early leaves nothing behind") {
+TEST_CASE("a loop that is left early releases everything") {
   if (!test::has_gpu()) return;
   Accelerator accelerator({.log_with = {}});
   const auto numbers = at::arange(4096, at::kFloat).view({1024, 4});

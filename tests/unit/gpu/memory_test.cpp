@@ -8,7 +8,7 @@
 
 using namespace hortator;
 
-TEST_CASE("the batch size goes down until it fits on the device") {
+TEST_CASE("the batch size is reduced until it fits on the device") {
   if (!test::has_gpu()) return;
   Accelerator accelerator({.log_with = {}});
   const auto most = static_cast<std::int64_t>(machine::free_memory(accelerator.device().index()) >> 30U);
@@ -30,7 +30,7 @@ TEST_CASE("the batch size goes down until it fits on the device") {
   CHECK(found < 2 * most);
 }
 
-TEST_CASE("a device that nobody has used yet has no memory to tell of; page-locked memory is as large as asked for") {
+TEST_CASE("an unused device reports no memory, and page-locked memory has the requested size") {
   if (!test::has_gpu()) return;
   CHECK_NOTHROW(accelerator::device_memory({c10::kCUDA, 0}));
   constexpr std::size_t odd = (64U << 20U) + 4096;
@@ -40,7 +40,7 @@ TEST_CASE("a device that nobody has used yet has no memory to tell of; page-lock
   CHECK(at::equal(at::full({100}, 7, at::kByte), view.narrow(0, 0, 100).fill_(7).cuda().cpu()));
 }
 
-TEST_CASE("whoever runs out of memory, the log is told who has it") {
+TEST_CASE("out of memory logs which owners have the memory") {
   if (!test::has_gpu()) return;
   Accelerator accelerator({.log_with = {}});
   test::Net net;
@@ -52,7 +52,7 @@ TEST_CASE("whoever runs out of memory, the log is told who has it") {
   CHECK(lines >= 1);
 }
 
-TEST_CASE("the device's memory is told") {
+TEST_CASE("the device's memory is reported") {
   if (!test::has_gpu()) return;
   Accelerator accelerator({.log_with = {}});
   const auto before = accelerator.device_memory();

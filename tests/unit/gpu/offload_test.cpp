@@ -1,4 +1,4 @@
-// Parameters in the host's memory that come to the device while they are used.
+// Parameters in the host's memory that are copied to the device for use.
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
@@ -57,7 +57,7 @@ std::vector<at::Tensor> train_deep_net(Kept kept) {
 
 }  // namespace
 
-TEST_CASE("a module on the device computes from the host's memory as it did, within a quarter of it, again and again") {
+TEST_CASE("an offloaded module computes as before, within a quarter of its memory, repeatedly") {
   if (!test::has_gpu()) return;
   auto net = deep_net();
   const at::NoGradGuard no_grad;
@@ -73,7 +73,7 @@ TEST_CASE("a module on the device computes from the host's memory as it did, wit
   CHECK(counters.pages_read_ahead > 0);
 }
 
-TEST_CASE("a module is trained from the host's memory, or from a file, bit for bit as on the device") {
+TEST_CASE("training from host memory or a file is bitwise equal to training on the device") {
   if (!test::has_gpu()) return;
   const auto expected = train_deep_net(Kept::on_device);
   for (const auto kept : {Kept::in_host, Kept::on_disk}) {
@@ -82,7 +82,7 @@ TEST_CASE("a module is trained from the host's memory, or from a file, bit for b
   }
 }
 
-TEST_CASE("what cannot be paged on a device is refused by name") {
+TEST_CASE("a module that cannot be paged throws with the parameter's name") {
   if (!test::has_gpu()) return;
   torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Linear(4, 4));
   net->to(at::kCUDA);

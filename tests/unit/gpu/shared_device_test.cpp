@@ -1,4 +1,4 @@
-// Several ranks on one device, beside the same ranks on the CPU: all that ranks do together, but for NCCL.
+// Compares several ranks on one device with the same ranks on the CPU: all collective features except NCCL.
 #include <cstdlib>
 
 #include "../accelerator/fixtures.hpp"
@@ -16,7 +16,7 @@ bool share_device() {
   return test::has_gpu();
 }
 
-/// The losses of 12 steps, averaged over the ranks, and the weights at the end.
+/// The losses of 12 steps, averaged over the ranks, and the final weights.
 std::vector<double> shared_trace(AcceleratorOptions options, bool on_cpu) {
   options.log_with = {};
   options.cpu = on_cpu;
@@ -65,28 +65,28 @@ TEST_CASE("ranks that share a device train as they do on the CPU") {
   }
 }
 
-TEST_CASE("ranks that share a device keep parameters and moments in the host's memory, and in files") {
+TEST_CASE("ranks that share a device offload parameters and moments to host memory and files") {
   if (!share_device()) return;
-  for (const auto* place : {"cpu", "folder_gpu_shared"}) {
-    check_near({.zero = {.stage = 3, .offload_optimizer = place, .offload_parameters = place}});
-    check_near({.zero = {.stage = 2, .offload_optimizer = place}});
+  for (const auto* home : {"cpu", "folder_gpu_shared"}) {
+    check_near({.zero = {.stage = 3, .offload_optimizer = home, .offload_parameters = home}});
+    check_near({.zero = {.stage = 2, .offload_optimizer = home}});
   }
 }
 
-TEST_CASE("a gradient that one rank lacks is an error on all ranks of a device") {
+TEST_CASE("a gradient that is missing on one rank throws on all ranks of a device") {
   if (!share_device()) return;
   Accelerator accelerator({.log_with = {}});
   Net net;
   auto model = accelerator.prepare(net);
   const auto input = at::ones({2, 3}, accelerator.device());
   accelerator.backward(model(input).sum());
-  const bool lacks = accelerator.process_index() == 1;
+  const bool is_missing = accelerator.process_index() == 1;
   CHECK_THROWS_WITH(
-      accelerator.backward(lacks ? net->out(at::ones({2, 4}, accelerator.device())).sum() : model(input).sum()),
+      accelerator.backward(is_missing ? net->out(at::ones({2, 4}, accelerator.device())).sum() : model(input).sum()),
       ContainsSubstring("no gradient to hidden.weight"));
 }
 
-TEST_CASE("overflow on one rank of a device is everybody's") {
+TEST_CASE("an overflow on one rank of a device skips the step on all") {
   if (!share_device()) return;
   Accelerator accelerator({.mixed_precision = Precision::fp16, .grad_scaler = {.init_scale = 1024}, .log_with = {}});
   Net net;

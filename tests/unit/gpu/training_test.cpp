@@ -1,4 +1,4 @@
-// Training on a device beside the same training on the CPU.
+// Compares training on a device with training on the CPU.
 #include <torch/nn/modules/container/sequential.h>
 
 #include "../accelerator/fixtures.hpp"
@@ -22,7 +22,7 @@ std::unique_ptr<torch::optim::Optimizer> optimizer_of(const Run& run, const Net&
   return std::make_unique<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(1e-2).momentum(0.9));
 }
 
-/// The losses of so many steps.
+/// The losses of the given number of steps.
 std::vector<double> trace(Run run) {
   run.options.log_with = {};
   Accelerator accelerator(run.options);
@@ -62,7 +62,7 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
 
 }  // namespace
 
-TEST_CASE("fp32: losses are the CPU's, by each optimizer, with accumulation, with and without the fused kernels") {
+TEST_CASE("fp32: losses equal the CPU's for each optimizer, with accumulation, with and without fused kernels") {
   if (!test::has_gpu()) return;
   for (const bool adamw : {true, false}) {
     for (const bool fused : {true, false}) {
@@ -81,7 +81,7 @@ TEST_CASE("bf16 and fp16: losses are near those of fp32") {
     CHECK(largest_difference(trace({.options = {.mixed_precision = precision}}), exact) < 0.05);
 }
 
-TEST_CASE("ZeRO of one rank: losses are those without") {
+TEST_CASE("ZeRO on one rank: losses equal those without ZeRO") {
   if (!test::has_gpu()) return;
   const auto plain = trace({});
   for (const int stage : {1, 2, 3}) {
@@ -91,17 +91,17 @@ TEST_CASE("ZeRO of one rank: losses are those without") {
   }
 }
 
-TEST_CASE("ZeRO with parameters and moments in the host's memory, and in files: losses are those without") {
+TEST_CASE("ZeRO with parameters and moments in host memory and files: losses equal those without ZeRO") {
   if (!test::has_gpu()) return;
   const auto plain = trace({});
-  for (const auto* place : {"cpu", "folder_gpu_zero"}) {
+  for (const auto* home : {"cpu", "folder_gpu_zero"}) {
     AcceleratorOptions options;
-    options.zero = {.stage = 3, .offload_optimizer = place, .offload_parameters = place};
+    options.zero = {.stage = 3, .offload_optimizer = home, .offload_parameters = home};
     CHECK(largest_difference(trace({.options = options}), plain) < 1e-5);
   }
 }
 
-TEST_CASE("a module whose parameters are elsewhere comes from the host without being on the device, and goes back") {
+TEST_CASE("a module with offloaded parameters is prepared from the host without filling the device, and returned") {
   if (!test::has_gpu()) return;
   constexpr std::int64_t width = 1024;
   constexpr int layers = 32;
@@ -123,13 +123,13 @@ TEST_CASE("a module whose parameters are elsewhere comes from the host without b
     }
     CHECK(net->parameters().front().is_cuda());
   }
-  // Pages of parameters and of moments, a quarter each; gradients; and what travels.
+  // Pages of parameters and moments, a quarter each; gradients; and transfer buffers.
   CHECK(accelerator.device_memory().peak_bytes - before < 2 * static_cast<std::uint64_t>(all_bytes));
   accelerator.free_memory();
   CHECK(net->parameters().front().is_cpu());
 }
 
-TEST_CASE("fp16 that overflows on the device: the step is skipped, the scale falls, and training goes on") {
+TEST_CASE("an fp16 overflow on the device: the step is skipped, the scale falls, and training continues") {
   if (!test::has_gpu()) return;
   Accelerator accelerator({.mixed_precision = Precision::fp16, .grad_scaler = {.init_scale = 1024}, .log_with = {}});
   Net net;
@@ -149,7 +149,7 @@ TEST_CASE("fp16 that overflows on the device: the step is skipped, the scale fal
   CHECK_FALSE(at::equal(net->out->weight, before));
 }
 
-TEST_CASE("sums with counts on the device, gathering, and metrics") {
+TEST_CASE("loss sums with counts on the device, gathering, and metrics") {
   if (!test::has_gpu()) return;
   Accelerator accelerator({.log_with = {}});
   Net net;
@@ -166,7 +166,7 @@ TEST_CASE("sums with counts on the device, gathering, and metrics") {
   CHECK(at::equal(accelerator.reduce(input, Reduce::mean), input));
 }
 
-TEST_CASE("fp32 on devices is not rounded to TF32 unless asked for") {
+TEST_CASE("fp32 on devices is not rounded to TF32 unless tf32 is set") {
   if (!test::has_gpu()) return;
   { const Accelerator accelerator({.tf32 = true, .log_with = {}}); }
   CHECK(at::globalContext().allowTF32CuBLAS());

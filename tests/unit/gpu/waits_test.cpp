@@ -1,5 +1,5 @@
-// How often a training step makes the host wait for the device: never, but for the verdict of fp16 where it is not
-// late.
+// How often a training step makes the host wait for the device: never, except for the verdict of fp16 without
+// late_verdict.
 #include "../accelerator/fixtures.hpp"
 #include "counted_calls.hpp"
 #include "support/catch.hpp"
@@ -11,7 +11,7 @@ using test::CudaCalls;
 
 namespace {
 
-/// The calls of `counted` whole steps, after so many that memory and streams are there.
+/// The calls of `counted` steps, after enough steps to allocate memory and streams.
 CudaCalls calls_of_steps(Precision precision, int counted, const GradScalerOptions& scaler = {}) {
   constexpr int warm_up = 40;
   Accelerator accelerator({.mixed_precision = precision, .grad_scaler = scaler, .log_with = {}});
@@ -38,7 +38,7 @@ CudaCalls calls_of_steps(Precision precision, int counted, const GradScalerOptio
 
 }  // namespace
 
-TEST_CASE("waits and copies to the host are seen") {
+TEST_CASE("waits and copies to the host are counted") {
   if (!test::has_gpu()) return;
   const auto number = at::ones({}, at::kCUDA);
   const auto before = cuda_calls();
@@ -64,7 +64,7 @@ TEST_CASE("a step in fp32 or bf16 waits for nothing and copies nothing to the ho
 TEST_CASE("a step in fp16 waits for one number") {
   if (!test::has_gpu()) return;
   const auto calls = calls_of_steps(Precision::fp16, 100);
-  CHECK(calls.waits <= 2 * 100);  // to copy it, and to have it
+  CHECK(calls.waits <= 2 * 100);  // one for the copy, one for reading it
   CHECK(calls.device_to_host <= 100);
 }
 

@@ -10,7 +10,7 @@ using step::Accumulation;
 
 namespace {
 
-// The micro-steps of `epochs` passes over `batches` batches: 1 where gradients are synchronised.
+// The micro-steps of `epochs` passes over `batches` batches; 1 marks a step with synchronised gradients.
 std::string syncs(Accumulation& accumulation, int batches, int epochs) {
   std::string marks;
   for (int step = 0; step < batches * epochs; ++step) {
@@ -22,7 +22,7 @@ std::string syncs(Accumulation& accumulation, int batches, int epochs) {
 
 }  // namespace
 
-TEST_CASE("groups of micro-steps end with the loader, or run on over its end") {
+TEST_CASE("a group of micro-steps ends with the loader, or continues over its end") {
   Accumulation with_loader(3, {});
   CHECK(syncs(with_loader, 4, 2) == "00110011");
   Accumulation run_on(3, {.sync_with_dataloader = false});
@@ -31,7 +31,7 @@ TEST_CASE("groups of micro-steps end with the loader, or run on over its end") {
   CHECK(syncs(longer_than_the_pass, 3, 2) == "001001");
 }
 
-TEST_CASE("every group has the chosen number of micro-steps, but for the last of a pass") {
+TEST_CASE("every group except the last of a pass has the chosen number of micro-steps") {
   for (int steps = 1; steps <= 5; ++steps) {
     for (int batches = 1; batches <= 11; ++batches) {
       Accumulation accumulation(steps, {});
@@ -45,7 +45,7 @@ TEST_CASE("every group has the chosen number of micro-steps, but for the last of
   }
 }
 
-TEST_CASE("gradients stay on their rank between updates, unless each batch is to be averaged") {
+TEST_CASE("gradients stay on their rank between updates, unless sync_each_batch is set") {
   Accumulation accumulation(2, {});
   CHECK(accumulation.sync_gradients());
   CHECK_FALSE(accumulation.keeps_gradients());

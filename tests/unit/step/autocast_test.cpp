@@ -13,7 +13,7 @@ namespace {
 
 at::ScalarType type_of_product() { return at::ones({2, 2}).matmul(at::ones({2, 2})).scalar_type(); }
 
-// What LibTorch remembers for the CPU.
+// LibTorch's autocast settings for the CPU.
 auto remembered() {
   return std::tuple(autocast::is_autocast_enabled(at::kCPU), autocast::get_autocast_dtype(at::kCPU),
                     autocast::is_autocast_cache_enabled());
@@ -21,7 +21,7 @@ auto remembered() {
 
 }  // namespace
 
-TEST_CASE("within the scope operators compute in its type, and outside as before") {
+TEST_CASE("operators compute in the scope's type within it, and as before outside") {
   const auto before = remembered();
   for (const auto type : {at::kBFloat16, at::kHalf}) {
     {
@@ -34,7 +34,7 @@ TEST_CASE("within the scope operators compute in its type, and outside as before
   }
 }
 
-TEST_CASE("scopes nest, also those that switch it off") {
+TEST_CASE("scopes nest, including those that disable autocast") {
   const auto before = remembered();
   {
     const Autocast outer(at::kCPU, at::kBFloat16);
@@ -52,7 +52,7 @@ TEST_CASE("scopes nest, also those that switch it off") {
   CHECK(remembered() == before);
 }
 
-TEST_CASE("an exception leaves everything as it was") {
+TEST_CASE("an exception restores the settings") {
   const auto before = remembered();
   const auto throwing = [] {
     const Autocast mixed(at::kCPU, at::kBFloat16, {.cache_enabled = false});
@@ -63,12 +63,12 @@ TEST_CASE("an exception leaves everything as it was") {
   CHECK(type_of_product() == at::kFloat);
 }
 
-TEST_CASE("without a type nothing happens") {
+TEST_CASE("a scope without a type does nothing") {
   const Autocast none(at::kCPU, std::nullopt);
   CHECK(type_of_product() == at::kFloat);
 }
 
-TEST_CASE("a parameter is cast once, and anew after the outermost scope") {
+TEST_CASE("a parameter is cast once, and again after the outermost scope") {
   auto weight = at::ones({2, 2}).requires_grad_();
   const auto x = at::ones({2, 2});
   const auto add_one = [&] {
@@ -82,7 +82,7 @@ TEST_CASE("a parameter is cast once, and anew after the outermost scope") {
       CHECK(x.matmul(weight)[0][0].item<double>() == 2);
     }
     add_one();
-    CHECK(x.matmul(weight)[0][0].item<double>() == 2);  // remembered: the scope has not ended
+    CHECK(x.matmul(weight)[0][0].item<double>() == 2);  // cached: the scope has not ended
   }
   const Autocast next(at::kCPU, at::kBFloat16);
   CHECK(x.matmul(weight)[0][0].item<double>() == 4);

@@ -46,7 +46,7 @@ at::Tensor clip(const std::vector<at::Tensor>& all, double max_norm, double norm
 
 }  // namespace
 
-TEST_CASE("norms and clipped gradients of any type are those of torch") {
+TEST_CASE("norms and clipped gradients of any type equal torch's") {
   for (const auto type : {at::kFloat, at::kDouble}) {
     for (const double p : {0.5, 1.0, 2.0, 3.0, infinity}) {
       for (const double max_norm : {0.0, 0.1, 1e6}) {
@@ -75,7 +75,7 @@ TEST_CASE("a tied parameter counts once, and is clipped once") {
   CHECK(tied.grad().item<double>() == Approx(0.6));
 }
 
-TEST_CASE("types and devices are mixed: one norm over all, in the widest type") {
+TEST_CASE("mixed types and devices have one norm, in the widest type") {
   std::vector<at::Tensor> all = {with_gradient(at::full({1}, 2.0)), with_gradient(at::full({1}, 4.0, at::kBFloat16)),
                                  with_gradient(at::full({1}, 4.0, at::kHalf))};
   CHECK(clip(all, 1e9).scalar_type() == at::kFloat);
@@ -92,7 +92,7 @@ TEST_CASE("norms of 16-bit gradients neither overflow nor round in 16 bits") {
   CHECK(clip({with_gradient(at::ones({1001}, at::kBFloat16))}, infinity, 1).item<double>() == Approx(1001));
 }
 
-TEST_CASE("sparse gradients: entries that stand twice are added first") {
+TEST_CASE("duplicate entries of sparse gradients are added first") {
   const auto indices = at::tensor({1, 1, 2}, at::kLong).view({1, 3});
   const auto embedding =
       with_gradient(at::sparse_coo_tensor(indices, at::tensor({1.0, 2.0, 4.0}, at::kFloat).view({3, 1}), {4, 1}));
@@ -100,18 +100,18 @@ TEST_CASE("sparse gradients: entries that stand twice are added first") {
   CHECK(embedding.grad().to_dense().view({-1})[2].item<double>() == Approx(0.8));
 }
 
-TEST_CASE("nothing to clip: the norm is zero; empty gradients do not count") {
+TEST_CASE("the norm is zero without gradients, and empty gradients do not count") {
   CHECK(clip({}, 1).item<double>() == 0);
   CHECK(clip({at::zeros({2}).requires_grad_()}, 1).item<double>() == 0);
   CHECK(clip({with_gradient(at::zeros({0, 3})), with_gradient(at::full({1}, 3.0))}, 1, infinity).item<double>() == 3);
 }
 
-TEST_CASE("what is not finite shows in the norm") {
+TEST_CASE("a gradient that is not finite shows in the norm") {
   CHECK(std::isinf(clip({with_gradient(at::full({2}, infinity))}, 1).item<double>()));
   CHECK(std::isnan(clip({with_gradient(at::full({2}, NAN)), with_gradient(at::ones({1}))}, 1).item<double>()));
 }
 
-TEST_CASE("clamping takes each number for itself") {
+TEST_CASE("clamping works element by element") {
   const auto all = {with_gradient(at::arange(-3, 4).to(at::kFloat)),
                     with_gradient(at::arange(-3, 4).to(at::kBFloat16))};
   step::clamp(gradient_groups(all), 1.5);
@@ -120,7 +120,7 @@ TEST_CASE("clamping takes each number for itself") {
   }
 }
 
-TEST_CASE("limits below zero are refused by name") {
+TEST_CASE("a negative limit throws with the argument's name") {
   CHECK_THROWS_WITH(step::check_limit(-1, "max_norm"), ContainsSubstring("max_norm is -1"));
   CHECK_THROWS_WITH(step::check_limit(NAN, "clip_value"), ContainsSubstring("clip_value is"));
   CHECK_NOTHROW(step::check_limit(0, "max_norm"));

@@ -44,7 +44,7 @@ struct Tree {
   at::Tensor leaf;
   std::vector<Tree> branches;
 };
-struct Mixture {  // fields whose constructors take nearly anything
+struct Mixture {  // fields whose constructors accept nearly anything
   std::function<void()> call;
   std::unique_ptr<int> pointer;
   at::Scalar scalar;
@@ -80,7 +80,7 @@ struct Empty {};
 
 }  // namespace
 
-TEST_CASE("tensors are found in what modules return") {
+TEST_CASE("tensors are found in results of modules") {
   CHECK(count(t()) == 1);
   CHECK(count(std::tuple(t(), std::tuple(t(), t()))) == 3);
   CHECK(count(std::pair(t(), 3)) == 1);
@@ -108,7 +108,7 @@ TEST_CASE("tensors are found in plain structs") {
   CHECK(found == 3);
 }
 
-TEST_CASE("what cannot be looked into is left alone") {
+TEST_CASE("opaque types are left alone") {
   CHECK(count(Eleven{t(), t(), t(), t(), t(), t(), t(), t(), t(), t(), t()}) == 0);
   CHECK(count(Derived{{t()}, t()}) == 0);
   CHECK(count(Closed(t())) == 0);

@@ -23,8 +23,8 @@ MakeFused make(const Options& defaults) {
   return [defaults](const auto& groups) { return std::make_unique<Optim>(groups, defaults); };
 }
 
-// Parameters of many shapes in two groups with rates of their own: a scalar, an empty one, a matrix of images in
-// channels-last order, one that is longer than a vector register by one.
+// Parameters of many shapes in two groups with different rates: a scalar, an empty one, images in channels-last order,
+// and one that is one element longer than a vector register.
 struct Trained {
   std::vector<at::Tensor> parameters;
   std::unique_ptr<Optimizer> optimizer;
@@ -44,7 +44,7 @@ struct Trained {
     optimizer->param_groups()[1].options().set_lr(0.5 * optimizer->param_groups()[1].options().get_lr());
   }
 
-  // The third parameter has no gradient at first, the fourth none at times.
+  // The third parameter has no gradient in the first steps, the fourth in some steps.
   void set_gradients(int step) {
     at::manual_seed(100 + static_cast<std::uint64_t>(step));
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -88,7 +88,7 @@ const std::map<std::string, MakeFused> kinds = {
 
 }  // namespace
 
-TEST_CASE("the fused step equals torch::optim's over twenty steps, in what it makes and in what it remembers") {
+TEST_CASE("the fused step equals torch::optim's over twenty steps, in parameters and state") {
   for (const auto& [type, tolerance] :
        {std::pair(at::kFloat, 1e-6), std::pair(at::kDouble, 1e-12), std::pair(at::kBFloat16, 0.05)}) {
     for (const auto& [name, make_optimizer] : kinds) {
@@ -120,7 +120,7 @@ TEST_CASE("the fused step equals torch::optim's over twenty steps, in what it ma
   }
 }
 
-TEST_CASE("fused and own steps can alternate, also after what is remembered was restored in another layout") {
+TEST_CASE("fused and own steps can alternate, even if the state was restored in another layout") {
   for (const auto& [name, make_optimizer] : kinds) {
     INFO(name);
     Trained mixed(make_optimizer, at::kDouble);
@@ -143,7 +143,7 @@ TEST_CASE("fused and own steps can alternate, also after what is remembered was 
   }
 }
 
-TEST_CASE("what the kernels would misread takes its own step") {
+TEST_CASE("tensors that the kernels would misread use the optimizer's own step") {
   const auto adamw = make<AdamW>(AdamWOptions(0.1));
   const auto takes = [](Optimizer& optimizer) {
     const auto before = optimizer.param_groups()[0].params()[0].detach().clone();
@@ -173,7 +173,7 @@ TEST_CASE("what the kernels would misread takes its own step") {
     CHECK_FALSE(takes(*make<SGD>(SGDOptions(0.1))(
         {OptimizerParamGroup({parameter(at::rand({4}, at::kComplexFloat), at::rand({4}, at::kComplexFloat))})})));
   }
-  SECTION("one parameter twice") {
+  SECTION("a parameter that is listed twice") {
     const auto twin = parameter(square, at::rand({4, 4}));
     CHECK_FALSE(takes(*adamw({OptimizerParamGroup({twin, twin})})));
   }
@@ -181,7 +181,7 @@ TEST_CASE("what the kernels would misread takes its own step") {
     CHECK_FALSE(takes(
         *make<AdamW>(AdamWOptions(0.1).amsgrad(true))({OptimizerParamGroup({parameter(square, at::rand({4, 4}))})})));
   }
-  SECTION("another optimizer, or one derived from a known one") {
+  SECTION("another optimizer, or a subclass of a known one") {
     struct OwnAdamW : AdamW {
       using AdamW::AdamW;
       at::Tensor step(LossClosure /*closure*/ = nullptr) override {
@@ -195,7 +195,7 @@ TEST_CASE("what the kernels would misread takes its own step") {
   }
 }
 
-TEST_CASE("a sparse gradient goes to the optimizer's own step") {
+TEST_CASE("a sparse gradient uses the optimizer's own step") {
   auto table = at::rand({5, 2}).requires_grad_();
   table.mutable_grad() = at::rand({5, 2}).to_sparse(1);
   Adagrad adagrad({table}, AdagradOptions(0.1));
@@ -205,7 +205,7 @@ TEST_CASE("a sparse gradient goes to the optimizer's own step") {
   CHECK_NOTHROW(step::step(adagrad, StepKernel::fused));
 }
 
-TEST_CASE("gradients as autograd makes them for a single output fit") {
+TEST_CASE("gradients that autograd creates for a single output fit") {
   auto weight = at::rand({1, 6}).requires_grad_();
   SGD sgd({weight}, SGDOptions(0.1).momentum(0.5));
   const auto before = weight.detach().clone();

@@ -23,7 +23,7 @@ namespace {
 
 constexpr double endless = std::numeric_limits<double>::infinity();
 
-/// One optimizer's gradients under a scaler with late verdicts.
+/// One optimizer's gradients with a scaler with late verdicts.
 struct LateScaling {
   explicit LateScaling(GradScalerOptions options) : scaler(late(options), fixture.communicator, at::kCPU) {}
   static GradScalerOptions late(GradScalerOptions options) {
@@ -51,14 +51,14 @@ struct LateScaling {
 
 std::shared_ptr<LateVerdict> verdict_of(double not_finite) {
   auto verdict = std::make_shared<LateVerdict>(at::kCPU);
-  verdict->leave(at::full({1}, not_finite, at::kFloat));
+  verdict->write(at::full({1}, not_finite, at::kFloat));
   verdict->expect();
   return verdict;
 }
 
 }  // namespace
 
-TEST_CASE("late verdicts: the device's scale follows at once, the host's when it hears; both as torch's") {
+TEST_CASE("late verdicts: the device's scale updates at once, the host's on reading; both equal torch's") {
   LateScaling s({.init_scale = 1025.3, .growth_factor = 1.7, .backoff_factor = 0.4, .growth_interval = 3});
   step::GradScaler exact({.init_scale = 1025.3, .growth_factor = 1.7, .backoff_factor = 0.4, .growth_interval = 3},
                          s.fixture.communicator, at::kCPU);
@@ -76,7 +76,7 @@ TEST_CASE("late verdicts: the device's scale follows at once, the host's when it
   }
 }
 
-TEST_CASE("late verdicts: gradients that wait follow the scale, whatever became of it") {
+TEST_CASE("late verdicts: accumulated gradients follow changes of the scale") {
   LateScaling s({.init_scale = 4, .growth_interval = 1});
   auto other = parameter({3});
   step::ScaledGradients quick([&] { return std::vector{other}; }, s.scaler);
@@ -98,7 +98,7 @@ TEST_CASE("late verdicts: gradients that wait follow the scale, whatever became 
   CHECK_FALSE(s.scaler.apply_verdict(verdict));
 }
 
-TEST_CASE("late verdicts are heard in the order in which they were given") {
+TEST_CASE("late verdicts are applied in their order") {
   LateScaling s({.init_scale = 4, .growth_interval = 1});
   std::vector<std::shared_ptr<LateVerdict>> all;
   for (const double found : {0.0, 1.0, 0.0}) {
@@ -114,7 +114,7 @@ TEST_CASE("late verdicts are heard in the order in which they were given") {
   CHECK(s.scaler.now().scale == 8);
 }
 
-TEST_CASE("a step whose verdict is against it leaves everything as it is, and is not counted once that is known") {
+TEST_CASE("a step with an overflow verdict changes nothing, and its count is taken back") {
   const test::ReducerFixture fixture;
   for (const bool skipped : {true, false}) {
     auto weight = parameter({3});
@@ -131,7 +131,7 @@ TEST_CASE("a step whose verdict is against it leaves everything as it is, and is
   }
 }
 
-TEST_CASE("SGD whose first step is skipped fills its momentum in the next one, as a first step does") {
+TEST_CASE("SGD whose first step is skipped initialises its momentum in the next step") {
   const test::ReducerFixture fixture;
   std::vector<at::Tensor> results;
   for (const bool skips_first : {true, false}) {
@@ -151,7 +151,7 @@ TEST_CASE("SGD whose first step is skipped fills its momentum in the next one, a
   CHECK(at::equal(results[0], results[1]));
 }
 
-TEST_CASE("a recorded step that is skipped is taken back after its replay") {
+TEST_CASE("a skipped recorded step is taken back after its replay") {
   const test::ReducerFixture fixture;
   auto weight = parameter({3});
   weight.mutable_grad() = at::ones({3});

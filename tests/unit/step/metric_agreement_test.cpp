@@ -18,7 +18,7 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-TEST_CASE("ranks with the same metric agree on rank 0's, also when it is no number") {
+TEST_CASE("ranks with the same metric agree on rank 0's, even if it is NaN") {
   CHECK(agreed({0.5}) == 0.5);
   CHECK(agreed({0.5, 0.5, 0.5}) == 0.5);
   CHECK(agreed({0.5, 0.5 + 1e-9}) == 0.5);
@@ -27,7 +27,7 @@ TEST_CASE("ranks with the same metric agree on rank 0's, also when it is no numb
   CHECK(agreed({0, 0}) == 0);
 }
 
-TEST_CASE("ranks with metrics of their own are named") {
+TEST_CASE("ranks with other metrics are named") {
   CHECK_THROWS_WITH(agreed({0.5, 0.5, 0.75}), ContainsSubstring("is 0.5 on rank 0, but 0.75 on rank 2 ("));
   CHECK_THROWS_WITH(agreed({0.5, 0.50001}), ContainsSubstring("on rank 1"));
   CHECK_THROWS_WITH(agreed({0.5, not_a_number}), ContainsSubstring("nan on rank 1"));

@@ -7,7 +7,7 @@
 
 using namespace hortator;
 
-TEST_CASE("all ranks go on as the one that has stepped more often") {
+TEST_CASE("all ranks continue as the root, which has stepped more often") {
   const auto host = mpi::Communicator::world();
   const int root = host.size() - 1;
   at::manual_seed(1);
@@ -20,7 +20,7 @@ TEST_CASE("all ranks go on as the one that has stepped more often") {
     (model->forward(at::ones({1, 3})).sum() * scale).backward();
     optimizer.step();
   };
-  for (int i = 0; i <= host.rank(); ++i) step(host.rank() + 1);  // not at all the same; rank 0 once
+  for (int i = 0; i <= host.rank(); ++i) step(host.rank() + 1);  // different on each rank; once on rank 0
   step::broadcast_optimizer(optimizer, names, host, root);
   const auto state = step::save_optimizer(optimizer, names);
   CHECK(state.get<std::int64_t>("state/weight/step") == root + 1);

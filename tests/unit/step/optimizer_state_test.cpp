@@ -56,7 +56,7 @@ void copy_parameters(const Setup& from, const Setup& to) {
   for (std::size_t i = 0; i < sources.size(); ++i) targets[i].copy_(sources[i]);
 }
 
-// An optimizer of a user's: gradient descent that counts its steps and slows down with them.
+// A user's optimizer: gradient descent whose rate falls with its step count.
 struct OwnOptions : torch::optim::OptimizerCloneableOptions<OwnOptions> {
   double lr = 0.01;
   double get_lr() const override { return lr; }
@@ -140,7 +140,7 @@ TEST_CASE("moments are named after their parameters") {
   CHECK(state.get<std::int64_t>("state/bias/step") == 1);
 }
 
-TEST_CASE("what does not fit is refused and changes nothing") {
+TEST_CASE("a state that does not fit throws and changes nothing") {
   auto adam = make_setup(makers.at("AdamW"));
   auto own = make_setup(makers.at("an own optimizer"));
   auto sgd = make_setup(makers.at("SGD"));

@@ -9,7 +9,7 @@ using step::PairwiseSum;
 
 namespace {
 
-// Level by level, as the tree is drawn on paper.
+// A reference that sums level by level.
 at::Tensor by_levels(std::vector<at::Tensor> terms) {
   while (terms.size() > 1) {
     std::vector<at::Tensor> next;
@@ -29,7 +29,7 @@ at::Tensor in_one_go(const std::vector<at::Tensor>& terms) {
 
 }  // namespace
 
-TEST_CASE("the tree is the same whoever forms its lower part") {
+TEST_CASE("the sum is equal whichever rank computes the lower part of the tree") {
   const auto all = at::rand({48, 257}) * 1e3;
   for (int count = 1; count <= 48; ++count) {
     const auto terms = all.narrow(0, 0, count).unbind(0);
@@ -45,14 +45,14 @@ TEST_CASE("the tree is the same whoever forms its lower part") {
   }
 }
 
-TEST_CASE("a sum in another order is another one") {  // or the test above could not fail
+TEST_CASE("a sum in another order differs") {  // or the test above could not fail
   const auto terms = (at::rand({16, 257}) * 1e3).unbind(0);
   at::Tensor one_by_one = terms[0].clone();
   for (std::size_t i = 1; i < terms.size(); ++i) one_by_one += terms[i];
   CHECK_FALSE(at::equal(one_by_one, in_one_go(terms)));
 }
 
-TEST_CASE("a taken sum leaves nothing behind") {
+TEST_CASE("take() empties the sum") {
   PairwiseSum sum;
   for (int round = 0; round < 2; ++round) {
     sum.add(at::ones({2}));

@@ -1,4 +1,4 @@
-// Backward within backward: layers whose forward is run again when their gradients are needed.
+// Backward within backward: layers whose forward runs again when their gradients are needed.
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/modules/linear.h>
@@ -57,7 +57,7 @@ struct Layers {
 
 at::Tensor input(int rank) { return at::full({2, 3}, 0.1 * (rank + 1)); }
 
-// What one process would get as the mean of all ranks' gradients.
+// The mean of all ranks' gradients, computed on one process.
 std::vector<at::Tensor> expected(Layers& layers, const std::string& plan, int ranks) {
   std::vector<at::Tensor> inputs;
   for (const auto& one : layers.parameters()) inputs.push_back(one.tensor);
@@ -70,9 +70,9 @@ std::vector<at::Tensor> expected(Layers& layers, const std::string& plan, int ra
 
 }  // namespace
 
-// Capitals are recomputed: all, the last, the first, two layers that share their parameters, a layer that is used both
-// ways, before and after.
-TEST_CASE("recomputed layers, also shared ones, are averaged once, when the outermost backward is over") {
+// Capital letters are recomputed: all, the last, the first, two layers with shared parameters, and a layer that is used
+// both ways, before and after.
+TEST_CASE("recomputed layers, including shared ones, are averaged once, after the outermost backward") {
   for (const std::string plan : {"abc", "aBC", "abC", "ABC", "Abc", "abcAB", "aAbBcC", "AaBbCc", "ABCABC", "cAbcA"}) {
     for (const bool by_pass : {false, true}) {
       for (const double megabytes : {test::one_byte_buckets, 25.0}) {
@@ -96,7 +96,7 @@ TEST_CASE("recomputed layers, also shared ones, are averaged once, when the oute
   }
 }
 
-TEST_CASE("recomputation in later passes only is right where the pass's begin is known") {
+TEST_CASE("recomputation in later passes only is averaged correctly if the begin of the pass is known") {
   ReducerFixture f;
   f.options.bucket_cap_mb = test::one_byte_buckets;
   at::manual_seed(1);
@@ -126,6 +126,4 @@ TEST_CASE("a gradient that grows after it was sent is an error, not a wrong aver
                     ContainsSubstring("Backward reached 'c' again after its gradient was sent"));
 }
 
-TEST_CASE("no graph task runs outside of backward") {
-  CHECK(parallel::current_graph_task() == parallel::no_graph_task);
-}
+TEST_CASE("no graph task runs outside backward") { CHECK(parallel::current_graph_task() == parallel::no_graph_task); }

@@ -1,4 +1,4 @@
-// Gradient checkpointing: what backward needs is made again in place of being kept.
+// Gradient checkpointing: activations are recomputed for backward instead of being kept.
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/batchnorm.h>
@@ -20,8 +20,8 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-/// Remembers storages without keeping them.
-class Watch {
+/// Counts storages that are alive, without keeping them.
+class StorageWatch {
  public:
   at::Tensor operator()(const at::Tensor& tensor) {
     storages_.emplace_back(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(tensor.storage().unsafeGetStorageImpl()));
@@ -55,12 +55,12 @@ struct BlockImpl : torch::nn::Module {
   torch::nn::BatchNorm1d norm{nullptr};
   torch::nn::Dropout drop{nullptr};
   torch::nn::Linear down{nullptr};
-  Watch watch;
+  StorageWatch watch;
   int runs = 0;
 };
 TORCH_MODULE(Block);
 
-/// The same weights and random numbers each time that it is made.
+/// Has the same weights and random numbers each time it is constructed.
 std::vector<Block> blocks(int count) {
   at::manual_seed(3);
   std::vector<Block> made;
@@ -108,10 +108,10 @@ const auto recomputed = [](Block& block, const at::Tensor& x) { return recompute
 
 }  // namespace
 
-TEST_CASE("gradients, running statistics and random numbers are bitwise those of the plain run") {
+TEST_CASE("gradients, running statistics and random numbers bitwise equal those of the plain run") {
   for (const bool input_learns : {false, true}) {
     CHECK(all_equal(run(recomputed, input_learns), run(plainly, input_learns)));
-    // By a callable, by a borrowed module and by a shared_ptr.
+    // A callable, a borrowed module and a shared_ptr.
     const auto by_pointer = [](Block& block, const at::Tensor& x) { return recompute(block.ptr(), x); };
     const auto by_object = [](Block& block, const at::Tensor& x) { return recompute(*block, x); };
     CHECK(all_equal(run(by_pointer, input_learns), run(plainly, input_learns)));
@@ -119,7 +119,7 @@ TEST_CASE("gradients, running statistics and random numbers are bitwise those of
   }
 }
 
-TEST_CASE("what happens within is not kept, and is made once more") {
+TEST_CASE("activations within the call are not kept, and recomputed once") {
   auto block = blocks(1)[0];
   const auto y = recompute(block, input());
   CHECK(block->watch.seen() == 2);
@@ -129,12 +129,12 @@ TEST_CASE("what happens within is not kept, and is made once more") {
   CHECK(block->watch.alive() == 0);
   auto kept = blocks(1)[0];
   const auto z = kept(input());
-  CHECK(kept->watch.alive() == 1);  // what dropout returned: the counter counts
+  CHECK(kept->watch.alive() == 1);  // the result of dropout: the counter works
 }
 
-TEST_CASE("of a chain only one call's activations exist at a time") {
+TEST_CASE("in a chain, only one call's activations exist at a time") {
   std::size_t most = 0;
-  Watch watch;
+  StorageWatch watch;
   const auto layer = [&](const at::Tensor& x) {
     auto h = x;
     for (int i = 0; i < 3; ++i) {
@@ -147,10 +147,10 @@ TEST_CASE("of a chain only one call's activations exist at a time") {
   for (int i = 0; i < 6; ++i) h = recompute(layer, h);
   h.sum().backward();
   CHECK(most <= 4);
-  CHECK(watch.seen() == 6 * 3 + 6 * 2);  // the last tensor of each second run ends it
+  CHECK(watch.seen() == 6 * 3 + 6 * 2);  // each second run ends at its last saved tensor
 }
 
-TEST_CASE("the second run ends where backward has all that it needs") {
+TEST_CASE("the second run ends when backward has all it needs") {
   int tails = 0;
   const auto layer = [&](const at::Tensor& x) {
     auto y = at::tanh(x) + 1;
@@ -163,7 +163,7 @@ TEST_CASE("the second run ends where backward has all that it needs") {
   CHECK(x.grad().defined());
 }
 
-TEST_CASE("several arguments and results of several types; what needs no gradient needs none") {
+TEST_CASE("arguments and results of several types, with and without gradients") {
   auto a = input(true);
   const auto b = input() + 1;
   const auto index = at::tensor({0, 2}, at::kLong);
@@ -183,7 +183,7 @@ TEST_CASE("several arguments and results of several types; what needs no gradien
   CHECK(at::equal(a.grad(), expected));
 }
 
-TEST_CASE("calls nest, and a nested one within a kept one is made again") {
+TEST_CASE("calls nest, and a nested call is recomputed within the outer one") {
   const auto nested = [](Block& block, const at::Tensor& x) {
     return recompute([&block](const at::Tensor& h) { return recompute(block, at::tanh(h)).square(); }, x);
   };
@@ -192,14 +192,14 @@ TEST_CASE("calls nest, and a nested one within a kept one is made again") {
   CHECK(all_equal(run(nested, true), run(plain, true)));
 
   auto block = blocks(1)[0];
-  Watch watch;
+  StorageWatch watch;
   const auto y = recompute([&](const at::Tensor& h) { return recompute(block, watch(at::tanh(h))); }, input());
-  CHECK(watch.alive() == 0);  // the inner call's argument is the outer call's to make
+  CHECK(watch.alive() == 0);  // the outer call recomputes the inner call's argument
   y.sum().backward();
   CHECK(watch.alive() == 0);
 }
 
-TEST_CASE("evaluation, and no gradients at all") {
+TEST_CASE("evaluation, and no gradients") {
   auto block = blocks(1)[0];
   block->eval();
   recompute(block, input()).sum().backward();
@@ -214,7 +214,7 @@ TEST_CASE("evaluation, and no gradients at all") {
   CHECK(block->runs == before + 1);
 }
 
-TEST_CASE("autocast is in the second run what it was in the first") {
+TEST_CASE("the second run has the autocast settings of the first") {
   const auto cast = [](const auto& apply) {
     return [apply](Block& block, const at::Tensor& x) {
       auto state = step::AutocastState::current();
@@ -232,7 +232,7 @@ TEST_CASE("autocast is in the second run what it was in the first") {
   CHECK_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
 }
 
-TEST_CASE("autograd::grad, retained graphs and double backward work as ever") {
+TEST_CASE("autograd::grad, retained graphs and double backward work") {
   auto block = blocks(1)[0];
   block->drop->eval();
   auto x = input(true);
@@ -252,7 +252,7 @@ TEST_CASE("autograd::grad, retained graphs and double backward work as ever") {
   CHECK(all_equal(twice(recompute(block, x).square().sum()), twice(block(x).square().sum())));
 }
 
-TEST_CASE("a backward pass of its own within the call") {
+TEST_CASE("the call may contain a backward pass") {
   const auto penalty = [](const at::Tensor& x) {
     const auto y = at::tanh(x).square().sum();
     const auto slope = torch::autograd::grad({y}, {x}, {}, true, /*create_graph=*/true)[0];
@@ -266,7 +266,7 @@ TEST_CASE("a backward pass of its own within the call") {
   CHECK(at::equal(x.grad(), expected));
 }
 
-TEST_CASE("is_recomputing tells the second run from the first") {
+TEST_CASE("is_recomputing is true in the second run only") {
   std::vector<bool> seen;
   auto x = input(true);
   const auto layer = [&](const at::Tensor& h) {
@@ -278,7 +278,7 @@ TEST_CASE("is_recomputing tells the second run from the first") {
   CHECK_FALSE(is_recomputing());
 }
 
-TEST_CASE("a second run that does something else is an error, not a wrong gradient") {
+TEST_CASE("a second run that differs throws instead of giving a wrong gradient") {
   auto x = input(true);
   int runs = 0;
   const auto other_shape = [&](const at::Tensor& h) { return at::tanh(h.narrow(0, 0, ++runs)).sum(); };
@@ -303,7 +303,7 @@ TEST_CASE("a second run that does something else is an error, not a wrong gradie
   CHECK_THROWS_WITH(y.backward(), ContainsSubstring("a parameter was changed between forward and backward"));
 }
 
-TEST_CASE("an argument that is changed after the call is autograd's own error") {
+TEST_CASE("changing an argument after the call is autograd's own error") {
   auto x = input();
   auto block = blocks(1)[0];
   const auto y = recompute(block, x).sum();
@@ -311,7 +311,7 @@ TEST_CASE("an argument that is changed after the call is autograd's own error") 
   CHECK_THROWS_WITH(y.backward(), ContainsSubstring("modified by an inplace operation"));
 }
 
-TEST_CASE("an exception in the second run comes out of backward, and leaves all as it was") {
+TEST_CASE("an exception in the second run propagates from backward and restores the state") {
   auto x = input(true);
   int runs = 0;
   const auto fails = [&](const at::Tensor& h) {

@@ -23,7 +23,7 @@ struct Scaling {
   explicit Scaling(GradScalerOptions options = {.init_scale = 4, .growth_interval = 1000})
       : scaler(options, fixture.communicator, at::kCPU) {}
 
-  // A backward that gives each parameter a gradient of `mine`.
+  // A backward pass that gives each parameter the gradient `mine`.
   void backward(const std::vector<at::Tensor>& all, double mine,
                 const std::vector<step::ScaledGradients*>& optimizers) {
     auto loss = at::zeros({});
@@ -38,7 +38,7 @@ struct Scaling {
 
 }  // namespace
 
-TEST_CASE("losses are scaled, in fp32 at least") {
+TEST_CASE("losses are scaled in fp32 or fp64") {
   const Scaling s;
   CHECK(s.scaler.scaled(at::full({}, 3.0)).item<double>() == 12);
   CHECK(s.scaler.scaled(at::full({}, 3.0, at::kDouble)).scalar_type() == at::kDouble);
@@ -47,7 +47,7 @@ TEST_CASE("losses are scaled, in fp32 at least") {
   CHECK(from_half.item<double>() == Approx(240000).epsilon(1e-3));
 }
 
-TEST_CASE("gradients are unscaled once, however often that is asked for") {
+TEST_CASE("repeated unscale() unscales once") {
   Scaling s;
   auto a = parameter({3});
   torch::optim::SGD sgd({a}, 0.1);
@@ -61,7 +61,7 @@ TEST_CASE("gradients are unscaled once, however often that is asked for") {
   CHECK(all_are(a.grad(), 2));
 }
 
-TEST_CASE("overflow on one rank: no rank steps, and the scale is the same on all") {
+TEST_CASE("on an overflow on one rank no rank steps, and all have the same scale") {
   for (const double bad : {infinity, static_cast<double>(NAN)}) {
     for (int guilty = 0; guilty < test::ReducerFixture().size; ++guilty) {
       Scaling s;
@@ -90,8 +90,8 @@ TEST_CASE("a rank without gradients takes part in the verdict") {
   CHECK(gradients.may_step() == false);  // the gradient is still there
 }
 
-// torch's scaler would divide by the scale that the first one's step has left.
-TEST_CASE("two optimizers of one loss: each is unscaled by that loss's scale, and skipped for itself") {
+// torch's scaler would divide by the scale after the first optimizer's step.
+TEST_CASE("two optimizers of one loss are unscaled by its scale, and skipped separately") {
   for (const bool first_overflows : {true, false}) {
     Scaling s({.init_scale = 4, .growth_factor = 8, .growth_interval = 1});
     auto a = parameter({2});
@@ -109,7 +109,7 @@ TEST_CASE("two optimizers of one loss: each is unscaled by that loss's scale, an
   }
 }
 
-TEST_CASE("gradients add up over backward passes, whatever happened to the scale or to them in between") {
+TEST_CASE("gradients add up over backward passes, even if the scale changed or they were unscaled in between") {
   Scaling s({.init_scale = 4, .growth_interval = 1});
   auto a = parameter({2});
   auto b = parameter({2});
@@ -131,20 +131,20 @@ TEST_CASE("gradients add up over backward passes, whatever happened to the scale
   CHECK(all_are(b.grad(), 2));
 }
 
-TEST_CASE("what was found before further passes is not forgotten") {
+TEST_CASE("an overflow before further passes is not forgotten") {
   Scaling s;
   auto a = parameter({2});
   torch::optim::SGD sgd({a}, 0.1);
   step::ScaledGradients gradients([&] { return step::parameters_of(sgd); }, s.scaler);
   s.backward({a}, infinity, {&gradients});
   gradients.unscale();
-  a.mutable_grad().zero_();  // as somebody might who does not like NaN
+  a.mutable_grad().zero_();  // as a program that removes NaN may do
   s.backward({a}, 1, {&gradients});
   CHECK_FALSE(gradients.may_step());
   CHECK(gradients.may_step());
 }
 
-TEST_CASE("plain loss.backward() alone: gradients are taken as they are") {
+TEST_CASE("gradients of a plain loss.backward() stay as they are") {
   Scaling s;
   auto a = parameter({2});
   torch::optim::SGD sgd({a}, 0.1);
@@ -154,7 +154,7 @@ TEST_CASE("plain loss.backward() alone: gradients are taken as they are") {
   CHECK(all_are(a.grad(), 5));
 }
 
-TEST_CASE("gradients in double are unscaled, those in fp16 refused") {
+TEST_CASE("fp64 gradients are unscaled, fp16 gradients throw") {
   Scaling s;
   auto a = parameter({2}, at::kDouble);
   torch::optim::SGD sgd({a}, 0.1);
@@ -170,7 +170,7 @@ TEST_CASE("gradients in double are unscaled, those in fp16 refused") {
   CHECK_THROWS_WITH(halves.unscale(), ContainsSubstring("gradients are fp16") && ContainsSubstring("in fp32"));
 }
 
-TEST_CASE("gradients that overflow at any scale are told once, by one rank, with the step") {
+TEST_CASE("gradients that overflow at any scale are reported once, by one rank, with the step") {
   Scaling s({.init_scale = 4});
   int lines = 0;
   log::set_line_guard([&] { ++lines; });
@@ -186,7 +186,7 @@ TEST_CASE("gradients that overflow at any scale are told once, by one rank, with
   CHECK(lines == (s.fixture.rank == 0 ? 1 : 0));
 }
 
-TEST_CASE("the scaler's state goes out and comes back bit for bit") {
+TEST_CASE("the scaler's state is saved and loaded bit for bit") {
   Scaling from({.init_scale = 65537.3, .growth_interval = 3});
   from.scaler.overflowed(at::zeros({1}));
   Scaling to;

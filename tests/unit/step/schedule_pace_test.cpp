@@ -9,7 +9,7 @@ using step::pace_of;
 
 namespace {
 
-// The rule in the reference's own order of questions, one inner step after the other.
+// Accelerate's rule, with its conditions in its order, one inner step after the other.
 std::int64_t as_the_reference(const step::PaceChoice& choice, const step::StepCall& call) {
   if (!choice.with_optimizer) return 1;
   if (!call.gradients_synchronised) return 0;
@@ -22,7 +22,7 @@ std::int64_t as_the_reference(const step::PaceChoice& choice, const step::StepCa
 
 }  // namespace
 
-TEST_CASE("a call makes as many steps as the reference, for every choice and every call") {
+TEST_CASE("a call advances by as many steps as in Accelerate, for every choice and call") {
   int linked_once = 0;
   for (const auto rule : {ScheduleStep::per_process, ScheduleStep::per_update}) {
     for (int bits = 0; bits < 16; ++bits) {
@@ -44,7 +44,7 @@ TEST_CASE("a call makes as many steps as the reference, for every choice and eve
   CHECK(inner_steps(pace_of({.world = 4}), {}) == 4);
 }
 
-TEST_CASE("people are told how a schedule advances and when its parts end") {
+TEST_CASE("effect() shows how a schedule advances and when its parts end") {
   const std::vector<step::Milestone> ends = {{"warm-up ends", 100}, {"the schedule ends", 1001}};
   CHECK(effect(pace_of({.world = 4}), ends) ==
         "each update advances 4 steps (per_process, 4 ranks): warm-up ends after update 25, the schedule ends after "

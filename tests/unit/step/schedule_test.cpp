@@ -18,7 +18,7 @@ double rate(const torch::optim::Optimizer& optimizer) { return optimizer.param_g
 
 }  // namespace
 
-TEST_CASE("linear warm-up rises in a line and falls to zero") {
+TEST_CASE("linear warm-up rises linearly and falls to zero") {
   auto optimizer = make_optimizer(2.0);
   auto schedule = linear_warmup(optimizer, {.warmup_steps = 4, .total_steps = 12});
   const std::vector<double> expected = {0, 0.5, 1.0, 1.5, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0, 0};
@@ -29,7 +29,7 @@ TEST_CASE("linear warm-up rises in a line and falls to zero") {
   }
 }
 
-TEST_CASE("cosine warm-up is at the middle half way and ends at its floor") {
+TEST_CASE("cosine warm-up is halfway at half its steps and ends at its floor") {
   auto optimizer = make_optimizer(1.0);
   auto schedule = cosine_warmup(optimizer, {.warmup_steps = 2, .total_steps = 10, .floor = 0.1});
   CHECK(rate(optimizer) == 0);
@@ -41,7 +41,7 @@ TEST_CASE("cosine warm-up is at the middle half way and ends at its floor") {
   CHECK(rate(optimizer) == Approx(0.1));
 }
 
-TEST_CASE("every parameter group keeps its own base rate") {
+TEST_CASE("every parameter group has its own base rate") {
   torch::optim::SGD optimizer({at::ones({1}).requires_grad_()}, 1.0);
   optimizer.add_param_group(torch::optim::OptimizerParamGroup({at::ones({1}).requires_grad_()},
                                                               std::make_unique<torch::optim::SGDOptions>(10.0)));
@@ -51,7 +51,7 @@ TEST_CASE("every parameter group keeps its own base rate") {
   CHECK(optimizer.param_groups()[1].options().get_lr() == Approx(5.0));
 }
 
-TEST_CASE("a loaded schedule goes on where it stopped, on a fresh optimizer") {
+TEST_CASE("a loaded schedule resumes on a new optimizer") {
   auto optimizer = make_optimizer(0.4);
   auto schedule = linear_warmup(optimizer, {.warmup_steps = 10, .total_steps = 20});
   for (int i = 0; i < 7; ++i) schedule.step();
@@ -62,7 +62,7 @@ TEST_CASE("a loaded schedule goes on where it stopped, on a fresh optimizer") {
   CHECK(rate(other_optimizer) == rate(optimizer));
 }
 
-TEST_CASE("groups may have a function each, as many as there are") {
+TEST_CASE("each group may have its own function") {
   torch::optim::SGD optimizer({at::ones({1}).requires_grad_()}, 1.0);
   optimizer.add_param_group(torch::optim::OptimizerParamGroup({at::ones({1}).requires_grad_()},
                                                               std::make_unique<torch::optim::SGDOptions>(10.0)));
@@ -74,13 +74,13 @@ TEST_CASE("groups may have a function each, as many as there are") {
   CHECK(optimizer.param_groups()[0].options().get_lr() == 0.25);
   CHECK(optimizer.param_groups()[1].options().get_lr() == 10);
   CHECK_THROWS_WITH(Schedule(optimizer, std::vector{halve, keep, keep}),
-                    ContainsSubstring("got 3 functions, its optimizer has 2 parameter groups"));
+                    ContainsSubstring("got 3 functions, but its optimizer has 2 parameter groups"));
 }
 
-TEST_CASE("attached: calls advance by the link, and throw once the session has ended") {
+TEST_CASE("an attached schedule advances by its link, and throws after the session has ended") {
   auto optimizer = make_optimizer(1.0);
   auto schedule = linear_warmup(optimizer, {.warmup_steps = 10, .total_steps = 20});
-  const auto session = std::make_shared<step::Session>();
+  const auto session = std::make_shared<step::AcceleratorSession>();
   bool synchronised = true;
   bool skipped = false;
   schedule.core().attach({.session = session,
@@ -101,22 +101,23 @@ TEST_CASE("attached: calls advance by the link, and throw once the session has e
   schedule.step();
   CHECK(schedule.steps() == 6);
   session->end();
-  CHECK_THROWS_WITH(schedule.step(), ContainsSubstring("a prepared schedule was used after its Accelerator had gone"));
+  CHECK_THROWS_WITH(schedule.step(),
+                    ContainsSubstring("A prepared schedule was used after its Accelerator was destroyed"));
 }
 
-TEST_CASE("one cycle: on its own a step too many is an error, attached it stays at its end") {
+TEST_CASE("one_cycle throws on a step too many; attached it stays at its end") {
   auto optimizer = make_optimizer(1.0);
   const OneCycle options{.max_lr = 1.0, .total_steps = 7, .anneal = Anneal::linear};
-  auto alone = one_cycle(optimizer, options);
-  for (int i = 0; i < 6; ++i) alone.step();
+  auto detached = one_cycle(optimizer, options);
+  for (int i = 0; i < 6; ++i) detached.step();
   CHECK(rate(optimizer) == Approx(4e-6));
-  alone.step();
+  detached.step();
   CHECK(rate(optimizer) == Approx(4e-6));
-  CHECK_THROWS_WITH(alone.step(), ContainsSubstring("one_cycle was stepped 8 times, its total_steps are 7"));
-  CHECK(alone.steps() == 7);
+  CHECK_THROWS_WITH(detached.step(), ContainsSubstring("one_cycle was stepped 8 times, but its total_steps are 7"));
+  CHECK(detached.steps() == 7);
 
   auto attached = one_cycle(optimizer, options);
-  attached.core().attach({.session = std::make_shared<step::Session>(),
+  attached.core().attach({.session = std::make_shared<step::AcceleratorSession>(),
                           .pace = {.times = 4},
                           .gradients_synchronised = [] { return true; },
                           .optimizer_was_skipped = [] { return false; }});
@@ -127,9 +128,9 @@ TEST_CASE("one cycle: on its own a step too many is an error, attached it stays 
   CHECK(rate(optimizer) == Approx(4e-6));
 }
 
-TEST_CASE("one cycle takes part of a step for its rise and refuses what cannot be") {
+TEST_CASE("one_cycle may peak between steps, and rejects impossible options") {
   auto optimizer = make_optimizer(1.0);
-  // Its rise ends at step 0: PyTorch divides by zero here.
+  // The rise ends at step 0, where PyTorch divides by zero.
   auto schedule = one_cycle(optimizer, {.max_lr = 1.0, .total_steps = 10, .pct_start = 0.1});
   CHECK(rate(optimizer) == 1.0);
   schedule.step();
@@ -138,17 +139,17 @@ TEST_CASE("one cycle takes part of a step for its rise and refuses what cannot b
   CHECK_THROWS_WITH(one_cycle(optimizer, {.max_lr = 1.0, .total_steps = 5, .pct_start = 1.5}),
                     ContainsSubstring("pct_start = 1.5"));
   CHECK_THROWS_WITH(one_cycle(optimizer, {.max_lr = {1.0, 2.0}, .total_steps = 5}),
-                    ContainsSubstring("max_lr has 2 numbers, the optimizer has 1 parameter group"));
+                    ContainsSubstring("max_lr has 2 numbers, but the optimizer has 1 parameter group"));
   torch::optim::Adagrad adagrad({at::ones({2}).requires_grad_()}, 0.1);
   CHECK_THROWS_WITH(one_cycle(adagrad, {.max_lr = 1.0, .total_steps = 5}),
                     ContainsSubstring("set cycle_momentum = false"));
   CHECK_NOTHROW(one_cycle(adagrad, {.max_lr = 1.0, .total_steps = 5, .cycle_momentum = false}));
 }
 
-TEST_CASE("a plateau takes the agreed metric and counts every call, however fast other schedules go") {
+TEST_CASE("a plateau schedule uses the agreed metric, and counts each call once") {
   auto optimizer = make_optimizer(1.0);
   ReduceOnPlateau schedule(optimizer, {.patience = 0});
-  const auto session = std::make_shared<step::Session>();
+  const auto session = std::make_shared<step::AcceleratorSession>();
   schedule.core().attach({.session = session,
                           .pace = {.times = 4},
                           .gradients_synchronised = [] { return false; },
@@ -161,19 +162,19 @@ TEST_CASE("a plateau takes the agreed metric and counts every call, however fast
   schedule.step(1);
   CHECK(rate(optimizer) == 0.1);
   session->end();
-  CHECK_THROWS_WITH(schedule.step(1), ContainsSubstring("after its Accelerator had gone"));
+  CHECK_THROWS_WITH(schedule.step(1), ContainsSubstring("after its Accelerator was destroyed"));
   CHECK_THROWS_WITH(ReduceOnPlateau(optimizer, {.factor = 1}), ContainsSubstring("factor = 1"));
   CHECK_THROWS_WITH(ReduceOnPlateau(optimizer, {.min_lr = {0, 0}}), ContainsSubstring("min_lr has 2 numbers"));
 }
 
-TEST_CASE("the reference's cosine rises again after its end, this one stays") {
+TEST_CASE("cosine warm-up stays at its floor after its end") {
   auto optimizer = make_optimizer(1.0);
   auto schedule = cosine_warmup(optimizer, {.warmup_steps = 0, .total_steps = 4});
   for (int i = 0; i < 6; ++i) schedule.step();
   CHECK(rate(optimizer) == 0);
 }
 
-TEST_CASE("impossible numbers of steps are refused by name") {
+TEST_CASE("impossible numbers of steps throw with the option's name") {
   auto optimizer = make_optimizer(1.0);
   CHECK_THROWS_WITH(linear_warmup(optimizer, {.warmup_steps = 5, .total_steps = 4}),
                     ContainsSubstring("warmup_steps = 5"));

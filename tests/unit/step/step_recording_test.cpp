@@ -7,9 +7,9 @@
 
 #include <hortator/error.hpp>
 
+#include "step/accelerator_session.hpp"
 #include "step/optimizer/fused_step.hpp"
 #include "step/optimizer/optimizer_state.hpp"
-#include "step/session.hpp"
 #include "support/called_operators.hpp"
 #include "support/catch.hpp"
 
@@ -24,7 +24,7 @@ at::Tensor weight_with_gradient() {
   return weight;
 }
 
-/// Only deterministic algorithms, to the end of the scope.
+/// Uses only deterministic algorithms while it lives.
 struct Deterministic {
   Deterministic() { at::globalContext().setDeterministicAlgorithms(true, false); }
   ~Deterministic() { at::globalContext().setDeterministicAlgorithms(false, false); }
@@ -32,7 +32,7 @@ struct Deterministic {
 
 }  // namespace
 
-TEST_CASE("a recording's numbers are written by no operator that would be recorded, deterministic or not") {
+TEST_CASE("a recording's numbers are not written by operators that would be recorded") {
   const Deterministic algorithms;
   REQUIRE(at::globalContext().deterministicFillUninitializedMemory());
   StepRecording recording;
@@ -42,7 +42,7 @@ TEST_CASE("a recording's numbers are written by no operator that would be record
   CHECK(at::globalContext().deterministicFillUninitializedMemory());
 }
 
-TEST_CASE("a recording's acts are done at each replay, in their order; its numbers are what they are then") {
+TEST_CASE("each replay runs a recording's work in order, with current numbers") {
   StepRecording recording;
   std::string done;
   double rate = 1;
@@ -67,7 +67,7 @@ TEST_CASE("a recording's acts are done at each replay, in their order; its numbe
   CHECK_FALSE(recording.is_good());
 }
 
-TEST_CASE("recorded Adam: each replay counts a step; loaded moments, options and moved weights spoil the recording") {
+TEST_CASE("recorded Adam: each replay counts a step; loaded moments, options and moved weights invalidate it") {
   auto weight = weight_with_gradient();
   torch::optim::AdamW adamw(std::vector<at::Tensor>{weight}, 1e-2);
   StepRecording early;
@@ -103,7 +103,7 @@ TEST_CASE("recorded Adam: each replay counts a step; loaded moments, options and
   CHECK_FALSE(third.is_good());
 }
 
-TEST_CASE("recorded SGD: momentum must be there, and stay") {
+TEST_CASE("recorded SGD: momentum must exist, and stay the same tensor") {
   auto weight = weight_with_gradient();
   torch::optim::SGD sgd(std::vector<at::Tensor>{weight}, torch::optim::SGDOptions(1e-2).momentum(0.9));
   StepRecording early;
@@ -116,8 +116,8 @@ TEST_CASE("recorded SGD: momentum must be there, and stay") {
   CHECK_FALSE(recording.is_good());
 }
 
-TEST_CASE("what the host alone does is refused while a step is recorded") {
-  step::Session session;
+TEST_CASE("host-only work throws while a step is recorded") {
+  step::AcceleratorSession session;
   CHECK_NOTHROW(session.refuse_in_recording("log() was called"));
   StepRecording recording;
   session.record_into(&recording);

@@ -1,4 +1,4 @@
-// Against PyTorch's schedulers: torch_schedules.json is written by tests/tools/torch-schedules.py.
+// Compares with PyTorch's schedulers. tests/tools/torch-schedules.py writes torch_schedules.json.
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
@@ -103,7 +103,7 @@ bool equals(torch::optim::Optimizer& optimizer, const json& lr, const json* mome
   return true;
 }
 
-// A fresh optimizer and schedule take the state over at each step, as a resumed run does.
+// Loads the state into a new optimizer and schedule at each step, as a resumed run does.
 void check_course(const json& one) {
   auto optimizer = make_optimizer(one.at("optimizer"));
   auto schedule = make_schedule(one, *optimizer);
@@ -144,7 +144,7 @@ void check_plateau(const json& one) {
 
 }  // namespace
 
-TEST_CASE("every kind of schedule gives PyTorch's rates and momenta, also when it is resumed at any step") {
+TEST_CASE("every schedule gives PyTorch's rates and momenta, also if it is resumed at any step") {
   int courses = 0;
   int plateaus = 0;
   for (const auto& one : file().at("cases")) {

@@ -1,4 +1,4 @@
-// What the ranks say of themselves as a program starts and goes on: each thing once, by the rank that has to.
+// Log lines of a run, at its start and later: each appears once, printed by the rank in charge.
 #include <unistd.h>
 
 #include "accelerator/training/training.hpp"
@@ -49,7 +49,7 @@ TEST_CASE("the first prepare with a loader tells the effective batch, on the mai
   CHECK(count(said, text::concat(4 * n, " of 1000 samples; ", 2 * n, " of 30 samples")) == (is_main ? 1 : 0));
 }
 
-TEST_CASE("progress is told by the main process where there is no terminal") {
+TEST_CASE("the main process prints progress lines where there is no terminal") {
   Accelerator accelerator;
   const auto said = test::written_to(STDERR_FILENO, [&] {
     for (auto& batch : accelerator.progress(loader_of(8, 2), "these batches")) static_cast<void>(batch);

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bigmodel/model_parts.hpp"
+#include "bigmodel/module_sizes.hpp"
+
+namespace hortator::bigmodel {
+
+/// The classes in no_split_module_classes, whose modules are never split.
+class NoSplitClasses {
+ public:
+  explicit NoSplitClasses(const std::vector<std::string>& names);
+  /// Whether the class of `node` is listed; "Block" and "BlockImpl" both match a BlockImpl.
+  bool keeps_whole(const TreeNode& node) const;
+  /// Whether `part` can be split: a module with children whose class is not listed. Tensors cannot.
+  bool can_split(const ModelPart& part) const;
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+/// The largest part that is never split.
+struct LargestLayer {
+  Bytes bytes = 0;
+  std::vector<std::string> names = {};  ///< all parts of that size
+};
+
+LargestLayer largest_layer(const std::vector<ModelPart>& parts, const ModuleSizes& sizes, const NoSplitClasses& whole);
+
+}  // namespace hortator::bigmodel

@@ -1,0 +1,145 @@
+#include "step/optimizer/optimizer_core.hpp"
+
+#include <algorithm>
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "machine/memory/freed_memory.hpp"
+#include "step/capture/step_recording.hpp"
+#include "step/tensor_set.hpp"
+
+namespace hortator::step {
+namespace {
+
+// Clears gradients as torch::optim does, for parameters that are not in the optimizer's groups.
+void zero_gradients_of(const std::vector<at::Tensor>& parameters, bool set_to_none) {
+  for (const auto& parameter : parameters) {
+    auto& gradient = parameter.mutable_grad();
+    if (!gradient.defined()) continue;
+    set_to_none ? gradient.reset() : void(gradient.detach_().zero_());
+  }
+}
+
+}  // namespace
+
+OptimizerCore::OptimizerCore(torch::optim::Optimizer& optimizer, std::shared_ptr<const AcceleratorSession> session,
+                             OptimizerHooks hooks)
+    : optimizer_(&optimizer), session_(std::move(session)), hooks_(std::move(hooks)) {
+  for (const auto& parameter : parameters_of(optimizer)) given_.emplace_back(parameter.getIntrusivePtr());
+}
+
+// A sharded optimizer has slices instead of the parameters that it was given.
+bool OptimizerCore::is_replaced() const {
+  TensorSet known;
+  for (const auto& parameter : given_) {
+    if (const auto present = parameter.lock()) known.insert(present.get());
+  }
+  if (shards_) {
+    for (const auto& group : shards_->groups()) {
+      for (const auto& sharded : group) known.insert(sharded.slice.unsafeGetTensorImpl());
+    }
+  }
+  const auto is_known = [&](const auto& parameter) { return known.contains(parameter.unsafeGetTensorImpl()); };
+  const auto present = parameters_of(*optimizer_);
+  return !given_.empty() && std::none_of(present.begin(), present.end(), is_known);
+}
+
+void OptimizerCore::step() {
+  check_alive();
+  if (!hooks_.gradients_synchronised()) return;
+  hooks_.synchronise();
+  if (auto* recording = session_->recording()) return record_step(*recording);
+  if (scaled_ && scaled_->is_late()) return step_ahead();
+  skipped_ = scaled_ && !scaled_->may_step();
+  if (skipped_) return;
+  step_now([this] { step::step(*optimizer_, hooks_.kernel); });
+}
+
+// An optimizer that calls a closure several times compares its results: each call must be one whole update.
+void OptimizerCore::require_whole_updates() const {
+  const auto refuse = [](const char* feature) {
+    throw UsageError({.what = text::concat("step(closure) cannot be used with ", feature),
+                      .why = "the optimizer compares losses and gradients of one closure with those of the next",
+                      .hint = "turn it off for this optimizer, or use an optimizer that steps without a closure"});
+  };
+  if (scaled_) refuse("the gradient scaler of Precision::fp16");
+  if (shards_) refuse("ZeRO");
+  if (session_->recording() != nullptr) refuse("accelerator.capture");
+  if (!hooks_.gradients_synchronised()) refuse("gradients that are not averaged in this micro-step");
+}
+
+at::Tensor OptimizerCore::step(const torch::optim::Optimizer::LossClosure& closure) {
+  check_alive();
+  require_whole_updates();
+  skipped_ = false;
+  return optimizer_->step([&] {
+    const auto loss = closure();
+    hooks_.synchronise();
+    return hooks_.mean_loss(loss.detach());
+  });
+}
+
+void OptimizerCore::step_ahead() {
+  settle();
+  auto ahead = std::make_shared<StepAhead>(scaled_->end_step());
+  step_now([&] { run_fused({.ahead = ahead.get()}); });
+  scaled_->scaler().expect(ahead->verdict());
+  ahead_ = std::move(ahead);
+}
+
+void OptimizerCore::step_now(const std::function<void()>& kernels) {
+  const bool is_first = optimizer_->state().empty();
+  if (shards_) shards_->before_step();
+  kernels();
+  if (shards_) shards_->after_step();
+  // The first step allocates the state. Return the memory that was freed until now; later steps reuse theirs.
+  if (shards_ && is_first) machine::return_freed_memory();
+}
+
+void OptimizerCore::settle() {
+  const auto ahead = std::exchange(ahead_, nullptr);
+  if (!ahead) return;
+  skipped_ = scaled_->scaler().apply_verdict(ahead->verdict());
+  if (skipped_) ahead->take_back();
+}
+
+void OptimizerCore::forget_step_ahead(bool skipped) {
+  ahead_.reset();
+  skipped_ = skipped;
+}
+
+// Before each replay the host reads the previous verdict, since the replay overwrites it.
+void OptimizerCore::record_step(StepRecording& recording) {
+  if (!scaled_) {
+    skipped_ = false;
+    return run_fused({.recording = &recording});
+  }
+  recording.before_replay([this] { settle(); });
+  const auto ahead = std::make_shared<StepAhead>(scaled_->end_step());
+  run_fused({.recording = &recording, .ahead = ahead.get()});
+  recording.after_replay([this, ahead] {
+    scaled_->scaler().expect(ahead->verdict());
+    ahead_ = ahead;
+  });
+}
+
+void OptimizerCore::run_fused(const StepMode& mode) {
+  if (hooks_.kernel == StepKernel::fused && fused_step(*optimizer_, mode)) return;
+  const bool is_recorded = mode.recording != nullptr;
+  throw UsageError({.what = is_recorded ? "This optimizer's step cannot be recorded (accelerator.capture)"
+                                        : "This optimizer cannot step with grad_scaler.late_verdict = true",
+                    .why = is_recorded
+                               ? "only ATen's fused kernels of AdamW, Adam and SGD read learning rates on the device"
+                               : "only ATen's fused kernels of AdamW, Adam and SGD can skip a step on the device",
+                    .hint = "use one of these without amsgrad, and leave AcceleratorOptions::fused_optimizer on"});
+}
+
+void OptimizerCore::zero_grad(bool set_to_none) {
+  check_alive();
+  if (!hooks_.gradients_synchronised()) return;
+  optimizer_->zero_grad(set_to_none);
+  if (shards_) zero_gradients_of(shards_->parameters(), set_to_none);
+  hooks_.cleared(parameters());
+}
+
+}  // namespace hortator::step
