@@ -328,9 +328,9 @@ class HORTATOR_API Accelerator : public State {
 
   const std::filesystem::path& project_dir() const;
 
-  accelerator::Training& training() const { return *training_; }
-
  private:
+  friend class accelerator::Training;  // for this library's other sources, by Training::of()
+
   template <typename T>
   auto prepare_one(T&& object);
   bool begin_micro_step();

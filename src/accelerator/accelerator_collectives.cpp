@@ -38,9 +38,9 @@ at::Tensor detached(const at::Tensor& tensor) { return tensor.defined() ? tensor
 
 // The parts of all ranks, a row each.
 at::Tensor gather_rows(accelerator::Training& training, const at::Tensor& part) {
-  if (!part.defined()) training.communicator_of(part).all_gather(part, part).wait();  // throws
+  if (!part.defined()) training.channels.communicator_of(part).all_gather(part, part).wait();  // throws
   auto rows = at::empty({training.host().size(), part.numel()}, part.options().requires_grad(false));
-  training.communicator_of(part).all_gather(rows.view({-1}), part.detach().reshape({-1})).wait();
+  training.channels.communicator_of(part).all_gather(rows.view({-1}), part.detach().reshape({-1})).wait();
   return rows;
 }
 
@@ -151,7 +151,7 @@ void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
 at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation) {
   const CallSite site(__builtin_return_address(0));
   auto result = tensor.defined() ? tensor.detach().clone() : tensor;
-  training_->communicator_of(result).all_reduce(result, operation_of(operation)).wait();
+  training_->channels.communicator_of(result).all_reduce(result, operation_of(operation)).wait();
   return result;
 }
 
@@ -165,7 +165,7 @@ void Accelerator::reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce 
       return;
     }
     const auto row = accelerator::pack(tensors);
-    training_->communicator_of(row).all_reduce(row, operation_of(operation)).wait();
+    training_->channels.communicator_of(row).all_reduce(row, operation_of(operation)).wait();
     const auto parts = accelerator::unpack(row.unsqueeze(0), tensors);
     for (std::size_t i = 0; i < pack.size(); ++i) *leaves[pack[i]].tensor = parts[i].view(tensors[i].sizes());
   });
@@ -173,7 +173,7 @@ void Accelerator::reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce 
 
 at::Tensor Accelerator::broadcast(at::Tensor tensor, int from_process) {
   const CallSite site(__builtin_return_address(0));
-  training_->communicator_of(tensor).broadcast(detached(tensor), from_process).wait();
+  training_->channels.communicator_of(tensor).broadcast(detached(tensor), from_process).wait();
   return tensor;
 }
 
@@ -184,7 +184,8 @@ void Accelerator::broadcast_leaves(const std::vector<detail::Leaf>& leaves, int 
   std::vector<at::Tensor> on_device;
   for (const auto& tensor : tensors_of(leaves)) (tensor.is_cpu() ? on_cpu : on_device).push_back(tensor.detach());
   for (const auto* tensors : {&on_cpu, &on_device}) {
-    if (!tensors->empty()) training_->communicator_of(tensors->front()).broadcast_all(*tensors, from_process).wait();
+    if (!tensors->empty())
+      training_->channels.communicator_of(tensors->front()).broadcast_all(*tensors, from_process).wait();
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 const mpi::Communicator& those_who_gather(accelerator::Training& training, const detail::Gathering& how) {
   const auto& host = training.host();
-  return how.ranks && *how.ranks < host.size() ? training.first_ranks(*how.ranks) : host;
+  return how.ranks && *how.ranks < host.size() ? training.channels.first_ranks(*how.ranks) : host;
 }
 
 at::Tensor first_rows(const at::Tensor& tensor, const std::optional<std::int64_t>& rows) {
@@ -45,7 +45,7 @@ at::Tensor joined(const Parts& parts, std::size_t leaf) {
 }  // namespace
 
 detail::Gathering Accelerator::gathering_for_metrics() const {
-  const auto* loader = training_->active_loader();
+  const auto* loader = training_->prepared.active_loader();
   if (loader == nullptr) return {};
   if (!loader->is_even_step()) {
     return {.ranks = loader->ranks_in_step(), .mine = loader->new_samples(process_index()), .sizes_differ = true};

@@ -57,7 +57,7 @@ struct BatchSizeSearch::Round {
 
 BatchSizeSearch::BatchSizeSearch(Accelerator& accelerator, BatchSizeOptions options)
     : accelerator_(accelerator), options_(std::move(options)), batch_size_(options_.start) {
-  const auto& host = accelerator.training().host();
+  const auto& host = accelerator::Training::of(accelerator).host();
   mpi::same_on_all(host, std::to_string(batch_size_), "the first batch size");
   round_ = std::make_unique<Round>(host);
   if (!options_.next) options_.next = nine_tenths;
@@ -67,7 +67,7 @@ BatchSizeSearch::BatchSizeSearch(Accelerator& accelerator, BatchSizeOptions opti
 BatchSizeSearch::~BatchSizeSearch() = default;
 
 bool BatchSizeSearch::attempt(const std::function<void()>& body) {
-  auto& training = accelerator_.training();
+  auto& training = accelerator::Training::of(accelerator_);
   Report mine;
   bool others_are_free = true;
   try {
@@ -83,7 +83,7 @@ bool BatchSizeSearch::attempt(const std::function<void()>& body) {
   mine.next = options_.next(batch_size_);
   const bool waits_at_will = others_are_free || mine.outcome == Outcome::fits;
   const auto all = round_->meet(mine, waits_at_will ? std::nullopt : std::optional(options_.patience),
-                                training.device_communicator().name());
+                                training.channels.device_communicator().name());
   const auto is = [](Outcome outcome) { return [=](const Report& report) { return report.outcome == outcome; }; };
   if (std::all_of(all.begin(), all.end(), is(Outcome::fits))) return true;
 

@@ -38,7 +38,7 @@ std::vector<int> nodes_of_ranks(const runtime::World& world) {
 /// How the ranks are arranged.
 std::map<std::string, std::int64_t> mesh_of(const Training& training) {
   const int ranks = training.host().size();
-  const int shards = training.zero ? training.zero->ranks_of_group() : ranks;
+  const int shards = training.channels.zero() ? training.channels.zero()->ranks_of_group() : ranks;
   if (shards == ranks) return {{"data", ranks}};
   return {{"replicate", ranks / shards}, {"shard", shards}};
 }
@@ -51,11 +51,13 @@ std::map<std::string, std::int64_t> mesh_of(const Training& training) {
 
 /// Into which file each rank writes. @collective the first time
 const std::vector<std::size_t>& files_of(Training& training, const runtime::World& world) {
-  if (!training.file_of.empty()) return training.file_of;
+  if (!training.output.file_of_ranks().empty()) return training.output.file_of_ranks();
   const int nodes = world.topology().nodes;
-  const int together = training.options.checkpoint.nodes_per_file.value_or(nodes <= max_nodes_of_one_file ? nodes : 1);
-  for (const int node : nodes_of_ranks(world)) training.file_of.push_back(static_cast<std::size_t>(node / together));
-  return training.file_of;
+  const int together =
+      training.options().checkpoint.nodes_per_file.value_or(nodes <= max_nodes_of_one_file ? nodes : 1);
+  for (const int node : nodes_of_ranks(world))
+    training.output.file_of_ranks().push_back(static_cast<std::size_t>(node / together));
+  return training.output.file_of_ranks();
 }
 
 /// What `dir` may mean, the best first; the same on all ranks. Rank 0 looks, so that a slow file system cannot make
@@ -66,7 +68,7 @@ std::vector<fs::path> choices(const Training& training, const fs::path& dir) {
   mpi::all_or_none(host, [&] {
     if (host.rank() != 0) return;
     if (!dir.empty()) return found.push_back(checkpoint::find(dir).string());
-    for (const auto& folder : training.project.checkpoints()) found.push_back(folder.string());
+    for (const auto& folder : training.output.project().checkpoints()) found.push_back(folder.string());
   });
   std::vector<fs::path> folders;
   const auto lines = mpi::broadcast(host, std::string_view(text::join(found, std::string(1, '\0'))));
@@ -89,7 +91,7 @@ std::string load_from(Training& training, const fs::path& folder, const LoadOpti
   mpi::Verdict damage;
   mpi::all_or_none(host, [&] {
     try {
-      accelerator::call(training.load_hooks, folder);
+      accelerator::call(training.prepared.load_hooks(), folder);
       accelerator::restore_snapshot(training, *reader, host.rank(), host.size(), options.strict);
     } catch (const formats::FileError& error) {
       damage = mpi::Verdict::of(error);
@@ -101,7 +103,7 @@ std::string load_from(Training& training, const fs::path& folder, const LoadOpti
     return error.what();
   }
   // Each rank has read what it owns.
-  for (const auto& model : training.models) {
+  for (const auto& model : training.prepared.models()) {
     if (model->flat() != nullptr) model->flat()->publish_all();
   }
   return "";
@@ -122,7 +124,7 @@ void with_whole_parameters(Training& training, const Work& work) {
     for (auto* flat : lent) flat->take_back(keep);
   };
   try {
-    for (const auto& model : training.models) {
+    for (const auto& model : training.prepared.models()) {
       if (model->flat() == nullptr) continue;
       model->lend_parameters();
       lent.push_back(model->flat());
@@ -140,7 +142,7 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
   const auto& host = training.host();
   std::vector<std::string> left;
   with_whole_parameters(training, [&] {
-    accelerator::call(training.load_hooks, folder);
+    accelerator::call(training.prepared.load_hooks(), folder);
     left = accelerator::restore_from_accelerate(training, folder, host.rank(), host.size(), options.strict);
   });
   if (host.rank() != 0) return;
@@ -151,64 +153,65 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
 
 fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& options) {
   const CallSite site(__builtin_return_address(0));
-  training_->session->refuse_in_recording("save_state() was called");
+  training_->control.session()->refuse_in_recording("save_state() was called");
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto begin = accelerator::SavePace::Clock::now();
   const auto& host = training_->host();
-  auto& project = training_->project;
+  auto& project = training_->output.project();
   const bool by_default = dir.empty();
-  training_->tell("saving a checkpoint");
+  training_->enter_phase("saving a checkpoint");
   training_->settle_seed();
   std::int64_t number = 0;
   mpi::all_or_none(host, [&] {
     // A resumed run goes on behind the last numbers: they must be there when the checkpoint is.
-    training_->trackers.flush();
+    training_->output.trackers().flush();
     if (by_default && is_main_process()) number = project.first_free_iteration();
   });
   if (by_default) project.set_iteration(mpi::broadcast(host, number));
   const auto target = by_default ? project.next_checkpoint() : dir;
-  mpi::all_or_none(host, [&] { accelerator::call(training_->save_hooks, target); });
+  mpi::all_or_none(host, [&] { accelerator::call(training_->prepared.save_hooks(), target); });
   // Each rank writes a part of every tensor: what forward has changed on its own must be one rank's again.
-  for (const auto& model : training_->models) model->share_buffers();
+  for (const auto& model : training_->prepared.models()) model->share_buffers();
   checkpoint::Snapshot snapshot;
   mpi::all_or_none(
       host, [&] { snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0)); });
-  const checkpoint::SaveOptions how = {.writer = training_->options.checkpoint.writer,
+  const checkpoint::SaveOptions how = {.writer = training_->options().checkpoint.writer,
                                        .file_of = files_of(*training_, world()),
                                        .step = project.iteration(),
-                                       .updates = training_->updates(),
+                                       .updates = training_->output.updates(),
                                        .mesh = mesh_of(*training_),
                                        .metadata = options.metadata,
                                        .end_job = end_job};
-  auto folder = training_->options.checkpoint.asynchronous
-                    ? training_->background_save.start(host, target, snapshot, how)
+  auto folder = training_->options().checkpoint.asynchronous
+                    ? training_->output.background_save().start(host, target, snapshot, how)
                     : checkpoint::save(host, target, snapshot, how);
   if (by_default) project.saved_one();
   if (is_main_process()) project.prune();
-  auto& pace = training_->stopping.pace();
+  auto& pace = training_->control.stopping().pace();
   pace.saved(accelerator::SavePace::Clock::now() - begin);
-  if (!training_->options.checkpoint.asynchronous) pace.was_there();
+  if (!training_->options().checkpoint.asynchronous) pace.was_there();
   return folder;
 }
 
 void Accelerator::wait_for_checkpoint() {
   const CallSite site(__builtin_return_address(0));
   const activity::PhaseScope phase(activity::Phase::checkpoint);
-  training_->background_save.wait(training_->host());
-  if (is_main_process()) training_->project.prune();
+  training_->output.background_save().wait(training_->host());
+  if (is_main_process()) training_->output.project().prune();
 }
 
 bool Accelerator::has_checkpoint() const {
   const CallSite site(__builtin_return_address(0));
   bool found = false;
-  mpi::all_or_none(training_->host(), [&] { found = is_main_process() && training_->project.has_checkpoint(); });
+  mpi::all_or_none(training_->host(),
+                   [&] { found = is_main_process() && training_->output.project().has_checkpoint(); });
   return mpi::broadcast(training_->host(), found);
 }
 
 void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
   const CallSite site(__builtin_return_address(0));
   const activity::PhaseScope phase(activity::Phase::checkpoint);
-  training_->background_save.wait(training_->host());
+  training_->output.background_save().wait(training_->host());
   if (is_of_python(training_->host(), dir)) {
     load_from_accelerate(*training_, dir, options);
     return log::info("loaded ", dir.string());
@@ -222,7 +225,7 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
     problems.push_back(std::move(problem));
   }
   if (problems.empty()) {
-    throw UsageError({.what = text::concat("there is no checkpoint in ", training_->project.dir().string()),
+    throw UsageError({.what = text::concat("there is no checkpoint in ", training_->output.project().dir().string()),
                       .why = "load_state() without a folder loads the newest one of the project",
                       .hint = "ask has_checkpoint() first, or name the folder"});
   }

@@ -45,7 +45,7 @@ struct Owned {
 };
 
 Owned find_owned(const Training& training, const at::Tensor& parameter) {
-  for (const auto& model : training.models) {
+  for (const auto& model : training.prepared.models()) {
     if (model->flat() == nullptr) continue;
     if (const auto number = model->flat()->find(parameter)) return {model->flat(), *number};
   }
@@ -58,9 +58,9 @@ checkpoint::Share share_of(const Owned& owned, const at::Tensor& mine, const Tra
   const auto& parameter = flat->parameters()[number].tensor;
   checkpoint::Share share{.whole = {.type = mine.scalar_type(), .shape = parameter.sizes().vec()}, .part = mine};
   for (int rank = 0; rank < training.host().size(); ++rank)
-    share.of_ranks.push_back(training.zero->counts(rank) ? flat->plan().owned(number, rank) : core::Range{});
+    share.of_ranks.push_back(training.channels.zero()->counts(rank) ? flat->plan().owned(number, rank) : core::Range{});
   // Replicas have the same, and bring nothing.
-  if (!training.zero->counts(training.host().rank())) share.part = mine.narrow(0, 0, 0);
+  if (!training.channels.zero()->counts(training.host().rank())) share.part = mine.narrow(0, 0, 0);
   return share;
 }
 

@@ -24,8 +24,8 @@ StateDict tensors_of(const torch::nn::Module& module) {
 
 StateDict model_tensors(const Training& training) {
   StateDict all;
-  for (std::size_t i = 0; i < training.models.size(); ++i) {
-    all.put_all(numbered("models", i), tensors_of(training.models[i]->module()));
+  for (std::size_t i = 0; i < training.prepared.models().size(); ++i) {
+    all.put_all(numbered("models", i), tensors_of(training.prepared.models()[i]->module()));
   }
   return all;
 }
@@ -46,10 +46,11 @@ std::size_t count_of(const checkpoint::Reader& reader, const char* what) {
 }
 
 std::vector<std::string> other_counts(const Training& training, const checkpoint::Reader& reader) {
-  const std::array<std::pair<const char*, std::size_t>, 4> prepared = {{{"models", training.models.size()},
-                                                                        {"optimizers", training.optimizers.size()},
-                                                                        {"schedules", training.schedules.size()},
-                                                                        {"loaders", training.loaders.size()}}};
+  const std::array<std::pair<const char*, std::size_t>, 4> prepared = {
+      {{"models", training.prepared.models().size()},
+       {"optimizers", training.prepared.optimizers().size()},
+       {"schedules", training.prepared.schedules().size()},
+       {"loaders", training.prepared.loaders().size()}}};
   std::vector<std::string> lines;
   for (const auto& [what, count] : prepared) {
     const auto saved = count_of(reader, what);
@@ -60,9 +61,9 @@ std::vector<std::string> other_counts(const Training& training, const checkpoint
 
 // What is told of the last step a step late is told in the run that goes on, too.
 StateDict scaler_state(const Training& training) {
-  auto state = training.scaler->state();
-  for (std::size_t i = 0; training.scaler->is_late() && i < training.optimizers.size(); ++i)
-    state.put(numbered("skipped", i), training.optimizers[i]->step_was_skipped());
+  auto state = training.control.scaler()->state();
+  for (std::size_t i = 0; training.control.scaler()->is_late() && i < training.prepared.optimizers().size(); ++i)
+    state.put(numbered("skipped", i), training.prepared.optimizers()[i]->step_was_skipped());
   return state;
 }
 
@@ -122,14 +123,15 @@ std::vector<std::string> misfits(const Training& training, const checkpoint::Rea
       lines.push_back(text::concat(prefix, ": ", error.what()));
     }
   };
-  const auto names = training.stepped_names();
-  for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
+  const auto names = training.prepared.stepped_names();
+  for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
     attempt(numbered("optimizers", i),
-            [&](const auto& prefix) { check_moments(reader, prefix, *training.optimizers[i], names); });
+            [&](const auto& prefix) { check_moments(reader, prefix, *training.prepared.optimizers()[i], names); });
   }
-  for (std::size_t i = 0; i < training.schedules.size(); ++i) {
-    attempt(numbered("schedules", i),
-            [&](const auto& prefix) { require_numbers_of(training.schedules[i], read_under(reader, prefix)); });
+  for (std::size_t i = 0; i < training.prepared.schedules().size(); ++i) {
+    attempt(numbered("schedules", i), [&](const auto& prefix) {
+      require_numbers_of(training.prepared.schedules()[i], read_under(reader, prefix));
+    });
   }
   return lines;
 }
@@ -139,7 +141,7 @@ void check_fits(const Training& training, const checkpoint::Reader& reader, cons
   auto lines = other_counts(training, reader);
   for (auto& line : checkpoint::mismatches(expected_tensors(training, reader), reader.tensors()))
     lines.push_back(std::move(line));
-  for (const auto& object : training.objects) {
+  for (const auto& object : training.prepared.objects()) {
     if (read_object(reader, own, object.name).empty())
       lines.push_back("it holds nothing for the registered object '" + object.name + "'");
   }
@@ -158,13 +160,13 @@ void check_fits(const Training& training, const checkpoint::Reader& reader, cons
 void restore_loaders(Training& training, const checkpoint::Reader& reader, const LoadPolicy& policy) {
   std::vector<StateDict> before;
   try {
-    for (std::size_t i = 0; i < training.loaders.size(); ++i) {
+    for (std::size_t i = 0; i < training.prepared.loaders().size(); ++i) {
       const auto saved = read_under(reader, numbered("loaders", i));
-      before.push_back(training.loaders[i].state());
-      policy.attempt([&] { training.loaders[i].load(saved); });
+      before.push_back(training.prepared.loaders()[i].state());
+      policy.attempt([&] { training.prepared.loaders()[i].load(saved); });
     }
   } catch (...) {
-    for (std::size_t i = 0; i + 1 < before.size(); ++i) training.loaders[i].load(before[i]);
+    for (std::size_t i = 0; i + 1 < before.size(); ++i) training.prepared.loaders()[i].load(before[i]);
     throw;
   }
 }
@@ -190,53 +192,53 @@ void go_on_in_other_world(const Training& training, const checkpoint::Reader& re
 }  // namespace
 
 void restore_scaler(const Training& training, const StateDict& saved, int rank) {
-  if (training.scaler && !saved.empty()) {
-    training.scaler->load(saved);
-    for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
+  if (training.control.scaler() && !saved.empty()) {
+    training.control.scaler()->load(saved);
+    for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
       const auto skipped = numbered("skipped", i);
-      training.optimizers[i]->forget_step_ahead(saved.contains(skipped) && saved.get<bool>(skipped));
+      training.prepared.optimizers()[i]->forget_step_ahead(saved.contains(skipped) && saved.get<bool>(skipped));
     }
     return;
   }
   if (rank != 0) return;
-  if (training.scaler) {
-    log::warn("the checkpoint holds no scale of the loss: it begins at ", training.scaler->now().scale);
+  if (training.control.scaler()) {
+    log::warn("the checkpoint holds no scale of the loss: it begins at ", training.control.scaler()->now().scale);
   } else if (!saved.empty()) {
     log::warn("the checkpoint's scale of the loss (fp16) is not used: this run's precision is ",
-              to_string(training.precision));
+              to_string(training.control.precision()));
   }
 }
 
 checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_iteration) {
   checkpoint::Snapshot snapshot;
   auto& common = snapshot.common;
-  training.settle_steps();
-  for (std::size_t i = 0; i < training.models.size(); ++i)
-    put_model(snapshot, numbered("models", i), training, training.models[i]->module());
-  const auto names = training.stepped_names();
-  for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
-    put_optimizer(snapshot, numbered("optimizers", i), training, *training.optimizers[i], names);
+  training.control.settle_steps();
+  for (std::size_t i = 0; i < training.prepared.models().size(); ++i)
+    put_model(snapshot, numbered("models", i), training, training.prepared.models()[i]->module());
+  const auto names = training.prepared.stepped_names();
+  for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
+    put_optimizer(snapshot, numbered("optimizers", i), training, *training.prepared.optimizers()[i], names);
   }
-  for (std::size_t i = 0; i < training.schedules.size(); ++i)
-    common.put_all(numbered("schedules", i), training.schedules[i].state());
-  for (std::size_t i = 0; i < training.loaders.size(); ++i)
-    common.put_all(numbered("loaders", i), training.loaders[i].state());
-  if (training.scaler) common.put_all("scaler", scaler_state(training));
-  for (const auto& object : training.objects) put_object(snapshot, object);
-  common.put("run/models", training.models.size());
-  common.put("run/optimizers", training.optimizers.size());
-  common.put("run/schedules", training.schedules.size());
-  common.put("run/loaders", training.loaders.size());
+  for (std::size_t i = 0; i < training.prepared.schedules().size(); ++i)
+    common.put_all(numbered("schedules", i), training.prepared.schedules()[i].state());
+  for (std::size_t i = 0; i < training.prepared.loaders().size(); ++i)
+    common.put_all(numbered("loaders", i), training.prepared.loaders()[i].state());
+  if (training.control.scaler()) common.put_all("scaler", scaler_state(training));
+  for (const auto& object : training.prepared.objects()) put_object(snapshot, object);
+  common.put("run/models", training.prepared.models().size());
+  common.put("run/optimizers", training.prepared.optimizers().size());
+  common.put("run/schedules", training.prepared.schedules().size());
+  common.put("run/loaders", training.prepared.loaders().size());
   common.put("run/iteration", next_iteration);
   common.put("run/seed", training.seed());
   // Ranks may log or not: rank 0's is what counts.
-  snapshot.own.put("log/last_step", training.trackers.last_step());
+  snapshot.own.put("log/last_step", training.output.trackers().last_step());
   snapshot.own.put_all("random", random_state(training.device()));
   return snapshot;
 }
 
 void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict) {
-  training.settle_steps();
+  training.control.settle_steps();
   const bool same_world = reader.world_size() == world;
   const auto own = reader.own(same_world ? rank : 0);
   const LoadPolicy policy(strict, [rank](const std::string& problem) {
@@ -244,10 +246,10 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   });
   policy.attempt([&] { check_fits(training, reader, own, strict); });
   restore_loaders(training, reader, policy);
-  const auto names = training.stepped_names();
-  for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
+  const auto names = training.prepared.stepped_names();
+  for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
     policy.attempt([&] {
-      const auto& optimizer = *training.optimizers[i];
+      const auto& optimizer = *training.prepared.optimizers()[i];
       const auto prefix = numbered("optimizers", i);
       step::load_optimizer(
           optimizer.optimizer(), names,
@@ -262,16 +264,16 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
     const bool fits = found != reader.tensors().end() && found->second == formats::spec_of(tensor);
     if (strict || fits) read_parameter(reader, name, training, tensor);
   }
-  for (std::size_t i = 0; i < training.optimizers.size(); ++i)
-    restore_masters(reader, numbered("optimizers", i), *training.optimizers[i], names);
-  for (std::size_t i = 0; i < training.schedules.size(); ++i)
-    policy.attempt([&] { training.schedules[i].load(read_under(reader, numbered("schedules", i))); });
+  for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i)
+    restore_masters(reader, numbered("optimizers", i), *training.prepared.optimizers()[i], names);
+  for (std::size_t i = 0; i < training.prepared.schedules().size(); ++i)
+    policy.attempt([&] { training.prepared.schedules()[i].load(read_under(reader, numbered("schedules", i))); });
   restore_scaler(training, reader.values().under("scaler"), rank);
-  for (const auto& object : training.objects)
+  for (const auto& object : training.prepared.objects())
     policy.attempt([&] { object.load(read_object(reader, own, object.name)); });
-  training.project.set_iteration(reader.values().get<std::int64_t>("run/iteration"));
-  training.updates_before += reader.manifest().updates - training.updates();
-  if (own.contains("log/last_step")) training.trackers.go_on_after(own.get<std::int64_t>("log/last_step"));
+  training.output.project().set_iteration(reader.values().get<std::int64_t>("run/iteration"));
+  training.output.resume_after(reader.manifest().updates);
+  if (own.contains("log/last_step")) training.output.trackers().go_on_after(own.get<std::int64_t>("log/last_step"));
   if (same_world) {
     restore_random_state(training.device(), own.under("random"));
   } else {

@@ -18,11 +18,11 @@ void accelerator::call(const StateHooks& hooks, const std::filesystem::path& fol
 }
 
 StateHookHandle Accelerator::register_save_state_pre_hook(StateHook hook) {
-  return add(training_->save_hooks, std::move(hook));
+  return add(training_->prepared.save_hooks(), std::move(hook));
 }
 
 StateHookHandle Accelerator::register_load_state_pre_hook(StateHook hook) {
-  return add(training_->load_hooks, std::move(hook));
+  return add(training_->prepared.load_hooks(), std::move(hook));
 }
 
 }  // namespace hortator

@@ -11,9 +11,9 @@ namespace hortator {
 bool Accelerator::should_stop() {
   const CallSite site(__builtin_return_address(0));
   runtime::survive_seconds_signal();
-  auto& stopping = training_->stopping;
+  auto& stopping = training_->control.stopping();
   if (stopping.is_leaving()) return true;
-  if (!training_->is_between_steps() || !stopping.agree_to_stop()) return false;
+  if (!training_->control.is_between_steps() || !stopping.agree_to_stop()) return false;
   if (stopping.agree_that_save_fits()) {
     const auto folder = save_state();
     wait_for_checkpoint();
@@ -31,9 +31,9 @@ std::optional<std::filesystem::path> Accelerator::save_state_every(std::chrono::
     throw UsageError({.what = "save_state_every() got a duration that is not positive",
                       .hint = "give the time between two saves, std::chrono::minutes(10) say"});
   }
-  auto& stopping = training_->stopping;
+  auto& stopping = training_->control.stopping();
   stopping.pace().ask_for_every(every);
-  if (!training_->is_between_steps() || !stopping.agree_to_save()) return {};
+  if (!training_->control.is_between_steps() || !stopping.agree_to_save()) return {};
   return save_state();
 }
 
@@ -42,7 +42,7 @@ std::optional<std::chrono::seconds> Accelerator::time_left() {
   constexpr std::int64_t unknown = -1;
   std::int64_t left = unknown;
   if (is_main_process()) {
-    if (const auto known = training_->stopping.job_time().ask_left()) left = known->count();
+    if (const auto known = training_->control.stopping().job_time().ask_left()) left = known->count();
   }
   left = mpi::broadcast(training_->host(), left);
   return left == unknown ? std::nullopt : std::optional(std::chrono::seconds(left));
@@ -51,7 +51,7 @@ std::optional<std::chrono::seconds> Accelerator::time_left() {
 std::chrono::seconds Accelerator::suggested_save_interval(std::chrono::seconds between_failures) {
   const CallSite site(__builtin_return_address(0));
   using Ticks = accelerator::SavePace::Clock::duration;
-  auto& stopping = training_->stopping;
+  auto& stopping = training_->control.stopping();
   const auto mine = stopping.pace().cost().value_or(Ticks::zero()).count();
   const Ticks cost(mpi::broadcast(training_->host(), mine));
   if (cost == Ticks::zero()) {

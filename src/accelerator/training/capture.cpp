@@ -17,11 +17,11 @@ namespace {
 accelerator::RecordingFacts facts_of(const accelerator::Training& training) {
   return {.on_cuda = training.device().is_cuda(),
           .ranks = training.host().size(),
-          .waits_for_verdicts = training.scaler != nullptr && !training.scaler->is_late(),
-          .is_sharded = training.zero != nullptr,
-          .is_reproducible = training.reproducing != nullptr,
-          .accumulation_steps = training.accumulation.steps(),
-          .has_fused_optimizers = training.options.fused_optimizer};
+          .waits_for_verdicts = training.control.scaler() != nullptr && !training.control.scaler()->is_late(),
+          .is_sharded = training.channels.zero() != nullptr,
+          .is_reproducible = training.control.reproducing() != nullptr,
+          .accumulation_steps = training.control.accumulation().steps(),
+          .has_fused_optimizers = training.options().fused_optimizer};
 }
 
 bool is_like(const at::Tensor& a, const at::Tensor& b) {
@@ -34,7 +34,7 @@ bool is_like(const at::Tensor& a, const at::Tensor& b) {
 class KeptGradients {
  public:
   explicit KeptGradients(const accelerator::Training& training) {
-    for (const auto& optimizer : training.optimizers) {
+    for (const auto& optimizer : training.prepared.optimizers()) {
       for (const auto& parameter : optimizer->parameters()) kept_.emplace_back(parameter, parameter.grad());
       auto* scaled = optimizer->scaled();
       if (scaled != nullptr) scaled_.emplace_back(scaled, scaled->standing());
@@ -55,7 +55,7 @@ class KeptGradients {
 class CapturedStep::State {
  public:
   State(accelerator::Training& training, Step step, const CaptureOptions& options)
-      : training_(training), session_(training.session), step_(std::move(step)), options_(options) {}
+      : training_(training), session_(training.control.session()), step_(std::move(step)), options_(options) {}
 
   at::Tensor run(const std::vector<at::Tensor>& inputs) {
     session_->check_alive("captured step");
@@ -118,7 +118,7 @@ class CapturedStep::State {
     for (const auto& input : inputs) made->inputs.push_back(input.defined() ? input.detach().clone() : input);
     const KeptGradients gradients(training_);
     try {
-      const RecordingScope scope(*training_.session, made->host);
+      const RecordingScope scope(*training_.control.session(), made->host);
       graph_->record([&] { made->result = detached(step_(made->inputs)); });
     } catch (const std::exception& problem) {
       gradients.put_back();
@@ -128,7 +128,7 @@ class CapturedStep::State {
     const auto is_scaled = [](const auto& one) {
       return one->scaled() && one->scaled()->standing().factor_on_device.defined();
     };
-    if (std::any_of(training_.optimizers.begin(), training_.optimizers.end(), is_scaled)) {
+    if (std::any_of(training_.prepared.optimizers().begin(), training_.prepared.optimizers().end(), is_scaled)) {
       gradients.put_back();
       give_up("optimizer.step() is not part of it, and the scale of fp16 gradients is known within a step alone");
       return detached(step_(inputs));

@@ -21,7 +21,7 @@ void check_steps(std::int64_t steps) {
 void check_ours(const Training& training, const ModelBase& model) {
   model.core().check_alive();
   const auto is_it = [&](const auto& ours) { return ours.get() == &model.core(); };
-  if (std::any_of(training.models.begin(), training.models.end(), is_it)) return;
+  if (std::any_of(training.prepared.models().begin(), training.prepared.models().end(), is_it)) return;
   throw UsageError({.what = "LocalSGD got a model that another Accelerator has prepared",
                     .why = "it averages over this Accelerator's ranks",
                     .hint = "prepare it with this Accelerator"});
@@ -39,7 +39,7 @@ LocalSteps::LocalSteps(Training& training, const ModelBase& model, std::int64_t 
     : training_(training),
       model_(model),
       every_(steps),
-      parameters_(parameters_of(model), training.device_communicator()),
+      parameters_(parameters_of(model), training.channels.device_communicator()),
       local_({model_}),
       exceptions_(std::uncaught_exceptions()) {}
 
@@ -64,14 +64,14 @@ bool LocalSteps::average(bool done) {
 
 LocalSGD::LocalSGD(Accelerator& accelerator, const ModelBase& model, const LocalSGDOptions& options) {
   accelerator::check_steps(options.steps);
-  accelerator::check_ours(accelerator.training(), model);
+  accelerator::check_ours(accelerator::Training::of(accelerator), model);
   if (!options.enabled || accelerator.num_processes() == 1) return;
-  if (accelerator.training().zero) {
+  if (accelerator::Training::of(accelerator).channels.zero()) {
     throw UsageError({.what = "LocalSGD was called under ZeRO",
                       .why = "ranks that share the parameters cannot go on with ones of their own",
                       .hint = "use stage 0"});
   }
-  steps_ = std::make_unique<accelerator::LocalSteps>(accelerator.training(), model, options.steps);
+  steps_ = std::make_unique<accelerator::LocalSteps>(accelerator::Training::of(accelerator), model, options.steps);
 }
 
 LocalSGD::~LocalSGD() noexcept(false) {

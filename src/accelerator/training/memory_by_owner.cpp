@@ -71,12 +71,12 @@ std::vector<std::pair<std::string, double>> device_memory_values(const DeviceMem
 MemoryByOwner memory_by_owner(const Training& training, c10::Device device) {
   MemoryByOwner owners{.pages = device.is_cpu() ? 0 : paging::FramePool::bytes_on_devices()};
   Tally tally(device);
-  for (const auto& model : training.models) {
+  for (const auto& model : training.prepared.models()) {
     for (const auto& parameter : model->module().parameters()) tally.add(owners.parameters, parameter);
     for (const auto& buffer : model->module().buffers()) tally.add(owners.buffers, buffer);
     for (const auto& holder : model->gradient_holders()) tally.add(owners.gradients, holder.grad());
   }
-  for (const auto& optimizer : training.optimizers) {
+  for (const auto& optimizer : training.prepared.optimizers()) {
     for (const auto& [parameter, state] : optimizer->optimizer().state()) {
       Moments moments(tally, owners.optimizers);
       step::visit_fields(*state, moments);

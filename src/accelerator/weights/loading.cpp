@@ -162,7 +162,7 @@ namespace {
 
 /// Null unless the module's parameters are sharded.
 parallel::FlatParameters* shards_of(const Training& training, const torch::nn::Module& module) {
-  for (const auto& model : training.models) {
+  for (const auto& model : training.prepared.models()) {
     if (model->wraps(module)) return model->flat();
   }
   return nullptr;
@@ -222,9 +222,9 @@ void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::pa
   std::function<void()> fill;
   mpi::all_or_none(host, [&] {
     loading->prepare_module();
-    fill = num_nodes() == 1
-               ? [&] { weights::fill(loading->source(), loading->fillings()); }
-               : weights::filling_together(training_->communicator_of({}), loading->source(), loading->fillings());
+    fill = num_nodes() == 1 ? [&] { weights::fill(loading->source(), loading->fillings()); }
+                            : weights::filling_together(training_->channels.communicator_of({}), loading->source(),
+                                                        loading->fillings());
   });
   mpi::all_or_none(host, [&] {
     fill();

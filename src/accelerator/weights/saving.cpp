@@ -34,10 +34,10 @@ struct DealtOut {
 };
 
 DealtOut sharded(const Training& training, const torch::nn::Module& module) {
-  for (const auto& model : training.models) {
+  for (const auto& model : training.prepared.models()) {
     auto* flat = model->flat();
     if (&model->module() != &module || flat == nullptr || !flat->is_any_sharded() || flat->is_lent()) continue;
-    return {.flat = flat, .brings = training.zero->counts(training.host().rank())};
+    return {.flat = flat, .brings = training.channels.zero()->counts(training.host().rank())};
   }
   return {};
 }
