@@ -74,6 +74,8 @@ void Accelerator::register_object(const std::string& name, std::function<void(St
   training_->prepared.add_object({.name = name, .save = std::move(save), .load = std::move(load)});
 }
 
+DeviceMemory Accelerator::device_memory() const { return accelerator::device_memory(device()); }
+
 void Accelerator::free_memory() {
   const CallSite site(__builtin_return_address(0));
   training_->free_memory();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <hortator/error.hpp>
 
+#include "accelerator/state/random_state.hpp"
 #include "accelerator/training/packing.hpp"
 #include "accelerator/training/same_structure.hpp"
 #include "accelerator/training/training.hpp"
@@ -199,6 +200,11 @@ void Accelerator::pad_leaves(const std::vector<detail::Leaf>& leaves, const PadO
   check_same_structure(training_->host(), "pad_across_processes", leaves, accelerator::Alike::dimensions);
   const auto sizes = sizes_to_pad_to(training_->host(), tensors_of(leaves), options);
   for (std::size_t i = 0; i < leaves.size(); ++i) *leaves[i].tensor = padded(*leaves[i].tensor, sizes[i], options);
+}
+
+void Accelerator::synchronize_rng_states(const std::vector<at::Generator>& generators) {
+  const CallSite site(__builtin_return_address(0));
+  accelerator::synchronise(world().comm(), generators.empty() ? accelerator::default_generators(device()) : generators);
 }
 
 }  // namespace hortator

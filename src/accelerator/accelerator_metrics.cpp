@@ -59,7 +59,7 @@ at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
   const auto how = gathering_for_metrics();
   if (!how.sizes_differ) return first_rows(gather(tensor), how.first);
   auto gathered = tensor;
-  gather_leaves({detail::Leaf{.place = "", .tensor = &gathered}}, how);
+  gather_leaves({detail::Leaf{.path = "", .tensor = &gathered}}, how);
   return gathered;
 }
 

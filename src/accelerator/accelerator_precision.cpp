@@ -18,7 +18,7 @@ void require_finite(const at::Tensor& norm, double norm_type, const mpi::Communi
   mpi::all_or_none(host, [&] {
     const auto value = norm.item<double>();
     if (std::isfinite(value)) return;
-    throw Error({.what = text::concat("the gradients' norm of type ", norm_type, " is ", value),
+    throw Error({.what = text::concat("The gradients' norm of type ", norm_type, " is ", value),
                  .why = "clip_grad_norm_ was asked to find that an error",
                  .hint = "look for a loss that is not finite, or leave out error_if_nonfinite"});
   });

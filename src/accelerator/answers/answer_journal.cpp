@@ -63,7 +63,7 @@ std::map<std::int64_t, std::string> AnswerJournal::read(const std::vector<detail
     std::ifstream in(path, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
     if (in.bad()) {
-      throw Error({.what = text::concat("the answers in ", path.string(), " cannot be read"),
+      throw Error({.what = text::concat("The answers in ", path.string(), " cannot be read"),
                    .why = "prompts that were answered before are not answered again",
                    .hint = "look at the disk; without the file its prompts are answered anew"});
     }
@@ -83,7 +83,7 @@ void AnswerJournal::open(int rank) {
     path_ = folder_ / text::concat("rank-", rank, attempt > 0 ? text::concat("-", attempt) : "", suffix);
   file_.open(path_, std::ios::binary | std::ios::app);
   if (!file_) {
-    throw Error({.what = text::concat("answers cannot be kept in ", path_.string(), ": ", std::strerror(errno)),
+    throw Error({.what = text::concat("Answers cannot be kept in ", path_.string(), ": ", std::strerror(errno)),
                  .why = "AnswerOptions::keep asks for it"});
   }
 }
@@ -98,7 +98,7 @@ void AnswerJournal::write(std::int64_t prompt, const detail::PromptFacts& facts,
 
 void AnswerJournal::flush() {
   if (file_.flush()) return;
-  throw Error({.what = text::concat("answers cannot be written to ", path_.string(), ": ", std::strerror(errno)),
+  throw Error({.what = text::concat("Answers cannot be written to ", path_.string(), ": ", std::strerror(errno)),
                .why = "they would be lost if the run ended now",
                .hint = "make room, or keep them elsewhere"});
 }

@@ -39,7 +39,7 @@ std::uint64_t fingerprint_of(const std::vector<PromptFacts>& prompts) {
 
 void validate(const AnswerOptions& options) {
   if (options.batch_size < 1 || options.max_batch_length < 0) {
-    throw UsageError({.what = text::concat("a batch of ", options.batch_size, " prompts and a length of ",
+    throw UsageError({.what = text::concat("A batch of ", options.batch_size, " prompts and a length of ",
                                            options.max_batch_length, " answers nothing"),
                       .hint = "batch_size begins at 1, and a max_batch_length of 0 is any"});
   }
@@ -53,7 +53,7 @@ std::string shown(const Numbers& prompts) {
 
 Problem problem_of(const Delivery& delivery, int rank, std::size_t answered, std::size_t prompts, bool kept) {
   const auto where = delivery.failed.empty() ? std::string() : text::concat(" on prompts ", shown(delivery.failed));
-  return {.what = text::concat("rank ", rank, " (", delivery.host, ") failed", where, ": ", delivery.problem),
+  return {.what = text::concat("Rank ", rank, " (", delivery.host, ") failed", where, ": ", delivery.problem),
           .why = text::concat(answered, " of ", prompts, " prompts are answered"),
           .hint = kept ? "the same call goes on from there"
                        : "hortator::IncompleteAnswers has their answers; AnswerOptions::keep outlives the run"};
@@ -66,7 +66,7 @@ std::uint64_t fingerprint(std::string_view bytes) { return core::hash(bytes); }
 void check_answer_count(std::size_t prompts, std::size_t answers) {
   if (prompts == answers) return;
   throw UsageError(
-      {.what = text::concat("the function returned ", text::count(static_cast<long long>(answers), "answer"), " to ",
+      {.what = text::concat("The function returned ", text::count(static_cast<long long>(answers), "answer"), " to ",
                             text::count(static_cast<long long>(prompts), "prompt")),
        .why = "answers belong to prompts by their place in the batch"});
 }
@@ -123,7 +123,7 @@ Answering::Answering(const State& state, const std::vector<PromptFacts>& prompts
   const auto& comm = impl_->comm();
   mpi::all_or_none(comm, [&] { validate(options); });
   if (!mpi::equal_on_all(comm, fingerprint_of(prompts))) {
-    throw UsageError({.what = "the ranks have different prompts",
+    throw UsageError({.what = "The ranks have different prompts",
                       .why = "each answers its share of those that all have",
                       .hint = "read them on all ranks, or send them with broadcast_object_list()"});
   }

@@ -29,7 +29,7 @@ std::int64_t nine_tenths(std::int64_t batch_size) {
 }
 
 [[noreturn]] void throw_none_fits(std::int64_t start, int culprit) {
-  throw Error({.what = text::concat("no batch size fits into memory, from ", start, " down"),
+  throw Error({.what = text::concat("No batch size fits into memory, from ", start, " down"),
                .why = "all that were left to try ran out of it",
                .hint = "take a smaller model, or recompute activations"})
       .on_rank(culprit);
@@ -46,7 +46,7 @@ struct BatchSizeSearch::Round {
     auto all = mpi::all_gather_within(comm, mine, patience);
     if (all) return *std::move(all);
     throw Error(
-        {.what = text::concat("rank ", comm.rank(), " has run out of memory alone"),
+        {.what = text::concat("Only rank ", comm.rank(), " has run out of memory"),
          .why = text::concat("the others wait for it in a collective of the ", backend,
                              " back end, from which nobody can call them back"),
          .hint = "start with a batch size that fits on all ranks; on one node the back ends node and nccl can go on"});
@@ -90,7 +90,7 @@ bool BatchSizeSearch::attempt(const std::function<void()>& body) {
   const int culprit = static_cast<int>(std::find_if(all.begin(), all.end(), is(Outcome::out_of_memory)) - all.begin());
   const auto in_step = [&](const Report& report) { return report.host_collectives == all[0].host_collectives; };
   if (!std::all_of(all.begin(), all.end(), in_step)) {
-    throw Error({.what = "some ranks ran out of memory between two agreements of all ranks",
+    throw Error({.what = "Some ranks ran out of memory between two agreements of all ranks",
                  .why = "what the ranks say to each other would no longer fit together",
                  .hint = "start with a smaller batch size"})
         .on_rank(culprit);

@@ -19,7 +19,7 @@ constexpr Bytes usual_page_bytes = 0x1p24;  // what a disk reads at its full spe
 void check_rule(const std::string& rule) {
   static const std::vector<std::string> known = {"auto", "balanced", "balanced_low_0", "sequential"};
   if (std::ranges::find(known, rule) != known.end()) return;
-  throw UsageError({.what = text::concat("there is no device map ", text::quote(rule)),
+  throw UsageError({.what = text::concat("There is no device map ", text::quote(rule)),
                     .why = text::concat("known are ", text::join(known), ", and maps of names to places"),
                     .hint = text::suggestion(rule, known)});
 }

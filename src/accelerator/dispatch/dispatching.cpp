@@ -66,7 +66,7 @@ void keep_values(PlacedTensor& one) {
   if (one.place.is_disk()) one.place = Place::cpu();
   paging::settle(one.tensor);
   if (paging::lacks_memory(one.tensor)) {
-    throw UsageError({.what = text::concat("the tensor ", text::quote(one.name), " has no values"),
+    throw UsageError({.what = text::concat("The tensor ", text::quote(one.name), " has no values"),
                       .why = "the checkpoint does not have it, and the model was made by init_empty_weights",
                       .hint = "make the model with values, or take a checkpoint that is complete"});
   }
@@ -122,7 +122,7 @@ void prepare_all(const std::vector<PlacedTensor>& tensors, const Division& divis
 void move_to_places(std::vector<PlacedTensor>& tensors) {
   const auto empty = std::ranges::find_if(tensors, [](const auto& one) { return paging::lacks_memory(one.tensor); });
   if (empty != tensors.end() && !paging::is_deferred(empty->tensor)) {
-    throw UsageError({.what = text::concat("the tensor ", text::quote(empty->name), " has no values"),
+    throw UsageError({.what = text::concat("The tensor ", text::quote(empty->name), " has no values"),
                       .why = "dispatch_model() takes a model that is in memory",
                       .hint = "load_checkpoint_and_dispatch() takes one without values, and a checkpoint"});
   }

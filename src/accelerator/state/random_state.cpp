@@ -1,10 +1,7 @@
 #include "accelerator/state/random_state.hpp"
 
-#include <hortator/accelerator.hpp>
 #include <mutex>
 
-#include "accelerator/training/training.hpp"
-#include "core/call_site.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/generator_state.hpp"
 
@@ -51,12 +48,3 @@ void synchronise(const mpi::Communicator& host, const std::vector<at::Generator>
 }
 
 }  // namespace hortator::accelerator
-
-namespace hortator {
-
-void Accelerator::synchronize_rng_states(const std::vector<at::Generator>& generators) {
-  const CallSite site(__builtin_return_address(0));
-  accelerator::synchronise(world().comm(), generators.empty() ? accelerator::default_generators(device()) : generators);
-}
-
-}  // namespace hortator

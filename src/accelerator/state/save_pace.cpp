@@ -8,7 +8,7 @@ namespace hortator::accelerator {
 
 std::chrono::seconds best_interval(SavePace::Clock::duration cost, std::chrono::seconds between_failures) {
   if (between_failures.count() <= 0) {
-    throw UsageError({.what = "the mean time between failures is not positive",
+    throw UsageError({.what = "The mean time between failures is not positive",
                       .hint = "give what the site has seen for jobs of this size, 24h say"});
   }
   const std::chrono::duration<double> each = cost;

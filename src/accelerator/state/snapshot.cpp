@@ -149,7 +149,7 @@ void check_fits(const Training& training, const checkpoint::Reader& reader, cons
   if (lines.empty() && strict) lines = misfits(training, reader);
   if (lines.empty()) return;
   throw Error(
-      {.what = text::concat("the checkpoint ", reader.folder().string(), " does not fit: ", text::join(lines, "; ")),
+      {.what = text::concat("The checkpoint ", reader.folder().string(), " does not fit: ", text::join(lines, "; ")),
        .why = "a resumed run must go on with everything that was saved, and nothing was changed",
        .hint = "prepare the same models, optimizers and objects in the same order as when it was saved, or "
                "load what fits with {.strict = false}"});

@@ -110,9 +110,3 @@ MemoryWatch::~MemoryWatch() {
 }
 
 }  // namespace hortator::accelerator
-
-namespace hortator {
-
-DeviceMemory Accelerator::device_memory() const { return accelerator::device_memory(device()); }
-
-}  // namespace hortator

@@ -25,7 +25,7 @@ std::string describe(const at::Tensor& tensor, Alike alike) {
 
 std::string outline_of(const std::vector<detail::Leaf>& leaves, Alike alike) {
   std::vector<std::string> lines;
-  for (const auto& leaf : leaves) lines.push_back(leaf.place + ": " + describe(*leaf.tensor, alike));
+  for (const auto& leaf : leaves) lines.push_back(leaf.path + ": " + describe(*leaf.tensor, alike));
   return text::join(lines, std::string(1, separator));
 }
 

@@ -10,7 +10,7 @@ namespace hortator::accelerator {
 using formats::PickleValue;
 
 void refuse_state(const formats::PickleFile& file, const std::string& what, std::string why, std::string hint) {
-  throw Error({.what = text::concat("the optimizer's state in ", file.path(), " does not fit: ", what),
+  throw Error({.what = text::concat("The optimizer's state in ", file.path(), " does not fit: ", what),
                .why = std::move(why),
                .hint = std::move(hint)});
 }

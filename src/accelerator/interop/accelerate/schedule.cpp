@@ -56,7 +56,7 @@ const PickleValue& value_of(const PickleFile& file, const std::string& ours) {
     value = items != nullptr && word.index < items->size() ? &(*items)[word.index] : nullptr;
   }
   if (value != nullptr) return *value;
-  throw Error({.what = text::concat("the schedule's state in ", file.path(), " has no ", text::quote(word.name),
+  throw Error({.what = text::concat("The schedule's state in ", file.path(), " has no ", text::quote(word.name),
                                     word.is_list ? text::concat(" for group ", word.index) : ""),
                .why = "it is of another kind than the prepared one",
                .hint = "prepare a schedule of that kind, or load with strict = false and set its step yourself"});
@@ -69,7 +69,7 @@ void put_number(StateDict& out, const std::string& name, const PickleFile& file,
   } else if (const auto real = to_real(file, value)) {
     return out.put(name, *real);
   }
-  throw Error({.what = text::concat("the schedule's state in ", file.path(), " has ", value.described(), " as ",
+  throw Error({.what = text::concat("The schedule's state in ", file.path(), " has ", value.described(), " as ",
                                     text::quote(word_of(name).name))});
 }
 

@@ -153,7 +153,7 @@ void DeepspeedConfig::fill(const Accelerator& accelerator, std::int64_t batch_si
   compare_numbers(problems, "train_micro_batch_size_per_gpu", train_micro_batch_size_per_gpu, batch_size);
   compare_numbers(problems, "train_batch_size", train_batch_size, batch_size * steps * accelerator.num_processes());
   if (!problems.empty()) {
-    throw UsageError({.what = "the DeepSpeed configuration does not fit the run: " + text::join(problems, "; "),
+    throw UsageError({.what = "The DeepSpeed configuration does not fit the run: " + text::join(problems, "; "),
                       .why = "it would not be the training that was asked for",
                       .hint = "say \"auto\" in the file, or change the run"});
   }

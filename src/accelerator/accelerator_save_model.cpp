@@ -88,7 +88,7 @@ class Saving {
         continue;
       }
       if (!taken.insert(name).second) {
-        throw UsageError({.what = text::concat("two tensors of the model become ", text::quote(name)),
+        throw UsageError({.what = text::concat("Two tensors of the model become ", text::quote(name)),
                           .hint = "look at SaveModelOptions::rename"});
       }
       place_of[i] = weights_.size();
@@ -97,13 +97,13 @@ class Saving {
                           .shares = all[i].first == i ? std::nullopt : std::optional(place_of[all[i].first])});
       tensors_.push_back(all[i].tensor);
     }
-    if (weights_.empty()) throw UsageError({.what = "the model has no parameters and no buffers to save"});
+    if (weights_.empty()) throw UsageError({.what = "The model has no parameters and no buffers to save"});
   }
 
   static void require_values(const weights::ModuleWeight& weight) {
     if (!weight.tensor.is_meta()) return;
     throw UsageError(
-        {.what = text::concat("the tensor ", text::quote(weight.name), " of the model is on the meta device"),
+        {.what = text::concat("The tensor ", text::quote(weight.name), " of the model is on the meta device"),
          .why = "it has no values that could be saved"});
   }
 

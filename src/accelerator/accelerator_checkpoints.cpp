@@ -1,4 +1,7 @@
+#include <array>
 #include <exception>
+#include <limits>
+#include <span>
 
 #include "accelerator/interop/accelerate/folder.hpp"
 #include "accelerator/interop/accelerate/state.hpp"
@@ -24,17 +27,6 @@ using accelerator::Training;
 
 constexpr int max_nodes_of_one_file = 4;
 
-/// The node of each rank. As a rule as many in a row are on each: then nobody needs to be told. @collective
-std::vector<int> nodes_of_ranks(const runtime::World& world) {
-  const auto& comm = world.comm();
-  const int in_a_row = (comm.size() + world.topology().nodes - 1) / world.topology().nodes;
-  const bool as_a_rule = world.topology().node == comm.rank() / in_a_row;
-  if (!mpi::all_reduce(comm, as_a_rule, MPI_LAND)) return mpi::all_gather(comm, world.topology().node);
-  std::vector<int> nodes;
-  for (int rank = 0; rank < comm.size(); ++rank) nodes.push_back(rank / in_a_row);
-  return nodes;
-}
-
 /// How the ranks are arranged.
 std::map<std::string, std::int64_t> mesh_of(const Training& training) {
   const int ranks = training.host().size();
@@ -55,7 +47,7 @@ const std::vector<std::size_t>& files_of(Training& training, const runtime::Worl
   const int nodes = world.topology().nodes;
   const int together =
       training.options().checkpoint.nodes_per_file.value_or(nodes <= max_nodes_of_one_file ? nodes : 1);
-  for (const int node : nodes_of_ranks(world))
+  for (const int node : mpi::all_gather(world.comm(), world.topology().node))
     training.output.file_of_ranks().push_back(static_cast<std::size_t>(node / together));
   return training.output.file_of_ranks();
 }
@@ -77,36 +69,53 @@ std::vector<fs::path> choices(const Training& training, const fs::path& dir) {
   return folders;
 }
 
-/// Why it cannot be read, the same on all ranks; nothing when it is loaded. Throws what does not fit. @collective
-std::string load_from(Training& training, const fs::path& folder, const LoadOptions& options, bool has_others) {
+enum class LoadOutcome { loaded, damaged };
+
+struct LoadResult {
+  LoadOutcome outcome = LoadOutcome::loaded;
+  std::string reason = {};  ///< of the damage
+};
+
+/// Agrees on how the ranks have read their parts. If an error other than damage has come up on some rank, all throw it.
+/// Costs one reduction of 8 bytes when all is well. @collective
+LoadResult agree_on_load(const mpi::Communicator& host, const mpi::Verdict& damage, const mpi::Verdict& error) {
+  constexpr int nobody = std::numeric_limits<int>::max();
+  std::array<int, 2> first = {damage.failed ? host.rank() : nobody, error.failed ? host.rank() : nobody};
+  mpi::all_reduce(host, std::span<int>(first), MPI_MIN);
+  if (first[1] != nobody) mpi::agree(host, error);  // throws
+  if (first[0] == nobody) return {};
+  return {.outcome = LoadOutcome::damaged, .reason = mpi::broadcast(host, std::string_view(damage.problem), first[0])};
+}
+
+/// Loads one checkpoint. The result is the same on all ranks; throws on all of them if the checkpoint does not fit what
+/// is prepared. With `has_others`, a lenient load reads everything first: if it turned out to be damaged halfway, its
+/// state would be mixed with that of an older checkpoint that holds less. @collective
+LoadResult load_from(Training& training, const fs::path& folder, const LoadOptions& options, bool has_others) {
   const auto& host = training.host();
   std::optional<checkpoint::Reader> reader;
   try {
     reader.emplace(host, folder, options.verify);
-    // What a damaged one has and an older one lacks would stay: its state and the older one's would be mixed.
     if (!options.strict && has_others) checkpoint::check_together(host, folder, reader->manifest(), options.verify);
-  } catch (const Error& error) {
-    return error.what();
+  } catch (const Error& error) {  // all ranks throw the same
+    return {.outcome = LoadOutcome::damaged, .reason = error.what()};
   }
   mpi::Verdict damage;
-  mpi::all_or_none(host, [&] {
-    try {
-      accelerator::call(training.prepared.load_hooks(), folder);
-      accelerator::restore_snapshot(training, *reader, host.rank(), host.size(), options.strict);
-    } catch (const formats::FileError& error) {
-      damage = mpi::Verdict::of(error);
-    }
-  });
+  mpi::Verdict other_error;
   try {
-    mpi::agree(host, damage);
-  } catch (const Error& error) {
-    return error.what();
+    accelerator::call(training.prepared.load_hooks(), folder);
+    accelerator::restore_snapshot(training, *reader, host.rank(), host.size(), options.strict);
+  } catch (const formats::FileError& error) {
+    damage = mpi::Verdict::of(error);
+  } catch (const std::exception& error) {
+    other_error = mpi::Verdict::of(error);
   }
-  // Each rank has read what it owns.
+  auto result = agree_on_load(host, damage, other_error);
+  if (result.outcome == LoadOutcome::damaged) return result;
+  // Each rank has read the slices that it owns.
   for (const auto& model : training.prepared.models()) {
     if (model->flat() != nullptr) model->flat()->publish_all();
   }
-  return "";
+  return result;
 }
 
 /// Rank 0 looks. @collective
@@ -147,6 +156,10 @@ void load_from_accelerate(Training& training, const fs::path& folder, const Load
   });
   if (host.rank() != 0) return;
   for (const auto& one : left) log::warn("not taken over from ", folder.string(), ": ", one);
+}
+
+StateHookHandle add_hook(accelerator::StateHooks& hooks, StateHook hook) {
+  return StateHookHandle(hooks.emplace_back(std::make_shared<StateHook>(std::move(hook))));
 }
 
 }  // namespace
@@ -219,19 +232,27 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
   const auto folders = choices(*training_, dir);
   std::vector<std::string> problems;
   for (const auto& folder : folders) {
-    auto problem = load_from(*training_, folder, options, folders.size() > 1);
-    if (problem.empty()) return log::info("loaded ", folder.string());
-    if (dir.empty() && is_main_process()) log::warn("a checkpoint is skipped: ", problem);
-    problems.push_back(std::move(problem));
+    auto result = load_from(*training_, folder, options, folders.size() > 1);
+    if (result.outcome == LoadOutcome::loaded) return log::info("loaded ", folder.string());
+    if (dir.empty() && is_main_process()) log::warn("a checkpoint is skipped: ", result.reason);
+    problems.push_back(std::move(result.reason));
   }
   if (problems.empty()) {
-    throw UsageError({.what = text::concat("there is no checkpoint in ", training_->output.project().dir().string()),
+    throw UsageError({.what = text::concat("There is no checkpoint in ", training_->output.project().dir().string()),
                       .why = "load_state() without a folder loads the newest one of the project",
                       .hint = "ask has_checkpoint() first, or name the folder"});
   }
-  throw Error({.what = text::concat("no checkpoint could be loaded: ", text::join(problems, "; ")),
+  throw Error({.what = text::concat("No checkpoint could be loaded: ", text::join(problems, "; ")),
                .why = "what was read before may stand in the models and optimizers",
                .hint = "load an older one, or build them anew"});
+}
+
+StateHookHandle Accelerator::register_save_state_pre_hook(StateHook hook) {
+  return add_hook(training_->prepared.save_hooks(), std::move(hook));
+}
+
+StateHookHandle Accelerator::register_load_state_pre_hook(StateHook hook) {
+  return add_hook(training_->prepared.load_hooks(), std::move(hook));
 }
 
 // Ranks that end together wait for what they still save; a rank that leaves by an exception cannot count on the others.

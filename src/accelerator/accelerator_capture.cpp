@@ -200,7 +200,7 @@ CapturedStep Accelerator::make_captured(CapturedStep::Step step, const CaptureOp
 }
 
 void detail::throw_other_inputs(std::size_t expected, std::size_t got) {
-  throw UsageError({.what = text::concat("a captured step of ", text::count(static_cast<long long>(expected), "tensor"),
+  throw UsageError({.what = text::concat("A captured step of ", text::count(static_cast<long long>(expected), "tensor"),
                                          " was called with ", got),
                     .hint = "call it with what its function takes"});
 }

@@ -3,9 +3,8 @@
 #include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
 
-#include "accelerator/training/local_steps.hpp"
+#include "accelerator/scopes/local_steps.hpp"
 #include "core/text/text.hpp"
-#include "mpi/collectives.hpp"
 
 namespace hortator {
 namespace accelerator {
@@ -27,39 +26,7 @@ void check_ours(const Training& training, const ModelBase& model) {
                     .hint = "prepare it with this Accelerator"});
 }
 
-std::vector<at::Tensor> parameters_of(const ModelBase& model) {
-  std::vector<at::Tensor> parameters;
-  for (const auto& one : model.core().parameters()) parameters.push_back(one.tensor);
-  return parameters;
-}
-
 }  // namespace
-
-LocalSteps::LocalSteps(Training& training, const ModelBase& model, std::int64_t steps)
-    : training_(training),
-      model_(model),
-      every_(steps),
-      parameters_(parameters_of(model), training.channels.device_communicator()),
-      local_({model_}),
-      exceptions_(std::uncaught_exceptions()) {}
-
-void LocalSteps::step() {
-  model_.core().check_alive();
-  if (++taken_ % every_ == 0) average(/*done=*/false);
-}
-
-void LocalSteps::leave() {
-  while (!average(/*done=*/true)) {
-  }
-}
-
-bool LocalSteps::average(bool done) {
-  const bool all_done = mpi::all_reduce(training_.host(), done ? 1 : 0, MPI_MIN) == 1;
-  parameters_.run();
-  model_.core().share_buffers();
-  return all_done;
-}
-
 }  // namespace accelerator
 
 LocalSGD::LocalSGD(Accelerator& accelerator, const ModelBase& model, const LocalSGDOptions& options) {

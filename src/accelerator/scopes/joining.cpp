@@ -1,4 +1,4 @@
-#include "accelerator/training/joining.hpp"
+#include "accelerator/scopes/joining.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -6,8 +6,7 @@
 #include "mpi/collectives.hpp"
 #include "step/optimizer/optimizer_broadcast.hpp"
 
-namespace hortator {
-namespace accelerator {
+namespace hortator::accelerator {
 
 Joining::Joining(Training& training, std::vector<ModelBase> models, const JoinOptions& options)
     : training_(training),
@@ -91,15 +90,4 @@ void Joining::become_that_of_the_last(bool among_last) {
   }
 }
 
-}  // namespace accelerator
-
-JoinUnevenInputs::JoinUnevenInputs(accelerator::Training& training, std::vector<ModelBase> models,
-                                   const JoinOptions& options)
-    : joining_(std::make_unique<accelerator::Joining>(training, std::move(models), options)) {}
-
-JoinUnevenInputs::~JoinUnevenInputs() noexcept(false) {
-  if (std::uncaught_exceptions() > joining_->exceptions_at_begin()) return;
-  joining_->leave();
-}
-
-}  // namespace hortator
+}  // namespace hortator::accelerator
