@@ -202,7 +202,7 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   if (is_main_process()) project.prune();
   auto& pace = training_->control.stopping().pace();
   pace.saved(accelerator::SavePace::Clock::now() - begin);
-  if (!training_->options().checkpoint.asynchronous) pace.was_there();
+  if (!training_->options().checkpoint.asynchronous) pace.note_complete();
   return folder;
 }
 

@@ -62,7 +62,7 @@ void Joining::override_even_batches(bool even) {
 }
 
 void Joining::leave() {
-  if (enabled_) become_that_of_the_last(follow_the_others());
+  if (enabled_) copy_from_last(follow_the_others());
 }
 
 bool Joining::follow_the_others() {
@@ -76,8 +76,8 @@ bool Joining::follow_the_others() {
   return among_last;
 }
 
-// Ranks that were done earlier have missed the last steps.
-void Joining::become_that_of_the_last(bool among_last) {
+// Ranks that ran out of batches earlier have missed the last steps.
+void Joining::copy_from_last(bool among_last) {
   const auto& host = training_.host();
   const int last = mpi::all_reduce(host, among_last ? host.rank() : -1, MPI_MAX);
   for (const auto& model : models_) model.core().copy_from(last);

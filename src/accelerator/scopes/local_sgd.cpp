@@ -35,7 +35,7 @@ LocalSGD::LocalSGD(Accelerator& accelerator, const ModelBase& model, const Local
   if (!options.enabled || accelerator.num_processes() == 1) return;
   if (accelerator::Training::of(accelerator).channels.zero()) {
     throw UsageError({.what = "LocalSGD was called under ZeRO",
-                      .why = "ranks that share the parameters cannot go on with ones of their own",
+                      .why = "parameters are sharded over the ranks, so that no rank can train its own",
                       .hint = "use stage 0"});
   }
   steps_ = std::make_unique<accelerator::LocalSteps>(accelerator::Training::of(accelerator), model, options.steps);

@@ -20,7 +20,7 @@ StateDict random_state(c10::Device device) {
 
 void restore_random_state(c10::Device device, const StateDict& state) {
   set_generator_state(default_generator(at::kCPU), state.get<at::Tensor>("cpu"));
-  // A run that moves from a GPU to the CPU, or back, draws its numbers elsewhere from now on.
+  // A run that moves from a GPU to the CPU, or back, has no saved state for the new device's generator.
   if (!device.is_cpu() && state.contains("device")) {
     set_generator_state(default_generator(device), state.get<at::Tensor>("device"));
   }

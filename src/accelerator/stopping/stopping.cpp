@@ -28,7 +28,7 @@ bool Stopping::time_is_nearly_over() const {
 }
 
 SaveTimes Stopping::save_times() const {
-  return {.longest = std::max(pace_.longest_until_there(), saves_.longest()), .under_way = saves_.under_way_for()};
+  return {.longest = std::max(pace_.longest_until_complete(), saves_.longest()), .under_way = saves_.under_way_for()};
 }
 
 bool Stopping::agree_to_stop() {

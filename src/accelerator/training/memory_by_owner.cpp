@@ -23,7 +23,7 @@ class Tally {
   explicit Tally(c10::Device device) : device_(device) {}
   void add(std::uint64_t& bytes, const at::Tensor& tensor) {
     if (!tensor.defined() || !tensor.has_storage() || tensor.device() != device_) return;
-    if (!device_.is_cpu() && paging::carries_key(tensor)) return;  // it is in a frame, or nowhere
+    if (!device_.is_cpu() && paging::carries_key(tensor)) return;  // its memory is a frame's, or none
     const auto& storage = tensor.storage();
     if (seen_.insert(storage.unsafeGetStorageImpl()).second) bytes += storage.nbytes();
   }
@@ -33,7 +33,7 @@ class Tally {
   std::unordered_set<const void*> seen_;
 };
 
-/// The tensors among what an optimizer remembers of a parameter.
+/// Adds up the tensors in an optimizer's state of one parameter.
 class Moments final : public step::FieldVisitor {
  public:
   Moments(Tally& tally, std::uint64_t& bytes) : tally_(tally), bytes_(bytes) {}
