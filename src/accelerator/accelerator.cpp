@@ -13,7 +13,7 @@
 namespace hortator {
 namespace {
 
-// Before anything of the program's is read: parts that were not made for each other see different data in it.
+// Checked before anything of the program's is read: parts built with different libraries would misread its data.
 StateOptions state_options(const AcceleratorOptions& options, const BuiltWith& built) {
   runtime::check_program(built);
   formats::check_hdf5(formats::built_hdf5_version(), formats::loaded_hdf5());

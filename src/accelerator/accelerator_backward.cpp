@@ -34,8 +34,8 @@ void Accelerator::backward(const at::Tensor& loss_sum, const at::Tensor& count) 
   const CallSite site(__builtin_return_address(0));
   if (count.numel() != 1) {
     throw UsageError({.what = text::concat("backward(loss_sum, count) got a count of shape ", count.sizes()),
-                      .why = "it is how many losses were added up: one number",
-                      .hint = "give count.sum()"});
+                      .why = "it is the number of losses that were added up: one number",
+                      .hint = "pass count.sum()"});
   }
   training_->control.expect_scaled_gradients();
   const auto number = count.detach().reshape({}).to(loss_sum.device(), at::kDouble);
@@ -48,8 +48,8 @@ void Accelerator::backward(const at::Tensor& loss_sum, double count) {
   const CallSite site(__builtin_return_address(0));
   if (!(count >= 0) || std::isinf(count)) {
     throw UsageError({.what = text::concat("backward(loss_sum, count) got a count of ", count),
-                      .why = "it is how many losses were added up",
-                      .hint = "give the number of tokens or samples in loss_sum, 0 for none"});
+                      .why = "it is the number of losses that were added up",
+                      .hint = "pass the number of tokens or samples in loss_sum, 0 for none"});
   }
   backward(loss_sum, at::full({}, count, loss_sum.options().dtype(at::kDouble).requires_grad(false)));
 }

@@ -27,7 +27,7 @@ using accelerator::Training;
 
 constexpr int max_nodes_of_one_file = 4;
 
-/// How the ranks are arranged.
+/// The ranks' mesh for the manifest.
 std::map<std::string, std::int64_t> mesh_of(const Training& training) {
   const int ranks = training.host().size();
   const int shards = training.channels.zero() ? training.channels.zero()->ranks_of_group() : ranks;
@@ -35,13 +35,13 @@ std::map<std::string, std::int64_t> mesh_of(const Training& training) {
   return {{"replicate", ranks / shards}, {"shard", shards}};
 }
 
-/// Ranks that wait for this one inside of HDF5 can only be ended.
+/// Ends the job: other ranks wait for this one inside HDF5 and cannot be reached otherwise.
 [[noreturn]] void end_job(const std::string& problem) {
   runtime::report({.problem = problem, .exit_code = checkpoint::failed_disk_exit_code});
   mpi::abort_job(checkpoint::failed_disk_exit_code);
 }
 
-/// Into which file each rank writes. @collective the first time
+/// For each rank, the number of the file that it writes into. @collective the first time
 const std::vector<std::size_t>& files_of(Training& training, const runtime::World& world) {
   if (!training.output.file_of_ranks().empty()) return training.output.file_of_ranks();
   const int nodes = world.topology().nodes;
@@ -52,9 +52,9 @@ const std::vector<std::size_t>& files_of(Training& training, const runtime::Worl
   return training.output.file_of_ranks();
 }
 
-/// What `dir` may mean, the best first; the same on all ranks. Rank 0 looks, so that a slow file system cannot make
-/// ranks load different ones. @collective
-std::vector<fs::path> choices(const Training& training, const fs::path& dir) {
+/// The folders that `dir` may mean, best first; the same on all ranks. Only rank 0 looks, so that a slow file system
+/// cannot make ranks load different ones. @collective
+std::vector<fs::path> candidate_folders(const Training& training, const fs::path& dir) {
   const auto& host = training.host();
   std::vector<std::string> found;
   mpi::all_or_none(host, [&] {
@@ -118,14 +118,14 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   return result;
 }
 
-/// Rank 0 looks. @collective
+/// Whether Hugging Face Accelerate wrote the folder; only rank 0 looks. @collective
 bool is_of_python(const mpi::Communicator& host, const fs::path& folder) {
   bool is_one = false;
   mpi::all_or_none(host, [&] { is_one = host.rank() == 0 && accelerator::AccelerateFolder::is_at(folder); });
   return mpi::broadcast(host, is_one);
 }
 
-/// Each rank has all parameters to itself while `work` is done, by all or by none. @collective
+/// Lends each rank whole parameters while it does `work`, by all ranks or by none. @collective
 template <typename Work>
 void with_whole_parameters(Training& training, const Work& work) {
   std::vector<parallel::FlatParameters*> lent;
@@ -146,7 +146,7 @@ void with_whole_parameters(Training& training, const Work& work) {
   take_back(true);
 }
 
-/// From a folder of Python's Accelerate. Nothing else is tried where it does not fit: it was named. @collective
+/// Loads from a folder of Hugging Face Accelerate. Throws if it does not fit, since the user named it. @collective
 void load_from_accelerate(Training& training, const fs::path& folder, const LoadOptions& options) {
   const auto& host = training.host();
   std::vector<std::string> left;
@@ -176,14 +176,14 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
   training_->settle_seed();
   std::int64_t number = 0;
   mpi::all_or_none(host, [&] {
-    // A resumed run goes on behind the last numbers: they must be there when the checkpoint is.
+    // A resumed run continues after the last numbers: they must be on disk when the checkpoint is.
     training_->output.trackers().flush();
     if (by_default && is_main_process()) number = project.first_free_iteration();
   });
   if (by_default) project.set_iteration(mpi::broadcast(host, number));
   const auto target = by_default ? project.next_checkpoint() : dir;
   mpi::all_or_none(host, [&] { accelerator::call(training_->prepared.save_hooks(), target); });
-  // Each rank writes a part of every tensor: what forward has changed on its own must be one rank's again.
+  // Each rank writes a part of every tensor, so buffers that forward changed on each rank must be equal again.
   for (const auto& model : training_->prepared.models()) model->share_buffers();
   checkpoint::Snapshot snapshot;
   mpi::all_or_none(
@@ -229,22 +229,22 @@ void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
     load_from_accelerate(*training_, dir, options);
     return log::info("loaded ", dir.string());
   }
-  const auto folders = choices(*training_, dir);
+  const auto folders = candidate_folders(*training_, dir);
   std::vector<std::string> problems;
   for (const auto& folder : folders) {
     auto result = load_from(*training_, folder, options, folders.size() > 1);
     if (result.outcome == LoadOutcome::loaded) return log::info("loaded ", folder.string());
-    if (dir.empty() && is_main_process()) log::warn("a checkpoint is skipped: ", result.reason);
+    if (dir.empty() && is_main_process()) log::warn("a checkpoint was skipped: ", result.reason);
     problems.push_back(std::move(result.reason));
   }
   if (problems.empty()) {
     throw UsageError({.what = text::concat("There is no checkpoint in ", training_->output.project().dir().string()),
                       .why = "load_state() without a folder loads the newest one of the project",
-                      .hint = "ask has_checkpoint() first, or name the folder"});
+                      .hint = "check has_checkpoint() first, or name the folder"});
   }
   throw Error({.what = text::concat("No checkpoint could be loaded: ", text::join(problems, "; ")),
-               .why = "what was read before may stand in the models and optimizers",
-               .hint = "load an older one, or build them anew"});
+               .why = "models and optimizers may hold parts of the damaged ones",
+               .hint = "load an older one, or build them again"});
 }
 
 StateHookHandle Accelerator::register_save_state_pre_hook(StateHook hook) {
@@ -255,14 +255,14 @@ StateHookHandle Accelerator::register_load_state_pre_hook(StateHook hook) {
   return add_hook(training_->prepared.load_hooks(), std::move(hook));
 }
 
-// Ranks that end together wait for what they still save; a rank that leaves by an exception cannot count on the others.
-// A run whose last checkpoint is not there has not done what it was started for.
+// Ranks that end together wait for their last save; a rank that leaves by an exception cannot count on the others. A
+// run whose last checkpoint failed counts as failed.
 Accelerator::~Accelerator() {
   if (std::uncaught_exceptions() > 0) return;
   try {
     wait_for_checkpoint();
   } catch (const std::exception& error) {
-    if (is_main_process()) log::warn("at the end of the last save: ", error.what());
+    if (is_main_process()) log::warn("the last save has failed: ", error.what());
     runtime::note_late_failure(std::current_exception());
   }
 }

@@ -14,7 +14,7 @@ namespace hortator {
 namespace accelerator {
 namespace {
 
-/// Null unless the module's parameters are sharded.
+/// The module's sharded parameters; null if there are none.
 parallel::FlatParameters* shards_of(const Training& training, const torch::nn::Module& module) {
   for (const auto& model : training.prepared.models()) {
     if (model->wraps(module)) return model->flat();
@@ -29,7 +29,7 @@ void require_no_conversion(const LoadWeightsOptions& options) {
                     .hint = "convert the module before prepare(), or leave out dtype"});
 }
 
-/// Of sharded parameters what this rank owns; the rest as it is.
+/// Cuts fillings of sharded parameters down to this rank's slices; keeps the others.
 std::vector<weights::Filling> owned_parts(const std::vector<weights::Filling>& fillings,
                                           const parallel::FlatParameters& flat) {
   std::vector<weights::Filling> parts;
@@ -44,7 +44,7 @@ std::vector<weights::Filling> owned_parts(const std::vector<weights::Filling>& f
   return parts;
 }
 
-// Nothing is read twice but what is whole on every rank. @collective
+// Reads each slice on the rank that owns it, and unsharded tensors on every rank. @collective
 void load_shards(const Loading& loading, parallel::FlatParameters& flat, const mpi::Communicator& host) {
   mpi::all_or_none(host, [&] {
     weights::fill(loading.source(), owned_parts(loading.fillings(), flat));
@@ -59,8 +59,8 @@ void load_shards(const Loading& loading, parallel::FlatParameters& flat, const m
 }  // namespace
 }  // namespace accelerator
 
-// The ranks of one node find in the system's cache what one of them has read. Between nodes nothing is read twice: a
-// file system that serves many of them is slower than the network.
+// On one node every rank reads: after the first one, from the system's cache. On several nodes each byte is read once
+// and sent over the network, which is faster than a file system that serves many nodes.
 void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::path& checkpoint,
                             const LoadWeightsOptions& options) {
   const activity::PhaseScope phase(activity::Phase::checkpoint);

@@ -8,7 +8,7 @@
 
 namespace hortator {
 
-// What a rank cannot write or read is an error on all.
+// If a rank cannot encode or decode, all throw.
 std::vector<std::string> Accelerator::gather_encoded(const std::function<std::string()>& encode) const {
   const CallSite site(__builtin_return_address(0));
   std::string mine;

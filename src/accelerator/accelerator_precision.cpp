@@ -13,14 +13,14 @@
 namespace hortator {
 namespace {
 
-// Gradients are the same on all ranks, if nobody has taken care of the opposite. @collective
+// Agrees, since gradients may differ between ranks if the program has changed them. @collective
 void require_finite(const at::Tensor& norm, double norm_type, const mpi::Communicator& host) {
   mpi::all_or_none(host, [&] {
     const auto value = norm.item<double>();
     if (std::isfinite(value)) return;
     throw Error({.what = text::concat("The gradients' norm of type ", norm_type, " is ", value),
-                 .why = "clip_grad_norm_ was asked to find that an error",
-                 .hint = "look for a loss that is not finite, or leave out error_if_nonfinite"});
+                 .why = "ClipOptions::error_if_nonfinite is set",
+                 .hint = "look for a loss that is not finite, or unset error_if_nonfinite"});
   });
 }
 

@@ -22,7 +22,7 @@ std::uint64_t seed_of_data(const accelerator::Training& training) {
   return mpi::broadcast(training.host(), seed);
 }
 
-// What an update is made of: the batches of all ranks, of all micro-steps.
+// Describes the batches of an update: those of all ranks and all micro-steps.
 std::string effective_batch(const LoaderBase& loader, std::int64_t micro_steps) {
   const auto batch = loader.total_batch_size();
   const auto all_ranks = batch > 0 ? std::to_string(batch * micro_steps) : "varying";
@@ -48,9 +48,9 @@ std::shared_ptr<data::Dispatcher> dispatcher_for(const LoaderBase& loader, const
   return std::make_shared<data::Dispatcher>(node, training.host());
 }
 
-// Ranks that read parts of a stream must go in step. What is reproducible must not depend on how many parts there are.
-std::function<std::vector<std::int64_t>(std::int64_t)> tell_all_by(const LoaderBase& loader,
-                                                                   const accelerator::Training& training) {
+// Ranks that read parts of a stream must stop together. Reproducible runs must not depend on the number of parts.
+std::function<std::vector<std::int64_t>(std::int64_t)> exchange_for(const LoaderBase& loader,
+                                                                    const accelerator::Training& training) {
   const auto& options = training.options();
   const bool in_parts = loader.has_shards() && !options.data.dispatch_batches.value_or(false) && !options.reproducible;
   if (!in_parts || training.host().size() == 1) return {};
@@ -60,7 +60,7 @@ std::function<std::vector<std::int64_t>(std::int64_t)> tell_all_by(const LoaderB
   };
 }
 
-// A copy of the loader within its own state would keep it alive for ever: it is looked up by its place.
+// Refers to the loader by its index: a copy of it within its own state would keep it alive forever.
 std::function<void(const BatchTurn&)> before_batch_of(accelerator::Training& training, std::size_t loader) {
   if (!training.control.reproducing()) return {};
   return [&training, session = training.control.session(), loader](const BatchTurn& turn) {
@@ -69,7 +69,7 @@ std::function<void(const BatchTurn&)> before_batch_of(accelerator::Training& tra
   };
 }
 
-// A device may have no room for all of a module that is paged: its parameters come to it one after the other.
+// Moves only buffers of a paged module, which may not fit on the device as a whole; its parameters are paged in.
 void place(torch::nn::Module& module, c10::Device device, bool is_paged) {
   if (device.is_cpu() || !is_paged) return module.to(device);
   const at::NoGradGuard no_grad;
@@ -78,7 +78,7 @@ void place(torch::nn::Module& module, c10::Device device, bool is_paged) {
   }
 }
 
-// What the user tells the allocator later stays.
+// Once per process, so that what the user sets in the allocator later is kept.
 void keep_freed_memory_once() { [[maybe_unused]] static const bool is_kept = machine::keep_freed_memory(); }
 
 }  // namespace
@@ -90,7 +90,7 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
   const auto* sharding = training_->channels.zero() ? &training_->channels.zero()->sharding() : nullptr;
   if (chosen.device_placement.value_or(options().device_placement))
     place(module, device(), learns && sharding != nullptr && sharding->pages_parameters());
-  // Who shards wants to hold as little as possible.
+  // Sharded runs must hold as little memory as possible.
   if (device().is_cpu() && sharding == nullptr) keep_freed_memory_once();
   const auto name = text::concat("model ", training_->prepared.models().size());
   const parallel::DataParallel parallel{
@@ -150,13 +150,13 @@ void Accelerator::attach(const LoaderBase& loader, const PrepareDataLoaderOption
        .non_blocking = options().data.non_blocking,
        .seed = seed_of_data(*training_),
        .dispatcher = dispatcher_for(loader, *training_, world().node()),
-       .tell_all = tell_all_by(loader, *training_),
+       .tell_all = exchange_for(loader, *training_),
        .check_alive = [session = training_->control.session()] { session->check_alive("loader"); },
        .before_batch = before_batch_of(*training_, training_->prepared.loaders().size())});
   training_->prepared.add_loader(prepared);
 }
 
-// Of a schedule that comes after the banner a line of its own speaks.
+// A schedule that is attached after the banner was printed is logged on a line of its own.
 void Accelerator::attach(const ScheduleBase& schedule) {
   auto& core = schedule.core();
   if (core.is_attached_to(*training_->control.session())) return;
@@ -174,7 +174,7 @@ void Accelerator::attach(const ScheduleBase& schedule) {
   if (training_->output.is_announced() && is_main_process()) log::info("schedule: ", core.effect());
 }
 
-// With the first prepare() and not before: only then is the effective batch size known.
+// Printed by the first prepare(), when the effective batch size is known.
 void Accelerator::announce_once() {
   if (training_->output.is_announced()) return;
   training_->output.note_announced();

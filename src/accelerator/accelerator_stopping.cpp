@@ -19,7 +19,7 @@ bool Accelerator::should_stop() {
     wait_for_checkpoint();
     log::info("the job's time is nearly over: the run is saved in ", folder.string(), " and leaves");
   } else {
-    log::info("the job ends within seconds, which is no time to save: the run leaves, and goes on from its last save");
+    log::info("the job ends within seconds, which is no time to save: the run leaves, and resumes from its last save");
   }
   stopping.leave();
   return true;
@@ -29,7 +29,7 @@ std::optional<std::filesystem::path> Accelerator::save_state_every(std::chrono::
   const CallSite site(__builtin_return_address(0));
   if (every.count() <= 0) {
     throw UsageError({.what = "save_state_every() got a duration that is not positive",
-                      .hint = "give the time between two saves, std::chrono::minutes(10) say"});
+                      .hint = "pass the time between two saves, for example std::chrono::minutes(10)"});
   }
   auto& stopping = training_->control.stopping();
   stopping.pace().ask_for_every(every);
@@ -57,7 +57,7 @@ std::chrono::seconds Accelerator::suggested_save_interval(std::chrono::seconds b
   if (cost == Ticks::zero()) {
     throw UsageError({.what = "suggested_save_interval() before the first save_state()",
                       .why = "how often to save depends on how long it takes",
-                      .hint = "save once, then ask"});
+                      .hint = "call it after the first save"});
   }
   const auto until_there = stopping.save_times().longest.value_or(Ticks::zero()).count();
   const Ticks longest(mpi::broadcast(training_->host(), until_there));

@@ -35,7 +35,7 @@ void Joining::check_ours() const {
     const auto is_it = [&](const auto& ours) { return ours.get() == &model.core(); };
     if (std::any_of(training_.prepared.models().begin(), training_.prepared.models().end(), is_it)) continue;
     throw UsageError({.what = "join_uneven_inputs got a model that another Accelerator has prepared",
-                      .why = "its collectives are not among those that this Accelerator's ranks follow",
+                      .why = "this Accelerator's ranks do not follow its collectives",
                       .hint = "prepare it with this Accelerator"});
   }
 }

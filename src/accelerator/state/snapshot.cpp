@@ -30,7 +30,7 @@ StateDict model_tensors(const Training& training) {
   return all;
 }
 
-/// What the checkpoint says under a prefix, its tensors read.
+/// Reads everything that the checkpoint has under a prefix.
 StateDict read_under(const checkpoint::Reader& reader, const std::string& prefix) {
   StateDict part = reader.values().under(prefix);
   for (const auto& [name, spec] : reader.tensors()) {
@@ -59,7 +59,7 @@ std::vector<std::string> other_counts(const Training& training, const checkpoint
   return lines;
 }
 
-// What is told of the last step a step late is told in the run that goes on, too.
+// With late verdicts, "step was skipped" is saved so that the resumed run reports it as well.
 StateDict scaler_state(const Training& training) {
   auto state = training.control.scaler()->state();
   for (std::size_t i = 0; training.control.scaler()->is_late() && i < training.prepared.optimizers().size(); ++i)
@@ -67,7 +67,7 @@ StateDict scaler_state(const Training& training) {
   return state;
 }
 
-// Tensors of registered objects are one for all ranks, as the model's; numbers and texts are each rank's own.
+// Tensors of registered objects are common to all ranks, as the model's; numbers and strings are each rank's own.
 void put_object(checkpoint::Snapshot& snapshot, const RegisteredObject& object) {
   StateDict state;
   object.save(state);
@@ -96,14 +96,14 @@ checkpoint::TensorSpecs expected_tensors(const Training& training, const checkpo
   const auto tensors = model_tensors(training);
   for (const auto& [name, value] : tensors.values())
     expected.emplace(name, formats::spec_of(std::get<at::Tensor>(value)));
-  // Moments come and go with the optimizer's first step: their shapes are checked against their parameters.
+  // Moments exist only after the optimizer's first step: their shapes are checked against their parameters.
   for (const auto& [name, spec] : reader.tensors()) {
     if (!name.starts_with("models/")) expected.emplace(name, spec);
   }
   return expected;
 }
 
-/// A schedule of another kind keeps other numbers.
+/// Throws if the saved schedule is of another type, which has other numbers.
 void require_numbers_of(const ScheduleBase& schedule, const StateDict& saved) {
   const auto expected = schedule.state();
   for (const auto& [name, value] : expected.values()) {
@@ -111,7 +111,7 @@ void require_numbers_of(const ScheduleBase& schedule, const StateDict& saved) {
   }
 }
 
-/// What is wrong with optimizers and schedules, of which there are as many.
+/// Describes what does not fit in optimizers and schedules; their counts must match.
 std::vector<std::string> misfits(const Training& training, const checkpoint::Reader& reader) {
   std::vector<std::string> lines;
   const auto attempt = [&](const std::string& prefix, const auto& check) {
@@ -136,7 +136,7 @@ std::vector<std::string> misfits(const Training& training, const checkpoint::Rea
   return lines;
 }
 
-/// All that does not fit, in one error.
+/// Throws one error with everything that does not fit.
 void check_fits(const Training& training, const checkpoint::Reader& reader, const StateDict& own, bool strict) {
   auto lines = other_counts(training, reader);
   for (auto& line : checkpoint::mismatches(expected_tensors(training, reader), reader.tensors()))
@@ -145,18 +145,18 @@ void check_fits(const Training& training, const checkpoint::Reader& reader, cons
     if (read_object(reader, own, object.name).empty())
       lines.push_back("it holds nothing for the registered object '" + object.name + "'");
   }
-  // Without strictness each of them is tried when its turn comes, and told of then.
+  // If not strict, each of them is tried later and reported then.
   if (lines.empty() && strict) lines = misfits(training, reader);
   if (lines.empty()) return;
   throw Error(
       {.what = text::concat("The checkpoint ", reader.folder().string(), " does not fit: ", text::join(lines, "; ")),
-       .why = "a resumed run must go on with everything that was saved, and nothing was changed",
+       .why = "a resumed run must continue with everything that was saved; nothing was changed",
        .hint = "prepare the same models, optimizers and objects in the same order as when it was saved, or "
                "load what fits with {.strict = false}"});
 }
 
-/// Before anything else is changed, since only they know whether their data set is the one that it was. One that is not
-/// leaves all of them where they stood.
+/// Restores loaders before anything else is changed, since only they know whether their data set is still the same. If
+/// one throws, all keep their positions.
 void restore_loaders(Training& training, const checkpoint::Reader& reader, const LoadPolicy& policy) {
   std::vector<StateDict> before;
   try {
@@ -171,22 +171,22 @@ void restore_loaders(Training& training, const checkpoint::Reader& reader, const
   }
 }
 
-/// For a rank that no rank of the run that saved was: by what that run began with, how far it was, and the rank.
-void begin_random_numbers(const Training& training, const checkpoint::Reader& reader, int rank) {
+/// Seeds a rank that has no saved random numbers, from the saved run's seed, its progress and the rank.
+void seed_for_other_world(const Training& training, const checkpoint::Reader& reader, int rank) {
   auto key = reader.values().get<std::uint64_t>("run/seed");
   for (const auto number : {reader.manifest().step, reader.manifest().updates, std::int64_t{rank}})
     key = core::mix(key, static_cast<std::uint64_t>(number));
   seed_random_state(training.device(), key);
 }
 
-void go_on_in_other_world(const Training& training, const checkpoint::Reader& reader, int rank, int world) {
+void resume_in_other_world(const Training& training, const checkpoint::Reader& reader, int rank, int world) {
   const bool has_seed = reader.values().contains("run/seed");
-  if (has_seed) begin_random_numbers(training, reader, rank);
+  if (has_seed) seed_for_other_world(training, reader, rank);
   if (rank != 0) return;
   log::warn("the checkpoint was written by ", text::count(reader.world_size(), "rank"), " and is loaded by ", world,
-            ": random numbers (dropout, ...) go on with others, ",
-            has_seed ? "the same each time it is loaded by as many" : "which it says nothing of",
-            "; everything else where it stopped");
+            ": random numbers (dropout, ...) are not resumed, ",
+            has_seed ? "but are the same each time it is loaded by that many" : "since it holds no seed for them",
+            "; everything else resumes where it stopped");
 }
 
 }  // namespace
@@ -231,7 +231,7 @@ checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_i
   common.put("run/loaders", training.prepared.loaders().size());
   common.put("run/iteration", next_iteration);
   common.put("run/seed", training.seed());
-  // Ranks may log or not: rank 0's is what counts.
+  // Other ranks need not log: rank 0's value counts.
   snapshot.own.put("log/last_step", training.output.trackers().last_step());
   snapshot.own.put_all("random", random_state(training.device()));
   return snapshot;
@@ -277,7 +277,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   if (same_world) {
     restore_random_state(training.device(), own.under("random"));
   } else {
-    go_on_in_other_world(training, reader, rank, world);
+    resume_in_other_world(training, reader, rank, world);
   }
 }
 

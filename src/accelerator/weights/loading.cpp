@@ -33,7 +33,7 @@ std::vector<weights::Filling> fillings_of(const std::vector<weights::Matching::P
   return fillings;
 }
 
-/// Into the order in which the bytes lie in the files.
+/// Sorts fillings into the order of their bytes in the files.
 void sort_as_stored(std::vector<weights::Filling>& fillings, const weights::WeightSource& source) {
   std::map<std::string, std::size_t> places;
   for (const auto& name : source.names()) places.emplace(name, places.size());
@@ -57,7 +57,7 @@ void require_floating(const std::optional<c10::ScalarType>& type) {
                     .hint = "take at::kFloat, at::kBFloat16 or at::kHalf for .dtype"});
 }
 
-/// Whether `name` is, or lies in, a module of `modules`, or in one whose name has it as a part.
+/// Whether `name` is in a module of `modules`, or in one whose name contains one of them.
 bool is_in(const std::vector<std::string>& modules, const std::string& name) {
   return std::ranges::any_of(modules, [&](const std::string& module) {
     return name == module || name.find(module + ".") != std::string::npos;
@@ -116,7 +116,7 @@ void Loading::convert_module() const {
 
 at::Tensor Loading::values_of(const at::Tensor& tensor) const {
   if (!paging::lacks_memory(tensor)) return tensor;
-  // An array holds many parameters.
+  // One storage may hold many parameters.
   const auto is_it = [&](const weights::Filling& one) {
     return one.tensor.storage().unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl() &&
            one.tensor.storage_offset() == tensor.storage_offset();

@@ -23,7 +23,7 @@ const PickleValue* PythonFields::find(std::string_view name) {
   return found;
 }
 
-// Python has both betas in one tuple.
+// Python keeps both betas in one tuple.
 const PickleValue* PythonFields::find_number(std::string_view name) {
   const bool is_beta = name == "beta1" || name == "beta2";
   const auto* found = find(is_beta ? "betas" : name);

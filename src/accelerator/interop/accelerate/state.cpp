@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using formats::ForeignObjects;
 using formats::PickleFile;
 
-/// What is taken over, as ours, before anything is changed.
+/// The converted states, before anything is changed.
 struct Converted {
   std::vector<std::unique_ptr<Loading>> models = {};
   std::vector<StateDict> optimizers = {};
@@ -120,7 +120,7 @@ class FolderConversion {
     const auto check = [&](const char* what, std::size_t saved, std::size_t prepared) {
       if (saved == prepared) return;
       throw Error({.what = text::concat(folder_.path(), " holds ", saved, " ", what, ", prepared are ", prepared),
-                   .why = "a resumed run must go on with everything that was saved",
+                   .why = "a resumed run must continue with everything that was saved",
                    .hint = "prepare the same objects in the same order before load_state()"});
     };
     check("models", folder_.models(), training_.prepared.models().size());
@@ -129,7 +129,7 @@ class FolderConversion {
     check("registered objects", folder_.objects(), training_.prepared.objects().size());
   }
 
-  /// The names in the first model's file where it keeps Python's order; safetensors sorts them.
+  /// The names in the first model's file if it keeps Python's order; safetensors sorts them.
   std::vector<std::string> names_in_order() const {
     const auto file = folder_.model(0);
     return file.extension() == ".bin" ? PickleFile(file).names() : std::vector<std::string>();
@@ -161,7 +161,7 @@ class FolderConversion {
   void list_loaders() {
     for (const auto& name : folder_.loaders()) left_.push_back(text::concat(name, ": loaders keep other states here"));
     if (!training_.prepared.loaders().empty())
-      left_.emplace_back("where the loaders stood: they begin an epoch (skip_first_batches goes on within it)");
+      left_.emplace_back("the loaders' positions: they begin an epoch (use skip_first_batches to resume within it)");
   }
 
   Training& training_;

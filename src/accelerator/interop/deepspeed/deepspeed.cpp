@@ -17,7 +17,7 @@ using formats::JsonValue;
 
 constexpr std::uint64_t max_bytes = std::uint64_t{1} << 24;
 
-// What the file may say without effect here: sections end with a dot.
+// Entries without effect here; sections end with a dot.
 constexpr auto without_effect = std::to_array<std::string_view>({
     "activation_checkpointing.",
     "aio.",
@@ -72,7 +72,7 @@ constexpr auto without_effect = std::to_array<std::string_view>({
     "zero_optimization.use_multi_rank_bucket_allreduce",
 });
 
-/// Where it goes: "none", "cpu", or "nvme" with a folder.
+/// The offload target of a section: "none", "cpu", or "nvme" with a folder.
 std::filesystem::path offloaded_to(DeepspeedEntries& entries, const std::string& section) {
   const auto device = entries.text(section + ".device", R"("none", "cpu" or "nvme" is needed)");
   const auto folder = entries.text(section + ".nvme_path", "a folder is needed");
@@ -111,7 +111,7 @@ void read_precision(DeepspeedEntries& entries, AcceleratorOptions& options) {
   }
 }
 
-/// In which gradients travel; null: in their own.
+/// The type in which gradients are sent; null for their own.
 void read_communication(DeepspeedEntries& entries, AcceleratorOptions& options) {
   constexpr auto path = "communication_data_type";
   constexpr auto expected = R"("fp32", "fp16", "bf16" or null is needed)";
@@ -174,7 +174,7 @@ DeepspeedConfig read_deepspeed(const std::filesystem::path& file, const Accelera
     root = scanner.value();
     scanner.end();
   } catch (const formats::JsonFault& fault) {
-    throw UsageError({.what = text::concat(file.string(), " is no JSON: ", fault.what())});
+    throw UsageError({.what = text::concat(file.string(), " is not valid JSON: ", fault.what())});
   }
   if (!std::holds_alternative<JsonValue::Object>(root.content))
     throw UsageError({.what = text::concat(file.string(), " holds ", root.described()), .hint = "a map is needed"});
