@@ -50,12 +50,12 @@ namespace accelerator {
 class Training;
 }
 
-/// One training run over all ranks. Owns the communication and everything that prepare() made; touches none of the
-/// user's objects when it goes, but to put back what ZeRO has taken out of them. Handles that outlive it throw.
-/// Construction is @collective.
+/// One training run over all ranks. Owns the communicators and everything that prepare() made. Destruction leaves the
+/// user's objects alone, except that ZeRO gives parameters back; handles that outlive it throw. Construction is
+/// @collective.
 class HORTATOR_API Accelerator : public State {
  public:
-  /// `built` is left to its default: see hortator::run.
+  /// Leave `built` to its default: see hortator::run.
   explicit Accelerator(const AcceleratorOptions& options = {}, const BuiltWith& built = {});
   ~Accelerator();
   Accelerator(const Accelerator&) = delete;
@@ -65,208 +65,212 @@ class HORTATOR_API Accelerator : public State {
 
   /// Makes models, optimizers, loaders and schedules work over all ranks, in any number and order, and returns their
   /// prepared handles in the same order: `auto [model, optimizer, loader] = accelerator.prepare(net, adam,
-  /// data_loader(...));` Parameters and buffers become rank 0's. What is prepared already is returned as it is.
-  /// With HORTATOR_ESTIMATE=1 in the environment it prints what the models take, and ends the program (json: as JSON).
-  /// Modules in holders and shared pointers are kept until free_memory(); plain ones and optimizers are borrowed.
-  /// @collective
+  /// data_loader(...));`. Broadcasts parameters and buffers from rank 0. Returns handles of objects that are already
+  /// prepared unchanged. Modules in holders and shared pointers are kept until free_memory(); plain modules and
+  /// optimizers are borrowed and must outlive the training. With HORTATOR_ESTIMATE=1 in the environment, prints how
+  /// much memory the models need and ends the program (HORTATOR_ESTIMATE=json: as JSON). @collective
   template <typename... Objects>
   auto prepare(Objects&&... objects);
-  /// One of them, with options of its own. @collective
+  /// Prepares one model or loader, with options of its own. @collective
   template <typename M>
   requires Module<std::remove_cvref_t<M>>
   auto prepare_model(M&& module, const PrepareModelOptions& chosen = {});
   template <std::derived_from<LoaderBase> Loader>
   Loader prepare_data_loader(Loader loader, const PrepareDataLoaderOptions& chosen = {});
 
-  /// The backward pass of loss / gradient_accumulation_steps; afterwards every gradient is the mean over all ranks,
-  /// unless this micro-step leaves gradients where they are. A loss reaches the same prepared models on all ranks, or
-  /// all throw and name them. @collective
+  /// Runs the backward pass of loss / gradient_accumulation_steps; afterwards every gradient is the mean over all
+  /// ranks, unless this micro-step only accumulates. The loss must reach the same prepared models on all ranks;
+  /// otherwise all ranks throw and name the models. @collective
   void backward(const at::Tensor& loss);
-  /// For a loss that is a sum over `count` parts (tokens, samples): the gradient is that of the sum over all
-  /// micro-steps of the group and all ranks, divided by all their counts together, however unequal they are. `count`
-  /// may be a number on the device. With a count of 0 everywhere gradients are zero. @collective
+  /// Runs the backward pass of a loss that is a sum over `count` tokens or samples: the gradient is that of the sum
+  /// over all micro-steps of the group and all ranks, divided by the sum of all counts, however unequal they are.
+  /// `count` is one number, which may be on the device. If all counts are 0, gradients are zero. @collective
   void backward(const at::Tensor& loss_sum, const at::Tensor& count);
   void backward(const at::Tensor& loss_sum, double count);
 
+  /// Returns the function `step` as one that a CUDA device records and replays at a fraction of the host's time:
   /// `auto step = accelerator.capture([&](const at::Tensor& data, const at::Tensor& target) {...; return loss; });`
   /// then in the loop `auto loss = step(batch.data, batch.target);`. The function is a whole training step of prepared
-  /// objects: forward, backward(), clip_grad_norm_(), optimizer.step(), schedule.step(), zero_grad(). On a CUDA device
-  /// it is recorded after a few steps and repeated from then on as one piece, at a fraction of the host's time.
-  /// Learning rates, step counts and random numbers go on as they would without; inputs of another shape than the
-  /// recorded ones run as written. Whatever else the function does on the host is done while it runs as written and
-  /// while it is recorded, and not again: what looks at numbers of the device (item()), or prints, belongs behind the
-  /// step.
+  /// objects: forward, backward(), clip_grad_norm_(), optimizer.step(), schedule.step(), zero_grad(). It is recorded
+  /// after a few steps (CaptureOptions::warm_up). Learning rates, step counts and random numbers continue as without
+  /// recording. Inputs of another shape than the recorded ones run as written. Other work of the function on the host
+  /// is not repeated by a replay: put what reads numbers of the device (item()) or prints after the step.
   ///
-  /// Where a step cannot be recorded it runs as written, and the log says why: on the CPU, on several ranks, with
-  /// Precision::fp16 unless GradScalerOptions::late_verdict is on, ZeRO, reproducible = true, gradient accumulation,
-  /// and optimizers without a fused kernel.
+  /// A step that cannot be recorded runs as written, and the log reports why: on the CPU, on several ranks, with
+  /// Precision::fp16 unless GradScalerOptions::late_verdict is on, with ZeRO, reproducible = true, gradient
+  /// accumulation, or optimizers without a fused kernel.
   template <typename Step>
   [[nodiscard]] CapturedStep capture(Step step, const CaptureOptions& options = {}) {
     return make_captured(detail::step_of_inputs(std::move(step)), options);
   }
 
-  /// Gradient accumulation: `auto micro_step = accelerator.accumulate(model);` first in the loop's body. Gradients of
-  /// these models stay on their rank and add up, until the last of gradient_accumulation_steps micro-steps, or the
-  /// loader's last batch, averages them. Prepared optimizers and schedules rest in between.
+  /// Accumulates gradients: put `auto micro_step = accelerator.accumulate(model);` first in the loop's body. Gradients
+  /// of these models add up on their rank until the last of gradient_accumulation_steps micro-steps, or the loader's
+  /// last batch, averages them. Until then, prepared optimizers and schedules do nothing in step().
   template <std::derived_from<ModelBase>... Models>
   [[nodiscard]] MicroStep accumulate(const Models&... models) {
     if (begin_micro_step()) return MicroStep({});
     return MicroStep(NoSync(std::vector<ModelBase>{models...}));
   }
-  /// Whether this micro-step averages gradients, and optimizers step. Also outside of accumulate: true at first.
+  /// Whether this micro-step averages gradients and optimizers step. True until the first accumulate().
   bool sync_gradients() const;
   void set_sync_gradients(bool sync);
   std::int64_t gradient_accumulation_steps() const;
   void set_gradient_accumulation_steps(std::int64_t steps);  ///< also within a group
-  /// `auto sync = accelerator.trigger_sync_in_backward(model);`: as long as it lives, backward averages also under
-  /// no_sync, for a backward that comes after forwards under no_sync.
+  /// Lets backward average although no_sync is in force, as long as the returned scope lives: `auto sync =
+  /// accelerator.trigger_sync_in_backward(model);`, for a backward that comes after forwards under no_sync.
   template <std::derived_from<ModelBase>... Models>
   requires(sizeof...(Models) > 0) [[nodiscard]] SyncInBackward trigger_sync_in_backward(const Models&... models) const {
     return SyncInBackward(std::vector<ModelBase>{models...});
   }
 
-  /// `auto local = accelerator.no_sync(model);`: as long as `local` lives, backward leaves the gradients of these
-  /// models on their rank, where they add up; the first backward after it averages the sum. With a parameter that two
-  /// models share, the one that was prepared first decides.
+  /// Keeps gradients of these models on their rank, where they add up, as long as the returned scope lives: `auto local
+  /// = accelerator.no_sync(model);`. The first backward after it averages the sum. For a parameter that two models
+  /// share, the model that was prepared first decides.
   template <std::derived_from<ModelBase>... Models>
   requires(sizeof...(Models) > 0) [[nodiscard]] NoSync no_sync(const Models&... models) const {
     return NoSync(std::vector<ModelBase>{models...});
   }
-  /// `auto joined = accelerator.join_uneven_inputs({model}, {.even_batches = false});`: as long as `joined` lives,
-  /// ranks may have different numbers of batches. Nothing changes while batches are even (DataOptions::even_batches,
-  /// unless given here). @collective, also its end
+  /// Lets ranks have different numbers of batches as long as the returned scope lives: `auto joined =
+  /// accelerator.join_uneven_inputs({model}, {.even_batches = false});`. Does nothing while batches are even
+  /// (DataOptions::even_batches, unless given here). @collective, also its end
   [[nodiscard]] JoinUnevenInputs join_uneven_inputs(std::vector<ModelBase> models, const JoinOptions& options = {});
   Precision mixed_precision() const;
-  /// `auto mixed = accelerator.autocast();`: as long as `mixed` lives, this thread computes in the type of
-  /// mixed_precision(), on device(). Prepared models do so by themselves; this is for what lies outside of them.
+  /// Lets this thread compute in the type of mixed_precision(), on device(), as long as the returned scope lives: `auto
+  /// mixed = accelerator.autocast();`. Prepared models do so automatically; use it for computations outside of them.
   [[nodiscard]] Autocast autocast(const AutocastOptions& options = {}) const;
-  /// With Precision::fp16: by what losses are multiplied (GradScalerOptions::late_verdict: a step ago). Otherwise 1.
+  /// The factor by which losses are multiplied with Precision::fp16 (with GradScalerOptions::late_verdict, that of one
+  /// step ago); 1 with another precision.
   LossScale loss_scale() const;
 
-  /// With Precision::fp16: divides gradients by the scale of their loss before the optimizer's step does, to look at
-  /// them or to change them. Once a step; more often does no harm. A parameter that belongs to no prepared optimizer
-  /// is not found.
+  /// With Precision::fp16, divides gradients by the scale of their loss before the optimizer's step does, so that you
+  /// can read or change them. Further calls in the same step do nothing. Gradients of parameters that belong to no
+  /// prepared optimizer stay scaled.
   void unscale_gradients();
   template <std::same_as<Optimizer>... Optimizers>
   void unscale_gradients(const Optimizers&... optimizers) {
     unscale_only({optimizers...});
   }
-  /// Scales the gradients of `parameters` down together, so that their norm is at most `max_norm`. Any norm: 2, 1,
-  /// infinity, ... Returns the norm before that, unscaled, as a tensor on their device; nothing waits for it. Between
-  /// synchronised passes it clips what is there: ask sync_gradients() first.
+  /// Scales the gradients of `parameters` down together, so that their norm of type `norm_type` (2, 1, infinity, ...)
+  /// is at most `max_norm`. Returns the norm before clipping, unscaled, as a tensor on their device; the host does not
+  /// wait for it. In a micro-step that only accumulates it clips this rank's sum: check sync_gradients() first.
   at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2,
                              const ClipOptions& options = {});
-  /// Each number of the gradients into [-clip_value, clip_value].
+  /// Clamps each number of the gradients to [-clip_value, clip_value].
   void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
-  /// Whether some prepared optimizer's last step was skipped because gradients had overflowed (the one before it with
-  /// GradScalerOptions::late_verdict).
+  /// Whether the last step of any prepared optimizer was skipped because gradients had overflowed (with
+  /// GradScalerOptions::late_verdict, the step before it).
   bool optimizer_step_was_skipped() const;
 
-  /// All ranks go on with rank 0's random numbers, of the CPU and of device(), or of `generators`. Otherwise each rank
-  /// draws its own (dropout) as set_seed has left it; the order of data needs none of this. @collective
+  /// Copies rank 0's random number states to all ranks: those of the CPU and of device(), or those of `generators`.
+  /// Without it, each rank draws its own numbers (dropout) as seeded by set_seed. The order of data does not depend on
+  /// it. @collective
   void synchronize_rng_states(const std::vector<at::Generator>& generators = {});
-  /// `auto profile = accelerator.profile({.output_trace_dir = "trace"});`: as long as `profile` lives, this thread's
-  /// operators, their backward and collectives are recorded; then each rank writes a Chrome trace.
+  /// Records this thread's operators, their backward and collectives as long as the returned scope lives, then writes a
+  /// Chrome trace on each rank: `auto profile = accelerator.profile({.output_trace_dir = "trace"});`.
   [[nodiscard]] Profile profile(const ProfileOptions& options = {});
-  /// Of this rank's device, for people: progress() and `hortator watch` show it by themselves.
+  /// The memory of this rank's device that is in use; all zero on the CPU. progress() and `hortator watch` show it
+  /// automatically.
   DeviceMemory device_memory() const;
-  /// What keeping the ranks' models together has cost this rank so far, over all prepared models.
+  /// The seconds that this rank has spent so far on averaging gradients and sharing buffers, over all prepared models.
   GradientTimes gradient_times() const;
 
-  /// Runs the loop's body over `loader` with one progress bar: on the first rank of each machine, plain lines where
-  /// there is no terminal.
+  /// Returns `batches` as a range that shows a progress bar while you loop over it: on the first rank of each node, as
+  /// plain lines where there is no terminal.
   template <typename Batches>
   auto progress(Batches&& batches, std::string_view title = "");
-  /// Numbers for the trackers, also shown beside the bar: accelerator.log({{"loss", loss}, {"lr", rate}}, step).
-  /// Without a step, that after the last one. Those on a device are read when the next ones come: nothing waits. Only
-  /// the main process's are kept; the others need not call it. On a device each row has "device_memory_gib" and
-  /// "device_memory_peak_gib" besides.
+  /// Gives numbers to the trackers and shows them beside the progress bar: accelerator.log({{"loss", loss}, {"lr",
+  /// rate}}, step). The default step is the one after the last. Tensors on a device are read at the next call, so that
+  /// nothing waits for them. Only the main process's numbers are kept; the others need not call it. On a device each
+  /// row also has "device_memory_gib" and "device_memory_peak_gib".
   void log(std::initializer_list<std::pair<std::string, Loggable>> values, std::optional<std::int64_t> step = {});
   void log(const std::vector<std::pair<std::string, Loggable>>& values, std::optional<std::int64_t> step = {});
-  /// Gives the run a name and its settings; without it, log() calls the run "metrics". A run whose state is loaded goes
-  /// on where the saved one was: what was logged after that is taken out. One that begins anew begins with empty files
-  /// (older ones are kept as NAME.old). An unwritable folder is an error on all ranks. @collective
+  /// Gives the run a name and its settings; without it, log() calls the run "metrics". After load_state(), rows that
+  /// were logged after the checkpoint are removed and logging continues from there. A run that starts from scratch
+  /// starts with empty files (older ones are kept as NAME.old). An unwritable folder is an error on all ranks.
+  /// @collective
   void init_trackers(const std::string& name, const TrackerConfig& config = {});
-  /// The tracker of that name, for what is more than numbers:
-  /// accelerator.get_tracker("tensorboard").log_images("samples", images, step). On other processes than the main one
-  /// it keeps nothing.
+  /// The tracker of that name, for text, histograms and images:
+  /// accelerator.get_tracker("tensorboard").log_images("samples", images, step). On processes other than the main one
+  /// the tracker ignores everything.
   Tracker& get_tracker(const std::string& name);
 
-  /// The ranks' tensors joined along dimension 0 in rank order; single numbers become a vector. Here and below, a
-  /// structure of tensors (hortator::TensorStructure) gives one of the same type, with the same done to each tensor;
-  /// ranks whose structures differ all throw. @collective
+  /// Returns the ranks' tensors, joined along dimension 0 in rank order; single numbers become a vector. Here and
+  /// below, a structure of tensors (hortator::TensorStructure) gives one of the same type, with the same done to each
+  /// tensor; if structures differ between ranks, all throw. @collective
   at::Tensor gather(const at::Tensor& tensor);
   template <typename T>
   T gather(T structure);
-  /// The same without the samples that were added to even out the last batches: exactly the data set. Several values
-  /// give a tuple. A vector of objects that are no tensors is gathered as gather_object() does. Where batches are not
-  /// evened out, the ranks that have none in this body of the loop are not waited for. @collective
+  /// Gathers without the samples that were added to even out the last batches: the results are exactly the data set's.
+  /// Several values give a tuple. A vector of objects other than tensors is gathered as by gather_object(). If batches
+  /// are not evened out, ranks without a batch in this iteration are not waited for. @collective
   at::Tensor gather_for_metrics(const at::Tensor& tensor);
   template <typename T>
   T gather_for_metrics(const T& structure_or_objects);
   template <typename... Values>
   requires(sizeof...(Values) > 1) std::tuple<Values...> gather_for_metrics(const Values&... values);
-  /// Both for the main process alone: nothing on the others, whose memory it spares. The ranks' tensors may differ in
-  /// size along dimension 0. @collective
+  /// Gathers on the main process only; returns nothing on the others, which saves their memory. The ranks' tensors may
+  /// differ in size along dimension 0. @collective
   template <typename T>
   std::optional<T> gather_to_main(const T& tensors_or_objects);
   template <typename T>
   std::optional<T> gather_for_metrics_to_main(const T& tensors_or_objects);
-  /// A new tensor: the reduction over all ranks. @collective
+  /// Returns the reduction over all ranks as a new tensor. @collective
   at::Tensor reduce(const at::Tensor& tensor, Reduce operation = Reduce::sum);
   template <typename T>
   T reduce(T structure, Reduce operation = Reduce::sum);
-  /// `tensor` becomes that of `from_process`, in place, and is returned. @collective
+  /// Overwrites `tensor` with that of `from_process`, in place, and returns it. @collective
   at::Tensor broadcast(at::Tensor tensor, int from_process = 0);
   template <typename T>
   T broadcast(T structure, int from_process = 0);
-  /// Padded to the largest size of all ranks along one dimension. @collective
+  /// Returns the tensor padded to the largest size of all ranks along one dimension (PadOptions::dim). @collective
   at::Tensor pad_across_processes(const at::Tensor& tensor, const PadOptions& options = {});
   template <typename T>
   T pad_across_processes(T structure, const PadOptions& options = {});
 
-  /// The objects of all ranks on every rank, in rank order: of vectors one vector, joined; of other objects a vector
-  /// with one from each. They are hortator::Serializable. @collective
+  /// Returns the objects of all ranks on every rank, in rank order: vectors are joined to one vector, other objects
+  /// become a vector with one element per rank. Objects must be hortator::Serializable. @collective
   template <typename T>
   auto gather_object(const T& object) const;
-  /// `objects` become those of `from_process`, in place, however many they were, and are returned. @collective
+  /// Replaces `objects` by those of `from_process`, in place and whatever their number, and returns them. @collective
   template <typename T>
   std::vector<T>& broadcast_object_list(std::vector<T>& objects, int from_process = 0) const;
 
-  /// Asks all ranks to do something together, from any of them, at any time...
+  /// Sets a trigger for all ranks; any rank may call it at any time.
   void set_trigger();
-  /// ...and whether one has asked: the same answer on all ranks, once. @collective
+  /// Whether any rank has set the trigger since the last call; the same answer on all ranks. @collective
   bool check_trigger();
 
-  /// Saves models, optimizers, schedules, loader positions, random numbers and registered objects: into `dir`, or by
-  /// default into project.dir/checkpoint (replaced each time), or project.dir/checkpoints/checkpoint_N with automatic
-  /// naming. Returns the folder. @collective
+  /// Saves models, optimizers, schedules, loader positions, random numbers and registered objects, and returns the
+  /// folder: `dir`, or by default project.dir/checkpoint (replaced each time), or with automatic naming
+  /// project.dir/checkpoints/checkpoint_N. @collective
   std::filesystem::path save_state(const std::filesystem::path& dir = {}, const SaveStateOptions& options = {});
-  /// With CheckpointOptions::asynchronous: returns when the last one saved is there, or throws on all ranks why it is
-  /// not. The Accelerator's end does so as well, where hortator::run then ends the program with that error. @collective
+  /// With CheckpointOptions::asynchronous, waits until the last checkpoint is complete; if it could not be written, all
+  /// ranks throw the reason. The Accelerator's destructor waits as well, and hortator::run then ends the program with
+  /// that error. @collective
   void wait_for_checkpoint();
-  /// Restores what save_state saved: from `dir`, or from the newest checkpoint of the default place; damaged ones there
-  /// are named and skipped for the newest good one. `dir` may also be a folder that Hugging Face's Accelerate saved: a
-  /// Python run goes on here, with the same objects prepared in the same order. Models, optimizers, schedules, the
-  /// scaler, registered objects and PyTorch's random numbers are taken over; what is not (where loaders stood, random
-  /// numbers of Python and NumPy) is warned of. @collective
+  /// Restores what save_state() saved, from `dir` or from the project's newest checkpoint; there, damaged checkpoints
+  /// are reported and skipped for the newest good one. `dir` may also be a folder that Hugging Face Accelerate saved:
+  /// the Python run then continues here, with the same objects prepared in the same order. Models, optimizers,
+  /// schedules, the scaler, registered objects and PyTorch's random numbers are loaded; for the rest (loader positions,
+  /// random numbers of Python and NumPy) a warning is logged. @collective
   void load_state(const std::filesystem::path& dir = {}, const LoadOptions& options = {});
-  bool has_checkpoint() const;  ///< is there one for load_state() to load? The same answer on all ranks. @collective
-  /// Called first by each save_state() or load_state(), on all ranks, in the order of registration. A hook that throws
-  /// on one rank ends the save or the load on all.
+  bool has_checkpoint() const;  ///< whether the project has a complete one; the same answer on all ranks. @collective
+  /// Registers a function that each save_state() or load_state() calls first, on all ranks, in the order of
+  /// registration. If a hook throws on one rank, the save or load ends on all.
   StateHookHandle register_save_state_pre_hook(StateHook hook);
   StateHookHandle register_load_state_pre_hook(StateHook hook);
 
-  /// The weights of a model in `dir`, for load_checkpoint_in_model, transformers and Python: one file or several with
-  /// an index, written by all ranks together beside what else is there; those of an earlier save are replaced. Tied
-  /// tensors are written once, under the first of their names. @collective
+  /// Writes the weights of a model to `dir`, for load_checkpoint_in_model, transformers and Python: one file, or
+  /// several with an index, by all ranks together. Weights of an earlier save are replaced; other files in `dir` stay.
+  /// Tied tensors are written once, under the first of their names. @collective
   void save_model(const ModelBase& model, const std::filesystem::path& dir, const SaveModelOptions& options = {});
   template <Module M>
   void save_model(const M& model, const std::filesystem::path& dir, const SaveModelOptions& options = {}) {
     save_module(detail::module_of(model), dir, options);
   }
-  /// hortator::load_checkpoint_in_model on all ranks; either it works on all of them, or all throw. Nodes read each
-  /// byte once and send it to each other. @collective
+  /// Loads weights as hortator::load_checkpoint_in_model does, on all ranks; if it fails on one, all throw. Each byte
+  /// is read once over all nodes, which send it to each other. @collective
   void load_checkpoint_in_model(const ModelBase& model, const std::filesystem::path& checkpoint,
                                 const LoadWeightsOptions& options = {});
   template <Module M>
@@ -275,27 +279,29 @@ class HORTATOR_API Accelerator : public State {
     load_into(detail::module_of(model), checkpoint, options);
   }
 
-  /// At a step's end, after optimizer and schedule have stepped: whether all ranks are to leave, since the job's time
-  /// is nearly over (SIGUSR1 to any rank, SIGTERM, or a deadline: see time_left()). True on all ranks at the same step.
-  /// Before that the run is saved by save_state(), unless SIGKILL would come first. A program that then returns from
-  /// hortator::run's body ends with code 75. Rests within gradient accumulation and join_uneven_inputs.
+  /// Whether all ranks should leave because the job's time is nearly over (SIGUSR1 to any rank, SIGTERM, or a deadline:
+  /// see time_left()). Call it at a step's end, after optimizer and schedule have stepped. Becomes true on all ranks at
+  /// the same step, after the run was saved by save_state() unless SIGKILL would come first. A program that then
+  /// returns from hortator::run's body ends with code 75. Always false within gradient accumulation and
+  /// join_uneven_inputs.
   ///
-  /// The ranks' agreement rides on the gradients; a step without averaged gradients pays for a reduction of three
+  /// The ranks' agreement travels with the gradients; a step without averaged gradients costs one reduction of three
   /// bytes. @collective
   bool should_stop();
-  /// At a step's end, as should_stop(): save_state() when so long has passed since the last one, or since the start, by
-  /// rank 0's clock. Returns the folder when it has saved. @collective
+  /// Calls save_state() if `every` has passed since the last save, or since the start, by rank 0's clock; returns the
+  /// folder if it has saved. Call it at a step's end, as should_stop(). @collective
   std::optional<std::filesystem::path> save_state_every(std::chrono::milliseconds every);
-  /// What is left of the job's time: until HORTATOR_DEADLINE (seconds since 1970), or by Slurm's or PBS's word, which
-  /// rank 0 asks for at most every ten minutes. Nothing where there is no limit. @collective
+  /// The time that the job has left: until HORTATOR_DEADLINE (seconds since 1970), or as Slurm or PBS reports it, which
+  /// rank 0 asks at most every ten minutes. Nothing if there is no limit. @collective
   std::optional<std::chrono::seconds> time_left();
-  /// How often to save so that saving and what is lost by failures cost least together, by how long saves have held up
-  /// the program so far; not more often than a checkpoint takes to be there. @collective
+  /// The save interval that minimises the time lost to saves and failures together, computed from how long saves have
+  /// held up the program so far and the mean time `between_failures`; not shorter than a checkpoint takes to complete.
+  /// UsageError before the first save. @collective
   std::chrono::seconds suggested_save_interval(std::chrono::seconds between_failures);
 
-  /// Saves and restores an object of the user's with the rest. It is borrowed. Its tensors must be the same on all
-  /// ranks and are kept once; numbers and texts are each rank's own (loaded by another number of ranks, all get rank
-  /// 0's).
+  /// Saves and restores `object` with every checkpoint, under `name`. The object is borrowed. Its tensors must be the
+  /// same on all ranks and are saved once; its numbers and strings are saved for each rank (loaded by another number of
+  /// ranks, all get rank 0's).
   template <Checkpointable T>
   void register_for_checkpointing(const std::string& name, T& object) {
     register_object(
@@ -307,30 +313,30 @@ class HORTATOR_API Accelerator : public State {
   static auto unwrap_model(const Model<M>& model) {
     return model.unwrap();
   }
-  /// The model's parameters and buffers by their names, in host memory: everything on the main process, nothing on the
-  /// others. @collective at ZeRO's stage 3
+  /// Copies the model's parameters and buffers, by their names, to host memory: on the main process all of them, on the
+  /// others none. @collective at ZeRO's stage 3
   StateDict get_state_dict(const ModelBase& model, const StateDictOptions& options = {}) const;
-  /// `auto full = accelerator.summon_full_parameters(model);`: as long as `full` lives, parameters can be read and
-  /// written as a whole, whatever the ZeRO stage. @collective, also its end
+  /// Gives every rank whole parameters, to read and write at any ZeRO stage, as long as the returned scope lives: `auto
+  /// full = accelerator.summon_full_parameters(model);`. @collective, also its end
   [[nodiscard]] SummonedParameters summon_full_parameters(const ModelBase& model,
                                                           const SummonOptions& options = {}) const {
     return {model, options};
   }
   static torch::optim::Optimizer& unwrap_optimizer(const Optimizer& optimizer) { return optimizer.unwrap(); }
 
-  /// Forgets everything prepared, so that memory can go; handles throw afterwards. Under ZeRO modules get parameters of
-  /// their own again, and optimizers theirs with what they remember of them. (When the Accelerator ends without it,
-  /// what they remember is lost: each rank had its part.) @collective
+  /// Forgets everything that was prepared, so that its memory can be freed; handles throw afterwards. Under ZeRO,
+  /// modules and optimizers get whole parameters back, and optimizers their whole state. (Without this call that state
+  /// is lost when the Accelerator is destroyed, since each rank had only its slices.) @collective
   void free_memory();
-  /// Ends the run: the last checkpoint and the last numbers are written, progress bars are closed and all ranks have
-  /// arrived. @collective
+  /// Ends the run: writes the last checkpoint and the last numbers, closes progress bars and waits for all ranks.
+  /// @collective
   void end_training();
 
   const std::filesystem::path& project_dir() const;
 
-  accelerator::Training& training() const { return *training_; }
-
  private:
+  friend class accelerator::Training;  // for this library's other sources, by Training::of()
+
   template <typename T>
   auto prepare_one(T&& object);
   bool begin_micro_step();

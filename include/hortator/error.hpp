@@ -8,24 +8,24 @@
 
 namespace hortator {
 
-/// What went wrong, why it matters and what to do: an error is read by somebody whose job has just ended.
+/// What went wrong, why it matters and what to do. The reader's job has just ended: be specific.
 struct Problem {
-  std::string what;       ///< the thing, by name, and what is wrong with it
+  std::string what;       ///< begins with a capital letter; names the thing, and its value in quotes
   std::string why = "";   ///< why that matters
   std::string hint = "";  ///< what to do now
 };
 
-/// "what (why). hint", in lower case, with the place in the source that found it.
+/// Returns "what (why). hint"; empty parts are left out.
 std::string HORTATOR_API to_string(const Problem& problem);
 
-/// What the library throws: what is wrong, why that matters, and what helps. See UsageError for wrong uses of it.
+/// The exception that the library throws. It says what is wrong, why that matters and what to do.
 class HORTATOR_API Error : public std::runtime_error {
  public:
   explicit Error(const Problem& problem, std::source_location where = std::source_location::current());
 
-  const std::source_location& where() const noexcept { return where_; }
+  const std::source_location& where() const noexcept { return where_; }  ///< the source line that found the problem
 
-  /// Set when all ranks throw the same error together: the rank whose problem it is. Empty: only this rank knows of it.
+  /// The rank whose problem it is, if all ranks throw the same error together; empty if only this rank throws.
   std::optional<int> rank() const noexcept { return rank_; }
   Error& on_rank(int rank) noexcept;
 
@@ -34,7 +34,7 @@ class HORTATOR_API Error : public std::runtime_error {
   std::optional<int> rank_;
 };
 
-/// The user asked for something that does not exist or does not fit: options, arguments, call order.
+/// A wrong use of the library: options, arguments or an order of calls that cannot work. hortator::run exits with 2.
 class HORTATOR_API UsageError : public Error {
  public:
   using Error::Error;

@@ -5,16 +5,16 @@
 
 namespace hortator {
 
-/// Runs `function` on `ranks` ranks, and returns when all have finished: for programs that are otherwise started by
-/// themselves, such as tools and interactive sessions.
+/// Runs `function` on `ranks` ranks and returns when all have finished: for programs that are started without a
+/// launcher, such as tools and interactive sessions.
 ///
-/// The ranks are this program, started anew with the same arguments by `hortator launch`: each runs main() up to this
-/// call, then `function` as the body of hortator::run, and ends. They are where `hortator launch` puts them: here, on
-/// the hosts of HORTATOR_HOSTFILE, or in the job's allocation. What stands before the call thus happens in each rank as
-/// well, what stands behind it happens here alone, and what `function` changes is not seen here.
+/// The ranks are new processes of this program, started with the same arguments by `hortator launch`: each runs main()
+/// up to this call, then `function` as the body of hortator::run, and ends. They run where `hortator launch` puts them:
+/// on this host, on the hosts of HORTATOR_HOSTFILE, or in the job's allocation. Code before the call therefore runs in
+/// each rank as well, code after it runs only here, and changes that `function` makes are not visible here.
 ///
-/// Throws UsageError where the program is a rank already, or has used MPI or a CUDA device; Error with the exit code of
-/// the guilty rank when the ranks fail.
+/// Throws UsageError if the program is a rank already, or has used MPI or a CUDA device; Error with the exit code of
+/// the rank that caused it if the ranks fail.
 void HORTATOR_API launch(int ranks, const std::function<void()>& function);
 
 }  // namespace hortator

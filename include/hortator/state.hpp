@@ -26,18 +26,18 @@ struct SplitOptions;
 enum class DistributedType { no, multi_cpu, multi_gpu };
 HORTATOR_API std::string_view to_string(DistributedType type);
 
-/// Of a State, and so of an Accelerator.
+/// Options of a State; AcceleratorOptions have the same.
 struct StateOptions {
-  bool cpu = false;  ///< stay on the CPU, also where there are GPUs
-  /// Ranks to work with in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f).
+  bool cpu = false;  ///< compute on the CPU even if there are GPUs
+  /// The communicator to use in place of MPI_COMM_WORLD, as a Fortran handle (MPI_Comm_c2f).
   std::optional<int> communicator = {};
-  /// How long a collective may last before the job is ended, with exit code 124 and a report of the ranks that are
-  /// missing. By default HORTATOR_TIMEOUT (30s, 10min, 2h), or ten minutes.
+  /// The time limit of a collective, after which the job ends with exit code 124 and a report of the missing ranks. By
+  /// default HORTATOR_TIMEOUT (30s, 10min, 2h), or ten minutes.
   std::optional<std::chrono::milliseconds> collective_timeout = {};
 };
 
-/// Who and where this process is among the others. Enough for programs that need no Accelerator (inference, tools).
-/// Copies share one world. Construction is @collective.
+/// This process's rank, node and device among all processes. Sufficient for programs that need no Accelerator
+/// (inference, tools). Copies share one world. Construction is @collective.
 class HORTATOR_API State {
  public:
   explicit State(const StateOptions& options = {});
@@ -53,10 +53,10 @@ class HORTATOR_API State {
   c10::Device device() const;
   DistributedType distributed_type() const;
 
-  /// All ranks wait for each other. @collective
+  /// Waits until all ranks have called it. @collective
   void wait_for_everyone() const;
 
-  /// Prints its arguments and a newline once a machine: on each node's first rank.
+  /// Prints its arguments and a newline on the first rank of each node.
   template <typename... Parts>
   void print(const Parts&... parts) const {
     if (!is_local_main_process()) return;
@@ -65,13 +65,13 @@ class HORTATOR_API State {
     print_line(line.str());
   }
 
-  /// Does the work where it is this process's; gives its result there and nothing elsewhere.
+  /// Calls `work` on one process only. Returns its result there, in an optional, and nothing on the others.
   template <std::invocable Work>
   auto on_main_process(Work&& work) const {
     return only_if(is_main_process(), std::forward<Work>(work));
   }
   template <std::invocable Work>
-  auto on_local_main_process(Work&& work) const {  ///< on the first of each node
+  auto on_local_main_process(Work&& work) const {  ///< on the first rank of each node
     return only_if(is_local_main_process(), std::forward<Work>(work));
   }
   template <std::invocable Work>
@@ -87,21 +87,22 @@ class HORTATOR_API State {
     return only_if(this->local_process_index() == local_process_index, std::forward<Work>(work));
   }
 
-  /// The main process does the work, then all others do it: a cache is written once and then read. Returns the work's
-  /// result. An exception on one side ends both. @collective
+  /// Calls `work` on the main process, then on all others, so that a cache is written once and then read. Returns its
+  /// result. If `work` throws on any process, all throw. @collective
   template <std::invocable Work>
   auto main_process_first(Work&& work) const {
     return one_side_first(is_main_process(), std::forward<Work>(work));
   }
-  /// The same on each node: its first rank before the others. @collective over all ranks, as the reference's.
+  /// Calls `work` on the first rank of each node, then on the others. @collective over all ranks, as in Hugging Face
+  /// Accelerate.
   template <std::invocable Work>
   auto local_main_process_first(Work&& work) const {
     return one_side_first(is_local_main_process(), std::forward<Work>(work));
   }
 
-  /// This rank's part of what every rank has: of a vector, a tensor (along dimension 0), a map, tuple or struct of
-  /// them, or a data set (then a Subset). The first ranks get one value more where they cannot all get as many; some
-  /// may get none. Nothing is sent. Needs <hortator/parallel/split_between_processes.hpp>.
+  /// Returns this rank's part of `values`, which every rank has: a vector, a tensor (split along dimension 0), a map,
+  /// tuple or struct of them, or a data set (returns a Subset). If the number is not divisible, the first ranks get one
+  /// value more; some may get none. Local. Needs <hortator/parallel/split_between_processes.hpp>.
   template <typename T>
   auto split_between_processes(T&& values, const SplitOptions& options) const;
   template <typename T>

@@ -17,7 +17,7 @@
 
 namespace hortator {
 
-/// A setting of the run: a number of any kind, true or false, a text.
+/// A setting of the run: a number, true or false, or text.
 class HORTATOR_API TrackerSetting {
  public:
   using Value = std::variant<bool, std::int64_t, double, std::string>;
@@ -47,23 +47,23 @@ class HORTATOR_API TrackerSetting {
 /// Hyper-parameters by their names: {{"learning_rate", 1e-3}, {"epochs", 3}}.
 using TrackerConfig = std::vector<std::pair<std::string, TrackerSetting>>;
 
-/// What a tracker is told of the run before it is given its first record.
+/// The run's facts that a tracker gets before its first record.
 struct TrackerStart {
-  std::string name = "";              ///< of the run, as init_trackers() was told
+  std::string name = "";              ///< of the run, as given to init_trackers()
   std::filesystem::path folder = {};  ///< for files: ProjectOptions::logging_dir
-  /// The run goes on after this step, which an earlier one logged last before it saved. Nothing: it begins anew.
+  /// The run resumes after this step, the last one logged before the checkpoint. Nothing: it starts from scratch.
   std::optional<std::int64_t> last_step = {};
 };
 
-/// What one accelerator.log() says.
+/// The numbers of one accelerator.log().
 struct TrackerRecord {
   std::int64_t step = 0;
   double time = 0;  ///< seconds since 1970
   std::vector<std::pair<std::string, double>> values = {};
 };
 
-/// Where the numbers of a run go. Only the main process has any: on the others nothing is called. Names and log() are
-/// all that an own one must have: `.log_with = {"tensorboard", std::make_shared<MyTracker>()}`.
+/// Receives the numbers of a run, on the main process only. Your own tracker must define name() and log():
+/// `.log_with = {"tensorboard", std::make_shared<MyTracker>()}`.
 class HORTATOR_API Tracker {
  public:
   Tracker() = default;
@@ -74,26 +74,26 @@ class HORTATOR_API Tracker {
   virtual std::string name() const = 0;  ///< for get_tracker()
   virtual void log(const TrackerRecord& record) = 0;
 
-  virtual void start(const TrackerStart& start);  ///< before anything else
+  virtual void start(const TrackerStart& start);  ///< called before anything else
   virtual void store_config(const TrackerConfig& config);
-  /// The run goes back to where `last_step` was the last one logged: what came after it is no part of it any more.
+  /// The run returns to a checkpoint at which `last_step` was the last step logged: remove what was logged after it.
   virtual void rewind(std::int64_t last_step);
-  virtual void flush();   ///< what was logged so far must outlive the process: a checkpoint is being saved
-  virtual void finish();  ///< nothing comes after this
+  virtual void flush();   ///< write to disk what was logged so far: a checkpoint is being saved
+  virtual void finish();  ///< called last
 
-  /// More than numbers. Unless a tracker can keep it, a UsageError.
+  /// Logs text. By default this and the two below throw UsageError: the tracker keeps numbers only.
   virtual void log_text(const std::string& name, const std::string& text, std::int64_t step);
-  /// How the numbers of a tensor of any shape are distributed.
+  /// Logs the distribution of a tensor's numbers, whatever its shape.
   virtual void log_histogram(const std::string& name, const at::Tensor& numbers, std::int64_t step);
-  /// One image (3 or 1 x height x width) or several of a size (n x 3 or 1 x height x width): bytes, or numbers from 0
-  /// to 1.
+  /// Logs one image (3 or 1 x height x width) or several of one size (n x 3 or 1 x height x width), as bytes or as
+  /// numbers from 0 to 1.
   virtual void log_images(const std::string& name, const at::Tensor& images, std::int64_t step);
 
  private:
   [[noreturn]] void refuse(std::string_view what) const;
 };
 
-/// A tracker of Hortator's by its name, or one of the user's own. Names are
+/// Selects one of Hortator's trackers by its name, or one of your own. Names are
 /// "jsonl" (NAME.jsonl, an object a line; what `hortator watch` and `hortator plot` read), "csv" (NAME.csv),
 /// "tensorboard" (event files in the folder NAME), and "all" for these three.
 class HORTATOR_API LogWith {

@@ -13,7 +13,7 @@
 namespace hortator {
 namespace {
 
-// Before anything of the program's is read: parts that were not made for each other see different data in it.
+// Checked before anything of the program's is read: parts built with different libraries would misread its data.
 StateOptions state_options(const AcceleratorOptions& options, const BuiltWith& built) {
   runtime::check_program(built);
   formats::check_hdf5(formats::built_hdf5_version(), formats::loaded_hdf5());
@@ -27,12 +27,12 @@ StateOptions state_options(const AcceleratorOptions& options, const BuiltWith& b
 Accelerator::Accelerator(const AcceleratorOptions& options, const BuiltWith& built)
     : State(state_options(options, built)),
       training_(std::make_unique<accelerator::Training>(accelerator::launched(options), world())) {
-  runtime::set_run_folder(training_->project.dir());
+  runtime::set_run_folder(training_->output.project().dir());
 }
 
-const AcceleratorOptions& Accelerator::options() const { return training_->options; }
+const AcceleratorOptions& Accelerator::options() const { return training_->options(); }
 
-const std::filesystem::path& Accelerator::project_dir() const { return training_->project.dir(); }
+const std::filesystem::path& Accelerator::project_dir() const { return training_->output.project().dir(); }
 
 JoinUnevenInputs Accelerator::join_uneven_inputs(std::vector<ModelBase> models, const JoinOptions& options) {
   return JoinUnevenInputs(*training_, std::move(models), options);
@@ -40,8 +40,8 @@ JoinUnevenInputs Accelerator::join_uneven_inputs(std::vector<ModelBase> models, 
 
 GradientTimes Accelerator::gradient_times() const {
   GradientTimes times;
-  for (const auto& model : training_->models) times += model->times();
-  times.waiting += training_->common_pass->seconds_waited();
+  for (const auto& model : training_->prepared.models()) times += model->times();
+  times.waiting += training_->control.common_pass().seconds_waited();
   return times;
 }
 
@@ -51,35 +51,30 @@ void Accelerator::log(std::initializer_list<std::pair<std::string, Loggable>> va
 }
 
 void Accelerator::log(const std::vector<std::pair<std::string, Loggable>>& values, std::optional<std::int64_t> step) {
-  training_->session->refuse_in_recording("log() was called");
-  for (const auto& [name, value] : values) training_->progress->set(name, value);
+  training_->control.session()->refuse_in_recording("log() was called");
+  for (const auto& [name, value] : values) training_->output.progress().set(name, value);
   auto all = values;
   if (!device().is_cpu()) {
     for (const auto& [name, value] : accelerator::device_memory_values(device_memory())) all.emplace_back(name, value);
   }
-  training_->trackers.log(all, step);
+  training_->output.trackers().log(all, step);
   training_->report_status();
 }
 
 void Accelerator::init_trackers(const std::string& name, const TrackerConfig& config) {
-  mpi::all_or_none(training_->host(), [&] { training_->trackers.start(name, config); });
+  mpi::all_or_none(training_->host(), [&] { training_->output.trackers().start(name, config); });
 }
 
-Tracker& Accelerator::get_tracker(const std::string& name) { return training_->trackers.get(name); }
+Tracker& Accelerator::get_tracker(const std::string& name) { return training_->output.trackers().get(name); }
 
-ProgressSink& Accelerator::progress_sink() { return *training_->progress; }
+ProgressSink& Accelerator::progress_sink() { return training_->output.progress(); }
 
 void Accelerator::register_object(const std::string& name, std::function<void(StateWriter&)> save,
                                   std::function<void(const StateReader&)> load) {
-  for (const auto& object : training_->objects) {
-    if (object.name == name) {
-      throw UsageError({.what = "an object was registered under the name '" + name + "' before",
-                        .why = "a checkpoint keeps one object a name",
-                        .hint = "choose another name"});
-    }
-  }
-  training_->objects.push_back({.name = name, .save = std::move(save), .load = std::move(load)});
+  training_->prepared.add_object({.name = name, .save = std::move(save), .load = std::move(load)});
 }
+
+DeviceMemory Accelerator::device_memory() const { return accelerator::device_memory(device()); }
 
 void Accelerator::free_memory() {
   const CallSite site(__builtin_return_address(0));
@@ -89,11 +84,11 @@ void Accelerator::free_memory() {
 
 void Accelerator::end_training() {
   const CallSite site(__builtin_return_address(0));
-  training_->settle_steps();
+  training_->control.settle_steps();
   wait_for_checkpoint();
-  training_->progress->finish();
-  training_->trackers.finish();
-  training_->tell_end();
+  training_->output.progress().finish();
+  training_->output.trackers().finish();
+  training_->publish_end();
   wait_for_everyone();
 }
 

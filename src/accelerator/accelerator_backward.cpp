@@ -8,45 +8,48 @@
 
 namespace hortator {
 
-bool Accelerator::sync_gradients() const { return training_->sync_gradients(); }
-void Accelerator::set_sync_gradients(bool sync) { training_->accumulation.set_sync_gradients(sync); }
-std::int64_t Accelerator::gradient_accumulation_steps() const { return training_->accumulation.steps(); }
-void Accelerator::set_gradient_accumulation_steps(std::int64_t steps) { training_->accumulation.set_steps(steps); }
+bool Accelerator::sync_gradients() const { return training_->control.sync_gradients(); }
+void Accelerator::set_sync_gradients(bool sync) { training_->control.accumulation().set_sync_gradients(sync); }
+std::int64_t Accelerator::gradient_accumulation_steps() const { return training_->control.accumulation().steps(); }
+void Accelerator::set_gradient_accumulation_steps(std::int64_t steps) {
+  training_->control.accumulation().set_steps(steps);
+}
 
 bool Accelerator::begin_micro_step() {
-  const auto* loader = training_->active_loader();
+  const auto* loader = training_->prepared.active_loader();
   if (loader == nullptr || loader->begins_step())
-    training_->accumulation.begin_micro_step(loader != nullptr && loader->in_last_step());
-  return !training_->accumulation.keeps_gradients();
+    training_->control.accumulation().begin_micro_step(loader != nullptr && loader->in_last_step());
+  return !training_->control.accumulation().keeps_gradients();
 }
 
 void Accelerator::backward(const at::Tensor& loss) {
   const CallSite site(__builtin_return_address(0));
-  training_->expect_scaled_gradients();
-  const auto steps = training_->accumulation.steps();
-  training_->loss_weights.run_plain(steps == 1 ? loss : loss / steps,
-                                    [this](const at::Tensor& scaled) { training_->backward(scaled); });
+  training_->control.expect_scaled_gradients();
+  const auto steps = training_->control.accumulation().steps();
+  training_->control.loss_weights().run_plain(steps == 1 ? loss : loss / steps,
+                                              [this](const at::Tensor& scaled) { training_->backward(scaled); });
 }
 
 void Accelerator::backward(const at::Tensor& loss_sum, const at::Tensor& count) {
   const CallSite site(__builtin_return_address(0));
   if (count.numel() != 1) {
     throw UsageError({.what = text::concat("backward(loss_sum, count) got a count of shape ", count.sizes()),
-                      .why = "it is how many losses were added up: one number",
-                      .hint = "give count.sum()"});
+                      .why = "it is the number of losses that were added up: one number",
+                      .hint = "pass count.sum()"});
   }
-  training_->expect_scaled_gradients();
+  training_->control.expect_scaled_gradients();
   const auto number = count.detach().reshape({}).to(loss_sum.device(), at::kDouble);
-  training_->loss_weights.run(loss_sum, number, sync_gradients(), training_->communicator_of(loss_sum),
-                              [this](const at::Tensor& scaled) { training_->backward(scaled); });
+  training_->control.loss_weights().run(loss_sum, number, sync_gradients(),
+                                        training_->channels.communicator_of(loss_sum),
+                                        [this](const at::Tensor& scaled) { training_->backward(scaled); });
 }
 
 void Accelerator::backward(const at::Tensor& loss_sum, double count) {
   const CallSite site(__builtin_return_address(0));
   if (!(count >= 0) || std::isinf(count)) {
     throw UsageError({.what = text::concat("backward(loss_sum, count) got a count of ", count),
-                      .why = "it is how many losses were added up",
-                      .hint = "give the number of tokens or samples in loss_sum, 0 for none"});
+                      .why = "it is the number of losses that were added up",
+                      .hint = "pass the number of tokens or samples in loss_sum, 0 for none"});
   }
   backward(loss_sum, at::full({}, count, loss_sum.options().dtype(at::kDouble).requires_grad(false)));
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <hortator/error.hpp>
 
+#include "accelerator/state/random_state.hpp"
 #include "accelerator/training/packing.hpp"
 #include "accelerator/training/same_structure.hpp"
 #include "accelerator/training/training.hpp"
@@ -33,18 +34,18 @@ comm::ReduceOp operation_of(Reduce reduce) {
   return comm::ReduceOp::sum;
 }
 
-// An undefined tensor has nothing to detach: it goes on to the communicator, whose error is one of all ranks.
+// An undefined tensor is passed on to the communicator, whose error is thrown on all ranks.
 at::Tensor detached(const at::Tensor& tensor) { return tensor.defined() ? tensor.detach() : tensor; }
 
-// The parts of all ranks, a row each.
+// Gathers the ranks' parts, one row each.
 at::Tensor gather_rows(accelerator::Training& training, const at::Tensor& part) {
-  if (!part.defined()) training.communicator_of(part).all_gather(part, part).wait();  // throws
+  if (!part.defined()) training.channels.communicator_of(part).all_gather(part, part).wait();  // throws
   auto rows = at::empty({training.host().size(), part.numel()}, part.options().requires_grad(false));
-  training.communicator_of(part).all_gather(rows.view({-1}), part.detach().reshape({-1})).wait();
+  training.channels.communicator_of(part).all_gather(rows.view({-1}), part.detach().reshape({-1})).wait();
   return rows;
 }
 
-// Joined along dimension 0; a single number is a part of one.
+// Joins the rows along dimension 0; single numbers become a vector.
 at::Tensor join(const at::Tensor& rows, const at::Tensor& part) {
   if (part.dim() == 0) return rows.view({-1});
   auto sizes = part.sizes().vec();
@@ -81,22 +82,22 @@ bool can_hold(at::ScalarType type, double number) {
   try {
     const auto held = at::scalar_tensor(number, type).item<double>();
     return is_whole ? held == number : std::isfinite(held) == std::isfinite(number);
-  } catch (const std::exception&) {  // it is too large
+  } catch (const std::exception&) {  // the number is too large
     return false;
   }
 }
 
-// Also where nothing is missing, since others fill up. Empty: nothing stands against it.
+// Why the tensor cannot be padded; empty if it can. Checked also where nothing is missing, since other ranks pad.
 std::string refusal_to_pad(const at::Tensor& tensor, const PadOptions& options) {
   if (!has_dimension(tensor, options.dim) || can_hold(tensor.scalar_type(), options.pad_index)) return "";
   return UsageError({.what = text::concat("pad_index is ", options.pad_index, ", which a tensor of type ",
                                           tensor.scalar_type(), " cannot hold"),
-                     .why = "it would be filled up with another number",
-                     .hint = "use a number of that type, or convert the tensor before"})
+                     .why = "it would be padded with another number",
+                     .hint = "use a number of that type, or convert the tensor first"})
       .what();
 }
 
-// The largest sizes along the dimension, of all ranks; all throw where a tensor of some rank cannot be padded.
+// The largest sizes of all ranks along the dimension. All ranks throw if a tensor of some rank cannot be padded.
 // @collective
 std::vector<std::int64_t> sizes_to_pad_to(const mpi::Communicator& host, const std::vector<at::Tensor>& tensors,
                                           const PadOptions& options) {
@@ -113,7 +114,7 @@ std::vector<std::int64_t> sizes_to_pad_to(const mpi::Communicator& host, const s
   return sizes;
 }
 
-// A dimension that the tensor does not have leaves it alone, as the reference does.
+// Returns a tensor without that dimension unchanged, as Hugging Face Accelerate does.
 at::Tensor padded(const at::Tensor& tensor, std::int64_t size, const PadOptions& options) {
   const auto missing = size - size_along(tensor, options.dim);
   if (missing == 0 || !has_dimension(tensor, options.dim)) return tensor;
@@ -128,7 +129,7 @@ at::Tensor padded(const at::Tensor& tensor, std::int64_t size, const PadOptions&
 
 at::Tensor Accelerator::gather(const at::Tensor& tensor) {
   const CallSite site(__builtin_return_address(0));
-  if (num_processes() == 1) return tensor;  // as the reference: a single number stays one
+  if (num_processes() == 1) return tensor;  // as in Hugging Face Accelerate, a single number stays one
   const at::NoGradGuard no_grad;
   return join(gather_rows(*training_, tensor), tensor);
 }
@@ -151,7 +152,7 @@ void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
 at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation) {
   const CallSite site(__builtin_return_address(0));
   auto result = tensor.defined() ? tensor.detach().clone() : tensor;
-  training_->communicator_of(result).all_reduce(result, operation_of(operation)).wait();
+  training_->channels.communicator_of(result).all_reduce(result, operation_of(operation)).wait();
   return result;
 }
 
@@ -165,7 +166,7 @@ void Accelerator::reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce 
       return;
     }
     const auto row = accelerator::pack(tensors);
-    training_->communicator_of(row).all_reduce(row, operation_of(operation)).wait();
+    training_->channels.communicator_of(row).all_reduce(row, operation_of(operation)).wait();
     const auto parts = accelerator::unpack(row.unsqueeze(0), tensors);
     for (std::size_t i = 0; i < pack.size(); ++i) *leaves[pack[i]].tensor = parts[i].view(tensors[i].sizes());
   });
@@ -173,7 +174,7 @@ void Accelerator::reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce 
 
 at::Tensor Accelerator::broadcast(at::Tensor tensor, int from_process) {
   const CallSite site(__builtin_return_address(0));
-  training_->communicator_of(tensor).broadcast(detached(tensor), from_process).wait();
+  training_->channels.communicator_of(tensor).broadcast(detached(tensor), from_process).wait();
   return tensor;
 }
 
@@ -184,7 +185,8 @@ void Accelerator::broadcast_leaves(const std::vector<detail::Leaf>& leaves, int 
   std::vector<at::Tensor> on_device;
   for (const auto& tensor : tensors_of(leaves)) (tensor.is_cpu() ? on_cpu : on_device).push_back(tensor.detach());
   for (const auto* tensors : {&on_cpu, &on_device}) {
-    if (!tensors->empty()) training_->communicator_of(tensors->front()).broadcast_all(*tensors, from_process).wait();
+    if (!tensors->empty())
+      training_->channels.communicator_of(tensors->front()).broadcast_all(*tensors, from_process).wait();
   }
 }
 
@@ -198,6 +200,11 @@ void Accelerator::pad_leaves(const std::vector<detail::Leaf>& leaves, const PadO
   check_same_structure(training_->host(), "pad_across_processes", leaves, accelerator::Alike::dimensions);
   const auto sizes = sizes_to_pad_to(training_->host(), tensors_of(leaves), options);
   for (std::size_t i = 0; i < leaves.size(); ++i) *leaves[i].tensor = padded(*leaves[i].tensor, sizes[i], options);
+}
+
+void Accelerator::synchronize_rng_states(const std::vector<at::Generator>& generators) {
+  const CallSite site(__builtin_return_address(0));
+  accelerator::synchronise(world().comm(), generators.empty() ? accelerator::default_generators(device()) : generators);
 }
 
 }  // namespace hortator

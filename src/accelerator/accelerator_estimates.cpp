@@ -14,12 +14,12 @@ namespace {
 enum class Form { none, table, json };
 
 Form asked_form(const core::Variables& variables) {
-  const auto words = variables("HORTATOR_ESTIMATE");
-  if (!words || words->empty()) return Form::none;
-  if (*words == "json") return Form::json;
-  if (const auto asked = text::parse_bool(*words)) return *asked ? Form::table : Form::none;
-  throw UsageError(
-      {.what = "HORTATOR_ESTIMATE=" + *words + " says nothing", .hint = "1 prints tables, json prints JSON"});
+  const auto value = variables("HORTATOR_ESTIMATE");
+  if (!value || value->empty()) return Form::none;
+  if (*value == "json") return Form::json;
+  if (const auto asked = text::parse_bool(*value)) return *asked ? Form::table : Form::none;
+  throw UsageError({.what = "HORTATOR_ESTIMATE=" + *value + " is not a valid value",
+                    .hint = "use 1 to print tables, json to print JSON"});
 }
 
 std::string training_type(Precision precision) {

@@ -1,5 +1,5 @@
-// Gathering where ranks bring different numbers of rows, where some bring none, and for the main process alone: by
-// bytes, on the CPU. Otherwise the tensors' own collectives gather, and what repeats is cut off.
+// Gathers rows for metrics. If ranks have different numbers of rows, or only the main process gets the result, sends
+// encoded bytes on the CPU; otherwise uses the tensors' own collectives and cuts off repeated rows.
 #include <ATen/ops/cat.h>
 
 #include <algorithm>
@@ -13,16 +13,16 @@
 namespace hortator {
 namespace {
 
-const mpi::Communicator& those_who_gather(accelerator::Training& training, const detail::Gathering& how) {
+const mpi::Communicator& gathering_ranks(accelerator::Training& training, const detail::Gathering& how) {
   const auto& host = training.host();
-  return how.ranks && *how.ranks < host.size() ? training.first_ranks(*how.ranks) : host;
+  return how.ranks && *how.ranks < host.size() ? training.channels.first_ranks(*how.ranks) : host;
 }
 
 at::Tensor first_rows(const at::Tensor& tensor, const std::optional<std::int64_t>& rows) {
   return rows && tensor.dim() > 0 ? tensor.narrow(0, 0, std::min(*rows, tensor.size(0))) : tensor;
 }
 
-// A single number is a row; of a rank whose rows do not count it does not count either.
+// This rank's rows that count. A single number is one row.
 at::Tensor own_rows(const at::Tensor& tensor, const detail::Gathering& how) {
   const auto values = tensor.detach();
   return first_rows(values.dim() == 0 ? values.view({1}) : values, how.mine);
@@ -45,7 +45,7 @@ at::Tensor joined(const Parts& parts, std::size_t leaf) {
 }  // namespace
 
 detail::Gathering Accelerator::gathering_for_metrics() const {
-  const auto* loader = training_->active_loader();
+  const auto* loader = training_->prepared.active_loader();
   if (loader == nullptr) return {};
   if (!loader->is_even_step()) {
     return {.ranks = loader->ranks_in_step(), .mine = loader->new_samples(process_index()), .sizes_differ = true};
@@ -59,7 +59,7 @@ at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
   const auto how = gathering_for_metrics();
   if (!how.sizes_differ) return first_rows(gather(tensor), how.first);
   auto gathered = tensor;
-  gather_leaves({detail::Leaf{.place = "", .tensor = &gathered}}, how);
+  gather_leaves({detail::Leaf{.path = "", .tensor = &gathered}}, how);
   return gathered;
 }
 
@@ -69,7 +69,7 @@ void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves, const d
   if (num_processes() == 1 || (!how.sizes_differ && !how.to_main)) {
     gather_leaves(leaves);
   } else {
-    check_same_structure(those_who_gather(*training_, how), "gather", leaves, accelerator::Alike::dimensions);
+    check_same_structure(gathering_ranks(*training_, how), "gather", leaves, accelerator::Alike::dimensions);
     const auto encoded = gather_encoded(
         [&] {
           std::vector<at::Tensor> mine;
@@ -92,14 +92,14 @@ void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves, const d
 std::vector<std::string> Accelerator::gather_encoded(const std::function<std::string()>& encode,
                                                      const detail::Gathering& how) const {
   const CallSite site(__builtin_return_address(0));
-  const auto& comm = those_who_gather(*training_, how);
+  const auto& comm = gathering_ranks(*training_, how);
   std::string mine;
   mpi::all_or_none(comm, [&] { mine = encode(); });
   return how.to_main ? mpi::gather(comm, mine) : mpi::all_gather(comm, std::string_view(mine));
 }
 
 void Accelerator::decode_together(const std::function<void()>& decode, const detail::Gathering& how) const {
-  mpi::all_or_none(those_who_gather(*training_, how), decode);
+  mpi::all_or_none(gathering_ranks(*training_, how), decode);
 }
 
 }  // namespace hortator

@@ -11,86 +11,39 @@
 #include "step/precision/loss_scale.hpp"
 
 namespace hortator {
-namespace accelerator {
-
-Precision agreed_precision(const AcceleratorOptions& options, const mpi::Communicator& host) {
-  Precision precision = Precision::no;
-  mpi::all_or_none(host, [&] {
-    step::check(options.grad_scaler);
-    precision = step::choose_precision(options.mixed_precision, core::process_variables());
-  });
-  mpi::same_on_all(host, to_string(precision), "mixed_precision");
-  return precision;
-}
-
-void Training::expect_scaled_gradients() const {
-  if (!scaler) return;
-  for (const auto& optimizer : optimizers) optimizer->scaled()->expect_scaled();
-}
-
-void Training::settle_steps() const {
-  if (!scaler) return;
-  for (const auto& optimizer : optimizers) optimizer->settle();
-  scaler->apply_verdicts();
-}
-
-// A parameter of two optimizers would be unscaled twice.
-void Training::scale_gradients_of(step::OptimizerCore& optimizer) const {
-  if (!scaler) return;
-  optimizer.scale_by(*scaler);
-  const auto mine = step::tensor_set(optimizer.parameters());
-  for (const auto& other : optimizers) {
-    const auto theirs = other->parameters();
-    if (std::none_of(theirs.begin(), theirs.end(),
-                     [&](const at::Tensor& one) { return mine.contains(one.unsafeGetTensorImpl()); }))
-      continue;
-    throw UsageError({.what = "two optimizers with a parameter in common were prepared under mixed_precision fp16",
-                      .why = "each divides its gradients by the scale of the loss",
-                      .hint = "give every parameter to one optimizer, or use bf16"});
-  }
-}
-
-void Training::unscale_gradients_of(const std::vector<at::Tensor>& parameters) const {
-  if (!scaler) return;
-  const auto wanted = step::tensor_set(gradient_holders(parameters).all());
-  for (const auto& optimizer : optimizers) {
-    if (optimizer->scaled()->hold_any_of(wanted)) optimizer->scaled()->unscale();
-  }
-}
-
-}  // namespace accelerator
-
 namespace {
 
-// Gradients are the same on all ranks, if nobody has taken care of the opposite. @collective
+// Agrees, since gradients may differ between ranks if the program has changed them. @collective
 void require_finite(const at::Tensor& norm, double norm_type, const mpi::Communicator& host) {
   mpi::all_or_none(host, [&] {
     const auto value = norm.item<double>();
     if (std::isfinite(value)) return;
-    throw Error({.what = text::concat("the gradients' norm of type ", norm_type, " is ", value),
-                 .why = "clip_grad_norm_ was asked to find that an error",
-                 .hint = "look for a loss that is not finite, or leave out error_if_nonfinite"});
+    throw Error({.what = text::concat("The gradients' norm of type ", norm_type, " is ", value),
+                 .why = "ClipOptions::error_if_nonfinite is set",
+                 .hint = "look for a loss that is not finite, or unset error_if_nonfinite"});
   });
 }
 
 }  // namespace
 
-Precision Accelerator::mixed_precision() const { return training_->precision; }
+Precision Accelerator::mixed_precision() const { return training_->control.precision(); }
 
 Autocast Accelerator::autocast(const AutocastOptions& options) const {
   return Autocast(device().type(), step::autocast_type(mixed_precision()), options);
 }
 
-LossScale Accelerator::loss_scale() const { return training_->scaler ? training_->scaler->now() : LossScale{}; }
+LossScale Accelerator::loss_scale() const {
+  return training_->control.scaler() ? training_->control.scaler()->now() : LossScale{};
+}
 
 void Accelerator::unscale_gradients() { unscale_only({}); }
 
 void Accelerator::unscale_only(const std::vector<Optimizer>& optimizers) {
   const CallSite site(__builtin_return_address(0));
-  if (training_->is_partial()) return;
+  if (training_->control.is_partial()) return;
   training_->synchronise_gradients();
   for (const auto& optimizer : optimizers) optimizer.core().check_alive();
-  for (const auto& optimizer : training_->optimizers) {
+  for (const auto& optimizer : training_->prepared.optimizers()) {
     const auto is_it = [&](const Optimizer& one) { return &one.core() == optimizer.get(); };
     const bool wanted = optimizers.empty() || std::any_of(optimizers.begin(), optimizers.end(), is_it);
     if (wanted && optimizer->scaled() != nullptr) optimizer->scaled()->unscale();
@@ -102,13 +55,14 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
   const CallSite site(__builtin_return_address(0));
   step::check_limit(max_norm, "max_norm");
   training_->synchronise_gradients();
-  if (!training_->is_partial()) training_->unscale_gradients_of(parameters);
+  if (!training_->control.is_partial()) training_->control.unscale_gradients_of(parameters);
   const at::NoGradGuard no_grad;
-  const auto holders = training_->gradient_holders(parameters);
+  const auto holders = training_->prepared.gradient_holders(parameters);
   const auto gradients = step::gradient_groups(holders.all());
-  auto norm = holders.shards.empty() ? step::total_norm(gradients, norm_type)
-                                     : step::total_norm(holders, norm_type, training_->zero->sharding().group);
-  if (training_->is_partial()) return norm;
+  auto norm = holders.shards.empty()
+                  ? step::total_norm(gradients, norm_type)
+                  : step::total_norm(holders, norm_type, training_->channels.zero()->sharding().group);
+  if (training_->control.is_partial()) return norm;
   if (options.error_if_nonfinite) require_finite(norm, norm_type, training_->host());
   step::scale_to_norm(gradients, norm, max_norm);
   return norm;
@@ -117,15 +71,15 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
 void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value) {
   const CallSite site(__builtin_return_address(0));
   step::check_limit(clip_value, "clip_value");
-  if (training_->is_partial()) return;
+  if (training_->control.is_partial()) return;
   training_->synchronise_gradients();
-  training_->unscale_gradients_of(parameters);
+  training_->control.unscale_gradients_of(parameters);
   const at::NoGradGuard no_grad;
-  step::clamp(step::gradient_groups(training_->gradient_holders(parameters).all()), clip_value);
+  step::clamp(step::gradient_groups(training_->prepared.gradient_holders(parameters).all()), clip_value);
 }
 
 bool Accelerator::optimizer_step_was_skipped() const {
-  return std::any_of(training_->optimizers.begin(), training_->optimizers.end(),
+  return std::any_of(training_->prepared.optimizers().begin(), training_->prepared.optimizers().end(),
                      [](const auto& optimizer) { return optimizer->step_was_skipped(); });
 }
 

@@ -17,11 +17,12 @@ namespace {
 
 // The shuffled order must be the same on all ranks, so rank 0's seed counts. @collective
 std::uint64_t seed_of_data(const accelerator::Training& training) {
-  const auto seed = training.options.data.seed.value_or(at::globalContext().defaultGenerator(at::kCPU).current_seed());
+  const auto seed =
+      training.options().data.seed.value_or(at::globalContext().defaultGenerator(at::kCPU).current_seed());
   return mpi::broadcast(training.host(), seed);
 }
 
-// What an update is made of: the batches of all ranks, of all micro-steps.
+// Describes the batches of an update: those of all ranks and all micro-steps.
 std::string effective_batch(const LoaderBase& loader, std::int64_t micro_steps) {
   const auto batch = loader.total_batch_size();
   const auto all_ranks = batch > 0 ? std::to_string(batch * micro_steps) : "varying";
@@ -41,34 +42,34 @@ std::string effective_batches(const std::vector<LoaderBase>& loaders, std::int64
 std::shared_ptr<data::Dispatcher> dispatcher_for(const LoaderBase& loader, const accelerator::Training& training,
                                                  const mpi::Communicator& node) {
   const bool by_default =
-      loader.is_stream() && loader.can_travel() && !loader.has_shards() && !training.options.reproducible;
-  if (!training.options.data.dispatch_batches.value_or(by_default)) return nullptr;
+      loader.is_stream() && loader.can_travel() && !loader.has_shards() && !training.options().reproducible;
+  if (!training.options().data.dispatch_batches.value_or(by_default)) return nullptr;
   if (!loader.can_travel()) data::throw_cannot_travel();
   return std::make_shared<data::Dispatcher>(node, training.host());
 }
 
-// Ranks that read parts of a stream must go in step. What is reproducible must not depend on how many parts there are.
-std::function<std::vector<std::int64_t>(std::int64_t)> tell_all_by(const LoaderBase& loader,
-                                                                   const accelerator::Training& training) {
-  const auto& options = training.options;
+// Ranks that read parts of a stream must stop together. Reproducible runs must not depend on the number of parts.
+std::function<std::vector<std::int64_t>(std::int64_t)> exchange_for(const LoaderBase& loader,
+                                                                    const accelerator::Training& training) {
+  const auto& options = training.options();
   const bool in_parts = loader.has_shards() && !options.data.dispatch_batches.value_or(false) && !options.reproducible;
   if (!in_parts || training.host().size() == 1) return {};
-  return [&host = training.host(), session = training.session](std::int64_t value) {
+  return [&host = training.host(), session = training.control.session()](std::int64_t value) {
     session->check_alive("loader");
     return mpi::all_gather(host, value);
   };
 }
 
-// A copy of the loader within its own state would keep it alive for ever: it is looked up by its place.
+// Refers to the loader by its index: a copy of it within its own state would keep it alive forever.
 std::function<void(const BatchTurn&)> before_batch_of(accelerator::Training& training, std::size_t loader) {
-  if (!training.reproducing) return {};
-  return [&training, session = training.session, loader](const BatchTurn& turn) {
+  if (!training.control.reproducing()) return {};
+  return [&training, session = training.control.session(), loader](const BatchTurn& turn) {
     session->check_alive("loader");
-    training.reproducing->before_batch(training.loaders.at(loader), turn, training.seed());
+    training.control.reproducing()->before_batch(training.prepared.loaders().at(loader), turn, training.seed());
   };
 }
 
-// A device may have no room for all of a module that is paged: its parameters come to it one after the other.
+// Moves only buffers of a paged module, which may not fit on the device as a whole; its parameters are paged in.
 void place(torch::nn::Module& module, c10::Device device, bool is_paged) {
   if (device.is_cpu() || !is_paged) return module.to(device);
   const at::NoGradGuard no_grad;
@@ -77,7 +78,7 @@ void place(torch::nn::Module& module, c10::Device device, bool is_paged) {
   }
 }
 
-// What the user tells the allocator later stays.
+// Once per process, so that what the user sets in the allocator later is kept.
 void keep_freed_memory_once() { [[maybe_unused]] static const bool is_kept = machine::keep_freed_memory(); }
 
 }  // namespace
@@ -86,107 +87,110 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
   if (auto known = accelerator::prepared_before(*training_, module)) return known;
   training_->settle_seed();
   const bool learns = !chosen.evaluation_mode && !options().reproducible;
-  const auto* sharding = training_->zero ? &training_->zero->sharding() : nullptr;
+  const auto* sharding = training_->channels.zero() ? &training_->channels.zero()->sharding() : nullptr;
   if (chosen.device_placement.value_or(options().device_placement))
     place(module, device(), learns && sharding != nullptr && sharding->pages_parameters());
-  // Who shards wants to hold as little as possible.
+  // Sharded runs must hold as little memory as possible.
   if (device().is_cpu() && sharding == nullptr) keep_freed_memory_once();
-  const auto name = text::concat("model ", training_->models.size());
+  const auto name = text::concat("model ", training_->prepared.models().size());
   const parallel::DataParallel parallel{
-      .communicator = training_->device_communicator(),
+      .communicator = training_->channels.device_communicator(),
       .host = training_->host(),
-      .options = training_->options.ddp,
-      .pass = training_->backward_pass,
-      .votes = &training_->stopping.votes(),
+      .options = training_->options().ddp,
+      .pass = training_->control.backward_pass(),
+      .votes = &training_->control.stopping().votes(),
       .signals = device().is_cpu() ? parallel::SignalPath::behind_gradients : parallel::SignalPath::from_host_to_host,
       .sharding = sharding,
-      .common_pass = training_->common_pass->add_model(name),
+      .common_pass = training_->control.common_pass().add_model(name),
       .device = device()};
-  auto model = step::ModelCore::prepare(module, name, training_->session, parallel, training_->parameters(), learns);
-  model->compute_in(training_->precision);
-  if (training_->reproducing) training_->reproducing->shards().add(*model);
+  auto model = step::ModelCore::prepare(module, name, training_->control.session(), parallel,
+                                        training_->prepared.parameters(), learns);
+  model->compute_in(training_->control.precision());
+  if (training_->control.reproducing()) training_->control.reproducing()->shards().add(*model);
   if (parallel::has_synchronized_norms(module)) {
-    parallel::join_synchronized_norms(module, training_->shared_statistics());
+    parallel::join_synchronized_norms(module, training_->channels.shared_statistics());
   }
-  training_->models.push_back(model);
-  training_->shard_optimizers();
+  training_->prepared.add_model(model);
   return model;
 }
 
 std::shared_ptr<step::OptimizerCore> Accelerator::make_optimizer(torch::optim::Optimizer& optimizer) {
   if (auto known = accelerator::prepared_before(*training_, optimizer)) return known;
   auto prepared = std::make_shared<step::OptimizerCore>(
-      optimizer, training_->session,
+      optimizer, training_->control.session(),
       step::OptimizerHooks{
-          .gradients_synchronised = [training = training_.get()] { return training->sync_gradients(); },
+          .gradients_synchronised = [training = training_.get()] { return training->control.sync_gradients(); },
           .synchronise = [training = training_.get()] { training->synchronise_gradients(); },
-          .cleared = [training =
-                          training_.get()](const auto& parameters) { training->loss_weights.forget(parameters); },
+          .cleared = [training = training_.get()](
+                         const auto& parameters) { training->control.loss_weights().forget(parameters); },
           .kernel = options().fused_optimizer ? step::StepKernel::fused : step::StepKernel::own,
           .mean_loss = [training = training_.get()](const auto& loss) { return training->mean_loss(loss); }});
-  if (training_->zero) {
-    const auto& sharding = training_->zero->sharding();
+  if (training_->channels.zero()) {
+    const auto& sharding = training_->channels.zero()->sharding();
     prepared->shard(!sharding.scatters_gradients(), sharding.moments, training_->host());
   }
-  training_->scale_gradients_of(*prepared);
-  training_->optimizers.push_back(prepared);
-  training_->shard_optimizers();
+  training_->control.scale_gradients_of(*prepared);
+  training_->prepared.add_optimizer(prepared);
   return prepared;
 }
 
 void Accelerator::attach(const LoaderBase& loader, const PrepareDataLoaderOptions& chosen) {
   const auto same = [&](const LoaderBase& other) { return other.shares_state_with(loader); };
-  if (std::any_of(training_->loaders.begin(), training_->loaders.end(), same)) return;
+  if (std::any_of(training_->prepared.loaders().begin(), training_->prepared.loaders().end(), same)) return;
   training_->settle_seed();
   LoaderBase prepared = loader;
-  prepared.bind({.rank = process_index(),
-                 .world = num_processes(),
-                 .parts = training_->reproducing ? training_->reproducing->shards().shards_per_rank() : 1,
-                 .split_batches = options().data.split_batches,
-                 .even_batches = options().data.even_batches,
-                 .device = device(),
-                 .device_placement = chosen.device_placement.value_or(options().device_placement),
-                 .non_blocking = options().data.non_blocking,
-                 .seed = seed_of_data(*training_),
-                 .dispatcher = dispatcher_for(loader, *training_, world().node()),
-                 .tell_all = tell_all_by(loader, *training_),
-                 .check_alive = [session = training_->session] { session->check_alive("loader"); },
-                 .before_batch = before_batch_of(*training_, training_->loaders.size())});
-  training_->loaders.push_back(prepared);
+  prepared.bind(
+      {.rank = process_index(),
+       .world = num_processes(),
+       .parts = training_->control.reproducing() ? training_->control.reproducing()->shards().shards_per_rank() : 1,
+       .split_batches = options().data.split_batches,
+       .even_batches = options().data.even_batches,
+       .device = device(),
+       .device_placement = chosen.device_placement.value_or(options().device_placement),
+       .non_blocking = options().data.non_blocking,
+       .seed = seed_of_data(*training_),
+       .dispatcher = dispatcher_for(loader, *training_, world().node()),
+       .tell_all = exchange_for(loader, *training_),
+       .check_alive = [session = training_->control.session()] { session->check_alive("loader"); },
+       .before_batch = before_batch_of(*training_, training_->prepared.loaders().size())});
+  training_->prepared.add_loader(prepared);
 }
 
-// Of a schedule that comes after the banner a line of its own speaks.
+// A schedule that is attached after the banner was printed is logged on a line of its own.
 void Accelerator::attach(const ScheduleBase& schedule) {
   auto& core = schedule.core();
-  if (core.is_attached_to(*training_->session)) return;
+  if (core.is_attached_to(*training_->control.session())) return;
   core.attach(
-      {.session = training_->session,
+      {.session = training_->control.session(),
        .pace = step::pace_of({.rule = options().schedule_step,
                               .with_optimizer = options().step_scheduler_with_optimizer,
                               .split_batches = options().data.split_batches,
                               .world = options().reproducible ? options().virtual_shards : num_processes()}),
-       .gradients_synchronised = [training = training_.get()] { return training->sync_gradients(); },
+       .gradients_synchronised = [training = training_.get()] { return training->control.sync_gradients(); },
        .optimizer_was_skipped = [training = training_.get(),
-                                 &optimizer = core.optimizer()] { return training->was_skipped(optimizer); },
+                                 &optimizer = core.optimizer()] { return training->prepared.was_skipped(optimizer); },
        .agree_on_metric = [&host = training_->host()](double metric) { return step::agree_on_metric(host, metric); }});
-  training_->schedules.push_back(schedule);
-  if (training_->announced && is_main_process()) log::info("schedule: ", core.effect());
+  training_->prepared.add_schedule(schedule);
+  if (training_->output.is_announced() && is_main_process()) log::info("schedule: ", core.effect());
 }
 
-// With the first prepare() and not before: only then is the effective batch size known.
+// Printed by the first prepare(), when the effective batch size is known.
 void Accelerator::announce_once() {
-  if (std::exchange(training_->announced, true)) return;
+  if (training_->output.is_announced()) return;
+  training_->output.note_announced();
   runtime::BannerExtras extras{.libraries = {formats::loaded_hdf5().version}, .lines = {}};
   if (mixed_precision() != Precision::no) {
     const bool is_slow = mixed_precision() == Precision::fp16 && device().is_cpu();
     extras.lines.emplace_back("mixed precision",
                               text::concat(to_string(mixed_precision()), is_slow ? " (slow on a CPU)" : ""));
   }
-  if (training_->zero) extras.lines.emplace_back("sharded", training_->zero->words());
-  if (!training_->loaders.empty()) {
-    extras.lines.emplace_back("effective batch", effective_batches(training_->loaders, gradient_accumulation_steps()));
+  if (training_->channels.zero()) extras.lines.emplace_back("sharded", training_->channels.zero()->words());
+  if (!training_->prepared.loaders().empty()) {
+    extras.lines.emplace_back("effective batch",
+                              effective_batches(training_->prepared.loaders(), gradient_accumulation_steps()));
   }
-  for (const auto& schedule : training_->schedules) extras.lines.emplace_back("schedule", schedule.core().effect());
+  for (const auto& schedule : training_->prepared.schedules())
+    extras.lines.emplace_back("schedule", schedule.core().effect());
   runtime::announce(world(), extras);
 }
 

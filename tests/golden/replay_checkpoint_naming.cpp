@@ -53,8 +53,8 @@ class Run {
   }
   std::string save() { return accelerator_.save_state().filename(); }
   void load() { accelerator_.load_state(); }
-  std::int64_t iteration() const { return accelerator_.training().project.iteration(); }
-  fs::path latest() const { return accelerator_.training().project.checkpoints().front(); }
+  std::int64_t iteration() const { return accelerator::Training::of(accelerator_).output.project().iteration(); }
+  fs::path latest() const { return accelerator::Training::of(accelerator_).output.project().checkpoints().front(); }
 
  private:
   Accelerator accelerator_;

@@ -6,9 +6,9 @@
 
 namespace hortator {
 
-/// What a program was compiled with. Taken down where it is compiled and compared where it starts, because neither the
-/// linker nor the loader does: LibTorch has no stable C++ interface, and a C++ library has one for each of its ABIs.
-/// Plain pointers, the same in all of them.
+/// What a program was compiled with. Filled in where the program is compiled and compared when it starts, since neither
+/// linker nor loader compares it: LibTorch has no stable C++ interface, and a C++ library has one for each of its ABIs.
+/// Holds plain pointers only, whose layout is the same in all ABIs.
 struct BuiltWith {
   const char* libtorch = TORCH_VERSION;
 #if defined(_LIBCPP_VERSION)

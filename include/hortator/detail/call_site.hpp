@@ -6,9 +6,9 @@
 
 namespace hortator::detail {
 
-/// Where in the user's program a public verb was called, for as long as that call lasts. Verbs that all ranks must call
-/// from the same place begin with one: `const CallSite site(__builtin_return_address(0));`. The outermost counts. Verbs
-/// that are templates are [[gnu::noinline]] for it: the address is their caller's.
+/// Records where the user's program called a public function, for as long as the call lasts. Functions that all ranks
+/// must call from the same place begin with `const CallSite site(__builtin_return_address(0));`. Of nested ones the
+/// outermost counts. Templates must be [[gnu::noinline]], so that the address is their caller's.
 class HORTATOR_API CallSite {
  public:
   explicit CallSite(const void* return_address);
@@ -16,9 +16,9 @@ class HORTATOR_API CallSite {
   CallSite(const CallSite&) = delete;
   CallSite& operator=(const CallSite&) = delete;
 
-  /// The same on all ranks of one build, wherever the program was loaded; 0 outside of such verbs.
+  /// The recorded site as a number that is equal on all ranks of one build; 0 outside of such functions.
   static std::uint64_t current();
-  /// "train+0x2f41 (main)": for addr2line, and for people. Empty outside of such verbs.
+  /// The recorded site as text for addr2line and for people, "train+0x2f41 (main)". Empty outside of such functions.
   static std::string describe_current();
 
  private:

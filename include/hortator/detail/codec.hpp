@@ -23,7 +23,7 @@
 
 namespace hortator {
 
-/// Anything with these two keeps its state in checkpoints and travels between ranks.
+/// A class with save() and load(), which can be saved in checkpoints and sent between ranks.
 template <typename T>
 concept Checkpointable = requires(T& object, const T& constant, StateWriter& out, const StateReader& in) {
   constant.save(out);
@@ -38,7 +38,7 @@ concept HasObjectTraits = requires(ObjectWriter& out, ObjectReader& in, T& value
   ObjectTraits<T>::read(in, value);
 };
 
-/// nlohmann::json, known by what it can do: no header of it is needed here.
+/// nlohmann::json, recognised by its members, so that its header is not needed here.
 template <typename T>
 concept HasCbor = requires(const T& value, const std::vector<std::uint8_t>& bytes) {
   { T::to_cbor(value) } -> std::same_as<std::vector<std::uint8_t>>;
@@ -53,7 +53,7 @@ inline constexpr bool is_view<std::span<T, extent>> = true;
 template <typename T>
 inline constexpr bool is_view<std::reference_wrapper<T>> = true;
 template <typename T>
-inline constexpr bool is_container = false;  ///< with elements that decide by themselves
+inline constexpr bool is_container = false;  ///< whether its elements are serializable is checked separately
 template <typename T, std::size_t size>
 inline constexpr bool is_container<std::array<T, size>> = true;
 template <typename T>
@@ -65,8 +65,8 @@ inline constexpr bool is_container<std::tuple<T...>> = true;
 template <typename A, typename B>
 inline constexpr bool is_container<std::pair<A, B>> = true;
 
-/// Numbers, enumerations and structs of nothing else: their bytes are all there is to them. What points elsewhere must
-/// not be among them, which a compiler cannot see inside a struct.
+/// Numbers, enumerations and structs of only these, which are copied byte by byte. They must not contain pointers; the
+/// compiler cannot check that inside a struct.
 template <typename T>
 concept PlainObject =
     std::is_trivially_copyable_v<T> && std::default_initializable<T> && !is_view<T> && !is_container<T>;
@@ -115,9 +115,9 @@ struct IsSerializable<torch::data::Example<Data, void>> : IsSerializable<Data> {
 
 }  // namespace detail
 
-/// What gather_object() and broadcast_object_list() carry: numbers, enumerations, plain structs; text, tensors;
+/// What gather_object() and broadcast_object_list() can send: numbers, enumerations, plain structs; text, tensors;
 /// nlohmann::json; pairs, tuples, vectors, maps, sets, optionals and variants of them; structs with fields(); classes
-/// with save and load; types with ObjectTraits. All of them can be made without arguments.
+/// with save and load; types with ObjectTraits. All of them must be default-constructible.
 template <typename T>
 concept Serializable = detail::IsSerializable<T>::value && std::default_initializable<T>;
 

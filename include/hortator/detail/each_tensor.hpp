@@ -13,8 +13,8 @@
 #include <tuple>
 #include <type_traits>
 
-/// The tensors in a value, however deep: of optionals, containers, maps, tuples, examples, structs with fields() and
-/// plain structs. What other types hold is not seen, nor what is const.
+/// Visits the tensors in a value at any depth: in optionals, containers, maps, tuples, examples, structs with fields()
+/// and plain structs. Skips tensors in other types and const ones.
 namespace hortator::detail {
 
 template <typename T>
@@ -43,6 +43,7 @@ concept TupleLike = requires {
   std::tuple_size<T>::value;
 };
 
+/// Calls visit(tensor) for each tensor in `value`.
 template <typename T, typename Visit>
 void each_tensor(T& value, const Visit& visit) {
   const auto into_all = [&](auto&... parts) { (each_tensor(parts, visit), ...); };

@@ -5,12 +5,12 @@
 #include <type_traits>
 #include <utility>
 
-/// The fields of plain structs, by counting how many values one can be made of.
+/// Access to the fields of plain structs. Counts fields by trying how many values initialise one.
 namespace hortator::detail {
 
 inline constexpr std::size_t max_fields = 10;
 
-/// Stands for a value of any type while fields are counted; none is ever made.
+/// Converts to any type while fields are counted, in unevaluated expressions only.
 struct Anything {
   template <typename T>
   operator T() const;
@@ -21,7 +21,7 @@ constexpr bool can_be_made_of(std::index_sequence<i...> /*values*/) {
   return requires { T{(static_cast<void>(i), Anything{})...}; };
 }
 
-/// Stands for a base class only.
+/// Converts to a base class of T only.
 template <typename T>
 struct AnyBase {
   template <typename Base>
@@ -39,14 +39,14 @@ constexpr std::size_t count_fields() {
   }
 }
 
-/// A struct of one to max_fields public fields and no base. (Fields that are C arrays or bit fields cannot be named.)
+/// A struct of one to max_fields public fields without a base class. C arrays and bit fields are not supported.
 template <typename T>
 concept PlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && !requires {
   T{AnyBase<T>{}};
 }
 &&(count_fields<T>() > 0) && (count_fields<T>() <= max_fields);
 
-/// References to all fields.
+/// Returns a tuple of references to all fields.
 template <PlainStruct T>
 auto fields_of(T& object) {
   constexpr auto n = count_fields<T>();

@@ -2,7 +2,7 @@
 
 #include <hortator/detail/call_site.hpp>
 
-// Collectives on structures of tensors, and on objects. Included by accelerator.hpp, whose members these are.
+// Implements the Accelerator's collectives on structures of tensors and on objects. Included by accelerator.hpp.
 
 namespace hortator {
 
@@ -13,7 +13,7 @@ constexpr void require_tensor_structure() {
   static_assert(TensorStructure<T>,
                 "this collective takes a tensor, or tensors nested in pairs, tuples, vectors, arrays, optionals, maps "
                 "with text or whole numbers as keys, examples and structs with `auto fields() { return std::tie(a, b); "
-                "}`; other things that lie among them go by gather_object() or broadcast_object_list()");
+                "}`; send other objects by gather_object() or broadcast_object_list()");
 }
 
 template <typename T>
@@ -21,7 +21,7 @@ inline constexpr bool is_vector = false;
 template <typename T>
 inline constexpr bool is_vector<std::vector<T>> = true;
 
-/// The vectors that the ranks wrote, joined.
+/// Decodes the vectors that the ranks encoded and appends them to `all`, in rank order.
 template <typename All>
 void append_decoded(const std::vector<std::string>& encoded, All& all) {
   for (const auto& bytes : encoded) {
@@ -58,7 +58,7 @@ std::optional<T> Accelerator::gather_as(const T& value, const detail::Gathering&
   } else {
     auto gathered = value;
     if constexpr (std::same_as<T, at::Tensor>) {
-      gather_leaves({detail::Leaf{.place = "", .tensor = &gathered}}, how);
+      gather_leaves({detail::Leaf{.path = "", .tensor = &gathered}}, how);
     } else {
       detail::require_tensor_structure<T>();
       gather_leaves(detail::leaves_of(gathered), how);

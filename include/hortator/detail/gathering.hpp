@@ -5,13 +5,13 @@
 
 namespace hortator::detail {
 
-/// How values of several ranks are joined: which of them count, and who gets them.
+/// How values of several ranks are joined: which rows count, and which ranks get them.
 struct Gathering {
-  std::optional<int> ranks = {};           ///< only so many, the first ones; by default all
-  std::optional<std::int64_t> mine = {};   ///< of this rank's rows so many count; by default all
-  std::optional<std::int64_t> first = {};  ///< of all rows together the first ones
+  std::optional<int> ranks = {};           ///< only ranks 0 to this - 1 take part; by default all
+  std::optional<std::int64_t> mine = {};   ///< how many of this rank's first rows count; by default all
+  std::optional<std::int64_t> first = {};  ///< how many of the joined rows are kept; by default all
   bool sizes_differ = false;               ///< between ranks, along dimension 0
-  bool to_main = false;
+  bool to_main = false;                    ///< only the main process gets the result
 };
 
 }  // namespace hortator::detail

@@ -23,19 +23,20 @@ inline constexpr bool all_hold_tensors_only<std::tuple<Types...>> = (HoldsTensor
 template <Structure T>
 struct HoldsTensorsOnly<T> : std::bool_constant<all_hold_tensors_only<typename Parts<T>::Types>> {};
 
-/// One tensor of a structure and where it lies: "['logits'][0]".
+/// One tensor of a structure and its path in it, such as "['logits'][0]".
 struct Leaf {
-  std::string place;
+  std::string path;
   at::Tensor* tensor;
 };
 
+/// Appends the tensors of `whole`, which lies at `path`.
 template <typename T>
-void collect_leaves(T& whole, const std::string& place, std::vector<Leaf>& leaves) {
+void collect_leaves(T& whole, const std::string& path, std::vector<Leaf>& leaves) {
   if constexpr (std::same_as<T, at::Tensor>) {
-    leaves.push_back({.place = place, .tensor = &whole});
+    leaves.push_back({.path = path, .tensor = &whole});
   } else {
     Parts<T>::visit(whole,
-                    [&](const PartLabel& label, auto& part) { collect_leaves(part, place + label.text(), leaves); });
+                    [&](const PartLabel& label, auto& part) { collect_leaves(part, path + label.text(), leaves); });
   }
 }
 
@@ -48,6 +49,7 @@ concept TensorStructure = detail::HoldsTensorsOnly<T>::value && !std::same_as<T,
 
 namespace detail {
 
+/// Returns all tensors of `whole`, in an order that is the same on all ranks.
 template <TensorStructure T>
 std::vector<Leaf> leaves_of(T& whole) {
   std::vector<Leaf> leaves;

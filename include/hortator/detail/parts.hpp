@@ -29,16 +29,16 @@ template <typename T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 }  // namespace detail
 
-/// A struct whose parts the library may go through: `auto fields() { return std::tie(logits, labels); }`
+/// A struct that lists its parts for the library: `auto fields() { return std::tie(logits, labels); }`
 template <typename T>
 concept HasFields = requires(T& whole) {
   requires detail::is_tie<decltype(whole.fields())>;
 };
 
-/// The one place that knows what standard containers, examples and structs with fields() are made of.
+/// The parts of standard containers, examples and structs with fields().
 namespace detail {
 
-/// What a part is called within its whole: by a name, by a key, or by a number.
+/// A part's label within its whole: a name, a key or a number.
 struct PartLabel {
   std::string_view name = {};
   std::string_view key = {};
@@ -58,8 +58,8 @@ PartLabel label_of(Key key) {
   return {.number = static_cast<long long>(key)};
 }
 
-/// `Types`: a tuple of the types of T's parts. `visit(whole, see)`: calls see(PartLabel, part) for each, in an order
-/// that is the same on all ranks. Types that have no parts have no such struct.
+/// Defined for types that have parts. `Types` is a tuple of the parts' types; `visit(whole, see)` calls
+/// see(PartLabel, part) for each part, in an order that is the same on all ranks.
 template <typename T>
 struct Parts;
 
@@ -120,7 +120,7 @@ struct Parts<T> {
     using Types = std::tuple<std::remove_const_t<Fields>...>;
   };
   using Types = typename Untie<decltype(std::declval<T&>().fields())>::Types;
-  // What looks on only is given a const struct, whose fields() need not be const.
+  // Visitors that only read pass a const struct, whose fields() need not be const.
   static void visit(auto& whole, auto&& see) { visit_in_turn(const_cast<T&>(whole).fields(), see); }
 };
 

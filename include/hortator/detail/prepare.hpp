@@ -3,7 +3,7 @@
 #include <torch/optim/schedulers/lr_scheduler.h>
 #include <torch/optim/schedulers/reduce_on_plateau_scheduler.h>
 
-// How Accelerator::prepare() recognises what it is given. Included by accelerator.hpp, whose members these are.
+// Implements Accelerator::prepare(): dispatches on the type of each argument. Included by accelerator.hpp.
 
 namespace hortator {
 
@@ -26,7 +26,7 @@ inline constexpr bool is_prepared_model<Model<M>> = true;
 template <typename>
 inline constexpr bool never = false;
 
-/// Where prepare() has refused: keeps the compiler from saying more than why.
+/// What prepare() returns after a failed static_assert, so that the compiler prints nothing else.
 struct Refused {};
 
 template <typename T>
@@ -83,7 +83,7 @@ auto Accelerator::prepare_one(T&& object) {
     static_assert(
         detail::never<T>,
         "prepare() cannot take torch::data's loaders, which hide their data set and sampler, so that nobody can "
-        "deal their samples to ranks: use hortator::data_loader(dataset, {.batch_size = ...})");
+        "distribute their samples to ranks: use hortator::data_loader(dataset, {.batch_size = ...})");
     return detail::Refused{};
   } else if constexpr (detail::is_numbered<Object> || detail::StreamDataset<Object>) {
     static_assert(detail::never<T>,

@@ -2,7 +2,7 @@
 
 #include <hortator/detail/batch_source.hpp>
 #include <hortator/detail/codec.hpp>
-#include <hortator/detail/place.hpp>
+#include <hortator/detail/change_tensors.hpp>
 #include <memory>
 #include <string>
 #include <string_view>

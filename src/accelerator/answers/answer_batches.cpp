@@ -14,10 +14,11 @@ std::vector<std::vector<std::int64_t>> batches_of(std::vector<std::int64_t> prom
   const auto max_length =
       options.max_batch_length > 0 ? options.max_batch_length : std::numeric_limits<std::int64_t>::max();
   std::vector<std::vector<std::int64_t>> batches;
-  std::int64_t most = 0;  // prompts of the batch that is being filled
+  std::int64_t max_prompts = 0;  // prompts of the batch that is being filled
   for (const auto prompt : prompts) {
-    if (batches.empty() || static_cast<std::int64_t>(batches.back().size()) == most) {
-      most = std::clamp<std::int64_t>(max_length / std::max<std::int64_t>(length_of(prompt), 1), 1, options.batch_size);
+    if (batches.empty() || static_cast<std::int64_t>(batches.back().size()) == max_prompts) {
+      max_prompts =
+          std::clamp<std::int64_t>(max_length / std::max<std::int64_t>(length_of(prompt), 1), 1, options.batch_size);
       batches.emplace_back();
     }
     batches.back().push_back(prompt);

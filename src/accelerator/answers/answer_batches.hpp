@@ -6,8 +6,8 @@
 
 namespace hortator::accelerator {
 
-/// Prompts by their numbers, a batch a vector: those of like length together, so that little is filled up; the longest
-/// first, so that what does not fit into memory shows at once.
+/// Distributes prompts, given by their numbers, to batches: prompts of similar length together, so that little padding
+/// is needed; the longest first, so that a batch which does not fit into memory fails at once.
 std::vector<std::vector<std::int64_t>> batches_of(std::vector<std::int64_t> prompts,
                                                   const std::vector<detail::PromptFacts>& facts,
                                                   const AnswerOptions& options);

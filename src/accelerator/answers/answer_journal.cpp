@@ -25,7 +25,7 @@ std::uint32_t checksum(const RecordHead& head, std::string_view answer) {
   return core::crc32c(answer.data(), answer.size(), core::crc32c(&head, sizeof head));
 }
 
-// Takes a value from the front, if there is one.
+// Decodes a value from the front of the bytes; nothing if they are too short.
 template <typename T>
 bool take(std::string_view& bytes, T& value) {
   if (bytes.size() < sizeof value) return false;
@@ -63,9 +63,9 @@ std::map<std::int64_t, std::string> AnswerJournal::read(const std::vector<detail
     std::ifstream in(path, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
     if (in.bad()) {
-      throw Error({.what = text::concat("the answers in ", path.string(), " cannot be read"),
+      throw Error({.what = text::concat("The answers in ", path.string(), " cannot be read"),
                    .why = "prompts that were answered before are not answered again",
-                   .hint = "look at the disk; without the file its prompts are answered anew"});
+                   .hint = "check the disk; without the file its prompts are answered again"});
     }
     each_record(bytes, [&](const RecordHead& head, std::string_view answer) {
       if (head.prompt < 0 || head.prompt >= static_cast<std::int64_t>(prompts.size())) return;
@@ -78,12 +78,12 @@ std::map<std::int64_t, std::string> AnswerJournal::read(const std::vector<detail
 
 void AnswerJournal::open(int rank) {
   fs::create_directories(folder_);
-  // A name of its own each time: behind a record that was cut short nothing would be found.
+  // Each run writes a new file: records after a truncated one would not be found.
   for (int attempt = 0; path_.empty() || fs::exists(path_); ++attempt)
     path_ = folder_ / text::concat("rank-", rank, attempt > 0 ? text::concat("-", attempt) : "", suffix);
   file_.open(path_, std::ios::binary | std::ios::app);
   if (!file_) {
-    throw Error({.what = text::concat("answers cannot be kept in ", path_.string(), ": ", std::strerror(errno)),
+    throw Error({.what = text::concat("Answers cannot be kept in ", path_.string(), ": ", std::strerror(errno)),
                  .why = "AnswerOptions::keep asks for it"});
   }
 }
@@ -98,7 +98,7 @@ void AnswerJournal::write(std::int64_t prompt, const detail::PromptFacts& facts,
 
 void AnswerJournal::flush() {
   if (file_.flush()) return;
-  throw Error({.what = text::concat("answers cannot be written to ", path_.string(), ": ", std::strerror(errno)),
+  throw Error({.what = text::concat("Answers cannot be written to ", path_.string(), ": ", std::strerror(errno)),
                .why = "they would be lost if the run ended now",
                .hint = "make room, or keep them elsewhere"});
 }

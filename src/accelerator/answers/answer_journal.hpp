@@ -10,22 +10,22 @@
 
 namespace hortator::accelerator {
 
-/// Answers in files, one for each rank that ever wrote: "rank-3.answers". A record ends with its checksum, so that one
-/// that was cut short is none.
+/// Keeps answers in files, one for each rank that ever wrote: "rank-3.answers". A record ends with its checksum, so
+/// that a truncated one is ignored.
 class AnswerJournal {
  public:
   explicit AnswerJournal(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// What the folder holds of these prompts, by their numbers. Answers of other prompts do not count.
+  /// Reads the answers to these prompts, by the prompts' numbers. Answers to other prompts are ignored.
   std::map<std::int64_t, std::string> read(const std::vector<detail::PromptFacts>& prompts) const;
 
-  /// For write(): this rank's file, behind what is there.
+  /// Opens this rank's file to append to; call it before write().
   void open(int rank);
   void write(std::int64_t prompt, const detail::PromptFacts& facts, std::string_view answer);
-  void flush();  ///< what was written outlives the process
+  void flush();  ///< writes everything to the file, so that it outlives the process
   void close() { file_.close(); }
 
-  void remove() const;  ///< all files, and the folder if nothing else is in it
+  void remove() const;  ///< removes all files, and the folder if it is empty then
 
  private:
   std::vector<std::filesystem::path> files() const;

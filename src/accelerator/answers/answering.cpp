@@ -22,11 +22,11 @@ namespace {
 using Numbers = std::vector<std::int64_t>;
 using Answers = std::vector<std::pair<std::int64_t, std::string>>;
 
-/// What a rank brings home.
+/// A rank's answers and its failure.
 struct Delivery {
   Answers answers = {};
-  Numbers failed = {};       ///< the prompts of the batch at which it ended
-  std::string problem = {};  ///< empty: none
+  Numbers failed = {};       ///< the prompts of the batch at which the rank failed
+  std::string problem = {};  ///< empty if the rank has not failed
   std::string host = {};
   auto fields() { return std::tie(answers, failed, problem, host); }
 };
@@ -39,23 +39,24 @@ std::uint64_t fingerprint_of(const std::vector<PromptFacts>& prompts) {
 
 void validate(const AnswerOptions& options) {
   if (options.batch_size < 1 || options.max_batch_length < 0) {
-    throw UsageError({.what = text::concat("a batch of ", options.batch_size, " prompts and a length of ",
-                                           options.max_batch_length, " answers nothing"),
-                      .hint = "batch_size begins at 1, and a max_batch_length of 0 is any"});
+    throw UsageError({.what = text::concat("A batch of ", options.batch_size, " prompts and a length of ",
+                                           options.max_batch_length, " is not valid"),
+                      .hint = "use a batch_size from 1 and a max_batch_length from 0 (no limit)"});
   }
 }
 
 std::string shown(const Numbers& prompts) {
-  constexpr std::size_t most = 8;
-  const Numbers first(prompts.begin(), prompts.begin() + static_cast<std::ptrdiff_t>(std::min(most, prompts.size())));
-  return text::join(first) + (prompts.size() > most ? ", ..." : "");
+  constexpr std::size_t max_shown = 8;
+  const Numbers first(prompts.begin(),
+                      prompts.begin() + static_cast<std::ptrdiff_t>(std::min(max_shown, prompts.size())));
+  return text::join(first) + (prompts.size() > max_shown ? ", ..." : "");
 }
 
 Problem problem_of(const Delivery& delivery, int rank, std::size_t answered, std::size_t prompts, bool kept) {
   const auto where = delivery.failed.empty() ? std::string() : text::concat(" on prompts ", shown(delivery.failed));
-  return {.what = text::concat("rank ", rank, " (", delivery.host, ") failed", where, ": ", delivery.problem),
+  return {.what = text::concat("Rank ", rank, " (", delivery.host, ") failed", where, ": ", delivery.problem),
           .why = text::concat(answered, " of ", prompts, " prompts are answered"),
-          .hint = kept ? "the same call goes on from there"
+          .hint = kept ? "the same call resumes from there"
                        : "hortator::IncompleteAnswers has their answers; AnswerOptions::keep outlives the run"};
 }
 
@@ -66,7 +67,7 @@ std::uint64_t fingerprint(std::string_view bytes) { return core::hash(bytes); }
 void check_answer_count(std::size_t prompts, std::size_t answers) {
   if (prompts == answers) return;
   throw UsageError(
-      {.what = text::concat("the function returned ", text::count(static_cast<long long>(answers), "answer"), " to ",
+      {.what = text::concat("The function returned ", text::count(static_cast<long long>(answers), "answer"), " to ",
                             text::count(static_cast<long long>(prompts), "prompt")),
        .why = "answers belong to prompts by their place in the batch"});
 }
@@ -80,7 +81,7 @@ struct Answering::Impl {
 
   const mpi::Communicator& comm() const { return state.world().comm(); }
 
-  // Rank 0 alone looks into the folder, and hands in what was found with its own answers.
+  // Only rank 0 reads the folder; it delivers the answers found there with its own.
   Numbers open_prompts() {
     std::map<std::int64_t, std::string> kept;
     mpi::all_or_none(comm(), [&] {
@@ -106,7 +107,7 @@ struct Answering::Impl {
 
   std::deque<Numbers> batches = {};
 
-  // Of this rank's share, by one rank of each machine: the shares take about as long.
+  // The bar counts this rank's prompts, on one rank of each node: all ranks take about the same time.
   std::unique_ptr<ProgressSink> start_progress() const {
     std::size_t share = 0;
     for (const auto& batch : batches) share += batch.size();
@@ -123,7 +124,7 @@ Answering::Answering(const State& state, const std::vector<PromptFacts>& prompts
   const auto& comm = impl_->comm();
   mpi::all_or_none(comm, [&] { validate(options); });
   if (!mpi::equal_on_all(comm, fingerprint_of(prompts))) {
-    throw UsageError({.what = "the ranks have different prompts",
+    throw UsageError({.what = "The ranks have different prompts",
                       .why = "each answers its share of those that all have",
                       .hint = "read them on all ranks, or send them with broadcast_object_list()"});
   }
@@ -135,7 +136,7 @@ Answering::Answering(const State& state, const std::vector<PromptFacts>& prompts
 Answering::~Answering() = default;
 
 void Answering::run(const AnswerBatch& answer) {
-  const activity::PhaseScope phase(activity::Phase::one_side_first);  // answers take their time
+  const activity::PhaseScope phase(activity::Phase::one_side_first);  // answers may take long
   auto& mine = impl_->mine;
   auto& batches = impl_->batches;
   try {
@@ -157,7 +158,7 @@ void Answering::run(const AnswerBatch& answer) {
         batches.emplace_front(batch.begin(), half);
         continue;
       }
-      mine.problem = std::string(error.what()).empty() ? "an exception without words" : error.what();
+      mine.problem = std::string(error.what()).empty() ? "an exception without a message" : error.what();
       mine.failed = batch;
     }
   }

@@ -16,28 +16,28 @@ using accelerator::is_out_of_memory;
 
 enum class Outcome : std::int32_t { fits, out_of_memory, freed };
 
-/// What a rank tells the others after a try.
+/// A rank's report to the others after a try.
 struct Report {
   Outcome outcome = Outcome::fits;
   std::uint64_t host_collectives = 0;
   std::int64_t next = 0;
 };
 
-// 0.9 as the reference has it: in floating point.
+// In floating point, as in Hugging Face Accelerate.
 std::int64_t nine_tenths(std::int64_t batch_size) {
   return static_cast<std::int64_t>(0.9 * static_cast<double>(batch_size));
 }
 
 [[noreturn]] void throw_none_fits(std::int64_t start, int culprit) {
-  throw Error({.what = text::concat("no batch size fits into memory, from ", start, " down"),
-               .why = "all that were left to try ran out of it",
-               .hint = "take a smaller model, or recompute activations"})
+  throw Error({.what = text::concat("No batch size fits into memory, from ", start, " down"),
+               .why = "every size that was tried ran out of it",
+               .hint = "use a smaller model, or recompute activations"})
       .on_rank(culprit);
 }
 
 }  // namespace
 
-/// Where the ranks meet after a try: by messages of their own, whatever the others are still in.
+/// Lets the ranks meet after a try on a communicator of its own, whatever collective the others are still in.
 struct BatchSizeSearch::Round {
   explicit Round(const mpi::Communicator& host) : comm(mpi::Communicator::duplicate(host.get())) {}
 
@@ -46,10 +46,11 @@ struct BatchSizeSearch::Round {
     auto all = mpi::all_gather_within(comm, mine, patience);
     if (all) return *std::move(all);
     throw Error(
-        {.what = text::concat("rank ", comm.rank(), " has run out of memory alone"),
+        {.what = text::concat("Only rank ", comm.rank(), " has run out of memory"),
          .why = text::concat("the others wait for it in a collective of the ", backend,
                              " back end, from which nobody can call them back"),
-         .hint = "start with a batch size that fits on all ranks; on one node the back ends node and nccl can go on"});
+         .hint =
+             "start with a batch size that fits on all ranks; on one node the back ends node and nccl can continue"});
   }
 
   mpi::Communicator comm;
@@ -57,7 +58,7 @@ struct BatchSizeSearch::Round {
 
 BatchSizeSearch::BatchSizeSearch(Accelerator& accelerator, BatchSizeOptions options)
     : accelerator_(accelerator), options_(std::move(options)), batch_size_(options_.start) {
-  const auto& host = accelerator.training().host();
+  const auto& host = accelerator::Training::of(accelerator).host();
   mpi::same_on_all(host, std::to_string(batch_size_), "the first batch size");
   round_ = std::make_unique<Round>(host);
   if (!options_.next) options_.next = nine_tenths;
@@ -67,7 +68,7 @@ BatchSizeSearch::BatchSizeSearch(Accelerator& accelerator, BatchSizeOptions opti
 BatchSizeSearch::~BatchSizeSearch() = default;
 
 bool BatchSizeSearch::attempt(const std::function<void()>& body) {
-  auto& training = accelerator_.training();
+  auto& training = accelerator::Training::of(accelerator_);
   Report mine;
   bool others_are_free = true;
   try {
@@ -83,20 +84,20 @@ bool BatchSizeSearch::attempt(const std::function<void()>& body) {
   mine.next = options_.next(batch_size_);
   const bool waits_at_will = others_are_free || mine.outcome == Outcome::fits;
   const auto all = round_->meet(mine, waits_at_will ? std::nullopt : std::optional(options_.patience),
-                                training.device_communicator().name());
+                                training.channels.device_communicator().name());
   const auto is = [](Outcome outcome) { return [=](const Report& report) { return report.outcome == outcome; }; };
   if (std::all_of(all.begin(), all.end(), is(Outcome::fits))) return true;
 
   const int culprit = static_cast<int>(std::find_if(all.begin(), all.end(), is(Outcome::out_of_memory)) - all.begin());
   const auto in_step = [&](const Report& report) { return report.host_collectives == all[0].host_collectives; };
   if (!std::all_of(all.begin(), all.end(), in_step)) {
-    throw Error({.what = "some ranks ran out of memory between two agreements of all ranks",
-                 .why = "what the ranks say to each other would no longer fit together",
+    throw Error({.what = "Some ranks ran out of memory between two agreements of all ranks",
+                 .why = "their collectives would no longer match",
                  .hint = "start with a smaller batch size"})
         .on_rank(culprit);
   }
   training.start_afresh();
-  mpi::barrier(round_->comm);  // or one could leave anew while others still make their communicators
+  mpi::barrier(round_->comm);  // or one could abandon again while others still make their communicators
   go_down(all[0].next, culprit);
   return false;
 }

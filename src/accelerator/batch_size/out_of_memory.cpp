@@ -8,7 +8,7 @@
 
 namespace hortator::accelerator {
 
-bool speaks_of_memory(std::string_view words) {
+bool speaks_of_memory(std::string_view message) {
   constexpr std::array<std::string_view, 5> marks = {
       " out of memory.",  // CUDA, HIP, XPU
       "MPS backend out of memory",
@@ -16,7 +16,8 @@ bool speaks_of_memory(std::string_view words) {
       "DefaultCPUAllocator: can't allocate memory",
       "FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed",  // HPU
   };
-  return std::any_of(marks.begin(), marks.end(), [&](auto mark) { return words.find(mark) != std::string_view::npos; });
+  return std::any_of(marks.begin(), marks.end(),
+                     [&](auto mark) { return message.find(mark) != std::string_view::npos; });
 }
 
 bool is_out_of_memory(const std::exception_ptr& thrown) {
@@ -27,9 +28,9 @@ bool is_out_of_memory(const std::exception_ptr& thrown) {
   } catch (const c10::OutOfMemoryError&) {
     return true;
   } catch (const std::exception& error) {
-    const std::string_view words = error.what();
-    // Ranks that throw together have another rank's words, not its type.
-    if (speaks_of_memory(words) || words.find("std::bad_alloc") != std::string_view::npos) return true;
+    const std::string_view message = error.what();
+    // Ranks that throw together have another rank's message, not its type.
+    if (speaks_of_memory(message) || message.find("std::bad_alloc") != std::string_view::npos) return true;
     try {
       std::rethrow_if_nested(error);
     } catch (...) {

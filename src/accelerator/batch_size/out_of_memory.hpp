@@ -5,10 +5,10 @@
 
 namespace hortator::accelerator {
 
-/// Do these words speak of memory, by the reference's list? Upper and lower case count.
-bool speaks_of_memory(std::string_view words);
+/// Whether the message says that memory ran out, by Hugging Face Accelerate's list. Case-sensitive.
+bool speaks_of_memory(std::string_view message);
 
-/// Is it an exception of memory that there is not enough of, by its type or its words? Also one that is nested in it.
+/// Whether an exception, or one nested in it, means that memory ran out, by its type or its message.
 bool is_out_of_memory(const std::exception_ptr& thrown);
 
 }  // namespace hortator::accelerator

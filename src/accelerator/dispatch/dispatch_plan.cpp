@@ -14,17 +14,17 @@
 namespace hortator::accelerator {
 namespace {
 
-constexpr Bytes usual_page_bytes = 0x1p24;  // what a disk reads at its full speed
+constexpr Bytes usual_page_bytes = 0x1p24;  // enough for a disk to read at full speed
 
 void check_rule(const std::string& rule) {
   static const std::vector<std::string> known = {"auto", "balanced", "balanced_low_0", "sequential"};
   if (std::ranges::find(known, rule) != known.end()) return;
-  throw UsageError({.what = text::concat("there is no device map ", text::quote(rule)),
+  throw UsageError({.what = text::concat("There is no device map ", text::quote(rule)),
                     .why = text::concat("known are ", text::join(known), ", and maps of names to places"),
                     .hint = text::suggestion(rule, known)});
 }
 
-/// Deals a model by a rule.
+/// Distributes a model by a rule.
 class Dealing {
  public:
   Dealing(const torch::nn::Module& module, std::vector<PlacedTensor>& tensors, const LoadAndDispatchOptions& options)
@@ -38,7 +38,7 @@ class Dealing {
     const auto cpu = memory.find(DevicePlacement::cpu());
     const auto reading = room_to_read();
     if (reading == 0 || cpu == memory.end()) return map;
-    // Two layers beside what stays. The allocation keeps room for one in any case, so that the first try may do.
+    // Needs room for two layers beside the parts in memory. The allocation reserves one, so the first try may suffice.
     const auto most = std::max(Bytes{0}, cpu->second - reading);
     const auto missing = bytes_on(tensors_, DevicePlacement::cpu()) - most;
     for (const auto limit : {cpu->second - missing, most}) {
@@ -90,9 +90,10 @@ DeviceMap map_for(const torch::nn::Module& module, std::vector<PlacedTensor>& te
 
 void warn_if_too_small(Bytes limit, Bytes room, Bytes layer) {
   if (layer <= room) return;
-  const auto words = [](Bytes bytes) { return units::bytes(static_cast<std::uint64_t>(std::max(bytes, Bytes{0}))); };
-  log::warn("the host's memory for the model is limited to ", words(limit), ", of which ", words(room),
-            " are left for parts on disk, and the largest of these needs ", words(layer), ": it will be taken");
+  const auto size = [](Bytes bytes) { return units::bytes(static_cast<std::uint64_t>(std::max(bytes, Bytes{0}))); };
+  log::warn("the host's memory for the model is limited to ", size(limit), ", of which ", size(room),
+            " are left for parts on disk, but the largest of these needs ", size(layer),
+            ": the limit will be exceeded");
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace hortator {
 namespace accelerator {
 namespace {
 
-/// As it is in the file, where it is; or read as load_checkpoint_in_model() reads it.
+/// A page read directly from the file if its bytes are stored as they are used; else as load_checkpoint_in_model()
+/// reads it.
 paging::FileLocation place_in_file(const std::shared_ptr<const weights::WeightSource>& source,
                                    const weights::Filling& filling) {
   const auto& tensor = filling.tensor;
@@ -31,10 +32,10 @@ paging::FileLocation place_in_file(const std::shared_ptr<const weights::WeightSo
   return {.read = read};
 }
 
-/// Those of one memory are one page.
+/// Tensors of the same memory are one page.
 void require_own_memory(const PlacedTensor& one) {
   if (one.tensor.storage().nbytes() == one.tensor.nbytes() && one.tensor.storage_offset() == 0) return;
-  throw UsageError({.what = text::concat("the tensor ", text::quote(one.name), " is a part of another one's memory"),
+  throw UsageError({.what = text::concat("The tensor ", text::quote(one.name), " is a part of another one's memory"),
                     .why = "what lies on disk is read by itself",
                     .hint = "keep it in memory by the device map, or make it a tensor of its own"});
 }
@@ -125,7 +126,7 @@ void detail::Dispatch::State::remove() {
   in_memory_ += std::exchange(on_disk_, 0);
 }
 
-// Parts in memory come first as a rule, and until the first one on disk is used nothing would be read.
+// Parts in memory usually come first: without this, nothing would be read until the first part on disk is used.
 std::shared_ptr<void> detail::Dispatch::State::begin_use() {
   if (pager_) pager_->expect_use();
   return residents_ ? std::make_shared<bigmodel::OperandPlacementScope>(*residents_) : nullptr;

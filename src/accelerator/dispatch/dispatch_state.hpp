@@ -15,16 +15,17 @@
 
 namespace hortator {
 
-/// The parts of a dispatched model that are not simply in memory.
+/// The parts of a dispatched model that are on disk or on several devices.
 class detail::Dispatch::State {
  public:
   State(DeviceMap map, const std::vector<accelerator::PlacedTensor>& tensors);
 
-  /// What lies on disk is read from where it was stored. `stored`: the same tensors, with their names there.
+  /// Pages the parts on disk in from the files that they were stored in. `stored`: the same tensors, by their names
+  /// there.
   void page(const std::vector<accelerator::PlacedTensor>& on_disk, const std::vector<weights::Filling>& stored,
             const std::shared_ptr<const weights::WeightSource>& source, const accelerator::DispatchPlan& plan,
             const std::filesystem::path& scratch);
-  /// What lies on disk is written there.
+  /// Writes the parts on disk to it.
   void offload(const torch::nn::Module& module, const std::vector<accelerator::PlacedTensor>& tensors,
                const DispatchOptions& options);
 

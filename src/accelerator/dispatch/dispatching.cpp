@@ -28,7 +28,7 @@ void require_devices(const DeviceMap& map) {
     throw UsageError(
         {.what = text::concat(name.empty() ? std::string("the model") : text::quote(name), " is to lie on ", place),
          .why = text::concat("this process sees ", text::count(devices, "CUDA device")),
-         .hint = "name places that there are: get_max_memory() tells them"});
+         .hint = "use one of the places that get_max_memory() returns"});
   }
 }
 
@@ -36,13 +36,13 @@ c10::Device device_of(const DevicePlacement& place) {
   return place.is_cuda() ? c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(place.index())) : c10::kCPU;
 }
 
-/// Another tensor's memory under the same name, for all that are the same.
+/// Gives a tensor and all tied ones the memory of another tensor.
 void replace(const PlacedTensor& one, const at::Tensor& by) {
   one.tensor.set_data(by);
   for (const auto& other : one.others) other.set_data(by);
 }
 
-/// What it is to be filled in: of its type, on its device, and no more memory than that. On disk none.
+/// Allocates a tensor of its final type on its final device; none on disk.
 void prepare_to_fill(const PlacedTensor& one) {
   const auto device = device_of(one.place);
   const bool is_right = one.tensor.scalar_type() == one.type && one.tensor.device() == device;
@@ -61,12 +61,12 @@ void prepare_to_fill(const PlacedTensor& one) {
   }
 }
 
-/// What the checkpoint does not have stays, with its values.
+/// Tensors that the checkpoint does not have keep their values.
 void keep_values(PlacedTensor& one) {
   if (one.place.is_disk()) one.place = DevicePlacement::cpu();
   paging::settle(one.tensor);
   if (paging::lacks_memory(one.tensor)) {
-    throw UsageError({.what = text::concat("the tensor ", text::quote(one.name), " has no values"),
+    throw UsageError({.what = text::concat("The tensor ", text::quote(one.name), " has no values"),
                       .why = "the checkpoint does not have it, and the model was made by init_empty_weights",
                       .hint = "make the model with values, or take a checkpoint that is complete"});
   }
@@ -75,7 +75,7 @@ void keep_values(PlacedTensor& one) {
     replace(one, one.tensor.detach().to(device, one.type));
 }
 
-/// What is read now, and what when it is used.
+/// The fillings that are read now, and those that are read on use.
 struct Division {
   std::vector<weights::Filling> now = {};
   std::vector<weights::Filling> later = {};
@@ -104,7 +104,7 @@ Division divide(std::vector<PlacedTensor>& tensors, const std::vector<weights::F
   return division;
 }
 
-/// Those on disk first: what they had of memory is free for the others.
+/// Starts with the parts on disk, whose memory is then free for the others.
 void prepare_all(const std::vector<PlacedTensor>& tensors, const Division& division) {
   std::unordered_set<const at::TensorImpl*> filled_now;
   for (const auto& filling : division.now) filled_now.insert(filling.tensor.unsafeGetTensorImpl());
@@ -118,11 +118,11 @@ void prepare_all(const std::vector<PlacedTensor>& tensors, const Division& divis
   }
 }
 
-/// Parts that are in memory go to their places.
+/// Moves parts in memory to their places.
 void move_to_places(std::vector<PlacedTensor>& tensors) {
   const auto empty = std::ranges::find_if(tensors, [](const auto& one) { return paging::lacks_memory(one.tensor); });
   if (empty != tensors.end() && !paging::is_deferred(empty->tensor)) {
-    throw UsageError({.what = text::concat("the tensor ", text::quote(empty->name), " has no values"),
+    throw UsageError({.what = text::concat("The tensor ", text::quote(empty->name), " has no values"),
                       .why = "dispatch_model() takes a model that is in memory",
                       .hint = "load_checkpoint_and_dispatch() takes one without values, and a checkpoint"});
   }

@@ -10,12 +10,12 @@
 
 namespace hortator::accelerator {
 
-/// A tensor of a module, each once, and where it goes.
+/// A tensor of a module and where it is placed. Tied tensors appear once.
 struct PlacedTensor {
-  std::string name = {};  ///< the first
+  std::string name = {};  ///< the first of its names
   at::Tensor tensor = {};
   std::vector<at::Tensor> others = {};  ///< further tensors that are the same elements of the same memory
-  at::ScalarType type = at::kFloat;     ///< that it is to have
+  at::ScalarType type = at::kFloat;     ///< that it will have
   DevicePlacement place = DevicePlacement::cpu();
   bool is_buffer = false;
 
@@ -24,17 +24,17 @@ struct PlacedTensor {
 
 using TypeOf = std::function<at::ScalarType(const std::string& name, const at::Tensor& tensor)>;
 
-/// All in memory, for now.
+/// Lists the module's tensors, all placed on the CPU.
 std::vector<PlacedTensor> tensors_to_place(const torch::nn::Module& module, const TypeOf& type_of);
 
-/// Gives them the places that the map says; one with several names that of the fastest. Buffers go to disk if asked to,
-/// else what would lie there lies on the host.
+/// Places the tensors as the map says; a tensor with several names goes to the fastest of their places. Buffers that
+/// the map puts on disk stay on the host unless `offload_buffers`.
 void place(std::vector<PlacedTensor>& tensors, const torch::nn::Module& module, const DeviceMap& map,
            bool offload_buffers);
 
 Bytes bytes_on(std::span<const PlacedTensor> tensors, const DevicePlacement& place);
 
-/// What the largest module on disk brings into memory at once: its own tensors, without those of modules below it.
+/// The size of the largest layer on disk: a module's own tensors, without those of its submodules.
 Bytes largest_layer_on_disk(std::span<const PlacedTensor> tensors);
 
 }  // namespace hortator::accelerator

@@ -9,12 +9,14 @@
 
 namespace hortator::accelerator {
 
-/// What becomes of things that do not fit while a state is loaded: an error; or, without strictness, a line for each,
-/// and the rest is loaded. A file that cannot be read is an error in any case.
+/// Decides what happens if a part of a saved state does not fit: strict, an error; otherwise the problem is reported,
+/// the part is skipped and loading continues. A file that cannot be read is always an error.
 class LoadPolicy {
  public:
-  LoadPolicy(bool strict, std::function<void(const std::string&)> tell) : strict_(strict), tell_(std::move(tell)) {}
+  LoadPolicy(bool strict, std::function<void(const std::string&)> report)
+      : strict_(strict), report_(std::move(report)) {}
 
+  /// Calls work(), which loads one part.
   template <typename Work>
   void attempt(const Work& work) const {
     if (strict_) return work();
@@ -23,13 +25,13 @@ class LoadPolicy {
     } catch (const formats::FileError&) {
       throw;
     } catch (const Error& error) {
-      tell_(error.what());
+      report_(error.what());
     }
   }
 
  private:
   bool strict_;
-  std::function<void(const std::string&)> tell_;
+  std::function<void(const std::string&)> report_;
 };
 
 }  // namespace hortator::accelerator

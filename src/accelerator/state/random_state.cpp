@@ -1,10 +1,7 @@
 #include "accelerator/state/random_state.hpp"
 
-#include <hortator/accelerator.hpp>
 #include <mutex>
 
-#include "accelerator/training/training.hpp"
-#include "core/call_site.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/generator_state.hpp"
 
@@ -23,7 +20,7 @@ StateDict random_state(c10::Device device) {
 
 void restore_random_state(c10::Device device, const StateDict& state) {
   set_generator_state(default_generator(at::kCPU), state.get<at::Tensor>("cpu"));
-  // A run that moves from a GPU to the CPU, or back, draws its numbers elsewhere from now on.
+  // A run that moves from a GPU to the CPU, or back, has no saved state for the new device's generator.
   if (!device.is_cpu() && state.contains("device")) {
     set_generator_state(default_generator(device), state.get<at::Tensor>("device"));
   }
@@ -51,12 +48,3 @@ void synchronise(const mpi::Communicator& host, const std::vector<at::Generator>
 }
 
 }  // namespace hortator::accelerator
-
-namespace hortator {
-
-void Accelerator::synchronize_rng_states(const std::vector<at::Generator>& generators) {
-  const CallSite site(__builtin_return_address(0));
-  accelerator::synchronise(world().comm(), generators.empty() ? accelerator::default_generators(device()) : generators);
-}
-
-}  // namespace hortator

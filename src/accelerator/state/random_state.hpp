@@ -10,16 +10,16 @@
 
 namespace hortator::accelerator {
 
-/// The states of this process's random number generators, of the CPU and of `device`, and back.
+/// Returns the states of this process's random number generators, of the CPU and of `device`; the second restores them.
 StateDict random_state(c10::Device device);
 void restore_random_state(c10::Device device, const StateDict& state);
-/// They begin anew, with this seed.
+/// Seeds the random number generators of the CPU and of `device`.
 void seed_random_state(c10::Device device, std::uint64_t seed);
 
-/// Those of the CPU and of `device`.
+/// The default generators of the CPU and of `device`.
 std::vector<at::Generator> default_generators(c10::Device device);
 
-/// All ranks go on with rank 0's random numbers. @collective
+/// Copies the generators' states from rank 0 to all ranks. @collective
 void synchronise(const mpi::Communicator& host, const std::vector<at::Generator>& generators);
 
 }  // namespace hortator::accelerator

@@ -8,8 +8,8 @@ namespace hortator::accelerator {
 
 std::chrono::seconds best_interval(SavePace::Clock::duration cost, std::chrono::seconds between_failures) {
   if (between_failures.count() <= 0) {
-    throw UsageError({.what = "the mean time between failures is not positive",
-                      .hint = "give what the site has seen for jobs of this size, 24h say"});
+    throw UsageError({.what = "The mean time between failures is not positive",
+                      .hint = "pass the site's experience with jobs of this size, for example 24h"});
   }
   const std::chrono::duration<double> each = cost;
   return std::chrono::seconds(

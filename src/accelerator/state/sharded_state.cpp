@@ -13,7 +13,7 @@ namespace {
 using Part = step::ShardedOptimizer::ShardedParameter;
 constexpr auto master = "master";
 
-/// The sharded ones, by "state/<parameter>".
+/// The optimizer's sharded parts, by "state/<parameter>".
 std::map<std::string, Part> sharded_parts(const step::OptimizerCore& optimizer, const step::ParameterNames& names) {
   std::map<std::string, Part> parts;
   for (const auto& group : optimizer.shards()->groups()) {
@@ -24,7 +24,7 @@ std::map<std::string, Part> sharded_parts(const step::OptimizerCore& optimizer, 
   return parts;
 }
 
-/// Whose moment `path` is: "state/<parameter>/<moment>". Null for what is no part of a whole.
+/// The part to which the moment at `path` ("state/<parameter>/<moment>") belongs; null if it is not sharded.
 const Part* find_part(const std::map<std::string, Part>& parts, const std::string& path) {
   const auto found = parts.find(path.substr(0, path.rfind('/')));
   return found == parts.end() ? nullptr : &found->second;
@@ -38,29 +38,29 @@ void require_shape_of(const Part& part, const std::string& path, at::IntArrayRef
                .hint = "build the model that was saved"});
 }
 
-/// One of the parameters of a model that is sharded.
+/// A parameter of a sharded model.
 struct Owned {
-  parallel::FlatParameters* flat = nullptr;  ///< null: of none
+  parallel::FlatParameters* flat = nullptr;  ///< null if no model has it
   std::size_t number = 0;
 };
 
 Owned find_owned(const Training& training, const at::Tensor& parameter) {
-  for (const auto& model : training.models) {
+  for (const auto& model : training.prepared.models()) {
     if (model->flat() == nullptr) continue;
     if (const auto number = model->flat()->find(parameter)) return {model->flat(), *number};
   }
   return {};
 }
 
-/// `mine` is what this rank has of something like the parameter.
+/// Describes a sharded tensor of the parameter's shape; `mine` is this rank's slice of it.
 checkpoint::Share share_of(const Owned& owned, const at::Tensor& mine, const Training& training) {
   const auto& [flat, number] = owned;
   const auto& parameter = flat->parameters()[number].tensor;
   checkpoint::Share share{.whole = {.type = mine.scalar_type(), .shape = parameter.sizes().vec()}, .part = mine};
   for (int rank = 0; rank < training.host().size(); ++rank)
-    share.of_ranks.push_back(training.zero->counts(rank) ? flat->plan().owned(number, rank) : core::Range{});
-  // Replicas have the same, and bring nothing.
-  if (!training.zero->counts(training.host().rank())) share.part = mine.narrow(0, 0, 0);
+    share.of_ranks.push_back(training.channels.zero()->counts(rank) ? flat->plan().owned(number, rank) : core::Range{});
+  // Replicas hold the same and write nothing.
+  if (!training.channels.zero()->counts(training.host().rank())) share.part = mine.narrow(0, 0, 0);
   return share;
 }
 
@@ -88,8 +88,8 @@ void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, co
   }
 }
 
-// Tied parameters stand under each of their names, so that any of them can be looked up. What no rank has as a whole is
-// written as it lies.
+// Tied parameters are saved under each of their names, so that any of them can be looked up. Parameters that no rank
+// has as a whole are written as slices.
 void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
                const torch::nn::Module& module) {
   for (const auto& item : module.named_parameters()) {
@@ -122,8 +122,8 @@ StateDict own_parts(const StateDict& whole, const step::OptimizerCore& optimizer
   return state;
 }
 
-// The optimizer's state of a checkpoint under its names there; `whole` and `of_part` say what stands for a tensor. The
-// fp32 copies of parameters are read with these.
+// The optimizer's state in a checkpoint, by its names there. whole() returns the value for an unsharded tensor,
+// of_part() puts that for a sharded one. Skips the fp32 copies of parameters, which restore_masters() reads.
 template <typename Whole, typename OfPart>
 StateDict stored_state(const checkpoint::Reader& reader, const std::string& prefix,
                        const std::map<std::string, Part>& parts, const Whole& whole, const OfPart& of_part) {

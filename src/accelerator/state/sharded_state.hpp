@@ -6,35 +6,35 @@
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/write/save.hpp"
 
-/// What ranks have parts of, in checkpoints: under the names and shapes that it has as a whole, so that any stage and
-/// any number of ranks reads it. Nothing is gathered; each rank reads what it owns.
+/// Sharded tensors in checkpoints. They are stored under the names and shapes of the whole tensors, so that any ZeRO
+/// stage and any number of ranks can read them. Nothing is gathered: each rank writes and reads the slices it owns.
 namespace hortator::accelerator {
 
-/// All that `optimizer` remembers, under `prefix`; with fp32 copies of 16-bit parameters as "state/.../master".
+/// Adds the optimizer's state under `prefix`; fp32 copies of 16-bit parameters as "state/.../master".
 void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
                    const step::OptimizerCore& optimizer, const step::ParameterNames& names);
 
-/// The parameters and buffers of a model under `prefix`.
+/// Adds the parameters and buffers of a model under `prefix`.
 void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const Training& training,
                const torch::nn::Module& module);
 
-/// Throws where what the checkpoint has for `optimizer` does not fit it. Reads nothing.
+/// Throws if the checkpoint's state under `prefix` does not fit `optimizer`. Reads no tensors.
 void check_moments(const checkpoint::Reader& reader, const std::string& prefix, const step::OptimizerCore& optimizer,
                    const step::ParameterNames& names);
 
-/// What the checkpoint has for a sharded optimizer, for step::load_optimizer. Throws where a parameter's shape was
-/// another.
+/// Reads this rank's slices of a sharded optimizer's state, for step::load_optimizer. Throws if a parameter had another
+/// shape.
 StateDict read_slices(const checkpoint::Reader& reader, const std::string& prefix, const step::OptimizerCore& optimizer,
                       const step::ParameterNames& names);
 
-/// Of what is known of a sharded optimizer as a whole, this rank's parts; all of another's.
+/// Cuts this rank's slices out of a sharded optimizer's whole state; returns another optimizer's state unchanged.
 StateDict own_parts(const StateDict& whole, const step::OptimizerCore& optimizer, const step::ParameterNames& names);
 
-/// Into `tensor`; of a sharded parameter this rank's part.
+/// Reads a parameter into `tensor`; of a sharded one only this rank's slice.
 void read_parameter(const checkpoint::Reader& reader, const std::string& name, const Training& training,
                     const at::Tensor& tensor);
 
-/// After the parameters: their fp32 copies, from a checkpoint that has none from the parameters.
+/// Restores the fp32 copies of parameters; from the parameters if the checkpoint has none. Call it after these.
 void restore_masters(const checkpoint::Reader& reader, const std::string& prefix, const step::OptimizerCore& optimizer,
                      const step::ParameterNames& names);
 

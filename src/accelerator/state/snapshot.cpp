@@ -24,13 +24,13 @@ StateDict tensors_of(const torch::nn::Module& module) {
 
 StateDict model_tensors(const Training& training) {
   StateDict all;
-  for (std::size_t i = 0; i < training.models.size(); ++i) {
-    all.put_all(numbered("models", i), tensors_of(training.models[i]->module()));
+  for (std::size_t i = 0; i < training.prepared.models().size(); ++i) {
+    all.put_all(numbered("models", i), tensors_of(training.prepared.models()[i]->module()));
   }
   return all;
 }
 
-/// What the checkpoint says under a prefix, its tensors read.
+/// Reads everything that the checkpoint has under a prefix.
 StateDict read_under(const checkpoint::Reader& reader, const std::string& prefix) {
   StateDict part = reader.values().under(prefix);
   for (const auto& [name, spec] : reader.tensors()) {
@@ -46,10 +46,11 @@ std::size_t count_of(const checkpoint::Reader& reader, const char* what) {
 }
 
 std::vector<std::string> other_counts(const Training& training, const checkpoint::Reader& reader) {
-  const std::array<std::pair<const char*, std::size_t>, 4> prepared = {{{"models", training.models.size()},
-                                                                        {"optimizers", training.optimizers.size()},
-                                                                        {"schedules", training.schedules.size()},
-                                                                        {"loaders", training.loaders.size()}}};
+  const std::array<std::pair<const char*, std::size_t>, 4> prepared = {
+      {{"models", training.prepared.models().size()},
+       {"optimizers", training.prepared.optimizers().size()},
+       {"schedules", training.prepared.schedules().size()},
+       {"loaders", training.prepared.loaders().size()}}};
   std::vector<std::string> lines;
   for (const auto& [what, count] : prepared) {
     const auto saved = count_of(reader, what);
@@ -58,15 +59,15 @@ std::vector<std::string> other_counts(const Training& training, const checkpoint
   return lines;
 }
 
-// What is told of the last step a step late is told in the run that goes on, too.
+// With late verdicts, "step was skipped" is saved so that the resumed run reports it as well.
 StateDict scaler_state(const Training& training) {
-  auto state = training.scaler->state();
-  for (std::size_t i = 0; training.scaler->is_late() && i < training.optimizers.size(); ++i)
-    state.put(numbered("skipped", i), training.optimizers[i]->step_was_skipped());
+  auto state = training.control.scaler()->state();
+  for (std::size_t i = 0; training.control.scaler()->is_late() && i < training.prepared.optimizers().size(); ++i)
+    state.put(numbered("skipped", i), training.prepared.optimizers()[i]->step_was_skipped());
   return state;
 }
 
-// Tensors of registered objects are one for all ranks, as the model's; numbers and texts are each rank's own.
+// Tensors of registered objects are common to all ranks, as the model's; numbers and strings are each rank's own.
 void put_object(checkpoint::Snapshot& snapshot, const RegisteredObject& object) {
   StateDict state;
   object.save(state);
@@ -95,14 +96,14 @@ checkpoint::TensorSpecs expected_tensors(const Training& training, const checkpo
   const auto tensors = model_tensors(training);
   for (const auto& [name, value] : tensors.values())
     expected.emplace(name, formats::spec_of(std::get<at::Tensor>(value)));
-  // Moments come and go with the optimizer's first step: their shapes are checked against their parameters.
+  // Moments exist only after the optimizer's first step: their shapes are checked against their parameters.
   for (const auto& [name, spec] : reader.tensors()) {
     if (!name.starts_with("models/")) expected.emplace(name, spec);
   }
   return expected;
 }
 
-/// A schedule of another kind keeps other numbers.
+/// Throws if the saved schedule is of another type, which has other numbers.
 void require_numbers_of(const ScheduleBase& schedule, const StateDict& saved) {
   const auto expected = schedule.state();
   for (const auto& [name, value] : expected.values()) {
@@ -110,7 +111,7 @@ void require_numbers_of(const ScheduleBase& schedule, const StateDict& saved) {
   }
 }
 
-/// What is wrong with optimizers and schedules, of which there are as many.
+/// Describes what does not fit in optimizers and schedules; their counts must match.
 std::vector<std::string> misfits(const Training& training, const checkpoint::Reader& reader) {
   std::vector<std::string> lines;
   const auto attempt = [&](const std::string& prefix, const auto& check) {
@@ -122,121 +123,122 @@ std::vector<std::string> misfits(const Training& training, const checkpoint::Rea
       lines.push_back(text::concat(prefix, ": ", error.what()));
     }
   };
-  const auto names = training.stepped_names();
-  for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
+  const auto names = training.prepared.stepped_names();
+  for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
     attempt(numbered("optimizers", i),
-            [&](const auto& prefix) { check_moments(reader, prefix, *training.optimizers[i], names); });
+            [&](const auto& prefix) { check_moments(reader, prefix, *training.prepared.optimizers()[i], names); });
   }
-  for (std::size_t i = 0; i < training.schedules.size(); ++i) {
-    attempt(numbered("schedules", i),
-            [&](const auto& prefix) { require_numbers_of(training.schedules[i], read_under(reader, prefix)); });
+  for (std::size_t i = 0; i < training.prepared.schedules().size(); ++i) {
+    attempt(numbered("schedules", i), [&](const auto& prefix) {
+      require_numbers_of(training.prepared.schedules()[i], read_under(reader, prefix));
+    });
   }
   return lines;
 }
 
-/// All that does not fit, in one error.
+/// Throws one error with everything that does not fit.
 void check_fits(const Training& training, const checkpoint::Reader& reader, const StateDict& own, bool strict) {
   auto lines = other_counts(training, reader);
   for (auto& line : checkpoint::mismatches(expected_tensors(training, reader), reader.tensors()))
     lines.push_back(std::move(line));
-  for (const auto& object : training.objects) {
+  for (const auto& object : training.prepared.objects()) {
     if (read_object(reader, own, object.name).empty())
       lines.push_back("it holds nothing for the registered object '" + object.name + "'");
   }
-  // Without strictness each of them is tried when its turn comes, and told of then.
+  // If not strict, each of them is tried later and reported then.
   if (lines.empty() && strict) lines = misfits(training, reader);
   if (lines.empty()) return;
   throw Error(
-      {.what = text::concat("the checkpoint ", reader.folder().string(), " does not fit: ", text::join(lines, "; ")),
-       .why = "a resumed run must go on with everything that was saved, and nothing was changed",
+      {.what = text::concat("The checkpoint ", reader.folder().string(), " does not fit: ", text::join(lines, "; ")),
+       .why = "a resumed run must continue with everything that was saved; nothing was changed",
        .hint = "prepare the same models, optimizers and objects in the same order as when it was saved, or "
                "load what fits with {.strict = false}"});
 }
 
-/// Before anything else is changed, since only they know whether their data set is the one that it was. One that is not
-/// leaves all of them where they stood.
+/// Restores loaders before anything else is changed, since only they know whether their data set is still the same. If
+/// one throws, all keep their positions.
 void restore_loaders(Training& training, const checkpoint::Reader& reader, const LoadPolicy& policy) {
   std::vector<StateDict> before;
   try {
-    for (std::size_t i = 0; i < training.loaders.size(); ++i) {
+    for (std::size_t i = 0; i < training.prepared.loaders().size(); ++i) {
       const auto saved = read_under(reader, numbered("loaders", i));
-      before.push_back(training.loaders[i].state());
-      policy.attempt([&] { training.loaders[i].load(saved); });
+      before.push_back(training.prepared.loaders()[i].state());
+      policy.attempt([&] { training.prepared.loaders()[i].load(saved); });
     }
   } catch (...) {
-    for (std::size_t i = 0; i + 1 < before.size(); ++i) training.loaders[i].load(before[i]);
+    for (std::size_t i = 0; i + 1 < before.size(); ++i) training.prepared.loaders()[i].load(before[i]);
     throw;
   }
 }
 
-/// For a rank that no rank of the run that saved was: by what that run began with, how far it was, and the rank.
-void begin_random_numbers(const Training& training, const checkpoint::Reader& reader, int rank) {
+/// Seeds a rank that has no saved random numbers, from the saved run's seed, its progress and the rank.
+void seed_for_other_world(const Training& training, const checkpoint::Reader& reader, int rank) {
   auto key = reader.values().get<std::uint64_t>("run/seed");
   for (const auto number : {reader.manifest().step, reader.manifest().updates, std::int64_t{rank}})
     key = core::mix(key, static_cast<std::uint64_t>(number));
   seed_random_state(training.device(), key);
 }
 
-void go_on_in_other_world(const Training& training, const checkpoint::Reader& reader, int rank, int world) {
+void resume_in_other_world(const Training& training, const checkpoint::Reader& reader, int rank, int world) {
   const bool has_seed = reader.values().contains("run/seed");
-  if (has_seed) begin_random_numbers(training, reader, rank);
+  if (has_seed) seed_for_other_world(training, reader, rank);
   if (rank != 0) return;
   log::warn("the checkpoint was written by ", text::count(reader.world_size(), "rank"), " and is loaded by ", world,
-            ": random numbers (dropout, ...) go on with others, ",
-            has_seed ? "the same each time it is loaded by as many" : "which it says nothing of",
-            "; everything else where it stopped");
+            ": random numbers (dropout, ...) are not resumed, ",
+            has_seed ? "but are the same each time it is loaded by that many" : "since it holds no seed for them",
+            "; everything else resumes where it stopped");
 }
 
 }  // namespace
 
 void restore_scaler(const Training& training, const StateDict& saved, int rank) {
-  if (training.scaler && !saved.empty()) {
-    training.scaler->load(saved);
-    for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
+  if (training.control.scaler() && !saved.empty()) {
+    training.control.scaler()->load(saved);
+    for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
       const auto skipped = numbered("skipped", i);
-      training.optimizers[i]->forget_step_ahead(saved.contains(skipped) && saved.get<bool>(skipped));
+      training.prepared.optimizers()[i]->forget_step_ahead(saved.contains(skipped) && saved.get<bool>(skipped));
     }
     return;
   }
   if (rank != 0) return;
-  if (training.scaler) {
-    log::warn("the checkpoint holds no scale of the loss: it begins at ", training.scaler->now().scale);
+  if (training.control.scaler()) {
+    log::warn("the checkpoint holds no scale of the loss: it begins at ", training.control.scaler()->now().scale);
   } else if (!saved.empty()) {
     log::warn("the checkpoint's scale of the loss (fp16) is not used: this run's precision is ",
-              to_string(training.precision));
+              to_string(training.control.precision()));
   }
 }
 
 checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_iteration) {
   checkpoint::Snapshot snapshot;
   auto& common = snapshot.common;
-  training.settle_steps();
-  for (std::size_t i = 0; i < training.models.size(); ++i)
-    put_model(snapshot, numbered("models", i), training, training.models[i]->module());
-  const auto names = training.stepped_names();
-  for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
-    put_optimizer(snapshot, numbered("optimizers", i), training, *training.optimizers[i], names);
+  training.control.settle_steps();
+  for (std::size_t i = 0; i < training.prepared.models().size(); ++i)
+    put_model(snapshot, numbered("models", i), training, training.prepared.models()[i]->module());
+  const auto names = training.prepared.stepped_names();
+  for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
+    put_optimizer(snapshot, numbered("optimizers", i), training, *training.prepared.optimizers()[i], names);
   }
-  for (std::size_t i = 0; i < training.schedules.size(); ++i)
-    common.put_all(numbered("schedules", i), training.schedules[i].state());
-  for (std::size_t i = 0; i < training.loaders.size(); ++i)
-    common.put_all(numbered("loaders", i), training.loaders[i].state());
-  if (training.scaler) common.put_all("scaler", scaler_state(training));
-  for (const auto& object : training.objects) put_object(snapshot, object);
-  common.put("run/models", training.models.size());
-  common.put("run/optimizers", training.optimizers.size());
-  common.put("run/schedules", training.schedules.size());
-  common.put("run/loaders", training.loaders.size());
+  for (std::size_t i = 0; i < training.prepared.schedules().size(); ++i)
+    common.put_all(numbered("schedules", i), training.prepared.schedules()[i].state());
+  for (std::size_t i = 0; i < training.prepared.loaders().size(); ++i)
+    common.put_all(numbered("loaders", i), training.prepared.loaders()[i].state());
+  if (training.control.scaler()) common.put_all("scaler", scaler_state(training));
+  for (const auto& object : training.prepared.objects()) put_object(snapshot, object);
+  common.put("run/models", training.prepared.models().size());
+  common.put("run/optimizers", training.prepared.optimizers().size());
+  common.put("run/schedules", training.prepared.schedules().size());
+  common.put("run/loaders", training.prepared.loaders().size());
   common.put("run/iteration", next_iteration);
   common.put("run/seed", training.seed());
-  // Ranks may log or not: rank 0's is what counts.
-  snapshot.own.put("log/last_step", training.trackers.last_step());
+  // Other ranks need not log: rank 0's value counts.
+  snapshot.own.put("log/last_step", training.output.trackers().last_step());
   snapshot.own.put_all("random", random_state(training.device()));
   return snapshot;
 }
 
 void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict) {
-  training.settle_steps();
+  training.control.settle_steps();
   const bool same_world = reader.world_size() == world;
   const auto own = reader.own(same_world ? rank : 0);
   const LoadPolicy policy(strict, [rank](const std::string& problem) {
@@ -244,10 +246,10 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
   });
   policy.attempt([&] { check_fits(training, reader, own, strict); });
   restore_loaders(training, reader, policy);
-  const auto names = training.stepped_names();
-  for (std::size_t i = 0; i < training.optimizers.size(); ++i) {
+  const auto names = training.prepared.stepped_names();
+  for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i) {
     policy.attempt([&] {
-      const auto& optimizer = *training.optimizers[i];
+      const auto& optimizer = *training.prepared.optimizers()[i];
       const auto prefix = numbered("optimizers", i);
       step::load_optimizer(
           optimizer.optimizer(), names,
@@ -262,20 +264,20 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
     const bool fits = found != reader.tensors().end() && found->second == formats::spec_of(tensor);
     if (strict || fits) read_parameter(reader, name, training, tensor);
   }
-  for (std::size_t i = 0; i < training.optimizers.size(); ++i)
-    restore_masters(reader, numbered("optimizers", i), *training.optimizers[i], names);
-  for (std::size_t i = 0; i < training.schedules.size(); ++i)
-    policy.attempt([&] { training.schedules[i].load(read_under(reader, numbered("schedules", i))); });
+  for (std::size_t i = 0; i < training.prepared.optimizers().size(); ++i)
+    restore_masters(reader, numbered("optimizers", i), *training.prepared.optimizers()[i], names);
+  for (std::size_t i = 0; i < training.prepared.schedules().size(); ++i)
+    policy.attempt([&] { training.prepared.schedules()[i].load(read_under(reader, numbered("schedules", i))); });
   restore_scaler(training, reader.values().under("scaler"), rank);
-  for (const auto& object : training.objects)
+  for (const auto& object : training.prepared.objects())
     policy.attempt([&] { object.load(read_object(reader, own, object.name)); });
-  training.project.set_iteration(reader.values().get<std::int64_t>("run/iteration"));
-  training.updates_before += reader.manifest().updates - training.updates();
-  if (own.contains("log/last_step")) training.trackers.go_on_after(own.get<std::int64_t>("log/last_step"));
+  training.output.project().set_iteration(reader.values().get<std::int64_t>("run/iteration"));
+  training.output.resume_after(reader.manifest().updates);
+  if (own.contains("log/last_step")) training.output.trackers().go_on_after(own.get<std::int64_t>("log/last_step"));
   if (same_world) {
     restore_random_state(training.device(), own.under("random"));
   } else {
-    go_on_in_other_world(training, reader, rank, world);
+    resume_in_other_world(training, reader, rank, world);
   }
 }
 

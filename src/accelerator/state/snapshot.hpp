@@ -6,18 +6,18 @@
 
 namespace hortator::accelerator {
 
-/// Everything that a resumed run needs: models/<i>/..., optimizers/<i>/..., schedules/<i>/..., loaders/<i>/...,
+/// Returns everything that a resumed run needs: models/<i>/..., optimizers/<i>/..., schedules/<i>/..., loaders/<i>/...,
 /// scaler/..., objects/<name>/... and the run's own numbers, the same on all ranks; and this rank's random number
 /// generators. `next_iteration` is the number that the next checkpoint will have.
 checkpoint::Snapshot take_snapshot(const Training& training, std::int64_t next_iteration);
 
-/// Puts it back. Whatever does not fit is found before anything is changed; unless it is `strict`, that is only warned
-/// of and left. `rank` is this process's. Sharded parameters are this rank's part alone until they are published.
-/// FileError: the checkpoint is damaged, and a part of it may be in place.
+/// Restores a snapshot. Finds whatever does not fit before anything is changed and throws Error; unless it is `strict`,
+/// only warns and skips it. `rank` is this process's of `world`. Restores only this rank's slices of sharded
+/// parameters: publish them afterwards. FileError if the checkpoint is damaged; a part of it may then be in place.
 void restore_snapshot(Training& training, const checkpoint::Reader& reader, int rank, int world, bool strict);
 
-/// The scale of the loss, empty where it was not saved. Another precision than before is the run's choice, and rank 0
-/// says so.
+/// Restores the scale of the loss; `saved` is empty if it was not saved. If the precision differs from the saved run's,
+/// rank 0 logs a warning.
 void restore_scaler(const Training& training, const StateDict& saved, int rank);
 
 }  // namespace hortator::accelerator

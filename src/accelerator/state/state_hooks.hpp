@@ -6,9 +6,10 @@
 
 namespace hortator::accelerator {
 
-/// In the order of registration. One that was taken away is empty.
+/// In the order of registration. A hook that was removed is empty.
 using StateHooks = std::vector<std::shared_ptr<StateHook>>;
 
+/// Calls each hook with the checkpoint's folder.
 void call(const StateHooks& hooks, const std::filesystem::path& folder);
 
 }  // namespace hortator::accelerator

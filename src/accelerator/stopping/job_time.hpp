@@ -7,17 +7,17 @@
 
 namespace hortator::accelerator {
 
-/// What one rank knows of the time that the job has left.
+/// This rank's knowledge of the time that the job has left.
 class JobTime {
  public:
   JobTime();
 
-  /// By the environment alone.
+  /// The time left by the environment only; nothing if unknown.
   std::optional<std::chrono::seconds> known_left() const;
-  /// By the scheduler's word too, which is asked at most every ten minutes: a limit can be changed.
+  /// The time left, also as the scheduler reports it. Asks it at most every ten minutes, since limits can change.
   std::optional<std::chrono::seconds> ask_left();
 
-  /// How long until SIGKILL, after SIGTERM so long ago.
+  /// The time until SIGKILL if SIGTERM came `since_signal` ago.
   std::chrono::milliseconds until_killed(std::chrono::milliseconds since_signal) const;
 
  private:

@@ -21,14 +21,14 @@ parallel::Ballot Stopping::ballot() const {
           .save = is_main && pace_.is_due()};
 }
 
-// Where the scheduler sends no signal, the last save must still be over in time.
+// Applies if the scheduler sends no signal: the last save must complete in time.
 bool Stopping::time_is_nearly_over() const {
   const auto left = job_time_.known_left();
   return left && *left < 60s + 2 * time_to_save(save_times()).value_or(0s);
 }
 
 SaveTimes Stopping::save_times() const {
-  return {.longest = std::max(pace_.longest_until_there(), saves_.longest()), .under_way = saves_.under_way_for()};
+  return {.longest = std::max(pace_.longest_until_complete(), saves_.longest()), .under_way = saves_.under_way_for()};
 }
 
 bool Stopping::agree_to_stop() {

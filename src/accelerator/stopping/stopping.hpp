@@ -8,25 +8,26 @@
 
 namespace hortator::accelerator {
 
-/// When a run is to save, and when to leave. Clocks and the job's end are rank 0's; signals may come to any rank.
+/// Decides when a run saves and when it leaves. Uses rank 0's clock and deadline; signals may come to any rank.
 class Stopping {
  public:
-  /// `saves` are those beside the program, or none, and outlive this.
+  /// `host` and `saves` must outlive this.
   Stopping(const mpi::Communicator& host, const checkpoint::BackgroundSave& saves);
 
   parallel::StepVotes& votes() { return votes_; }
   SavePace& pace() { return pace_; }
   JobTime& job_time() { return job_time_; }
 
-  /// Whether the ranks leave now, since it was asked for. @collective unless gradients were reduced since the last call
+  /// Whether any rank was asked to leave. @collective unless gradients were reduced since the last call
   bool agree_to_stop();
-  /// After that: whether there is time to save. @collective
+  /// Whether there is time to save; call it after agree_to_stop(). @collective
   bool agree_that_save_fits();
   /// Whether rank 0's clock says that a save is due. @collective as agree_to_stop()
   bool agree_to_save() { return votes_.count_save(host_); }
-  /// As rank 0 knows them.
+  /// Valid on rank 0.
   SaveTimes save_times() const;
 
+  /// Records that the run leaves; hortator::run then ends with code 75.
   void leave();
   bool is_leaving() const { return leaving_; }
 

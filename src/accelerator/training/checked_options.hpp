@@ -4,7 +4,7 @@
 
 namespace hortator::accelerator {
 
-/// The options as they are. UsageError where one has no meaning, or two exclude each other.
+/// Returns the options unchanged. UsageError if one is invalid or two exclude each other.
 AcceleratorOptions checked(AcceleratorOptions options);
 
 }  // namespace hortator::accelerator

@@ -7,37 +7,37 @@
 namespace hortator::accelerator {
 namespace {
 
-[[noreturn]] void refuse(const char* name, const std::string& words, const std::string& hint) {
-  throw UsageError({.what = text::concat(name, " is ", text::quote(words)), .hint = hint});
+[[noreturn]] void refuse(const char* name, const std::string& text, const std::string& hint) {
+  throw UsageError({.what = text::concat(name, " is ", text::quote(text)), .hint = hint});
 }
 
 std::optional<std::int64_t> steps(const core::Variables& variables) {
   constexpr auto name = "HORTATOR_GRADIENT_ACCUMULATION_STEPS";
-  const auto words = variables(name);
-  if (!words || words->empty()) return std::nullopt;
+  const auto value = variables(name);
+  if (!value || value->empty()) return std::nullopt;
   long long number = 0;
-  if (!text::parse_integer(*words, number) || number < 1) refuse(name, *words, "set it to a number from 1 on");
+  if (!text::parse_integer(*value, number) || number < 1) refuse(name, *value, "set it to a number from 1 on");
   return number;
 }
 
-// The program's own word counts, as for mixed_precision.
+// The program's own setting takes precedence, as for mixed_precision.
 ZeroConfig sharding(ZeroConfig config, const core::Variables& variables) {
   constexpr auto name = "HORTATOR_ZERO_STAGE";
   if (config.stage) return config;
-  const auto words = variables(name);
-  if (!words || words->empty()) return config;
+  const auto value = variables(name);
+  if (!value || value->empty()) return config;
   try {
-    const auto asked = zero_config(*words);
+    const auto asked = zero_config(*value);
     config.stage = asked.stage;
     if (!config.shard_group) config.shard_group = asked.shard_group;
   } catch (const UsageError&) {
-    refuse(name, *words, "set it to a stage from 0 to 3, or to FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, ...");
+    refuse(name, *value, "set it to a stage from 0 to 3, or to FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, ...");
   }
   return config;
 }
 
-// Each of a study's runs has a folder, and begins there: in the program's own it would go on from the user's run, and
-// replace its checkpoints.
+// Each run of a study starts from scratch in a folder of its own: in the program's folder it would resume the user's
+// run and replace its checkpoints.
 ProjectOptions placed(ProjectOptions project, const core::Variables& variables) {
   const auto is_set = [&](const char* name) { return !variables(name).value_or("").empty(); };
   if (!is_set("HORTATOR_MEASURE") || !is_set("HORTATOR_RUN_DIR")) return project;

@@ -23,7 +23,7 @@ class Tally {
   explicit Tally(c10::Device device) : device_(device) {}
   void add(std::uint64_t& bytes, const at::Tensor& tensor) {
     if (!tensor.defined() || !tensor.has_storage() || tensor.device() != device_) return;
-    if (!device_.is_cpu() && paging::carries_key(tensor)) return;  // it is in a frame, or nowhere
+    if (!device_.is_cpu() && paging::carries_key(tensor)) return;  // its memory is a frame's, or none
     const auto& storage = tensor.storage();
     if (seen_.insert(storage.unsafeGetStorageImpl()).second) bytes += storage.nbytes();
   }
@@ -33,7 +33,7 @@ class Tally {
   std::unordered_set<const void*> seen_;
 };
 
-/// The tensors among what an optimizer remembers of a parameter.
+/// Adds up the tensors in an optimizer's state of one parameter.
 class Moments final : public step::FieldVisitor {
  public:
   Moments(Tally& tally, std::uint64_t& bytes) : tally_(tally), bytes_(bytes) {}
@@ -71,12 +71,12 @@ std::vector<std::pair<std::string, double>> device_memory_values(const DeviceMem
 MemoryByOwner memory_by_owner(const Training& training, c10::Device device) {
   MemoryByOwner owners{.pages = device.is_cpu() ? 0 : paging::FramePool::bytes_on_devices()};
   Tally tally(device);
-  for (const auto& model : training.models) {
+  for (const auto& model : training.prepared.models()) {
     for (const auto& parameter : model->module().parameters()) tally.add(owners.parameters, parameter);
     for (const auto& buffer : model->module().buffers()) tally.add(owners.buffers, buffer);
     for (const auto& holder : model->gradient_holders()) tally.add(owners.gradients, holder.grad());
   }
-  for (const auto& optimizer : training.optimizers) {
+  for (const auto& optimizer : training.prepared.optimizers()) {
     for (const auto& [parameter, state] : optimizer->optimizer().state()) {
       Moments moments(tally, owners.optimizers);
       step::visit_fields(*state, moments);
@@ -110,9 +110,3 @@ MemoryWatch::~MemoryWatch() {
 }
 
 }  // namespace hortator::accelerator
-
-namespace hortator {
-
-DeviceMemory Accelerator::device_memory() const { return accelerator::device_memory(device()); }
-
-}  // namespace hortator

@@ -12,26 +12,26 @@ namespace hortator::accelerator {
 
 class Training;
 
-/// Zeroes also on a device that nobody has used yet.
+/// The memory in use on a device; all zero on the CPU and on a device that was not used yet.
 DeviceMemory device_memory(c10::Device device);
-/// The same for trackers, by name.
+/// The same as named values for trackers.
 std::vector<std::pair<std::string, double>> device_memory_values(const DeviceMemory& memory);
 
-/// Bytes on one device of what a run has prepared. Memory that several tensors share counts once.
+/// Bytes that prepared objects hold on one device. Memory that several tensors share counts once.
 struct MemoryByOwner {
   std::uint64_t parameters = 0;
   std::uint64_t buffers = 0;
   std::uint64_t gradients = 0;
-  std::uint64_t optimizers = 0;  ///< what they remember
-  std::uint64_t pages = 0;       ///< frames for parameters that are elsewhere while nobody uses them
+  std::uint64_t optimizers = 0;  ///< their state (moments)
+  std::uint64_t pages = 0;       ///< frames of parameters that are stored elsewhere between uses
 };
 MemoryByOwner memory_by_owner(const Training& training, c10::Device device);
 
-/// One line for people. What is left of the allocated bytes is called activations and others.
+/// Describes the owners in one line. The remainder of the allocated bytes is called activations and others.
 std::string describe(const MemoryByOwner& owners, const DeviceMemory& memory);
 
-/// As long as this lives, the log is told who has the memory of the training's device when it runs out, whatever the
-/// program was doing. Nothing on the CPU.
+/// Logs who holds the device's memory whenever the device runs out of it, as long as this lives. Does nothing on the
+/// CPU.
 class MemoryWatch {
  public:
   explicit MemoryWatch(const Training& training);

@@ -5,20 +5,20 @@
 #include <cstddef>
 #include <vector>
 
-/// Small tensors of a structure travel together: a collective costs more than their bytes.
+/// Small tensors of a structure are sent together, since a collective costs more than their bytes.
 namespace hortator::accelerator {
 
-/// Tensors of up to so many bytes are worth a copy.
+/// Tensors up to this size are copied into a pack.
 constexpr std::size_t small_tensor_bytes = std::size_t{16} << 10;
 
-/// Which tensors go in one collective, by their numbers, in an order that depends on types and shapes alone: small ones
-/// of one type and device together, each other one by itself.
+/// Groups tensors into packs, one collective each: small ones of one type and device together, each other one in a pack
+/// of its own. Returns their indices; the order depends only on types and shapes.
 std::vector<std::vector<std::size_t>> plan_packs(const std::vector<at::Tensor>& tensors);
 
-/// All of them one after the other: one row.
+/// Concatenates the tensors to one row.
 at::Tensor pack(const std::vector<at::Tensor>& tensors);
 
-/// Back from such rows, one a rank: tensor i of all ranks is the part i of every row. Its own memory.
+/// Splits the ranks' rows: result i holds part i of every row, copied. `like` has the shapes of one rank's tensors.
 std::vector<at::Tensor> unpack(const at::Tensor& rows, const std::vector<at::Tensor>& like);
 
 }  // namespace hortator::accelerator

@@ -25,20 +25,19 @@ std::shared_ptr<Core> find(const std::vector<std::shared_ptr<Core>>& all, const 
 }
 
 template <typename Core, typename Object>
-std::size_t number_of_gone(const std::vector<std::shared_ptr<Core>>& all, const Object& in_its_place) {
-  const auto is_gone = [&](const auto& core) { return core->wraps(in_its_place) && core->is_replaced(); };
-  return static_cast<std::size_t>(std::find_if(all.begin(), all.end(), is_gone) - all.begin());
+std::size_t find_destroyed(const std::vector<std::shared_ptr<Core>>& all, const Object& at_its_address) {
+  const auto is_destroyed = [&](const auto& core) { return core->wraps(at_its_address) && core->is_replaced(); };
+  return static_cast<std::size_t>(std::find_if(all.begin(), all.end(), is_destroyed) - all.begin());
 }
 
-// Objects with the same number have gone on all ranks; who sees it depends on the memory that each has got again.
+// On all ranks the optimizers with the same number were destroyed; which ranks see it depends on reused addresses.
 // @collective
-void forget_gone(Training& training, const torch::optim::Optimizer& in_its_place) {
-  auto& all = training.optimizers;
+void forget_destroyed(Training& training, const torch::optim::Optimizer& at_its_address) {
+  const auto& all = training.prepared.optimizers();
   while (true) {
-    const auto gone = mpi::all_reduce(training.host(), number_of_gone(all, in_its_place), MPI_MIN);
-    if (gone == all.size()) return;
-    if (all[gone]->shards() != nullptr) all[gone]->shards()->give_back_parameters();
-    all.erase(all.begin() + static_cast<std::ptrdiff_t>(gone));
+    const auto destroyed = mpi::all_reduce(training.host(), find_destroyed(all, at_its_address), MPI_MIN);
+    if (destroyed == all.size()) return;
+    training.prepared.remove_optimizer(destroyed);
   }
 }
 
@@ -46,18 +45,18 @@ void forget_gone(Training& training, const torch::optim::Optimizer& in_its_place
 
 std::shared_ptr<step::ModelCore> prepared_before(const Training& training, const torch::nn::Module& module) {
   mpi::all_or_none(training.host(), [&] {
-    if (number_of_gone(training.models, module) == training.models.size()) return;
+    if (find_destroyed(training.prepared.models(), module) == training.prepared.models().size()) return;
     throw UsageError({.what = "prepare() got a module where one stood that was prepared and is no more",
                       .why = "the Accelerator borrows plain modules, and would still average and save that one",
                       .hint = "call accelerator.free_memory() before prepared modules go, or make modules by "
                               "TORCH_MODULE or std::make_shared, which are kept"});
   });
-  return find(training.models, module, "model", training.host());
+  return find(training.prepared.models(), module, "model", training.host());
 }
 
 std::shared_ptr<step::OptimizerCore> prepared_before(Training& training, const torch::optim::Optimizer& optimizer) {
-  forget_gone(training, optimizer);
-  return find(training.optimizers, optimizer, "optimizer", training.host());
+  forget_destroyed(training, optimizer);
+  return find(training.prepared.optimizers(), optimizer, "optimizer", training.host());
 }
 
 }  // namespace hortator::accelerator

@@ -4,15 +4,15 @@
 
 #include "accelerator/training/training.hpp"
 
-/// What prepare() was given already. Addresses are used again, and on some ranks only: an object that stands where a
-/// prepared one stood is known by its parameters. All of these throw on all ranks where one rank has prepared the
-/// object and another has not.
+/// Finds objects that prepare() was given before. An address alone does not identify an object, since memory is reused,
+/// on some ranks only: an object at the address of a destroyed one is recognised by its parameters. All functions throw
+/// on all ranks if some ranks have prepared the object and others have not.
 namespace hortator::accelerator {
 
-/// Null for a module that is new. Throws where it stands in the place of a plain one that is no more. @collective
+/// Returns null for a new module. UsageError if a prepared plain module at its address was destroyed. @collective
 std::shared_ptr<step::ModelCore> prepared_before(const Training& training, const torch::nn::Module& module);
 
-/// Null for an optimizer that is new. One that is no more, whose place it has taken, is forgotten. @collective
+/// Returns null for a new optimizer; forgets a destroyed one that was at its address. @collective
 std::shared_ptr<step::OptimizerCore> prepared_before(Training& training, const torch::optim::Optimizer& optimizer);
 
 }  // namespace hortator::accelerator

@@ -63,12 +63,12 @@ Project::Numbers Project::numbers() const {
   std::error_code problem;
   for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end; entry.increment(problem)) {
     const auto name = entry->path().filename().string();
-    // What a killed save has begun is none: the next one has its number, and removes it.
+    // A save that was killed leaves no checkpoint: the next one takes its number and removes it.
     if (name.find(".new-") != std::string::npos) continue;
     // One that was moved aside is still called "checkpoint_<number>.old-<id>".
     if (const auto number = checkpoint_number(text::split(name, '.').front())) all.insert(*number);
   }
-  // What cannot be listed may be full of checkpoints: a run that takes it for empty begins anew, and takes their names.
+  // A folder that cannot be listed may hold checkpoints: a run that took it for empty would replace them.
   if (problem && problem != std::errc::no_such_file_or_directory)
     formats::throw_system_error(text::concat("list the checkpoints in ", folder), problem.value());
   return all;
@@ -93,7 +93,7 @@ void Project::prune() const noexcept {
   try {
     remove_surplus();
   } catch (const std::exception& error) {
-    log::warn("older checkpoints stay: ", error.what());
+    log::warn("older checkpoints could not be removed: ", error.what());
   }
 }
 

@@ -12,33 +12,33 @@
 
 namespace hortator::accelerator {
 
-/// Where a run's files lie and what the next checkpoint is called.
+/// A run's folder and the names of its checkpoints.
 class Project {
  public:
   explicit Project(const ProjectOptions& options);
 
   const std::filesystem::path& dir() const { return dir_; }
-  /// Where save_state() without a folder goes, with automatic naming under the iteration's number.
+  /// The folder that save_state() writes by default; with automatic naming it has the iteration's number.
   std::filesystem::path next_checkpoint() const;
-  /// Where load_state() without a folder looks, one after the other: the newest first. Some may be damaged.
+  /// The folders that load_state() tries by default, newest first. Some may be damaged.
   std::vector<std::filesystem::path> checkpoints() const;
-  bool has_checkpoint() const;  ///< is any of them complete?
+  bool has_checkpoint() const;  ///< whether any of them is complete
 
-  /// The next one's number, with automatic naming: counts on after a restart.
+  /// The number of the next checkpoint with automatic naming. Continues after a restart.
   std::int64_t iteration() const { return iteration_; }
-  /// The first number from the iteration on after which none is taken: a run that goes on from an older checkpoint, or
-  /// from none, takes no other's place. One rank looks, and all set_iteration() to it.
+  /// The first number, from the iteration on, that is greater than those of all checkpoints: a run that continues from
+  /// an older checkpoint, or from none, must not replace a newer one. Call it on one rank, then set_iteration() on all.
   std::int64_t first_free_iteration() const;
   void set_iteration(std::int64_t iteration) { iteration_ = iteration; }
   void saved_one() { ++iteration_; }
-  /// Removes those that are too many, of those that are durable. One rank calls it, and the others do not wait for it:
-  /// what cannot be removed is only warned of.
+  /// Removes complete checkpoints beyond the limit. Call it on one rank; the others need not wait. Only logs a warning
+  /// if a checkpoint cannot be removed.
   void prune() const noexcept;
 
  private:
   void remove_surplus() const;
   using Numbers = std::set<std::int64_t, std::greater<>>;
-  Numbers numbers() const;  ///< from the newest on, also of damaged ones and of those that were moved aside
+  Numbers numbers() const;  ///< newest first, with those of damaged checkpoints and of those moved aside
 
   std::filesystem::path dir_;
   bool automatic_naming_;

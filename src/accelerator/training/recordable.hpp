@@ -5,7 +5,7 @@
 
 namespace hortator::accelerator {
 
-/// What decides whether a training step can be recorded on the device.
+/// The facts that decide whether a training step can be recorded on the device.
 struct RecordingFacts {
   bool on_cuda = false;
   int ranks = 1;
@@ -16,7 +16,7 @@ struct RecordingFacts {
   bool has_fused_optimizers = true;
 };
 
-/// Why it cannot be, for people; empty if it can.
+/// Returns why the step cannot be recorded; empty if it can.
 std::string why_not_recordable(const RecordingFacts& facts);
 
 }  // namespace hortator::accelerator

@@ -7,9 +7,9 @@
 
 namespace hortator::accelerator {
 
-/// AcceleratorOptions::reproducible: the loaders' batches are shards of a step whose number does not depend on that of
-/// the ranks, and random numbers, buffers and the order of all sums belong to the shard. One thread a rank and
-/// deterministic algorithms only, as long as it lives: sums must not depend on the number of cores either.
+/// Implements AcceleratorOptions::reproducible. Loaders' batches are shards of a step, whose number does not depend on
+/// the number of ranks; random numbers, buffers and the order of all sums belong to the shard. As long as it lives,
+/// each rank uses one thread and deterministic algorithms, since sums must not depend on the number of cores either.
 class Reproducing {
  public:
   Reproducing(int shards, comm::Communicator& communicator, c10::Device device);
@@ -19,10 +19,10 @@ class Reproducing {
 
   step::VirtualShards& shards() { return shards_; }
 
-  /// `loader` is about to read a batch, of a run of that seed. A loader that is looped over within the loop over
-  /// another only draws numbers.
+  /// Seeds the random numbers for the batch that `loader` is about to read, and begins the batch's shard. `seed` is the
+  /// run's. In a loop within another loader's loop it only seeds.
   void before_batch(const LoaderBase& loader, const BatchTurn& turn, std::uint64_t seed);
-  /// Throws when the gradients of the step that is running have been summed.
+  /// Throws UsageError if the gradients of the current step have already been summed.
   void check_backward_counts() const;
   void forget();
 

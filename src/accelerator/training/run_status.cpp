@@ -59,7 +59,7 @@ void RunStatus::count_backward(bool averages) {
   if (updates_ == cold_updates + 1) warm_update_ = last_update_;
 }
 
-// Of one early update, from one backward pass to the next: later ones are timed.
+// Counts those of one early update, from one backward pass to the next, since later updates are timed.
 void RunStatus::count_flops() {
   if (updates_ == 1) flop_counter_.emplace();
   if (updates_ != 2 || !flop_counter_) return;
@@ -67,7 +67,7 @@ void RunStatus::count_flops() {
   flop_counter_.reset();
 }
 
-// The first updates find caches cold and memory fresh; where there are few, they are a part of it.
+// Leaves the first updates out, in which caches are cold and memory is fresh, unless there are only a few updates.
 void RunStatus::write_measure(const RunFacts& facts, std::int64_t gradient_bytes) {
   const bool is_warm = warm_update_ && updates_ >= 3 * cold_updates;
   const auto from = is_warm ? warm_update_ : first_update_;
@@ -89,7 +89,7 @@ void RunStatus::write_measure(const RunFacts& facts, std::int64_t gradient_bytes
                                  .device = device_.is_cpu() ? "" : machine::name(device_.index()),
                                  .flops_per_update = flops_per_update_};
   if (!core::write_whole(measure_file_, measure_file_.string() + ".new", to_json(measure) + '\n'))
-    log::warn("what was measured could not be written to ", measure_file_.string());
+    log::warn("the measure could not be written to ", measure_file_.string());
   measure_file_.clear();
 }
 
@@ -103,7 +103,7 @@ void RunStatus::begin_session(const RunFacts& facts) {
   observe::append_row(folder_ / observe::sessions_file, to_row(session));
 }
 
-// Runs of less than a second never load the library.
+// The monitor is made here, so that runs of less than a second never load its library.
 void RunStatus::look_at_device(observe::RankStatus& status) {
   if (device_.is_cpu()) return;
   const auto memory = device_memory(device_);
@@ -141,7 +141,7 @@ observe::RankStatus RunStatus::status_at(const Moment& here, const RunFacts& fac
           .deadline = facts.deadline};
 }
 
-// The last moment of a run is too short to have a rate.
+// The time since the row before is too short for rates.
 void RunStatus::keep_last_rates(observe::RankStatus& status) const {
   status.loops = last_.loops;
   status.updates_per_second = last_.updates_per_second;
@@ -170,7 +170,8 @@ void RunStatus::write(const RunFacts& facts) {
   before_ = here;
   last_ = status;
   is_lost_ = !file_.write(to_row(status));
-  if (is_lost_ && rank_ == 0) log::warn("nobody can watch this run: ", folder_.string(), " cannot be written");
+  if (is_lost_ && rank_ == 0)
+    log::warn("hortator watch cannot show this run: ", folder_.string(), " cannot be written");
 }
 
 }  // namespace hortator::accelerator

@@ -15,7 +15,7 @@
 
 namespace hortator::accelerator {
 
-/// What only the Accelerator knows of this moment. Seconds are of the whole run so far.
+/// The Accelerator's facts for a status row. Seconds are those of the whole run so far.
 struct RunFacts {
   std::string phase = "running";
   bool is_over = false;
@@ -29,9 +29,9 @@ struct RunFacts {
   std::optional<std::int64_t> resumed_after = {};
 };
 
-/// How this rank is, in the run's folder: for `hortator watch`. Written at steps, about once a second (in large jobs
-/// more rarely: all ranks together about 64 times a second), for some 50 us each time, and what a device's driver needs
-/// to answer. A run of less than a second leaves nothing.
+/// Writes this rank's status rows to the run's folder, for `hortator watch`: at steps, about once a second (in large
+/// jobs less often: all ranks together write about 64 rows a second). A row costs about 50 us, and the time that a
+/// device's driver needs to answer. A run of less than a second writes none.
 class RunStatus {
  public:
   using Clock = std::chrono::steady_clock;
@@ -43,12 +43,12 @@ class RunStatus {
   bool is_due() const { return Clock::now() >= next_; }
   bool was_written() const { return written_; }
   void write(const RunFacts& facts);
-  /// Does `hortator scale` want to know at the end?
+  /// Whether `hortator scale` has asked for a measure at the end (HORTATOR_MEASURE).
   bool is_measured() const { return !measure_file_.empty(); }
   void write_measure(const RunFacts& facts, std::int64_t gradient_bytes);
 
  private:
-  /// What rates are taken from, between two of them.
+  /// Counters at one time; rates are computed between two of them.
   struct Moment {
     Clock::time_point at = {};
     std::int64_t updates = 0;
@@ -76,7 +76,7 @@ class RunStatus {
   double started_;
   Clock::time_point next_;
   std::int64_t updates_ = 0;
-  std::filesystem::path measure_file_;  ///< empty: nobody asks
+  std::filesystem::path measure_file_;  ///< empty if no measure is asked for
   Clock::time_point begun_ = Clock::now();
   std::optional<Clock::time_point> first_update_;
   std::optional<Clock::time_point> warm_update_;  ///< the first one that counts
@@ -91,7 +91,7 @@ class RunStatus {
   observe::RankStatus last_;
 };
 
-/// How often a rank writes: seconds.
+/// The seconds between two status rows of a rank.
 double status_interval(int rank, int world);
 
 }  // namespace hortator::accelerator

@@ -12,20 +12,19 @@
 namespace hortator::accelerator {
 namespace {
 
-constexpr char separator = '\n';  // a key that has one only makes the words odd, not the comparison
+constexpr char separator = '\n';  // a key with a line break makes only the message odd, not the comparison
 
 std::string describe(const at::Tensor& tensor, Alike alike) {
   if (!tensor.defined()) return "an undefined tensor";
-  auto words = alike == Alike::shapes
-                   ? comm::describe(tensor)
-                   : text::concat(tensor.scalar_type(), ", ", text::count(tensor.dim(), "dimension"));
-  if (tensor.layout() != at::kStrided) words += text::concat(", ", tensor.layout());
-  return tensor.is_cpu() ? words : text::concat(words, " on ", tensor.device().type());
+  auto text = alike == Alike::shapes ? comm::describe(tensor)
+                                     : text::concat(tensor.scalar_type(), ", ", text::count(tensor.dim(), "dimension"));
+  if (tensor.layout() != at::kStrided) text += text::concat(", ", tensor.layout());
+  return tensor.is_cpu() ? text : text::concat(text, " on ", tensor.device().type());
 }
 
 std::string outline_of(const std::vector<detail::Leaf>& leaves, Alike alike) {
   std::vector<std::string> lines;
-  for (const auto& leaf : leaves) lines.push_back(leaf.place + ": " + describe(*leaf.tensor, alike));
+  for (const auto& leaf : leaves) lines.push_back(leaf.path + ": " + describe(*leaf.tensor, alike));
   return text::join(lines, std::string(1, separator));
 }
 

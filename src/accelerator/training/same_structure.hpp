@@ -8,11 +8,11 @@
 
 namespace hortator::accelerator {
 
-/// What ranks that bring structures to a collective must have alike, besides the places of the tensors.
+/// What must be equal between the ranks' structures in a collective, besides the paths of the tensors.
 enum class Alike { shapes, dimensions };
 
-/// Returns when all ranks brought the same structure; otherwise all throw, naming the first place where a rank differs
-/// from rank 0. `verb` is the collective. @collective Costs one reduction of 16 bytes when all is well.
+/// Throws on all ranks if their structures differ, naming the first path at which a rank differs from rank 0. `verb` is
+/// the collective's name. @collective Costs one reduction of 16 bytes when all is well.
 void check_same_structure(const mpi::Communicator& comm, std::string_view verb, const std::vector<detail::Leaf>& leaves,
                           Alike alike);
 

@@ -20,7 +20,7 @@ class CheckpointWeights : public weights::WeightSource {
       if (name.starts_with(prefix_)) names_.push_back(name.substr(prefix_.size()));
     }
     if (!names_.empty()) return;
-    throw UsageError({.what = text::concat("the checkpoint ", reader_.folder(), " has no model number ", model),
+    throw UsageError({.what = text::concat("The checkpoint ", reader_.folder(), " has no model number ", model),
                       .hint = "the first that was prepared has number 0"});
   }
 

@@ -3,18 +3,14 @@
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
-#include <hortator/accelerator.hpp>
 #include <hortator/error.hpp>
 #include <map>
 #include <optional>
 #include <set>
 
-#include "accelerator/training/training.hpp"
 #include "accelerator/weights/checkpoint_weights.hpp"
-#include "core/activity/activity.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "mpi/agree.hpp"
 #include "paging/deferred/tensor_values.hpp"
 #include "weights/matching.hpp"
 #include "weights/module_weights.hpp"
@@ -37,7 +33,7 @@ std::vector<weights::Filling> fillings_of(const std::vector<weights::Matching::P
   return fillings;
 }
 
-/// Into the order in which the bytes lie in the files.
+/// Sorts fillings into the order of their bytes in the files.
 void sort_as_stored(std::vector<weights::Filling>& fillings, const weights::WeightSource& source) {
   std::map<std::string, std::size_t> places;
   for (const auto& name : source.names()) places.emplace(name, places.size());
@@ -49,19 +45,19 @@ void require_materialised(const std::vector<weights::ModuleWeight>& weights) {
       std::ranges::find_if(weights, [](const weights::ModuleWeight& weight) { return weight.tensor.is_meta(); });
   if (empty == weights.end()) return;
   throw UsageError(
-      {.what = text::concat("the tensor ", text::quote(empty->name), " of the model is on the meta device"),
+      {.what = text::concat("The tensor ", text::quote(empty->name), " of the model is on the meta device"),
        .why = "it has no memory to load values into",
        .hint = "make the model on a device first"});
 }
 
 void require_floating(const std::optional<c10::ScalarType>& type) {
   if (!type || c10::isFloatingType(*type)) return;
-  throw UsageError({.what = text::concat("weights were to become ", formats::type_name(*type)),
+  throw UsageError({.what = text::concat("Weights were to become ", formats::type_name(*type)),
                     .why = "only floating-point tensors are converted, and only to such types",
                     .hint = "take at::kFloat, at::kBFloat16 or at::kHalf for .dtype"});
 }
 
-/// Whether `name` is, or lies in, a module of `modules`, or in one whose name has it as a part.
+/// Whether `name` is in a module of `modules`, or in one whose name contains one of them.
 bool is_in(const std::vector<std::string>& modules, const std::string& name) {
   return std::ranges::any_of(modules, [&](const std::string& module) {
     return name == module || name.find(module + ".") != std::string::npos;
@@ -120,7 +116,7 @@ void Loading::convert_module() const {
 
 at::Tensor Loading::values_of(const at::Tensor& tensor) const {
   if (!paging::lacks_memory(tensor)) return tensor;
-  // An array holds many parameters.
+  // One storage may hold many parameters.
   const auto is_it = [&](const weights::Filling& one) {
     return one.tensor.storage().unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl() &&
            one.tensor.storage_offset() == tensor.storage_offset();
@@ -136,7 +132,7 @@ void Loading::require_tied() const {
     if (!is_same) untied.push_back(text::quote(twin.stored));
   }
   if (untied.empty()) return;
-  throw Error({.what = text::concat("the weights of ", source_->path(), " have other values in ", text::join(untied),
+  throw Error({.what = text::concat("The weights of ", source_->path(), " have other values in ", text::join(untied),
                                     " than in the tensors to which the model ties them"),
                .why = "a tied parameter has one value; what was read stands in the model",
                .hint = "untie them in the model, or tie them where the weights come from"});
@@ -156,86 +152,5 @@ void load_weights(torch::nn::Module& module, const std::filesystem::path& checkp
 }
 
 }  // namespace detail
-
-namespace accelerator {
-namespace {
-
-/// Null unless the module's parameters are sharded.
-parallel::FlatParameters* shards_of(const Training& training, const torch::nn::Module& module) {
-  for (const auto& model : training.models) {
-    if (model->wraps(module)) return model->flat();
-  }
-  return nullptr;
-}
-
-void require_no_conversion(const LoadWeightsOptions& options) {
-  if (!options.dtype) return;
-  throw UsageError({.what = "load_checkpoint_in_model with a dtype got a model that ZeRO has sharded",
-                    .why = "its parameters lie in memory of their type",
-                    .hint = "convert the module before prepare(), or leave out dtype"});
-}
-
-/// Of sharded parameters what this rank owns; the rest as it is.
-std::vector<weights::Filling> owned_parts(const std::vector<weights::Filling>& fillings,
-                                          const parallel::FlatParameters& flat) {
-  std::vector<weights::Filling> parts;
-  for (const auto& filling : fillings) {
-    const auto number = flat.find(filling.tensor);
-    if (!number) {
-      parts.push_back(filling);
-    } else if (flat.owned(*number).size() > 0) {
-      parts.push_back({filling.stored, flat.published_slice(*number), flat.owned(*number)});
-    }
-  }
-  return parts;
-}
-
-// Nothing is read twice but what is whole on every rank. @collective
-void load_shards(const Loading& loading, parallel::FlatParameters& flat, const mpi::Communicator& host) {
-  mpi::all_or_none(host, [&] {
-    weights::fill(loading.source(), owned_parts(loading.fillings(), flat));
-    for (const auto& filling : loading.fillings()) {
-      if (const auto number = flat.find(filling.tensor)) flat.take_published(*number);
-    }
-  });
-  flat.publish_all();
-  mpi::all_or_none(host, [&] { loading.require_tied(); });
-}
-
-}  // namespace
-}  // namespace accelerator
-
-// The ranks of one node find in the system's cache what one of them has read. Between nodes nothing is read twice: a
-// file system that serves many of them is slower than the network.
-void Accelerator::load_into(torch::nn::Module& module, const std::filesystem::path& checkpoint,
-                            const LoadWeightsOptions& options) {
-  const activity::PhaseScope phase(activity::Phase::checkpoint);
-  const auto& host = training_->host();
-  std::optional<accelerator::Loading> loading;
-  mpi::all_or_none(host, [&] { loading.emplace(module, checkpoint, options); });
-  mpi::same_on_all(host, loading->outline(), "what is loaded into the model");
-  if (is_main_process() && !loading->omissions().empty()) log::warn(loading->omissions());
-  if (auto* flat = accelerator::shards_of(*training_, module)) {
-    mpi::all_or_none(host, [&] { accelerator::require_no_conversion(options); });
-    return accelerator::load_shards(*loading, *flat, host);
-  }
-  std::function<void()> fill;
-  mpi::all_or_none(host, [&] {
-    loading->prepare_module();
-    fill = num_nodes() == 1
-               ? [&] { weights::fill(loading->source(), loading->fillings()); }
-               : weights::filling_together(training_->communicator_of({}), loading->source(), loading->fillings());
-  });
-  mpi::all_or_none(host, [&] {
-    fill();
-    loading->require_tied();
-  });
-}
-
-void Accelerator::load_checkpoint_in_model(const ModelBase& model, const std::filesystem::path& checkpoint,
-                                           const LoadWeightsOptions& options) {
-  model.core().check_alive();
-  load_into(model.core().module(), checkpoint, options);
-}
 
 }  // namespace hortator

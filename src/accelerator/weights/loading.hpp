@@ -13,26 +13,26 @@
 
 namespace hortator::accelerator {
 
-/// Weights that fit a module, found and compared but not read.
+/// Weights found for a module: compared with it, but not read yet.
 class Loading {
  public:
-  /// Throws what does not fit; changes nothing.
+  /// Throws if the weights do not fit the module; changes nothing.
   Loading(torch::nn::Module& module, const std::filesystem::path& checkpoint, const LoadWeightsOptions& options);
 
   const weights::WeightSource& source() const { return *source_; }
   std::shared_ptr<const weights::WeightSource> shared_source() const { return source_; }
   const std::vector<weights::Filling>& fillings() const { return fillings_; }
-  /// What is left out, in a line; empty when nothing is.
+  /// Describes in one line what is left out; empty if nothing is.
   const std::string& omissions() const { return omissions_; }
-  /// What is loaded from where, as a text that is the same where that is.
+  /// A text that is equal on two ranks if they load the same from the same files.
   std::string outline() const;
 
-  /// The type that a tensor of the module is to have.
+  /// The type that a tensor of the module will have.
   at::ScalarType type_for(const std::string& name, const at::Tensor& tensor) const;
-  /// Gives the module's tensors the types that were asked for, and memory to those that are filled and have none.
+  /// Converts the module's tensors to the requested types, and allocates those that will be filled and have no memory.
   void prepare_module() const;
-  /// After filling: throws, naming them, where tied tensors have different values in the file. Of those that are not
-  /// in memory the file's values are compared.
+  /// Throws Error, with their names, if tied tensors have different values in the file. Call it after filling; tensors
+  /// that are not in memory are compared by the file's values.
   void require_tied() const;
 
  private:

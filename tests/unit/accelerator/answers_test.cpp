@@ -131,7 +131,7 @@ TEST_CASE("when one rank fails, all ranks report it and its prompts, and keep th
     CHECK(error.rank() == state.num_processes() - 1);
     CHECK_THAT(error.what(), ContainsSubstring("failed on prompts 49: the model said no") &&
                                  ContainsSubstring("of 50 prompts are answered") &&
-                                 ContainsSubstring("rank " + std::to_string(state.num_processes() - 1)));
+                                 ContainsSubstring("Rank " + std::to_string(state.num_processes() - 1)));
     REQUIRE(error.answers().size() == 50);
     CHECK_FALSE(error.answers()[49].has_value());
     const auto others = 50 - 50 / state.num_processes();  // of the ranks before the last

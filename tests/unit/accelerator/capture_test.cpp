@@ -73,7 +73,7 @@ TEST_CASE("a captured step takes what its function takes, and goes with its Acce
     CHECK_FALSE(nothing().defined());
     auto two = accelerator.capture([](const at::Tensor& a, const at::Tensor& b) { return a + b; });
     CHECK(two(at::ones({}), at::ones({})).item<float>() == 2);
-    CHECK_THROWS_WITH(two(at::ones({})), ContainsSubstring("a captured step of 2 tensors was called with 1"));
+    CHECK_THROWS_WITH(two(at::ones({})), ContainsSubstring("A captured step of 2 tensors was called with 1"));
     CHECK_THROWS_WITH(accelerator.capture([] {}, {.warm_up = 0}), ContainsSubstring("warm_up = 0"));
     kept.emplace(accelerator.capture([] {}));
   }

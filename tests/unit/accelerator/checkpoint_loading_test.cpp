@@ -62,7 +62,7 @@ TEST_CASE("damaged and incomplete checkpoints are skipped for the newest good on
   CHECK(first_of(*net) == 3);
   spoil(accelerator, saved[0]);
   spoil(accelerator, saved[1]);
-  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("no checkpoint could be loaded") &&
+  CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("No checkpoint could be loaded") &&
                                                   ContainsSubstring("checkpoint_0") &&
                                                   ContainsSubstring("checkpoint_3"));
 }

@@ -71,7 +71,7 @@ TEST_CASE("numbers of samples come from the run, and all that the file says othe
 }
 
 TEST_CASE("a DeepSpeed file that is wrong, or asks for what cannot be had, is an error that names the entry") {
-  CHECK_THROWS_WITH(read("{"), ContainsSubstring("is no JSON"));
+  CHECK_THROWS_WITH(read("{"), ContainsSubstring("is not valid JSON"));
   CHECK_THROWS_WITH(read("[1]"), ContainsSubstring("a map is needed"));
   CHECK_THROWS_WITH(read(R"({"zero_optimization": {"stage": "two"}})"),
                     ContainsSubstring("zero_optimization.stage is"));

@@ -138,7 +138,7 @@ TEST_CASE("what cannot be dispatched is refused by name", "[dispatch]") {
       ContainsSubstring("'layer1' is to lie on cuda:63"));
   CHECK_THROWS_WITH(load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.folder() / "nowhere"),
                     ContainsSubstring("nowhere"));
-  CHECK_THROWS_WITH(load({.dtype = at::kInt}), ContainsSubstring("weights were to become int32"));
+  CHECK_THROWS_WITH(load({.dtype = at::kInt}), ContainsSubstring("Weights were to become int32"));
   auto dispatched = load({.max_memory = half_in_memory});
   CHECK_THROWS_WITH(load_checkpoint_and_dispatch(stored.state(), dispatched.unwrap(), stored.weights()),
                     ContainsSubstring("is already"));

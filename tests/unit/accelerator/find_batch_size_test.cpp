@@ -177,8 +177,8 @@ TEST_CASE("when nothing fits all ranks say so, and searches that would not end a
   Accelerator accelerator;
   const auto never = [](std::int64_t) { run_out(); };
   CHECK_THROWS_WITH(find_executable_batch_size(accelerator, {.start = 3}, never),
-                    ContainsSubstring("no batch size fits into memory, from 3 down"));
-  CHECK_THROWS_WITH(find_executable_batch_size(accelerator, {.start = 0}, never), ContainsSubstring("no batch size"));
+                    ContainsSubstring("No batch size fits into memory, from 3 down"));
+  CHECK_THROWS_WITH(find_executable_batch_size(accelerator, {.start = 0}, never), ContainsSubstring("No batch size"));
   const auto same = [](std::int64_t size) { return size; };
   CHECK_THROWS_WITH(find_executable_batch_size(accelerator, {.start = 3, .next = same}, never),
                     ContainsSubstring("next(3) is 3"));

@@ -174,7 +174,7 @@ TEST_CASE("pieces that ranks send to each other make the same tensors") {
       CHECK(at::equal(one.tensor, module.named_buffers()[one.stored].to(one.tensor.scalar_type())));
   };
   const auto together = make();
-  weights::filling_together(accelerator.training().communicator_of({}), *source, together)();
+  weights::filling_together(accelerator::Training::of(accelerator).channels.communicator_of({}), *source, together)();
   check(together);
   const auto alone = make();
   weights::fill(*source, alone);
@@ -231,7 +231,9 @@ TEST_CASE("a rank that cannot read leaves nobody waiting") {
     const auto spec = source->spec(name);
     fillings.push_back({.stored = name, .tensor = at::zeros(spec.shape, spec.type)});
   }
-  const auto fill = [&] { weights::filling_together(accelerator.training().communicator_of({}), broken, fillings)(); };
+  const auto fill = [&] {
+    weights::filling_together(accelerator::Training::of(accelerator).channels.communicator_of({}), broken, fillings)();
+  };
   if (is_last) {
     CHECK_THROWS_WITH(fill(), ContainsSubstring("the disk is gone"));
   } else {

@@ -12,7 +12,7 @@ TEST_CASE("memory is counted by its owners, each piece once") {
   torch::optim::AdamW adamw(net->parameters(), 1e-2);
   auto [model, optimizer] = accelerator.prepare(net, adamw);
   constexpr std::uint64_t parameters = 4 * (3 * 4 + 4 + 4 + 1);
-  const auto owners = [&] { return accelerator::memory_by_owner(accelerator.training(), at::kCPU); };
+  const auto owners = [&] { return accelerator::memory_by_owner(accelerator::Training::of(accelerator), at::kCPU); };
   CHECK(owners().parameters == parameters);
   CHECK(owners().buffers == 8);
   CHECK(owners().gradients == 0);
@@ -23,7 +23,7 @@ TEST_CASE("memory is counted by its owners, each piece once") {
   CHECK(owners().gradients < 2 * parameters);
   optimizer.step();
   CHECK(owners().optimizers == 2 * parameters);
-  CHECK(accelerator::memory_by_owner(accelerator.training(), at::kMeta).parameters == 0);
+  CHECK(accelerator::memory_by_owner(accelerator::Training::of(accelerator), at::kMeta).parameters == 0);
   CHECK(accelerator.device_memory().peak_bytes == 0);
 }
 

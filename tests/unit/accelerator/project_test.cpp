@@ -30,7 +30,7 @@ TEST_CASE("automatic names count up, also after a restart; the newest is loaded"
     Accelerator accelerator(options);
     auto model = accelerator.prepare(net);
     CHECK_FALSE(accelerator.has_checkpoint());
-    CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("there is no checkpoint in"));
+    CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("There is no checkpoint in"));
     for (int i = 0; i < 11; ++i) {
       CHECK(accelerator.save_state() == folder.path() / "checkpoints" / ("checkpoint_" + std::to_string(i)));
     }

@@ -84,7 +84,7 @@ TEST_CASE("names can be other ones in the files, and come back") {
   accelerator.load_checkpoint_in_model(net, folder.path(), {.rename = rename.reversed()});
   CHECK(test::same_parameters(*net, *filled()));
   CHECK_THROWS_WITH(accelerator.save_model(filled(), folder.path() / "clash", {.rename = {{"norm", "hidden"}}}),
-                    ContainsSubstring("two tensors of the model become 'hidden.weight'"));
+                    ContainsSubstring("Two tensors of the model become 'hidden.weight'"));
 }
 
 TEST_CASE("what cannot be saved is refused by all ranks, and leaves nothing") {

@@ -38,7 +38,7 @@ TEST_CASE("a save that is asked for while another is under way comes after it") 
 TEST_CASE("the cost is that of the longest standstill; due is what nobody has saved for so long") {
   SavePace pace;
   CHECK_FALSE(pace.cost().has_value());
-  CHECK_FALSE(pace.longest_until_there().has_value());
+  CHECK_FALSE(pace.longest_until_complete().has_value());
   CHECK_FALSE(pace.is_due());
   pace.ask_for_every(1h);
   CHECK_FALSE(pace.is_due());
@@ -46,9 +46,9 @@ TEST_CASE("the cost is that of the longest standstill; due is what nobody has sa
   CHECK(pace.is_due());
   pace.ask_for_every(1h);
   pace.saved(2s);
-  pace.was_there();
+  pace.note_complete();
   pace.saved(3s);
   CHECK(pace.cost() == SavePace::Clock::duration(3s));
-  CHECK(pace.longest_until_there() == SavePace::Clock::duration(2s));
+  CHECK(pace.longest_until_complete() == SavePace::Clock::duration(2s));
   CHECK_FALSE(pace.is_due());
 }

@@ -58,7 +58,8 @@ TEST_CASE("a model goes into files with 64 MiB beside it, and comes from any kin
   accelerator.wait_for_everyone();
   checkpoint::Snapshot state;
   for (const auto& item : model.named_buffers()) state.common.put("models/0/" + item.key(), item.value());
-  const auto checkpoint = checkpoint::save(accelerator.training().host(), folder.path() / "checkpoint", state);
+  const auto checkpoint =
+      checkpoint::save(accelerator::Training::of(accelerator).host(), folder.path() / "checkpoint", state);
   for (const auto& place : {sharded, folder.path() / "whole", pickle, checkpoint}) {
     INFO(place);
     CHECK(extra_memory([&] { accelerator.load_checkpoint_in_model(model, place); }) < allowed);
@@ -84,7 +85,7 @@ TEST_CASE("neither does another type, nor what one rank reads for all") {
   const auto source = weights::open_weights(folder.path());
   std::vector<weights::Filling> fillings;
   for (const auto& item : model.named_buffers()) fillings.push_back({.stored = item.key(), .tensor = item.value()});
-  auto& comm = accelerator.training().communicator_of({});
+  auto& comm = accelerator::Training::of(accelerator).channels.communicator_of({});
   CHECK(extra_memory([&] { weights::filling_together(comm, *source, fillings)(); }) < allowed);
   check_loaded(model);
 }

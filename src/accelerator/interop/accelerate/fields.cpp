@@ -10,7 +10,7 @@ namespace hortator::accelerator {
 using formats::PickleValue;
 
 void refuse_state(const formats::PickleFile& file, const std::string& what, std::string why, std::string hint) {
-  throw Error({.what = text::concat("the optimizer's state in ", file.path(), " does not fit: ", what),
+  throw Error({.what = text::concat("The optimizer's state in ", file.path(), " does not fit: ", what),
                .why = std::move(why),
                .hint = std::move(hint)});
 }
@@ -23,7 +23,7 @@ const PickleValue* PythonFields::find(std::string_view name) {
   return found;
 }
 
-// Python has both betas in one tuple.
+// Python keeps both betas in one tuple.
 const PickleValue* PythonFields::find_number(std::string_view name) {
   const bool is_beta = name == "beta1" || name == "beta2";
   const auto* found = find(is_beta ? "betas" : name);

@@ -12,8 +12,8 @@
 
 namespace hortator::accelerator {
 
-/// Takes the values of a record's fields out of a dict of Python's, and puts them under `prefix`/<their names>. Throws
-/// Error, naming the file and the field, for a value of another kind.
+/// Copies the values of a record's fields from a Python dict to `out`, under `prefix`/<their names>. Throws Error,
+/// naming the file and the field, for a value of another type.
 class PythonFields final : public step::FieldVisitor {
  public:
   PythonFields(const formats::PickleFile& file, const formats::PickleValue& dict, std::string prefix, StateDict& out)
@@ -43,6 +43,7 @@ class PythonFields final : public step::FieldVisitor {
   std::set<std::string, std::less<>> used_;
 };
 
+/// Throws Error: the file's optimizer state does not fit, since `what`.
 [[noreturn]] void refuse_state(const formats::PickleFile& file, const std::string& what, std::string why,
                                std::string hint = "");
 

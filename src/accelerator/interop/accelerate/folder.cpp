@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// How many there are of those that `path_of` numbers from 0 on without a gap.
+/// The number of existing files path_of(0), path_of(1), ... up to the first gap.
 template <typename PathOf>
 std::size_t count_from_0(const PathOf& path_of) {
   std::size_t index = 0;

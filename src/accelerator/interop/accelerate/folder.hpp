@@ -8,17 +8,17 @@
 
 namespace hortator::accelerator {
 
-/// A folder that save_state() of Hugging Face's Accelerate wrote: whose file is which. Pure but for looking there.
+/// The file names in a folder that save_state() of Hugging Face Accelerate wrote. Only lists the folder, reads no file.
 class AccelerateFolder {
  public:
-  /// Whether the folder is one: it has a model's weights, whole or in pieces, and no checkpoint of ours.
+  /// Whether the folder is one: it has a model's weights, whole or in pieces, and no Hortator checkpoint.
   static bool is_at(const std::filesystem::path& folder);
 
   explicit AccelerateFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   const std::filesystem::path& path() const { return folder_; }
 
-  // How many of each there are.
+  // The number of saved objects of each type.
   std::size_t models() const;
   std::size_t optimizers() const { return count("optimizer", ".bin"); }
   std::size_t schedules() const { return count("scheduler", ".bin"); }
@@ -31,14 +31,14 @@ class AccelerateFolder {
   std::filesystem::path scaler() const { return folder_ / "scaler.pt"; }
   std::filesystem::path random_states(int process) const;
   std::filesystem::path object(std::size_t index) const;
-  /// A model that FSDP or DeepSpeed saved in pieces, and how to make it whole; nothing where there is none.
+  /// A model that FSDP or DeepSpeed saved in pieces, and the way to merge it; nothing if there is none.
   struct Pieces {
     std::string library;
     std::string name;
     std::string way;
   };
   std::optional<Pieces> pieces() const;
-  /// Where Python's loaders stood, which are not ours: sampler.bin, dl_state_dict.bin and so on.
+  /// The files with the positions of Python's loaders, which cannot be used: sampler.bin, dl_state_dict.bin and so on.
   std::vector<std::string> loaders() const;
 
  private:

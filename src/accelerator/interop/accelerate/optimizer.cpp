@@ -17,12 +17,12 @@ namespace {
 using formats::PickleFile;
 using formats::PickleValue;
 
-/// Options of Python's that say how a step is computed, not what comes of it, and what schedules keep in groups.
+/// Python options that do not change a step's result, and what schedules keep in groups.
 constexpr std::array<std::string_view, 13> without_meaning_here = {
     "params", "param_names", "foreach",       "fused",        "capturable", "differentiable", "initial_lr",
     "max_lr", "min_lr",      "base_momentum", "max_momentum", "max_iter",   "max_eval"};
 
-/// The state dict's own parts.
+/// The two parts of a state dict.
 struct PythonState {
   const PickleValue& state;
   const PickleValue::List& groups;
@@ -34,11 +34,11 @@ PythonState state_parts_of(const PickleFile& file) {
   const auto* list = groups != nullptr ? items_of(*groups) : nullptr;
   if (state == nullptr || list == nullptr)
     throw formats::FileError(
-        {.what = text::concat(file.path(), " is no optimizer's state dict: state or param_groups lack")});
+        {.what = text::concat(file.path(), " is not an optimizer's state dict: state or param_groups is missing")});
   return {*state, *list};
 }
 
-/// Options that no field of ours has: those that change nothing are let go.
+/// Handles options without a field here: those that change nothing are ignored.
 void check_other_options(const PickleFile& file, const std::vector<std::string>& unused, const PickleValue& group,
                          bool is_adamw, std::vector<std::string>& left) {
   for (const auto& name : unused) {
@@ -99,18 +99,18 @@ class OptimizerConversion {
       refuse_state(file_,
                    text::concat("its group ", g, " has ", text::count(static_cast<long long>(count), "parameter"),
                                 ", this optimizer's has ", parameters(g).size()),
-                   "parameters are told apart by their numbers alone",
+                   "parameters are identified only by their numbers",
                    "give the optimizer the parameters that Python's had, in the same order");
     }
   }
 
-  /// "0/fc1.weight": the number of the model, then the name there. Empty for one that no prepared model has.
+  /// The name "0/fc1.weight": the model's number, then the name in it. Empty if no prepared model has the parameter.
   std::string name_of(const at::Tensor& parameter) const {
     const auto found = names_.find(parameter.unsafeGetTensorImpl());
     return found != names_.end() ? found->second : "";
   }
 
-  /// The names of its parameters, if Python's optimizer was given them, or FSDP has put them in the place of numbers.
+  /// The parameters' names, if Python's optimizer was given them or FSDP has replaced the numbers by names.
   const PickleValue::List* names_in_group(std::size_t group) const {
     for (const auto* word : {"param_names", "params"}) {
       const auto* given = python_.groups[group].find(word);
@@ -121,7 +121,7 @@ class OptimizerConversion {
     return nullptr;
   }
 
-  /// What there is for a parameter, by its number or its name; null where it has got no gradient yet.
+  /// The state of a parameter, by its number or its name; null if it has had no gradient yet.
   const PickleValue* state_of(const PickleValue& key) const {
     if (is_name(key)) return python_.state.find(std::get<std::string>(key.content));
     const auto number = to_whole(file_, key);
@@ -143,7 +143,7 @@ class OptimizerConversion {
     const auto [one, other] = std::ranges::mismatch(here, there);
     refuse_state(file_,
                  text::concat("here ", text::quote(*one), " stands where Python's model has ", text::quote(*other)),
-                 "moments are told apart by the order of parameters alone, and would go to others",
+                 "moments are identified only by the order of parameters, and would go to other parameters",
                  "register the module's parts in Python's order");
   }
 
@@ -155,7 +155,7 @@ class OptimizerConversion {
                         dynamic_cast<torch::optim::AdamWOptions*>(options.get()) != nullptr, left_);
   }
 
-  /// The parameter that Python's group has at `place`.
+  /// The parameter at index `place` of Python's group.
   const at::Tensor& parameter_at(std::size_t g, std::size_t place) const {
     const auto* given = names_in_group(g);
     if (given == nullptr) return parameters(g)[place];

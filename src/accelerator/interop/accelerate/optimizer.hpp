@@ -11,16 +11,16 @@
 
 namespace hortator::accelerator {
 
-/// What the state dict of an optimizer of Python's is here: as step::save_optimizer() would have it of `optimizer`,
-/// for step::load_optimizer().
+/// Converts the state dict of a Python optimizer to what step::save_optimizer() would return for `optimizer`, for
+/// step::load_optimizer().
 ///
-/// Python numbers parameters in the order in which its optimizer got them. Where it was given their names, too, these
-/// decide; else they are taken for those of `optimizer` one by one. `order` has the names of the model's file in
-/// Python's order where the file keeps it, and where the optimizer has all parameters of one model: then another order
-/// here is an error. Moments of another shape than their parameter's are refused when they are loaded.
+/// Python numbers parameters in the order in which its optimizer got them. If it also got their names, these decide;
+/// otherwise parameters are matched one by one. `order` has the names of the model's file in Python's order, if the
+/// file keeps it and the optimizer has all parameters of one model: another order here is then an error. Moments whose
+/// shape differs from their parameter's are refused when they are loaded.
 ///
-/// Throws Error, naming the file and the entry, for what this optimizer has no place for; what it can do without goes
-/// into `left`.
+/// Throws Error, naming the file and the entry, for entries that this optimizer cannot represent; entries that it does
+/// not need are added to `left`.
 StateDict from_python(const formats::PickleFile& file, const torch::optim::Optimizer& optimizer,
                       const step::ParameterNames& names, const std::vector<std::string>& order,
                       std::vector<std::string>& left);

@@ -8,20 +8,20 @@
 
 #include "formats/torch/pickle/file.hpp"
 
-/// Values of Python's as those that they become here.
+/// Conversions of Python values.
 namespace hortator::accelerator {
 
-/// Of a number, a truth value, or a tensor of one element; nothing for all else.
+/// Converts a number, a bool or a tensor of one element; nothing for any other value.
 std::optional<double> to_real(const formats::PickleFile& file, const formats::PickleValue& value);
-/// The same, without a fraction.
+/// The same for whole numbers; nothing if there is a fraction.
 std::optional<std::int64_t> to_whole(const formats::PickleFile& file, const formats::PickleValue& value);
-/// A tensor, or a number as one without dimensions; undefined for all else.
+/// Converts a tensor, or a number to one without dimensions; undefined for any other value.
 at::Tensor to_tensor(const formats::PickleFile& file, const formats::PickleValue& value);
 
-/// The items of a list or a tuple; null for all else.
+/// The items of a list or a tuple; null for any other value.
 const formats::PickleValue::List* items_of(const formats::PickleValue& value);
 
-/// What a dict has under a number; null where there is nothing.
+/// The value that a dict has under a number; null if it has none.
 const formats::PickleValue* find(const formats::PickleValue& dict, std::int64_t key);
 
 }  // namespace hortator::accelerator

@@ -12,14 +12,15 @@ namespace {
 using formats::PickleFile;
 using formats::PickleValue;
 
-/// What Python calls a value of ours.
+/// The Python name of a schedule's value.
 struct Word {
   std::string name;
   std::size_t index = 0;
   bool is_list = false;
 };
 
-/// Ours are "step", "base_rates/<group>" and those of a schedule by a metric, "watch/..." and "rates/<group>".
+/// Hortator's names are "step", "base_rates/<group>" and those of a schedule by a metric, "watch/..." and
+/// "rates/<group>".
 Word word_of(const std::string& ours) {
   const auto slash = ours.find('/');
   const auto folder = ours.substr(0, slash);
@@ -56,7 +57,7 @@ const PickleValue& value_of(const PickleFile& file, const std::string& ours) {
     value = items != nullptr && word.index < items->size() ? &(*items)[word.index] : nullptr;
   }
   if (value != nullptr) return *value;
-  throw Error({.what = text::concat("the schedule's state in ", file.path(), " has no ", text::quote(word.name),
+  throw Error({.what = text::concat("The schedule's state in ", file.path(), " has no ", text::quote(word.name),
                                     word.is_list ? text::concat(" for group ", word.index) : ""),
                .why = "it is of another kind than the prepared one",
                .hint = "prepare a schedule of that kind, or load with strict = false and set its step yourself"});
@@ -69,7 +70,7 @@ void put_number(StateDict& out, const std::string& name, const PickleFile& file,
   } else if (const auto real = to_real(file, value)) {
     return out.put(name, *real);
   }
-  throw Error({.what = text::concat("the schedule's state in ", file.path(), " has ", value.described(), " as ",
+  throw Error({.what = text::concat("The schedule's state in ", file.path(), " has ", value.described(), " as ",
                                     text::quote(word_of(name).name))});
 }
 
@@ -80,19 +81,19 @@ void put_part(StateDict& out, const PickleFile& file, const std::string& folder,
   put_all(out, file, folder.empty() ? part : folder + "/" + part, value);
 }
 
-std::string words_of(const PickleValue& key) {
-  if (const auto* words = std::get_if<std::string>(&key.content)) return *words;
+std::string text_of(const PickleValue& key) {
+  if (const auto* string = std::get_if<std::string>(&key.content)) return *string;
   const auto* number = std::get_if<std::int64_t>(&key.content);
   return number != nullptr ? std::to_string(*number) : "";
 }
 
 void put_all(StateDict& out, const PickleFile& file, const std::string& name, const PickleValue& value) {
   if (const auto* dict = std::get_if<PickleValue::Dict>(&value.content)) {
-    for (const auto& [key, item] : *dict) put_part(out, file, name, words_of(key), item);
+    for (const auto& [key, item] : *dict) put_part(out, file, name, text_of(key), item);
   } else if (const auto* items = items_of(value)) {
     for (std::size_t i = 0; i < items->size(); ++i) put_part(out, file, name, std::to_string(i), (*items)[i]);
-  } else if (const auto* words = std::get_if<std::string>(&value.content)) {
-    out.put(name, *words);
+  } else if (const auto* string = std::get_if<std::string>(&value.content)) {
+    out.put(name, *string);
   } else if (const auto* real = std::get_if<double>(&value.content)) {
     out.put(name, *real);
   } else if (const auto* whole = std::get_if<std::int64_t>(&value.content)) {
@@ -119,7 +120,7 @@ StateDict scaler_from_python(const PickleFile& file) {
   StateDict state;
   const auto* scale = file.value().find("scale");
   const auto* tracker = file.value().find("_growth_tracker");
-  if (scale == nullptr || tracker == nullptr) return state;  // one that was not enabled
+  if (scale == nullptr || tracker == nullptr) return state;  // the scaler was not enabled
   state.put("scale", to_real(file, *scale).value_or(1));
   state.put("growth_tracker", to_whole(file, *tracker).value_or(0));
   return state;

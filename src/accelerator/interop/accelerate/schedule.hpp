@@ -6,15 +6,15 @@
 
 namespace hortator::accelerator {
 
-/// What the state dict of a schedule of Python's is here, for a schedule whose own state is `like`: LambdaLR and its
-/// likes, alone or several in a SequentialLR or a ChainedScheduler, or ReduceLROnPlateau. Throws Error, naming the
-/// file, for what lacks something.
+/// Converts the state dict of a Python schedule for a schedule whose own state is `like`: LambdaLR and similar ones,
+/// single or several in a SequentialLR or a ChainedScheduler, or ReduceLROnPlateau. Throws Error, naming the file, if
+/// something is missing.
 StateDict schedule_from_python(const formats::PickleFile& file, const StateDict& like);
 
-/// The scale of the loss, of torch's GradScaler.
+/// Converts the state of torch's GradScaler.
 StateDict scaler_from_python(const formats::PickleFile& file);
 
-/// Numbers, texts and tensors of any state dict; those in containers have names like "moments/0". None is left out.
+/// Converts all numbers, strings and tensors of any state dict; those in containers get names like "moments/0".
 StateDict object_from_python(const formats::PickleFile& file);
 
 }  // namespace hortator::accelerator

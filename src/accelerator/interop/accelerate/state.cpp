@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using formats::ForeignObjects;
 using formats::PickleFile;
 
-/// What is taken over, as ours, before anything is changed.
+/// The converted states, before anything is changed.
 struct Converted {
   std::vector<std::unique_ptr<Loading>> models = {};
   std::vector<StateDict> optimizers = {};
@@ -47,28 +47,29 @@ class FolderConversion {
     require_whole();
     policy_.attempt([&] { check_counts(); });
     Converted all;
-    for (std::size_t i = 0; i < std::min(training_.models.size(), folder_.models()); ++i) {
-      all.models.push_back(std::make_unique<Loading>(training_.models[i]->module(), folder_.model(i),
+    for (std::size_t i = 0; i < std::min(training_.prepared.models().size(), folder_.models()); ++i) {
+      all.models.push_back(std::make_unique<Loading>(training_.prepared.models()[i]->module(), folder_.model(i),
                                                      LoadWeightsOptions{.strict = strict_}));
       if (!all.models[i]->omissions().empty()) left_.push_back(all.models[i]->omissions());
     }
-    const auto names = training_.stepped_names();
+    const auto names = training_.prepared.stepped_names();
     const auto order = names_in_order();
-    for (std::size_t i = 0; i < std::min(training_.optimizers.size(), folder_.optimizers()); ++i) {
+    for (std::size_t i = 0; i < std::min(training_.prepared.optimizers().size(), folder_.optimizers()); ++i) {
       policy_.attempt([&] {
         const PickleFile file(folder_.optimizer(i), ForeignObjects::kept);
-        all.optimizers.push_back(from_python(file, training_.optimizers[i]->optimizer(), names, order, left_));
+        all.optimizers.push_back(
+            from_python(file, training_.prepared.optimizers()[i]->optimizer(), names, order, left_));
       });
       all.optimizers.resize(i + 1);
     }
-    for (std::size_t i = 0; i < std::min(training_.schedules.size(), folder_.schedules()); ++i) {
+    for (std::size_t i = 0; i < std::min(training_.prepared.schedules().size(), folder_.schedules()); ++i) {
       policy_.attempt([&] {
         const PickleFile file(folder_.schedule(i), ForeignObjects::kept);
-        all.schedules.push_back(schedule_from_python(file, training_.schedules[i].state()));
+        all.schedules.push_back(schedule_from_python(file, training_.prepared.schedules()[i].state()));
       });
       all.schedules.resize(i + 1);
     }
-    for (std::size_t i = 0; i < std::min(training_.objects.size(), folder_.objects()); ++i) {
+    for (std::size_t i = 0; i < std::min(training_.prepared.objects().size(), folder_.objects()); ++i) {
       policy_.attempt(
           [&] { all.objects.push_back(object_from_python(PickleFile(folder_.object(i), ForeignObjects::kept))); });
       all.objects.resize(i + 1);
@@ -80,27 +81,27 @@ class FolderConversion {
   }
 
   void put_back(const Converted& all) {
-    training_.settle_steps();
+    training_.control.settle_steps();
     for (const auto& loading : all.models) {
       weights::fill(loading->source(), loading->fillings());
       loading->require_tied();
     }
-    const auto names = training_.stepped_names();
+    const auto names = training_.prepared.stepped_names();
     for (std::size_t i = 0; i < all.optimizers.size(); ++i) {
       if (all.optimizers[i].empty()) continue;
-      const auto& optimizer = *training_.optimizers[i];
+      const auto& optimizer = *training_.prepared.optimizers()[i];
       policy_.attempt(
           [&] { step::load_optimizer(optimizer.optimizer(), names, own_parts(all.optimizers[i], optimizer, names)); });
     }
     for (std::size_t i = 0; i < all.schedules.size(); ++i) {
-      if (!all.schedules[i].empty()) training_.schedules[i].load(all.schedules[i]);
+      if (!all.schedules[i].empty()) training_.prepared.schedules()[i].load(all.schedules[i]);
     }
     for (std::size_t i = 0; i < all.objects.size(); ++i) {
-      policy_.attempt([&] { training_.objects[i].load(all.objects[i]); });
+      policy_.attempt([&] { training_.prepared.objects()[i].load(all.objects[i]); });
     }
     restore_scaler(training_, all.scaler, rank_);
     if (!all.random.empty()) restore_random_state(training_.device(), all.random);
-    if (const auto number = checkpoint_number(folder_.path())) training_.project.set_iteration(*number + 1);
+    if (const auto number = checkpoint_number(folder_.path())) training_.output.project().set_iteration(*number + 1);
   }
 
   std::vector<std::string> left() && { return std::move(left_); }
@@ -119,16 +120,16 @@ class FolderConversion {
     const auto check = [&](const char* what, std::size_t saved, std::size_t prepared) {
       if (saved == prepared) return;
       throw Error({.what = text::concat(folder_.path(), " holds ", saved, " ", what, ", prepared are ", prepared),
-                   .why = "a resumed run must go on with everything that was saved",
+                   .why = "a resumed run must continue with everything that was saved",
                    .hint = "prepare the same objects in the same order before load_state()"});
     };
-    check("models", folder_.models(), training_.models.size());
-    check("optimizers", folder_.optimizers(), training_.optimizers.size());
-    check("schedules", folder_.schedules(), training_.schedules.size());
-    check("registered objects", folder_.objects(), training_.objects.size());
+    check("models", folder_.models(), training_.prepared.models().size());
+    check("optimizers", folder_.optimizers(), training_.prepared.optimizers().size());
+    check("schedules", folder_.schedules(), training_.prepared.schedules().size());
+    check("registered objects", folder_.objects(), training_.prepared.objects().size());
   }
 
-  /// The names in the first model's file where it keeps Python's order; safetensors sorts them.
+  /// The names in the first model's file if it keeps Python's order; safetensors sorts them.
   std::vector<std::string> names_in_order() const {
     const auto file = folder_.model(0);
     return file.extension() == ".bin" ? PickleFile(file).names() : std::vector<std::string>();
@@ -151,7 +152,7 @@ class FolderConversion {
     if (states != nullptr && index < states->size()) random.put("device", to_tensor(file, (*states)[index]));
     const auto* step = file.value().find("step");
     const auto micro_steps = step != nullptr ? to_whole(file, *step).value_or(0) : 0;
-    const auto a_step = std::max<std::int64_t>(training_.accumulation.steps(), 1);
+    const auto a_step = std::max<std::int64_t>(training_.control.accumulation().steps(), 1);
     if (micro_steps % a_step != 0)
       left_.push_back(
           text::concat("the gradients of ", micro_steps % a_step, " micro-steps, which Python does not save"));
@@ -159,8 +160,8 @@ class FolderConversion {
 
   void list_loaders() {
     for (const auto& name : folder_.loaders()) left_.push_back(text::concat(name, ": loaders keep other states here"));
-    if (!training_.loaders.empty())
-      left_.emplace_back("where the loaders stood: they begin an epoch (skip_first_batches goes on within it)");
+    if (!training_.prepared.loaders().empty())
+      left_.emplace_back("the loaders' positions: they begin an epoch (use skip_first_batches to resume within it)");
   }
 
   Training& training_;

@@ -17,7 +17,7 @@ using formats::JsonValue;
 
 constexpr std::uint64_t max_bytes = std::uint64_t{1} << 24;
 
-// What the file may say without effect here: sections end with a dot.
+// Entries without effect here; sections end with a dot.
 constexpr auto without_effect = std::to_array<std::string_view>({
     "activation_checkpointing.",
     "aio.",
@@ -72,10 +72,10 @@ constexpr auto without_effect = std::to_array<std::string_view>({
     "zero_optimization.use_multi_rank_bucket_allreduce",
 });
 
-/// Where it goes: "none", "cpu", or "nvme" with a folder.
+/// The offload target of a section: "none", "cpu", or "nvme" with a folder.
 std::filesystem::path offloaded_to(DeepspeedEntries& entries, const std::string& section) {
-  const auto device = entries.words(section + ".device", R"("none", "cpu" or "nvme" is needed)");
-  const auto folder = entries.words(section + ".nvme_path", "a folder is needed");
+  const auto device = entries.text(section + ".device", R"("none", "cpu" or "nvme" is needed)");
+  const auto folder = entries.text(section + ".nvme_path", "a folder is needed");
   if (device.empty() || device == "none") return {};
   if (device == "cpu") return "cpu";
   if (device == "nvme" && !folder.empty()) return folder;
@@ -111,14 +111,14 @@ void read_precision(DeepspeedEntries& entries, AcceleratorOptions& options) {
   }
 }
 
-/// In which gradients travel; null: in their own.
+/// The type in which gradients are sent; null for their own.
 void read_communication(DeepspeedEntries& entries, AcceleratorOptions& options) {
   constexpr auto path = "communication_data_type";
   constexpr auto expected = R"("fp32", "fp16", "bf16" or null is needed)";
   const auto* value = entries.take(path);
   if (value == nullptr || std::holds_alternative<std::nullptr_t>(value->content)) return;
-  const auto* words = std::get_if<std::string>(&value->content);
-  const auto type = words != nullptr ? *words : "";
+  const auto* name = std::get_if<std::string>(&value->content);
+  const auto type = name != nullptr ? *name : "";
   if (type == "fp32") {
     options.ddp.comm_hook = DDPCommunicationHookType::fp32;
   } else if (type == "fp16") {
@@ -153,7 +153,7 @@ void DeepspeedConfig::fill(const Accelerator& accelerator, std::int64_t batch_si
   compare_numbers(problems, "train_micro_batch_size_per_gpu", train_micro_batch_size_per_gpu, batch_size);
   compare_numbers(problems, "train_batch_size", train_batch_size, batch_size * steps * accelerator.num_processes());
   if (!problems.empty()) {
-    throw UsageError({.what = "the DeepSpeed configuration does not fit the run: " + text::join(problems, "; "),
+    throw UsageError({.what = "The DeepSpeed configuration does not fit the run: " + text::join(problems, "; "),
                       .why = "it would not be the training that was asked for",
                       .hint = "say \"auto\" in the file, or change the run"});
   }
@@ -167,14 +167,14 @@ void DeepspeedConfig::fill(const Accelerator& accelerator, std::int64_t batch_si
 }
 
 DeepspeedConfig read_deepspeed(const std::filesystem::path& file, const AcceleratorOptions& run) {
-  const auto words = formats::read_text(file, max_bytes);
+  const auto json = formats::read_text(file, max_bytes);
   JsonValue root;
   try {
-    formats::JsonScanner scanner(words);
+    formats::JsonScanner scanner(json);
     root = scanner.value();
     scanner.end();
   } catch (const formats::JsonFault& fault) {
-    throw UsageError({.what = text::concat(file.string(), " is no JSON: ", fault.what())});
+    throw UsageError({.what = text::concat(file.string(), " is not valid JSON: ", fault.what())});
   }
   if (!std::holds_alternative<JsonValue::Object>(root.content))
     throw UsageError({.what = text::concat(file.string(), " holds ", root.described()), .hint = "a map is needed"});
@@ -188,7 +188,7 @@ DeepspeedConfig read_deepspeed(const std::filesystem::path& file, const Accelera
   config.gradient_clipping = entries.number("gradient_clipping");
   config.train_micro_batch_size_per_gpu = entries.count("train_micro_batch_size_per_gpu", 1);
   config.train_batch_size = entries.count("train_batch_size", 1);
-  for (const auto& path : entries.rest()) (has_no_effect(path) ? config.ignored : config.unknown).push_back(path);
+  for (const auto& path : entries.unread()) (has_no_effect(path) ? config.ignored : config.unknown).push_back(path);
   return config;
 }
 

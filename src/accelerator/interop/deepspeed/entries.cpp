@@ -10,8 +10,8 @@ namespace hortator::accelerator {
 namespace {
 
 bool is_auto(const formats::JsonValue& value) {
-  const auto* words = std::get_if<std::string>(&value.content);
-  return words != nullptr && *words == "auto";
+  const auto* string = std::get_if<std::string>(&value.content);
+  return string != nullptr && *string == "auto";
 }
 
 }  // namespace
@@ -25,12 +25,12 @@ std::optional<double> DeepspeedEntries::number(const std::string& path) {
   refuse(path, *value, "a number is needed, or \"auto\"");
 }
 
-std::optional<std::int64_t> DeepspeedEntries::count(const std::string& path, std::int64_t least) {
+std::optional<std::int64_t> DeepspeedEntries::count(const std::string& path, std::int64_t min) {
   const auto value = number(path);
   if (!value) return {};
-  if (*value >= static_cast<double>(least) && *value == std::floor(*value)) return static_cast<std::int64_t>(*value);
+  if (*value >= static_cast<double>(min) && *value == std::floor(*value)) return static_cast<std::int64_t>(*value);
   throw UsageError({.what = text::concat(file_, ": ", path, " is ", *value),
-                    .hint = text::concat("a whole number from ", least, " on is needed, or \"auto\"")});
+                    .hint = text::concat("a whole number from ", min, " on is needed, or \"auto\"")});
 }
 
 std::optional<bool> DeepspeedEntries::onoff(const std::string& path) {
@@ -40,10 +40,10 @@ std::optional<bool> DeepspeedEntries::onoff(const std::string& path) {
   refuse(path, *value, "true or false is needed, or \"auto\"");
 }
 
-std::string DeepspeedEntries::words(const std::string& path, const char* expected) {
+std::string DeepspeedEntries::text(const std::string& path, const char* expected) {
   const auto* value = take(path);
   if (value == nullptr) return {};
-  if (const auto* words = std::get_if<std::string>(&value->content)) return *words;
+  if (const auto* string = std::get_if<std::string>(&value->content)) return *string;
   refuse(path, *value, expected);
 }
 
@@ -58,7 +58,7 @@ void DeepspeedEntries::refuse(const std::string& path, const formats::JsonValue&
   throw UsageError({.what = text::concat(file_, ": ", path, " is ", value.described()), .hint = expected});
 }
 
-std::vector<std::string> DeepspeedEntries::rest() const {
+std::vector<std::string> DeepspeedEntries::unread() const {
   std::vector<std::string> rest;
   for (const auto& [path, value] : values_) {
     if (std::find(read_.begin(), read_.end(), path) == read_.end()) rest.push_back(path);

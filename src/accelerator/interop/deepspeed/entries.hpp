@@ -10,8 +10,8 @@
 
 namespace hortator::accelerator {
 
-/// The entries of a DeepSpeed configuration by their paths ("zero_optimization.stage"), sections taken apart. Reading
-/// one gives nothing where it is not there or "auto", and a UsageError that names file and entry for what it cannot be.
+/// The entries of a DeepSpeed configuration by their paths ("zero_optimization.stage"). The functions that read an
+/// entry return nothing if it is missing or "auto", and throw UsageError, naming file and entry, for an invalid value.
 class DeepspeedEntries {
  public:
   DeepspeedEntries(const formats::JsonValue& root, std::string file) : file_(std::move(file)) { add(root, ""); }
@@ -19,14 +19,14 @@ class DeepspeedEntries {
   const std::string& file() const { return file_; }
 
   std::optional<double> number(const std::string& path);
-  std::optional<std::int64_t> count(const std::string& path, std::int64_t least);
+  std::optional<std::int64_t> count(const std::string& path, std::int64_t min);
   std::optional<bool> onoff(const std::string& path);
-  std::string words(const std::string& path, const char* expected);  ///< empty where it is not there
-  /// Null where it is not there; it counts as read.
+  std::string text(const std::string& path, const char* expected);  ///< empty if it is missing
+  /// Returns the entry, null if it is missing, and counts it as read.
   const formats::JsonValue* take(const std::string& path);
   [[noreturn]] void refuse(const std::string& path, const formats::JsonValue& value, const char* expected) const;
 
-  std::vector<std::string> rest() const;  ///< those that nobody has read
+  std::vector<std::string> unread() const;  ///< the paths of all entries that were not read
 
  private:
   void add(const formats::JsonValue& value, const std::string& path);

@@ -17,11 +17,11 @@ namespace {
 accelerator::RecordingFacts facts_of(const accelerator::Training& training) {
   return {.on_cuda = training.device().is_cuda(),
           .ranks = training.host().size(),
-          .waits_for_verdicts = training.scaler != nullptr && !training.scaler->is_late(),
-          .is_sharded = training.zero != nullptr,
-          .is_reproducible = training.reproducing != nullptr,
-          .accumulation_steps = training.accumulation.steps(),
-          .has_fused_optimizers = training.options.fused_optimizer};
+          .waits_for_verdicts = training.control.scaler() != nullptr && !training.control.scaler()->is_late(),
+          .is_sharded = training.channels.zero() != nullptr,
+          .is_reproducible = training.control.reproducing() != nullptr,
+          .accumulation_steps = training.control.accumulation().steps(),
+          .has_fused_optimizers = training.options().fused_optimizer};
 }
 
 bool is_like(const at::Tensor& a, const at::Tensor& b) {
@@ -29,12 +29,11 @@ bool is_like(const at::Tensor& a, const at::Tensor& b) {
          (!a.defined() || (a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() && a.device() == b.device()));
 }
 
-/// The gradients of all prepared optimizers, and by what they are scaled, to have them again when a recording has
-/// failed.
+/// The gradients of all prepared optimizers and their scales, to restore them when a recording has failed.
 class KeptGradients {
  public:
   explicit KeptGradients(const accelerator::Training& training) {
-    for (const auto& optimizer : training.optimizers) {
+    for (const auto& optimizer : training.prepared.optimizers()) {
       for (const auto& parameter : optimizer->parameters()) kept_.emplace_back(parameter, parameter.grad());
       auto* scaled = optimizer->scaled();
       if (scaled != nullptr) scaled_.emplace_back(scaled, scaled->state());
@@ -55,15 +54,15 @@ class KeptGradients {
 class CapturedStep::State {
  public:
   State(accelerator::Training& training, Step step, const CaptureOptions& options)
-      : training_(training), session_(training.session), step_(std::move(step)), options_(options) {}
+      : training_(training), session_(training.control.session()), step_(std::move(step)), options_(options) {}
 
   at::Tensor run(const std::vector<at::Tensor>& inputs) {
     session_->check_alive("captured step");
-    if (why_not_.empty()) give_up_where_need_be();
+    if (why_not_.empty()) give_up_if_not_recordable();
     if (!why_not_.empty()) return detached(step_(inputs));
     if (recorded_ && !recorded_->host.is_good()) start_over();
-    if (recorded_) return fits(inputs) ? replay(inputs) : run_aside(inputs);
-    if (steps_++ < options_.warm_up) return run_aside(inputs);
+    if (recorded_) return fits(inputs) ? replay(inputs) : run_unrecorded(inputs);
+    if (steps_++ < options_.warm_up) return run_unrecorded(inputs);
     return record(inputs);
   }
 
@@ -71,7 +70,7 @@ class CapturedStep::State {
   const std::string& why_not() const { return why_not_; }
 
  private:
-  /// The host's part, and what the device reads and writes: it stays where it is as long as this lives.
+  /// The host's part of a recording, and the tensors that the device reads and writes: their memory must not move.
   struct Recorded {
     step::StepRecording host = {};
     std::vector<at::Tensor> inputs = {};
@@ -80,14 +79,14 @@ class CapturedStep::State {
 
   static at::Tensor detached(const at::Tensor& result) { return result.defined() ? result.detach() : result; }
 
-  void give_up_where_need_be() {
+  void give_up_if_not_recordable() {
     if (auto reason = why_not_recordable(facts_of(training_)); !reason.empty()) give_up(std::move(reason));
   }
 
   void give_up(std::string reason) {
     why_not_ = std::move(reason);
     forget();
-    if (training_.host().rank() == 0) log::info("the captured step runs as it is written: ", why_not_);
+    if (training_.host().rank() == 0) log::info("the captured step runs as written: ", why_not_);
   }
 
   void forget() {
@@ -95,22 +94,22 @@ class CapturedStep::State {
     graph_.reset();
   }
 
-  // All steps on the device are on the graph's stream: backward remembers where gradients were first made.
-  at::Tensor run_aside(const std::vector<at::Tensor>& inputs) {
+  // All steps run on the graph's stream, since backward keeps the stream on which gradients were first made.
+  at::Tensor run_unrecorded(const std::vector<at::Tensor>& inputs) {
     if (!graph_) graph_ = std::make_unique<machine::Graph>(training_.device().index());
     at::Tensor result;
     graph_->rehearse([&] { result = step_(inputs); });
     return detached(result);
   }
 
-  // Something that the recording relies on has changed: moments that were loaded, weights that were moved, an option of
-  // an optimizer that is no tensor on the device. Where that never ends, recording is of no use.
+  // Something that the recording relies on has changed: moments were loaded, weights were moved, or an optimizer's
+  // option that is not a tensor on the device was set. If that repeats, recording is of no use.
   void start_over() {
     constexpr int max_recordings = 5;
     forget();
     steps_ = 0;
     if (++recordings_ == max_recordings)
-      give_up("what was recorded has changed again and again (an optimizer's options beside its learning rate?)");
+      give_up("the recording was invalidated again and again (an optimizer's options beside its learning rate?)");
   }
 
   at::Tensor record(const std::vector<at::Tensor>& inputs) {
@@ -118,7 +117,7 @@ class CapturedStep::State {
     for (const auto& input : inputs) made->inputs.push_back(input.defined() ? input.detach().clone() : input);
     const KeptGradients gradients(training_);
     try {
-      const RecordingScope scope(*training_.session, made->host);
+      const RecordingScope scope(*training_.control.session(), made->host);
       graph_->record([&] { made->result = detached(step_(made->inputs)); });
     } catch (const std::exception& problem) {
       gradients.put_back();
@@ -128,9 +127,9 @@ class CapturedStep::State {
     const auto is_scaled = [](const auto& one) {
       return one->scaled() && one->scaled()->state().factor_on_device.defined();
     };
-    if (std::any_of(training_.optimizers.begin(), training_.optimizers.end(), is_scaled)) {
+    if (std::any_of(training_.prepared.optimizers().begin(), training_.prepared.optimizers().end(), is_scaled)) {
       gradients.put_back();
-      give_up("optimizer.step() is not part of it, and the scale of fp16 gradients is known within a step alone");
+      give_up("optimizer.step() is not part of it, and the scale of fp16 gradients is known only within a step");
       return detached(step_(inputs));
     }
     recorded_ = std::move(made);
@@ -141,7 +140,7 @@ class CapturedStep::State {
     return std::equal(inputs.begin(), inputs.end(), recorded_->inputs.begin(), recorded_->inputs.end(), is_like);
   }
 
-  // The caller may keep the result: the recorded one is written again by the next step.
+  // Returns a copy, which the caller may keep: the next step overwrites the recorded result.
   at::Tensor replay(const std::vector<at::Tensor>& inputs) {
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -193,16 +192,16 @@ at::Tensor CapturedStep::run(const std::vector<at::Tensor>& inputs) {
 CapturedStep Accelerator::make_captured(CapturedStep::Step step, const CaptureOptions& options) {
   if (options.warm_up < 1) {
     throw UsageError({.what = text::concat("capture got warm_up = ", options.warm_up),
-                      .why = "what LibTorch and optimizers set up in their first step must not be recorded",
+                      .why = "the set-up by LibTorch and optimizers in their first step must not be recorded",
                       .hint = "use at least 1"});
   }
   return CapturedStep(std::make_unique<CapturedStep::State>(*training_, std::move(step), options));
 }
 
 void detail::throw_other_inputs(std::size_t expected, std::size_t got) {
-  throw UsageError({.what = text::concat("a captured step of ", text::count(static_cast<long long>(expected), "tensor"),
+  throw UsageError({.what = text::concat("A captured step of ", text::count(static_cast<long long>(expected), "tensor"),
                                          " was called with ", got),
-                    .hint = "call it with what its function takes"});
+                    .hint = "call it with the arguments that its function takes"});
 }
 
 }  // namespace hortator

@@ -1,4 +1,4 @@
-#include "accelerator/training/joining.hpp"
+#include "accelerator/scopes/joining.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -6,8 +6,7 @@
 #include "mpi/collectives.hpp"
 #include "step/optimizer/optimizer_broadcast.hpp"
 
-namespace hortator {
-namespace accelerator {
+namespace hortator::accelerator {
 
 Joining::Joining(Training& training, std::vector<ModelBase> models, const JoinOptions& options)
     : training_(training),
@@ -16,17 +15,17 @@ Joining::Joining(Training& training, std::vector<ModelBase> models, const JoinOp
       exceptions_(std::uncaught_exceptions()) {
   check_ours();
   if (training_.host().size() == 1) return;
-  enabled_ = !options.even_batches.value_or(training_.options.data.even_batches);
+  enabled_ = !options.even_batches.value_or(training_.options().data.even_batches);
   if (enabled_) check_can_follow();
   if (options.even_batches) override_even_batches(*options.even_batches);
   for (std::size_t i = 0; enabled_ && i < models_.size(); ++i)
     models_[i].core().announce_by(&uneven_, static_cast<int>(i));
-  if (enabled_ && training_.scaler) training_.scaler->announce_by(&uneven_);
+  if (enabled_ && training_.control.scaler()) training_.control.scaler()->announce_by(&uneven_);
 }
 
 Joining::~Joining() {
   for (const auto& model : models_) model.core().announce_by(nullptr, 0);
-  if (training_.scaler) training_.scaler->announce_by(nullptr);
+  if (training_.control.scaler()) training_.control.scaler()->announce_by(nullptr);
   for (auto& [loader, even] : overridden_) loader.set_even_batches(even);
 }
 
@@ -34,15 +33,15 @@ void Joining::check_ours() const {
   for (const auto& model : models_) {
     model.core().check_alive();
     const auto is_it = [&](const auto& ours) { return ours.get() == &model.core(); };
-    if (std::any_of(training_.models.begin(), training_.models.end(), is_it)) continue;
+    if (std::any_of(training_.prepared.models().begin(), training_.prepared.models().end(), is_it)) continue;
     throw UsageError({.what = "join_uneven_inputs got a model that another Accelerator has prepared",
-                      .why = "its collectives are not among those that this Accelerator's ranks follow",
+                      .why = "this Accelerator's ranks do not follow its collectives",
                       .hint = "prepare it with this Accelerator"});
   }
 }
 
 void Joining::check_can_follow() const {
-  if (training_.zero) {
+  if (training_.channels.zero()) {
     throw UsageError({.what = "join_uneven_inputs was called under ZeRO",
                       .why = "ranks without batches cannot take their part in the others' steps",
                       .hint = "leave DataOptions::even_batches on, or use stage 0"});
@@ -56,14 +55,14 @@ void Joining::check_can_follow() const {
 }
 
 void Joining::override_even_batches(bool even) {
-  for (auto& loader : training_.loaders) {
+  for (auto& loader : training_.prepared.loaders()) {
     overridden_.push_back({.loader = loader, .even = loader.even_batches()});
     loader.set_even_batches(even);
   }
 }
 
 void Joining::leave() {
-  if (enabled_) become_that_of_the_last(follow_the_others());
+  if (enabled_) copy_from_last(follow_the_others());
 }
 
 bool Joining::follow_the_others() {
@@ -71,35 +70,24 @@ bool Joining::follow_the_others() {
   for (auto next = uneven_.listen(); next.what != parallel::UnevenInputs::Collective::none; next = uneven_.listen()) {
     among_last = false;
     next.what == parallel::UnevenInputs::Collective::judge_gradients
-        ? training_.scaler->follow()
+        ? training_.control.scaler()->follow()
         : models_[static_cast<std::size_t>(next.model)].core().follow(next);
   }
   return among_last;
 }
 
-// Ranks that were done earlier have missed the last steps.
-void Joining::become_that_of_the_last(bool among_last) {
+// Ranks that ran out of batches earlier have missed the last steps.
+void Joining::copy_from_last(bool among_last) {
   const auto& host = training_.host();
   const int last = mpi::all_reduce(host, among_last ? host.rank() : -1, MPI_MAX);
   for (const auto& model : models_) model.core().copy_from(last);
-  const auto names = training_.parameter_names();
-  training_.settle_steps();
-  for (const auto& optimizer : training_.optimizers) {
-    if (training_.scaler && training_.scaler->is_late())
+  const auto names = training_.prepared.parameter_names();
+  training_.control.settle_steps();
+  for (const auto& optimizer : training_.prepared.optimizers()) {
+    if (training_.control.scaler() && training_.control.scaler()->is_late())
       optimizer->forget_step_ahead(mpi::broadcast(host, optimizer->step_was_skipped(), last));
     step::broadcast_optimizer(optimizer->optimizer(), names, host, last);
   }
 }
 
-}  // namespace accelerator
-
-JoinUnevenInputs::JoinUnevenInputs(accelerator::Training& training, std::vector<ModelBase> models,
-                                   const JoinOptions& options)
-    : joining_(std::make_unique<accelerator::Joining>(training, std::move(models), options)) {}
-
-JoinUnevenInputs::~JoinUnevenInputs() noexcept(false) {
-  if (std::uncaught_exceptions() > joining_->exceptions_at_begin()) return;
-  joining_->leave();
-}
-
-}  // namespace hortator
+}  // namespace hortator::accelerator

@@ -11,15 +11,15 @@ namespace hortator {
 bool Accelerator::should_stop() {
   const CallSite site(__builtin_return_address(0));
   runtime::survive_seconds_signal();
-  auto& stopping = training_->stopping;
+  auto& stopping = training_->control.stopping();
   if (stopping.is_leaving()) return true;
-  if (!training_->is_between_steps() || !stopping.agree_to_stop()) return false;
+  if (!training_->control.is_between_steps() || !stopping.agree_to_stop()) return false;
   if (stopping.agree_that_save_fits()) {
     const auto folder = save_state();
     wait_for_checkpoint();
     log::info("the job's time is nearly over: the run is saved in ", folder.string(), " and leaves");
   } else {
-    log::info("the job ends within seconds, which is no time to save: the run leaves, and goes on from its last save");
+    log::info("the job ends within seconds, which is no time to save: the run leaves, and resumes from its last save");
   }
   stopping.leave();
   return true;
@@ -29,11 +29,11 @@ std::optional<std::filesystem::path> Accelerator::save_state_every(std::chrono::
   const CallSite site(__builtin_return_address(0));
   if (every.count() <= 0) {
     throw UsageError({.what = "save_state_every() got a duration that is not positive",
-                      .hint = "give the time between two saves, std::chrono::minutes(10) say"});
+                      .hint = "pass the time between two saves, for example std::chrono::minutes(10)"});
   }
-  auto& stopping = training_->stopping;
+  auto& stopping = training_->control.stopping();
   stopping.pace().ask_for_every(every);
-  if (!training_->is_between_steps() || !stopping.agree_to_save()) return {};
+  if (!training_->control.is_between_steps() || !stopping.agree_to_save()) return {};
   return save_state();
 }
 
@@ -42,7 +42,7 @@ std::optional<std::chrono::seconds> Accelerator::time_left() {
   constexpr std::int64_t unknown = -1;
   std::int64_t left = unknown;
   if (is_main_process()) {
-    if (const auto known = training_->stopping.job_time().ask_left()) left = known->count();
+    if (const auto known = training_->control.stopping().job_time().ask_left()) left = known->count();
   }
   left = mpi::broadcast(training_->host(), left);
   return left == unknown ? std::nullopt : std::optional(std::chrono::seconds(left));
@@ -51,13 +51,13 @@ std::optional<std::chrono::seconds> Accelerator::time_left() {
 std::chrono::seconds Accelerator::suggested_save_interval(std::chrono::seconds between_failures) {
   const CallSite site(__builtin_return_address(0));
   using Ticks = accelerator::SavePace::Clock::duration;
-  auto& stopping = training_->stopping;
+  auto& stopping = training_->control.stopping();
   const auto mine = stopping.pace().cost().value_or(Ticks::zero()).count();
   const Ticks cost(mpi::broadcast(training_->host(), mine));
   if (cost == Ticks::zero()) {
     throw UsageError({.what = "suggested_save_interval() before the first save_state()",
                       .why = "how often to save depends on how long it takes",
-                      .hint = "save once, then ask"});
+                      .hint = "call it after the first save"});
   }
   const auto until_there = stopping.save_times().longest.value_or(Ticks::zero()).count();
   const Ticks longest(mpi::broadcast(training_->host(), until_there));

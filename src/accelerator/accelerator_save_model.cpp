@@ -27,25 +27,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A module's parameters of which no rank has all, and this rank's parts of them.
-struct DealtOut {
-  parallel::FlatParameters* flat = nullptr;  ///< null: there are none
-  bool brings = true;                        ///< no other rank has the same parts
+/// A module's sharded parameters, and whether this rank writes its slices of them.
+struct OwnedShards {
+  parallel::FlatParameters* flat = nullptr;  ///< null if there are none
+  bool writes = true;                        ///< false if another rank has the same slices
 };
 
-DealtOut sharded(const Training& training, const torch::nn::Module& module) {
-  for (const auto& model : training.models) {
+OwnedShards sharded(const Training& training, const torch::nn::Module& module) {
+  for (const auto& model : training.prepared.models()) {
     auto* flat = model->flat();
     if (&model->module() != &module || flat == nullptr || !flat->is_any_sharded() || flat->is_lent()) continue;
-    return {.flat = flat, .brings = training.zero->counts(training.host().rank())};
+    return {.flat = flat, .writes = training.channels.zero()->counts(training.host().rank())};
   }
   return {};
 }
 
-/// A model on its way into files.
+/// The plan by which a model is written to files.
 class Saving {
  public:
-  Saving(const torch::nn::Module& module, const DealtOut& sharded, const SaveModelOptions& options)
+  Saving(const torch::nn::Module& module, const OwnedShards& sharded, const SaveModelOptions& options)
       : sharded_(sharded),
         safe_(options.safe_serialization),
         names_(safe_ ? weights::WeightFileNames{}
@@ -59,7 +59,7 @@ class Saving {
   const weights::WeightFileNames& names() const { return names_; }
   const weights::WeightShards& shards() const { return shards_; }
   const std::vector<weights::WeightToSave>& weights() const { return weights_; }
-  /// Those that are not written, since files of safetensors have each tensor once.
+  /// The names that are not written, since safetensors files hold each tensor once.
   const std::vector<std::string>& left_out() const { return left_out_; }
   std::string outline() const {
     std::vector<std::string> lines;
@@ -88,7 +88,7 @@ class Saving {
         continue;
       }
       if (!taken.insert(name).second) {
-        throw UsageError({.what = text::concat("two tensors of the model become ", text::quote(name)),
+        throw UsageError({.what = text::concat("Two tensors of the model become ", text::quote(name)),
                           .hint = "look at SaveModelOptions::rename"});
       }
       place_of[i] = weights_.size();
@@ -97,13 +97,13 @@ class Saving {
                           .shares = all[i].first == i ? std::nullopt : std::optional(place_of[all[i].first])});
       tensors_.push_back(all[i].tensor);
     }
-    if (weights_.empty()) throw UsageError({.what = "the model has no parameters and no buffers to save"});
+    if (weights_.empty()) throw UsageError({.what = "The model has no parameters and no buffers to save"});
   }
 
   static void require_values(const weights::ModuleWeight& weight) {
     if (!weight.tensor.is_meta()) return;
     throw UsageError(
-        {.what = text::concat("the tensor ", text::quote(weight.name), " of the model is on the meta device"),
+        {.what = text::concat("The tensor ", text::quote(weight.name), " of the model is on the meta device"),
          .why = "it has no values that could be saved"});
   }
 
@@ -134,12 +134,12 @@ class Saving {
     if (sharded_.flat == nullptr) return {};
     const auto number = sharded_.flat->find(tensor);
     if (!number || !sharded_.flat->is_sharded(*number)) return {};
-    if (!sharded_.brings) return formats::TensorPart();
+    if (!sharded_.writes) return formats::TensorPart();
     return formats::TensorPart{.elements = sharded_.flat->owned(*number),
                                .values = sharded_.flat->published_slice(*number)};
   }
 
-  /// Files are dealt to the ranks, each as a whole.
+  /// Distributes whole files to the ranks.
   void write_pickles(const mpi::Communicator& comm, const weights::WeightFolder& folder) const {
     const auto ranks = static_cast<std::size_t>(comm.size());
     for (auto i = static_cast<std::size_t>(comm.rank()); i < shards_.files.size(); i += ranks) {
@@ -150,7 +150,7 @@ class Saving {
     }
   }
 
-  DealtOut sharded_;
+  OwnedShards sharded_;
   bool safe_;
   weights::WeightFileNames names_;
   std::vector<weights::WeightToSave> weights_;
@@ -159,7 +159,7 @@ class Saving {
   weights::WeightShards shards_;
 };
 
-/// Files first, then their names. @collective
+/// Writes the files, then moves them to their names. @collective
 void save(const mpi::Communicator& comm, const Saving& saving, const fs::path& target) {
   weights::WeightFolder folder(target, mpi::broadcast(comm, formats::replacement_id()), saving.names());
   const bool is_first = comm.rank() == 0;
@@ -177,11 +177,11 @@ void save(const mpi::Communicator& comm, const Saving& saving, const fs::path& t
   }
 }
 
-/// As long as it lives, each rank has all of what was dealt out.
+/// Gives each rank whole parameters as long as it lives.
 class WholeParameters {
  public:
   /// @collective
-  WholeParameters(const mpi::Communicator& comm, const DealtOut& sharded) : flat_(sharded.flat) {
+  WholeParameters(const mpi::Communicator& comm, const OwnedShards& sharded) : flat_(sharded.flat) {
     if (flat_ != nullptr) flat_->lend_together(comm);
   }
   ~WholeParameters() {
@@ -201,7 +201,7 @@ void Accelerator::save_module(const torch::nn::Module& module, const std::filesy
                               const SaveModelOptions& options) {
   const activity::PhaseScope phase(activity::Phase::checkpoint);
   const auto& host = training_->host();
-  // Files of torch.save are written by one rank each, which needs all of what is in them.
+  // A torch.save file is written by one rank, which needs all of its tensors.
   auto sharded = accelerator::sharded(*training_, module);
   std::optional<accelerator::WholeParameters> whole;
   if (!options.safe_serialization) whole.emplace(host, std::exchange(sharded, {}));

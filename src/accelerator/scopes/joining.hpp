@@ -8,8 +8,8 @@
 
 namespace hortator::accelerator {
 
-/// Behind JoinUnevenInputs. As the reference: ranks only join where even_batches is off, by the options or for the
-/// scope.
+/// Implements JoinUnevenInputs. As in Hugging Face Accelerate, does nothing while even_batches is on, by the options or
+/// for this scope.
 class Joining {
  public:
   Joining(Training& training, std::vector<ModelBase> models, const JoinOptions& options);
@@ -17,7 +17,7 @@ class Joining {
   Joining(const Joining&) = delete;
   Joining& operator=(const Joining&) = delete;
 
-  /// @collective
+  /// Follows the other ranks until none has batches left, then takes over the state of the last. @collective
   void leave();
   int exceptions_at_begin() const { return exceptions_; }
 
@@ -25,9 +25,9 @@ class Joining {
   void check_ours() const;
   void check_can_follow() const;
   void override_even_batches(bool even);
-  /// Takes part in the others' collectives until none has batches left; true if this rank was among the last.
+  /// Takes part in the others' collectives until none has batches left; returns whether this rank was among the last.
   bool follow_the_others();
-  void become_that_of_the_last(bool among_last);
+  void copy_from_last(bool among_last);
 
   Training& training_;
   std::vector<ModelBase> models_;

@@ -1,3 +1,4 @@
+// Training's status rows, and its end.
 #include <exception>
 
 #include "accelerator/training/memory_by_owner.hpp"
@@ -6,7 +7,6 @@
 #include "core/unix_time.hpp"
 #include "data/loader/waited.hpp"
 
-// How this rank is, for those who watch the run.
 namespace hortator::accelerator {
 namespace {
 
@@ -15,17 +15,17 @@ double seconds_of(SavePace::Clock::duration time) { return std::chrono::duration
 }  // namespace
 
 RunFacts Training::facts() {
-  RunFacts facts{.loops = progress->loops(),
-                 .rows = trackers.rows().string(),
-                 .values = trackers.latest(),
-                 .resumed_after = trackers.resumed_after()};
-  for (const auto& model : models) {
+  RunFacts facts{.loops = output.progress().loops(),
+                 .rows = output.trackers().rows().string(),
+                 .values = output.trackers().latest(),
+                 .resumed_after = output.trackers().resumed_after()};
+  for (const auto& model : prepared.models()) {
     const auto times = model->times();
     facts.communicating += times.copying + times.starting + times.waiting + times.buffers;
   }
   facts.waiting_for_data = data::waited();
-  const auto& saved = stopping.pace().latest();
-  if (saved) {
+  auto& stopping = control.stopping();
+  if (const auto& saved = stopping.pace().latest()) {
     facts.save = {.at = core::unix_time(saved->at),
                   .seconds = seconds_of(saved->took),
                   .longest = seconds_of(*stopping.pace().cost())};
@@ -35,33 +35,25 @@ RunFacts Training::facts() {
   return facts;
 }
 
-std::int64_t Training::gradient_bytes() const {
-  std::int64_t bytes = 0;
-  for (const auto& model : models) {
-    for (const auto& parameter : model->module().parameters())
-      bytes += parameter.requires_grad() ? static_cast<std::int64_t>(parameter.nbytes()) : 0;
-  }
-  return bytes;
-}
-
 void Training::report_status() {
-  if (!status.is_due()) return;
+  if (!output.status().is_due()) return;
   if (!device().is_cpu()) {
     const auto values = device_memory_values(device_memory(device()));
-    progress->set("GiB", values[0].second);
-    progress->set("peak GiB", values[1].second);
+    output.progress().set("GiB", values[0].second);
+    output.progress().set("peak GiB", values[1].second);
   }
-  status.write(facts());
+  output.status().write(facts());
 }
 
-void Training::tell(const std::string& phase) {
-  if (!status.was_written()) return;
+void Training::enter_phase(const std::string& phase) {
+  if (!output.status().was_written()) return;
   auto now = facts();
   now.phase = phase;
-  status.write(now);
+  output.status().write(now);
 }
 
-void Training::tell_end() {
+void Training::publish_end() {
+  auto& status = output.status();
   if (status.is_measured()) status.write_measure(facts(), gradient_bytes_);
   if (!status.was_written()) return;
   auto now = facts();
@@ -70,17 +62,18 @@ void Training::tell_end() {
   status.write(now);
 }
 
-// A run that fails is told of by its failure.
+// The end of a run that fails is published by the report of its failure.
 Training::~Training() {
   try {
-    if (std::uncaught_exceptions() == 0) tell_end();
+    if (std::uncaught_exceptions() == 0) publish_end();
   } catch (const std::exception& error) {
-    log::warn("the run's end was not noted: ", error.what());
+    log::warn("The end of the run could not be written to its status: ", error.what());
   }
   try {
     forget();
-  } catch (const std::exception& error) {  // a rank has gone that has a part of them
-    log::warn("what was sharded has no values any more: ", error.what());
+  } catch (const std::exception& error) {  // a rank that has a part of the parameters has ended
+    log::warn("Sharded parameters could not be given back and have no values any more: ", error.what());
+    prepared.clear();  // models must not outlive the communicators
   }
 }
 

@@ -8,7 +8,7 @@
 
 namespace hortator {
 
-// What a rank cannot write or read is an error on all.
+// If a rank cannot encode or decode, all throw.
 std::vector<std::string> Accelerator::gather_encoded(const std::function<std::string()>& encode) const {
   const CallSite site(__builtin_return_address(0));
   std::string mine;
@@ -30,11 +30,11 @@ void Accelerator::decode_together(const std::function<void()>& decode) const {
   mpi::all_or_none(training_->host(), decode);
 }
 
-void Accelerator::set_trigger() { training_->triggered = true; }
+void Accelerator::set_trigger() { training_->control.set_trigger(); }
 
 bool Accelerator::check_trigger() {
   const CallSite site(__builtin_return_address(0));
-  return mpi::all_reduce(training_->host(), std::exchange(training_->triggered, false), MPI_LOR);
+  return mpi::all_reduce(training_->host(), training_->control.take_trigger(), MPI_LOR);
 }
 
 }  // namespace hortator

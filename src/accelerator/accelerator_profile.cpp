@@ -20,7 +20,7 @@ Profile::~Profile() noexcept(false) {
     mpi::all_or_none(world_.comm(), [&] { recorder_->finish(); });
     return;
   }
-  // What was recorded before the failure may explain it; a second one would end the program without a word.
+  // The recording may explain the failure; a second exception would terminate the program without a message.
   try {
     recorder_->finish();
   } catch (...) {

@@ -6,7 +6,7 @@
 
 namespace hortator::detail {
 
-/// Replaces the tensors of a batch, however deep they lie. What is no tensor stays as it is.
+/// Replaces each tensor of a batch, at any depth, by change(tensor). Other values stay as they are.
 template <typename T, typename Change>
 void change_tensors(T& batch, const Change& change) {
   if constexpr (std::same_as<T, at::Tensor>) {

@@ -8,20 +8,20 @@
 
 namespace hortator::accelerator {
 
-/// Behind LocalSGD, where there are several ranks.
+/// Implements LocalSGD on several ranks.
 class LocalSteps {
  public:
   /// @collective
   LocalSteps(Training& training, const ModelBase& model, std::int64_t steps);
 
-  /// @collective every so many calls
+  /// Counts a step, and averages the parameters after every `steps` of them. @collective
   void step();
-  /// Takes part in averages until all ranks are done. @collective
+  /// Takes part in averages until all ranks have left. @collective
   void leave();
   int exceptions_at_begin() const { return exceptions_; }
 
  private:
-  /// Averages, and returns whether all ranks are done. @collective
+  /// Averages and returns whether all ranks are done. @collective
   bool average(bool done);
 
   Training& training_;

@@ -11,12 +11,12 @@
 namespace hortator {
 namespace {
 
-// A copy: the memory goes on changing.
+// Copies, since training continues to change the memory.
 at::Tensor in_host_memory(const at::Tensor& tensor) {
   return tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
 }
 
-/// One after the other, for another rank to read. @collective
+/// Brings in one parameter after the other, for another rank to read. @collective
 void bring_all(const torch::nn::Module& module) {
   for (const auto& parameter : module.parameters()) {
     const paging::Hold present(std::span(&parameter, 1), paging::Access::read);

@@ -1,0 +1,270 @@
+#include <array>
+#include <exception>
+#include <limits>
+#include <span>
+
+#include "accelerator/interop/accelerate/folder.hpp"
+#include "accelerator/interop/accelerate/state.hpp"
+#include "accelerator/state/snapshot.hpp"
+#include "checkpoint/read/verify.hpp"
+#include "checkpoint/write/mpio_writer.hpp"
+#include "core/activity/activity.hpp"
+#include "core/call_site.hpp"
+#include "core/log.hpp"
+#include "core/text/text.hpp"
+#include "formats/file/file_error.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/collectives.hpp"
+#include "mpi/environment.hpp"
+#include "runtime/ending/failure.hpp"
+#include "runtime/ending/late_failure.hpp"
+
+namespace hortator {
+namespace {
+
+namespace fs = std::filesystem;
+using accelerator::Training;
+
+constexpr int max_nodes_of_one_file = 4;
+
+/// The ranks' mesh for the manifest.
+std::map<std::string, std::int64_t> mesh_of(const Training& training) {
+  const int ranks = training.host().size();
+  const int shards = training.channels.zero() ? training.channels.zero()->ranks_of_group() : ranks;
+  if (shards == ranks) return {{"data", ranks}};
+  return {{"replicate", ranks / shards}, {"shard", shards}};
+}
+
+/// Ends the job: other ranks wait for this one inside HDF5 and cannot be reached otherwise.
+[[noreturn]] void end_job(const std::string& problem) {
+  runtime::report({.problem = problem, .exit_code = checkpoint::failed_disk_exit_code});
+  mpi::abort_job(checkpoint::failed_disk_exit_code);
+}
+
+/// For each rank, the number of the file that it writes into. @collective the first time
+const std::vector<std::size_t>& files_of(Training& training, const runtime::World& world) {
+  if (!training.output.file_of_ranks().empty()) return training.output.file_of_ranks();
+  const int nodes = world.topology().nodes;
+  const int together =
+      training.options().checkpoint.nodes_per_file.value_or(nodes <= max_nodes_of_one_file ? nodes : 1);
+  for (const int node : mpi::all_gather(world.comm(), world.topology().node))
+    training.output.file_of_ranks().push_back(static_cast<std::size_t>(node / together));
+  return training.output.file_of_ranks();
+}
+
+/// The folders that `dir` may mean, best first; the same on all ranks. Only rank 0 looks, so that a slow file system
+/// cannot make ranks load different ones. @collective
+std::vector<fs::path> candidate_folders(const Training& training, const fs::path& dir) {
+  const auto& host = training.host();
+  std::vector<std::string> found;
+  mpi::all_or_none(host, [&] {
+    if (host.rank() != 0) return;
+    if (!dir.empty()) return found.push_back(checkpoint::find(dir).string());
+    for (const auto& folder : training.output.project().checkpoints()) found.push_back(folder.string());
+  });
+  std::vector<fs::path> folders;
+  const auto lines = mpi::broadcast(host, std::string_view(text::join(found, std::string(1, '\0'))));
+  if (lines.empty()) return folders;
+  for (const auto& line : text::split(lines, '\0')) folders.emplace_back(line);
+  return folders;
+}
+
+enum class LoadOutcome { loaded, damaged };
+
+struct LoadResult {
+  LoadOutcome outcome = LoadOutcome::loaded;
+  std::string reason = {};  ///< of the damage
+};
+
+/// Agrees on how the ranks have read their parts. If an error other than damage has come up on some rank, all throw it.
+/// Costs one reduction of 8 bytes when all is well. @collective
+LoadResult agree_on_load(const mpi::Communicator& host, const mpi::Verdict& damage, const mpi::Verdict& error) {
+  constexpr int nobody = std::numeric_limits<int>::max();
+  std::array<int, 2> first = {damage.failed ? host.rank() : nobody, error.failed ? host.rank() : nobody};
+  mpi::all_reduce(host, std::span<int>(first), MPI_MIN);
+  if (first[1] != nobody) mpi::agree(host, error);  // throws
+  if (first[0] == nobody) return {};
+  return {.outcome = LoadOutcome::damaged, .reason = mpi::broadcast(host, std::string_view(damage.problem), first[0])};
+}
+
+/// Loads one checkpoint. The result is the same on all ranks; throws on all of them if the checkpoint does not fit what
+/// is prepared. With `has_others`, a lenient load reads everything first: if it turned out to be damaged halfway, its
+/// state would be mixed with that of an older checkpoint that holds less. @collective
+LoadResult load_from(Training& training, const fs::path& folder, const LoadOptions& options, bool has_others) {
+  const auto& host = training.host();
+  std::optional<checkpoint::Reader> reader;
+  try {
+    reader.emplace(host, folder, options.verify);
+    if (!options.strict && has_others) checkpoint::check_together(host, folder, reader->manifest(), options.verify);
+  } catch (const Error& error) {  // all ranks throw the same
+    return {.outcome = LoadOutcome::damaged, .reason = error.what()};
+  }
+  mpi::Verdict damage;
+  mpi::Verdict other_error;
+  try {
+    accelerator::call(training.prepared.load_hooks(), folder);
+    accelerator::restore_snapshot(training, *reader, host.rank(), host.size(), options.strict);
+  } catch (const formats::FileError& error) {
+    damage = mpi::Verdict::of(error);
+  } catch (const std::exception& error) {
+    other_error = mpi::Verdict::of(error);
+  }
+  auto result = agree_on_load(host, damage, other_error);
+  if (result.outcome == LoadOutcome::damaged) return result;
+  // Each rank has read the slices that it owns.
+  for (const auto& model : training.prepared.models()) {
+    if (model->flat() != nullptr) model->flat()->publish_all();
+  }
+  return result;
+}
+
+/// Whether Hugging Face Accelerate wrote the folder; only rank 0 looks. @collective
+bool is_of_python(const mpi::Communicator& host, const fs::path& folder) {
+  bool is_one = false;
+  mpi::all_or_none(host, [&] { is_one = host.rank() == 0 && accelerator::AccelerateFolder::is_at(folder); });
+  return mpi::broadcast(host, is_one);
+}
+
+/// Lends each rank whole parameters while it does `work`, by all ranks or by none. @collective
+template <typename Work>
+void with_whole_parameters(Training& training, const Work& work) {
+  std::vector<parallel::FlatParameters*> lent;
+  const auto take_back = [&](bool keep) {
+    for (auto* flat : lent) flat->take_back(keep);
+  };
+  try {
+    for (const auto& model : training.prepared.models()) {
+      if (model->flat() == nullptr) continue;
+      model->lend_parameters();
+      lent.push_back(model->flat());
+    }
+    mpi::all_or_none(training.host(), work);
+  } catch (...) {
+    take_back(false);
+    throw;
+  }
+  take_back(true);
+}
+
+/// Loads from a folder of Hugging Face Accelerate. Throws if it does not fit, since the user named it. @collective
+void load_from_accelerate(Training& training, const fs::path& folder, const LoadOptions& options) {
+  const auto& host = training.host();
+  std::vector<std::string> left;
+  with_whole_parameters(training, [&] {
+    accelerator::call(training.prepared.load_hooks(), folder);
+    left = accelerator::restore_from_accelerate(training, folder, host.rank(), host.size(), options.strict);
+  });
+  if (host.rank() != 0) return;
+  for (const auto& one : left) log::warn("not taken over from ", folder.string(), ": ", one);
+}
+
+StateHookHandle add_hook(accelerator::StateHooks& hooks, StateHook hook) {
+  return StateHookHandle(hooks.emplace_back(std::make_shared<StateHook>(std::move(hook))));
+}
+
+}  // namespace
+
+fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& options) {
+  const CallSite site(__builtin_return_address(0));
+  training_->control.session()->refuse_in_recording("save_state() was called");
+  const activity::PhaseScope phase(activity::Phase::checkpoint);
+  const auto begin = accelerator::SavePace::Clock::now();
+  const auto& host = training_->host();
+  auto& project = training_->output.project();
+  const bool by_default = dir.empty();
+  training_->enter_phase("saving a checkpoint");
+  training_->settle_seed();
+  std::int64_t number = 0;
+  mpi::all_or_none(host, [&] {
+    // A resumed run continues after the last numbers: they must be on disk when the checkpoint is.
+    training_->output.trackers().flush();
+    if (by_default && is_main_process()) number = project.first_free_iteration();
+  });
+  if (by_default) project.set_iteration(mpi::broadcast(host, number));
+  const auto target = by_default ? project.next_checkpoint() : dir;
+  mpi::all_or_none(host, [&] { accelerator::call(training_->prepared.save_hooks(), target); });
+  // Each rank writes a part of every tensor, so buffers that forward changed on each rank must be equal again.
+  for (const auto& model : training_->prepared.models()) model->share_buffers();
+  checkpoint::Snapshot snapshot;
+  mpi::all_or_none(
+      host, [&] { snapshot = accelerator::take_snapshot(*training_, project.iteration() + (by_default ? 1 : 0)); });
+  const checkpoint::SaveOptions how = {.writer = training_->options().checkpoint.writer,
+                                       .file_of = files_of(*training_, world()),
+                                       .step = project.iteration(),
+                                       .updates = training_->output.updates(),
+                                       .mesh = mesh_of(*training_),
+                                       .metadata = options.metadata,
+                                       .end_job = end_job};
+  auto folder = training_->options().checkpoint.asynchronous
+                    ? training_->output.background_save().start(host, target, snapshot, how)
+                    : checkpoint::save(host, target, snapshot, how);
+  if (by_default) project.saved_one();
+  if (is_main_process()) project.prune();
+  auto& pace = training_->control.stopping().pace();
+  pace.saved(accelerator::SavePace::Clock::now() - begin);
+  if (!training_->options().checkpoint.asynchronous) pace.note_complete();
+  return folder;
+}
+
+void Accelerator::wait_for_checkpoint() {
+  const CallSite site(__builtin_return_address(0));
+  const activity::PhaseScope phase(activity::Phase::checkpoint);
+  training_->output.background_save().wait(training_->host());
+  if (is_main_process()) training_->output.project().prune();
+}
+
+bool Accelerator::has_checkpoint() const {
+  const CallSite site(__builtin_return_address(0));
+  bool found = false;
+  mpi::all_or_none(training_->host(),
+                   [&] { found = is_main_process() && training_->output.project().has_checkpoint(); });
+  return mpi::broadcast(training_->host(), found);
+}
+
+void Accelerator::load_state(const fs::path& dir, const LoadOptions& options) {
+  const CallSite site(__builtin_return_address(0));
+  const activity::PhaseScope phase(activity::Phase::checkpoint);
+  training_->output.background_save().wait(training_->host());
+  if (is_of_python(training_->host(), dir)) {
+    load_from_accelerate(*training_, dir, options);
+    return log::info("loaded ", dir.string());
+  }
+  const auto folders = candidate_folders(*training_, dir);
+  std::vector<std::string> problems;
+  for (const auto& folder : folders) {
+    auto result = load_from(*training_, folder, options, folders.size() > 1);
+    if (result.outcome == LoadOutcome::loaded) return log::info("loaded ", folder.string());
+    if (dir.empty() && is_main_process()) log::warn("a checkpoint was skipped: ", result.reason);
+    problems.push_back(std::move(result.reason));
+  }
+  if (problems.empty()) {
+    throw UsageError({.what = text::concat("There is no checkpoint in ", training_->output.project().dir().string()),
+                      .why = "load_state() without a folder loads the newest one of the project",
+                      .hint = "check has_checkpoint() first, or name the folder"});
+  }
+  throw Error({.what = text::concat("No checkpoint could be loaded: ", text::join(problems, "; ")),
+               .why = "models and optimizers may hold parts of the damaged ones",
+               .hint = "load an older one, or build them again"});
+}
+
+StateHookHandle Accelerator::register_save_state_pre_hook(StateHook hook) {
+  return add_hook(training_->prepared.save_hooks(), std::move(hook));
+}
+
+StateHookHandle Accelerator::register_load_state_pre_hook(StateHook hook) {
+  return add_hook(training_->prepared.load_hooks(), std::move(hook));
+}
+
+// Ranks that end together wait for their last save; a rank that leaves by an exception cannot count on the others. A
+// run whose last checkpoint failed counts as failed.
+Accelerator::~Accelerator() {
+  if (std::uncaught_exceptions() > 0) return;
+  try {
+    wait_for_checkpoint();
+  } catch (const std::exception& error) {
+    if (is_main_process()) log::warn("the last save has failed: ", error.what());
+    runtime::note_late_failure(std::current_exception());
+  }
+}
+
+}  // namespace hortator

@@ -1,0 +1,43 @@
+#include "accelerator/scopes/local_steps.hpp"
+
+#include <exception>
+
+#include "mpi/collectives.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+std::vector<at::Tensor> parameters_of(const ModelBase& model) {
+  std::vector<at::Tensor> parameters;
+  for (const auto& one : model.core().parameters()) parameters.push_back(one.tensor);
+  return parameters;
+}
+
+}  // namespace
+
+LocalSteps::LocalSteps(Training& training, const ModelBase& model, std::int64_t steps)
+    : training_(training),
+      model_(model),
+      every_(steps),
+      parameters_(parameters_of(model), training.channels.device_communicator()),
+      local_({model_}),
+      exceptions_(std::uncaught_exceptions()) {}
+
+void LocalSteps::step() {
+  model_.core().check_alive();
+  if (++taken_ % every_ == 0) average(/*done=*/false);
+}
+
+void LocalSteps::leave() {
+  while (!average(/*done=*/true)) {
+  }
+}
+
+bool LocalSteps::average(bool done) {
+  const bool all_done = mpi::all_reduce(training_.host(), done ? 1 : 0, MPI_MIN) == 1;
+  parameters_.run();
+  model_.core().share_buffers();
+  return all_done;
+}
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "accelerator/training/zero.hpp"
+#include "comm/communicator.hpp"
+#include "mpi/communicator.hpp"
+#include "parallel/batch_norm/shared_statistics.hpp"
+#include "runtime/world.hpp"
+
+namespace hortator::accelerator {
+
+/// All communicators of a run. Members are destroyed before those that they were split from.
+class Channels {
+ public:
+  /// `world` must outlive this. Call connect() before anything else.
+  explicit Channels(runtime::World& world) : world_(world) {}
+
+  /// Makes the communicators, those of ZeRO too if `config` asks for a stage. @collective
+  void connect(const ZeroConfig& config);
+  /// Destroys what connect() has made. Local
+  void disconnect();
+
+  const mpi::Communicator& host() const { return world_.comm(); }
+  c10::Device device() const { return world_.device(); }
+  /// The ranks from 0 to `count` - 1. @collective over these ranks, the first time
+  const mpi::Communicator& first_ranks(int count);
+  /// The communicator for the device that the tensor is on; that of the CPU for undefined tensors.
+  comm::Communicator& communicator_of(const at::Tensor& tensor);
+  comm::Communicator& device_communicator() { return on_device_ ? *on_device_ : *on_cpu_; }
+  comm::Communicator& cpu_communicator() { return *on_cpu_; }
+  /// What synchronised normalisation layers share, on a communicator of its own. @collective the first time
+  std::shared_ptr<parallel::SharedStatistics> shared_statistics();
+  void forget_shared_statistics() { shared_statistics_.reset(); }
+  const ZeroRanks* zero() const { return zero_.get(); }  ///< null at stage 0
+
+  /// Takes this rank out of the collectives of all communicators: comm::Communicator::abandon. Returns whether the
+  /// other ranks are free as well.
+  bool abandon(std::string_view reason) noexcept;
+
+ private:
+  runtime::World& world_;
+  std::map<int, mpi::Communicator> first_ranks_;
+  std::unique_ptr<comm::Communicator> on_cpu_;
+  std::unique_ptr<comm::Communicator> on_device_;                  ///< null when the device is the CPU
+  std::shared_ptr<parallel::SharedStatistics> shared_statistics_;  ///< null until a model uses them
+  std::unique_ptr<ZeroRanks> zero_;
+};
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,152 @@
+#include "accelerator/training/prepared.hpp"
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <optional>
+#include <utility>
+
+namespace hortator::accelerator {
+
+void Prepared::add_model(std::shared_ptr<step::ModelCore> model) {
+  models_.push_back(std::move(model));
+  shard_optimizers();
+}
+
+void Prepared::add_optimizer(std::shared_ptr<step::OptimizerCore> optimizer) {
+  optimizers_.push_back(std::move(optimizer));
+  shard_optimizers();
+}
+
+void Prepared::add_object(RegisteredObject object) {
+  const auto has_name = [&](const RegisteredObject& other) { return other.name == object.name; };
+  if (std::any_of(objects_.begin(), objects_.end(), has_name)) {
+    throw UsageError({.what = "An object is already registered under the name '" + object.name + "'",
+                      .why = "a checkpoint keeps one object per name",
+                      .hint = "choose another name"});
+  }
+  objects_.push_back(std::move(object));
+}
+
+void Prepared::remove_optimizer(std::size_t number) {
+  auto& optimizer = *optimizers_.at(number);
+  if (optimizer.shards() != nullptr) optimizer.shards()->give_back_parameters();
+  optimizers_.erase(optimizers_.begin() + static_cast<std::ptrdiff_t>(number));
+}
+
+const LoaderBase* Prepared::active_loader() const {
+  const LoaderBase* latest = nullptr;
+  for (const auto& loader : loaders_) {
+    if (loader.iterating() && (latest == nullptr || loader.started() > latest->started())) latest = &loader;
+  }
+  return latest;
+}
+
+bool Prepared::was_skipped(const torch::optim::Optimizer& optimizer) const {
+  const auto skipped = [](const auto& one) { return one->step_was_skipped(); };
+  const auto is_it = [&](const auto& one) { return one->wraps(optimizer); };
+  const auto found = std::find_if(optimizers_.begin(), optimizers_.end(), is_it);
+  return found == optimizers_.end() ? std::any_of(optimizers_.begin(), optimizers_.end(), skipped) : skipped(*found);
+}
+
+bool Prepared::may_lack_ranks() const {
+  return std::any_of(models_.begin(), models_.end(), [](const auto& model) { return model->may_lack_ranks(); });
+}
+
+bool Prepared::any_sends_gradients() const {
+  return std::any_of(models_.begin(), models_.end(), [](const auto& model) { return model->sends_gradients(); });
+}
+
+step::ParameterNames Prepared::parameter_names() const {
+  step::ParameterNames names;
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    for (const auto& item : models_[i]->module().named_parameters()) {
+      names.emplace(item.value().unsafeGetTensorImpl(), std::to_string(i) + "/" + item.key());
+    }
+  }
+  return names;
+}
+
+step::ParameterNames Prepared::stepped_names() const {
+  auto names = parameter_names();
+  for (const auto& optimizer : optimizers_) {
+    if (optimizer->shards() == nullptr) continue;
+    for (const auto& group : optimizer->shards()->groups()) {
+      for (const auto& part : group) {
+        const auto named = names.find(part.parameter.unsafeGetTensorImpl());
+        if (named != names.end()) names.emplace(part.slice.unsafeGetTensorImpl(), named->second);
+      }
+    }
+  }
+  return names;
+}
+
+step::TensorSet Prepared::parameters() const {
+  step::TensorSet parameters;
+  for (const auto& model : models_) {
+    for (const auto& parameter : model->module().parameters()) parameters.insert(parameter.unsafeGetTensorImpl());
+  }
+  return parameters;
+}
+
+step::GradientHolders Prepared::gradient_holders(const std::vector<at::Tensor>& parameters) const {
+  step::GradientHolders holders;
+  for (const auto& parameter : parameters) {
+    std::optional<std::size_t> number;
+    for (const auto& model : models_) {
+      if (!model->scatters_gradients() || number) continue;
+      number = model->flat()->find(parameter);
+      if (number) holders.shards.push_back(model->flat()->slice(*number));
+    }
+    if (!number) holders.whole.push_back(parameter);
+  }
+  return holders;
+}
+
+std::int64_t Prepared::gradient_bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& model : models_) {
+    for (const auto& parameter : model->module().parameters())
+      bytes += parameter.requires_grad() ? static_cast<std::int64_t>(parameter.nbytes()) : 0;
+  }
+  return bytes;
+}
+
+void Prepared::retire_models() const {
+  for (const auto& model : models_) model->retire();
+}
+
+// Optimizers first: parameters are then in use where somebody will use them.
+void Prepared::release_shards(ReleaseMode mode) const {
+  for (const auto& optimizer : optimizers_) {
+    if (optimizer->shards() != nullptr) optimizer->shards()->give_back_parameters();
+  }
+  std::vector<std::unique_ptr<parallel::FlatParameters>> all;
+  for (const auto& model : models_) all.push_back(model->release());
+  for (const auto& flat : all) {
+    if (flat) flat->release(mode);
+  }
+}
+
+void Prepared::give_back_optimizers() const {
+  for (const auto& optimizer : optimizers_) {
+    if (optimizer->shards() != nullptr) optimizer->shards()->give_back();
+  }
+}
+
+void Prepared::clear() {
+  models_.clear();
+  optimizers_.clear();
+  loaders_.clear();
+  schedules_.clear();
+  objects_.clear();
+}
+
+void Prepared::shard_optimizers() const {
+  for (const auto& optimizer : optimizers_) {
+    for (const auto& model : models_) {
+      if (optimizer->shards() != nullptr && model->flat() != nullptr) optimizer->shards()->take_over(*model->flat());
+    }
+  }
+}
+
+}  // namespace hortator::accelerator

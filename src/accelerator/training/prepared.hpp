@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <hortator/data.hpp>
+#include <hortator/schedule.hpp>
+#include <hortator/training/objects.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "accelerator/state/state_hooks.hpp"
+#include "parallel/zero/flat_parameters.hpp"
+#include "step/gradients/sharded_norm.hpp"
+#include "step/model_core.hpp"
+#include "step/optimizer/optimizer_core.hpp"
+#include "step/optimizer/optimizer_state.hpp"
+
+namespace hortator::accelerator {
+
+/// A user's object that is saved in checkpoints.
+struct RegisteredObject {
+  std::string name;
+  std::function<void(StateWriter&)> save;
+  std::function<void(const StateReader&)> load;
+};
+
+/// What the user has prepared and registered: the same on all ranks, in the same order.
+class Prepared {
+ public:
+  using Models = std::vector<std::shared_ptr<step::ModelCore>>;
+  using Optimizers = std::vector<std::shared_ptr<step::OptimizerCore>>;
+
+  const Models& models() const { return models_; }
+  const Optimizers& optimizers() const { return optimizers_; }
+  const std::vector<LoaderBase>& loaders() const { return loaders_; }
+  std::vector<LoaderBase>& loaders() { return loaders_; }
+  const std::vector<ScheduleBase>& schedules() const { return schedules_; }
+  std::vector<ScheduleBase>& schedules() { return schedules_; }
+  const std::vector<RegisteredObject>& objects() const { return objects_; }
+  StateHooks& save_hooks() { return save_hooks_; }
+  StateHooks& load_hooks() { return load_hooks_; }
+
+  /// Under ZeRO, prepared optimizers step the new model's slices of the parameters from now on.
+  void add_model(std::shared_ptr<step::ModelCore> model);
+  /// Under ZeRO, it steps slices of the prepared models' parameters from now on.
+  void add_optimizer(std::shared_ptr<step::OptimizerCore> optimizer);
+  void add_loader(const LoaderBase& loader) { loaders_.push_back(loader); }
+  void add_schedule(const ScheduleBase& schedule) { schedules_.push_back(schedule); }
+  /// Throws UsageError if the name is taken.
+  void add_object(RegisteredObject object);
+  /// Its parameters are the user's again; what it remembers of them is lost.
+  void remove_optimizer(std::size_t number);
+
+  /// The loader whose loop was entered last and still runs; null outside of loops.
+  const LoaderBase* active_loader() const;
+  /// Whether the optimizer's last step was skipped; of an optimizer that is not prepared, whether any prepared one's
+  /// was.
+  bool was_skipped(const torch::optim::Optimizer& optimizer) const;
+  /// Whether some ranks may be missing from this step: they have no batches left within join_uneven_inputs.
+  bool may_lack_ranks() const;
+  bool any_sends_gradients() const;
+
+  step::ParameterNames parameter_names() const;
+  /// The parameters' names, also by the slices that optimizers step in place of the parameters.
+  step::ParameterNames stepped_names() const;
+  /// The parameters of all models.
+  step::TensorSet parameters() const;
+  /// The tensors that hold the gradients of these parameters.
+  step::GradientHolders gradient_holders(const std::vector<at::Tensor>& parameters) const;
+  /// The size of all gradients together.
+  std::int64_t gradient_bytes() const;
+
+  /// Handles throw from now on.
+  void retire_models() const;
+  using ReleaseMode = parallel::FlatParameters::ReleaseMode;
+  /// Gives the user's modules and optimizers their parameters back. @collective where parameters are sharded, unless
+  /// `mode` is local.
+  void release_shards(ReleaseMode mode) const;
+  /// Optimizers get back, as a whole, what they remember of sharded parameters. @collective under ZeRO
+  void give_back_optimizers() const;
+  /// Forgets models, optimizers, loaders, schedules and objects. Hooks stay.
+  void clear();
+
+ private:
+  void shard_optimizers() const;
+
+  Models models_;
+  Optimizers optimizers_;
+  std::vector<LoaderBase> loaders_;
+  std::vector<ScheduleBase> schedules_;
+  std::vector<RegisteredObject> objects_;
+  StateHooks save_hooks_;
+  StateHooks load_hooks_;
+};
+
+}  // namespace hortator::accelerator

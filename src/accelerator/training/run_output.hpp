@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <hortator/training/accelerator_options.hpp>
+#include <memory>
+#include <vector>
+
+#include "accelerator/training/project.hpp"
+#include "accelerator/training/run_status.hpp"
+#include "checkpoint/write/background_save.hpp"
+#include "observe/progress/noted_progress.hpp"
+#include "observe/trackers/trackers.hpp"
+#include "runtime/world.hpp"
+
+namespace hortator::accelerator {
+
+/// What a run writes: checkpoints in its project's folder, trackers' rows, progress bars and its status.
+class RunOutput {
+ public:
+  /// `on_step` is called after each step of a progress bar's loop.
+  RunOutput(const AcceleratorOptions& options, const runtime::World& world, std::function<void()> on_step);
+
+  Project& project() { return project_; }
+  const Project& project() const { return project_; }
+  checkpoint::BackgroundSave& background_save() { return background_save_; }
+  observe::NotedProgress& progress() { return *progress_; }
+  observe::Trackers& trackers() { return trackers_; }
+  const observe::Trackers& trackers() const { return trackers_; }
+  RunStatus& status() { return status_; }
+
+  /// For each rank, the number of the checkpoint's file that it writes into; empty until the first save.
+  std::vector<std::size_t>& file_of_ranks() { return file_of_ranks_; }
+
+  /// This rank's updates so far, with those of the runs that this one continues.
+  std::int64_t updates() const { return updates_before_ + status_.updates(); }
+  /// A checkpoint was loaded that was saved after that many updates.
+  void resume_after(std::int64_t updates) { updates_before_ += updates - this->updates(); }
+
+  bool is_announced() const { return announced_; }
+  void note_announced() { announced_ = true; }
+
+ private:
+  Project project_;
+  checkpoint::BackgroundSave background_save_;
+  std::unique_ptr<observe::NotedProgress> progress_;
+  observe::Trackers trackers_;
+  RunStatus status_;
+  std::vector<std::size_t> file_of_ranks_;
+  std::int64_t updates_before_ = 0;  ///< of the loaded checkpoint, less those of this run before loading
+  bool announced_ = false;           ///< the banner was printed
+};
+
+}  // namespace hortator::accelerator

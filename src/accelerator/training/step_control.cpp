@@ -1,0 +1,105 @@
+#include "accelerator/training/step_control.hpp"
+
+#include <algorithm>
+#include <hortator/error.hpp>
+
+#include "mpi/agree.hpp"
+#include "step/precision/loss_scale.hpp"
+#include "step/precision/precision.hpp"
+
+namespace hortator::accelerator {
+
+Precision agreed_precision(const AcceleratorOptions& options, const mpi::Communicator& host) {
+  Precision precision = Precision::no;
+  mpi::all_or_none(host, [&] {
+    step::check(options.grad_scaler);
+    precision = step::choose_precision(options.mixed_precision, core::process_variables());
+  });
+  mpi::same_on_all(host, to_string(precision), "mixed_precision");
+  return precision;
+}
+
+StepControl::StepControl(const AcceleratorOptions& options, Precision precision, const Prepared& prepared,
+                         const mpi::Communicator& host, const checkpoint::BackgroundSave& saves)
+    : precision_(precision),
+      prepared_(prepared),
+      accumulation_(options.gradient_accumulation_steps, options.gradient_accumulation),
+      loss_weights_(prepared.models(), options.reproducible ? options.virtual_shards : host.size(),
+                    options.reproducible),
+      stopping_(host, saves) {}
+
+void StepControl::connect(const AcceleratorOptions& options, Channels& channels) {
+  const auto& host = channels.host();
+  common_pass_ = std::make_unique<parallel::CommonPass>(channels.cpu_communicator().split(0, host.rank()), host);
+  if (precision_ == Precision::fp16 && options.grad_scaler.enabled) {
+    scaler_ =
+        std::make_unique<step::GradScaler>(options.grad_scaler, channels.device_communicator(), channels.device());
+  }
+  if (options.reproducible) {
+    reproducing_ =
+        std::make_unique<Reproducing>(options.virtual_shards, channels.device_communicator(), channels.device());
+  }
+}
+
+void StepControl::disconnect() {
+  scaler_.reset();
+  reproducing_.reset();
+  common_pass_.reset();
+}
+
+void StepControl::restart() {
+  session_->end();
+  session_ = std::make_shared<step::AcceleratorSession>();
+  accumulation_.restart();
+  loss_weights_.forget_all();
+  if (reproducing_) reproducing_->forget();
+  if (common_pass_) common_pass_->forget_all();
+}
+
+// With virtual shards a rank's gradients are ready when those of its last shard are: the loop decides.
+bool StepControl::sync_gradients() const {
+  const auto* loader = prepared_.active_loader();
+  return accumulation_.sync_gradients() && (loader == nullptr || loader->ends_step());
+}
+
+void StepControl::expect_scaled_gradients() const {
+  if (!scaler_) return;
+  for (const auto& optimizer : prepared_.optimizers()) optimizer->scaled()->expect_scaled();
+}
+
+void StepControl::settle_steps() const {
+  if (!scaler_) return;
+  for (const auto& optimizer : prepared_.optimizers()) optimizer->settle();
+  scaler_->apply_verdicts();
+}
+
+// A parameter of two optimizers would be unscaled twice.
+void StepControl::scale_gradients_of(step::OptimizerCore& optimizer) const {
+  if (!scaler_) return;
+  optimizer.scale_by(*scaler_);
+  const auto mine = step::tensor_set(optimizer.parameters());
+  for (const auto& other : prepared_.optimizers()) {
+    const auto theirs = other->parameters();
+    if (std::none_of(theirs.begin(), theirs.end(),
+                     [&](const at::Tensor& one) { return mine.contains(one.unsafeGetTensorImpl()); }))
+      continue;
+    throw UsageError({.what = "Two optimizers with a parameter in common were prepared under mixed_precision fp16",
+                      .why = "each divides its gradients by the scale of the loss",
+                      .hint = "give every parameter to one optimizer, or use bf16"});
+  }
+}
+
+void StepControl::unscale_gradients_of(const std::vector<at::Tensor>& parameters) const {
+  if (!scaler_) return;
+  const auto wanted = step::tensor_set(prepared_.gradient_holders(parameters).all());
+  for (const auto& optimizer : prepared_.optimizers()) {
+    if (optimizer->scaled()->hold_any_of(wanted)) optimizer->scaled()->unscale();
+  }
+}
+
+// Ranks without batches are not here: the others announce to them what they send.
+void StepControl::agree_on_models() const {
+  if (!prepared_.may_lack_ranks() && prepared_.any_sends_gradients()) common_pass_->agree();
+}
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <hortator/training/accelerator_options.hpp>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "accelerator/stopping/stopping.hpp"
+#include "accelerator/training/channels.hpp"
+#include "accelerator/training/prepared.hpp"
+#include "accelerator/training/reproducing.hpp"
+#include "parallel/data_parallel/backward_pass.hpp"
+#include "parallel/data_parallel/common_pass.hpp"
+#include "step/accelerator_session.hpp"
+#include "step/gradients/accumulation.hpp"
+#include "step/gradients/loss_check.hpp"
+#include "step/gradients/loss_weights.hpp"
+#include "step/precision/grad_scaler.hpp"
+
+namespace hortator::accelerator {
+
+/// The precision that the options or the environment ask for. Throws if ranks differ. @collective
+Precision agreed_precision(const AcceleratorOptions& options, const mpi::Communicator& host);
+
+/// What decides how a training step runs: whether it averages, scales, skips or stops.
+class StepControl {
+ public:
+  /// `prepared`, `host` and `saves` must outlive this. Call connect() before anything else.
+  StepControl(const AcceleratorOptions& options, Precision precision, const Prepared& prepared,
+              const mpi::Communicator& host, const checkpoint::BackgroundSave& saves);
+
+  /// Makes what runs over communicators: the common pass, the scaler of fp16 and the shards of reproducible runs.
+  /// @collective
+  void connect(const AcceleratorOptions& options, Channels& channels);
+  /// Destroys what connect() has made. Local
+  void disconnect();
+  /// Ends the session, whose handles throw from now on, and begins another with nothing accumulated.
+  void restart();
+
+  Precision precision() const { return precision_; }
+  const std::shared_ptr<step::AcceleratorSession>& session() const { return session_; }
+  parallel::BackwardPass& backward_pass() { return backward_pass_; }
+  parallel::CommonPass& common_pass() const { return *common_pass_; }
+  step::Accumulation& accumulation() { return accumulation_; }
+  const step::Accumulation& accumulation() const { return accumulation_; }
+  step::LossCheck& loss_check() { return loss_check_; }
+  step::LossWeights& loss_weights() { return loss_weights_; }
+  Stopping& stopping() { return stopping_; }
+  step::GradScaler* scaler() const { return scaler_.get(); }       ///< null unless losses are scaled
+  Reproducing* reproducing() const { return reproducing_.get(); }  ///< null unless the options ask for it
+
+  /// Whether the batch in the loop's body is the last before an update.
+  bool sync_gradients() const;
+  /// Whether gradients are those of one shard of several, which must not be clipped or unscaled yet.
+  bool is_partial() const { return reproducing_ && !sync_gradients(); }
+  /// Whether all ranks are here and no gradients wait for an update: when a run can be saved, and left.
+  bool is_between_steps() const { return sync_gradients() && !prepared_.may_lack_ranks(); }
+
+  /// The tensor to call backward() on: `loss`, scaled if there is a scaler.
+  at::Tensor scaled(const at::Tensor& loss) const { return scaler_ ? scaler_->scaled(loss) : loss; }
+  /// Call before backward: gradients that wait are brought to the scale that the next ones will have.
+  void expect_scaled_gradients() const;
+  /// Waits for late verdicts, so that the step counts of optimizers and scaler are right.
+  void settle_steps() const;
+  /// Lets the scaler look after this optimizer's gradients. UsageError if another prepared one has a parameter of it.
+  void scale_gradients_of(step::OptimizerCore& optimizer) const;
+  /// Unscales the gradients of all optimizers that have one of these parameters.
+  void unscale_gradients_of(const std::vector<at::Tensor>& parameters) const;
+  /// Checks that this backward has reached the same models on all ranks; nothing if some ranks may be missing.
+  /// @collective
+  void agree_on_models() const;
+
+  /// Sets this rank's trigger.
+  void set_trigger() { triggered_ = true; }
+  /// Returns this rank's trigger and clears it.
+  bool take_trigger() { return std::exchange(triggered_, false); }
+
+ private:
+  Precision precision_;
+  const Prepared& prepared_;
+  std::shared_ptr<step::AcceleratorSession> session_ = std::make_shared<step::AcceleratorSession>();
+  parallel::BackwardPass backward_pass_;
+  std::unique_ptr<parallel::CommonPass> common_pass_;  ///< null while ranks could not be joined
+  step::Accumulation accumulation_;
+  step::LossCheck loss_check_;
+  step::LossWeights loss_weights_;
+  Stopping stopping_;
+  std::unique_ptr<step::GradScaler> scaler_;
+  std::unique_ptr<Reproducing> reproducing_;
+  bool triggered_ = false;
+};
+
+}  // namespace hortator::accelerator
