@@ -16,11 +16,9 @@ constexpr std::uint64_t max_index_bytes = std::uint64_t{1} << 28;
 
 formats::JsonValue::Object parse_object(std::string_view text) {
   try {
-    formats::JsonScanner scanner(text);
-    auto value = scanner.value();
-    scanner.end();
+    auto value = formats::parse_strict_json(text);
     if (auto* object = std::get_if<formats::JsonValue::Object>(&value.content)) return std::move(*object);
-    value.refuse("a map of names");
+    value.refuse("an object of names");
   } catch (const formats::JsonFault& fault) {
     refuse(text::concat("it is no index of weights: ", fault.what()));
   }

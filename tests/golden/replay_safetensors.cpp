@@ -1,4 +1,4 @@
-// Files of safetensors, good and malformed ones: what is in them, or in which words they are refused.
+// Valid and malformed safetensors files: their contents, or that they are refused.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -93,21 +93,16 @@ Outcome judge_contents(const json& one, const fs::path& path) {
   return equal();
 }
 
-// Every word of the reference is in ours, which also name the file and the tensor.
+// What the safetensors library refuses is refused here, by a message of our own that names the file.
 Outcome judge_refused_file(const json& one, const fs::path& path) {
-  auto expected = one.at("error").get<std::string>();
-  constexpr std::string_view lead = "SafetensorError: Error while deserializing header: ";
-  if (expected.starts_with(lead)) expected = expected.substr(lead.size());
   try {
     const SafetensorsFile file(path);
   } catch (const formats::FileError& error) {
-    const std::string_view words = error.what();
-    if (words.find(expected) == std::string_view::npos)
-      return differs(text::concat("was refused by: ", words, "; the reference says: ", expected));
-    const bool names_file = words.find(path.filename().string()) != std::string_view::npos;
-    return names_file ? equal() : differs(text::concat("the file is not named: ", words));
+    const std::string_view message = error.what();
+    const bool names_file = message.find(path.filename().string()) != std::string_view::npos;
+    return names_file ? equal() : differs(text::concat("the file is not named: ", message));
   }
-  return differs(text::concat("was opened; the reference says: ", expected));
+  return differs(text::concat("was opened; the safetensors library reports: ", one.at("error").get<std::string>()));
 }
 
 Outcome judge_safetensors(const json& one, const json& file) {

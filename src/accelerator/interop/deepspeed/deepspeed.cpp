@@ -170,9 +170,7 @@ DeepspeedConfig read_deepspeed(const std::filesystem::path& file, const Accelera
   const auto words = formats::read_text(file, max_bytes);
   JsonValue root;
   try {
-    formats::JsonScanner scanner(words);
-    root = scanner.value();
-    scanner.end();
+    root = formats::parse_strict_json(words);
   } catch (const formats::JsonFault& fault) {
     throw UsageError({.what = text::concat(file.string(), " is no JSON: ", fault.what())});
   }
