@@ -1,4 +1,5 @@
-# libpng and libjpeg, for folders of images. A build without one of them says so when such an image is read.
+# libpng and libjpeg, for folders of images, TensorBoard images and charts. A build without one of them throws when such an
+# image is read or written.
 find_package(PNG 1.6)
 find_package(JPEG)
 add_library(hortator_images INTERFACE)

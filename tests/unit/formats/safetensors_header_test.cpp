@@ -52,7 +52,7 @@ struct NamedFault {
   std::string_view ours;     ///< must be in ours
 };
 
-// The first row that fits counts. All that is left is syntax, for which ours gives line and column.
+// The first row that fits counts. What is left is not valid JSON.
 constexpr auto named_faults = std::to_array<NamedFault>({
     {"incomplete metadata", "follow the header"},
     {"invalid offset for tensor", "invalid offsets of tensor"},
@@ -63,18 +63,19 @@ constexpr auto named_faults = std::to_array<NamedFault>({
     {"duplicate field", "appears twice"},
     {"unknown variant", "unknown dtype"},
     {"recursion limit exceeded", "more than 127 nested values"},
-    {"number out of range", "number out of range"},
     {"invalid type", "expected"},
     {"invalid value", "expected"},
     {"invalid length", "expected"},
-    {"control character", "control character"},
 });
 
-std::string_view expected_in(std::string_view library_fault) {
+// The safetensors library may report a wrong type in front of an error of syntax; ours parses the whole text first.
+std::string expected_in_ours(const std::string& header, std::string_view library_fault) {
+  const std::string syntax = "invalid JSON in the header: ";
+  if (!json::accept(header)) return syntax;
   for (const auto& [library, ours] : named_faults) {
-    if (library_fault.find(library) != std::string_view::npos) return ours;
+    if (library_fault.find(library) != std::string_view::npos) return std::string(ours);
   }
-  return "invalid JSON in the header: ";
+  return syntax;
 }
 
 bool is_printable(std::string_view message) {
@@ -95,7 +96,7 @@ TEST_CASE("headers are accepted and refused as by the safetensors library, with 
     if (known.contains("error")) {
       const auto library_fault = known.at("error").get<std::string>();
       INFO(library_fault);
-      CHECK_THAT(fault, ContainsSubstring(std::string(expected_in(library_fault))));
+      CHECK_THAT(fault, ContainsSubstring(expected_in_ours(header, library_fault)));
       CHECK(is_printable(fault));
       ++refused;
       continue;
