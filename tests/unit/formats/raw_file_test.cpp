@@ -37,7 +37,7 @@ TEST_CASE("a file is created once, and resized") {
   CHECK(file.bytes() == 5000);
   file.close();
   CHECK_THROWS_WITH(formats::RawFile::create("created"),
-                    ContainsSubstring("cannot create") && ContainsSubstring("File exists"));
+                    ContainsSubstring("Cannot create") && ContainsSubstring("File exists"));
 }
 
 TEST_CASE("a file is passed on by a name of its own, and goes on without it") {

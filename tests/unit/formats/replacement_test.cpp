@@ -9,8 +9,10 @@
 using namespace hortator;
 namespace fs = std::filesystem;
 
+namespace hortator::formats {
+
 /// The steps of Replacement::publish(), one by one.
-struct formats::ReplacementSteps {
+struct ReplacementSteps {
   const Replacement& of;
 
   fs::path replaced() const { return of.replaced(); }
@@ -19,6 +21,8 @@ struct formats::ReplacementSteps {
   void put_old_back() const { of.put_old_back(); }
   void remove_old() const { of.remove_old(); }
 };
+
+}  // namespace hortator::formats
 
 namespace {
 

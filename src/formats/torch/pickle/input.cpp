@@ -21,7 +21,7 @@ std::string_view Input::take(std::uint64_t count) {
 
 std::string Input::words(std::uint64_t bytes) {
   const auto taken = take(bytes);
-  if (find_utf8_fault(taken)) fail("it holds a text that is not UTF-8");
+  if (!is_utf8(taken)) fail("it holds a text that is not UTF-8");
   return std::string(taken);
 }
 
