@@ -12,7 +12,6 @@ namespace hortator::formats {
 namespace {
 
 constexpr std::uint64_t max_header_bytes = 100'000'000;
-constexpr std::string_view metadata_name = "__metadata__";
 
 std::map<std::string, std::string> to_metadata(const JsonValue& value) {
   std::map<std::string, std::string> metadata;
@@ -29,14 +28,14 @@ std::map<std::string, std::string> to_metadata(const JsonValue& value) {
 
 /// Where the metadata or a tensor stands in the messages.
 std::string member_name(const std::string& name) {
-  return name == metadata_name ? text::concat(metadata_name) : "tensor " + quoted_json(name);
+  return name == safetensors_metadata_name ? text::concat(safetensors_metadata_name) : "tensor " + quoted_json(name);
 }
 
 /// Collects the members of the header's object.
 class HeaderReader {
  public:
   void take(const std::string& name, const JsonValue& value) {
-    name == metadata_name ? take_metadata(value) : take_entry(name, value);
+    name == safetensors_metadata_name ? take_metadata(value) : take_entry(name, value);
   }
   SafetensorsHeader header() && { return std::move(header_); }
 

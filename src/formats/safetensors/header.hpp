@@ -16,6 +16,9 @@ namespace hortator::formats {
 /// The length of the header is stored in front of it, in this many bytes.
 inline constexpr std::uint64_t safetensors_length_bytes = 8;
 
+/// The name under which the header holds metadata instead of a tensor.
+inline constexpr std::string_view safetensors_metadata_name = "__metadata__";
+
 struct SafetensorsHeader {
   std::map<std::string, std::string> metadata = {};
   std::vector<SafetensorsEntry> entries = {};  ///< in the order of their bytes

@@ -40,7 +40,7 @@ formats::RawFile file_on_disk() {
 
 }  // namespace
 
-TEST_CASE("what is announced is in the system's cache afterwards", "[cache_filler]") {
+TEST_CASE("bring loads bytes into the page cache", "[cache_filler]") {
   const auto file = file_on_disk();
   formats::CacheFiller cache;
   cache.bring(file.descriptor(), 0, cached_file_bytes / 2);  // the system may read ahead of that
@@ -49,7 +49,7 @@ TEST_CASE("what is announced is in the system's cache afterwards", "[cache_fille
   CHECK(share_in_cache(file) == 1);
 }
 
-TEST_CASE("what cannot be brought is left alone", "[cache_filler]") {
+TEST_CASE("bring ignores files that cannot be cached", "[cache_filler]") {
   const auto file = file_on_disk();
   formats::CacheFiller cache;
   cache.bring(file.descriptor(), cached_file_bytes, cached_file_bytes);

@@ -54,7 +54,7 @@ std::vector<float> counted(std::int64_t count) {
 
 }  // namespace
 
-TEST_CASE("rows of any dataset are read in the order asked for, each as often as it is") {
+TEST_CASE("rows of any dataset are read in the requested order, with repetitions") {
   OtherFile other("rows.h5");
   other.add("plain", {7, 3}, {}, H5T_IEEE_F32LE, counted(21).data());
   other.add("packed", {7, 3}, {2, 2}, H5T_IEEE_F32LE, counted(21).data());
@@ -82,7 +82,7 @@ TEST_CASE("rows of any dataset are read in the order asked for, each as often as
   CHECK(at::equal(formats::Hdf5Column(file, other.bytes(), "backwards").read(last), at::tensor({6.0F, 5.0F})));
 }
 
-TEST_CASE("a column says how its rows are stored") {
+TEST_CASE("a column reports how its rows are stored") {
   OtherFile other("chunks.h5");
   other.add("plain", {7, 3}, {}, H5T_IEEE_F64LE, counted(21).data());
   other.add("packed", {7, 3}, {4, 2}, H5T_IEEE_F32BE, counted(21).data());
@@ -98,7 +98,7 @@ TEST_CASE("a column says how its rows are stored") {
   CHECK(formats::Hdf5Column(file, other.bytes(), "none").rows() == 0);
 }
 
-TEST_CASE("a chunk that was unpacked is kept for its other rows, also a large one") {
+TEST_CASE("a decompressed chunk is cached for its other rows, also a large one") {
   constexpr std::int64_t rows = 2048;
   constexpr std::int64_t width = 512;  // two chunks of 2 MiB, more than HDF5 itself would keep
   OtherFile other("kept.h5");
@@ -118,7 +118,7 @@ TEST_CASE("a chunk that was unpacked is kept for its other rows, also a large on
   CHECK_THROWS_AS(formats::Hdf5Column(formats::open_file("kept.h5"), other.bytes(), "x"), formats::FileError);
 }
 
-TEST_CASE("what has no rows of numbers is refused by file and name") {
+TEST_CASE("datasets without rows of numbers are refused by file and name") {
   OtherFile other("odd.h5");
   const formats::Type words(H5Tcopy(H5T_C_S1));
   H5Tset_size(words.get(), 4);

@@ -76,7 +76,7 @@ struct Verdicts {
 
 }  // namespace
 
-TEST_CASE("a million spoilt headers of safetensors are taken or refused, and nothing else happens") {
+TEST_CASE("a million damaged safetensors headers are accepted or refused, and nothing else happens") {
   const std::vector<std::string> seeds = {
       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
       R"({"__metadata__":{"format":"pt"},"b\u00e9":{"dtype":"BOOL","shape":[2,2],"data_offsets":[0,4]}})",
@@ -101,7 +101,7 @@ TEST_CASE("a million spoilt headers of safetensors are taken or refused, and not
   CHECK(verdicts.refused > 100'000);
 }
 
-TEST_CASE("spoilt pickles are taken or refused, and nothing else happens") {
+TEST_CASE("damaged pickles are accepted or refused, and nothing else happens") {
   std::vector<std::string> seeds;
   for (const auto* name : {"nested.pt", "shapes.pt", "floats_of_8_bits.pt", "tied.pt", "counter.pt"})
     seeds.push_back(pickle_in(file(name)));
@@ -123,7 +123,7 @@ TEST_CASE("spoilt pickles are taken or refused, and nothing else happens") {
   CHECK(verdicts.refused > 10'000);
 }
 
-TEST_CASE("spoilt archives are taken or refused, and nothing outside of them is read") {
+TEST_CASE("damaged archives are accepted or refused, and nothing outside of them is read") {
   const auto whole = file("tied.pt");
   Spoiler spoiler(
       {"\xff\xff\xff\xff\xff\xff\xff\xff", "PK\x05\x06", "PK\x06\x06", "PK\x06\x07", "PK\x01\x02", "/", "\1"});

@@ -7,7 +7,7 @@
 
 using namespace hortator;
 
-TEST_CASE("a file in memory is copied with its bytes, its length and its holes") {
+TEST_CASE("a memory file is copied with its bytes, length and holes") {
   constexpr std::uint64_t far = std::uint64_t{1} << 40;
   formats::MemoryFile memory;
   memory.write_at(10, "first", 5);
@@ -30,7 +30,7 @@ TEST_CASE("a file in memory is copied with its bytes, its length and its holes")
   std::filesystem::remove("copied");
 }
 
-TEST_CASE("bytes in memory are read over the borders of pages, and are zero where none were written") {
+TEST_CASE("reads cross page boundaries, and unwritten bytes are zero") {
   formats::MemoryFile memory;
   const std::string words(40'000, 'y');
   memory.write_at(5'000, words.data(), words.size());
@@ -40,7 +40,7 @@ TEST_CASE("bytes in memory are read over the borders of pages, and are zero wher
   CHECK(back == std::string(4'000, '\0') + words + std::string(6'000, '\0'));
 }
 
-TEST_CASE("what others write into the tensors' part stays when the structure is copied") {
+TEST_CASE("copying the metadata keeps what others write into the tensors' range") {
   formats::MemoryFile memory({.data_begin = 20'000, .end = 60'000});
   const std::string words(100'000, 's');
   memory.write_at(0, words.data(), words.size());
@@ -55,7 +55,7 @@ TEST_CASE("what others write into the tensors' part stays when the structure is 
   std::filesystem::remove("shared");
 }
 
-TEST_CASE("tensors are placed one after the other, large ones on a page; structure goes in front, then behind") {
+TEST_CASE("tensors are contiguous, large ones page-aligned; metadata goes first, then last") {
   using Content = formats::MemoryFile::Content;
   formats::MemoryFile memory({.data_begin = 1000, .end = 4096 + (1 << 20)});
   CHECK(memory.allocate(Content::structure, 100) == 0);

@@ -28,7 +28,7 @@ std::string float_tensor(const std::string& first, const std::string& shape, con
 
 }  // namespace
 
-TEST_CASE("a tensor lies within its storage, and that within the file") {
+TEST_CASE("a tensor must lie within its storage, and the storage within the file") {
   CHECK(std::get<PickledTensor>(parsed(float_tensor("K\0"s, "K\2K\3", "K\3K\1")).content).reach() == 6);
   CHECK(std::get<PickledTensor>(parsed(float_tensor("K\5", "K\7", "K\0"s)).content).reach() == 1);
   CHECK(std::get<PickledTensor>(parsed(float_tensor("K\7", "K\0K\3"s, "K\3K\1")).content).reach() == 0);
@@ -47,7 +47,7 @@ TEST_CASE("a tensor lies within its storage, and that within the file") {
   CHECK_THROWS_AS(parsed(refused), PickleFault);
 }
 
-TEST_CASE("classes are named, wherever they stand, and nothing is called") {
+TEST_CASE("foreign classes are named wherever they appear, and nothing is called") {
   CHECK_THROWS_WITH(parsed("cos\nsystem\n" + word("true") + "\x85R."), ContainsSubstring("an object of os.system"));
   CHECK_THROWS_WITH(parsed("cos\nsystem\n."), ContainsSubstring("an object of os.system"));
   CHECK_THROWS_WITH(parsed("}" + word("run") + "cos\nsystem\ns."), ContainsSubstring("an object of os.system"));
@@ -57,7 +57,7 @@ TEST_CASE("classes are named, wherever they stand, and nothing is called") {
   CHECK_THROWS_WITH(parsed("ctorch\nfloat32\n."), ContainsSubstring("torch.float32"));
 }
 
-TEST_CASE("what is damaged is refused with the place") {
+TEST_CASE("damaged pickles are refused with the offset") {
   const auto broken = GENERATE(""s, "K"s, "K\1"s, "."s, "K\1K\2."s, "(."s, "(K\1."s, "t."s, "\x85."s, "h\0."s,
                                "K\1K\2a."s, "K\1(e."s, "}K\1s."s, "}(K\1u."s, "Xabcd"s, "X\2\0\0\0\xff\xff."s, "cos"s,
                                "cos\nsystem"s, "K\1Q."s, "K\1R."s, "K\1)R."s, "K\1}b."s, "\x80\2."s, "i."s, "\xff."s,
@@ -67,7 +67,7 @@ TEST_CASE("what is damaged is refused with the place") {
   CHECK_THROWS_AS(parsed(broken), PickleFault);
 }
 
-TEST_CASE("what grows without bound, or holds itself, is refused before it takes memory") {
+TEST_CASE("unbounded growth and cycles are refused before they take memory") {
   auto doubling = "]q\0"s;  // each list holds the one before ten times: 10^39 values
   for (char level = 1; level < 40; ++level) {
     doubling += "](";

@@ -50,7 +50,7 @@ at::Tensor picture(const Bytes& values, std::int64_t channels) {
 
 }  // namespace
 
-TEST_CASE("PNG pictures of every kind become red, green and blue") {
+TEST_CASE("PNG images of every colour type decode to RGB") {
   const auto expected = picture({10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120}, 3);
   CHECK(at::equal(formats::decode_image(encode({}, colours), 3), expected));
   CHECK(at::equal(formats::decode_image(encode({.interlace = PNG_INTERLACE_ADAM7}, colours), 3), expected));
@@ -75,14 +75,14 @@ TEST_CASE("PNG pictures of every kind become red, green and blue") {
   CHECK(at::equal(drawn, picture({0, 255, 255, 0}, 1)));
 }
 
-TEST_CASE("PNG pictures become grey where that is asked for") {
+TEST_CASE("PNG images decode to grey on request") {
   CHECK(at::equal(formats::decode_image(encode({.colour = PNG_COLOR_TYPE_GRAY}, {{1, 2}, {3, 4}}), 1),
                   picture({1, 2, 3, 4}, 1)));
   const std::vector<Bytes> white = {{255, 255, 255, 255, 255, 255}, {0, 0, 0, 255, 255, 255}};
   CHECK(at::equal(formats::decode_image(encode({}, white), 1), picture({255, 255, 0, 255}, 1)));
 }
 
-TEST_CASE("a PNG file that is cut or damaged anywhere is refused") {
+TEST_CASE("a PNG file truncated or damaged anywhere is refused") {
   const auto whole = encode({}, colours);
   for (std::size_t size = 8; size < whole.size() - 4; ++size) {
     INFO(size);

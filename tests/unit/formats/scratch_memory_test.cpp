@@ -82,7 +82,7 @@ extern "C" int ioctl(int descriptor, unsigned long request, ...) noexcept {
   return 0;
 }
 
-TEST_CASE("memory in a file begins as zeros, keeps what is written, and leaves nothing in the folder") {
+TEST_CASE("scratch memory is zero at first, keeps what is written, and leaves no file") {
   const auto folder = empty_folder();
   constexpr std::size_t bytes = 3'000'001;
   {
@@ -96,7 +96,7 @@ TEST_CASE("memory in a file begins as zeros, keeps what is written, and leaves n
   CHECK(std::filesystem::is_empty(folder));
 }
 
-TEST_CASE("a disk without room says so when the memory is made") {
+TEST_CASE("a full disk is an error when the memory is created") {
   const auto folder = empty_folder();
   const testing::FileLimit limit(1 << 16);
   for (const bool promises : {true, false}) {
@@ -110,7 +110,7 @@ TEST_CASE("a disk without room says so when the memory is made") {
   CHECK_THROWS_WITH(formats::ScratchMemory("no/such/folder", 1), ContainsSubstring("no/such/folder"));
 }
 
-TEST_CASE("a file system that writes changes to new places is told not to, or is refused by name") {
+TEST_CASE("a copy-on-write file system writes in place or is refused by name") {
   const auto folder = empty_folder();
   for (const auto& [number, name] : {std::pair(0x9123683EL, "btrfs"), std::pair(0x2FC12FC1L, "ZFS")}) {
     is_called = number;
@@ -128,7 +128,7 @@ TEST_CASE("a file system that writes changes to new places is told not to, or is
   CHECK(std::filesystem::is_empty(folder));
 }
 
-TEST_CASE("what is occupied is on the disk, also where the file system promises no room") {
+TEST_CASE("occupied space is on the disk even if the file system cannot reserve it") {
   const auto folder = empty_folder();
   constexpr std::uint64_t bytes = (1 << 20) + 4096;
   for (const bool promises : {true, false}) {

@@ -39,7 +39,7 @@ std::vector<std::int64_t> expected(const at::Tensor& tensor, core::Range range) 
 }
 }  // namespace
 
-TEST_CASE("pieces are every range of every layout in row-major order, bounded") {
+TEST_CASE("pieces cover any range of any layout in row-major order, bounded in size") {
   for (const auto& tensor : layouts()) {
     for (std::int64_t begin = 0; begin <= tensor.numel(); ++begin) {
       for (std::int64_t end = begin; end <= tensor.numel(); ++end) {
