@@ -1,4 +1,4 @@
-// Any bytes as a file of torch.save, or as the pickle in one: it is taken or refused, and nothing else happens.
+// Any bytes as a torch.save file or as its pickle must be accepted or refused, and nothing else may happen.
 #include <cstdint>
 #include <cstring>
 

@@ -44,7 +44,7 @@ TEST_CASE("a truncated, grown or rewritten file is an error, not a signal") {
   CHECK_NOTHROW(grown.read_at(6, three.data(), three.size()));
   CHECK_THROWS_WITH(grown.require_unchanged(), ContainsSubstring("has 11 now"));
 
-  // The same length at another time.
+  // The same length, another modification time.
   const formats::FixedFile rewritten(write("rewritten", "0123456789"));
   fs::last_write_time("rewritten", fs::last_write_time("rewritten") + std::chrono::milliseconds(1));
   CHECK_THROWS_WITH(rewritten.require_unchanged(), ContainsSubstring("was changed while it was in use"));
@@ -61,8 +61,8 @@ TEST_CASE("a file that was replaced by rename can still be read") {
 }
 
 TEST_CASE("folders, devices and missing files are refused") {
-  CHECK_THROWS_WITH(formats::FixedFile("."), ContainsSubstring("not a file"));
-  CHECK_THROWS_WITH(formats::FixedFile("/dev/null"), ContainsSubstring("not a file"));
+  CHECK_THROWS_WITH(formats::FixedFile("."), ContainsSubstring("not a regular file"));
+  CHECK_THROWS_WITH(formats::FixedFile("/dev/null"), ContainsSubstring("not a regular file"));
   CHECK_THROWS_WITH(formats::FixedFile("no/such"), ContainsSubstring("No such file"));
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("writing to a map of a file does not change the file") {
 }
 
 TEST_CASE("adjacent rows are read together") {
-  std::vector<std::int64_t> runs;  // three numbers each
+  std::vector<std::int64_t> runs;  // at, first and count of each
   const std::vector<std::int64_t> rows = {4, 5, 6, 2, 2, 3, 9, 8};
   formats::for_each_run(rows, [&](std::size_t at, std::int64_t first, std::int64_t count) {
     runs.insert(runs.end(), {static_cast<std::int64_t>(at), first, count});

@@ -15,7 +15,7 @@ using namespace hortator;
 namespace fs = std::filesystem;
 
 namespace {
-/// Makes the file `name` of what `fill` puts into it.
+/// Creates the file `name` with what `fill` writes into it.
 fs::path make(const std::string& name, const std::function<void(const formats::File&)>& fill) {
   formats::MemoryFile memory;
   auto file = formats::create_file(memory);
@@ -86,7 +86,7 @@ TEST_CASE("errors of HDF5 name the file and the reason, and nothing is printed")
   const auto path = make("errors.h5", [](const formats::File&) {});
   const auto file = formats::open_file(path);
   CHECK_THROWS_WITH(formats::read_attribute(file.get(), "none"), ContainsSubstring("'none'"));
-  // What the application set comes back.
+  // The application's error handler is restored.
   H5E_auto2_t print = nullptr;
   void* data = nullptr;
   CHECK(H5Eget_auto2(H5E_DEFAULT, &print, &data) >= 0);

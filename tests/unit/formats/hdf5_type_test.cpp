@@ -11,7 +11,7 @@
 using namespace hortator;
 
 namespace {
-// Every bit pattern of a 16-bit float, converted by HDF5, must be what LibTorch makes of it.
+// HDF5 must convert every bit pattern of a 16-bit float to the same value as LibTorch.
 bool converts_as_torch_does(at::ScalarType type) {
   const auto patterns = at::arange(65536).to(at::kInt).to(at::kUInt16).view(type);
   const auto expected = patterns.to(at::kFloat);

@@ -10,7 +10,7 @@ using namespace hortator;
 
 namespace {
 
-std::vector<std::uint8_t> bytes(const std::string& words) { return {words.begin(), words.end()}; }
+std::vector<std::uint8_t> bytes(const std::string& text) { return {text.begin(), text.end()}; }
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-// jpeglib.h needs FILE from before
+// jpeglib.h needs FILE
 #include <jpeglib.h>
 
 #include "formats/image/image.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// A picture of 16 by 16 pixels of one colour.
+/// An image of 16 by 16 pixels of one colour.
 Bytes encode(J_COLOR_SPACE space, const Bytes& pixel) {
   jpeg_compress_struct jpeg{};
   jpeg_error_mgr errors{};

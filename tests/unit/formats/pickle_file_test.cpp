@@ -16,7 +16,7 @@ using formats::PickleFile;
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
-// Made by tests/tools/torch-pickles.py.
+// tests/tools/torch-pickles.py writes the files.
 
 namespace {
 
@@ -26,12 +26,12 @@ std::string hex(const at::Tensor& tensor) {
   constexpr auto digits = "0123456789abcdef";
   const auto flat = tensor.contiguous();
   const auto* bytes = static_cast<const unsigned char*>(flat.const_data_ptr());
-  std::string words;
+  std::string text;
   for (std::size_t i = 0; i < flat.nbytes(); ++i) {
-    words += digits[bytes[i] >> 4];
-    words += digits[bytes[i] & 15];
+    text += digits[bytes[i] >> 4];
+    text += digits[bytes[i] & 15];
   }
-  return words;
+  return text;
 }
 
 nlohmann::json expected_of_torch() {
@@ -113,7 +113,7 @@ TEST_CASE("ties, parameters and strides are preserved") {
   CHECK_FALSE(tied.tensor("norm.weight").is_parameter);
   const auto last = PickleFile(stored("shapes.pt")).get("channels_last");
   CHECK(last.is_contiguous(at::MemoryFormat::ChannelsLast));
-  // No more of a storage is read than the tensor spans.
+  // Only the part of the storage that the tensor spans is read.
   CHECK(PickleFile(stored("shapes.pt")).get("columns").storage().nbytes() == 10 * sizeof(float));
 }
 

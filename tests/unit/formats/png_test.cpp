@@ -22,7 +22,7 @@ void append(png_structp png, png_bytep data, std::size_t count) {
   file.insert(file.end(), data, data + count);
 }
 
-/// A picture of 2 by 2 pixels.
+/// An image of 2 by 2 pixels.
 Bytes encode(const Kind& kind, std::vector<Bytes> rows) {
   Bytes file;
   auto* png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
@@ -58,7 +58,7 @@ TEST_CASE("PNG images of every colour type decode to RGB") {
   const Bytes deep_row = {10, 10, 20, 20, 30, 30, 40, 40, 50, 50, 60, 60};
   const auto deep = formats::decode_image(encode({.depth = 16}, {deep_row, deep_row}), 3);
   CHECK(at::equal(deep, picture({10, 20, 30, 40, 50, 60, 10, 20, 30, 40, 50, 60}, 3)));
-  // with transparency, which is left out
+  // with transparency, which is dropped
   const std::vector<Bytes> with_alpha = {{10, 20, 30, 0, 40, 50, 60, 128}, {70, 80, 90, 255, 100, 110, 120, 1}};
   CHECK(at::equal(formats::decode_image(encode({.colour = PNG_COLOR_TYPE_RGB_ALPHA}, with_alpha), 3), expected));
   const auto grey = formats::decode_image(encode({.colour = PNG_COLOR_TYPE_GRAY}, {{1, 2}, {3, 4}}), 3);
@@ -88,7 +88,7 @@ TEST_CASE("a PNG file truncated or damaged anywhere is refused") {
     INFO(size);
     CHECK_THROWS_AS(formats::decode_image(std::span(whole).first(size), 3), formats::ImageFault);
   }
-  // A changed byte shows by the checksum of its piece.
+  // The checksum of its chunk detects a changed byte.
   for (std::size_t at = 16; at < whole.size() - 12; ++at) {
     auto damaged = whole;
     damaged[at] ^= 0x55;

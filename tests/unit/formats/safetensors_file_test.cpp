@@ -21,7 +21,7 @@ fs::path write(const std::string& name, const std::string& header, const std::st
   return name;
 }
 
-// Four rows of two numbers, 0 to 7; its header is padded so that they lie at a multiple of eight.
+// Four rows of two numbers, 0 to 7; the header is padded so that they begin at a multiple of eight.
 const std::string matrix_header = R"({"m":{"dtype":"F32","shape":[4,2],"data_offsets":[0,32]}}       )";
 
 std::string numbers(int count) {
@@ -61,7 +61,7 @@ TEST_CASE("a view is a private map of the file") {
   CHECK(file.get("m").data_ptr() != file.get("m").data_ptr());
   view.add_(1);
   CHECK(at::equal(file.get("m"), matrix));
-  // The map lives as long as the last view.
+  // The map exists as long as the last view.
   const auto left = SafetensorsFile("view.safetensors").view("m");
   CHECK(at::equal(left, matrix));
 }

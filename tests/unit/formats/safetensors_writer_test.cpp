@@ -22,7 +22,7 @@ const auto& world() {
   return comm;
 }
 
-/// A path at which nothing is. @collective
+/// A path that does not exist. @collective
 fs::path fresh(const std::string& name) {
   mpi::barrier(world());
   if (world().rank() == 0) fs::remove(name);
@@ -40,7 +40,7 @@ formats::TensorSource source_of(const std::map<std::string, at::Tensor>& tensors
   return [&](const std::string& name) { return tensors.at(name); };
 }
 
-/// Those of tests/tools/python-weights.py.
+/// The tensors of tests/tools/python-weights.py.
 std::map<std::string, at::Tensor> all_types() {
   std::map<std::string, at::Tensor> tensors;
   const auto numbers = at::arange(6).remainder(4).view({2, 3});
@@ -87,7 +87,7 @@ TEST_CASE("tensors that the format cannot hold are refused by name") {
                     ContainsSubstring("'z', complex128 [1]") && ContainsSubstring("no such type"));
   CHECK_THROWS_WITH(formats::plan_safetensors({{"f", {.type = at::ScalarType::Float4_e2m1fn_x2}}}),
                     ContainsSubstring("no such type"));
-  CHECK_THROWS_WITH(formats::plan_safetensors({{"\xff", {}}}), ContainsSubstring("no UTF-8"));
+  CHECK_THROWS_WITH(formats::plan_safetensors({{"\xff", {}}}), ContainsSubstring("not UTF-8"));
   CHECK_THROWS_WITH(formats::plan_safetensors({{"__metadata__", {}}}), ContainsSubstring("cannot be called"));
 }
 
@@ -117,8 +117,8 @@ TEST_CASE("all ranks write equal amounts, whatever the files and strides") {
   }
   const auto shares = mpi::all_gather(world(), mine);
   CHECK(std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) == total);
-  const auto [least, most] = std::ranges::minmax(shares);
-  CHECK(most - least <= 2 * 4096);
+  const auto [min, max] = std::ranges::minmax(shares);
+  CHECK(max - min <= 2 * 4096);
 }
 
 TEST_CASE("ranks write their own slices next to whole tensors") {
@@ -128,7 +128,7 @@ TEST_CASE("ranks write their own slices next to whole tensors") {
     tensors["t" + std::to_string(100 + i)] =
         (at::arange(1 + i * i * 7) + 1000 * i + 5).to(i < 10 ? at::kHalf : at::kFloat);
   tensors["whole"] = at::arange(50'000).to(at::kFloat);
-  // What the first rank has of t100, two bytes, lies between what the last one writes.
+  // The two bytes of t100 that the first rank has are between those that the last one writes.
   const auto part_of = [&](const std::string& name, int rank) -> std::optional<formats::TensorSlice> {
     if (name == "whole") return {};
     const auto& tensor = tensors.at(name);

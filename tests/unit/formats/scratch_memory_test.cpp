@@ -26,10 +26,10 @@ using namespace hortator;
 
 namespace {
 
-// What this program's file system says and does.
+// The simulated file system.
 bool promises_room = true;
-std::optional<long> is_called;  // its number; nothing: as it is
-bool writes_in_place = false;   // when it is asked to
+std::optional<long> is_called;  // the reported number; empty: the real one
+bool writes_in_place = false;   // on request
 
 std::filesystem::path empty_folder() {
   const std::filesystem::path path = "scratch_memory";
@@ -38,7 +38,7 @@ std::filesystem::path empty_folder() {
   return path;
 }
 
-/// In kB, of the mapping that `inside` lies in.
+/// A field in kB of the mapping that contains `inside`.
 long mapped(const std::byte* inside, const std::string& key) {
   std::ifstream maps("/proc/self/smaps");
   bool is_it = false;
@@ -54,7 +54,7 @@ long mapped(const std::byte* inside, const std::string& key) {
 
 }  // namespace
 
-// In the place of the C library's.
+// Replaces the function of the C library.
 extern "C" int fallocate(int descriptor, int mode, off_t offset, off_t bytes) {
   if (promises_room) return static_cast<int>(::syscall(SYS_fallocate, descriptor, mode, offset, bytes));
   errno = EOPNOTSUPP;
@@ -91,7 +91,7 @@ TEST_CASE("scratch memory is zero at first, keeps what is written, and leaves no
     std::fill(memory.data(), memory.data() + bytes, std::byte{7});
     CHECK(memory.data()[bytes - 1] == std::byte{7});
     CHECK(std::filesystem::is_empty(folder));
-    CHECK(mapped(memory.data(), "Anonymous:") == 0);  // none of it is memory that only a swap could free
+    CHECK(mapped(memory.data(), "Anonymous:") == 0);  // none of it needs swap space
   }
   CHECK(std::filesystem::is_empty(folder));
 }

@@ -1,4 +1,4 @@
-// Folders of weights: their indices, and what replaces what. By one rank.
+// Folders of weights: their indices, and how a save replaces another.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
@@ -26,11 +26,11 @@ fs::path fresh_folder(const std::string& name) {
   return fs::absolute(name);
 }
 
-void write(const fs::path& path, const std::string& words) { std::ofstream(path) << words; }
+void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
 
 using Numbers = std::map<std::string, float>;
 
-/// A file of single numbers.
+/// Writes a file of scalars.
 void write_numbers(const fs::path& path, const Numbers& numbers,
                    const std::map<std::string, std::string>& metadata = {{"format", "pt"}}) {
   std::map<std::string, formats::TensorSpec> specs;
@@ -111,9 +111,9 @@ TEST_CASE("file names in an index must not leave its folder") {
 }
 
 TEST_CASE("an invalid index is refused with the reason") {
-  for (const auto* words : {"", "[]", "1", "{", "{\"weight_map\": []}", "{\"weight_map\": {\"a\": 1}}", "{\"a\": {}}",
-                            "{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}", "{} {}"})
-    CHECK_THROWS_AS(weights::parse_weight_index(words), formats::FileError);
+  for (const auto* text : {"", "[]", "1", "{", "{\"weight_map\": []}", "{\"weight_map\": {\"a\": 1}}", "{\"a\": {}}",
+                           "{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}", "{} {}"})
+    CHECK_THROWS_AS(weights::parse_weight_index(text), formats::FileError);
   CHECK_THROWS_WITH(weights::parse_weight_index(std::string(100'000, '[')),
                     ContainsSubstring("not a valid weight index"));
   CHECK_THROWS_WITH(weights::parse_weight_index(R"({"weight_map": {"a": "x", "a": "y"}})"),
