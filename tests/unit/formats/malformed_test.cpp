@@ -76,7 +76,7 @@ struct Verdicts {
 
 }  // namespace
 
-TEST_CASE("a million damaged safetensors headers are accepted or refused, and nothing else happens") {
+TEST_CASE("a million damaged safetensors headers are accepted or refused without harm") {
   const std::vector<std::string> seeds = {
       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
       R"({"__metadata__":{"format":"pt"},"b\u00e9":{"dtype":"BOOL","shape":[2,2],"data_offsets":[0,4]}})",

@@ -79,7 +79,7 @@ TEST_CASE("a scalar has no rows") {
   CHECK_THROWS_WITH(file.get_rows("s", 0, 1), ContainsSubstring("'s'") && ContainsSubstring("no rows"));
 }
 
-TEST_CASE("pairs of four bits are one element, and types without a tensor type are refused on reading") {
+TEST_CASE("pairs of four bits are one element, and types that LibTorch does not have are refused") {
   const SafetensorsFile file(write(
       "small.safetensors",
       R"({"f4":{"dtype":"F4","shape":[2,4],"data_offsets":[0,4]},"f6":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[4,7]},)"

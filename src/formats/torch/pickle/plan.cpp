@@ -21,7 +21,7 @@ namespace {
 void require_picklable(const NamedSpecs& tensors) {
   std::set<std::string> names;
   for (const auto& [name, spec] : tensors) {
-    if (!names.insert(name).second) refuse_to_pickle(name, "the name comes twice", "give each a name of its own");
+    if (!names.insert(name).second) refuse_to_pickle(name, "the name appears twice", "give each tensor a unique name");
     if (torch_name(spec.type).empty())
       refuse_to_pickle(name, text::concat("its type is ", spec.type), "convert it first");
   }
@@ -31,7 +31,7 @@ NamedSpecs picklable_specs(const NamedTensors& tensors) {
   NamedSpecs specs;
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.defined()) refuse_to_pickle(name, "it is undefined", "leave it out");
-    if (tensor.layout() != at::kStrided) refuse_to_pickle(name, "it is not dense", "make it dense first");
+    if (tensor.layout() != at::kStrided) refuse_to_pickle(name, "it is not dense", "convert it with to_dense() first");
     specs.emplace_back(name, spec_of(tensor));
   }
   return specs;
