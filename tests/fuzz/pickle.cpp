@@ -1,4 +1,4 @@
-// Any bytes as a torch.save file or as its pickle must be accepted or refused, and nothing else may happen.
+// Fuzzes the readers of torch.save files and of pickles: any bytes are accepted or rejected, without other effects.
 #include <cstdint>
 #include <cstring>
 
