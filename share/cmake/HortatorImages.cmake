@@ -1,4 +1,5 @@
-# libpng and libjpeg, for folders of images. Without one of them, reading such an image is an error at run time.
+# libpng and libjpeg, for folders of images, TensorBoard images and charts. Without one of them, reading or writing such an
+# image is an error at run time.
 find_package(PNG 1.6)
 find_package(JPEG)
 add_library(hortator_images INTERFACE)

@@ -130,13 +130,13 @@ class Saving {
         [&](const std::string& name) { return part_of(by_name.at(name)); });
   }
 
-  std::optional<formats::TensorPart> part_of(const at::Tensor& tensor) const {
+  std::optional<formats::TensorSlice> part_of(const at::Tensor& tensor) const {
     if (sharded_.flat == nullptr) return {};
     const auto number = sharded_.flat->find(tensor);
     if (!number || !sharded_.flat->is_sharded(*number)) return {};
-    if (!sharded_.writes) return formats::TensorPart();
-    return formats::TensorPart{.elements = sharded_.flat->owned(*number),
-                               .values = sharded_.flat->published_slice(*number)};
+    if (!sharded_.writes) return formats::TensorSlice();
+    return formats::TensorSlice{.elements = sharded_.flat->owned(*number),
+                                .values = sharded_.flat->published_slice(*number)};
   }
 
   /// Distributes whole files to the ranks.

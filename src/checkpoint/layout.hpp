@@ -34,7 +34,7 @@ struct Layout {
   std::vector<Placement> tensors = {};  ///< those that all ranks have, by name, then those of rank 0 alone, and so on
   std::size_t common_tensors = 0;
   std::vector<std::size_t> first_own = {};  ///< for each rank, in `tensors`
-  std::vector<formats::Parting> files = {};
+  std::vector<formats::FileLayout> files = {};
   std::vector<std::size_t> file_of = {};  ///< into which each rank writes; its lowest rank makes it
 };
 

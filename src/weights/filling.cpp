@@ -14,18 +14,18 @@ namespace {
 
 using weights::WeightSource;
 
-/// The runs in which elements of a tensor are read.
+/// Splits elements of a tensor into the ranges in which they are read.
 std::vector<core::Range> pieces_of(const formats::TensorSpec& spec, core::Range elements) {
-  const auto most = WeightSource::piece_bytes / static_cast<std::int64_t>(c10::elementSize(spec.type));
+  const auto max_elements = WeightSource::piece_bytes / static_cast<std::int64_t>(c10::elementSize(spec.type));
   std::vector<core::Range> pieces;
-  for (auto begin = elements.begin; begin < elements.end; begin += most)
-    pieces.push_back({begin, std::min(begin + most, elements.end)});
+  for (auto begin = elements.begin; begin < elements.end; begin += max_elements)
+    pieces.push_back({begin, std::min(begin + max_elements, elements.end)});
   return pieces;
 }
 
 core::Range all_of(const formats::TensorSpec& spec) { return {0, spec.elements()}; }
 
-/// Memory for a piece, in the file's type.
+/// Memory for one piece, in the type of the file.
 at::Tensor buffer_for(const formats::TensorSpec& spec) {
   const auto element = static_cast<std::int64_t>(c10::elementSize(spec.type));
   return at::empty({std::min(WeightSource::piece_bytes / element, spec.elements())}, spec.type);
@@ -33,7 +33,7 @@ at::Tensor buffer_for(const formats::TensorSpec& spec) {
 
 std::byte* bytes_of(const at::Tensor& flat) { return static_cast<std::byte*>(flat.mutable_data_ptr()); }
 
-/// Calls work(elements of the piece, the piece) for these elements of a tensor.
+/// Reads these elements of a tensor piece by piece and calls work(range, values).
 template <typename Work>
 void for_each_stored(const WeightSource& source, const std::string& name, core::Range elements, const Work& work) {
   const auto spec = source.spec(name);
@@ -60,8 +60,8 @@ void fill_one(const WeightSource& source, const Filling& filling) {
   });
 }
 
-/// A piece of a filling, for all ranks at once.
-struct Shared {
+/// A piece that one rank reads for all.
+struct SharedPiece {
   std::size_t filling = 0;
   at::ScalarType type = at::kFloat;
   core::Range elements = {};
@@ -69,8 +69,8 @@ struct Shared {
   std::int64_t bytes() const { return elements.size() * static_cast<std::int64_t>(c10::elementSize(type)); }
 };
 
-std::vector<Shared> shared_pieces(const WeightSource& source, const std::vector<Filling>& fillings) {
-  std::vector<Shared> all;
+std::vector<SharedPiece> shared_pieces(const WeightSource& source, const std::vector<Filling>& fillings) {
+  std::vector<SharedPiece> all;
   for (std::size_t i = 0; i < fillings.size(); ++i) {
     const auto spec = source.spec(fillings[i].stored);
     for (const auto& piece : pieces_of(spec, all_of(spec)))
@@ -79,15 +79,15 @@ std::vector<Shared> shared_pieces(const WeightSource& source, const std::vector<
   return all;
 }
 
-/// So many pieces are read at once, each by another rank, and then sent.
-class Rounds {
+/// In each round, `width_` ranks read one piece each, and all pieces are broadcast.
+class BroadcastRounds {
  public:
-  Rounds(comm::Communicator& comm, const WeightSource& source, const std::vector<Filling>& fillings)
+  BroadcastRounds(comm::Communicator& comm, const WeightSource& source, const std::vector<Filling>& fillings)
       : comm_(comm),
         source_(source),
         fillings_(fillings),
         pieces_(shared_pieces(source, fillings)),
-        width_(static_cast<std::size_t>(std::min(comm.size(), max_at_once))),
+        width_(static_cast<std::size_t>(std::min(comm.size(), max_width))),
         buffers_(at::empty({static_cast<std::int64_t>(width_), WeightSource::piece_bytes}, at::kByte)) {}
 
   void run() {
@@ -101,7 +101,7 @@ class Rounds {
   }
 
  private:
-  static constexpr int max_at_once = 12;  // of 4 MiB each
+  static constexpr int max_width = 12;  // pieces of 4 MiB
 
   int reader_of(std::size_t piece) const {
     return static_cast<int>(piece % width_ * static_cast<std::size_t>(comm_.size()) / width_);
@@ -110,7 +110,7 @@ class Rounds {
     return buffers_.select(0, static_cast<std::int64_t>(piece % width_)).narrow(0, 0, pieces_[piece].bytes());
   }
 
-  // Who cannot go on goes on sending, so that nobody waits, and says so at the end.
+  // A rank that fails still takes part in the broadcasts, so that nobody waits, and throws at the end.
   template <typename Work>
   void attempt(const Work& work) {
     if (problem_) return;
@@ -139,7 +139,7 @@ class Rounds {
   comm::Communicator& comm_;
   const WeightSource& source_;
   const std::vector<Filling>& fillings_;
-  std::vector<Shared> pieces_;
+  std::vector<SharedPiece> pieces_;
   std::size_t width_;
   at::Tensor buffers_;
   std::exception_ptr problem_;
@@ -155,7 +155,7 @@ void fill(const WeightSource& source, const std::vector<Filling>& fillings) {
 
 std::function<void()> filling_together(comm::Communicator& comm, const WeightSource& source,
                                        const std::vector<Filling>& fillings) {
-  return [rounds = std::make_shared<Rounds>(comm, source, fillings), &source] {
+  return [rounds = std::make_shared<BroadcastRounds>(comm, source, fillings), &source] {
     const at::NoGradGuard no_grad;
     rounds->run();
     source.require_unchanged();

@@ -11,27 +11,28 @@
 #include "core/range.hpp"
 #include "weights/weight_source.hpp"
 
-/// How weights come from files into tensors, piece by piece: in the tensors' own types, on their devices, and with no
-/// more memory than a few pieces.
+/// Loads weights from files into tensors piece by piece, converted to the tensors' types and devices, with the memory
+/// of a few pieces.
 namespace hortator::weights {
 
 struct Filling {
   std::string stored = {};  ///< the name in the file
   at::Tensor tensor = {};
-  std::optional<core::Range> elements = {};  ///< of the stored one, where `tensor` is not for all of them
+  std::optional<core::Range> elements = {};  ///< of the stored tensor, if `tensor` takes only these
 };
 
-/// By this rank alone, in this order: that of the files is the fastest. Ranks of one node that do it at once find in
-/// the system's cache what one of them has read.
+/// Fills them on this rank only, in this order; the order of the files is the fastest. Ranks of one node that do so at
+/// the same time share the page cache.
 void fill(const weights::WeightSource& source, const std::vector<Filling>& fillings);
 
-/// What fills them with each piece read by one rank, which sends it to all. Every rank has the same fillings, and calls
-/// it once all have got it: memory is taken here, by each rank alone. It is @collective. A rank that cannot read or
-/// fill takes part to the end and throws then: the others do not know, so an agreement must follow.
+/// Returns a function that fills them: one rank reads each piece and broadcasts it. Every rank passes the same
+/// fillings. This call is local and allocates memory, so agree on its success before you call the function, which is
+/// @collective. A rank that cannot read or fill takes part to the end and throws then; the others do not notice, so an
+/// agreement must follow.
 std::function<void()> filling_together(comm::Communicator& comm, const weights::WeightSource& source,
                                        const std::vector<Filling>& fillings);
 
-/// Whether the file has the values that the tensor has.
+/// Whether the values in the file equal those of the tensor.
 bool holds(const weights::WeightSource& source, const Filling& filling);
 
 }  // namespace hortator::weights

@@ -23,20 +23,20 @@ std::string shown(const std::string& stored, const std::string& renamed) {
                            : text::concat(text::quote(stored), " (as ", text::quote(renamed), ")");
 }
 
-/// Of each wanted tensor the name in the file, or none.
+/// The name in the file of each wanted tensor, or empty.
 using Found = std::vector<std::string>;
 
 Found find(const std::vector<Wanted>& wanted, const weights::WeightSource& source, const Renaming& rename,
            Matching& matching) {
-  std::map<std::string, std::size_t> places;
-  for (std::size_t i = 0; i < wanted.size(); ++i) places.emplace(wanted[i].name, i);
+  std::map<std::string, std::size_t> indices;
+  for (std::size_t i = 0; i < wanted.size(); ++i) indices.emplace(wanted[i].name, i);
   Found found(wanted.size());
   for (const auto& stored : source.names()) {
     const auto name = rename(stored);
-    const auto place = places.find(name);
-    if (place == places.end()) {
+    const auto index = indices.find(name);
+    if (index == indices.end()) {
       matching.unexpected.push_back(shown(stored, name));
-    } else if (auto& other = found[place->second]; !other.empty()) {
+    } else if (auto& other = found[index->second]; !other.empty()) {
       matching.unlike.push_back(
           text::concat(text::quote(other), " and ", text::quote(stored), ", both of which become ", text::quote(name)));
     } else {
@@ -56,7 +56,7 @@ std::string with_other_names(const std::vector<Wanted>& wanted, std::size_t firs
                       formats::to_string(spec));
 }
 
-/// Each tensor is loaded under the first of its names that the file has.
+/// A tensor is loaded under the first of its names that the file has.
 void pair(const std::vector<Wanted>& wanted, const Found& found, Matching& matching) {
   std::map<std::size_t, std::size_t> loaded;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -82,12 +82,12 @@ void compare(const std::vector<Wanted>& wanted, const weights::WeightSource& sou
 }
 
 void sort_by_file(Matching& matching, const weights::WeightSource& source) {
-  std::map<std::string, std::size_t> places;
-  for (const auto& name : source.names()) places.emplace(name, places.size());
-  std::ranges::sort(matching.loads, {}, [&](const Matching::Pair& pair) { return places.at(pair.stored); });
+  std::map<std::string, std::size_t> indices;
+  for (const auto& name : source.names()) indices.emplace(name, indices.size());
+  std::ranges::sort(matching.loads, {}, [&](const Matching::Pair& pair) { return indices.at(pair.stored); });
 }
 
-/// A prefix that one side has in front of most names of the other.
+/// Suggests the prefix that one side adds to most names of the other.
 void suggest(const std::vector<Wanted>& wanted, const weights::WeightSource& source, Matching& matching) {
   std::set<std::string> here;
   for (const auto& one : wanted) here.insert(one.name);
@@ -146,18 +146,18 @@ void require_match(const Matching& matching, const weights::WeightSource& source
   const bool fits = matching.unlike.empty() && (!strict || (matching.missing.empty() && matching.unexpected.empty()));
   if (fits) return;
   const auto hint = matching.rules.empty()
-                        ? std::string("name them alike with .rename, or take what fits with .strict = false")
+                        ? std::string("rename them with .rename, or load those that fit with .strict = false")
                         : text::concat("most names fit with .rename = {", text::join(matching.rules), "}");
-  throw Error({.what = text::concat("the weights of ", source.path(),
+  throw Error({.what = text::concat("The weights of ", source.path(),
                                     " do not fit the model: ", text::join(lines_of(matching), "; ")),
                .why = "nothing was changed",
-               .hint = matching.unlike.empty() ? hint : "tensors of other shapes belong to another model"});
+               .hint = matching.unlike.empty() ? hint : "tensors of other shapes come from another model"});
 }
 
 std::string omissions(const Matching& matching, const weights::WeightSource& source) {
   if (matching.missing.empty() && matching.unexpected.empty()) return "";
-  return text::concat("of the weights of ", source.path(),
-                      " not all were loaded, as strict = false allows: ", text::join(lines_of(matching), "; "));
+  return text::concat("Not all weights of ", source.path(),
+                      " were loaded, as strict = false allows: ", text::join(lines_of(matching), "; "));
 }
 
 }  // namespace hortator::weights

@@ -6,11 +6,11 @@
 namespace hortator::weights {
 namespace {
 
-/// What two tied tensors have alike. Not the address: a parameter whose elements are elsewhere just now has none.
-using Place = std::tuple<const c10::StorageImpl*, std::int64_t, at::ScalarType, std::vector<std::int64_t>,
-                         std::vector<std::int64_t>>;
+/// Equal for tied tensors. Without the address: a parameter that is paged out has none.
+using TensorIdentity = std::tuple<const c10::StorageImpl*, std::int64_t, at::ScalarType, std::vector<std::int64_t>,
+                                  std::vector<std::int64_t>>;
 
-Place place_of(const at::Tensor& tensor) {
+TensorIdentity identity_of(const at::Tensor& tensor) {
   return {tensor.storage().unsafeGetStorageImpl(), tensor.storage_offset(), tensor.scalar_type(), tensor.sizes().vec(),
           tensor.strides().vec()};
 }
@@ -34,10 +34,10 @@ void walk(std::vector<ModuleWeight>& weights, const std::string& prefix, const t
 std::vector<ModuleWeight> weights_of(const torch::nn::Module& module) {
   std::vector<ModuleWeight> weights;
   walk(weights, "", module);
-  std::map<Place, std::size_t> firsts;
+  std::map<TensorIdentity, std::size_t> firsts;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     weights[i].first =
-        weights[i].tensor.has_storage() ? firsts.emplace(place_of(weights[i].tensor), i).first->second : i;
+        weights[i].tensor.has_storage() ? firsts.emplace(identity_of(weights[i].tensor), i).first->second : i;
   }
   return weights;
 }

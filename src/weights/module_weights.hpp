@@ -12,10 +12,10 @@ namespace hortator::weights {
 struct ModuleWeight {
   std::string name = {};
   at::Tensor tensor = {};
-  std::size_t first = 0;  ///< the first of those that are the same elements of the same memory: itself, or before it
+  std::size_t first = 0;  ///< index of the first weight with the same memory: its own, or an earlier one (tied)
 };
 
-/// In the order of Python's state_dict(): of each module its parameters, its buffers, then its children.
+/// Returns them in the order of Python's state_dict(): each module's parameters, its buffers, then its children.
 std::vector<ModuleWeight> weights_of(const torch::nn::Module& module);
 
 }  // namespace hortator::weights

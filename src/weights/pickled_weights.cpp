@@ -23,7 +23,7 @@ class PickledWeights : public WeightSource {
   }
   at::Tensor tensor(const std::string& name) const override { return file_.view(name); }
 
-  // By whole rows: of these the file knows where they lie, whatever the strides.
+  // Reads whole rows, whose positions the file knows whatever the strides.
   void read(const std::string& name, core::Range elements, std::byte* to) const override {
     if (elements.size() <= 0) return;
     const auto spec = file_.spec(name);

@@ -7,7 +7,7 @@
 
 namespace hortator::weights {
 
-/// A state dict in a file of torch.save.
+/// Opens a state dict that torch.save wrote. Throws FileError.
 std::unique_ptr<WeightSource> open_pickled_weights(const std::filesystem::path& path);
 
 }  // namespace hortator::weights

@@ -16,7 +16,7 @@ constexpr const char* any_parts = "**";
 
 NameParts parts_of(std::string_view name) { return name.empty() ? NameParts() : text::split(name, '.'); }
 
-/// What the stars of a pattern stand for in a name, and how many of the name's parts it takes.
+/// What the stars of a pattern match in a name, and how many of the name's parts the pattern matches.
 struct Match {
   std::vector<NameParts> stars = {};
   std::size_t parts = 0;
@@ -63,22 +63,22 @@ std::string apply(const Renaming::Rule& rule, std::string name) {
   return text::join(result, ".");
 }
 
-/// The stars in their order; those for any number of parts stand in front, or nowhere.
+/// Returns the stars of one side in order. Throws unless "**" comes first or not at all.
 std::vector<std::string> stars_in(const std::string& side) {
   const auto parts = parts_of(side);
   std::vector<std::string> stars;
   std::ranges::copy_if(parts, std::back_inserter(stars), is_star);
   const auto any = std::ranges::find(parts, any_parts);
   if (any == parts.end() || (any == parts.begin() && std::ranges::count(parts, any_parts) == 1)) return stars;
-  throw UsageError({.what = text::concat("a rule for names has ", text::quote(side)),
-                    .why = "** stands for the parts in front, once"});
+  throw UsageError({.what = text::concat("The renaming rule has ", text::quote(side)),
+                    .why = "** may appear once, at the beginning, for any number of leading parts"});
 }
 
 void require_same_stars(const Renaming::Rule& rule) {
   if (stars_in(rule.from) == stars_in(rule.to)) return;
-  throw UsageError({.what = text::concat("a rule for names turns ", text::quote(rule.from), " into ",
-                                         text::quote(rule.to), ", which has not the same stars"),
-                    .why = "each star on one side is what that of the same place is on the other"});
+  throw UsageError({.what = text::concat("The renaming rule from ", text::quote(rule.from), " to ",
+                                         text::quote(rule.to), " does not have the same stars on both sides"),
+                    .why = "each star is replaced by what the star at the same position of the other side matches"});
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string hidden = ".new-";  // then the save's id
-const std::string separator = "--";  // between that and the file's own name
+const std::string hidden = ".new-";  // then the id of the save
+const std::string separator = "--";  // between the id and the file's own name
 const std::string linked = "link--";
 
 void remove_file(const fs::path& path) {
@@ -32,13 +32,14 @@ void remove_file(const fs::path& path) {
 WeightFolder::WeightFolder(fs::path folder, std::string id, WeightFileNames names)
     : folder_(std::move(folder)), id_(std::move(id)), names_(std::move(names)) {}
 
-// Readers go by the ending of a file's name, and take any index that they find: the one keeps it, the other loses it.
+// Readers select files by extension and load any index that they find: so a hidden file keeps its extension, and a
+// hidden index does not.
 fs::path WeightFolder::aside(const std::string& name) const { return folder_ / (hidden + id_ + separator + name); }
 fs::path WeightFolder::index_aside() const { return folder_ / (aside(names_.index()).filename().string() + ".tmp"); }
 
 void WeightFolder::begin() const {
   if (fs::exists(folder_) && !fs::is_directory(folder_)) {
-    throw formats::FileError({.what = text::concat(folder_, " is not a folder"), .hint = "name a folder, new or not"});
+    throw formats::FileError({.what = text::concat(folder_, " is not a folder"), .hint = "name a folder"});
   }
   formats::make_folder_durably(folder_);
 }
@@ -61,16 +62,16 @@ void WeightFolder::publish_shards(const WeightShards& shards, const std::vector<
   if (replaces) {
     auto hidden = shards;
     for (auto& file : hidden.files) file.name = aside(file.name).filename();
-    put_index(index_json(hidden, weights));
-    for (const auto& file : shards.files) give_name(file.name);
+    write_index(index_json(hidden, weights));
+    for (const auto& file : shards.files) publish_file(file.name);
   } else {
     for (const auto& file : shards.files) move_in(file.name);
   }
   formats::sync_folder(folder_);
-  put_index(index_json(shards, weights));
+  write_index(index_json(shards, weights));
 }
 
-void WeightFolder::put_index(const std::string& json) {
+void WeightFolder::write_index(const std::string& json) {
   auto file = formats::RawFile::create(index_aside());
   file.write_at(0, json.data(), json.size());
   file.sync();
@@ -86,9 +87,9 @@ void WeightFolder::move_in(const std::string& name) {
   if (is_new) moved_.push_back(name);
 }
 
-/// Beside the hidden name, which an index still has. On a file system without links that index is broken until the
-/// last file is in place: whoever opens the folder is told of a missing file.
-void WeightFolder::give_name(const std::string& name) const {
+/// Gives a file its own name and keeps the hidden one, which the published index still has. On a file system without
+/// hard links that index is broken until the last file is renamed, and readers report a missing file.
+void WeightFolder::publish_file(const std::string& name) const {
   const auto second = aside(linked + name);
   if (::link(aside(name).c_str(), second.c_str()) == 0) return formats::rename(second, folder_ / name);
   const std::set<int> no_links = {EPERM, EOPNOTSUPP, ENOSYS, EMLINK};

@@ -7,14 +7,14 @@
 
 namespace hortator::weights {
 
-/// In which file of the index's folder each tensor lies.
+/// The file of each tensor, in the folder of the index.
 using WeightMap = std::map<std::string, std::string>;
 
-/// What an index says: {"weight_map": {name: file}}, or just that map. Throws FileError, with the reason, for what is
-/// none, and for files that are not in the folder itself. Pure.
+/// Parses an index: {"weight_map": {name: file}}, or that map without the outer object. Throws FileError if it is not a
+/// valid index, if a name appears twice, or if a file is not in the folder itself. Pure.
 WeightMap parse_weight_index(std::string_view json);
 
-/// Of a file. Errors name it.
+/// Reads an index file. Errors name it.
 WeightMap read_weight_index(const std::filesystem::path& path);
 
 }  // namespace hortator::weights

@@ -12,7 +12,7 @@ namespace {
 
 using Shard = std::vector<std::size_t>;
 
-/// Those that have memory of their own.
+/// Distributes the weights that have memory of their own.
 std::vector<Shard> cut(const std::vector<WeightToSave>& weights, std::int64_t max_bytes) {
   std::vector<Shard> shards;
   Shard open;
@@ -35,7 +35,7 @@ std::vector<Shard> cut(const std::vector<WeightToSave>& weights, std::int64_t ma
   return shards;
 }
 
-/// Those that share come last in the file of the first, in the order of the firsts.
+/// Appends the weights that share memory to the file of the first one, in the order of the first ones.
 void add_sharing(std::vector<Shard>& shards, const std::vector<WeightToSave>& weights) {
   std::vector<Shard*> shard_of(weights.size());
   for (auto& shard : shards) {
@@ -52,9 +52,9 @@ void add_sharing(std::vector<Shard>& shards, const std::vector<WeightToSave>& we
 }  // namespace
 
 std::string WeightFileNames::shard(std::size_t index, std::size_t count) const {
-  std::array<char, 48> place{};
-  std::snprintf(place.data(), place.size(), "-%05zu-of-%05zu", index + 1, count);
-  return stem + place.data() + extension;
+  std::array<char, 48> number{};
+  std::snprintf(number.data(), number.size(), "-%05zu-of-%05zu", index + 1, count);
+  return stem + number.data() + extension;
 }
 
 bool WeightFileNames::has(std::string_view name) const {
@@ -62,8 +62,8 @@ bool WeightFileNames::has(std::string_view name) const {
   if (!name.starts_with(stem) || !name.ends_with(extension) || name.size() < stem.size() + extension.size())
     return false;
   constexpr std::string_view pattern = "-ddddd-of-ddddd";
-  const auto place = name.substr(stem.size(), name.size() - stem.size() - extension.size());
-  return std::ranges::equal(place, pattern,
+  const auto number = name.substr(stem.size(), name.size() - stem.size() - extension.size());
+  return std::ranges::equal(number, pattern,
                             [](char c, char wanted) { return wanted == 'd' ? c >= '0' && c <= '9' : c == wanted; });
 }
 
@@ -73,8 +73,8 @@ WeightShards shard_weights(const std::vector<WeightToSave>& weights, std::int64_
   add_sharing(shards, weights);
   WeightShards result;
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    const bool alone = shards.size() == 1;
-    result.files.push_back({.name = alone ? names.single() : names.shard(i, shards.size()), .weights = shards[i]});
+    const bool is_single = shards.size() == 1;
+    result.files.push_back({.name = is_single ? names.single() : names.shard(i, shards.size()), .weights = shards[i]});
   }
   for (const auto& weight : weights) result.total_bytes += weight.shares ? 0 : weight.bytes;
   return result;
@@ -85,7 +85,7 @@ std::string index_json(const WeightShards& shards, const std::vector<WeightToSav
   for (const auto& file : shards.files) {
     for (const auto weight : file.weights) index["weight_map"][weights[weight].name] = file.name;
   }
-  return index.dump(2, ' ', true) + "\n";  // as the library of the reference writes it
+  return index.dump(2, ' ', true) + "\n";  // as Hugging Face's library writes it
 }
 
 }  // namespace hortator::weights

@@ -7,16 +7,17 @@
 #include <string_view>
 #include <vector>
 
-/// How a model's weights are cut into files: as Hugging Face's library cuts them. Pure.
+/// Splits a model's weights into files as Hugging Face's library does. Pure.
 namespace hortator::weights {
 
 struct WeightToSave {
   std::string name = {};
   std::int64_t bytes = 0;
-  std::optional<std::size_t> shares = {};  ///< the memory of this one, which comes before it: it needs none of its own
+  std::optional<std::size_t> shares =
+      {};  ///< index of the earlier weight whose memory it shares; it adds no bytes then
 };
 
-/// What the files of one save are called: "model.safetensors", or "model-00001-of-00003.safetensors" and so on.
+/// The file names of one save: "model.safetensors", or "model-00001-of-00003.safetensors" and so on.
 struct WeightFileNames {
   std::string stem = "model";
   std::string extension = ".safetensors";
@@ -24,7 +25,7 @@ struct WeightFileNames {
   std::string single() const { return stem + extension; }
   std::string shard(std::size_t index, std::size_t count) const;
   std::string index() const { return single() + ".index.json"; }
-  /// Whether a file of that name comes from some save of this kind.
+  /// Whether a save with this stem and extension may have written a file of that name.
   bool has(std::string_view name) const;
 };
 
@@ -40,13 +41,13 @@ struct WeightShards {
   bool is_sharded() const { return files.size() > 1; }
 };
 
-/// Walks through them in order: what is larger than `max_bytes` gets a file of its own at once, everything else goes
-/// on the open file, or opens the next where that would grow larger than `max_bytes`. What shares memory goes to the
-/// file of the first.
+/// Distributes the weights in order: one larger than `max_bytes` gets a file of its own; the others are added to the
+/// open file, or open the next one if it would exceed `max_bytes`. Weights that share memory go to the file of the
+/// first.
 WeightShards shard_weights(const std::vector<WeightToSave>& weights, std::int64_t max_bytes,
                            const WeightFileNames& names = {});
 
-/// What the index file of several says.
+/// The contents of the index file of several files.
 std::string index_json(const WeightShards& shards, const std::vector<WeightToSave>& weights);
 
 }  // namespace hortator::weights

@@ -28,8 +28,8 @@ class SafetensorsWeights : public WeightSource {
     if (format == metadata.end() || format->second == "pt") return;
     throw formats::FileError(
         {.what = text::concat(path, " holds weights of ", text::quote(format->second), ", not of PyTorch"),
-         .why = "other frameworks lay out the same layers in other ways",
-         .hint = "convert it there, or take the PyTorch version of the model"});
+         .why = "other frameworks store the same layers in other layouts",
+         .hint = "convert it with that framework, or use the PyTorch version of the model"});
   }
 
   const fs::path& path() const override { return source_.file().path(); }
@@ -57,11 +57,11 @@ std::unique_ptr<WeightSource> open_file(const fs::path& path) {
   const auto extension = path.extension().string();
   if (extension == ".safetensors") return std::make_unique<SafetensorsWeights>(path);
   if (pickles.contains(extension)) return open_pickled_weights(path);
-  throw UsageError({.what = text::concat("the file ", path, " is of no kind that weights come in"),
+  throw UsageError({.what = text::concat("The file ", path, " is not in a known format for weights"),
                     .hint = "known are .safetensors, .pt, .pth, .bin, .index.json, and folders"});
 }
 
-/// The files of an index as one.
+/// The files of an index as one source.
 class IndexedWeights : public WeightSource {
  public:
   explicit IndexedWeights(const fs::path& index) : path_(index) {
@@ -72,9 +72,9 @@ class IndexedWeights : public WeightSource {
     for (const auto& [name, file] : map) {
       if (source_of_.contains(name)) continue;
       throw formats::FileError(
-          {.what = text::concat("the file ", index.parent_path() / file, " has no tensor ", text::quote(name),
-                                ", which the index ", index, " says is there"),
-           .hint = "the files are of different saves, or one was cut short: copy all of them again"});
+          {.what = text::concat("The file ", index.parent_path() / file, " has no tensor ", text::quote(name),
+                                ", which the index ", index, " names"),
+           .hint = "the files are from different saves, or one is truncated: copy all of them again"});
     }
   }
 
@@ -96,12 +96,12 @@ class IndexedWeights : public WeightSource {
   }
 
  private:
-  /// Of a tensor that several files have the index says which one it is.
+  /// If several files have a tensor, the index decides.
   void add_file(const std::string& file, const WeightMap& map) {
     const auto& source = files_.emplace_back(open_file(path_.parent_path() / file));
     for (const auto& name : source->names()) {
-      const auto said = map.find(name);
-      if (said != map.end() && said->second != file) continue;
+      const auto indexed = map.find(name);
+      if (indexed != map.end() && indexed->second != file) continue;
       if (!source_of_.emplace(name, source.get()).second) continue;
       names_.push_back(name);
     }
@@ -122,8 +122,8 @@ class IndexedWeights : public WeightSource {
 
 bool is_index(const fs::path& path) { return path.filename().string().ends_with(".index.json"); }
 
-/// What in a folder is meant by it; empty: nothing is. The whole model comes before an index, and safetensors before
-/// torch.save's files, of which folders often have both.
+/// Returns the file to open for a folder, empty if there is none. A single file is preferred to an index, and
+/// safetensors to torch.save files, since folders often have both.
 fs::path find_in(const fs::path& folder) {
   for (const auto* name :
        {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
@@ -131,29 +131,29 @@ fs::path find_in(const fs::path& folder) {
   }
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    const bool is_hidden = entry.path().filename().string().starts_with('.');  // of a save that was killed
+    const bool is_hidden = entry.path().filename().string().starts_with('.');  // of a killed save
     if (is_hidden) continue;
     if (is_index(entry.path()) || entry.path().extension() == ".safetensors") found.push_back(entry.path());
   }
   if (std::ranges::any_of(found, is_index)) std::erase_if(found, std::not_fn(is_index));
   if (found.size() < 2) return found.empty() ? fs::path() : found.front();
   std::ranges::sort(found);
-  throw UsageError({.what = text::concat("the folder ", folder, " holds several models: ", text::join(found)),
+  throw UsageError({.what = text::concat("The folder ", folder, " holds several models: ", text::join(found)),
                     .hint = "name one of these files"});
 }
 
 }  // namespace
 
 at::Tensor WeightSource::tensor(const std::string& name) const {
-  const auto kind = spec(name);
-  auto whole = at::empty(kind.shape, kind.type);
+  const auto stored_spec = spec(name);
+  auto whole = at::empty(stored_spec.shape, stored_spec.type);
   if (whole.numel() > 0) read(name, {0, whole.numel()}, static_cast<std::byte*>(whole.mutable_data_ptr()));
   return whole;
 }
 
 std::unique_ptr<WeightSource> open_weights(const fs::path& path) {
   if (!fs::exists(path)) {
-    throw formats::FileError({.what = text::concat("there are no weights ", path, ": no such file or folder")});
+    throw formats::FileError({.what = text::concat("There are no weights ", path, ": no such file or folder")});
   }
   if (!fs::is_directory(path)) {
     if (path.extension() == ".json") return std::make_unique<IndexedWeights>(path);
@@ -161,7 +161,7 @@ std::unique_ptr<WeightSource> open_weights(const fs::path& path) {
   }
   const auto found = find_in(path);
   if (!found.empty()) return open_weights(found);
-  throw formats::FileError({.what = text::concat("the folder ", path, " holds no weights"),
+  throw formats::FileError({.what = text::concat("The folder ", path, " holds no weights"),
                             .hint =
                                 "known are model.safetensors, pytorch_model.bin, their .index.json, and the folders of "
                                 "save_state"});

@@ -93,21 +93,16 @@ Outcome judge_contents(const json& one, const fs::path& path) {
   return equal();
 }
 
-// Hortator's message must contain that of the safetensors library, and the name of the file.
+// What the safetensors library rejects is rejected here, with a message of our own that names the file.
 Outcome judge_refused_file(const json& one, const fs::path& path) {
-  auto expected = one.at("error").get<std::string>();
-  constexpr std::string_view lead = "SafetensorError: Error while deserializing header: ";
-  if (expected.starts_with(lead)) expected = expected.substr(lead.size());
   try {
     const SafetensorsFile file(path);
   } catch (const formats::FileError& error) {
     const std::string_view message = error.what();
-    if (message.find(expected) == std::string_view::npos)
-      return differs(text::concat("rejected with: ", message, "; safetensors has: ", expected));
     const bool names_file = message.find(path.filename().string()) != std::string_view::npos;
     return names_file ? equal() : differs(text::concat("the file name is missing: ", message));
   }
-  return differs(text::concat("opened; safetensors fails with: ", expected));
+  return differs(text::concat("opened; safetensors fails with: ", one.at("error").get<std::string>()));
 }
 
 Outcome judge_safetensors(const json& one, const json& file) {

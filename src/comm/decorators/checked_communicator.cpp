@@ -7,24 +7,20 @@
 namespace hortator::comm {
 namespace {
 
-std::uint64_t mix(std::uint64_t seed, std::uint64_t value) {
-  return core::hash({reinterpret_cast<const char*>(&value), sizeof value}, seed);
-}
-
-std::uint64_t mix(std::uint64_t seed, const at::Tensor* tensor_or_none) {
-  if (tensor_or_none == nullptr) return seed;
+std::uint64_t mix(std::uint64_t state, const at::Tensor* tensor_or_none) {
+  if (tensor_or_none == nullptr) return state;
   const auto& tensor = *tensor_or_none;
-  if (!tensor.defined()) return mix(seed, 1);
-  seed = mix(seed, static_cast<std::uint64_t>(tensor.scalar_type()) + 2);
-  for (const auto size : tensor.sizes()) seed = mix(seed, static_cast<std::uint64_t>(size));
-  return seed;
+  if (!tensor.defined()) return core::mix(state, 1);
+  state = core::mix(state, static_cast<std::uint64_t>(tensor.scalar_type()) + 2);
+  for (const auto size : tensor.sizes()) state = core::mix(state, static_cast<std::uint64_t>(size));
+  return state;
 }
 
 }  // namespace
 
 std::uint64_t CheckedCommunicator::hash(const Call& call) {
   auto hash = core::hash(call.detail, core::hash(call.verb));
-  hash = mix(hash, static_cast<std::uint64_t>(call.number.value_or(-1)));
+  hash = core::mix(hash, static_cast<std::uint64_t>(call.number.value_or(-1)));
   hash = mix(mix(hash, call.first), call.second);
   if (call.list == nullptr) return hash;
   for (const auto& tensor : *call.list) hash = mix(hash, &tensor);

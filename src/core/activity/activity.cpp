@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/activity/device_activity.hpp"
+#include "core/hash.hpp"
 
 namespace hortator::activity {
 
@@ -113,13 +114,6 @@ Entry* take_entry(std::uint64_t id, std::uint64_t family) {
   return nullptr;
 }
 
-std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t x = a + 0x9e3779b97f4a7c15ULL * (b + 1);
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
 }  // namespace
 
 std::string_view to_string(Phase phase) {
@@ -163,7 +157,9 @@ void Membership::close() noexcept {
 }
 
 Membership Membership::derive(int part, int size) const {
-  return {mixed(mixed(id_, ++derived_), static_cast<std::uint64_t>(part)), family_, size};
+  // Mixed once alone: ids of communicators that were not derived are small, and core::mix(1, 2) equals core::mix(2, 1).
+  const auto own = core::mix(0, id_);
+  return {core::mix(core::mix(own, ++derived_), static_cast<std::uint64_t>(part)), family_, size};
 }
 
 Operation Membership::begin(Name name, std::uint64_t bytes) const {

@@ -5,7 +5,7 @@
 
 namespace hortator::core {
 
-/// The checksum of zip archives, of `bytes` bytes at `data`, after those that gave `before`.
+/// CRC-32, the checksum of zip archives, of `bytes` bytes at `data`. To continue one, pass it as `before`.
 std::uint32_t crc32(const void* data, std::size_t bytes, std::uint32_t before = 0);
 
 }  // namespace hortator::core

@@ -27,8 +27,8 @@ constexpr std::uint32_t times(std::uint32_t a, std::uint32_t b) {
   return product;
 }
 
-// --- by the instruction: it has a latency of three cycles and starts every cycle, so three stretches go side by side
-// -----------------
+// With the processor's instruction: its latency is three cycles and one starts every cycle, so three blocks are
+// computed at the same time.
 
 #if defined(__x86_64__) || (defined(__aarch64__) && defined(__ARM_FEATURE_CRC32))
 #define HORTATOR_CRC32C_INSTRUCTION
@@ -39,14 +39,14 @@ std::uint64_t word_at(const unsigned char* data) {
   return word;
 }
 
-constexpr std::size_t stretch_bytes = 4096;
+constexpr std::size_t block_bytes = 4096;
 
 using Shift = std::array<std::array<std::uint32_t, 256>, 4>;
 
-/// What a state becomes by a stretch of zeros, byte by byte of the state.
+/// Tables that advance a state by a block of zeros, one for each byte of the state.
 constexpr Shift make_shift() {
   auto power = one;
-  for (std::size_t bit = 0; bit < 8 * stretch_bytes; ++bit) power = step(power);
+  for (std::size_t bit = 0; bit < 8 * block_bytes; ++bit) power = step(power);
   Shift shift{};
   for (std::size_t i = 0; i < shift.size(); ++i) {
     for (std::uint32_t byte = 0; byte < 256; ++byte) shift[i][byte] = times(power, byte << (8 * i));
@@ -76,13 +76,13 @@ bool has_instruction() { return true; }
 #endif
 
 HORTATOR_CRC32C_TARGET std::uint32_t by_instruction(std::uint32_t state, const unsigned char* data, std::size_t bytes) {
-  for (; bytes >= 3 * stretch_bytes; data += 3 * stretch_bytes, bytes -= 3 * stretch_bytes) {
+  for (; bytes >= 3 * block_bytes; data += 3 * block_bytes, bytes -= 3 * block_bytes) {
     std::uint32_t second = 0;
     std::uint32_t third = 0;
-    for (std::size_t i = 0; i < stretch_bytes; i += 8) {
+    for (std::size_t i = 0; i < block_bytes; i += 8) {
       state = add_word(state, word_at(data + i));
-      second = add_word(second, word_at(data + stretch_bytes + i));
-      third = add_word(third, word_at(data + 2 * stretch_bytes + i));
+      second = add_word(second, word_at(data + block_bytes + i));
+      third = add_word(third, word_at(data + 2 * block_bytes + i));
     }
     state = shifted(shifted(state) ^ second) ^ third;
   }
@@ -94,7 +94,7 @@ HORTATOR_CRC32C_TARGET std::uint32_t by_instruction(std::uint32_t state, const u
 
 }  // namespace
 
-// What follows a state multiplies it by x for each of its bits.
+// Each bit that follows a state multiplies it by x.
 std::uint32_t crc32c_joined(std::uint32_t a, std::uint32_t b, std::size_t bytes_of_b) {
   auto power = one;
   auto square = one;

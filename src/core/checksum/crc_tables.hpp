@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <cstring>
 
-/// Cyclic redundancy checks of 32 bits table by table, for any processor. The bits of a polynomial are in the order in
-/// which they arrive: the highest is x^0.
+/// Table-driven cyclic redundancy checks of 32 bits, for any processor. Bits are reflected: the highest bit of a
+/// polynomial is x^0.
 namespace hortator::core {
 
-/// times x, modulo the polynomial
+/// Multiplies by x, modulo the polynomial.
 template <std::uint32_t polynomial>
 constexpr std::uint32_t crc_step(std::uint32_t value) {
   return (value & 1) != 0 ? (value >> 1) ^ polynomial : value >> 1;
@@ -37,7 +37,7 @@ constexpr CrcTables make_crc_tables() {
 template <std::uint32_t polynomial>
 inline constexpr CrcTables crc_tables = make_crc_tables<polynomial>();
 
-/// What `state` becomes by these bytes. Checksums begin and end with its complement.
+/// Returns the state after these bytes. A checksum is the complement of a state.
 template <std::uint32_t polynomial>
 std::uint32_t crc_add(std::uint32_t state, const unsigned char* data, std::size_t bytes) {
   const auto& tables = crc_tables<polynomial>;

@@ -5,11 +5,11 @@
 
 namespace hortator::formats {
 
-/// Has the system read parts of files into its cache, from which they are copied later: nothing is copied now, and
-/// nothing counts as read. It is for speed alone: where a system cannot, or a file is not what it was, nothing happens.
+/// Loads parts of files into the page cache, from which they are copied later. Nothing is copied now, and nothing
+/// counts as read. This only affects speed: where the system cannot, or the file has changed, nothing happens.
 ///
-/// Not posix_fadvise(POSIX_FADV_WILLNEED): that stops at the read-ahead size of the device, and fills the cache with
-/// single pages, from which copying takes many times as long as from the large pieces that reading in order makes.
+/// posix_fadvise(POSIX_FADV_WILLNEED) does not do: it stops at the read-ahead size of the device and fills the cache
+/// with single pages, and copying from those takes many times as long as from the large folios of sequential reading.
 class CacheFiller {
  public:
   CacheFiller() noexcept;
@@ -17,15 +17,15 @@ class CacheFiller {
   CacheFiller(const CacheFiller&) = delete;
   CacheFiller& operator=(const CacheFiller&) = delete;
 
-  /// Returns when they are there, as a rule.
+  /// Returns, as a rule, when the bytes are in the cache.
   void bring(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept;
 
  private:
   void give_up() noexcept;
 
-  int from_ = -1;
-  int to_ = -1;
-  int nowhere_ = -1;
+  int pipe_out_ = -1;
+  int pipe_in_ = -1;
+  int null_device_ = -1;
 };
 
 }  // namespace hortator::formats

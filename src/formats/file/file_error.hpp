@@ -4,7 +4,7 @@
 
 namespace hortator::formats {
 
-/// A file that cannot be read or written, or does not hold what it should.
+/// A file cannot be read or written, or its contents are not what they should be.
 class FileError : public Error {
  public:
   using Error::Error;

@@ -6,8 +6,9 @@
 
 namespace hortator::formats {
 
-/// A file's bytes in memory, fetched when they are touched. Writing changes this process's copy, never the file.
-/// Whoever cuts the file short while this lives ends the process (SIGBUS): for files that nobody writes to.
+/// A private memory map of a file: pages are loaded when they are touched, and writing changes this process's copy,
+/// never the file. Use it only for files that nobody writes to: truncating the file while the map exists kills the
+/// process (SIGBUS).
 class FileMap {
  public:
   explicit FileMap(const FixedFile& file);

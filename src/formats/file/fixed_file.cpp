@@ -12,12 +12,12 @@
 namespace hortator::formats {
 
 FixedFile::FixedFile(std::filesystem::path path)
-    : path_(std::move(path)), file_(RawFile::open_for_reading(path_)), found_(facts()) {}
+    : path_(std::move(path)), file_(RawFile::open_for_reading(path_)), found_(version()) {}
 
-FixedFile::Facts FixedFile::facts() const {
+FixedFile::FileVersion FixedFile::version() const {
   struct stat stat {};
-  if (::fstat(file_.descriptor(), &stat) != 0) throw_system_error(text::concat("look at ", path_), errno);
-  if (!S_ISREG(stat.st_mode)) throw FileError({.what = text::concat(path_, " is not a file but a folder or a device")});
+  if (::fstat(file_.descriptor(), &stat) != 0) throw_system_error(text::concat("inspect ", path_), errno);
+  if (!S_ISREG(stat.st_mode)) throw FileError({.what = text::concat(path_, " is not a regular file")});
   return {.bytes = static_cast<std::uint64_t>(stat.st_size),
           .changed_seconds = stat.st_mtim.tv_sec,
           .changed_nanoseconds = stat.st_mtim.tv_nsec};
@@ -27,18 +27,18 @@ void FixedFile::read_at(std::uint64_t offset, void* data, std::size_t bytes) con
   try {
     file_.read_at(static_cast<std::int64_t>(offset), data, bytes);
   } catch (const FileError&) {
-    require_unchanged();  // says more than that the file ended, where it was cut
+    require_unchanged();  // explains more than "it ends too early" if the file was truncated
     throw;
   }
 }
 
 void FixedFile::require_unchanged() const {
-  const auto now = facts();
+  const auto now = version();
   if (now == found_) return;
   throw FileError({.what = text::concat(path_, " was changed while it was in use: it had ", found_.bytes,
                                         " bytes when it was opened and has ", now.bytes, " now"),
                    .why = "ranks and epochs would see different data",
-                   .hint = "write new files beside old ones, and rename them"});
+                   .hint = "write a new file beside the old one and rename it"});
 }
 
 }  // namespace hortator::formats

@@ -8,11 +8,10 @@
 
 namespace hortator::formats {
 
-/// A file for reading that must stay as it was found: what is read from it was planned by its size. Safe to use from
-/// several threads.
+/// A file for reading that must not change while it is in use, because reads are planned by its size. Thread-safe.
 ///
-/// It is read by calls and not through a map of memory: a map whose file was cut short kills the process, a call says
-/// so. The bytes come from the same pages of the system's cache either way.
+/// It is read by pread and not through a memory map: when the file is truncated, a map kills the process and a call
+/// reports it. Either way the bytes come from the same pages of the page cache.
 class FixedFile {
  public:
   explicit FixedFile(std::filesystem::path path);
@@ -21,24 +20,24 @@ class FixedFile {
   std::uint64_t bytes() const { return found_.bytes; }
   int descriptor() const { return file_.descriptor(); }
 
-  /// All of it or a FileError, also where the file has become shorter.
+  /// Reads all bytes, or throws FileError, also if the file has become shorter.
   void read_at(std::uint64_t offset, void* data, std::size_t bytes) const;
   void expect_front_to_back() const noexcept { file_.expect_front_to_back(); }
-  /// To be called after reading: throws FileError when the file's size or the time of its last change is another.
+  /// Call after reading: throws FileError if the file's size or modification time has changed.
   void require_unchanged() const;
 
  private:
-  struct Facts {
+  struct FileVersion {
     std::uint64_t bytes = 0;
     std::int64_t changed_seconds = 0;
     std::int64_t changed_nanoseconds = 0;
-    friend bool operator==(const Facts&, const Facts&) = default;
+    friend bool operator==(const FileVersion&, const FileVersion&) = default;
   };
-  Facts facts() const;
+  FileVersion version() const;
 
   std::filesystem::path path_;
   RawFile file_;
-  Facts found_;
+  FileVersion found_;
 };
 
 }  // namespace hortator::formats

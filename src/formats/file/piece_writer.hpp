@@ -8,15 +8,15 @@
 
 namespace hortator::formats {
 
-/// Puts bytes into a file in large pieces, small neighbours together, while the disk works on those before. Holds one
-/// piece of memory.
+/// Writes bytes to a file in large pieces while the disk works on the pieces before; small neighbours are written
+/// together. Buffers at most one piece.
 class PieceWriter {
  public:
   explicit PieceWriter(const RawFile& file) : file_(file) {}
 
-  /// Pieces come in the order of their offsets.
+  /// Call in the order of the offsets.
   void put(std::int64_t offset, const std::byte* data, std::size_t bytes);
-  /// Returns when the system has all bytes.
+  /// Call at the end: writes what is buffered.
   void finish();
 
  private:
@@ -24,9 +24,9 @@ class PieceWriter {
   void written(std::int64_t end);
 
   const RawFile& file_;
-  std::vector<std::byte> gathered_;
-  std::int64_t gathered_at_ = 0;
-  std::int64_t begun_ = 0;  ///< from here on the system has not been asked to write to the disk
+  std::vector<std::byte> buffer_;
+  std::int64_t buffer_offset_ = 0;
+  std::int64_t write_back_end_ = 0;  ///< the system was asked to write everything before it to the disk
 };
 
 }  // namespace hortator::formats

@@ -20,11 +20,11 @@
 namespace hortator::formats {
 namespace {
 
-// Systems move at most 2 GiB a call, and less now and then.
+// Systems transfer at most 2 GiB a call, and sometimes less than was asked for.
 constexpr std::size_t max_bytes_per_call = std::size_t{1} << 30;
-constexpr auto name_for_a_moment = ".hortator-XXXXXX";
+constexpr auto temporary_name = ".hortator-XXXXXX";
 
-/// A signal that comes in between (a job's time is nearly over) is no reason to fail.
+/// Repeats a call that a signal has interrupted, such as the scheduler's warning before the time limit.
 template <typename Call>
 int uninterrupted(const Call& call) {
   int result = call();
@@ -34,7 +34,7 @@ int uninterrupted(const Call& call) {
 
 int open(const std::filesystem::path& path, int flags, std::chrono::milliseconds patience = {}) {
   using namespace std::chrono_literals;
-  constexpr mode_t everybody = 0666;  // less the user's umask
+  constexpr mode_t everybody = 0666;  // minus the user's umask
   const auto begin = std::chrono::steady_clock::now();
   const auto open_once = [&] { return ::open(path.c_str(), flags | O_CLOEXEC, everybody); };
   int descriptor = uninterrupted(open_once);
@@ -47,7 +47,8 @@ int open(const std::filesystem::path& path, int flags, std::chrono::milliseconds
   return descriptor;
 }
 
-/// Calls `move(done, bytes)` until all is done; it returns what read(2) and write(2) return. False: the file ended.
+/// Calls `move(done, bytes)`, which returns what read(2) and write(2) return, until all bytes are moved. Returns false
+/// at the end of the file.
 template <typename Move>
 bool move_all(std::size_t bytes, const std::string& task, const Move& move) {
   for (std::size_t done = 0; done < bytes;) {
@@ -74,7 +75,7 @@ RawFile RawFile::open_for_reading(const std::filesystem::path& path, std::chrono
 RawFile RawFile::open_passed_on(const std::filesystem::path& path) { return {path, open(path, O_RDWR)}; }
 
 RawFile RawFile::create_to_pass_on(const std::filesystem::path& folder) {
-  auto name = (folder / name_for_a_moment).string();
+  auto name = (folder / temporary_name).string();
   const int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
   if (descriptor < 0) throw_system_error(text::concat("create a file in ", folder), errno);
   return {name, descriptor};
@@ -83,10 +84,10 @@ RawFile RawFile::create_to_pass_on(const std::filesystem::path& folder) {
 RawFile RawFile::create_unnamed(const std::filesystem::path& folder) {
   constexpr mode_t owner = 0600;
   const int descriptor = ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, owner);
-  if (descriptor >= 0) return {folder / name_for_a_moment, descriptor};
+  if (descriptor >= 0) return {folder / temporary_name, descriptor};
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
     throw_system_error(text::concat("create a file in ", folder), errno);
-  // A file system (NFS among them) that wants a name first.
+  // File systems without O_TMPFILE, such as NFS.
   auto file = create_to_pass_on(folder);
   ::unlink(file.path_.c_str());
   return file;
@@ -95,7 +96,7 @@ RawFile RawFile::create_unnamed(const std::filesystem::path& folder) {
 RawFile::RawFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
 
 RawFile::~RawFile() {
-  // Whoever wrote has called close() for its verdict; here an error is already on its way.
+  // Writers have called close() for its errors; on this path another error is already being thrown.
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
@@ -110,23 +111,23 @@ RawFile& RawFile::operator=(RawFile&& other) noexcept {
 
 void RawFile::write_at(std::int64_t offset, const void* data, std::size_t bytes) const {
   const auto* from = static_cast<const std::byte*>(data);
-  move_all(bytes, text::concat("write ", path_), [&](std::size_t done, std::size_t most) {
-    return ::pwrite(descriptor_, from + done, most, offset + static_cast<off_t>(done));
+  move_all(bytes, text::concat("write ", path_), [&](std::size_t done, std::size_t count) {
+    return ::pwrite(descriptor_, from + done, count, offset + static_cast<off_t>(done));
   });
 }
 
 void RawFile::read_at(std::int64_t offset, void* data, std::size_t bytes) const {
   auto* to = static_cast<std::byte*>(data);
-  const bool complete = move_all(bytes, text::concat("read ", path_), [&](std::size_t done, std::size_t most) {
-    return ::pread(descriptor_, to + done, most, offset + static_cast<off_t>(done));
+  const bool complete = move_all(bytes, text::concat("read ", path_), [&](std::size_t done, std::size_t count) {
+    return ::pread(descriptor_, to + done, count, offset + static_cast<off_t>(done));
   });
   if (!complete)
-    throw FileError({.what = text::concat("cannot read ", path_, ": it ends too early"), .why = "it is damaged"});
+    throw FileError({.what = text::concat("Cannot read ", path_, ": it ends too early"), .why = "it is damaged"});
 }
 
 std::uint64_t RawFile::bytes() const {
   struct stat facts {};
-  if (::fstat(descriptor_, &facts) != 0) throw_system_error(text::concat("ask for the size of ", path_), errno);
+  if (::fstat(descriptor_, &facts) != 0) throw_system_error(text::concat("get the size of ", path_), errno);
   return static_cast<std::uint64_t>(facts.st_size);
 }
 
@@ -135,8 +136,8 @@ void RawFile::resize(std::uint64_t bytes) const {
     throw_system_error(text::concat("resize ", path_), errno);
 }
 
-// Not every file system can (NFS before 4.2 among others).
-bool RawFile::is_promised(std::uint64_t bytes) const {
+// Reserves disk space. Returns false if the file system cannot, such as NFS before 4.2.
+bool RawFile::allocate(std::uint64_t bytes) const {
   if (bytes == 0) return true;
   if (uninterrupted([&] { return ::fallocate(descriptor_, 0, 0, static_cast<off_t>(bytes)); }) == 0) return true;
   if (errno == EOPNOTSUPP) return false;
@@ -144,15 +145,15 @@ bool RawFile::is_promised(std::uint64_t bytes) const {
 }
 
 void RawFile::reserve(std::uint64_t bytes) const {
-  if (!is_promised(bytes)) resize(bytes);
+  if (!allocate(bytes)) resize(bytes);
 }
 
 void RawFile::occupy(std::uint64_t bytes) const {
-  if (is_promised(bytes)) return;
+  if (allocate(bytes)) return;
   const std::vector<std::byte> zeros(std::min<std::uint64_t>(bytes, std::uint64_t{1} << 20));
   for (std::uint64_t done = 0; done < bytes; done += zeros.size())
     write_at(static_cast<std::int64_t>(done), zeros.data(), std::min<std::uint64_t>(zeros.size(), bytes - done));
-  sync();  // what is not on the disk yet may still find it full
+  sync();  // until then the disk may still turn out to be full
 }
 
 void RawFile::start_writing(std::int64_t offset, std::size_t bytes) const noexcept {
@@ -174,22 +175,22 @@ void RawFile::close() {
   if (::close(std::exchange(descriptor_, -1)) != 0) throw_system_error(text::concat("close ", path_), errno);
 }
 
-std::string read_text(const std::filesystem::path& path, std::uint64_t most) {
+std::string read_text(const std::filesystem::path& path, std::uint64_t max_bytes) {
   const auto file = RawFile::open_for_reading(path);
   const auto bytes = file.bytes();
-  if (bytes > most) {
-    throw FileError({.what = text::concat("cannot read ", path, ": it has ", bytes, " bytes"),
-                     .why = text::concat("such files have at most ", most)});
+  if (bytes > max_bytes) {
+    throw FileError({.what = text::concat("Cannot read ", path, ": it has ", bytes, " bytes"),
+                     .why = text::concat("expected at most ", max_bytes)});
   }
-  std::string words(bytes, '\0');
-  file.read_at(0, words.data(), words.size());
-  return words;
+  std::string contents(bytes, '\0');
+  file.read_at(0, contents.data(), contents.size());
+  return contents;
 }
 
 void make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw_system_error(text::concat("make the folder ", folder), error.value());
+  if (error) throw_system_error(text::concat("create the folder ", folder), error.value());
 }
 
 void make_folder_durably(const std::filesystem::path& folder) {
@@ -208,7 +209,7 @@ void sync_folder(const std::filesystem::path& folder) {
   const int descriptor = open(folder, O_RDONLY | O_DIRECTORY);
   const int error = uninterrupted([&] { return ::fsync(descriptor); }) == 0 ? 0 : errno;
   ::close(descriptor);
-  // EINVAL: this file system has no such notion, and its names are as durable as they will be.
+  // EINVAL: this file system cannot flush folders; nothing more can be done.
   if (error != 0 && error != EINVAL) throw_system_error(text::concat("flush the folder ", folder), error);
 }
 

@@ -8,18 +8,19 @@
 
 namespace hortator::formats {
 
-/// A file as the system sees it: bytes at offsets. Every call is this rank's own business and either does all or
-/// throws, so a failure here can be survived by all ranks together. Move-only.
+/// A file descriptor with reads and writes at offsets. Every call is local to this rank and either completes or throws,
+/// so that all ranks can agree on a failure. Move-only.
 class RawFile {
  public:
-  /// Other nodes see a new name only after a while: files, and the folders of new ones, are looked for as long as
-  /// `patience`.
-  static RawFile create(const std::filesystem::path& path, std::chrono::milliseconds patience = {});  ///< a new one
+  /// Other nodes may see a new name only after a while: a missing file, or the missing folder of a new one, is
+  /// retried for `patience`.
+  static RawFile create(const std::filesystem::path& path,
+                        std::chrono::milliseconds patience = {});  ///< must not exist yet
   static RawFile open_for_writing(const std::filesystem::path& path, std::chrono::milliseconds patience = {});
   static RawFile open_for_reading(const std::filesystem::path& path, std::chrono::milliseconds patience = {});
-  /// For reading and writing, without a name: it is gone when this process is, however that ends.
+  /// For reading and writing, without a name: the system removes it when this process ends, in whatever way.
   static RawFile create_unnamed(const std::filesystem::path& folder);
-  /// For reading and writing, with a name that nobody else has: others open it before its maker removes that.
+  /// For reading and writing, under a unique name: other processes open it before its creator removes the name.
   static RawFile create_to_pass_on(const std::filesystem::path& folder);
   static RawFile open_passed_on(const std::filesystem::path& path);
 
@@ -35,45 +36,46 @@ class RawFile {
   int descriptor() const { return descriptor_; }
   const std::filesystem::path& path() const { return path_; }
   void resize(std::uint64_t bytes) const;
-  /// Sees to it that the disk has room for so many bytes, as far as its file system can promise that.
+  /// Reserves disk space for `bytes` bytes, if the file system can; else only sets the size.
   void reserve(std::uint64_t bytes) const;
-  /// The same of a new file for certain: where nothing is promised, zeros are written. It has so many bytes then.
+  /// Reserves disk space for a new file in any case: writes zeros if the file system cannot reserve. The file has
+  /// `bytes` bytes then.
   void occupy(std::uint64_t bytes) const;
-  /// Asks the system to begin with writing to the disk; returns at once, and never fails.
+  /// Asks the system to start writing to the disk. Returns at once and never fails.
   void start_writing(std::int64_t offset, std::size_t bytes) const noexcept;
-  /// Tells the system that the file is about to be read from front to back, perhaps by all ranks of a node at once: it
-  /// reads ahead in the largest pieces that it has.
+  /// Advises the system that the file is read sequentially, perhaps by all ranks of a node at once, so that it reads
+  /// ahead as far as it can.
   void expect_front_to_back() const noexcept;
-  /// Asks the system to forget what it holds of the file in memory, as far as that is on the disk.
+  /// Asks the system to drop the file's clean pages from the page cache.
   void forget_cached() const noexcept;
-  /// Returns when what was written through this node is on the disk.
+  /// Returns when everything written through this node is on the disk.
   void sync() const;
-  /// Network file systems report late failures here.
+  /// Call after writing: network file systems report late failures here.
   void close();
 
  private:
   RawFile(std::filesystem::path path, int descriptor);
-  bool is_promised(std::uint64_t bytes) const;
+  bool allocate(std::uint64_t bytes) const;
 
   std::filesystem::path path_;
   int descriptor_ = -1;
 };
 
-/// How long another node may take to see a file that is there.
+/// How long another node may take to see a new file.
 constexpr std::chrono::seconds visible_within{10};
 
-/// The whole of a file that has at most `most` bytes.
-std::string read_text(const std::filesystem::path& path, std::uint64_t most);
+/// Returns the contents of a file. Throws FileError if it has more than `max_bytes` bytes.
+std::string read_text(const std::filesystem::path& path, std::uint64_t max_bytes);
 
-/// With all those above it; one that is there already is as good.
+/// Creates a folder and its parents; does nothing if it exists.
 void make_folder(const std::filesystem::path& folder);
-/// And so that a failure of power leaves them there.
+/// The same, so that the folders survive a power failure.
 void make_folder_durably(const std::filesystem::path& folder);
 
-/// In place of what may have that name.
+/// Replaces what is named `to`, if anything.
 void rename(const std::filesystem::path& from, const std::filesystem::path& to);
 
-/// Makes the names in a folder durable: what was created, renamed or removed there.
+/// Makes the names in a folder durable: what was created, renamed or removed there survives a power failure.
 void sync_folder(const std::filesystem::path& folder);
 
 }  // namespace hortator::formats

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Nothing for what cannot be listed: it is then not removed either.
+// Returns nothing for a folder that cannot be listed, which is then not removed either.
 std::vector<std::string> names_in(const fs::path& folder) {
   std::error_code error;
   std::vector<std::string> names;
@@ -33,10 +33,10 @@ std::string time_stamp() {
   const auto fraction = duration_cast<microseconds>(now).count() % 1'000'000;
   std::tm utc{};
   gmtime_r(&seconds, &utc);
-  std::array<char, 64> words{};
-  const auto length = std::strftime(words.data(), words.size(), "%Y%m%dT%H%M%S", &utc);
-  std::snprintf(words.data() + length, words.size() - length, ".%06d", static_cast<int>(fraction));
-  return words.data();
+  std::array<char, 64> text{};
+  const auto length = std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%S", &utc);
+  std::snprintf(text.data() + length, text.size() - length, ".%06d", static_cast<int>(fraction));
+  return text.data();
 }
 
 }  // namespace
@@ -58,18 +58,18 @@ std::string replacement_id() {
   return time_stamp() + salt.data();
 }
 
-bool is_replacement_id(std::string_view word) {
+bool is_replacement_id(std::string_view text) {
   constexpr std::string_view pattern = "dddddddd.dddddd.dddddd-xxxxxxxx";
-  return word.size() == pattern.size() && word[8] == 'T' && word[15] == '.' && word[22] == '-' &&
-         word.find_first_not_of("0123456789abcdefT.-") == std::string_view::npos;
+  return text.size() == pattern.size() && text[8] == 'T' && text[15] == '.' && text[22] == '-' &&
+         text.find_first_not_of("0123456789abcdefT.-") == std::string_view::npos;
 }
 
 Replacement::Replacement(fs::path target, std::string id, Ownership ownership)
     : target_(std::move(target)), id_(std::move(id)), ownership_(std::move(ownership)) {}
 
-fs::path Replacement::beside(const std::string& word) const {
+fs::path Replacement::beside(const std::string& tag) const {
   auto path = target_;
-  path += "." + word + "-" + id_;
+  path += "." + tag + "-" + id_;
   return path;
 }
 
@@ -80,15 +80,15 @@ void Replacement::require_replaceable() const {
   if (!fs::exists(fs::symlink_status(target_))) return;
   if (!fs::is_directory(target_)) {
     throw FileError(
-        {.what = text::concat(target_, " is not a folder"), .hint = "name a folder that is new or was saved before"});
+        {.what = text::concat(target_, " is not a folder"), .hint = "name a new folder or one that was saved before"});
   }
   for (const auto& entry : fs::directory_iterator(target_)) {
     const auto name = entry.path().filename().string();
     if (ownership_.is_ours(name)) continue;
     throw FileError(
-        {.what = text::concat("the folder ", target_, " holds ", text::quote(name), ", which was not saved here"),
+        {.what = text::concat("The folder ", target_, " holds ", text::quote(name), ", which was not saved here"),
          .why = "saving replaces the folder as a whole, and that would be lost",
-         .hint = "name a folder that is new or was saved before"});
+         .hint = "name a new folder or one that was saved before"});
   }
 }
 
@@ -98,7 +98,7 @@ void Replacement::remove_killed() const {
     if (!name.starts_with(prefix)) continue;
     const auto id = name.substr(prefix.size());
     if (!is_replacement_id(id) || id >= id_ || remove_folder(target_.parent_path() / name, ownership_)) continue;
-    log::warn(target_.parent_path() / name, " of a save that was killed could not be removed; it is not needed");
+    log::warn(target_.parent_path() / name, " of a killed save could not be removed; it is not needed");
   }
 }
 
@@ -131,10 +131,10 @@ void Replacement::remove_old() const noexcept {
   try {
     for (const auto& old : generations(target_)) {
       if (old == target_ || remove_folder(old, ownership_)) continue;
-      log::warn("the older ", old, " could not be removed; it is no longer needed");
+      log::warn("The older ", old, " could not be removed; it is no longer needed");
     }
   } catch (const std::exception& error) {
-    log::warn("nothing older than ", target_, " could be removed; it is no longer needed: ", error.what());
+    log::warn("Nothing older than ", target_, " could be removed; it is no longer needed: ", error.what());
   }
 }
 
@@ -148,7 +148,7 @@ void Replacement::publish() const {
     put_old_back();
     throw;
   }
-  // The new name must be on the disk before the older checkpoint goes.
+  // The new name must be durable before the older folder is removed.
   try {
     sync_folder(target_.parent_path());
   } catch (...) {
@@ -163,7 +163,7 @@ void Replacement::abandon() const noexcept {
   try {
     remove_folder(staged(), ownership_);
   } catch (const std::exception& error) {
-    log::warn(staged(), " is left: ", error.what());
+    log::warn(staged(), " could not be removed: ", error.what());
   }
 }
 
@@ -174,7 +174,7 @@ std::vector<fs::path> generations(const fs::path& target) {
     if (name.starts_with(prefix) && is_replacement_id(std::string_view(name).substr(prefix.size())))
       old.push_back(name);
   }
-  std::sort(old.rbegin(), old.rend());  // the ids' order is that of time
+  std::sort(old.rbegin(), old.rend());  // ids sort by time
   std::vector<fs::path> found;
   if (fs::exists(fs::symlink_status(target))) found.push_back(target);
   for (const auto& name : old) found.push_back(target.parent_path() / name);

@@ -8,50 +8,52 @@
 
 namespace hortator::formats {
 
-/// A name for one replacement that no other has, and whose order is that of time: "20261121T075530.123456-9f3a51c2".
+/// A unique name of one replacement; names sort by time: "20261121T075530.123456-9f3a51c2".
 std::string replacement_id();
-/// Does a word look like one?
-bool is_replacement_id(std::string_view word);
+/// Whether `text` has the form of a replacement_id().
+bool is_replacement_id(std::string_view text);
 
-/// Which files of a folder are ours. A folder that holds others is not ours to replace or to remove.
+/// Which files of a folder are ours. A folder that holds others is never replaced or removed.
 struct Ownership {
   std::function<bool(const std::string&)> is_ours;
-  std::string seal;  ///< the file without which the others are worth nothing: it goes first
+  std::string seal;  ///< the file without which the others are useless: it is removed first
 };
 
-/// Removes our files, then the folder if it is empty by then: a stranger's file is never lost. Of a link only the link
-/// goes, not what it leads to. False when the folder stays.
+/// Removes our files, then the folder if it is empty by then, so that no foreign file is lost. Of a symbolic link only
+/// the link is removed, not what it leads to. Returns false if the folder stays.
 bool remove_folder(const std::filesystem::path& folder, const Ownership& ownership) noexcept;
 
-/// Puts a folder in the place of another such that at every instant, whatever is killed, a complete one can be found:
-/// NAME.new-<id> is filled aside; NAME becomes NAME.old-<id>; NAME.new-<id> becomes NAME; NAME.old-<id> goes.
-/// One rank calls these; all ranks write into staged(). Nothing is ever removed but our files in NAME.new-<id>, at the
-/// beginning in those of ids before this one, and, once the new NAME is durable, in every NAME.old-<any id>. One NAME
-/// belongs to one run at a time: what another has begun there before was killed.
+/// Replaces a folder by another such that, whenever the process is killed, a complete one can be found: NAME.new-<id>
+/// is filled, NAME becomes NAME.old-<id>, NAME.new-<id> becomes NAME, and NAME.old-<id> is removed.
+/// One rank calls begin(), publish() and abandon(); all ranks write into staged(). Only our own files are removed: in
+/// NAME.new-<id>; at the beginning in those of earlier ids; and, once the new NAME is durable, in every
+/// NAME.old-<any id>. One NAME belongs to one run at a time, so what another has begun there was killed.
 class Replacement {
  public:
   Replacement(std::filesystem::path target, std::string id, Ownership ownership);
 
   const std::filesystem::path& target() const { return target_; }
   std::filesystem::path staged() const;
-  std::filesystem::path replaced() const;
 
-  /// Makes the empty staged folder and the parents of NAME, and removes staged folders of those that were killed.
-  /// Throws when NAME is something else than a folder of ours.
+  /// Creates the empty staged folder and the parents of NAME, and removes the staged folders of killed replacements.
+  /// Throws FileError if NAME is anything but a folder of ours.
   void begin() const;
-  /// The steps of publish(), in order.
-  void move_old_aside() const;
-  void move_new_in() const;
-  void take_new_out() const noexcept;  ///< when its name could not be made durable
-  void put_old_back() const noexcept;  ///< when the new one could not be moved in
-  void remove_old() const noexcept;    ///< the new one is there, whatever becomes of these
-  /// From the written staged folder to the new NAME, durably. On failure NAME is what it was.
+  /// Moves the written staged folder to NAME, durably. On failure it throws, and NAME is what it was.
   void publish() const;
-  /// Removes the staged folder, as far as it is there.
+  /// Removes the staged folder, if there is one.
   void abandon() const noexcept;
 
  private:
-  std::filesystem::path beside(const std::string& word) const;
+  friend struct ReplacementSteps;  // the test stops between the steps of publish()
+
+  std::filesystem::path replaced() const;
+  void move_old_aside() const;
+  void move_new_in() const;
+  void take_new_out() const noexcept;  ///< undoes move_new_in() if the new name could not be made durable
+  void put_old_back() const noexcept;  ///< undoes move_old_aside()
+  void remove_old() const noexcept;    ///< failures are only logged: the new folder is in place
+
+  std::filesystem::path beside(const std::string& tag) const;
   void require_replaceable() const;
   void remove_killed() const;
 
@@ -60,8 +62,7 @@ class Replacement {
   Ownership ownership_;
 };
 
-/// What there may be to read when NAME is asked for, newest first: NAME, then what replacements that were killed had
-/// moved aside.
+/// The folders that may be read as NAME, newest first: NAME, then those that killed replacements have moved aside.
 std::vector<std::filesystem::path> generations(const std::filesystem::path& target);
 
 }  // namespace hortator::formats

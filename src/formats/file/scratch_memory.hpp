@@ -5,16 +5,16 @@
 
 namespace hortator::formats {
 
-/// Memory that is a file without a name: zeros at first, gone with the process however that ends. The system writes
-/// what is not in use to the disk when memory is short, and brings it back when it is touched. Nobody else can change
-/// the file or cut it short, and its room on the disk is taken at once: a disk that were found full, or a file that had
-/// become shorter, would end the process (SIGBUS).
+/// Memory backed by an unnamed file: zero at first, released when the process ends in whatever way. When memory is
+/// short, the system writes unused pages to the disk, and loads them when they are touched. Nobody else can change or
+/// truncate the file, and its disk space is reserved at once, because a full disk or a truncated file would kill the
+/// process (SIGBUS).
 ///
-/// File systems that write changes to new places keep no room for them. Where they can be told to write in place
-/// (btrfs) they are; else it is an error. What lies below an overlay (a container's own folders) is not seen.
+/// Copy-on-write file systems reserve no space for changes. btrfs can be asked to write in place and is; the others are
+/// refused. The file system below an overlay (a container's own folders) cannot be detected.
 class ScratchMemory {
  public:
-  /// `bytes` are more than none. Throws FileError, also where the disk has no room or cannot promise it.
+  /// `bytes` must not be 0. Throws FileError, also if the disk has no space or cannot reserve it.
   ScratchMemory(const std::filesystem::path& folder, std::size_t bytes);
   ~ScratchMemory();
   ScratchMemory(const ScratchMemory&) = delete;

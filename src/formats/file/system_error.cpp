@@ -21,7 +21,7 @@ std::string hint_for(int code) {
     case EROFS:
       return "choose a folder that this user may write to";
     case ENOENT:
-      return "is the folder on a file system that all nodes share?";
+      return "check that the folder is on a file system that all nodes share";
     default:
       return "";
   }
@@ -31,7 +31,7 @@ std::string hint_for(int code) {
 
 void throw_system_error(std::string_view task, int code, std::source_location where) {
   throw FileError(
-      {.what = text::concat("cannot ", task, ": ", std::generic_category().message(code)), .hint = hint_for(code)},
+      {.what = text::concat("Cannot ", task, ": ", std::generic_category().message(code)), .hint = hint_for(code)},
       where);
 }
 

@@ -5,7 +5,7 @@
 
 namespace hortator::formats {
 
-/// Throws FileError "cannot <task>: <the system's words for `code`>", with what to do about the usual ones.
+/// Throws FileError "Cannot <task>: <the system's message for `code`>", with a hint for common codes.
 [[noreturn]] void throw_system_error(std::string_view task, int code,
                                      std::source_location where = std::source_location::current());
 

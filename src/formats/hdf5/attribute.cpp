@@ -5,7 +5,7 @@
 namespace hortator::formats {
 namespace {
 
-// HDF5 knows no empty text: one byte more than the text has, always zero.
+// HDF5 has no empty strings, so a string is stored with one zero byte more.
 Type text_type(std::size_t length) {
   constexpr auto task = "make the type of a text";
   auto type = Type(check(H5Tcopy(H5T_C_S1), task));
@@ -59,7 +59,7 @@ bool is_fixed_text(const Type& type) {
   return H5Tget_class(type.get()) == H5T_STRING && H5Tis_variable_str(type.get()) == 0;
 }
 
-// C calls this: nothing may be thrown through it.
+// Called by C code, so it must not throw.
 herr_t keep_name(hid_t, const char* name, const H5A_info_t*, void* names) noexcept {
   static_cast<std::vector<std::string>*>(names)->emplace_back(name);
   return 0;
@@ -82,9 +82,10 @@ SmallValue read_attribute(hid_t object, const std::string& name) {
     if (equal(type, H5T_IEEE_F64LE)) return read_number<double>(attribute, H5T_IEEE_F64LE, task);
     if (is_fixed_text(type)) return read_text(attribute, type, task);
   }
-  throw FileError({.what = text::concat("cannot ", task, ": it is neither int64 nor float64 nor text of fixed length"),
-                   .why = "Hortator writes no others",
-                   .hint = "another program made or changed the file"});
+  throw FileError(
+      {.what = text::concat("Cannot ", task, ": it is neither int64 nor float64 nor a string of fixed length"),
+       .why = "Hortator writes no others",
+       .hint = "another program wrote or changed the file"});
 }
 
 bool has_attribute(hid_t object, const std::string& name) {

@@ -9,12 +9,12 @@
 
 namespace hortator::formats {
 
-/// The small values of a file: each an attribute of a group or dataset. Texts are UTF-8 of fixed length.
+/// Attributes of groups and datasets hold a file's small values. Strings are UTF-8 of fixed length.
 using SmallValue = std::variant<std::int64_t, double, std::string>;
 
 void write_attribute(hid_t object, const std::string& name, const SmallValue& value);
 
-/// Throws, naming the attribute, when it is absent or of a kind that write_attribute() does not make.
+/// Throws, naming the attribute, if it is missing or of a type that write_attribute() does not write.
 SmallValue read_attribute(hid_t object, const std::string& name);
 
 bool has_attribute(hid_t object, const std::string& name);

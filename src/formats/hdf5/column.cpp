@@ -36,7 +36,7 @@ std::vector<std::int64_t> chunk_of(const Dataset& dataset, std::size_t dimension
 std::vector<std::int64_t> rows_shape(const Dataset& dataset, const std::string& what) {
   const auto space = Space(check(H5Dget_space(dataset.get()), "read the shape of " + what));
   if (H5Sget_simple_extent_type(space.get()) != H5S_SIMPLE) {
-    throw FileError({.what = text::concat("the dataset ", what, " has no rows"), .why = "it is one value, or empty"});
+    throw FileError({.what = text::concat("The dataset ", what, " has no rows"), .why = "it is a scalar or empty"});
   }
   std::vector<hsize_t> sizes(static_cast<std::size_t>(H5Sget_simple_extent_ndims(space.get())));
   H5Sget_simple_extent_dims(space.get(), sizes.data(), nullptr);
@@ -50,8 +50,8 @@ at::ScalarType element_type(const Dataset& dataset, const std::string& what) {
   if (native >= 0) {
     if (const auto type = scalar_type(Type(native))) return *type;
   }
-  throw FileError({.what = text::concat("the dataset ", what, " has elements that no tensor has"),
-                   .why = "numbers are read, not texts, records or references"});
+  throw FileError({.what = text::concat("The dataset ", what, " has elements that no tensor can hold"),
+                   .why = "only numbers can be read, not strings, compounds or references"});
 }
 
 PropertyList access_with_cache(std::size_t bytes) {
@@ -62,13 +62,13 @@ PropertyList access_with_cache(std::size_t bytes) {
   return list;
 }
 
-struct Sorted {
-  std::vector<std::int64_t> rows;      ///< ascending, each once
-  std::vector<std::size_t> positions;  ///< where each row asked for is among them
+struct SortedRows {
+  std::vector<std::int64_t> rows;      ///< ascending, unique
+  std::vector<std::size_t> positions;  ///< of each requested row among them
 };
 
-Sorted sorted(std::span<const std::int64_t> rows) {
-  Sorted result{.rows = {rows.begin(), rows.end()}, .positions = {}};
+SortedRows sorted(std::span<const std::int64_t> rows) {
+  SortedRows result{.rows = {rows.begin(), rows.end()}, .positions = {}};
   std::ranges::sort(result.rows);
   result.rows.erase(std::unique(result.rows.begin(), result.rows.end()), result.rows.end());
   for (const auto row : rows) {
@@ -98,7 +98,7 @@ Hdf5Column::Hdf5Column(const File& file, const FixedFile& bytes, const std::stri
   rows_ = shape.front();
   row_.shape.assign(shape.begin() + 1, shape.end());
   if (!byte_count({.type = row_.type, .shape = std::move(shape)}))
-    throw FileError({.what = text::concat("the dataset ", what_, " is larger than any memory")});
+    throw FileError({.what = text::concat("The dataset ", what_, " is larger than any memory")});
   memory_type_ = file_type(row_.type);
   if (!chunk.empty()) choose_cache(file, name, chunk.front(), cache_bytes);
   space_ = Space(check(H5Dget_space(dataset_.get()), "read the shape of " + what_));
@@ -107,7 +107,7 @@ Hdf5Column::Hdf5Column(const File& file, const FixedFile& bytes, const std::stri
   if (rows_ > 0) read({&first, 1});
 }
 
-// Too small a cache, and each row unpacks its chunk anew. A stretch of rows crosses all chunks beside each other.
+// With too small a cache, each row decompresses its chunk again. A row crosses all chunks of the other dimensions.
 void Hdf5Column::choose_cache(const File& file, const std::string& name, std::int64_t chunk_rows,
                               std::size_t cache_bytes) {
   chunk_rows_ = chunk_rows;
@@ -118,11 +118,11 @@ void Hdf5Column::choose_cache(const File& file, const std::string& name, std::in
     cache_bytes =
         bytes ? std::clamp(static_cast<std::size_t>(*bytes), min_cache_bytes, max_cache_bytes) : max_cache_bytes;
   }
-  dataset_ = Dataset(H5I_INVALID_HID);  // closed: of several openings at once the first one's cache counts
+  dataset_ = Dataset(H5I_INVALID_HID);  // close it first: of several open handles the cache of the first counts
   dataset_ = open(file, name, what_, access_with_cache(cache_bytes));
 }
 
-// Only where HDF5 would neither unpack, convert nor fill in anything.
+// Only if HDF5 would neither decompress nor convert nor fill in values.
 void Hdf5Column::find_in_file() {
   if (rows_ == 0) return;
   const auto list = PropertyList(check(H5Dget_create_plist(dataset_.get()), "read a dataset's layout"));
@@ -133,8 +133,8 @@ void Hdf5Column::find_in_file() {
   const std::uint64_t offset = H5Dget_offset(dataset_.get());
   if (bytes == 0 || offset == HADDR_UNDEF || H5Dget_storage_size(dataset_.get()) != bytes) return;
   if (offset > bytes_->bytes() || bytes > bytes_->bytes() - offset)
-    throw FileError({.what = text::concat("the dataset ", what_, " reaches beyond the end of the file"),
-                     .hint = "it was cut short: copy it again"});
+    throw FileError({.what = text::concat("The dataset ", what_, " reaches beyond the end of the file"),
+                     .hint = "it is truncated: copy it again"});
   in_file_ = StoredRows{.row = row_, .rows = rows_, .offset = offset};
 }
 

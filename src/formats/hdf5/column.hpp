@@ -13,23 +13,22 @@
 
 namespace hortator::formats {
 
-/// A dataset of any HDF5 file, read in rows along its first dimension. Numbers of another byte order or size are
-/// converted by HDF5 to the type that tensors have; what lies in the file as it does in memory is read from there, at a
-/// quarter of HDF5's cost a row and without its lock. From any thread.
+/// A dataset of any HDF5 file, read by rows along its first dimension. HDF5 converts numbers of another byte order or
+/// size to the type of the tensor. Rows that are stored as they are in memory are read directly, at a quarter of HDF5's
+/// cost a row and without its lock. Thread-safe.
 class Hdf5Column {
  public:
-  /// Throws FileError where it is missing, has no rows or other elements than numbers, or where its first row cannot be
-  /// read: a filter that this HDF5 lacks shows there.
-  /// `bytes` is the same file, and outlives this. HDF5 keeps `cache_bytes` of unpacked chunks; 0: as many as
-  /// max_mixed_chunks in a row take, within bounds.
+  /// Throws FileError if the dataset is missing, has no rows, has elements other than numbers, or if its first row
+  /// cannot be read (this HDF5 may be missing a filter). `bytes` is the same file and must outlive this. HDF5 caches
+  /// `cache_bytes` of decompressed chunks; 0: as many as max_mixed_chunks in a row take, within bounds.
   Hdf5Column(const File& file, const FixedFile& bytes, const std::string& name, std::size_t cache_bytes = 0);
 
   const TensorSpec& row() const { return row_; }
   std::int64_t rows() const { return rows_; }
-  /// Rows that lie together and are read and unpacked together; 1 where it is not stored in chunks.
+  /// Rows of a chunk, which are read and decompressed together; 1 if the dataset is not chunked.
   std::int64_t chunk_rows() const { return chunk_rows_; }
 
-  /// A tensor of `rows` in the order asked for. Each is fetched once, neighbours together, in the order of the file.
+  /// Reads the given rows into a tensor, in that order. Each row is read once, adjacent rows together, in file order.
   at::Tensor read(std::span<const std::int64_t> rows) const;
 
  private:
@@ -48,7 +47,7 @@ class Hdf5Column {
   TensorSpec row_;
   std::int64_t rows_ = 0;
   std::int64_t chunk_rows_ = 1;
-  std::optional<StoredRows> in_file_;  ///< where the rows lie as they do in memory
+  std::optional<StoredRows> in_file_;  ///< if rows are stored as they are in memory
 };
 
 }  // namespace hortator::formats

@@ -9,9 +9,9 @@ namespace hortator::formats {
 namespace {
 
 [[noreturn]] void refuse(const std::string& name, const std::string& problem) {
-  throw FileError({.what = text::concat("the dataset ", text::quote(name), " ", problem),
-                   .why = "Hortator writes none like this",
-                   .hint = "the file is damaged, or another program made or changed it"});
+  throw FileError({.what = text::concat("The dataset ", text::quote(name), " ", problem),
+                   .why = "Hortator does not write such datasets",
+                   .hint = "the file is damaged, or another program wrote or changed it"});
 }
 
 std::vector<std::int64_t> shape_of(const Dataset& dataset, const std::string& name) {
@@ -30,7 +30,7 @@ at::ScalarType type_of(const Dataset& dataset, const std::string& name) {
   return *type;
 }
 
-// Sizes come from a file: they may be anything, also such that their product overflows.
+// Sizes come from a file, so their product may overflow.
 bool counts_bytes(const TensorSpec& spec, std::uint64_t expected) {
   std::uint64_t bytes = c10::elementSize(spec.type);
   for (const auto size : spec.shape) {

@@ -8,15 +8,16 @@
 
 namespace hortator::formats {
 
-/// One tensor's place in a file: what it is and where its bytes begin. Elements lie in row-major order, without gaps.
+/// A tensor in a file. Its elements are contiguous, in row-major order.
 struct StoredTensor {
   TensorSpec spec;
-  std::int64_t offset = 0;  ///< in the file; of no meaning when there are no elements
+  std::int64_t offset = 0;  ///< in the file; meaningless without elements
 };
 
 Dataset open_dataset(const File& file, const std::string& name);
 
-/// What lies there; throws when it is not a tensor as StructureWriter makes them, inside the file's `file_bytes`.
+/// Reads the description of a dataset. Throws unless StructureWriter may have written it and it lies within
+/// `file_bytes`.
 StoredTensor inspect_dataset(const Dataset& dataset, const std::string& name, std::uint64_t file_bytes);
 
 }  // namespace hortator::formats

@@ -8,10 +8,11 @@
 
 namespace hortator::formats {
 
-/// Throws "cannot <task>: <HDF5's own words>". The caller holds Hdf5Lock, or the words are another thread's.
+/// Throws FileError "Cannot <task>: <message of HDF5>". The caller must hold Hdf5Lock, else the message may be another
+/// thread's.
 [[noreturn]] void throw_hdf5_error(std::string_view task, std::source_location where);
 
-/// HDF5 says failure by a negative number: hands on any other.
+/// Throws if `result` is negative, as HDF5 reports failure; else returns it.
 template <std::signed_integral T>
 T check(T result, std::string_view task, std::source_location where = std::source_location::current()) {
   if (result < 0) throw_hdf5_error(task, where);

@@ -7,7 +7,7 @@
 namespace hortator::formats {
 namespace {
 
-// Structure lies together in blocks of this size and is read in few requests.
+// Metadata is stored in blocks of this size, so that few requests read it.
 constexpr hsize_t structure_block_bytes = hsize_t{1} << 14;
 
 PropertyList access_list() {
@@ -18,7 +18,7 @@ PropertyList access_list() {
   return list;
 }
 
-/// What is made once is written once, at the end.
+/// Metadata is written once, when the file is closed.
 void keep_structure_in_cache(const PropertyList& access) {
   constexpr auto task = "choose the size of the cache";
   constexpr std::size_t bytes = std::size_t{1} << 25;
@@ -40,7 +40,7 @@ void keep_structure_in_cache(const PropertyList& access) {
 PropertyList access_list_for_writing() {
   const Hdf5Lock lock;
   auto list = access_list();
-  // Virtual datasets alone take what came with 1.10.
+  // Only virtual datasets need the format of 1.10.
   check(H5Pset_libver_bounds(list.get(), H5F_LIBVER_V18, H5F_LIBVER_V110), "choose the format of HDF5 1.8");
   check(H5Pset_meta_block_size(list.get(), structure_block_bytes), "choose the size of structure blocks");
   return list;
@@ -49,7 +49,7 @@ PropertyList access_list_for_writing() {
 PropertyList creation_list() {
   const Hdf5Lock lock;
   auto list = PropertyList(check(H5Pcreate(H5P_FILE_CREATE), "make a file creation list"));
-  check(H5Pset_obj_track_times(list.get(), false), "leave times out");  // the same state gives the same file
+  check(H5Pset_obj_track_times(list.get(), false), "leave times out");  // so that equal states give equal files
   return list;
 }
 

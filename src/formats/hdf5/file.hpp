@@ -7,15 +7,15 @@
 
 namespace hortator::formats {
 
-/// A new file in memory. Its structure (everything but the tensors' bytes) is in the format of HDF5 1.8: every reader
-/// has it, and each piece of it carries a checksum, so that damage is found and not interpreted.
+/// Creates a file in memory. Its metadata is in the format of HDF5 1.8, which every reader has and which protects each
+/// metadata block by a checksum, so that damage is detected.
 File create_file(MemoryFile& memory);
 
-/// Of new files: how they are made, and by what. Shared with those that several ranks make together.
+/// Property lists of new files, shared with parallel files.
 PropertyList creation_list();
 PropertyList access_list_for_writing();
 
-/// For reading. Files are never locked: some parallel file systems hang or fail when asked to.
+/// Opens for reading. Files are never locked, since some parallel file systems hang or fail on locks.
 File open_file(const std::filesystem::path& path);
 
 }  // namespace hortator::formats

@@ -19,7 +19,8 @@ void require_hard_link(hid_t group, const std::string& name) {
   H5L_info_t link;
   check(H5Lget_info(group, name.c_str(), &link, H5P_DEFAULT), "look at the link " + text::quote(name));
   if (link.type == H5L_TYPE_HARD) return;
-  throw FileError({.what = "the file has a soft or external link " + text::quote(name), .why = "Hortator writes none"});
+  throw FileError({.what = "The file has a soft or external link " + text::quote(name),
+                   .why = "Hortator does not write such links"});
 }
 
 }  // namespace
@@ -35,7 +36,8 @@ std::variant<Group, Dataset> open_object(const Group& group, const std::string& 
   if (H5Iget_type(id) == H5I_GROUP) return Group(id);
   if (H5Iget_type(id) == H5I_DATASET) return Dataset(id);
   const Object other(id);
-  throw FileError({.what = text::quote(name) + " is neither group nor dataset", .why = "Hortator writes no others"});
+  throw FileError(
+      {.what = text::quote(name) + " is neither a group nor a dataset", .why = "Hortator writes nothing else"});
 }
 
 std::vector<std::string> children(const Group& group) {

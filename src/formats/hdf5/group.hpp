@@ -8,7 +8,7 @@
 
 namespace hortator::formats {
 
-/// "models/0/weight" lies in the folder "models/0" under the name "weight".
+/// A path in a file: "models/0/weight" is "weight" in the group "models/0".
 struct Place {
   std::string folder;
   std::string name;
@@ -22,10 +22,10 @@ inline Place place_of(const std::string& entry) {
 
 Group root_group(const File& file);
 
-/// A member of a group; throws when it is neither group nor dataset.
+/// Throws if it is neither a group nor a dataset.
 std::variant<Group, Dataset> open_object(const Group& group, const std::string& name);
 
-/// The names directly in a group, sorted. What a soft or external link points to is not followed but refused.
+/// Returns the sorted names in a group. Throws for soft and external links, which are never followed.
 std::vector<std::string> children(const Group& group);
 
 }  // namespace hortator::formats

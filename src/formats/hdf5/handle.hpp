@@ -11,7 +11,7 @@
 
 namespace hortator::formats {
 
-/// Owns an HDF5 identifier and closes it with `Close`. Move-only. Made from what check() let through.
+/// Owns an HDF5 identifier that check() returned, and closes it with `Close`. Move-only.
 template <herr_t (*Close)(hid_t)>
 class Handle {
  public:
@@ -27,7 +27,7 @@ class Handle {
 
   hid_t get() const { return id_; }
 
-  /// For files that were written: closing writes the rest, and may fail.
+  /// Call for written files: closing writes remaining data and may fail.
   void close(std::string_view task) {
     const Hdf5Lock lock;
     check(Close(std::exchange(id_, H5I_INVALID_HID)), task);

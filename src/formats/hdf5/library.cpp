@@ -24,7 +24,7 @@ std::string loaded_hdf5_version() {
   return text::concat("HDF5 ", major, '.', minor, '.', release);
 }
 
-// Its parts for other languages and its tools' have names of their own: "libhdf5_openmpi_hl.so.100".
+// Libraries for other languages and tools have longer names: "libhdf5_openmpi_hl.so.100".
 bool is_hdf5_part(std::string_view path) {
   static constexpr std::array<std::string_view, 6> parts = {"hl", "cpp", "fortran", "f90", "tools", "java"};
   const auto name = text::file_name(path);
@@ -38,18 +38,18 @@ std::vector<std::string> loaded_hdf5_files() {
   return files;
 }
 
-// The file in which Hortator's own calls end; empty: the program itself.
+// The library that Hortator's own calls use; empty: the program itself.
 std::string own_hdf5_file(const std::vector<std::string>& files) {
   Dl_info found{};
   if (dladdr(reinterpret_cast<const void*>(&H5Fopen), &found) == 0 || found.dli_fname == nullptr) return "";
   std::error_code error;
   const auto own = std::filesystem::canonical(found.dli_fname, error).string();
   const auto is_own = [&](const std::string& file) { return std::filesystem::canonical(file, error).string() == own; };
-  const auto place = std::find_if(files.begin(), files.end(), is_own);
-  return place == files.end() ? "" : *place;
+  const auto loaded = std::find_if(files.begin(), files.end(), is_own);
+  return loaded == files.end() ? "" : *loaded;
 }
 
-// Asked of the file itself: a call that is missing would end the process at its first use.
+// Looks the symbol up in the library: calling a missing function would abort the process.
 bool has_parallel_calls(const std::string& file) {
   void* const library = dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return true;
@@ -79,13 +79,12 @@ Hdf5Library loaded_hdf5() {
 void check_hdf5(std::string_view built, const Hdf5Library& loaded) {
   const auto minor_release = [](std::string_view version) { return version.substr(0, version.rfind('.')); };
   if (minor_release(built) != minor_release(loaded.version)) {
-    throw Error(
-        {.what = text::concat("the HDF5 that was loaded is ", loaded.version, ", this Hortator was built with ", built),
-         .why = "their data structures differ",
-         .hint = hdf5_hint});
+    throw Error({.what = text::concat("The loaded HDF5 is ", loaded.version, ", this Hortator was built with ", built),
+                 .why = "their data structures differ",
+                 .hint = hdf5_hint});
   }
   if (!loaded.is_parallel) {
-    throw Error({.what = text::concat("the HDF5 that was loaded, ", loaded.file,
+    throw Error({.what = text::concat("The loaded HDF5, ", loaded.file,
                                       ", is serial; this Hortator was built with a parallel ", built),
                  .why = "ranks write checkpoints together, which it cannot",
                  .hint = hdf5_hint});

@@ -5,7 +5,7 @@
 namespace hortator::formats {
 namespace {
 
-// HDF5 itself is one a process, and so is its lock.
+// HDF5 has one state a process, and so one lock.
 std::recursive_mutex& mutex() {
   static std::recursive_mutex instance;
   return instance;
@@ -15,7 +15,7 @@ std::recursive_mutex& mutex() {
 
 Hdf5Lock::Hdf5Lock() {
   mutex().lock();
-  // Fails where the application uses the interface of HDF5 1.6, which cannot be restored: then it keeps printing.
+  // Fails if the application uses the interface of HDF5 1.6, which cannot be restored; HDF5 keeps printing then.
   silenced_ = H5Eget_auto2(H5E_DEFAULT, &print_, &print_data_) >= 0;
   if (silenced_) H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }

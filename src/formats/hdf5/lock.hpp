@@ -4,8 +4,8 @@
 
 namespace hortator::formats {
 
-/// Held around every use of HDF5: distributions build it without thread safety, so a process makes one call at a time.
-/// While it is held HDF5 prints nothing; its words go into our errors. May be taken again by the thread that holds it.
+/// Must be held around every use of HDF5, which distributions build without thread safety. While it is held, HDF5
+/// prints nothing; its messages go into our errors. Recursive.
 class Hdf5Lock {
  public:
   Hdf5Lock();
@@ -14,7 +14,7 @@ class Hdf5Lock {
   Hdf5Lock& operator=(const Hdf5Lock&) = delete;
 
  private:
-  // What the application had HDF5 do about errors.
+  // The application's error handler, restored at the end.
   H5E_auto2_t print_ = nullptr;
   void* print_data_ = nullptr;
   bool silenced_ = false;

@@ -11,10 +11,9 @@
 namespace hortator::formats {
 namespace {
 
-// --- the driver: how HDF5 calls us. It is C, so nothing may be thrown through it.
-// ---------------------------------------------------
+// The driver, which HDF5 calls. HDF5 is C code, so the driver must not throw.
 
-/// What HDF5 holds for an open file: its own part must come first.
+/// An open file. The member of HDF5 must come first.
 struct DriverFile {
   H5FD_t hdf5;
   MemoryFile* memory;
@@ -48,7 +47,7 @@ herr_t close(H5FD_t* file) noexcept {
 }
 
 herr_t query(const H5FD_t*, unsigned long* features) noexcept {
-  // Not of small data: each dataset is asked for by itself, in the order in which they are created.
+  // No aggregation of small data: HDF5 requests each dataset separately, in the order of creation.
   *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA;
   return 0;
 }
@@ -84,7 +83,7 @@ hid_t register_driver() {
   H5FD_class_t driver{};
 #if H5_VERSION_GE(1, 13, 0)
   driver.version = H5FD_CLASS_VERSION;
-  driver.value = 511;  // of those for private use
+  driver.value = 511;  // a number for private drivers
 #endif
   driver.name = "hortator_memory";
   driver.maxaddr = std::numeric_limits<std::int64_t>::max();
@@ -103,7 +102,7 @@ hid_t register_driver() {
   return check(H5FDregister(&driver), "register a driver for files in memory");
 }
 
-/// Calls `work(page, within, done, count)` for each stretch of a range that lies in one page.
+/// Calls `work(page, within, done, count)` for the part of a range in each page.
 template <typename Work>
 void for_each_page(std::uint64_t offset, std::size_t bytes, std::uint64_t page_bytes, const Work& work) {
   for (std::size_t done = 0; done < bytes;) {
@@ -116,7 +115,7 @@ void for_each_page(std::uint64_t offset, std::size_t bytes, std::uint64_t page_b
 
 }  // namespace
 
-MemoryFile::MemoryFile(const Parting& parting)
+MemoryFile::MemoryFile(const FileLayout& parting)
     : parting_(parting), next_tensor_(parting.data_begin), end_(parting.end), driver_(register_driver()) {}
 
 void MemoryFile::use_in(const PropertyList& access) {
@@ -144,23 +143,23 @@ std::uint64_t MemoryFile::allocate(Content content, std::uint64_t bytes) {
   const auto count = static_cast<std::int64_t>(bytes);
   auto& next = content == Content::tensor ? next_tensor_ : next_structure_;
   const auto room_end = content == Content::tensor ? parting_.end : parting_.data_begin;
-  const auto place = [&](std::int64_t after) {
+  const auto aligned = [&](std::int64_t after) {
     return content == Content::tensor ? place_dataset(after, count) : after;
   };
-  const bool has_room = place(next) + count <= room_end;
-  const auto begin = place(has_room ? next : end_);
+  const bool has_room = aligned(next) + count <= room_end;
+  const auto begin = aligned(has_room ? next : end_);
   if (has_room) next = begin + count;
   end_ = std::max(end_, begin + count);
   return static_cast<std::uint64_t>(begin);
 }
 
-// HDF5 gives back what it has not used at the end; the parts that were planned stay.
+// HDF5 releases what it has not used at the end; the planned ranges stay.
 void MemoryFile::set_end_of_allocation(std::uint64_t end) {
   end_ = std::max(static_cast<std::int64_t>(end), parting_.end);
 }
 
 void MemoryFile::copy_to(const RawFile& file) const {
-  constexpr std::size_t most = 64;  // pages a write
+  constexpr std::size_t max_pages = 64;  // in one write
   const auto data_begin = static_cast<std::uint64_t>(parting_.data_begin);
   const auto data_end = static_cast<std::uint64_t>(parting_.end);
   file.resize(bytes_);
@@ -172,13 +171,13 @@ void MemoryFile::copy_to(const RawFile& file) const {
     if (from < to) file.write_at(static_cast<std::int64_t>(from), run.data() + (from - begin), to - from);
   };
   const auto flush = [&] {
-    // Pages reach into the tensors' part, where others write meanwhile.
+    // A page may reach into the tensors' range, where other ranks write at the same time.
     write(0, data_begin);
     write(std::max(data_begin, data_end), bytes_);
     run.clear();
   };
   for (const auto& [offset, page] : pages_) {
-    if (offset != begin + run.size() || run.size() == most * page_bytes) flush();
+    if (offset != begin + run.size() || run.size() == max_pages * page_bytes) flush();
     if (run.empty()) begin = offset;
     run.insert(run.end(), page.begin(), page.end());
   }

@@ -30,16 +30,17 @@ void write_box(const Dataset& dataset, const Type& type, const Box& box, const v
   check(H5Dwrite(dataset.get(), type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, data), task);
 }
 
-// How MPI-IO is to work. ROMIO would fill gaps by reading and writing under file locks, which not every mount has.
-class Hints {
+// MpiIoHints for MPI-IO: ROMIO must not fill gaps by reading and writing under file locks, which some mounts do not
+// have.
+class MpiIoHints {
  public:
-  Hints() {
+  MpiIoHints() {
     mpi::check(MPI_Info_create(&info_), "MPI_Info_create");
     mpi::check(MPI_Info_set(info_, "romio_ds_write", "disable"), "MPI_Info_set");
   }
-  ~Hints() { MPI_Info_free(&info_); }
-  Hints(const Hints&) = delete;
-  Hints& operator=(const Hints&) = delete;
+  ~MpiIoHints() { MPI_Info_free(&info_); }
+  MpiIoHints(const MpiIoHints&) = delete;
+  MpiIoHints& operator=(const MpiIoHints&) = delete;
 
   MPI_Info get() const { return info_; }
 
@@ -49,42 +50,42 @@ class Hints {
 
 bool is_predefined(MPI_Errhandler handler) { return handler == MPI_ERRORS_RETURN || handler == MPI_ERRORS_ARE_FATAL; }
 
-const std::function<void(const std::string&)>* told_of_failures = nullptr;
+const std::function<void(const std::string&)>* failure_callback = nullptr;
 
 void on_file_failure(MPI_File* file, int* code, ...) {
   const int system_error = errno;
-  if (*file == MPI_FILE_NULL || told_of_failures == nullptr) return;  // opening it has failed: HDF5 says so
-  std::array<char, MPI_MAX_ERROR_STRING> words{};
+  if (*file == MPI_FILE_NULL || failure_callback == nullptr) return;  // opening failed, which HDF5 reports
+  std::array<char, MPI_MAX_ERROR_STRING> message{};
   int length = 0;
-  MPI_Error_string(*code, words.data(), &length);
-  (*told_of_failures)(text::concat("MPI-IO has failed: ", words.data(),
+  MPI_Error_string(*code, message.data(), &length);
+  (*failure_callback)(text::concat("MPI-IO failed: ", message.data(),
                                    " (the system's last error was: ", std::strerror(system_error), ")"));
 }
 
 }  // namespace
 
-// Files have the handler that the null file had when they were opened.
+// A file inherits the handler that the null file has when it is opened.
 MpiFileFailures::MpiFileFailures(const std::function<void(const std::string& problem)>& fail) {
-  told_of_failures = &fail;
+  failure_callback = &fail;
   MPI_Errhandler ours = MPI_ERRHANDLER_NULL;
   mpi::check(MPI_File_create_errhandler(on_file_failure, &ours), "MPI_File_create_errhandler");
   mpi::check(MPI_File_get_errhandler(MPI_FILE_NULL, &before_), "MPI_File_get_errhandler");
   mpi::check(MPI_File_set_errhandler(MPI_FILE_NULL, ours), "MPI_File_set_errhandler");
 }
 
-// MPICH does not count who has a file's handler: it gives out the null file's without a count, and a file that is
-// closed takes its handler with it. So ours is left to MPI, a few bytes for each save.
+// MPICH does not count references to the null file's handler, and closing a file frees its handler. So we never free
+// ours: a few bytes leak in each save.
 MpiFileFailures::~MpiFileFailures() {
   MPI_File_set_errhandler(MPI_FILE_NULL, before_);
   if (!is_predefined(before_)) MPI_Errhandler_free(&before_);
-  told_of_failures = nullptr;
+  failure_callback = nullptr;
 }
 
 File create_file_together(const mpi::Communicator& comm, const std::filesystem::path& path) {
   const Hdf5Lock lock;
   const auto access = access_list_for_writing();
   const auto creation = creation_list();
-  const Hints hints;
+  const MpiIoHints hints;
   check(H5Pset_fapl_mpio(access.get(), comm.get(), hints.get()), "use MPI-IO");
   check(H5Pset_coll_metadata_write(access.get(), true), "write structure together");
   check(H5Pset_alignment(access.get(), hsize_t{1} << 20, 4096), "align datasets");
@@ -99,9 +100,9 @@ void write_elements(const File& file, const std::string& name, const TensorSpec&
   const auto element = static_cast<std::int64_t>(c10::elementSize(spec.type));
   const auto dataset = open_dataset(file, name);
   const auto* from = static_cast<const std::byte*>(data);
-  const auto most = max_bytes_per_transfer / element;
-  for (auto begin = elements.begin; begin < elements.end; begin += most) {
-    for (const auto& box : boxes_of(spec.shape, {begin, std::min(begin + most, elements.end)})) {
+  const auto max_elements = max_bytes_per_transfer / element;
+  for (auto begin = elements.begin; begin < elements.end; begin += max_elements) {
+    for (const auto& box : boxes_of(spec.shape, {begin, std::min(begin + max_elements, elements.end)})) {
       write_box(dataset, type, box, from);
       from += box.elements() * element;
     }

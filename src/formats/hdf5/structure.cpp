@@ -10,7 +10,7 @@ namespace {
 PropertyList group_list() {
   const Hdf5Lock lock;
   auto list = PropertyList(check(H5Pcreate(H5P_GROUP_CREATE), "make a group creation list"));
-  check(H5Pset_obj_track_times(list.get(), false), "leave times out");  // the same state gives the same file
+  check(H5Pset_obj_track_times(list.get(), false), "leave times out");  // so that equal states give equal files
   return list;
 }
 

@@ -13,21 +13,21 @@ namespace hortator::formats {
 
 Space space_of(const TensorSpec& spec);
 
-/// Puts many datasets and values into a new file. In the order of their names it is several times faster than one by
-/// one: what they share (groups, types, property lists) is made once. On a file that is open on several ranks all of
-/// them make the same calls. @collective there
+/// Creates datasets and attributes in a new file. In the order of their names this is several times faster, because
+/// shared objects (groups, types, property lists) are created once. On a file that several ranks have open, all of them
+/// make the same calls (@collective there).
 class StructureWriter {
  public:
   explicit StructureWriter(const File& file);
 
-  /// A contiguous dataset with its space taken at once and nothing written into it. Groups in `name` are made. Types
-  /// that HDF5's words do not tell apart get torch's name as the attribute `torch_dtype`.
+  /// Creates a contiguous dataset, allocated but not written, and the groups in `name`. Types that HDF5 cannot
+  /// distinguish get LibTorch's name as the attribute `torch_dtype`.
   StoredTensor add(const std::string& name, const TensorSpec& spec);
-  /// A dataset that shows those of other files, as `mapping` says.
+  /// Creates a virtual dataset of datasets in other files, by `mapping`.
   void add_virtual(const std::string& name, const TensorSpec& spec, const PropertyList& mapping);
-  /// An attribute of the group that is the path in `name`.
+  /// Writes an attribute of the group whose path is in `name`.
   void add(const std::string& name, const SmallValue& value);
-  /// An attribute of the dataset that was added last.
+  /// Writes an attribute of the dataset that was added last.
   void add_to_last(const std::string& attribute, const SmallValue& value);
 
  private:
@@ -40,8 +40,8 @@ class StructureWriter {
   PropertyList links_;
   PropertyList layout_;
   std::map<at::ScalarType, Type> types_;
-  std::vector<std::pair<std::string, Group>> open_;  ///< the path to the last group, each with its full name
-  std::vector<Dataset> last_;                        ///< one, or none yet
+  std::vector<std::pair<std::string, Group>> open_;  ///< groups on the path to the last one, with their full names
+  std::vector<Dataset> last_;                        ///< at most one
 };
 
 }  // namespace hortator::formats

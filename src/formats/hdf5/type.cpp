@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little,
 
 Type copy(hid_t predefined) { return Type(check(H5Tcopy(predefined), "copy an HDF5 type")); }
 
-/// A float of sign, exponent and mantissa bits, from the top down, without gaps.
+/// A float of sign, exponent and mantissa bits, from the highest bit down, without gaps.
 Type small_float(std::size_t exponent_bits, std::size_t mantissa_bits, std::size_t bias) {
   constexpr auto task = "make a small HDF5 float";
   auto type = copy(H5T_IEEE_F32LE);
@@ -43,37 +43,37 @@ Type complex_of(const Type& part) {
   return type;
 }
 
-struct Known {
+struct KnownType {
   at::ScalarType type;
   std::string_view name;
   Type (*make)();
 };
 
-// H5T_... names are calls, so the types are made when they are asked for.
+// H5T_... are function calls, so the types are created on request.
 constexpr std::array known_types = {
-    Known{at::kBool, "bool", [] { return boolean(); }},
-    Known{at::kByte, "uint8", [] { return copy(H5T_STD_U8LE); }},
-    Known{at::kChar, "int8", [] { return copy(H5T_STD_I8LE); }},
-    Known{at::kUInt16, "uint16", [] { return copy(H5T_STD_U16LE); }},
-    Known{at::kShort, "int16", [] { return copy(H5T_STD_I16LE); }},
-    Known{at::kUInt32, "uint32", [] { return copy(H5T_STD_U32LE); }},
-    Known{at::kInt, "int32", [] { return copy(H5T_STD_I32LE); }},
-    Known{at::kUInt64, "uint64", [] { return copy(H5T_STD_U64LE); }},
-    Known{at::kLong, "int64", [] { return copy(H5T_STD_I64LE); }},
-    Known{at::kFloat8_e5m2, "float8_e5m2", [] { return small_float(5, 2, 15); }},
-    Known{at::kFloat8_e4m3fn, "float8_e4m3fn", [] { return small_float(4, 3, 7); }},
-    Known{at::kFloat8_e5m2fnuz, "float8_e5m2fnuz", [] { return small_float(5, 2, 16); }},
-    Known{at::kFloat8_e4m3fnuz, "float8_e4m3fnuz", [] { return small_float(4, 3, 8); }},
-    Known{at::kHalf, "float16", [] { return small_float(5, 10, 15); }},
-    Known{at::kBFloat16, "bfloat16", [] { return small_float(8, 7, 127); }},
-    Known{at::kFloat, "float32", [] { return copy(H5T_IEEE_F32LE); }},
-    Known{at::kDouble, "float64", [] { return copy(H5T_IEEE_F64LE); }},
-    Known{at::kComplexHalf, "complex32", [] { return complex_of(small_float(5, 10, 15)); }},
-    Known{at::kComplexFloat, "complex64", [] { return complex_of(copy(H5T_IEEE_F32LE)); }},
-    Known{at::kComplexDouble, "complex128", [] { return complex_of(copy(H5T_IEEE_F64LE)); }},
+    KnownType{at::kBool, "bool", [] { return boolean(); }},
+    KnownType{at::kByte, "uint8", [] { return copy(H5T_STD_U8LE); }},
+    KnownType{at::kChar, "int8", [] { return copy(H5T_STD_I8LE); }},
+    KnownType{at::kUInt16, "uint16", [] { return copy(H5T_STD_U16LE); }},
+    KnownType{at::kShort, "int16", [] { return copy(H5T_STD_I16LE); }},
+    KnownType{at::kUInt32, "uint32", [] { return copy(H5T_STD_U32LE); }},
+    KnownType{at::kInt, "int32", [] { return copy(H5T_STD_I32LE); }},
+    KnownType{at::kUInt64, "uint64", [] { return copy(H5T_STD_U64LE); }},
+    KnownType{at::kLong, "int64", [] { return copy(H5T_STD_I64LE); }},
+    KnownType{at::kFloat8_e5m2, "float8_e5m2", [] { return small_float(5, 2, 15); }},
+    KnownType{at::kFloat8_e4m3fn, "float8_e4m3fn", [] { return small_float(4, 3, 7); }},
+    KnownType{at::kFloat8_e5m2fnuz, "float8_e5m2fnuz", [] { return small_float(5, 2, 16); }},
+    KnownType{at::kFloat8_e4m3fnuz, "float8_e4m3fnuz", [] { return small_float(4, 3, 8); }},
+    KnownType{at::kHalf, "float16", [] { return small_float(5, 10, 15); }},
+    KnownType{at::kBFloat16, "bfloat16", [] { return small_float(8, 7, 127); }},
+    KnownType{at::kFloat, "float32", [] { return copy(H5T_IEEE_F32LE); }},
+    KnownType{at::kDouble, "float64", [] { return copy(H5T_IEEE_F64LE); }},
+    KnownType{at::kComplexHalf, "complex32", [] { return complex_of(small_float(5, 10, 15)); }},
+    KnownType{at::kComplexFloat, "complex64", [] { return complex_of(copy(H5T_IEEE_F32LE)); }},
+    KnownType{at::kComplexDouble, "complex128", [] { return complex_of(copy(H5T_IEEE_F64LE)); }},
 };
 
-const Known* find(at::ScalarType type) {
+const KnownType* find(at::ScalarType type) {
   for (const auto& known : known_types) {
     if (known.type == type) return &known;
   }
@@ -97,8 +97,8 @@ std::optional<at::ScalarType> type_named(std::string_view name) {
 Type file_type(at::ScalarType type) {
   const Hdf5Lock lock;
   if (const auto* known = find(type)) return known->make();
-  throw UsageError({.what = text::concat("tensors of type ", c10::toString(type), " cannot be saved"),
-                    .why = "no HDF5 type has their values",
+  throw UsageError({.what = text::concat("Tensors of type ", c10::toString(type), " cannot be saved"),
+                    .why = "no HDF5 type can hold their values",
                     .hint = "convert them before saving"});
 }
 

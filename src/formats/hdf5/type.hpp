@@ -8,11 +8,11 @@
 
 namespace hortator::formats {
 
-/// The type under which elements of `type` lie in a file: the same bytes as in memory, so nothing is ever converted.
-/// bf16, fp16 and fp8 are true HDF5 floats, bool is h5py's enumeration, complex numbers are h5py's pairs.
+/// Returns the HDF5 type with the same bytes as `type` in memory, so that nothing is ever converted. bf16, fp16 and fp8
+/// are HDF5 floats, bool is h5py's enumeration, complex numbers are h5py's compounds.
 Type file_type(at::ScalarType type);
 
-/// The other way round; nothing when `stored` is a type that no tensor has.
+/// The inverse of file_type(); nothing if no tensor has the type `stored`.
 std::optional<at::ScalarType> scalar_type(const Type& stored);
 
 }  // namespace hortator::formats

@@ -19,14 +19,14 @@ void select(const Space& space, const Box& box) {
         "select a part of a dataset");
 }
 
-/// One mapping for each block of the tensor that the part fills; in the part they follow each other.
+/// Adds a mapping for each box of the tensor that the part fills; in the part they are contiguous.
 void map_part(const PropertyList& mapping, const ViewedTensor& tensor, const ViewedTensor::Part& part) {
   auto next = std::int64_t{0};
   for (const auto& box : boxes_of(tensor.spec.shape, part.elements)) {
     const auto whole = space_of(tensor.spec);
     const auto there = space_of(part.spec);
     select(whole, box);
-    // Parts are whole rows of the tensor, or flat: one block there too.
+    // Parts are whole rows of the tensor or flat, so each box is one box there, too.
     select(there, boxes_of(part.spec.shape, {next, next + box.elements()}).front());
     next += box.elements();
     check(H5Pset_virtual(mapping.get(), whole.get(), part.file.c_str(), tensor.name.c_str(), there.get()),
@@ -34,7 +34,7 @@ void map_part(const PropertyList& mapping, const ViewedTensor& tensor, const Vie
   }
 }
 
-// Ends before the file is closed: a file with open groups stays open.
+// In a function of its own: a file with open groups stays open, so they must be closed first.
 void add_all(const File& file, const std::vector<ViewedTensor>& tensors) {
   const Hdf5Lock lock;
   StructureWriter out(file);

@@ -9,11 +9,11 @@
 
 namespace hortator::formats {
 
-/// A tensor whose elements lie in datasets of its own name in several files of one folder.
+/// A tensor whose elements are in datasets of its name in several files of one folder.
 struct ViewedTensor {
   struct Part {
     std::string file = "";
-    TensorSpec spec = {};  ///< of the dataset there
+    TensorSpec spec = {};  ///< of the dataset in that file
     core::Range elements = {};
   };
 
@@ -22,7 +22,7 @@ struct ViewedTensor {
   std::vector<Part> parts = {};
 };
 
-/// Makes a file in the same folder that shows each of them as one dataset. It holds no elements itself.
+/// Creates a file in the same folder with a virtual dataset for each of them. It holds no elements itself.
 void write_view(const std::filesystem::path& path, const std::vector<ViewedTensor>& tensors);
 
 }  // namespace hortator::formats

@@ -21,7 +21,7 @@ bool begins_with(std::span<const std::uint8_t> file, const std::array<std::uint8
 }  // namespace
 
 at::Tensor make_image(std::int64_t height, std::int64_t width, int channels) {
-  constexpr std::int64_t max_pixels = std::int64_t{1} << 28;  // what a damaged header may claim ends here
+  constexpr std::int64_t max_pixels = std::int64_t{1} << 28;  // a damaged header may claim any size
   if (height < 1 || width < 1 || height > max_pixels / width)
     throw ImageFault(text::concat("it claims to be ", width, " by ", height, " pixels"));
   return at::empty({height, width, channels}, at::kByte);

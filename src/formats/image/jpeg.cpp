@@ -12,8 +12,8 @@
 namespace hortator::formats {
 namespace {
 
-/// What libjpeg and we share. libjpeg leaves by longjmp, past destructors: so what it calls, and what calls it between
-/// setjmp and its end, holds nothing of its own.
+/// State shared with libjpeg's callbacks. libjpeg reports errors by longjmp, which skips destructors: callbacks, and
+/// functions that call it after setjmp, must not have locals with destructors.
 struct JpegSession {
   JpegSession() = default;
   ~JpegSession() { jpeg_destroy_decompress(&jpeg); }
@@ -32,8 +32,8 @@ struct JpegSession {
   std::longjmp(session->leave, 1);
 }
 
-// Warnings are negative. What only puzzles libjpeg is let through, as all readers do; missing or damaged picture data,
-// which it would fill with grey, is an error.
+// Warnings have negative levels. Missing or damaged image data, which libjpeg would fill with grey, is an error; other
+// warnings are ignored, as by all readers.
 void on_message(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   const auto code = jpeg->err->msg_code;
@@ -73,8 +73,7 @@ at::Tensor decode_jpeg(std::span<const std::uint8_t> file, int channels) {
   session.errors.emit_message = on_message;
 
   if (!read_head(session, file, channels)) throw ImageFault(session.fault.data());
-  if (is_for_print(session.jpeg.jpeg_color_space))
-    throw ImageFault("its colours are CMYK, which only printers know: convert it to RGB");
+  if (is_for_print(session.jpeg.jpeg_color_space)) throw ImageFault("its colours are CMYK: convert it to RGB");
   auto image = make_image(session.jpeg.image_height, session.jpeg.image_width, channels);
   const auto row_bytes = static_cast<std::size_t>(image.size(1) * channels);
   if (!read_rows(session, image.mutable_data_ptr<std::uint8_t>(), row_bytes)) throw ImageFault(session.fault.data());

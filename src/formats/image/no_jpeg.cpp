@@ -6,7 +6,7 @@ namespace hortator::formats {
 
 at::Tensor decode_jpeg(std::span<const std::uint8_t>, int) {
   throw UsageError(
-      {.what = "this Hortator cannot read JPEG images",
+      {.what = "This Hortator cannot read JPEG images",
        .why = "it was built where libjpeg was not found",
        .hint = "install libjpeg-dev (Debian, Ubuntu) or libjpeg-turbo-devel (Rocky), configure and build again"});
 }

@@ -12,8 +12,8 @@
 namespace hortator::formats {
 namespace {
 
-/// What libpng and we share. libpng leaves by longjmp, past destructors: so what it calls, and what calls it between
-/// setjmp and its end, holds nothing of its own.
+/// State shared with libpng's callbacks. libpng reports errors by longjmp, which skips destructors: callbacks, and
+/// functions that call it after setjmp, must not have locals with destructors.
 struct PngSession {
   PngSession() = default;
   ~PngSession() { png_destroy_read_struct(&png, &info, nullptr); }
@@ -27,9 +27,9 @@ struct PngSession {
   std::array<char, 200> fault{};
 };
 
-void on_error(png_structp png, png_const_charp words) {
+void on_error(png_structp png, png_const_charp message) {
   auto* session = static_cast<PngSession*>(png_get_error_ptr(png));
-  std::snprintf(session->fault.data(), session->fault.size(), "%s", words);
+  std::snprintf(session->fault.data(), session->fault.size(), "%s", message);
   png_longjmp(png, 1);
 }
 
@@ -82,7 +82,7 @@ at::Tensor decode_png(std::span<const std::uint8_t> file, int channels) {
   const std::int64_t width = png_get_image_width(session.png, session.info);
   auto image = make_image(height, width, channels);
   const auto row_bytes = png_get_rowbytes(session.png, session.info);
-  if (row_bytes != static_cast<std::size_t>(width * channels)) throw ImageFault("its colours are of an unknown kind");
+  if (row_bytes != static_cast<std::size_t>(width * channels)) throw ImageFault("its colour type is unknown");
 
   std::vector<png_bytep> rows;
   auto* to = image.mutable_data_ptr<std::uint8_t>();

@@ -13,7 +13,7 @@ namespace {
 constexpr auto none = at::ScalarType::Undefined;
 constexpr std::array types = {
     SafetensorsType{"BOOL", 8, at::kBool},
-    SafetensorsType{"F4", 4, at::ScalarType::Float4_e2m1fn_x2},  // two of them are one element of a tensor
+    SafetensorsType{"F4", 4, at::ScalarType::Float4_e2m1fn_x2},  // a tensor stores two in one element
     SafetensorsType{"F6_E2M3", 6, none},
     SafetensorsType{"F6_E3M2", 6, none},
     SafetensorsType{"U8", 8, at::kByte},
@@ -40,28 +40,26 @@ const SafetensorsType* type_named(const std::string& name) {
   for (const auto& type : types) {
     if (type.name == name) return &type;
   }
-  std::vector<std::string> known;
-  for (const auto& type : types) known.push_back(text::concat("`", type.name, "`"));
-  throw JsonFault(text::concat("unknown variant `", name, "`, expected one of ", text::join(known)));
+  std::vector<std::string_view> known;
+  for (const auto& type : types) known.push_back(type.name);
+  throw JsonFault(text::concat("unknown dtype ", quoted_json(name), ", expected one of ", text::join(known)));
 }
 
-// A name, or, as the reference's library for such values has it, an object {name: null}.
+// A name, or, as the safetensors library accepts, an object {name: null}.
 const SafetensorsType* to_type(const JsonValue& value) {
   if (const auto* name = std::get_if<std::string>(&value.content)) return type_named(*name);
   const auto* object = std::get_if<JsonValue::Object>(&value.content);
-  if (object == nullptr) value.refuse("string or map");
-  if (object->size() != 1) throw JsonFault("invalid value: map, expected map with a single key");
+  if (object == nullptr) value.refuse("a string");
+  if (object->size() != 1) throw JsonFault(text::concat("expected one name, got ", object->size()));
   const auto* type = type_named(object->front().first);
   const auto& unit = object->front().second;
-  if (!std::holds_alternative<std::nullptr_t>(unit.content)) unit.refuse("unit");
+  if (!std::holds_alternative<std::nullptr_t>(unit.content)) unit.refuse("null");
   return type;
 }
 
 std::uint64_t to_size(const JsonValue& value) {
   if (const auto* size = std::get_if<std::uint64_t>(&value.content)) return *size;
-  if (std::holds_alternative<std::int64_t>(value.content))
-    throw JsonFault(text::concat("invalid value: ", value.described(), ", expected usize"));
-  value.refuse("usize");
+  value.refuse("a whole number from 0");
 }
 
 const JsonValue::Array& to_array(const JsonValue& value, std::string_view expected) {
@@ -71,56 +69,52 @@ const JsonValue::Array& to_array(const JsonValue& value, std::string_view expect
 
 std::vector<std::uint64_t> to_shape(const JsonValue& value) {
   std::vector<std::uint64_t> shape;
-  for (const auto& size : to_array(value, "a sequence")) shape.push_back(to_size(size));
+  for (const auto& size : to_array(value, "a list of sizes")) shape.push_back(to_size(size));
   return shape;
 }
 
 std::pair<std::uint64_t, std::uint64_t> to_offsets(const JsonValue& value) {
-  constexpr auto expected = "a tuple of size 2";
-  const auto& offsets = to_array(value, expected);
-  std::array<std::uint64_t, 2> pair{};
-  for (std::size_t i = 0; i < pair.size(); ++i) {
-    if (i == offsets.size()) throw JsonFault(text::concat("invalid length ", i, ", expected ", expected));
-    pair.at(i) = to_size(offsets[i]);
-  }
-  if (offsets.size() > pair.size())
-    throw JsonFault(text::concat("invalid length ", offsets.size(), ", expected 2 elements in sequence"));
-  return {pair[0], pair[1]};
+  const auto& offsets = to_array(value, "a list of 2 offsets");
+  if (offsets.size() != 2) throw JsonFault(text::concat("expected 2 offsets, got ", offsets.size()));
+  return {to_size(offsets[0]), to_size(offsets[1])};
 }
 
-/// The parts of an entry, as they come.
-struct EntryParts {
+/// The fields of an entry; empty until read.
+struct EntryFields {
   std::optional<const SafetensorsType*> type = {};
   std::optional<std::vector<std::uint64_t>> shape = {};
   std::optional<std::pair<std::uint64_t, std::uint64_t>> offsets = {};
 
-  template <typename Part, typename Convert>
-  static void take(std::optional<Part>& part, const char* name, const JsonValue& value, const Convert& convert) {
-    if (part) throw JsonFault(text::concat("duplicate field `", name, "`"));
-    part = convert(value);
+  template <typename Field, typename Convert>
+  static void read(std::optional<Field>& field, const char* name, const JsonValue& value, const Convert& convert) {
+    if (field) throw JsonFault(text::concat("field '", name, "' appears twice"));
+    try {
+      field = convert(value);
+    } catch (const JsonFault& fault) {
+      throw JsonFault(text::concat("field '", name, "': ", fault.what()));
+    }
   }
+  void read_type(const JsonValue& value) { read(type, "dtype", value, to_type); }
+  void read_shape(const JsonValue& value) { read(shape, "shape", value, to_shape); }
+  void read_offsets(const JsonValue& value) { read(offsets, "data_offsets", value, to_offsets); }
+
   SafetensorsEntry entry() && {
     for (const auto& [missing, name] : {std::pair(!type, "dtype"), {!shape, "shape"}, {!offsets, "data_offsets"}}) {
-      if (missing) throw JsonFault(text::concat("missing field `", name, "`"));
+      if (missing) throw JsonFault(text::concat("field '", name, "' is missing"));
     }
     return {.type = *type, .shape = std::move(*shape), .begin = offsets->first, .end = offsets->second};
   }
 };
 
-// The reference takes a list of the three in place of names.
+// The safetensors library also accepts a list of the three values without their names.
 SafetensorsEntry entry_of(const JsonValue::Array& list) {
-  constexpr std::size_t parts = 3;
-  const auto part = [&](std::size_t i) -> const JsonValue& {
-    if (i < list.size()) return list[i];
-    throw JsonFault(text::concat("invalid length ", i, ", expected struct TensorInfo with 3 elements"));
-  };
-  EntryParts entry;
-  entry.type = to_type(part(0));
-  entry.shape = to_shape(part(1));
-  entry.offsets = to_offsets(part(2));
-  if (list.size() > parts)
-    throw JsonFault(text::concat("invalid length ", list.size(), ", expected 3 elements in sequence"));
-  return std::move(entry).entry();
+  if (list.size() != 3)
+    throw JsonFault(text::concat("expected dtype, shape and data_offsets, got ", list.size(), " values"));
+  EntryFields fields;
+  fields.read_type(list[0]);
+  fields.read_shape(list[1]);
+  fields.read_offsets(list[2]);
+  return std::move(fields).entry();
 }
 
 }  // namespace
@@ -133,14 +127,14 @@ const SafetensorsType* safetensors_type(at::ScalarType type) {
 SafetensorsEntry safetensors_entry(const JsonValue& value) {
   if (const auto* list = std::get_if<JsonValue::Array>(&value.content)) return entry_of(*list);
   const auto* object = std::get_if<JsonValue::Object>(&value.content);
-  if (object == nullptr) value.refuse("struct TensorInfo");
-  EntryParts parts;
-  for (const auto& [name, part] : *object) {
-    if (name == "dtype") EntryParts::take(parts.type, "dtype", part, to_type);
-    if (name == "shape") EntryParts::take(parts.shape, "shape", part, to_shape);
-    if (name == "data_offsets") EntryParts::take(parts.offsets, "data_offsets", part, to_offsets);
+  if (object == nullptr) value.refuse("an object with dtype, shape and data_offsets");
+  EntryFields fields;
+  for (const auto& [name, member] : *object) {
+    if (name == "dtype") fields.read_type(member);
+    if (name == "shape") fields.read_shape(member);
+    if (name == "data_offsets") fields.read_offsets(member);
   }
-  return std::move(parts).entry();
+  return std::move(fields).entry();
 }
 
 }  // namespace hortator::formats

@@ -27,8 +27,8 @@ at::Tensor SafetensorsFile::view(const std::string& name) const { return source_
 at::Tensor SafetensorsFile::get_rows(const std::string& name, std::int64_t first, std::int64_t count) const {
   const auto stored = source_->rows(name);
   if (first < 0 || count < 0 || first > stored.rows - count) {
-    throw UsageError({.what = text::concat("the tensor ", text::quote(name), " of ", path(), " has no ", count,
-                                           " rows from row ", first, " on: it has ", stored.rows)});
+    throw UsageError({.what = text::concat("The tensor ", text::quote(name), " of ", path(), " has no ", count,
+                                           " rows from row ", first, ": it has ", stored.rows)});
   }
   auto shape = stored.row.shape;
   shape.insert(shape.begin(), count);

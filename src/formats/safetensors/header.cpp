@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 #include "core/text/text.hpp"
-#include "formats/file/utf8.hpp"
 #include "formats/safetensors/strict_json.hpp"
 
 namespace hortator::formats {
@@ -13,95 +13,75 @@ namespace {
 
 constexpr std::uint64_t max_header_bytes = 100'000'000;
 
-std::map<std::string, std::string> read_metadata(JsonScanner& json) {
+std::map<std::string, std::string> to_metadata(const JsonValue& value) {
   std::map<std::string, std::string> metadata;
-  if (json.at_null()) return metadata;
-  json.open_object("a map");
-  std::string name;
-  for (bool first = true; json.next_name(first, name); first = false) {
-    json.colon();
-    metadata[name] = json.string("a string");
+  if (std::holds_alternative<std::nullptr_t>(value.content)) return metadata;
+  const auto* object = std::get_if<JsonValue::Object>(&value.content);
+  if (object == nullptr) value.refuse("an object of strings");
+  for (const auto& [name, member] : *object) {
+    const auto* text = std::get_if<std::string>(&member.content);
+    if (text == nullptr) member.refuse("a string");
+    metadata[name] = *text;  // as in the safetensors library, the last of equal names counts
   }
-  json.close_object();
   return metadata;
 }
 
-/// Reads the header's text. What an entry lacks is told only once all of the text has been read.
+/// Where the metadata or a tensor stands in the messages.
+std::string member_name(const std::string& name) {
+  return name == safetensors_metadata_name ? text::concat(safetensors_metadata_name) : "tensor " + quoted_json(name);
+}
+
+/// Collects the members of the header's object.
 class HeaderReader {
  public:
-  explicit HeaderReader(std::string_view text) : json_(text) {}
-
-  SafetensorsHeader read() {
-    json_.open_object("struct HashMetadata");
-    std::string name;
-    for (bool first = true; json_.next_name(first, name); first = false) {
-      name == "__metadata__" ? take_metadata() : take_entry(name);
-    }
-    json_.close_object();
-    if (!fault_.empty()) fail(fault_, faulty_);
-    json_.end();
-    return std::move(header_);
+  void take(const std::string& name, const JsonValue& value) {
+    name == safetensors_metadata_name ? take_metadata(value) : take_entry(name, value);
   }
+  SafetensorsHeader header() && { return std::move(header_); }
 
  private:
-  void take_metadata() {
-    if (has_metadata_) json_.fail("duplicate field `__metadata__`");
-    has_metadata_ = true;
-    json_.colon();
-    header_.metadata = read_metadata(json_);
+  void take_metadata(const JsonValue& value) {
+    if (std::exchange(has_metadata_, true)) throw JsonFault("it appears twice");
+    header_.metadata = to_metadata(value);
   }
 
-  // Of two entries with one name the last one counts.
-  void take_entry(const std::string& name) {
-    json_.colon();
-    const auto value = json_.value();
-    if (!fault_.empty()) return;
-    try {
-      auto entry = safetensors_entry(value);
-      entry.name = name;
-      const auto [place, is_new] = places_.try_emplace(name, header_.entries.size());
-      if (is_new) {
-        header_.entries.push_back(std::move(entry));
-      } else {
-        header_.entries[place->second] = std::move(entry);
-      }
-    } catch (const JsonFault& fault) {
-      fault_ = fault.what();
-      faulty_ = name;
+  // As in the safetensors library, the last of two entries with one name counts.
+  void take_entry(const std::string& name, const JsonValue& value) {
+    auto entry = safetensors_entry(value);
+    entry.name = name;
+    const auto [known, is_new] = indices_.try_emplace(name, header_.entries.size());
+    if (is_new) {
+      header_.entries.push_back(std::move(entry));
+    } else {
+      header_.entries[known->second] = std::move(entry);
     }
   }
 
-  [[noreturn]] void fail(const std::string& fault, const std::string& tensor) const {
-    try {
-      json_.fail(fault);
-    } catch (const JsonFault& placed) {
-      throw JsonFault(text::concat(placed.what(), " (tensor `", tensor, "`)"));
-    }
-  }
-
-  JsonScanner json_;
   SafetensorsHeader header_;
-  std::unordered_map<std::string, std::size_t> places_;
+  std::unordered_map<std::string, std::size_t> indices_;
   bool has_metadata_ = false;
-  std::string fault_;
-  std::string faulty_;
 };
 
-SafetensorsHeader read_json(std::string_view text) {
+JsonValue::Object parse_object(std::string_view text) {
   try {
-    return HeaderReader(text).read();
+    auto root = parse_strict_json(text);
+    if (auto* object = std::get_if<JsonValue::Object>(&root.content)) return std::move(*object);
+    root.refuse("an object of tensors");
   } catch (const JsonFault& fault) {
-    throw SafetensorsFault(text::concat("invalid JSON in header: ", fault.what()));
+    throw SafetensorsFault(text::concat("invalid JSON in the header: ", fault.what()));
   }
 }
 
-void require_utf8(std::string_view text) {
-  const auto fault = find_utf8_fault(text);
-  if (!fault) return;
-  throw SafetensorsFault(text::concat(
-      "invalid UTF-8 in header: ",
-      fault->bytes == 0 ? "incomplete utf-8 byte sequence from index " : "invalid utf-8 sequence of ",
-      fault->bytes == 0 ? text::concat(fault->at) : text::concat(fault->bytes, " bytes from index ", fault->at)));
+SafetensorsHeader read_json(std::string_view text) {
+  HeaderReader reader;
+  for (const auto& [name, value] : parse_object(text)) {
+    try {
+      reader.take(name, value);
+    } catch (const JsonFault& fault) {
+      throw SafetensorsFault(text::concat("invalid header entry of ", member_name(name), ": ", fault.what()));
+    }
+  }
+  return std::move(reader).header();
 }
 
 std::uint64_t byte_count(const SafetensorsEntry& entry) {
@@ -109,26 +89,29 @@ std::uint64_t byte_count(const SafetensorsEntry& entry) {
   bool fits = true;
   for (const auto size : entry.shape) fits = fits && !__builtin_mul_overflow(bits, size, &bits);
   fits = fits && !__builtin_mul_overflow(bits, entry.type->bits, &bits);
-  if (!fits) {
-    throw SafetensorsFault(
-        text::concat("overflow computing buffer size from shape and/or element type (tensor `", entry.name, "`)"));
-  }
-  if (bits % 8 == 0) return bits / 8;
-  throw SafetensorsFault(text::concat(
-      "The slice is slicing for subbytes dtypes, and the slice does not end up at a byte boundary, this is "
-      "invalid. (tensor `",
-      entry.name, "`)"));
+  const auto fail = [&](const char* fault) {
+    throw SafetensorsFault(text::concat(member_name(entry.name), ": the shape [", text::join(entry.shape), "] of ",
+                                        entry.type->name, " ", fault));
+  };
+  if (!fits) fail("has a size beyond 64 bits");
+  if (bits % 8 != 0) fail("does not end at a whole byte");
+  return bits / 8;
 }
 
-// Where the last one ends.
+/// Throws unless each entry begins where the one before ends and its bytes fit its shape. Returns the end of the last.
 std::uint64_t check_entries(const std::vector<SafetensorsEntry>& entries) {
   std::uint64_t end = 0;
   for (const auto& entry : entries) {
-    if (entry.begin != end || entry.end < entry.begin)
-      throw SafetensorsFault(text::concat("invalid offset for tensor `", entry.name, "`"));
+    if (entry.begin != end || entry.end < entry.begin) {
+      throw SafetensorsFault(text::concat("invalid offsets of ", member_name(entry.name), ": [", entry.begin, ", ",
+                                          entry.end, "), expected to begin at ", end));
+    }
     end = entry.end;
-    if (entry.end - entry.begin != byte_count(entry))
-      throw SafetensorsFault(text::concat("invalid shape, data type, or offset for tensor `", entry.name, "`"));
+    if (const auto bytes = byte_count(entry); entry.end - entry.begin != bytes) {
+      throw SafetensorsFault(text::concat(member_name(entry.name), ": ", entry.type->name, " [",
+                                          text::join(entry.shape), "] has ", bytes, " bytes, its offsets span ",
+                                          entry.end - entry.begin));
+    }
   }
   return end;
 }
@@ -136,22 +119,33 @@ std::uint64_t check_entries(const std::vector<SafetensorsEntry>& entries) {
 }  // namespace
 
 std::uint64_t safetensors_header_bytes(std::span<const std::byte> beginning, std::uint64_t file_bytes) {
-  if (beginning.size() < safetensors_length_bytes) throw SafetensorsFault("header too small");
+  if (beginning.size() < safetensors_length_bytes) {
+    throw SafetensorsFault(text::concat("it has ", file_bytes, " bytes, expected at least ", safetensors_length_bytes));
+  }
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, beginning.data(), safetensors_length_bytes);
-  if (bytes > max_header_bytes) throw SafetensorsFault("header too large");
-  if (bytes > file_bytes - safetensors_length_bytes) throw SafetensorsFault("invalid header length");
+  if (bytes > max_header_bytes) {
+    throw SafetensorsFault(
+        text::concat("the header's length is ", bytes, " bytes, expected at most ", max_header_bytes));
+  }
+  if (bytes > file_bytes - safetensors_length_bytes) {
+    throw SafetensorsFault(text::concat("the header's length is ", bytes, " bytes, but only ",
+                                        file_bytes - safetensors_length_bytes, " bytes follow"));
+  }
   return bytes;
 }
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t file_bytes) {
-  require_utf8(text);
   auto header = read_json(text);
-  const auto place = [](const SafetensorsEntry& entry) { return std::pair(entry.begin, entry.end); };
-  std::ranges::stable_sort(header.entries, {}, place);
+  const auto offsets = [](const SafetensorsEntry& entry) { return std::pair(entry.begin, entry.end); };
+  std::ranges::stable_sort(header.entries, {}, offsets);
   const auto end = check_entries(header.entries);
   header.data_offset = safetensors_length_bytes + text.size();
-  if (end != file_bytes - header.data_offset) throw SafetensorsFault("incomplete metadata, file not fully covered");
+  const auto data_bytes = file_bytes - header.data_offset;
+  if (end != data_bytes) {
+    throw SafetensorsFault(
+        text::concat("the tensors have ", end, " bytes, but ", data_bytes, " bytes follow the header"));
+  }
   return header;
 }
 

@@ -13,26 +13,31 @@
 
 namespace hortator::formats {
 
-/// In front of the header: how long it is.
+/// The length of the header is stored in front of it, in this many bytes.
 inline constexpr std::uint64_t safetensors_length_bytes = 8;
 
-/// What a file says of itself before its data.
+/// The name under which the header holds metadata instead of a tensor.
+inline constexpr std::string_view safetensors_metadata_name = "__metadata__";
+
 struct SafetensorsHeader {
   std::map<std::string, std::string> metadata = {};
   std::vector<SafetensorsEntry> entries = {};  ///< in the order of their bytes
-  std::uint64_t data_offset = 0;               ///< in the file
+  std::uint64_t data_offset = 0;               ///< of the first tensor, in the file
 };
 
-/// Why a file is none of safetensors. The words are the reference's; where it names no tensor, the name follows.
+/// Why a file is not a valid safetensors file. The caller adds the name of the file.
 class SafetensorsFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// How long the header is, by the file's first eight bytes (`beginning` has fewer where the file has).
+/// Returns the length of the header from the file's first eight bytes (`beginning` is shorter if the file is). Throws
+/// SafetensorsFault if the file cannot hold such a header.
 std::uint64_t safetensors_header_bytes(std::span<const std::byte> beginning, std::uint64_t file_bytes);
 
-/// Checks all of it: the tensors' bytes fill the file, without holes and without overlap, and fit their shapes.
+/// Parses and checks the header of a file of `file_bytes` bytes: the tensors fill the data without holes or overlap,
+/// and their bytes fit their shapes. It accepts what the safetensors library accepts. Throws SafetensorsFault, with the
+/// tensor at fault.
 SafetensorsHeader parse_safetensors_header(std::string_view header, std::uint64_t file_bytes);
 
 }  // namespace hortator::formats

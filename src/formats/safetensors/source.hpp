@@ -15,7 +15,7 @@
 
 namespace hortator::formats {
 
-/// A checked file of safetensors, and where its tensors lie in it.
+/// An open safetensors file whose header was checked.
 class SafetensorsSource {
  public:
   explicit SafetensorsSource(const std::filesystem::path& path);
@@ -24,23 +24,23 @@ class SafetensorsSource {
   const SafetensorsHeader& header() const { return header_; }
   const std::vector<std::string>& names() const { return names_; }
 
-  bool contains(const std::string& name) const { return places_.contains(name); }
-  /// Throws UsageError, with the nearest name, where there is none.
+  bool contains(const std::string& name) const { return indices_.contains(name); }
+  /// Throws UsageError, with the nearest name, if there is no such tensor.
   const SafetensorsEntry& entry(const std::string& name) const;
-  TensorSpec spec(const std::string& name) const;  ///< throws FileError where no tensor has such elements
+  TensorSpec spec(const std::string& name) const;  ///< throws FileError if LibTorch has no such type
   std::uint64_t offset(const std::string& name) const { return header_.data_offset + entry(name).begin; }
   /// The tensor as rows along its first dimension.
   StoredRows rows(const std::string& name) const;
-  at::Tensor get(const std::string& name) const;  ///< SafetensorsFile's, as the next
-  at::Tensor view(const std::string& name) const;
+  at::Tensor get(const std::string& name) const;   ///< reads it
+  at::Tensor view(const std::string& name) const;  ///< in the memory map, or a copy if it is not aligned
 
  private:
-  std::shared_ptr<const FileMap> map() const;  ///< made at the first call
+  std::shared_ptr<const FileMap> map() const;  ///< created by the first call
 
   FixedFile file_;
   SafetensorsHeader header_;
   std::vector<std::string> names_;
-  std::map<std::string, std::size_t> places_;
+  std::map<std::string, std::size_t> indices_;
   mutable std::mutex mapping_;
   mutable std::shared_ptr<const FileMap> map_;
 };

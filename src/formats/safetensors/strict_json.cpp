@@ -1,174 +1,113 @@
 #include "formats/safetensors/strict_json.hpp"
 
-#include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "core/text/text.hpp"
 
 namespace hortator::formats {
+namespace {
 
-std::string JsonScanner::place(std::size_t index) const {
-  std::size_t line = 1;
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < index; ++i) {
-    if (text_[i] != '\n') continue;
-    ++line;
-    begin = i + 1;
+constexpr std::size_t max_json_depth = 127;
+
+/// "parse error at line 1, column 3: ...", without nlohmann's number of the exception and without the text that was
+/// read last, which may be long and hold bytes that a terminal obeys.
+std::string syntax_fault(std::string_view message) {
+  message = message.substr(message.find(']') + 1);
+  if (message.starts_with(' ')) message.remove_prefix(1);
+  return std::string(message.substr(0, message.find("; last read: ")));
+}
+
+class JsonTreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  JsonValue take() { return std::move(root_); }
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return put(value); }
+  // The parser calls this for numbers with a sign: "-0" is the only one that is not below 0.
+  bool number_integer(number_integer_t value) override { return value == 0 ? put(-0.0) : put(value); }
+  bool number_float(number_float_t value, const string_t& /*text*/) override { return put(value); }
+  bool string(string_t& value) override { return put(std::move(value)); }
+  bool binary(binary_t& /*value*/) override { return false; }  // no JSON text has one
+
+  bool start_array(std::size_t /*unknown*/) override { return open(JsonValue::Array{}); }
+  bool end_array() override { return close(); }
+  bool start_object(std::size_t /*unknown*/) override { return open(JsonValue::Object{}); }
+  bool end_object() override { return close(); }
+  bool key(string_t& name) override {
+    name_ = std::move(name);
+    return true;
   }
-  return text::concat(" at line ", line, " column ", index - begin);
-}
 
-void JsonScanner::fail(std::string_view fault) const { throw JsonFault(std::string(fault) + place(index_)); }
-
-// Of a character that was looked at and not read.
-void JsonScanner::fail_at_next(std::string_view fault) const {
-  throw JsonFault(std::string(fault) + place(std::min(index_ + 1, text_.size())));
-}
-
-bool JsonScanner::peek(char& next) {
-  while (at(' ') || at('\n') || at('\t') || at('\r')) ++index_;
-  if (index_ == text_.size()) return false;
-  next = text_[index_];
-  return true;
-}
-
-void JsonScanner::descend() {
-  if (--depth_left_ == 0) fail_at_next("recursion limit exceeded");
-  ++index_;
-}
-
-bool JsonScanner::at_null() {
-  char next = 0;
-  if (!peek(next) || next != 'n') return false;
-  word("null");
-  return true;
-}
-
-void JsonScanner::open_object(std::string_view expected) {
-  char next = 0;
-  if (!peek(next)) fail_at_next("EOF while parsing a value");
-  if (next != '{') refuse_next(next, expected);
-  descend();
-}
-
-// What opens something is refused before it is read, a plain value after that.
-void JsonScanner::refuse_next(char next, std::string_view expected) {
-  JsonValue found;
-  if (next == '[') {
-    found.content = JsonValue::Array{};
-  } else if (next == '{') {
-    found.content = JsonValue::Object{};
-  } else {
-    found = value();
+  bool parse_error(std::size_t position, const std::string& /*last*/, const nlohmann::json::exception& error) override {
+    constexpr int out_of_range = 406;
+    if (error.id == out_of_range) throw JsonFault(text::concat("number out of range before byte ", position));
+    throw JsonFault(syntax_fault(error.what()));
   }
-  fail(text::concat("invalid type: ", found.described(), ", expected ", expected));
-}
 
-bool JsonScanner::next_name(bool first, std::string& name) {
-  char next = 0;
-  if (!peek(next)) fail_at_next("EOF while parsing an object");
-  if (next == '}') return false;
-  if (!first) {
-    if (next != ',') fail_at_next("expected `,` or `}`");
-    ++index_;
-    if (!peek(next)) fail_at_next("EOF while parsing a value");
-    if (next == '}') fail_at_next("trailing comma");
+ private:
+  template <typename Content>
+  JsonValue& add(Content&& content) {
+    JsonValue value{std::forward<Content>(content)};
+    if (open_.empty()) return root_ = std::move(value);
+    if (auto* array = std::get_if<JsonValue::Array>(&open_.back()->content))
+      return array->emplace_back(std::move(value));
+    return std::get<JsonValue::Object>(open_.back()->content).emplace_back(std::move(name_), std::move(value)).second;
   }
-  if (next != '"') fail_at_next("key must be a string");
-  ++index_;
-  name = rest_of_string();
-  return true;
-}
-
-void JsonScanner::colon() {
-  char next = 0;
-  if (!peek(next)) fail_at_next("EOF while parsing an object");
-  if (next != ':') fail_at_next("expected `:`");
-  ++index_;
-}
-
-void JsonScanner::close_object() {
-  ++index_;
-  ++depth_left_;
-}
-
-std::string JsonScanner::string(std::string_view expected) {
-  char next = 0;
-  if (!peek(next)) fail_at_next("EOF while parsing a value");
-  if (next != '"') refuse_next(next, expected);
-  ++index_;
-  return rest_of_string();
-}
-
-void JsonScanner::end() {
-  char next = 0;
-  if (peek(next)) fail_at_next("trailing characters");
-}
-
-JsonValue JsonScanner::value() {
-  char next = 0;
-  if (!peek(next)) fail_at_next("EOF while parsing a value");
-  switch (next) {
-    case 'n':
-      word("null");
-      return {nullptr};
-    case 't':
-      word("true");
-      return {true};
-    case 'f':
-      word("false");
-      return {false};
-    case '"':
-      ++index_;
-      return {rest_of_string()};
-    case '[':
-      return array();
-    case '{':
-      return object();
-    default:
-      if (next != '-' && !at_digit()) fail_at_next("expected value");
-      return number();
+  template <typename Content>
+  bool put(Content&& content) {
+    add(std::forward<Content>(content));
+    return true;
   }
-}
-
-// Its first letter has been seen.
-void JsonScanner::word(std::string_view word) {
-  for (const char c : word) {
-    if (index_ == text_.size()) fail("EOF while parsing a value");
-    if (text_[index_++] != c) fail("expected ident");
+  template <typename Content>
+  bool open(Content&& content) {
+    if (open_.size() == max_json_depth) throw JsonFault(text::concat("more than ", max_json_depth, " nested values"));
+    open_.push_back(&add(std::forward<Content>(content)));
+    return true;
   }
-}
-
-bool JsonScanner::next_element(bool first) {
-  char next = 0;
-  if (!peek(next)) fail_at_next("EOF while parsing a list");
-  if (next == ']') return false;
-  if (first) return true;
-  if (next != ',') fail_at_next("expected `,` or `]`");
-  ++index_;
-  if (!peek(next)) fail_at_next("EOF while parsing a value");
-  if (next == ']') fail_at_next("trailing comma");
-  return true;
-}
-
-JsonValue JsonScanner::array() {
-  descend();
-  JsonValue::Array elements;
-  while (next_element(elements.empty())) elements.push_back(value());
-  ++index_;
-  ++depth_left_;
-  return {std::move(elements)};
-}
-
-JsonValue JsonScanner::object() {
-  descend();
-  JsonValue::Object members;
-  std::string name;
-  while (next_name(members.empty(), name)) {
-    colon();
-    members.emplace_back(name, value());
+  bool close() {
+    open_.pop_back();
+    return true;
   }
-  close_object();
-  return {std::move(members)};
+
+  JsonValue root_;
+  std::vector<JsonValue*> open_;  ///< from the root to the innermost; only the innermost grows, so none of them moves
+  std::string name_;
+};
+
+struct Describe {
+  std::string operator()(std::nullptr_t) const { return "null"; }
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(std::uint64_t value) const { return std::to_string(value); }
+  std::string operator()(std::int64_t value) const { return std::to_string(value); }
+  std::string operator()(double value) const { return nlohmann::json(value).dump(); }
+  std::string operator()(const std::string& value) const { return "the string " + quoted_json(value); }
+  std::string operator()(const JsonValue::Array& /*value*/) const { return "a list"; }
+  std::string operator()(const JsonValue::Object& /*value*/) const { return "an object"; }
+};
+
+}  // namespace
+
+std::string JsonValue::described() const { return std::visit(Describe{}, content); }
+
+void JsonValue::refuse(std::string_view expected) const {
+  throw JsonFault(text::concat("expected ", expected, ", got ", described()));
+}
+
+std::string quoted_json(const std::string& text) {
+  constexpr int on_one_line = -1;
+  constexpr bool ascii = true;
+  return nlohmann::json(text).dump(on_one_line, ' ', ascii, nlohmann::json::error_handler_t::replace);
+}
+
+JsonValue parse_strict_json(std::string_view text) {
+  // nlohmann skips a byte order mark and takes a zero byte for the end of the text.
+  if (text.starts_with("\xef\xbb\xbf")) throw JsonFault("the text begins with a byte order mark");
+  if (const auto zero = text.find('\0'); zero != std::string_view::npos)
+    throw JsonFault(text::concat("zero byte at byte ", zero));
+  JsonTreeBuilder builder;
+  nlohmann::json::sax_parse(text, &builder);
+  return builder.take();
 }
 
 }  // namespace hortator::formats

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -9,72 +8,35 @@
 #include <variant>
 #include <vector>
 
-/// JSON as the reference's reader of safetensors takes it, fault for fault: names may repeat, nesting has a bound, and
-/// what is wrong is said in its words, with line and column. (A general parser keeps the last of two equal names
-/// without a word, and cannot say where a value of the wrong kind stood.)
+/// JSON of files that others wrote. Unlike nlohmann::json, a value keeps repeated names, so that the reader of a format
+/// decides about them.
 namespace hortator::formats {
 
-/// What is wrong with a text, without the place.
+/// Why a text is not valid JSON, or a value is not of the expected type.
 class JsonFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A value of any kind. Objects keep their names in order, repeated ones too.
+/// A value of any type. Objects keep their members in the order of the text, repeated names included.
+/// Whole numbers are exact: `uint64_t` from 0, `int64_t` below 0, `double` where neither holds them, and for "-0".
 struct JsonValue {
   using Array = std::vector<JsonValue>;
   using Object = std::vector<std::pair<std::string, JsonValue>>;
   std::variant<std::nullptr_t, bool, std::uint64_t, std::int64_t, double, std::string, Array, Object> content = nullptr;
 
-  /// "integer `-2`", "a map": what stands there, for "invalid type: ..., expected ...".
+  /// For messages, ASCII only: "null", "true", "-2", "the string \"F32\"", "a list", "an object".
   std::string described() const;
-  [[noreturn]] void refuse(std::string_view expected) const;  ///< throws JsonFault
+  /// Throws JsonFault: "expected ..., got ...".
+  [[noreturn]] void refuse(std::string_view expected) const;
 };
 
-/// Reads a text from its beginning to its end, value by value. All of it throws JsonFault, with the place.
-class JsonScanner {
- public:
-  explicit JsonScanner(std::string_view text) : text_(text) {}
+/// `text` as an ASCII string in quotes, with escape sequences for all that a terminal might obey.
+std::string quoted_json(const std::string& text);
 
-  bool at_null();  ///< reads it if so
-  /// Reads the opening brace; what stands there instead is refused.
-  void open_object(std::string_view expected);
-  /// Reads the next name; false: the closing brace comes next.
-  bool next_name(bool first, std::string& name);
-  void colon();
-  void close_object();  ///< after next_name() said that it comes
-  std::string string(std::string_view expected);
-  JsonValue value();
-  void end();  ///< nothing but white space may follow
-
-  /// Throws `fault` with the present place.
-  [[noreturn]] void fail(std::string_view fault) const;
-
- private:
-  static constexpr int max_depth = 128;
-
-  bool peek(char& next);
-  bool at(char wanted) const { return index_ < text_.size() && text_[index_] == wanted; }
-  bool at_digit() const { return index_ < text_.size() && text_[index_] >= '0' && text_[index_] <= '9'; }
-  std::string place(std::size_t index) const;
-  [[noreturn]] void fail_at_next(std::string_view fault) const;
-  [[noreturn]] void refuse_next(char next, std::string_view expected);
-  void word(std::string_view word);
-  JsonValue number();
-  void digits();
-  std::string rest_of_string();
-  void escape(std::string& out);
-  void unicode_escape(std::string& out);
-  std::uint32_t four_hex_digits();
-  char next_of_string();
-  JsonValue array();
-  JsonValue object();
-  bool next_element(bool first);
-  void descend();
-
-  std::string_view text_;
-  std::size_t index_ = 0;
-  int depth_left_ = max_depth;
-};
+/// Parses the whole text. Throws JsonFault, with line and column where the syntax is wrong, for everything that
+/// RFC 8259 does not allow, and for byte order marks, ill-formed UTF-8, numbers beyond the range of double and more
+/// than 127 nested values. The caller limits the size of the text.
+JsonValue parse_strict_json(std::string_view text);
 
 }  // namespace hortator::formats

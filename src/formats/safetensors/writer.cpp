@@ -18,51 +18,50 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view metadata_name = "__metadata__";
-constexpr std::size_t header_grain = 8;                      // it is filled up with spaces to a multiple
-constexpr std::int64_t line_grain = 4096;                    // of bytes, between what two ranks write
-constexpr std::int64_t piece_bytes = std::int64_t{4} << 20;  // of one call of the system
+constexpr std::size_t header_grain = 8;                      // the header is padded with spaces to a multiple
+constexpr std::int64_t range_grain = 4096;                   // of bytes: the ranges of two ranks meet at a multiple
+constexpr std::int64_t piece_bytes = std::int64_t{4} << 20;  // written by one system call
 
-std::string quoted(const std::string& words) {
+std::string quoted(const std::string& text) {
   try {
-    return json(words).dump();
+    return json(text).dump();
   } catch (const json::exception&) {
-    throw UsageError({.what = text::concat("the name ", text::quote(words), " cannot be written: it is no UTF-8"),
-                      .why = "the header of safetensors is a text"});
+    throw UsageError({.what = text::concat("The name ", text::quote(text), " cannot be written: it is not UTF-8"),
+                      .why = "a safetensors header is UTF-8 text"});
   }
 }
 
 const SafetensorsType& type_of(const std::string& name, const TensorSpec& spec) {
-  if (name == metadata_name) {
-    throw UsageError({.what = text::concat("a tensor cannot be called ", text::quote(name)),
-                      .why = "safetensors keeps its own facts under that name"});
+  if (name == safetensors_metadata_name) {
+    throw UsageError({.what = text::concat("A tensor cannot be called ", text::quote(name)),
+                      .why = "safetensors stores its metadata under that name"});
   }
   const auto* type = safetensors_type(spec.type);
   if (type != nullptr && (type->bits >= 8 || !spec.shape.empty())) return *type;
-  throw UsageError({.what = text::concat("the tensor ", text::quote(name), ", ", to_string(spec),
-                                         ", cannot be written: safetensors has no such elements"),
+  throw UsageError({.what = text::concat("The tensor ", text::quote(name), ", ", to_string(spec),
+                                         ", cannot be written: safetensors has no such type"),
                     .hint = "convert it, or leave it out"});
 }
 
-struct Described {
-  SafetensorsPlan::Place place;
+struct TypedTensor {
+  SafetensorsPlan::PlannedTensor planned;
   const SafetensorsType* type;
 };
 
-std::vector<Described> in_order(const std::map<std::string, TensorSpec>& tensors) {
-  std::vector<Described> all;
+std::vector<TypedTensor> in_order(const std::map<std::string, TensorSpec>& tensors) {
+  std::vector<TypedTensor> all;
   for (const auto& [name, spec] : tensors) {
-    const auto& type = type_of(name, spec);  // apart: GCC 12 frees twice what stands before an initialiser that throws
-    all.push_back({.place = {.name = name, .spec = spec}, .type = &type});
+    const auto& type = type_of(name, spec);  // separate: GCC 12 destroys members twice when a later initialiser throws
+    all.push_back({.planned = {.name = name, .spec = spec}, .type = &type});
   }
-  std::ranges::stable_sort(all, [](const Described& a, const Described& b) { return a.type > b.type; });
+  std::ranges::stable_sort(all, [](const TypedTensor& a, const TypedTensor& b) { return a.type > b.type; });
   return all;
 }
 
-std::string entry_of(const Described& tensor, std::int64_t begin) {
-  const auto& [name, spec, offset] = tensor.place;
+std::string entry_of(const TypedTensor& tensor, std::int64_t begin) {
+  const auto& [name, spec, offset] = tensor.planned;
   auto shape = spec.shape;
-  if (tensor.type->bits < 8) shape.back() *= 2;  // an element of the tensor is two of the file's
+  if (tensor.type->bits < 8) shape.back() *= 2;  // an element of the tensor holds two of the file's
   return text::concat(quoted(name), R"(:{"dtype":")", tensor.type->name, R"(","shape":[)", text::join(shape, ","),
                       R"(],"data_offsets":[)", begin, ',', begin + spec.bytes(), "]}");
 }
@@ -75,15 +74,15 @@ std::string with_length(std::string header) {
   return bytes + header;
 }
 
-// --- writing: the tensors' bytes of all files, one file after the other, are a line that is dealt to the ranks
-// ----------
+// Writing: the data of all files, one file after the other, form one sequence of bytes, which is distributed over the
+// ranks.
 
 std::int64_t data_bytes(const SafetensorsPlan& plan) {
   return plan.bytes - static_cast<std::int64_t>(plan.beginning.size());
 }
 
-/// Where each file's data begins on the line: so that no element lies across two multiples of the line's grain.
-std::vector<std::int64_t> line_of(const std::vector<SafetensorsOutput>& files) {
+/// Where each file's data begins in the sequence: aligned so that no element crosses a multiple of range_grain.
+std::vector<std::int64_t> data_begins(const std::vector<SafetensorsOutput>& files) {
   constexpr std::int64_t widest_element = 16;
   std::vector<std::int64_t> begins = {0};
   for (const auto& file : files)
@@ -91,23 +90,23 @@ std::vector<std::int64_t> line_of(const std::vector<SafetensorsOutput>& files) {
   return begins;
 }
 
-at::Tensor asked_for(const TensorSource& source, const SafetensorsPlan::Place& place) {
-  auto tensor = source(place.name);
-  if (tensor.defined() && spec_of(tensor) == place.spec) return tensor;
-  throw Error({.what = text::concat("the tensor ", text::quote(place.name), " was ", to_string(place.spec),
-                                    " when it was asked for and is ",
+at::Tensor planned_tensor(const TensorSource& source, const SafetensorsPlan::PlannedTensor& planned) {
+  auto tensor = source(planned.name);
+  if (tensor.defined() && spec_of(tensor) == planned.spec) return tensor;
+  throw Error({.what = text::concat("The tensor ", text::quote(planned.name), " was ", to_string(planned.spec),
+                                    " when the file was planned, and is ",
                                     tensor.defined() ? to_string(spec_of(tensor)) : "undefined", " now"),
-               .why = "its place in the file was planned"});
+               .why = "its bytes would not fit their position in the file"});
 }
 
-/// Writes what of one file lies in `stretch`, counted in bytes from the beginning of its data.
-class FilePart {
+/// Writes this rank's part of one file.
+class SafetensorsFileWriter {
  public:
-  FilePart(const SafetensorsOutput& output, const TensorSource& source, const PartSource& parts,
-           const std::function<void(std::int64_t)>& advance)
+  SafetensorsFileWriter(const SafetensorsOutput& output, const TensorSource& source, const SliceSource& slices,
+                        const std::function<void(std::int64_t)>& advance)
       : output_(output),
         source_(source),
-        parts_(parts),
+        slices_(slices),
         advance_(advance),
         file_(RawFile::open_for_writing(output.path, visible_within)),
         pieces_(file_) {}
@@ -117,18 +116,19 @@ class FilePart {
     pieces_.put(0, reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
   }
 
-  void write(core::Range stretch) {
+  /// `range`: in bytes, from the beginning of the file's data.
+  void write(core::Range range) {
     const auto data = static_cast<std::int64_t>(output_.plan.beginning.size());
-    for (const auto& place : output_.plan.tensors) {
-      const auto own = parts_ ? parts_(place.name) : std::nullopt;
+    for (const auto& planned : output_.plan.tensors) {
+      const auto own = slices_ ? slices_(planned.name) : std::nullopt;
       if (own) {
-        write(place, *own);
+        write(planned, *own);
         continue;
       }
-      const auto begin = place.offset - data;
-      const core::Range bytes = {std::max(stretch.begin - begin, std::int64_t{0}),
-                                 std::min(stretch.end - begin, place.spec.bytes())};
-      if (bytes.size() > 0) write(place, bytes);
+      const auto begin = planned.offset - data;
+      const core::Range bytes = {std::max(range.begin - begin, std::int64_t{0}),
+                                 std::min(range.end - begin, planned.spec.bytes())};
+      if (bytes.size() > 0) write(planned, bytes);
     }
   }
 
@@ -139,18 +139,18 @@ class FilePart {
   }
 
  private:
-  void write(const SafetensorsPlan::Place& place, core::Range bytes) {
-    const auto tensor = asked_for(source_, place);
+  void write(const SafetensorsPlan::PlannedTensor& planned, core::Range bytes) {
+    const auto tensor = planned_tensor(source_, planned);
     const auto element = static_cast<std::int64_t>(tensor.element_size());
-    put(tensor, {bytes.begin / element, bytes.end / element}, place.offset + bytes.begin);
+    put(tensor, {bytes.begin / element, bytes.end / element}, planned.offset + bytes.begin);
   }
 
-  // Between two parts of this rank's a few bytes of another rank's may lie, over which nothing may be written.
-  void write(const SafetensorsPlan::Place& place, const TensorPart& own) {
+  // Bytes of another rank may lie in a small gap between two slices of this rank: PieceWriter must not fill it.
+  void write(const SafetensorsPlan::PlannedTensor& planned, const TensorSlice& own) {
     if (own.elements.size() == 0) return;
     const auto element = static_cast<std::int64_t>(own.values.element_size());
     pieces_.finish();
-    put(own.values, {0, own.elements.size()}, place.offset + own.elements.begin * element);
+    put(own.values, {0, own.elements.size()}, planned.offset + own.elements.begin * element);
     pieces_.finish();
   }
 
@@ -166,27 +166,27 @@ class FilePart {
 
   const SafetensorsOutput& output_;
   const TensorSource& source_;
-  const PartSource& parts_;
+  const SliceSource& slices_;
   const std::function<void(std::int64_t)>& advance_;
   RawFile file_;
   PieceWriter pieces_;
 };
 
-void write_part(const mpi::Communicator& comm, const std::vector<SafetensorsOutput>& files, const TensorSource& source,
-                const PartSource& parts, const std::function<void(std::int64_t)>& advance) {
-  const auto begins = line_of(files);
-  const auto stretch = core::aligned(begins.back(), comm.size(), comm.rank(), line_grain);
-  std::vector<std::unique_ptr<FilePart>> open;
+void write_range(const mpi::Communicator& comm, const std::vector<SafetensorsOutput>& files, const TensorSource& source,
+                 const SliceSource& slices, const std::function<void(std::int64_t)>& advance) {
+  const auto begins = data_begins(files);
+  const auto range = core::aligned(begins.back(), comm.size(), comm.rank(), range_grain);
+  std::vector<std::unique_ptr<SafetensorsFileWriter>> open;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const core::Range mine = {std::max(stretch.begin - begins[i], std::int64_t{0}),
-                              std::min(stretch.end - begins[i], data_bytes(files[i].plan))};
-    if (comm.rank() != 0 && mine.size() <= 0 && !parts) continue;
-    auto& part = *open.emplace_back(std::make_unique<FilePart>(files[i], source, parts, advance));
+    const core::Range mine = {std::max(range.begin - begins[i], std::int64_t{0}),
+                              std::min(range.end - begins[i], data_bytes(files[i].plan))};
+    if (comm.rank() != 0 && mine.size() <= 0 && !slices) continue;
+    auto& part = *open.emplace_back(std::make_unique<SafetensorsFileWriter>(files[i], source, slices, advance));
     if (comm.rank() == 0) part.write_beginning();
     part.write(mine);
     part.finish();
   }
-  for (const auto& part : open) part->sync();  // all files are on their way to the disk by now
+  for (const auto& part : open) part->sync();  // by now the system writes all files to the disk
 }
 
 }  // namespace
@@ -194,33 +194,34 @@ void write_part(const mpi::Communicator& comm, const std::vector<SafetensorsOutp
 SafetensorsPlan plan_safetensors(const std::map<std::string, TensorSpec>& tensors,
                                  const std::map<std::string, std::string>& metadata) {
   std::vector<std::string> entries;
-  std::vector<std::string> facts;
-  for (const auto& [name, value] : metadata) facts.push_back(quoted(name) + ":" + quoted(value));
-  if (!facts.empty()) entries.push_back(text::concat('"', metadata_name, R"(":{)", text::join(facts, ","), '}'));
+  std::vector<std::string> metadata_entries;
+  for (const auto& [name, value] : metadata) metadata_entries.push_back(quoted(name) + ":" + quoted(value));
+  if (!metadata_entries.empty())
+    entries.push_back(text::concat('"', safetensors_metadata_name, R"(":{)", text::join(metadata_entries, ","), '}'));
   auto described = in_order(tensors);
   std::int64_t end = 0;
   for (const auto& tensor : described) {
     entries.push_back(entry_of(tensor, end));
-    end += tensor.place.spec.bytes();
+    end += tensor.planned.spec.bytes();
   }
   SafetensorsPlan plan = {.beginning = with_length("{" + text::join(entries, ",") + "}")};
   plan.bytes = static_cast<std::int64_t>(plan.beginning.size());
   for (auto& tensor : described) {
-    tensor.place.offset = plan.bytes;
-    plan.bytes += tensor.place.spec.bytes();
-    plan.tensors.push_back(std::move(tensor.place));
+    tensor.planned.offset = plan.bytes;
+    plan.bytes += tensor.planned.spec.bytes();
+    plan.tensors.push_back(std::move(tensor.planned));
   }
   return plan;
 }
 
 void write_safetensors(const mpi::Communicator& comm, const std::vector<SafetensorsOutput>& files,
                        const TensorSource& source, const std::function<void(std::int64_t)>& advance,
-                       const PartSource& parts) {
+                       const SliceSource& slices) {
   mpi::all_or_none(comm, [&] {
     if (comm.rank() != 0) return;
     for (const auto& file : files) RawFile::create(file.path, visible_within).close();
   });
-  mpi::all_or_none(comm, [&] { write_part(comm, files, source, parts, advance); });
+  mpi::all_or_none(comm, [&] { write_range(comm, files, source, slices, advance); });
 }
 
 }  // namespace hortator::formats

@@ -14,52 +14,52 @@
 #include "formats/tensor/tensor_spec.hpp"
 #include "mpi/communicator.hpp"
 
-/// Files of safetensors on their way out: byte for byte what the format's own library writes.
+/// Writing of safetensors files, byte for byte as the safetensors library does.
 namespace hortator::formats {
 
-/// Where everything lies in a file that is not there yet.
+/// The layout of a file that is to be written.
 struct SafetensorsPlan {
-  struct Place {
+  struct PlannedTensor {
     std::string name = {};
     TensorSpec spec = {};
     std::int64_t offset = 0;  ///< of its first byte, in the file
   };
 
-  std::string beginning = {};       ///< the bytes in front of the tensors'
-  std::vector<Place> tensors = {};  ///< in the order of their bytes, without a gap
-  std::int64_t bytes = 0;           ///< of the whole file
+  std::string beginning = {};               ///< the header with its length
+  std::vector<PlannedTensor> tensors = {};  ///< in the order of their bytes, without gaps
+  std::int64_t bytes = 0;                   ///< of the whole file
 };
 
-/// Larger elements first, equal ones by name. Pure: every rank finds the same. Throws UsageError, naming the tensor,
-/// for elements that the format does not know and names that are no UTF-8.
+/// Plans a file: tensors of larger elements first, equal ones by name. Pure, so every rank computes the same. Throws
+/// UsageError, naming the tensor, for types that the format does not have and for names that are not UTF-8.
 SafetensorsPlan plan_safetensors(const std::map<std::string, TensorSpec>& tensors,
                                  const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
 
-/// A file of that plan under its own name, to be written.
+/// A file to write.
 struct SafetensorsOutput {
-  std::filesystem::path path = {};  ///< a new one
+  std::filesystem::path path = {};  ///< must not exist yet
   SafetensorsPlan plan = {};
 };
 
-/// A tensor of the name and kind that a plan has, anywhere and with any strides. Asked for by the ranks that write a
-/// part of it, one after the other, and dropped when that part is written.
+/// Returns a tensor of the plan, on any device and with any strides. Called by the ranks that write a part of the
+/// tensor, and released when that part is written.
 using TensorSource = std::function<at::Tensor(const std::string& name)>;
 
-/// Some elements of a tensor, as one of one dimension.
-struct TensorPart {
+/// A rank's range of a tensor.
+struct TensorSlice {
   core::Range elements = {};
-  at::Tensor values = {};
+  at::Tensor values = {};  ///< of one dimension
 };
-/// Of a tensor that no rank has as a whole, this rank's part; those of all ranks are the whole. Nothing: the source has
-/// it. The same tensors on all ranks.
-using PartSource = std::function<std::optional<TensorPart>(const std::string& name)>;
+/// Returns this rank's slice of a tensor that no rank holds as a whole; the slices of all ranks cover it. Returns
+/// nothing for tensors that the TensorSource has. Must cover the same tensors on all ranks.
+using SliceSource = std::function<std::optional<TensorSlice>(const std::string& name)>;
 
-/// Makes the files and writes them together: all bytes are dealt to the ranks in equal stretches, so that every rank
-/// works however many files there are, but for what each has a part of. Returns when all of it is on the disk; the
-/// files' names are not durable yet (sync_folder). On failure all throw, and the files are there, incomplete. `advance`
-/// is told this rank's bytes as they are written. @collective
+/// Creates the files and writes them together: all bytes are distributed over the ranks in equal ranges, however many
+/// files there are, except that each rank writes its slices. Returns when all bytes are on the disk; the files' names
+/// are not durable yet (see sync_folder). On failure all ranks throw, and the files stay, incomplete. `advance`
+/// receives the numbers of bytes that this rank writes. @collective
 void write_safetensors(const mpi::Communicator& comm, const std::vector<SafetensorsOutput>& files,
                        const TensorSource& source, const std::function<void(std::int64_t)>& advance = {},
-                       const PartSource& parts = {});
+                       const SliceSource& slices = {});
 
 }  // namespace hortator::formats

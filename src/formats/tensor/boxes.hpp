@@ -8,7 +8,7 @@
 
 namespace hortator::formats {
 
-/// A block of a tensor: `begin[d]` to `begin[d] + count[d]` in each dimension.
+/// A box of a tensor (a hyperslab of HDF5): from `begin[d]` to `begin[d] + count[d]` in each dimension d.
 struct Box {
   std::vector<std::int64_t> begin;
   std::vector<std::int64_t> count;
@@ -17,7 +17,7 @@ struct Box {
   friend bool operator==(const Box&, const Box&) = default;
 };
 
-/// A run of elements, counted in row-major order, as blocks that follow each other in that order. Pure.
+/// Splits a range of elements, counted in row-major order, into boxes in that order. Pure.
 std::vector<Box> boxes_of(std::span<const std::int64_t> shape, core::Range elements);
 
 }  // namespace hortator::formats

@@ -16,9 +16,9 @@ void ObjectWriter::write_tensor(const at::Tensor& tensor) {
   write_plain(tensor.defined());
   if (!tensor.defined()) return;
   if (tensor.layout() != at::kStrided) {
-    throw UsageError({.what = text::concat("an object holds a tensor of layout ", tensor.layout()),
-                      .why = "only dense tensors travel in objects",
-                      .hint = "make it dense first"});
+    throw UsageError({.what = text::concat("An object holds a tensor of layout ", tensor.layout()),
+                      .why = "only dense tensors can be sent in objects",
+                      .hint = "convert it with to_dense() first"});
   }
   const auto data = tensor.detach().to(at::kCPU).resolve_conj().resolve_neg().contiguous();
   write_plain(data.scalar_type());
@@ -31,9 +31,9 @@ void ObjectWriter::write_state(const StateDict& state) { detail::write_object(*t
 
 void ObjectReader::read_bytes(void* data, std::size_t count) {
   if (count > remaining_.size()) {
-    throw Error({.what = text::concat("an object's bytes end early: ", count, " more are needed, ", remaining_.size(),
-                                      " are left"),
-                 .why = "it was written as another type than it is read as"});
+    throw Error(
+        {.what = text::concat("An object's bytes end early: ", count, " more are needed, ", remaining_.size(), " are left"),
+         .why = "it was written as a type other than the one that is read"});
   }
   if (count > 0) std::memcpy(data, remaining_.data(), count);
   remaining_.remove_prefix(count);
@@ -47,7 +47,7 @@ std::size_t ObjectReader::read_size() {
 
 std::string ObjectReader::read_text() {
   const auto size = read_size();
-  std::string text(std::min(size, remaining_.size() + 1), '\0');  // one byte too many is enough to be refused
+  std::string text(std::min(size, remaining_.size() + 1), '\0');  // one byte more than there is makes read_bytes throw
   read_bytes(text.data(), text.size());
   return text;
 }
@@ -77,7 +77,7 @@ StateDict ObjectReader::read_state() {
 
 void detail::check_read_whole(const ObjectReader& in) {
   if (in.at_end()) return;
-  throw Error({.what = "an object left some of its bytes unread", .why = "it does not read what it writes"});
+  throw Error({.what = "An object left some of its bytes unread", .why = "its read does not match its write"});
 }
 
 }  // namespace hortator

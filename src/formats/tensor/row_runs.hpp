@@ -6,7 +6,7 @@
 
 namespace hortator::formats {
 
-/// Calls `read(at, first, count)` for each stretch in which every row is the one before plus one: rows[at] is `first`.
+/// Calls `read(at, first, count)` for each run of consecutive row numbers, where rows[at] is `first`.
 template <typename Read>
 void for_each_run(std::span<const std::int64_t> rows, const Read& read) {
   for (std::size_t begin = 0; begin < rows.size();) {

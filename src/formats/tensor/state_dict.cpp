@@ -21,9 +21,9 @@ std::string_view kind_of(const StateDict::Value& value) {
 [[noreturn]] void throw_absent(const std::string& name, const std::map<std::string, StateDict::Value>& values) {
   std::vector<std::string> known;
   for (const auto& [other, value] : values) known.push_back(other);
-  throw Error({.what = "the state has no entry " + text::quote(name),
+  throw Error({.what = "The state has no entry " + text::quote(name),
                .why = "it was saved by another version of the object, or under another name",
-               .hint = known.empty() ? "it holds nothing at all" : text::suggestion(name, known)});
+               .hint = known.empty() ? "it is empty" : text::suggestion(name, known)});
 }
 
 }  // namespace
@@ -31,10 +31,10 @@ std::string_view kind_of(const StateDict::Value& value) {
 void StateDict::put_value(const std::string& name, Value value) {
   const auto* tensor = std::get_if<at::Tensor>(&value);
   if (name.empty() || (tensor != nullptr && !tensor->defined())) {
-    throw UsageError({.what = tensor != nullptr ? "the tensor put as " + text::quote(name) + " is undefined"
-                                                : "a value was put without a name",
+    throw UsageError({.what = tensor != nullptr ? "The tensor put as " + text::quote(name) + " is undefined"
+                                                : "A value was put without a name",
                       .why = "it could not be saved",
-                      .hint = "leave absent values out and ask contains() on the way back"});
+                      .hint = "leave absent values out and call contains() when you read the state"});
   }
   values_.insert_or_assign(name, std::move(value));
 }
@@ -44,7 +44,7 @@ T StateDict::get_as(const std::string& name) const {
   const auto found = values_.find(name);
   if (found == values_.end()) throw_absent(name, values_);
   if (const auto* value = std::get_if<T>(&found->second)) return *value;
-  throw Error({.what = text::concat("the entry ", text::quote(name), " of the state is ", kind_of(found->second),
+  throw Error({.what = text::concat("The entry ", text::quote(name), " of the state is ", kind_of(found->second),
                                     ", not ", kind<T>),
                .why = "it was saved from another type",
                .hint = "put and get each name with the same type"});
@@ -55,11 +55,11 @@ template HORTATOR_API double StateDict::get_as(const std::string&) const;
 template HORTATOR_API std::string StateDict::get_as(const std::string&) const;
 template HORTATOR_API at::Tensor StateDict::get_as(const std::string&) const;
 
-std::int64_t StateDict::get_integer(const std::string& name, std::int64_t least, std::int64_t most) const {
+std::int64_t StateDict::get_integer(const std::string& name, std::int64_t min, std::int64_t max) const {
   const auto value = get_as<std::int64_t>(name);
-  if (least <= value && value <= most) return value;
-  throw Error({.what = text::concat("the entry ", text::quote(name), " of the state is ", value),
-               .why = text::concat("the type asked for ends at ", value < least ? least : most),
+  if (min <= value && value <= max) return value;
+  throw Error({.what = text::concat("The entry ", text::quote(name), " of the state is ", value),
+               .why = text::concat("the requested type ends at ", value < min ? min : max),
                .hint = "get it as std::int64_t"});
 }
 

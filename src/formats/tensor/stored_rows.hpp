@@ -11,17 +11,18 @@
 
 namespace hortator::formats {
 
-/// The bytes of a tensor of this kind; nothing when a size is negative or the product too large. Sizes come from files.
+/// Returns the size of such a tensor in bytes; nothing if a size is negative or the product overflows, as the sizes of
+/// a damaged file may.
 std::optional<std::int64_t> byte_count(const TensorSpec& spec);
 
-/// Rows of one kind that lie one after the other in a file.
+/// Adjacent rows of equal size in a file.
 struct StoredRows {
   TensorSpec row = {};
   std::int64_t rows = 0;
-  std::uint64_t offset = 0;  ///< of the first
+  std::uint64_t offset = 0;  ///< of the first row, in the file
 };
 
-/// A tensor of `rows` in the order asked for; neighbours are read together. From any thread.
+/// Reads the given rows into a tensor, in that order; adjacent rows are read together. Thread-safe.
 at::Tensor read_rows(const FixedFile& file, const StoredRows& stored, std::span<const std::int64_t> rows);
 
 }  // namespace hortator::formats

@@ -7,26 +7,27 @@
 namespace hortator::formats {
 namespace {
 
-using Work = std::function<void(const at::Tensor&)>;
+using PieceWork = std::function<void(const at::Tensor&)>;
 
-void cut_flat(const at::Tensor& flat, core::Range elements, std::int64_t most, const Work& work) {
-  for (auto begin = elements.begin; begin < elements.end; begin += most) {
-    work(flat.narrow(0, begin, std::min(most, elements.end - begin)));
+void cut_flat(const at::Tensor& flat, core::Range elements, std::int64_t max_elements, const PieceWork& work) {
+  for (auto begin = elements.begin; begin < elements.end; begin += max_elements) {
+    work(flat.narrow(0, begin, std::min(max_elements, elements.end - begin)));
   }
 }
 
-void cut_rows(const at::Tensor& tensor, core::Range rows, std::int64_t row, std::int64_t most, const Work& work) {
-  if (row > most) {
-    for (auto i = rows.begin; i < rows.end; ++i) for_each_piece(tensor.select(0, i), {0, row}, most, work);
+void cut_rows(const at::Tensor& tensor, core::Range rows, std::int64_t row, std::int64_t max_elements,
+              const PieceWork& work) {
+  if (row > max_elements) {
+    for (auto i = rows.begin; i < rows.end; ++i) for_each_piece(tensor.select(0, i), {0, row}, max_elements, work);
     return;
   }
-  for (auto i = rows.begin; i < rows.end; i += most / row) {
-    work(tensor.narrow(0, i, std::min(most / row, rows.end - i)));
+  for (auto i = rows.begin; i < rows.end; i += max_elements / row) {
+    work(tensor.narrow(0, i, std::min(max_elements / row, rows.end - i)));
   }
 }
 
-// An ordinary tensor's operators come to autograd first, or to autocasting where that is on.
-bool is_wrapped(const at::Tensor& tensor) {
+// The highest dispatch key of an ordinary tensor is autograd's, or autocast's where that is on.
+bool is_intercepted(const at::Tensor& tensor) {
   const auto keys = tensor.key_set() - c10::autocast_dispatch_keyset;
   return c10::toFunctionalityKey(keys.highestPriorityTypeId()) > c10::DispatchKey::AutogradFunctionality;
 }
@@ -34,27 +35,27 @@ bool is_wrapped(const at::Tensor& tensor) {
 }  // namespace
 
 bool lies_flat(const at::Tensor& tensor) {
-  return tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg() && !is_wrapped(tensor);
+  return tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg() && !is_intercepted(tensor);
 }
 
 at::Tensor ready_to_store(const at::Tensor& tensor) {
-  if (is_wrapped(tensor)) return tensor.detach().clone(at::MemoryFormat::Contiguous);
+  if (is_intercepted(tensor)) return tensor.detach().clone(at::MemoryFormat::Contiguous);
   return lies_flat(tensor) ? tensor : tensor.resolve_conj().resolve_neg().to(at::kCPU).contiguous();
 }
 
-void for_each_piece(const at::Tensor& tensor, core::Range elements, std::int64_t most, const Work& work) {
+void for_each_piece(const at::Tensor& tensor, core::Range elements, std::int64_t max_elements, const PieceWork& work) {
   if (elements.size() <= 0) return;
-  if (tensor.is_contiguous()) return cut_flat(tensor.view({-1}), elements, most, work);
+  if (tensor.is_contiguous()) return cut_flat(tensor.view({-1}), elements, max_elements, work);
   const auto row = tensor.numel() / tensor.size(0);
   const auto within = [&](std::int64_t i) {
     for_each_piece(tensor.select(0, i),
-                   {std::max(elements.begin - i * row, std::int64_t{0}), std::min(elements.end - i * row, row)}, most,
-                   work);
+                   {std::max(elements.begin - i * row, std::int64_t{0}), std::min(elements.end - i * row, row)},
+                   max_elements, work);
   };
   const auto first_whole = (elements.begin + row - 1) / row;
   const auto end_whole = elements.end / row;
   if (elements.begin % row != 0) within(elements.begin / row);
-  cut_rows(tensor, {first_whole, end_whole}, row, most, work);
+  cut_rows(tensor, {first_whole, end_whole}, row, max_elements, work);
   if (elements.end % row != 0 && end_whole >= first_whole) within(end_whole);
 }
 

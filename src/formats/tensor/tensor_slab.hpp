@@ -6,20 +6,20 @@
 
 #include "core/range.hpp"
 
-/// Runs of a tensor's elements, counted in row-major order whatever its strides.
+/// Ranges of a tensor's elements, counted in row-major order whatever its strides.
 namespace hortator::formats {
 
-/// In host memory, in row-major order, as it is stored: its bytes can be taken as they are. Not so a tensor whose
-/// operators come to somebody else first (a paged parameter): its memory may come and go.
+/// Whether the tensor's bytes can be stored as they are: in host memory, contiguous, neither conjugated nor negated.
+/// False for tensors whose operators are intercepted (paged parameters), since their memory may be released.
 bool lies_flat(const at::Tensor& tensor);
-/// Itself, or a copy, such that it lies flat.
+/// Returns the tensor if it lies flat, else a copy that does.
 at::Tensor ready_to_store(const at::Tensor& tensor);
 
-/// Cuts `elements` of `tensor` into views of at most `most` elements, in row-major order, and hands each on.
-void for_each_piece(const at::Tensor& tensor, core::Range elements, std::int64_t most,
+/// Calls `work` with views that cover `elements` of `tensor` in row-major order, of at most `max_elements` each.
+void for_each_piece(const at::Tensor& tensor, core::Range elements, std::int64_t max_elements,
                     const std::function<void(const at::Tensor&)>& work);
 
-/// Elements that lie one after the other into those of `tensor` from `begin` on, in its type and on its device.
+/// Copies `flat` into the elements of `tensor` from `begin`, converted to its type and device.
 void scatter(const at::Tensor& flat, const at::Tensor& tensor, std::int64_t begin);
 
 }  // namespace hortator::formats

@@ -10,7 +10,7 @@
 
 namespace hortator::formats {
 
-/// What a tensor is like, without its values.
+/// Type and shape of a tensor.
 struct TensorSpec {
   at::ScalarType type = at::kFloat;
   std::vector<std::int64_t> shape = {};
@@ -25,9 +25,9 @@ TensorSpec spec_of(const at::Tensor& tensor);
 /// "float32 [3, 4]"
 std::string to_string(const TensorSpec& spec);
 
-/// The name that Python gives to the type; empty for types that cannot be stored.
+/// The name of the type in Python; empty for types that cannot be stored.
 std::string_view type_name(at::ScalarType type);
-/// The other way round.
+/// The inverse of type_name().
 std::optional<at::ScalarType> type_named(std::string_view name);
 
 }  // namespace hortator::formats

@@ -40,7 +40,7 @@ TEST_CASE("rules are applied one after the other, and go back the other way") {
 
 TEST_CASE("both sides of a rule have the same stars") {
   for (const auto& [from, to] : {std::pair("a.*", "b"), {"a", "b.*"}, {"*.*", "*"}, {"**.a", "*.a"}, {"*.a", "**.a"}})
-    CHECK_THROWS_WITH((Renaming{{from, to}}), ContainsSubstring(from) && ContainsSubstring("not the same stars"));
+    CHECK_THROWS_WITH((Renaming{{from, to}}), ContainsSubstring(from) && ContainsSubstring("the same stars on both sides"));
   CHECK_THROWS_AS((Renaming{{"a.**", "a.**"}}), UsageError);
   CHECK_THROWS_AS((Renaming{{"**.**", "**.**"}}), UsageError);
 }

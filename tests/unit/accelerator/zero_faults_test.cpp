@@ -106,7 +106,7 @@ TEST_CASE("no room for fp32 copies on one rank's disk, and none for gradients") 
     const auto before = test::copies_of(*net);
     {
       Accelerator accelerator({.zero = {.stage = 2, .offload_optimizer = half.path()}});
-      CHECK_THROWS_WITH(accelerator.prepare(net), ContainsSubstring("make the folder") && ContainsSubstring("taken"));
+      CHECK_THROWS_WITH(accelerator.prepare(net), ContainsSubstring("create the folder") && ContainsSubstring("taken"));
       accelerator.wait_for_everyone();
     }
     CHECK(is_whole(*net, before, state));

@@ -25,7 +25,7 @@ bool covers(const std::vector<std::int64_t>& shape, core::Range run) {
 
 }  // namespace
 
-TEST_CASE("the blocks of every run, one after the other, are the run") {
+TEST_CASE("the boxes of any range, in order, are the range") {
   const std::vector<std::vector<std::int64_t>> shapes = {{24}, {4, 6}, {2, 3, 4}, {2, 1, 3, 4}, {1, 24}, {24, 1}};
   for (const auto& shape : shapes) {
     for (std::int64_t begin = 0; begin <= 24; ++begin) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t cached_file_bytes = std::size_t{4} << 20;
 
-/// How much of the file the system holds in memory, as a share.
+/// The fraction of the file that is in the page cache.
 double share_in_cache(const formats::RawFile& file) {
   auto* map = ::mmap(nullptr, cached_file_bytes, PROT_READ, MAP_SHARED, file.descriptor(), 0);
   REQUIRE(map != MAP_FAILED);
@@ -40,16 +40,16 @@ formats::RawFile file_on_disk() {
 
 }  // namespace
 
-TEST_CASE("what is announced is in the system's cache afterwards", "[cache_filler]") {
+TEST_CASE("bring loads bytes into the page cache", "[cache_filler]") {
   const auto file = file_on_disk();
   formats::CacheFiller cache;
-  cache.bring(file.descriptor(), 0, cached_file_bytes / 2);  // the system may read ahead of that
+  cache.bring(file.descriptor(), 0, cached_file_bytes / 2);  // the system may read further ahead
   CHECK(share_in_cache(file) >= 0.5);
   cache.bring(file.descriptor(), cached_file_bytes / 2, cached_file_bytes / 2);
   CHECK(share_in_cache(file) == 1);
 }
 
-TEST_CASE("what cannot be brought is left alone", "[cache_filler]") {
+TEST_CASE("bring ignores files that cannot be cached", "[cache_filler]") {
   const auto file = file_on_disk();
   formats::CacheFiller cache;
   cache.bring(file.descriptor(), cached_file_bytes, cached_file_bytes);

@@ -22,7 +22,7 @@ fs::path write(const std::string& name, const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("a file that stays as it is can be read anywhere") {
+TEST_CASE("an unchanged file can be read at any offset") {
   const formats::FixedFile file(write("fixed", "0123456789"));
   std::array<char, 3> three{};
   file.read_at(4, three.data(), three.size());
@@ -31,7 +31,7 @@ TEST_CASE("a file that stays as it is can be read anywhere") {
   CHECK_NOTHROW(file.require_unchanged());
 }
 
-TEST_CASE("a file that was cut, grown or rewritten is an error, not a signal") {
+TEST_CASE("a truncated, grown or rewritten file is an error, not a signal") {
   std::array<char, 3> three{};
   const formats::FixedFile cut(write("cut", "0123456789"));
   fs::resize_file("cut", 4);
@@ -44,13 +44,13 @@ TEST_CASE("a file that was cut, grown or rewritten is an error, not a signal") {
   CHECK_NOTHROW(grown.read_at(6, three.data(), three.size()));
   CHECK_THROWS_WITH(grown.require_unchanged(), ContainsSubstring("has 11 now"));
 
-  // The same length at another time.
+  // The same length, another modification time.
   const formats::FixedFile rewritten(write("rewritten", "0123456789"));
   fs::last_write_time("rewritten", fs::last_write_time("rewritten") + std::chrono::milliseconds(1));
   CHECK_THROWS_WITH(rewritten.require_unchanged(), ContainsSubstring("was changed while it was in use"));
 }
 
-TEST_CASE("a file that another replaced by rename can be read on") {
+TEST_CASE("a file that was replaced by rename can still be read") {
   const formats::FixedFile file(write("old", "0123456789"));
   write("new", "other");
   fs::rename("new", "old");
@@ -60,9 +60,9 @@ TEST_CASE("a file that another replaced by rename can be read on") {
   CHECK_NOTHROW(file.require_unchanged());
 }
 
-TEST_CASE("folders, devices and what is not there are no files") {
-  CHECK_THROWS_WITH(formats::FixedFile("."), ContainsSubstring("not a file"));
-  CHECK_THROWS_WITH(formats::FixedFile("/dev/null"), ContainsSubstring("not a file"));
+TEST_CASE("folders, devices and missing files are refused") {
+  CHECK_THROWS_WITH(formats::FixedFile("."), ContainsSubstring("not a regular file"));
+  CHECK_THROWS_WITH(formats::FixedFile("/dev/null"), ContainsSubstring("not a regular file"));
   CHECK_THROWS_WITH(formats::FixedFile("no/such"), ContainsSubstring("No such file"));
 }
 
@@ -81,8 +81,8 @@ TEST_CASE("writing to a map of a file does not change the file") {
   CHECK_THROWS_AS(formats::FileMap(file), formats::FileError);
 }
 
-TEST_CASE("rows that follow each other are read together") {
-  std::vector<std::int64_t> runs;  // three numbers each
+TEST_CASE("adjacent rows are read together") {
+  std::vector<std::int64_t> runs;  // at, first and count of each
   const std::vector<std::int64_t> rows = {4, 5, 6, 2, 2, 3, 9, 8};
   formats::for_each_run(rows, [&](std::size_t at, std::int64_t first, std::int64_t count) {
     runs.insert(runs.end(), {static_cast<std::int64_t>(at), first, count});
@@ -91,7 +91,7 @@ TEST_CASE("rows that follow each other are read together") {
   formats::for_each_run({}, [](std::size_t, std::int64_t, std::int64_t) { FAIL("there is none"); });
 }
 
-TEST_CASE("rows come in the order asked for") {
+TEST_CASE("rows are in the requested order") {
   const formats::FixedFile file(write("rows", "##aabbccddee"));
   const formats::StoredRows stored{.row = {.type = at::kByte, .shape = {2}}, .rows = 5, .offset = 2};
   const std::vector<std::int64_t> rows = {3, 4, 0, 0};
@@ -100,7 +100,7 @@ TEST_CASE("rows come in the order asked for") {
   CHECK(std::string(static_cast<const char*>(read.const_data_ptr()), 8) == "ddeeaaaa");
 }
 
-TEST_CASE("sizes that no memory has are found out") {
+TEST_CASE("sizes that overflow are detected") {
   CHECK(formats::byte_count({.type = at::kFloat, .shape = {2, 3}}) == 24);
   CHECK(formats::byte_count({.type = at::kFloat, .shape = {}}) == 4);
   CHECK(formats::byte_count({.type = at::kFloat, .shape = {std::int64_t{1} << 62, 0}}) == 0);

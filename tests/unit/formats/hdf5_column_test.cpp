@@ -15,7 +15,7 @@ using namespace hortator;
 
 namespace {
 
-/// A file as other programs write them: chunked, packed, of any type.
+/// A file as other programs write it: chunked, compressed, of any type.
 class OtherFile {
  public:
   explicit OtherFile(const char* name) : name_(name), file_(H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) {}
@@ -54,7 +54,7 @@ std::vector<float> counted(std::int64_t count) {
 
 }  // namespace
 
-TEST_CASE("rows of any dataset are read in the order asked for, each as often as it is") {
+TEST_CASE("rows of any dataset are read in the requested order, with repetitions") {
   OtherFile other("rows.h5");
   other.add("plain", {7, 3}, {}, H5T_IEEE_F32LE, counted(21).data());
   other.add("packed", {7, 3}, {2, 2}, H5T_IEEE_F32LE, counted(21).data());
@@ -69,11 +69,11 @@ TEST_CASE("rows of any dataset are read in the order asked for, each as often as
     CHECK(at::equal(formats::Hdf5Column(file, other.bytes(), "plain").read(rows), expected));
     CHECK(at::equal(formats::Hdf5Column(file, other.bytes(), "packed").read(rows), expected));
   }
-  // Chunks that are forgotten at once give the same.
+  // Without a cache of chunks the result is the same.
   const std::vector<std::int64_t> mixed = {6, 0, 3};
   CHECK(at::equal(formats::Hdf5Column(file, other.bytes(), "packed", 1).read(mixed),
                   whole.index_select(0, at::tensor(mixed))));
-  // Never written: HDF5 fills it in.
+  // Never written: HDF5 returns the fill value.
   CHECK(at::equal(formats::Hdf5Column(file, other.bytes(), "unwritten").read(mixed), at::zeros({3, 2})));
   const formats::Hdf5Column numbers(file, other.bytes(), "numbers");
   CHECK(numbers.row() == formats::TensorSpec{.type = at::kShort, .shape = {}});
@@ -82,7 +82,7 @@ TEST_CASE("rows of any dataset are read in the order asked for, each as often as
   CHECK(at::equal(formats::Hdf5Column(file, other.bytes(), "backwards").read(last), at::tensor({6.0F, 5.0F})));
 }
 
-TEST_CASE("a column says how its rows are stored") {
+TEST_CASE("a column reports how its rows are stored") {
   OtherFile other("chunks.h5");
   other.add("plain", {7, 3}, {}, H5T_IEEE_F64LE, counted(21).data());
   other.add("packed", {7, 3}, {4, 2}, H5T_IEEE_F32BE, counted(21).data());
@@ -98,9 +98,9 @@ TEST_CASE("a column says how its rows are stored") {
   CHECK(formats::Hdf5Column(file, other.bytes(), "none").rows() == 0);
 }
 
-TEST_CASE("a chunk that was unpacked is kept for its other rows, also a large one") {
+TEST_CASE("a decompressed chunk is cached for its other rows, also a large one") {
   constexpr std::int64_t rows = 2048;
-  constexpr std::int64_t width = 512;  // two chunks of 2 MiB, more than HDF5 itself would keep
+  constexpr std::int64_t width = 512;  // two chunks of 2 MiB, more than HDF5 caches by default
   OtherFile other("kept.h5");
   other.add("x", {rows, width}, {rows / 2, width}, H5T_IEEE_F32LE, counted(rows * width).data());
   const std::vector<std::int64_t> second_chunk = {rows - 1};
@@ -118,18 +118,19 @@ TEST_CASE("a chunk that was unpacked is kept for its other rows, also a large on
   CHECK_THROWS_AS(formats::Hdf5Column(formats::open_file("kept.h5"), other.bytes(), "x"), formats::FileError);
 }
 
-TEST_CASE("what has no rows of numbers is refused by file and name") {
+TEST_CASE("datasets without rows of numbers are refused by file and name") {
   OtherFile other("odd.h5");
-  const formats::Type words(H5Tcopy(H5T_C_S1));
-  H5Tset_size(words.get(), 4);
-  other.add("words", {2}, {}, words.get(), nullptr);
+  const formats::Type string_type(H5Tcopy(H5T_C_S1));
+  H5Tset_size(string_type.get(), 4);
+  other.add("words", {2}, {}, string_type.get(), nullptr);
   const formats::Space scalar(H5Screate(H5S_SCALAR));
   formats::Dataset(
       H5Dcreate2(other.id(), "scalar", H5T_IEEE_F32LE, scalar.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   H5Gclose(H5Gcreate2(other.id(), "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   const auto file = other.close();
   const auto open = [&](const char* name) { return formats::Hdf5Column(file, other.bytes(), name); };
-  CHECK_THROWS_WITH(open("words"), ContainsSubstring("'words' of \"odd.h5\"") && ContainsSubstring("no tensor has"));
+  CHECK_THROWS_WITH(open("words"),
+                    ContainsSubstring("'words' of \"odd.h5\"") && ContainsSubstring("no tensor can hold"));
   CHECK_THROWS_WITH(open("scalar"), ContainsSubstring("'scalar'") && ContainsSubstring("no rows"));
   CHECK_THROWS_WITH(open("missing"), ContainsSubstring("'missing' of \"odd.h5\""));
   CHECK_THROWS_WITH(open("group"), ContainsSubstring("'group' of \"odd.h5\""));

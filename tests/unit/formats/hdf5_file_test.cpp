@@ -15,7 +15,7 @@ using namespace hortator;
 namespace fs = std::filesystem;
 
 namespace {
-/// Makes the file `name` of what `fill` puts into it.
+/// Creates the file `name` with what `fill` writes into it.
 fs::path make(const std::string& name, const std::function<void(const formats::File&)>& fill) {
   formats::MemoryFile memory;
   auto file = formats::create_file(memory);
@@ -28,7 +28,7 @@ fs::path make(const std::string& name, const std::function<void(const formats::F
 
 }  // namespace
 
-TEST_CASE("datasets have their place in the file at once, and say where") {
+TEST_CASE("datasets are allocated when they are created and report their offset") {
   formats::StoredTensor made;
   const auto path = make("places.h5", [&](const formats::File& file) {
     formats::StructureWriter out(file);
@@ -51,7 +51,7 @@ TEST_CASE("datasets have their place in the file at once, and say where") {
                     ContainsSubstring("beyond the end"));
 }
 
-TEST_CASE("numbers and texts are attributes, of any length") {
+TEST_CASE("attributes hold numbers and strings of any length") {
   const std::string long_text(300'000, 'x');
   const std::string odd_text("two\0parts", 9);
   const auto path = make("values.h5", [&](const formats::File& file) {
@@ -86,7 +86,7 @@ TEST_CASE("errors of HDF5 name the file and the reason, and nothing is printed")
   const auto path = make("errors.h5", [](const formats::File&) {});
   const auto file = formats::open_file(path);
   CHECK_THROWS_WITH(formats::read_attribute(file.get(), "none"), ContainsSubstring("'none'"));
-  // What the application set comes back.
+  // The application's error handler is restored.
   H5E_auto2_t print = nullptr;
   void* data = nullptr;
   CHECK(H5Eget_auto2(H5E_DEFAULT, &print, &data) >= 0);
@@ -105,7 +105,7 @@ TEST_CASE("a moved handle closes once") {
   CHECK(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == 0);
 }
 
-TEST_CASE("datasets that are not as we make them are refused") {
+TEST_CASE("datasets of other layouts are refused") {
   formats::MemoryFile memory;
   const auto file = formats::create_file(memory);
   const hsize_t size = 8;

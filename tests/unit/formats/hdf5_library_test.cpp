@@ -6,7 +6,7 @@
 
 using namespace hortator;
 
-TEST_CASE("the HDF5 that is loaded is of the release that was compiled against, or is refused, naming both") {
+TEST_CASE("an HDF5 of another release than was compiled against is refused, naming both") {
   const auto check = [](std::string_view built, const char* loaded) {
     formats::check_hdf5(built, {.version = loaded});
   };
@@ -17,7 +17,7 @@ TEST_CASE("the HDF5 that is loaded is of the release that was compiled against, 
   CHECK_THROWS_AS(check("HDF5 1.14.5", "HDF5 2.14.5"), Error);
 }
 
-TEST_CASE("the HDF5 of this process is one, and parallel") {
+TEST_CASE("this process has one HDF5, which is parallel") {
   const auto loaded = formats::loaded_hdf5();
   CHECK_THAT(loaded.file, ContainsSubstring("libhdf5"));
   CHECK(loaded.others.empty());
@@ -25,7 +25,7 @@ TEST_CASE("the HDF5 of this process is one, and parallel") {
   CHECK_NOTHROW(formats::check_hdf5(formats::built_hdf5_version(), loaded));
 }
 
-TEST_CASE("a serial HDF5 is refused by its file, one that others have beside ours is not") {
+TEST_CASE("a serial HDF5 is refused by its file, unless other libraries use it next to ours") {
   const auto check = [](std::vector<std::string> others, bool is_parallel) {
     formats::check_hdf5(
         "HDF5 1.10.8",

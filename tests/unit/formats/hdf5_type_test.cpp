@@ -11,7 +11,7 @@
 using namespace hortator;
 
 namespace {
-// Every bit pattern of a 16-bit float, converted by HDF5, must be what LibTorch makes of it.
+// HDF5 must convert every bit pattern of a 16-bit float to the same value as LibTorch.
 bool converts_as_torch_does(at::ScalarType type) {
   const auto patterns = at::arange(65536).to(at::kInt).to(at::kUInt16).view(type);
   const auto expected = patterns.to(at::kFloat);
@@ -24,7 +24,7 @@ bool converts_as_torch_does(at::ScalarType type) {
 }
 }  // namespace
 
-TEST_CASE("every type has a file type of its size, and comes back from it") {
+TEST_CASE("every type has a file type of its size and an inverse") {
   for (const auto type : test::stored_types) {
     INFO(c10::toString(type));
     const auto stored = formats::file_type(type);
@@ -33,7 +33,7 @@ TEST_CASE("every type has a file type of its size, and comes back from it") {
   }
 }
 
-TEST_CASE("small floats are true floats to HDF5") {
+TEST_CASE("small floats are HDF5 floats") {
   CHECK(converts_as_torch_does(at::kHalf));
   CHECK(converts_as_torch_does(at::kBFloat16));
 }
@@ -44,7 +44,7 @@ TEST_CASE("types without a counterpart are refused by name") {
   CHECK_FALSE(formats::scalar_type(big_endian).has_value());
 }
 
-TEST_CASE("a description of a tensor says type and shape") {
+TEST_CASE("a TensorSpec prints type and shape") {
   CHECK(formats::to_string(formats::spec_of(at::zeros({3, 4}, at::kBFloat16))) == "bfloat16 [3, 4]");
   CHECK(formats::to_string(formats::spec_of(at::zeros({}, at::kBool))) == "bool []");
   CHECK(formats::spec_of(at::zeros({3, 4}, at::kDouble)).bytes() == 96);

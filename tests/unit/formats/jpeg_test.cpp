@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-// jpeglib.h needs FILE from before
+// jpeglib.h needs FILE
 #include <jpeglib.h>
 
 #include "formats/image/image.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// A picture of 16 by 16 pixels of one colour.
+/// An image of 16 by 16 pixels of one colour.
 Bytes encode(J_COLOR_SPACE space, const Bytes& pixel) {
   jpeg_compress_struct jpeg{};
   jpeg_error_mgr errors{};
@@ -50,7 +50,7 @@ bool is_near(const at::Tensor& image, const std::vector<std::int64_t>& pixel) {
 
 }  // namespace
 
-TEST_CASE("JPEG pictures become red, green and blue, or grey") {
+TEST_CASE("JPEG images decode to RGB or grey") {
   const auto colour = encode(JCS_RGB, {200, 100, 50});
   CHECK(is_near(formats::decode_image(colour, 3), {200, 100, 50}));
   CHECK(is_near(formats::decode_image(colour, 1), {124}));
@@ -59,11 +59,11 @@ TEST_CASE("JPEG pictures become red, green and blue, or grey") {
   CHECK(is_near(formats::decode_image(grey, 1), {77}));
 }
 
-TEST_CASE("colours for printers are refused") {
+TEST_CASE("CMYK images are refused") {
   CHECK_THROWS_WITH(formats::decode_image(encode(JCS_CMYK, {1, 2, 3, 4}), 3), ContainsSubstring("CMYK"));
 }
 
-TEST_CASE("a JPEG file that was cut is refused, wherever") {
+TEST_CASE("a JPEG file truncated anywhere is refused") {
   const auto whole = encode(JCS_RGB, {200, 100, 50});
   for (std::size_t size = 3; size < whole.size() - 2; ++size) {
     INFO(size);

@@ -12,10 +12,10 @@ using namespace hortator::formats;
 
 namespace {
 
-/// Spoils bytes at random, the same in each run.
-class Spoiler {
+/// Damages bytes at random, equally in each run.
+class Damager {
  public:
-  explicit Spoiler(std::vector<std::string> words) : words_(std::move(words)) {}
+  explicit Damager(std::vector<std::string> inserts) : inserts_(std::move(inserts)) {}
 
   std::string spoil(std::string bytes) {
     for (auto times = 1 + below(3); times > 0; --times) spoil_once(bytes);
@@ -40,10 +40,10 @@ class Spoiler {
         bytes.insert(at, bytes.substr(at, length));
         break;
       case 2:
-        bytes.insert(at, words_[below(words_.size())]);
+        bytes.insert(at, inserts_[below(inserts_.size())]);
         break;
       case 3:
-        bytes.replace(at, length, words_[below(words_.size())]);
+        bytes.replace(at, length, inserts_[below(inserts_.size())]);
         break;
       case 4:
         bytes.insert(at, 1, static_cast<char>(below(256)));
@@ -53,7 +53,7 @@ class Spoiler {
     }
   }
 
-  std::vector<std::string> words_;
+  std::vector<std::string> inserts_;
   std::uint64_t state_ = 88172645463325252ULL;
 };
 
@@ -61,7 +61,7 @@ std::string file(const std::string& name) {
   return hortator::test::content_of(std::filesystem::path(TORCH_PICKLES) / name);
 }
 
-/// What of a file is the pickle.
+/// The pickle of a file.
 std::string pickle_in(const std::string& archive) {
   const auto read = [&](std::uint64_t at, void* to, std::size_t bytes) { std::memcpy(to, archive.data() + at, bytes); };
   const ZipRecords records({.bytes = archive.size(), .read_at = read});
@@ -76,13 +76,13 @@ struct Verdicts {
 
 }  // namespace
 
-TEST_CASE("a million spoilt headers of safetensors are taken or refused, and nothing else happens") {
+TEST_CASE("a million damaged safetensors headers are accepted or refused without harm") {
   const std::vector<std::string> seeds = {
       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
       R"({"__metadata__":{"format":"pt"},"b\u00e9":{"dtype":"BOOL","shape":[2,2],"data_offsets":[0,4]}})",
       R"({"a":{"dtype":"F16","shape":[],"data_offsets":[0,2]},"b":{"dtype":"U16","shape":[1,1],"data_offsets":[2,4]}})",
       R"({"a":{"dtype":"F4","shape":[8],"data_offsets":[0,4]},"b":{"dtype":"F64","shape":[0,3],"data_offsets":[4,4]}} )"};
-  Spoiler spoiler({"18446744073709551615", "-1", "1e999", "\\ud83d", "\\ude00", "[", "]", "{", "}", "\"", ",", ":",
+  Damager spoiler({"18446744073709551615", "-1", "1e999", "\\ud83d", "\\ude00", "[", "]", "{", "}", "\"", ",", ":",
                    "null", "0", "[[[[[[[[", "\"F6_E2M3\"", "\"shape\"", "\xc3", "__metadata__"});
   Verdicts verdicts;
   for (int i = 0; i < 1'000'000; ++i) {
@@ -101,11 +101,11 @@ TEST_CASE("a million spoilt headers of safetensors are taken or refused, and not
   CHECK(verdicts.refused > 100'000);
 }
 
-TEST_CASE("spoilt pickles are taken or refused, and nothing else happens") {
+TEST_CASE("damaged pickles are accepted or refused, and nothing else happens") {
   std::vector<std::string> seeds;
   for (const auto* name : {"nested.pt", "shapes.pt", "floats_of_8_bits.pt", "tied.pt", "counter.pt"})
     seeds.push_back(pickle_in(file(name)));
-  Spoiler spoiler({"\xff\xff\xff\xff", "K\xff", "h", "q", "(", "t", "R", "Q", "}", "]", "u", "e", "s", ".",
+  Damager spoiler({"\xff\xff\xff\xff", "K\xff", "h", "q", "(", "t", "R", "Q", "}", "]", "u", "e", "s", ".",
                    "cos\nsystem\n", "J\xff\xff\xff\x7f", "ctorch\nSize\n", "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f"});
   constexpr std::uint64_t storage_bytes = 64;
   Verdicts verdicts;
@@ -123,9 +123,9 @@ TEST_CASE("spoilt pickles are taken or refused, and nothing else happens") {
   CHECK(verdicts.refused > 10'000);
 }
 
-TEST_CASE("spoilt archives are taken or refused, and nothing outside of them is read") {
+TEST_CASE("damaged archives are accepted or refused, and nothing outside of them is read") {
   const auto whole = file("tied.pt");
-  Spoiler spoiler(
+  Damager spoiler(
       {"\xff\xff\xff\xff\xff\xff\xff\xff", "PK\x05\x06", "PK\x06\x06", "PK\x06\x07", "PK\x01\x02", "/", "\1"});
   Verdicts verdicts;
   for (int i = 0; i < 50'000; ++i) {

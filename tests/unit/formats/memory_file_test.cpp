@@ -7,43 +7,43 @@
 
 using namespace hortator;
 
-TEST_CASE("a file in memory is copied with its bytes, its length and its holes") {
+TEST_CASE("a memory file is copied with its bytes, length and holes") {
   constexpr std::uint64_t far = std::uint64_t{1} << 40;
   formats::MemoryFile memory;
   memory.write_at(10, "first", 5);
-  const std::string long_words(100'000, 'x');
-  memory.write_at(far - 100, long_words.data(), long_words.size());
+  const std::string long_text(100'000, 'x');
+  memory.write_at(far - 100, long_text.data(), long_text.size());
   memory.resize(far + 150'000);
 
   std::filesystem::remove("copied");
   memory.copy_to(formats::RawFile::create("copied"));
   const auto copied = formats::RawFile::open_for_reading("copied");
   CHECK(copied.bytes() == far + 150'000);
-  std::string words(long_words.size(), ' ');
-  copied.read_at(far - 100, words.data(), words.size());
-  CHECK(words == long_words);
-  copied.read_at(10, words.data(), 6);
-  CHECK(words.substr(0, 6) == std::string("first\0", 6));
+  std::string text(long_text.size(), ' ');
+  copied.read_at(far - 100, text.data(), text.size());
+  CHECK(text == long_text);
+  copied.read_at(10, text.data(), 6);
+  CHECK(text.substr(0, 6) == std::string("first\0", 6));
   struct stat facts {};
   CHECK(::stat("copied", &facts) == 0);
   CHECK(facts.st_blocks * 512 < (1 << 20));
   std::filesystem::remove("copied");
 }
 
-TEST_CASE("bytes in memory are read over the borders of pages, and are zero where none were written") {
+TEST_CASE("reads cross page boundaries, and unwritten bytes are zero") {
   formats::MemoryFile memory;
-  const std::string words(40'000, 'y');
-  memory.write_at(5'000, words.data(), words.size());
+  const std::string text(40'000, 'y');
+  memory.write_at(5'000, text.data(), text.size());
   CHECK(memory.bytes() == 45'000);
   std::string back(50'000, ' ');
   memory.read_at(1'000, back.data(), back.size());
-  CHECK(back == std::string(4'000, '\0') + words + std::string(6'000, '\0'));
+  CHECK(back == std::string(4'000, '\0') + text + std::string(6'000, '\0'));
 }
 
-TEST_CASE("what others write into the tensors' part stays when the structure is copied") {
+TEST_CASE("copying the metadata keeps what others write into the tensors' range") {
   formats::MemoryFile memory({.data_begin = 20'000, .end = 60'000});
-  const std::string words(100'000, 's');
-  memory.write_at(0, words.data(), words.size());
+  const std::string text(100'000, 's');
+  memory.write_at(0, text.data(), text.size());
   std::filesystem::remove("shared");
   const auto file = formats::RawFile::create("shared");
   const std::string data(40'000, 'd');
@@ -55,7 +55,7 @@ TEST_CASE("what others write into the tensors' part stays when the structure is 
   std::filesystem::remove("shared");
 }
 
-TEST_CASE("tensors are placed one after the other, large ones on a page; structure goes in front, then behind") {
+TEST_CASE("tensors are contiguous, large ones page-aligned; metadata goes first, then last") {
   using Content = formats::MemoryFile::Content;
   formats::MemoryFile memory({.data_begin = 1000, .end = 4096 + (1 << 20)});
   CHECK(memory.allocate(Content::structure, 100) == 0);

@@ -16,7 +16,7 @@ using formats::PickleFile;
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
-// Made by tests/tools/torch-pickles.py.
+// tests/tools/torch-pickles.py writes the files.
 
 namespace {
 
@@ -26,12 +26,12 @@ std::string hex(const at::Tensor& tensor) {
   constexpr auto digits = "0123456789abcdef";
   const auto flat = tensor.contiguous();
   const auto* bytes = static_cast<const unsigned char*>(flat.const_data_ptr());
-  std::string words;
+  std::string text;
   for (std::size_t i = 0; i < flat.nbytes(); ++i) {
-    words += digits[bytes[i] >> 4];
-    words += digits[bytes[i] & 15];
+    text += digits[bytes[i] >> 4];
+    text += digits[bytes[i] & 15];
   }
-  return words;
+  return text;
 }
 
 nlohmann::json expected_of_torch() {
@@ -41,7 +41,7 @@ nlohmann::json expected_of_torch() {
 
 }  // namespace
 
-TEST_CASE("every tensor that torch.save wrote comes back bit for bit, whole, by rows and as a view") {
+TEST_CASE("tensors of torch.save are read bit for bit: whole, by rows and as views") {
   std::size_t seen = 0;
   const auto files = expected_of_torch();
   for (const auto& [name, tensors] : files.items()) {
@@ -69,7 +69,7 @@ TEST_CASE("every tensor that torch.save wrote comes back bit for bit, whole, by 
   CHECK(seen == 44);
 }
 
-TEST_CASE("names are in the file's order, those in containers with points") {
+TEST_CASE("names are in the file's order, and nested names are joined by points") {
   CHECK(PickleFile(stored("shapes.pt")).names() == Names{"scalar", "empty", "no_rows", "no_columns", "matrix",
                                                          "transposed", "columns", "last_row", "every_other", "expanded",
                                                          "channels_last"});
@@ -84,7 +84,7 @@ TEST_CASE("names are in the file's order, those in containers with points") {
   CHECK_THROWS_AS(PickleFile(stored("shapes.pt")).get_rows("scalar", 0, 1), UsageError);
 }
 
-TEST_CASE("numbers, texts and containers are read, too") {
+TEST_CASE("numbers, strings and containers are read") {
   const PickleFile file(stored("nested.pt"));
   const auto& value = file.value();
   CHECK(std::get<std::int64_t>(value.find("epoch")->content) == 3);
@@ -102,7 +102,7 @@ TEST_CASE("numbers, texts and containers are read, too") {
   CHECK(value.find("absent") == nullptr);
 }
 
-TEST_CASE("tied tensors say so, parameters as well, and strides are what they were") {
+TEST_CASE("ties, parameters and strides are preserved") {
   const PickleFile tied(stored("tied.pt"));
   CHECK(tied.names() == Names{"embedding.weight", "norm.weight", "norm.bias", "norm.running_mean", "norm.running_var",
                               "norm.num_batches_tracked", "head.weight"});
@@ -113,11 +113,11 @@ TEST_CASE("tied tensors say so, parameters as well, and strides are what they we
   CHECK_FALSE(tied.tensor("norm.weight").is_parameter);
   const auto last = PickleFile(stored("shapes.pt")).get("channels_last");
   CHECK(last.is_contiguous(at::MemoryFormat::ChannelsLast));
-  // No more of a storage is read than the tensor spans.
+  // Only the part of the storage that the tensor spans is read.
   CHECK(PickleFile(stored("shapes.pt")).get("columns").storage().nbytes() == 10 * sizeof(float));
 }
 
-TEST_CASE("a view of a state dict is the memory of its file, and what is written to it stays here") {
+TEST_CASE("a view of a state dict is a private map of the file") {
   const PickleFile file(stored("floats.pt"));
   auto view = file.view("float32");
   CHECK(view.data_ptr() == file.view("float32").data_ptr());
@@ -127,24 +127,24 @@ TEST_CASE("a view of a state dict is the memory of its file, and what is written
   CHECK(left[0][1].item<float>() == 1);
 }
 
-TEST_CASE("what is no state dict is refused with what it is, and what to do") {
+TEST_CASE("other files are refused with their format and a hint") {
   struct Case {
     const char* name;
     const char* why;
   };
   const auto refused =
       GENERATE(Case{"legacy.pt", "before version 1.6"}, Case{"protocol_4.pt", "of protocol 4"},
-               Case{"pickle.pt", "pickle alone"}, Case{"foreign.pt", "an object of argparse.Namespace"},
+               Case{"pickle.pt", "only a pickle"}, Case{"foreign.pt", "an object of argparse.Namespace"},
                Case{"counter.pt", "an object of collections.Counter"}, Case{"script.pt", "a TorchScript module"},
                Case{"conjugate.pt", "a view by conjugation"}, Case{"compressed.pt", "is compressed"},
-               Case{"expected.json", "begins otherwise"});
+               Case{"expected.json", "does not begin as a zip archive"});
   INFO(refused.name);
   CHECK_THROWS_AS(PickleFile(stored(refused.name)), formats::FileError);
   CHECK_THROWS_WITH(PickleFile(stored(refused.name)),
                     ContainsSubstring(refused.name) && ContainsSubstring(refused.why));
 }
 
-TEST_CASE("foreign objects are kept where that is asked for, unmade") {
+TEST_CASE("foreign objects are kept on request, without construction") {
   const PickleFile file(stored("counter.pt"), formats::ForeignObjects::kept);
   CHECK(file.names() == Names{"weight"});
   const auto& count = std::get<formats::PickleValue::Foreign>(file.value().find("count")->content);
@@ -154,7 +154,7 @@ TEST_CASE("foreign objects are kept where that is asked for, unmade") {
   CHECK(other.value().find("args")->described() == "an object of argparse.Namespace");
 }
 
-TEST_CASE("a file that is cut is refused wherever that is") {
+TEST_CASE("a file truncated anywhere is refused") {
   const auto whole = test::content_of(stored("nested.pt"));
   for (std::size_t bytes = 0; bytes < whole.size(); bytes += 7) {
     std::ofstream("cut.pt", std::ios::binary | std::ios::trunc) << whole.substr(0, bytes);

@@ -16,19 +16,19 @@ PickleValue parsed(const std::string& pickle) {
       ForeignObjects::refused);
 }
 
-std::string word(const std::string& words) { return "X"s + static_cast<char>(words.size()) + "\0\0\0"s + words; }
+std::string unicode(const std::string& text) { return "X"s + static_cast<char>(text.size()) + "\0\0\0"s + text; }
 
 /// A float tensor over a storage of `size` elements.
 std::string float_tensor(const std::string& first, const std::string& shape, const std::string& strides,
                          const std::string& size = "K\6", const std::string& storage = "ctorch\nFloatStorage\n",
                          const std::string& key = "0") {
-  return "ctorch._utils\n_rebuild_tensor_v2\n((" + word("storage") + storage + word(key) + word("cpu") + size + "tQ" +
-         first + "(" + shape + "t(" + strides + "t\x89" + "}tR.";
+  return "ctorch._utils\n_rebuild_tensor_v2\n((" + unicode("storage") + storage + unicode(key) + unicode("cpu") + size +
+         "tQ" + first + "(" + shape + "t(" + strides + "t\x89" + "}tR.";
 }
 
 }  // namespace
 
-TEST_CASE("a tensor lies within its storage, and that within the file") {
+TEST_CASE("a tensor must lie within its storage, and the storage within the file") {
   CHECK(std::get<PickledTensor>(parsed(float_tensor("K\0"s, "K\2K\3", "K\3K\1")).content).reach() == 6);
   CHECK(std::get<PickledTensor>(parsed(float_tensor("K\5", "K\7", "K\0"s)).content).reach() == 1);
   CHECK(std::get<PickledTensor>(parsed(float_tensor("K\7", "K\0K\3"s, "K\3K\1")).content).reach() == 0);
@@ -36,9 +36,9 @@ TEST_CASE("a tensor lies within its storage, and that within the file") {
       float_tensor("K\1", "K\2K\3", "K\3K\1"), float_tensor("K\0"s, "K\2K\3", "K\4K\1"), float_tensor("K\6", "", ""),
       float_tensor("J\xff\xff\xff\xff", "K\1", "K\1"), float_tensor("K\0"s, "K\1", "J\xff\xff\xff\xff"),
       float_tensor("K\0"s, "J\xff\xff\xff\xff", "K\1"), float_tensor("K\0"s, "K\1K\1", "K\1"),
-      float_tensor("K\0"s, "\x8a\x08\0\0\0\0\0\0\0\x40"s, "K\0"s),  // 2^62 elements, all the same
+      float_tensor("K\0"s, "\x8a\x08\0\0\0\0\0\0\0\x40"s, "K\0"s),  // 2^62 elements with stride 0
       float_tensor("K\0"s, "K\2K\2", "\x8a\x08\0\0\0\0\0\0\0\x40\x8a\x08\0\0\0\0\0\0\0\x40"s),
-      float_tensor("K\0"s, "K\1", "K\1", "K\7"),  // 28 bytes of storage, 24 are there
+      float_tensor("K\0"s, "K\1", "K\1", "K\7"),  // 28 bytes of storage, of which 24 exist
       float_tensor("K\0"s, "K\1", "K\1", "J\xff\xff\xff\xff"),
       float_tensor("K\0"s, "K\1", "K\1", "\x8a\x08\0\0\0\0\0\0\0\x40"s),
       float_tensor("K\0"s, "K\1", "K\1", "K\6", "ctorch\nFloatStorage\n", "1"),
@@ -47,17 +47,17 @@ TEST_CASE("a tensor lies within its storage, and that within the file") {
   CHECK_THROWS_AS(parsed(refused), PickleFault);
 }
 
-TEST_CASE("classes are named, wherever they stand, and nothing is called") {
-  CHECK_THROWS_WITH(parsed("cos\nsystem\n" + word("true") + "\x85R."), ContainsSubstring("an object of os.system"));
+TEST_CASE("foreign classes are named wherever they appear, and nothing is called") {
+  CHECK_THROWS_WITH(parsed("cos\nsystem\n" + unicode("true") + "\x85R."), ContainsSubstring("an object of os.system"));
   CHECK_THROWS_WITH(parsed("cos\nsystem\n."), ContainsSubstring("an object of os.system"));
-  CHECK_THROWS_WITH(parsed("}" + word("run") + "cos\nsystem\ns."), ContainsSubstring("an object of os.system"));
+  CHECK_THROWS_WITH(parsed("}" + unicode("run") + "cos\nsystem\ns."), ContainsSubstring("an object of os.system"));
   CHECK_THROWS_WITH(parsed("cos\nsystem\n)\x81."), ContainsSubstring("an object of os.system"));
-  // Not even as a part of something known.
+  // Nor as an element of a known object.
   CHECK_THROWS_WITH(parsed("ctorch\nSize\ncos\nsystem\n\x85R."), ContainsSubstring("torch.Size"));
   CHECK_THROWS_WITH(parsed("ctorch\nfloat32\n."), ContainsSubstring("torch.float32"));
 }
 
-TEST_CASE("what is damaged is refused with the place") {
+TEST_CASE("damaged pickles are refused with the offset") {
   const auto broken = GENERATE(""s, "K"s, "K\1"s, "."s, "K\1K\2."s, "(."s, "(K\1."s, "t."s, "\x85."s, "h\0."s,
                                "K\1K\2a."s, "K\1(e."s, "}K\1s."s, "}(K\1u."s, "Xabcd"s, "X\2\0\0\0\xff\xff."s, "cos"s,
                                "cos\nsystem"s, "K\1Q."s, "K\1R."s, "K\1)R."s, "K\1}b."s, "\x80\2."s, "i."s, "\xff."s,
@@ -67,14 +67,14 @@ TEST_CASE("what is damaged is refused with the place") {
   CHECK_THROWS_AS(parsed(broken), PickleFault);
 }
 
-TEST_CASE("what grows without bound, or holds itself, is refused before it takes memory") {
-  auto doubling = "]q\0"s;  // each list holds the one before ten times: 10^39 values
+TEST_CASE("unbounded growth and cycles are refused before they take memory") {
+  auto doubling = "]q\0"s;  // each list holds the previous one ten times: 10^39 values
   for (char level = 1; level < 40; ++level) {
     doubling += "](";
     for (int i = 0; i < 10; ++i) doubling += "h"s + static_cast<char>(level - 1);
     doubling += "eq"s + level;
   }
-  // The lists stay on the stack: the last of them is taken as an item of a tuple with all others.
+  // The lists stay on the stack: the last one becomes an item of a tuple with all others.
   CHECK_THROWS_WITH(parsed("(" + doubling + "t."), ContainsSubstring("far more values than it has bytes"));
   CHECK_THROWS_WITH(parsed("]q\0h\0a."s), ContainsSubstring("levels deep") || ContainsSubstring("far more values"));
   std::string deep;

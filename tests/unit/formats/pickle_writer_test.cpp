@@ -23,7 +23,7 @@ const std::vector<std::string> type_names = {
     "float8_e5m2fnuz", "float8_e8m0fnu", "uint8",   "int8",     "int16",         "int32",       "int64",
     "uint16",          "uint32",         "uint64",  "bool",     "complex32",     "complex64",   "complex128"};
 
-/// All that torch_reads.py expects: one tensor of each type, odd shapes, tied ones.
+/// What torch_reads.py expects: a tensor of each type, odd shapes, tied tensors.
 NamedTensors everything() {
   NamedTensors tensors;
   for (const auto& name : type_names)
@@ -52,10 +52,10 @@ bool is_same(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-TEST_CASE("what is written is read again: every type, odd shapes, tied tensors", "[everything]") {
+TEST_CASE("tensors of every type, odd shapes and tied tensors are written and read", "[everything]") {
   const auto tensors = everything();
-  std::int64_t told = 0;
-  write_pickle("written.pt", tensors, [&](std::int64_t bytes) { told += bytes; });
+  std::int64_t reported = 0;
+  write_pickle("written.pt", tensors, [&](std::int64_t bytes) { reported += bytes; });
   const PickleFile file("written.pt");
   std::vector<std::string> names;
   for (const auto& [name, tensor] : tensors) {
@@ -66,13 +66,13 @@ TEST_CASE("what is written is read again: every type, odd shapes, tied tensors",
   CHECK(file.names() == names);
   std::int64_t planned = 0;
   for (const auto& storage : plan_tied_pickle(tensors).plan.storages) planned += storage.bytes();
-  CHECK(told == planned);
+  CHECK(reported == planned);
   CHECK(file.tensor("embedding.weight").storage == file.tensor("head.weight").storage);
   CHECK(file.get("transposed").strides() == at::IntArrayRef({1, 4}));
   CHECK(file.view("float64").data_ptr() == file.view("float64").data_ptr());  // aligned in the file
 }
 
-TEST_CASE("of a larger storage only what is used is written, and only what overlaps is tied") {
+TEST_CASE("only the used part of a storage is written, and only overlapping tensors are tied") {
   const auto pool = at::arange(1000, at::kFloat);
   const auto plan = plan_tied_pickle({{"a", pool.narrow(0, 0, 10)},
                                       {"b", pool.narrow(0, 10, 10)},
@@ -86,7 +86,7 @@ TEST_CASE("of a larger storage only what is used is written, and only what overl
   CHECK(plan.tensors[2].second.storage == "1");
   CHECK(plan.tensors[2].second.first == 5);
   CHECK(plan.tensors[3].second.strides == std::vector<std::int64_t>{1});
-  // Views of one memory by two types are two storages: a file's storage has one.
+  // Views of one memory with two types become two storages, since a storage in a file has one type.
   CHECK(plan_tied_pickle({{"whole", pool}, {"bits", pool.view(at::kInt)}}).storages.size() == 2);
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("large tensors are written piece by piece, whatever their strides") {
   CHECK(file.tensor("every_other").reach() == 3'000'000);
 }
 
-TEST_CASE("tensors that are made when their turn comes are held one at a time") {
+TEST_CASE("requested tensors are held one at a time") {
   const NamedSpecs specs = {{"a", {.type = at::kHalf, .shape = {2, 3}}}, {"b", {.type = at::kLong, .shape = {}}}};
   std::vector<std::string> asked;
   write_pickle("lazy.pt", specs, [&](const std::string& name) {
@@ -114,7 +114,7 @@ TEST_CASE("tensors that are made when their turn comes are held one at a time") 
   CHECK(file.get("b").item<std::int64_t>() == 7);
 }
 
-TEST_CASE("what cannot be written is refused before anything is, and an older file stays") {
+TEST_CASE("invalid tensors are refused before anything is written, and an older file stays") {
   std::ofstream("kept.pt") << "older";
   const auto one = at::ones({1});
   CHECK_THROWS_WITH(write_pickle("kept.pt", {{"a", one}, {"a", one}}),

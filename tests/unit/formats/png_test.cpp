@@ -22,7 +22,7 @@ void append(png_structp png, png_bytep data, std::size_t count) {
   file.insert(file.end(), data, data + count);
 }
 
-/// A picture of 2 by 2 pixels.
+/// An image of 2 by 2 pixels.
 Bytes encode(const Kind& kind, std::vector<Bytes> rows) {
   Bytes file;
   auto* png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
@@ -44,51 +44,51 @@ Bytes encode(const Kind& kind, std::vector<Bytes> rows) {
 
 const std::vector<Bytes> colours = {{10, 20, 30, 40, 50, 60}, {70, 80, 90, 100, 110, 120}};
 
-at::Tensor picture(const Bytes& values, std::int64_t channels) {
+at::Tensor image_of(const Bytes& values, std::int64_t channels) {
   return at::tensor(at::ArrayRef<std::uint8_t>(values), at::kByte).view({2, 2, channels});
 }
 
 }  // namespace
 
-TEST_CASE("PNG pictures of every kind become red, green and blue") {
-  const auto expected = picture({10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120}, 3);
+TEST_CASE("PNG images of every colour type decode to RGB") {
+  const auto expected = image_of({10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120}, 3);
   CHECK(at::equal(formats::decode_image(encode({}, colours), 3), expected));
   CHECK(at::equal(formats::decode_image(encode({.interlace = PNG_INTERLACE_ADAM7}, colours), 3), expected));
   // 16 bits, big-endian
   const Bytes deep_row = {10, 10, 20, 20, 30, 30, 40, 40, 50, 50, 60, 60};
   const auto deep = formats::decode_image(encode({.depth = 16}, {deep_row, deep_row}), 3);
-  CHECK(at::equal(deep, picture({10, 20, 30, 40, 50, 60, 10, 20, 30, 40, 50, 60}, 3)));
-  // with transparency, which is left out
+  CHECK(at::equal(deep, image_of({10, 20, 30, 40, 50, 60, 10, 20, 30, 40, 50, 60}, 3)));
+  // with transparency, which is dropped
   const std::vector<Bytes> with_alpha = {{10, 20, 30, 0, 40, 50, 60, 128}, {70, 80, 90, 255, 100, 110, 120, 1}};
   CHECK(at::equal(formats::decode_image(encode({.colour = PNG_COLOR_TYPE_RGB_ALPHA}, with_alpha), 3), expected));
   const auto grey = formats::decode_image(encode({.colour = PNG_COLOR_TYPE_GRAY}, {{1, 2}, {3, 4}}), 3);
-  CHECK(at::equal(grey, picture({1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4}, 3)));
+  CHECK(at::equal(grey, image_of({1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4}, 3)));
   const auto grey_alpha =
       formats::decode_image(encode({.colour = PNG_COLOR_TYPE_GRAY_ALPHA}, {{1, 0, 2, 9}, {3, 9, 4, 9}}), 3);
   CHECK(at::equal(grey_alpha, grey));
   // a palette of four colours, two bits each
   const auto painted =
       formats::decode_image(encode({.colour = PNG_COLOR_TYPE_PALETTE, .depth = 2}, {{0x10}, {0xb0}}), 3);
-  CHECK(at::equal(painted, picture({255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9}, 3)));
+  CHECK(at::equal(painted, image_of({255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9}, 3)));
   // black and white
   const auto drawn = formats::decode_image(encode({.colour = PNG_COLOR_TYPE_GRAY, .depth = 1}, {{0x40}, {0x80}}), 1);
-  CHECK(at::equal(drawn, picture({0, 255, 255, 0}, 1)));
+  CHECK(at::equal(drawn, image_of({0, 255, 255, 0}, 1)));
 }
 
-TEST_CASE("PNG pictures become grey where that is asked for") {
+TEST_CASE("PNG images decode to grey on request") {
   CHECK(at::equal(formats::decode_image(encode({.colour = PNG_COLOR_TYPE_GRAY}, {{1, 2}, {3, 4}}), 1),
-                  picture({1, 2, 3, 4}, 1)));
+                  image_of({1, 2, 3, 4}, 1)));
   const std::vector<Bytes> white = {{255, 255, 255, 255, 255, 255}, {0, 0, 0, 255, 255, 255}};
-  CHECK(at::equal(formats::decode_image(encode({}, white), 1), picture({255, 255, 0, 255}, 1)));
+  CHECK(at::equal(formats::decode_image(encode({}, white), 1), image_of({255, 255, 0, 255}, 1)));
 }
 
-TEST_CASE("a PNG file that is cut or damaged anywhere is refused") {
+TEST_CASE("a PNG file truncated or damaged anywhere is refused") {
   const auto whole = encode({}, colours);
   for (std::size_t size = 8; size < whole.size() - 4; ++size) {
     INFO(size);
     CHECK_THROWS_AS(formats::decode_image(std::span(whole).first(size), 3), formats::ImageFault);
   }
-  // A changed byte shows by the checksum of its piece.
+  // The checksum of its chunk detects a changed byte.
   for (std::size_t at = 16; at < whole.size() - 12; ++at) {
     auto damaged = whole;
     damaged[at] ^= 0x55;

@@ -37,10 +37,10 @@ TEST_CASE("a file is created once, and resized") {
   CHECK(file.bytes() == 5000);
   file.close();
   CHECK_THROWS_WITH(formats::RawFile::create("created"),
-                    ContainsSubstring("cannot create") && ContainsSubstring("File exists"));
+                    ContainsSubstring("Cannot create") && ContainsSubstring("File exists"));
 }
 
-TEST_CASE("a file is passed on by a name of its own, and goes on without it") {
+TEST_CASE("a file is handed over by a unique name and usable without it") {
   std::filesystem::remove_all("passing");
   std::filesystem::create_directory("passing");
   const auto mine = formats::RawFile::create_to_pass_on("passing");
@@ -64,7 +64,7 @@ TEST_CASE("failures name the file and the system's reason") {
   CHECK_THROWS_WITH(full.write_at(0, "x", 1), ContainsSubstring("No space left") && ContainsSubstring("free space"));
 }
 
-TEST_CASE("a name that comes later is waited for, and hints harm nothing") {
+TEST_CASE("opening waits for a late name, and hints have no effect on contents") {
   using namespace std::chrono_literals;
   std::filesystem::remove("later");
   const auto begin = std::chrono::steady_clock::now();

@@ -9,10 +9,27 @@
 using namespace hortator;
 namespace fs = std::filesystem;
 
+namespace hortator::formats {
+
+/// The steps of Replacement::publish(), one by one.
+struct ReplacementSteps {
+  const Replacement& of;
+
+  fs::path replaced() const { return of.replaced(); }
+  void move_old_aside() const { of.move_old_aside(); }
+  void move_new_in() const { of.move_new_in(); }
+  void put_old_back() const { of.put_old_back(); }
+  void remove_old() const { of.remove_old(); }
+};
+
+}  // namespace hortator::formats
+
 namespace {
 
-/// A place of its own, with nothing in it.
-fs::path place() {
+using formats::ReplacementSteps;
+
+/// An empty folder.
+fs::path empty_folder() {
   const auto folder = fs::absolute("replacements");
   fs::remove_all(folder);
   fs::create_directory(folder);
@@ -24,16 +41,16 @@ formats::Replacement replacement(const fs::path& target) {
   return {target, formats::replacement_id(), {.is_ours = is_ours, .seal = "seal"}};
 }
 
-void fill(const formats::Replacement& next, const std::string& words) {
+void fill(const formats::Replacement& next, const std::string& content) {
   next.begin();
-  std::ofstream(next.staged() / "state.h5") << words;
+  std::ofstream(next.staged() / "state.h5") << content;
 }
 
-std::string words_at(const fs::path& target) {
-  std::string words;
+std::string content_at(const fs::path& target) {
+  std::string content;
   const auto found = formats::generations(target);
-  if (!found.empty()) std::ifstream(found.front() / "state.h5") >> words;
-  return words;
+  if (!found.empty()) std::ifstream(found.front() / "state.h5") >> content;
+  return content;
 }
 
 std::size_t entries(const fs::path& folder) {
@@ -42,48 +59,48 @@ std::size_t entries(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("a replacement killed after any step leaves a complete folder to be found") {
-  const auto root = place();
+TEST_CASE("a complete folder is found when a replacement is killed after any step") {
+  const auto root = empty_folder();
   const auto target = root / "deep" / "checkpoint";
   const auto first = replacement(target);
   fill(first, "first");
-  CHECK(words_at(target).empty());
+  CHECK(content_at(target).empty());
   first.publish();
-  CHECK(words_at(target) == "first");
+  CHECK(content_at(target) == "first");
 
   const auto second = replacement(target);
   fill(second, "second");
-  CHECK(words_at(target) == "first");
-  second.move_old_aside();
+  CHECK(content_at(target) == "first");
+  ReplacementSteps{second}.move_old_aside();
   CHECK_FALSE(fs::exists(target));
-  CHECK(words_at(target) == "first");
-  second.move_new_in();
-  CHECK(words_at(target) == "second");
-  CHECK(fs::exists(second.replaced()));
-  second.remove_old();
-  CHECK(words_at(target) == "second");
+  CHECK(content_at(target) == "first");
+  ReplacementSteps{second}.move_new_in();
+  CHECK(content_at(target) == "second");
+  CHECK(fs::exists(ReplacementSteps{second}.replaced()));
+  ReplacementSteps{second}.remove_old();
+  CHECK(content_at(target) == "second");
   CHECK(entries(root / "deep") == 1);
 }
 
-TEST_CASE("what was moved aside is found, newest first, and strangers are not") {
-  const auto root = place();
+TEST_CASE("folders moved aside are found, newest first, and foreign ones are not") {
+  const auto root = empty_folder();
   const auto target = root / "checkpoint";
-  for (const auto* words : {"older", "newer"}) {
+  for (const auto* content : {"older", "newer"}) {
     const auto next = replacement(target);
-    fill(next, words);
-    next.move_new_in();
-    replacement(target).move_old_aside();
+    fill(next, content);
+    ReplacementSteps{next}.move_new_in();
+    ReplacementSteps{replacement(target)}.move_old_aside();
   }
   for (const auto* name :
        {"checkpoint.old-mine", "checkpoint.old-", "checkpoint.old-99999999T999999.999999-zzzzzzzz"}) {
     fs::create_directory(root / name);
     std::ofstream(root / name / "state.h5") << "stranger";
   }
-  CHECK(words_at(target) == "newer");
+  CHECK(content_at(target) == "newer");
   CHECK(formats::generations(target).size() == 2);
   CHECK(formats::generations(root / "other").empty());
   CHECK(formats::generations(root / "none" / "other").empty());
-  // The next one that is published has no use for them.
+  // The next publication removes them.
   const auto next = replacement(target);
   fill(next, "newest");
   next.publish();
@@ -92,7 +109,7 @@ TEST_CASE("what was moved aside is found, newest first, and strangers are not") 
 }
 
 TEST_CASE("an abandoned replacement leaves nothing and changes nothing") {
-  const auto root = place();
+  const auto root = empty_folder();
   const auto target = root / "checkpoint";
   const auto first = replacement(target);
   fill(first, "first");
@@ -100,13 +117,13 @@ TEST_CASE("an abandoned replacement leaves nothing and changes nothing") {
   const auto second = replacement(target);
   fill(second, "second");
   second.abandon();
-  CHECK(words_at(target) == "first");
+  CHECK(content_at(target) == "first");
   CHECK(entries(root) == 1);
   second.abandon();
 }
 
-TEST_CASE("the next replacement of a name removes what killed ones had begun there, and nothing else") {
-  const auto root = place();
+TEST_CASE("begin removes the staged folders of killed replacements of the same name, and nothing else") {
+  const auto root = empty_folder();
   const auto target = root / "checkpoint";
   const auto killed = replacement(target);
   fill(killed, "killed");
@@ -126,39 +143,39 @@ TEST_CASE("the next replacement of a name removes what killed ones had begun the
   CHECK(fs::exists(later));
   CHECK(entries(root) == 5);
   next.publish();
-  CHECK(words_at(target) == "next");
+  CHECK(content_at(target) == "next");
 }
 
-TEST_CASE("a failed publication puts back what was there") {
-  const auto root = place();
+TEST_CASE("a failed publication restores the old folder") {
+  const auto root = empty_folder();
   const auto target = root / "checkpoint";
   const auto first = replacement(target);
   fill(first, "first");
   first.publish();
   const auto second = replacement(target);
   CHECK_THROWS_AS(second.publish(), formats::FileError);
-  CHECK(words_at(target) == "first");
+  CHECK(content_at(target) == "first");
 
-  second.move_old_aside();
-  CHECK_THROWS_AS(second.move_new_in(), formats::FileError);
-  second.put_old_back();
+  ReplacementSteps{second}.move_old_aside();
+  CHECK_THROWS_AS(ReplacementSteps{second}.move_new_in(), formats::FileError);
+  ReplacementSteps{second}.put_old_back();
   CHECK(fs::exists(target));
-  CHECK(words_at(target) == "first");
+  CHECK(content_at(target) == "first");
   CHECK(entries(root) == 1);
 }
 
-TEST_CASE("folders with strangers' files and plain files are never replaced") {
-  const auto root = place();
+TEST_CASE("folders with foreign files and plain files are never replaced") {
+  const auto root = empty_folder();
   const auto target = root / "home";
   fs::create_directory(target);
-  CHECK_NOTHROW(replacement(target).begin());  // empty: nothing to lose
+  CHECK_NOTHROW(replacement(target).begin());  // empty: nothing can be lost
   std::ofstream(target / "thesis.tex") << "years";
   CHECK_THROWS_WITH(replacement(target).begin(), ContainsSubstring("holds 'thesis.tex'"));
   std::ofstream(root / "file") << "x";
   CHECK_THROWS_WITH(replacement(root / "file").begin(), ContainsSubstring("is not a folder"));
   CHECK_THROWS_WITH(replacement(root / "file" / "below").begin(), ContainsSubstring("below"));
 
-  // One that appears while the new folder is being filled.
+  // A foreign folder that appears while the new one is being filled.
   const auto next = replacement(root / "run");
   fill(next, "new");
   fs::create_directory(root / "run");
@@ -167,7 +184,7 @@ TEST_CASE("folders with strangers' files and plain files are never replaced") {
   CHECK(fs::exists(root / "run" / "notes"));
 }
 
-TEST_CASE("identifiers differ and grow with time") {
+TEST_CASE("identifiers are unique and sort by time") {
   std::set<std::string> ids;
   std::string last;
   for (int i = 0; i < 100; ++i) {
@@ -180,8 +197,8 @@ TEST_CASE("identifiers differ and grow with time") {
   CHECK(ids.size() == 100);
 }
 
-TEST_CASE("of a link only the link is removed: what it leads to lies where somebody has put it") {
-  const auto root = place();
+TEST_CASE("remove_folder removes a symbolic link but not what it leads to") {
+  const auto root = empty_folder();
   const auto archived = replacement(root / "archive" / "checkpoint");
   fill(archived, "archived");
   archived.publish();
@@ -189,5 +206,5 @@ TEST_CASE("of a link only the link is removed: what it leads to lies where someb
   fs::create_directory_symlink(archived.target(), link);
   CHECK(formats::remove_folder(link, {.is_ours = [](const std::string& /*name*/) { return true; }, .seal = "seal"}));
   CHECK_FALSE(fs::exists(fs::symlink_status(link)));
-  CHECK(words_at(archived.target()) == "archived");
+  CHECK(content_at(archived.target()) == "archived");
 }

@@ -22,7 +22,7 @@ const auto& world() {
   return comm;
 }
 
-/// A path at which nothing is. @collective
+/// A path that does not exist. @collective
 fs::path fresh(const std::string& name) {
   mpi::barrier(world());
   if (world().rank() == 0) fs::remove(name);
@@ -40,7 +40,7 @@ formats::TensorSource source_of(const std::map<std::string, at::Tensor>& tensors
   return [&](const std::string& name) { return tensors.at(name); };
 }
 
-/// Those of tests/tools/python-weights.py.
+/// The tensors of tests/tools/python-weights.py.
 std::map<std::string, at::Tensor> all_types() {
   std::map<std::string, at::Tensor> tensors;
   const auto numbers = at::arange(6).remainder(4).view({2, 3});
@@ -58,7 +58,7 @@ std::string header_of(const formats::SafetensorsPlan& plan) { return plan.beginn
 
 }  // namespace
 
-TEST_CASE("a file is byte for byte what the format's own library writes") {
+TEST_CASE("a file is byte for byte what the safetensors library writes") {
   const auto tensors = all_types();
   const auto path = fresh("types.safetensors");
   formats::write_safetensors(world(), {{.path = path, .plan = formats::plan_safetensors(specs_of(tensors))}},
@@ -66,7 +66,7 @@ TEST_CASE("a file is byte for byte what the format's own library writes") {
   CHECK(test::content_of(path) == test::content_of(fs::path(PYTHON_WEIGHTS) / "all_types.safetensors"));
 }
 
-TEST_CASE("headers are filled up to a multiple of eight bytes") {
+TEST_CASE("headers are padded to a multiple of eight bytes") {
   CHECK(header_of(formats::plan_safetensors({}, {})) == "{}      ");
   CHECK(header_of(formats::plan_safetensors({})) == R"({"__metadata__":{"format":"pt"}})");
   for (std::size_t length = 1; length < 10; ++length) {
@@ -82,16 +82,16 @@ TEST_CASE("four-bit elements are counted one by one in the file") {
   CHECK_THAT(header_of(plan), ContainsSubstring(R"({"dtype":"F4","shape":[3,8],"data_offsets":[0,12]})"));
 }
 
-TEST_CASE("what the format cannot hold is refused by name") {
+TEST_CASE("tensors that the format cannot hold are refused by name") {
   CHECK_THROWS_WITH(formats::plan_safetensors({{"z", {.type = at::kComplexDouble, .shape = {1}}}}),
-                    ContainsSubstring("'z', complex128 [1]") && ContainsSubstring("no such elements"));
+                    ContainsSubstring("'z', complex128 [1]") && ContainsSubstring("no such type"));
   CHECK_THROWS_WITH(formats::plan_safetensors({{"f", {.type = at::ScalarType::Float4_e2m1fn_x2}}}),
-                    ContainsSubstring("no such elements"));
-  CHECK_THROWS_WITH(formats::plan_safetensors({{"\xff", {}}}), ContainsSubstring("no UTF-8"));
+                    ContainsSubstring("no such type"));
+  CHECK_THROWS_WITH(formats::plan_safetensors({{"\xff", {}}}), ContainsSubstring("not UTF-8"));
   CHECK_THROWS_WITH(formats::plan_safetensors({{"__metadata__", {}}}), ContainsSubstring("cannot be called"));
 }
 
-TEST_CASE("all ranks write as much, whatever the files and the tensors' strides") {
+TEST_CASE("all ranks write equal amounts, whatever the files and strides") {
   std::map<std::string, at::Tensor> tensors;
   tensors["large"] = at::arange(300'000).to(at::kFloat).view({500, 600}).t();
   tensors["rows"] = at::arange(200'000).view({400, 500}).slice(0, 3, 390, 3);
@@ -117,25 +117,25 @@ TEST_CASE("all ranks write as much, whatever the files and the tensors' strides"
   }
   const auto shares = mpi::all_gather(world(), mine);
   CHECK(std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) == total);
-  const auto [least, most] = std::ranges::minmax(shares);
-  CHECK(most - least <= 2 * 4096);
+  const auto [min, max] = std::ranges::minmax(shares);
+  CHECK(max - min <= 2 * 4096);
 }
 
-TEST_CASE("what ranks have in parts they write as they have it, to the byte, beside what each has as a whole") {
+TEST_CASE("ranks write their own slices next to whole tensors") {
   const int ranks = world().size();
   std::map<std::string, at::Tensor> tensors;
   for (int i = 0; i < 12; ++i)
     tensors["t" + std::to_string(100 + i)] =
         (at::arange(1 + i * i * 7) + 1000 * i + 5).to(i < 10 ? at::kHalf : at::kFloat);
   tensors["whole"] = at::arange(50'000).to(at::kFloat);
-  // What the first rank has of t100, two bytes, lies between what the last one writes.
-  const auto part_of = [&](const std::string& name, int rank) -> std::optional<formats::TensorPart> {
+  // The two bytes of t100 that the first rank has are between those that the last one writes.
+  const auto part_of = [&](const std::string& name, int rank) -> std::optional<formats::TensorSlice> {
     if (name == "whole") return {};
     const auto& tensor = tensors.at(name);
     auto mine = core::balanced(tensor.numel(), ranks, rank);
     if (name == "t100") mine = {0, rank == 0 ? 1 : 0};
     if (name == "t101") mine = {0, rank == ranks - 1 ? tensor.numel() : 0};
-    return formats::TensorPart{.elements = mine, .values = tensor.narrow(0, mine.begin, mine.size()).clone()};
+    return formats::TensorSlice{.elements = mine, .values = tensor.narrow(0, mine.begin, mine.size()).clone()};
   };
   const auto path = fresh("parts.safetensors");
   const auto whole_alone = [&](const std::string& name) {
@@ -148,7 +148,7 @@ TEST_CASE("what ranks have in parts they write as they have it, to the byte, bes
   for (const auto& [name, tensor] : tensors) CHECK(at::equal(file.get(name), tensor));
 }
 
-TEST_CASE("a rank whose tensor is not there, or another one, ends the writing on all") {
+TEST_CASE("a missing or different tensor on one rank is an error on all") {
   std::map<std::string, at::Tensor> tensors = {{"a", at::zeros({100'000})}};
   const auto plan = formats::plan_safetensors(specs_of(tensors));
   const bool is_last = world().rank() == world().size() - 1;

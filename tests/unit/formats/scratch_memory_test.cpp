@@ -26,10 +26,10 @@ using namespace hortator;
 
 namespace {
 
-// What this program's file system says and does.
+// The simulated file system.
 bool promises_room = true;
-std::optional<long> is_called;  // its number; nothing: as it is
-bool writes_in_place = false;   // when it is asked to
+std::optional<long> is_called;  // the reported number; empty: the real one
+bool writes_in_place = false;   // on request
 
 std::filesystem::path empty_folder() {
   const std::filesystem::path path = "scratch_memory";
@@ -38,7 +38,7 @@ std::filesystem::path empty_folder() {
   return path;
 }
 
-/// In kB, of the mapping that `inside` lies in.
+/// A field in kB of the mapping that contains `inside`.
 long mapped(const std::byte* inside, const std::string& key) {
   std::ifstream maps("/proc/self/smaps");
   bool is_it = false;
@@ -54,7 +54,7 @@ long mapped(const std::byte* inside, const std::string& key) {
 
 }  // namespace
 
-// In the place of the C library's.
+// Replaces the function of the C library.
 extern "C" int fallocate(int descriptor, int mode, off_t offset, off_t bytes) {
   if (promises_room) return static_cast<int>(::syscall(SYS_fallocate, descriptor, mode, offset, bytes));
   errno = EOPNOTSUPP;
@@ -82,7 +82,7 @@ extern "C" int ioctl(int descriptor, unsigned long request, ...) noexcept {
   return 0;
 }
 
-TEST_CASE("memory in a file begins as zeros, keeps what is written, and leaves nothing in the folder") {
+TEST_CASE("scratch memory is zero at first, keeps what is written, and leaves no file") {
   const auto folder = empty_folder();
   constexpr std::size_t bytes = 3'000'001;
   {
@@ -91,12 +91,12 @@ TEST_CASE("memory in a file begins as zeros, keeps what is written, and leaves n
     std::fill(memory.data(), memory.data() + bytes, std::byte{7});
     CHECK(memory.data()[bytes - 1] == std::byte{7});
     CHECK(std::filesystem::is_empty(folder));
-    CHECK(mapped(memory.data(), "Anonymous:") == 0);  // none of it is memory that only a swap could free
+    CHECK(mapped(memory.data(), "Anonymous:") == 0);  // none of it needs swap space
   }
   CHECK(std::filesystem::is_empty(folder));
 }
 
-TEST_CASE("a disk without room says so when the memory is made") {
+TEST_CASE("a full disk is an error when the memory is created") {
   const auto folder = empty_folder();
   const testing::FileLimit limit(1 << 16);
   for (const bool promises : {true, false}) {
@@ -110,7 +110,7 @@ TEST_CASE("a disk without room says so when the memory is made") {
   CHECK_THROWS_WITH(formats::ScratchMemory("no/such/folder", 1), ContainsSubstring("no/such/folder"));
 }
 
-TEST_CASE("a file system that writes changes to new places is told not to, or is refused by name") {
+TEST_CASE("a copy-on-write file system writes in place or is refused by name") {
   const auto folder = empty_folder();
   for (const auto& [number, name] : {std::pair(0x9123683EL, "btrfs"), std::pair(0x2FC12FC1L, "ZFS")}) {
     is_called = number;
@@ -128,7 +128,7 @@ TEST_CASE("a file system that writes changes to new places is told not to, or is
   CHECK(std::filesystem::is_empty(folder));
 }
 
-TEST_CASE("what is occupied is on the disk, also where the file system promises no room") {
+TEST_CASE("occupied space is on the disk even if the file system cannot reserve it") {
   const auto folder = empty_folder();
   constexpr std::uint64_t bytes = (1 << 20) + 4096;
   for (const bool promises : {true, false}) {

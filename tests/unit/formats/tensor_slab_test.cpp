@@ -22,10 +22,10 @@ std::vector<at::Tensor> layouts() {
           at::tensor(std::int64_t{5})};
 }
 
-std::vector<std::int64_t> pieces(const at::Tensor& tensor, core::Range range, std::int64_t most) {
+std::vector<std::int64_t> pieces(const at::Tensor& tensor, core::Range range, std::int64_t max_elements) {
   std::vector<std::int64_t> seen;
-  formats::for_each_piece(tensor, range, most, [&](const at::Tensor& piece) {
-    if (piece.numel() > most || piece.numel() == 0) seen.push_back(-1);
+  formats::for_each_piece(tensor, range, max_elements, [&](const at::Tensor& piece) {
+    if (piece.numel() > max_elements || piece.numel() == 0) seen.push_back(-1);
     const auto flat = piece.reshape({-1});
     for (std::int64_t i = 0; i < flat.numel(); ++i) seen.push_back(flat[i].item<std::int64_t>());
   });
@@ -39,14 +39,14 @@ std::vector<std::int64_t> expected(const at::Tensor& tensor, core::Range range) 
 }
 }  // namespace
 
-TEST_CASE("pieces are every range of every layout in row-major order, bounded") {
+TEST_CASE("pieces cover any range of any layout in row-major order, bounded in size") {
   for (const auto& tensor : layouts()) {
     for (std::int64_t begin = 0; begin <= tensor.numel(); ++begin) {
       for (std::int64_t end = begin; end <= tensor.numel(); ++end) {
-        for (const std::int64_t most : {1, 2, 3, 5, 100}) {
-          if (pieces(tensor, {begin, end}, most) == expected(tensor, {begin, end})) continue;
+        for (const std::int64_t max_elements : {1, 2, 3, 5, 100}) {
+          if (pieces(tensor, {begin, end}, max_elements) == expected(tensor, {begin, end})) continue;
           FAIL_CHECK("shape " << tensor.sizes() << " strides " << tensor.strides() << " range " << begin << ":" << end
-                              << " most " << most);
+                              << " max_elements " << max_elements);
         }
       }
     }

@@ -117,9 +117,10 @@ def check(logs):
     assert histogram["count"] == [100] and histogram["max"] == [99], histogram
     counts = histogram["counts"][0]
     assert sum(struct.unpack(f"<{len(counts) // 8}d", counts)) == 100
-    ((_, content),) = of("picture", "image") or of("picture/0", "image")
-    image = message(content, IMAGE)
-    assert (image["width"], image["height"], image["png"][0][1:4]) == ([6], [4], b"PNG"), image
+    if os.environ.get("HORTATOR_TEST_PNG") != "0":  # a build without libpng writes none
+        ((_, content),) = of("picture", "image") or of("picture/0", "image")
+        image = message(content, IMAGE)
+        assert (image["width"], image["height"], image["png"][0][1:4]) == ([6], [4], b"PNG"), image
     assert of("_hparams_/experiment", "metadata") and of("_hparams_/session_start_info", "metadata")
 
     with open(logs + "/run.jsonl") as rows:

@@ -1,4 +1,4 @@
-// Folders of weights: their indices, and what replaces what. By one rank.
+// Folders of weights: their indices, and how a save replaces another.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
@@ -26,11 +26,11 @@ fs::path fresh_folder(const std::string& name) {
   return fs::absolute(name);
 }
 
-void write(const fs::path& path, const std::string& words) { std::ofstream(path) << words; }
+void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
 
 using Numbers = std::map<std::string, float>;
 
-/// A file of single numbers.
+/// Writes a file of scalars.
 void write_numbers(const fs::path& path, const Numbers& numbers,
                    const std::map<std::string, std::string>& metadata = {{"format", "pt"}}) {
   std::map<std::string, formats::TensorSpec> specs;
@@ -56,7 +56,7 @@ std::set<std::string> names_in(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("names of the files of one model") {
+TEST_CASE("file names of a sharded model") {
   const weights::WeightFileNames names;
   CHECK(names.single() == "model.safetensors");
   CHECK(names.shard(0, 3) == "model-00001-of-00003.safetensors");
@@ -70,7 +70,7 @@ TEST_CASE("names of the files of one model") {
     CHECK_FALSE(names.has(other));
 }
 
-TEST_CASE("the index is that of the reference's library, to the letter") {
+TEST_CASE("the index is byte for byte that of Hugging Face's library") {
   const std::vector<weights::WeightToSave> weights = {{.name = "b", .bytes = 8}, {.name = "\u00e9\"", .bytes = 8}};
   const auto shards = weights::shard_weights(weights, 8);
   CHECK(weights::index_json(shards, weights) == R"({
@@ -88,14 +88,14 @@ TEST_CASE("the index is that of the reference's library, to the letter") {
       weights::WeightMap{{"b", "model-00001-of-00002.safetensors"}, {"\u00e9\"", "model-00002-of-00002.safetensors"}});
 }
 
-TEST_CASE("an index is read with and without its frame") {
+TEST_CASE("an index is read with and without its outer object") {
   const weights::WeightMap expected = {{"a", "1.safetensors"}, {"b", "2.safetensors"}};
   CHECK(weights::parse_weight_index(
             R"({"metadata": {"x": [1]}, "weight_map": {"a": "1.safetensors", "b": "2.safetensors"}})") == expected);
   CHECK(weights::parse_weight_index(R"({"a": "1.safetensors", "b": "2.safetensors"})") == expected);
 }
 
-TEST_CASE("names of files in an index never leave its folder") {
+TEST_CASE("file names in an index must not leave its folder") {
   for (const auto* file : {"../x.safetensors", "/etc/passwd", "a/b.safetensors", "..", ".", "", "a\\\\b"}) {
     INFO(file);
     CHECK_THROWS_WITH(weights::parse_weight_index(R"({"weight_map": {"w": ")" + std::string(file) + "\"}}"),
@@ -110,16 +110,17 @@ TEST_CASE("names of files in an index never leave its folder") {
                     ContainsSubstring("model.safetensors.index.json") && ContainsSubstring("../secret.safetensors"));
 }
 
-TEST_CASE("what is no index is refused with the reason") {
-  for (const auto* words : {"", "[]", "1", "{", "{\"weight_map\": []}", "{\"weight_map\": {\"a\": 1}}", "{\"a\": {}}",
-                            "{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}", "{} {}"})
-    CHECK_THROWS_AS(weights::parse_weight_index(words), formats::FileError);
-  CHECK_THROWS_WITH(weights::parse_weight_index(std::string(100'000, '[')), ContainsSubstring("no index"));
+TEST_CASE("an invalid index is refused with the reason") {
+  for (const auto* text : {"", "[]", "1", "{", "{\"weight_map\": []}", "{\"weight_map\": {\"a\": 1}}", "{\"a\": {}}",
+                           "{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}", "{} {}"})
+    CHECK_THROWS_AS(weights::parse_weight_index(text), formats::FileError);
+  CHECK_THROWS_WITH(weights::parse_weight_index(std::string(100'000, '[')),
+                    ContainsSubstring("not a valid weight index"));
   CHECK_THROWS_WITH(weights::parse_weight_index(R"({"weight_map": {"a": "x", "a": "y"}})"),
                     ContainsSubstring("'a' twice"));
 }
 
-TEST_CASE("files of an index are one, and links of the folder's owner are followed") {
+TEST_CASE("the files of an index are one source, and symbolic links in the folder are followed") {
   const auto folder = fresh_folder("indexed");
   fs::create_directories(folder / "blobs");
   fs::create_directories(folder / "snapshot");
@@ -138,7 +139,7 @@ TEST_CASE("files of an index are one, and links of the folder's owner are follow
   CHECK_THROWS_WITH(weights::open_weights(index), ContainsSubstring("3.safetensors"));
 }
 
-TEST_CASE("what a folder means") {
+TEST_CASE("the file that a folder stands for") {
   const auto folder = fresh_folder("meaning");
   CHECK_THROWS_WITH(weights::open_weights(folder), ContainsSubstring("holds no weights"));
   CHECK_FALSE(weights::holds_weights(folder));
@@ -153,7 +154,7 @@ TEST_CASE("what a folder means") {
   CHECK(numbers_of(folder) == Numbers{{"x", 3}});
 }
 
-TEST_CASE("weights of other frameworks and files of other kinds are refused") {
+TEST_CASE("weights of other frameworks and files of other formats are refused") {
   const auto folder = fresh_folder("kinds");
   write_numbers(folder / "tf.safetensors", {{"x", 1}}, {{"format", "tf"}});
   CHECK_THROWS_WITH(weights::open_weights(folder / "tf.safetensors"), ContainsSubstring("weights of 'tf'"));
@@ -166,7 +167,7 @@ TEST_CASE("weights of other frameworks and files of other kinds are refused") {
   CHECK_THROWS_WITH(source->spec("y"), ContainsSubstring("no tensor 'y'"));
 }
 
-TEST_CASE("files take their names together, and those of saves before go, also of killed ones") {
+TEST_CASE("files are renamed together, and files of earlier and killed saves are removed") {
   const auto path = fresh_folder("published");
   write(path / "config.json", "{}");
   const std::vector<weights::WeightToSave> weights = {{.name = "a", .bytes = 8}, {.name = "b", .bytes = 8}};

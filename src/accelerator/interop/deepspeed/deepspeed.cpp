@@ -170,9 +170,7 @@ DeepspeedConfig read_deepspeed(const std::filesystem::path& file, const Accelera
   const auto json = formats::read_text(file, max_bytes);
   JsonValue root;
   try {
-    formats::JsonScanner scanner(json);
-    root = scanner.value();
-    scanner.end();
+    root = formats::parse_strict_json(json);
   } catch (const formats::JsonFault& fault) {
     throw UsageError({.what = text::concat(file.string(), " is not valid JSON: ", fault.what())});
   }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t max_pickle_bytes = std::uint64_t{1} << 26;
 
-/// The records of torch.save lie in one folder of the archive, of any name.
+/// torch.save puts all records into one folder of the archive, of any name.
 std::string folder_of(const ZipRecords& records) {
   if (records.names().empty()) throw PickleFault("its archive is empty");
   const auto& first = records.names().front();
@@ -17,16 +17,16 @@ std::string folder_of(const ZipRecords& records) {
 }
 
 std::string read_record(const ByteSource& bytes, const ZipRecord& record) {
-  std::string words(record.bytes, '\0');
-  bytes.read_at(record.offset, words.data(), words.size());
-  return words;
+  std::string contents(record.bytes, '\0');
+  bytes.read_at(record.offset, contents.data(), contents.size());
+  return contents;
 }
 
 void require_little_endian(const ByteSource& bytes, const ZipRecord* order) {
   if (order == nullptr) return;
-  constexpr std::uint64_t max_letters = 16;
-  const auto word = read_record(bytes, {.offset = order->offset, .bytes = std::min(order->bytes, max_letters)});
-  if (word != "little") throw PickleFault(text::concat("its numbers are in the byte order ", text::quote(word)));
+  constexpr std::uint64_t max_bytes = 16;
+  const auto name = read_record(bytes, {.offset = order->offset, .bytes = std::min(order->bytes, max_bytes)});
+  if (name != "little") throw PickleFault(text::concat("its numbers are in the byte order ", text::quote(name)));
 }
 
 }  // namespace

@@ -8,21 +8,22 @@
 
 namespace hortator::formats {
 
-/// What an archive of torch.save holds: a pickle, and the storages of its tensors, each a record. Checked as a whole:
-/// every tensor lies within its storage, every storage within the archive. ZipFault or PickleFault for all else.
+/// The contents of a torch.save archive: a pickle, and the storages of its tensors, each a record. The constructor
+/// checks that every tensor lies within its storage and every storage within the archive; else it throws ZipFault or
+/// PickleFault.
 class PickleArchive {
  public:
   explicit PickleArchive(const ByteSource& bytes, ForeignObjects foreign = ForeignObjects::refused);
 
   const PickleValue& value() const { return value_; }
-  /// Of a tensor's storage. Only for tensors that have elements.
+  /// The record of a tensor's storage. Only for tensors that have elements.
   const ZipRecord& storage(const PickledTensor& tensor) const { return *find_storage(tensor.storage); }
 
  private:
   const ZipRecord* find_storage(const std::string& name) const { return records_.find(folder_ + "data/" + name); }
 
   ZipRecords records_;
-  std::string folder_;  ///< in the archive, with a slash behind it
+  std::string folder_;  ///< in the archive, ends with a slash
   PickleValue value_;
 };
 

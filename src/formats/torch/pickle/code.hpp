@@ -2,7 +2,7 @@
 
 namespace hortator::formats::pickle {
 
-/// The letters of the format, as Python's pickletools names them.
+/// The opcodes of the format that torch.save writes; see Python's pickletools.
 enum class Code : unsigned char {
   mark = '(',
   stop = '.',

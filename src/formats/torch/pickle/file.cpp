@@ -20,10 +20,11 @@ namespace hortator::formats {
 namespace {
 
 [[noreturn]] void refuse_pickle(const FixedFile& file, std::string_view why, std::string hint) {
-  throw FileError({.what = text::concat(file.path(), " is no state dict of PyTorch: ", why), .hint = std::move(hint)});
+  throw FileError(
+      {.what = text::concat(file.path(), " is not a valid PyTorch state dict: ", why), .hint = std::move(hint)});
 }
 
-/// Says of files that are often taken for state dicts what they are.
+/// Throws unless the file begins as a zip archive, with the format of files that are often mistaken for state dicts.
 void require_zip(const FixedFile& file) {
   using namespace std::string_view_literals;
   constexpr auto zip = "PK\3\4"sv;
@@ -39,10 +40,11 @@ void require_zip(const FixedFile& file) {
   if (bytes > tar_magic_at && start.substr(tar_magic_at).starts_with("ustar"))
     refuse_pickle(file, "it has the format of PyTorch before version 0.1.10", resave);
   if (start.starts_with('\x80'))
-    refuse_pickle(file, "it is a pickle alone, without storages", "save it with torch.save");
+    refuse_pickle(file, "it is only a pickle, without storages", "save it with torch.save");
   if (start.size() > 8 && start[8] == '{')
-    refuse_pickle(file, "it seems to be a file of safetensors", "give it a name that ends in .safetensors");
-  refuse_pickle(file, "it begins otherwise", "it was cut, changed, or is of another kind: write or copy it again");
+    refuse_pickle(file, "it seems to be a safetensors file", "rename it to end in .safetensors");
+  refuse_pickle(file, "it does not begin as a zip archive",
+                "it is truncated, damaged, or of another format: write or copy it again");
 }
 
 PickleArchive open_archive(const FixedFile& file, ForeignObjects foreign) {
@@ -53,7 +55,7 @@ PickleArchive open_archive(const FixedFile& file, ForeignObjects foreign) {
     file.require_unchanged();
     return archive;
   } catch (const ZipFault& fault) {
-    refuse_pickle(file, fault.what(), "it was cut short or changed: write or copy it again");
+    refuse_pickle(file, fault.what(), "it is truncated or damaged: write or copy it again");
   } catch (const PickleFault& fault) {
     refuse_pickle(file, fault.what(), "save state dicts: torch.save(model.state_dict(), name)");
   }
@@ -63,9 +65,9 @@ using Names = std::vector<std::pair<std::string, PickledTensor>>;
 
 void collect(const PickleValue& value, const std::string& name, Names& found);
 
-/// What a part of a container is called: a dict's by its key.
-std::string name_within(const std::string& name, const std::string& part) {
-  return name.empty() ? part : name + "." + part;
+/// The name of an element of a container.
+std::string name_within(const std::string& name, const std::string& element) {
+  return name.empty() ? element : name + "." + element;
 }
 
 void collect_items(const PickleValue::List& items, const std::string& name, Names& found) {
@@ -81,7 +83,7 @@ void collect(const PickleValue& value, const std::string& name, Names& found) {
     collect_items(tuple->items, name, found);
   } else if (const auto* dict = std::get_if<PickleValue::Dict>(&value.content)) {
     for (const auto& [key, item] : *dict) {
-      if (const auto* words = std::get_if<std::string>(&key.content)) collect(item, name_within(name, *words), found);
+      if (const auto* text = std::get_if<std::string>(&key.content)) collect(item, name_within(name, *text), found);
       if (const auto* number = std::get_if<std::int64_t>(&key.content))
         collect(item, name_within(name, std::to_string(*number)), found);
     }
@@ -97,13 +99,12 @@ struct PickleFile::Content {
     collect(archive.value(), "", found);
     for (auto& [name, tensor] : found) {
       if (!tensors.emplace(name, std::move(tensor)).second)
-        refuse_pickle(file, text::concat("it has two tensors of the name ", text::quote(name)),
-                      "give them other names");
+        refuse_pickle(file, text::concat("it has two tensors named ", text::quote(name)), "give them different names");
       names.push_back(name);
     }
   }
 
-  /// Of the tensor's first element, in the file. Only for tensors that have one.
+  /// The offset of the tensor's first element in the file. Only for tensors that have elements.
   std::uint64_t offset_of(const PickledTensor& tensor) const {
     return archive.storage(tensor).offset +
            static_cast<std::uint64_t>(tensor.first) * c10::elementSize(tensor.spec.type);
@@ -150,13 +151,13 @@ at::Tensor PickleFile::get(const PickledTensor& tensor) const {
 at::Tensor PickleFile::get_rows(const std::string& name, std::int64_t first, std::int64_t count) const {
   auto rows = tensor(name);
   if (rows.spec.shape.empty()) {
-    throw UsageError({.what = text::concat("the tensor ", text::quote(name), " of ", path(), " has no rows"),
-                      .why = "it is one number"});
+    throw UsageError({.what = text::concat("The tensor ", text::quote(name), " of ", path(), " has no rows"),
+                      .why = "it is a scalar"});
   }
   const auto all = rows.spec.shape.front();
   if (first < 0 || count < 0 || first > all - count) {
-    throw UsageError({.what = text::concat("the tensor ", text::quote(name), " of ", path(), " has no ", count,
-                                           " rows from row ", first, " on: it has ", all)});
+    throw UsageError({.what = text::concat("The tensor ", text::quote(name), " of ", path(), " has no ", count,
+                                           " rows from row ", first, ": it has ", all)});
   }
   rows.spec.shape.front() = count;
   if (rows.reach() > 0) rows.first += first * rows.strides.front();

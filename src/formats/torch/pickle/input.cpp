@@ -9,7 +9,7 @@
 namespace hortator::formats::pickle {
 
 void Input::fail(std::string_view why) const {
-  throw PickleFault(text::concat(why, " (at byte ", at_, " of the pickle)"));
+  throw PickleFault(hortator::text::concat(why, " (at byte ", at_, " of the pickle)"));
 }
 
 std::string_view Input::take(std::uint64_t count) {
@@ -19,16 +19,16 @@ std::string_view Input::take(std::uint64_t count) {
   return taken;
 }
 
-std::string Input::words(std::uint64_t bytes) {
+std::string Input::text(std::uint64_t bytes) {
   const auto taken = take(bytes);
-  if (find_utf8_fault(taken)) fail("it holds a text that is not UTF-8");
+  if (!is_utf8(taken)) fail("it holds a text that is not UTF-8");
   return std::string(taken);
 }
 
 std::string Input::line() {
   const auto end = pickle_.find('\n', at_);
   if (end == std::string_view::npos) fail("it ends within a name");
-  auto taken = words(end - at_);
+  auto taken = text(end - at_);
   ++at_;
   return taken;
 }

@@ -11,7 +11,7 @@
 
 namespace hortator::formats::pickle {
 
-/// The bytes of a pickle, taken from front to back. All of it throws PickleFault where they end too early.
+/// Reads a pickle from front to back. Every member throws PickleFault if the pickle ends too early.
 class Input {
  public:
   explicit Input(std::string_view pickle) : pickle_(pickle) {}
@@ -25,13 +25,13 @@ class Input {
   }
   unsigned char byte() { return number<unsigned char>(); }
   Code code() { return Code{byte()}; }
-  std::string words(std::uint64_t bytes);  ///< which must be UTF-8
+  std::string text(std::uint64_t bytes);  ///< must be UTF-8
   std::string line();
   double real();
-  /// Little-endian, two's complement, of any length; nothing beyond 64 bits.
+  /// A little-endian two's complement number of any length; returns nothing if it does not fit 64 bits.
   std::optional<std::int64_t> long_number();
 
-  /// Throws PickleFault with the place.
+  /// Throws PickleFault with the offset in the pickle.
   [[noreturn]] void fail(std::string_view why) const;
 
  private:

@@ -14,23 +14,23 @@ namespace {
 constexpr std::string_view ordered_dict = "collections.OrderedDict";
 constexpr std::string_view size_class = "torch.Size";
 
-/// A value takes a byte at least; two bytes put one once more that was there before, with all of its parts.
+/// A value takes at least one byte, but two bytes can repeat an earlier value with all its elements.
 constexpr std::size_t max_values_per_byte = 4;
 
-class Machine {
+class PickleMachine {
  public:
-  Machine(std::string_view words, const StorageBytes& storages, ForeignObjects foreign)
-      : input_(words), storages_(storages), foreign_(foreign) {}
+  PickleMachine(std::string_view pickle, const StorageBytes& storages, ForeignObjects foreign)
+      : input_(pickle), storages_(storages), foreign_(foreign) {}
 
   PickleValue run() {
-    if (input_.code() != Code::protocol) input_.fail("it does not begin as a pickle does");
+    if (input_.code() != Code::protocol) input_.fail("it does not begin as a pickle");
     if (const int protocol = input_.byte(); protocol != 2) {
       input_.fail(
           text::concat("it is of protocol ", protocol, ", not 2: leave out pickle_protocol in Python's torch.save"));
     }
     for (auto code = input_.code(); code != Code::stop; code = input_.code()) step(code);
     auto* root = stack_.pop();
-    if (!stack_.empty()) input_.fail("it ends with values that belong to nothing");
+    if (!stack_.empty()) input_.fail("it ends with values left on the stack");
     return tree_of(root, max_values_per_byte * input_.bytes(), foreign_);
   }
 
@@ -45,7 +45,7 @@ class Machine {
     if (auto* list = std::get_if<List>(&object.content)) {
       list->items.insert(list->items.end(), items.begin(), items.end());
     } else if (!std::holds_alternative<Foreign>(object.content)) {
-      input_.fail("it appends to what is no list");
+      input_.fail("it appends to a value that is not a list");
     }
   }
 
@@ -55,7 +55,7 @@ class Machine {
     if (auto* dict = std::get_if<Dict>(&object.content)) {
       for (std::size_t i = 0; i < items.size(); i += 2) dict->items.emplace_back(items[i], items[i + 1]);
     } else if (!std::holds_alternative<Foreign>(object.content)) {
-      input_.fail("it sets items of what is no dict");
+      input_.fail("it sets items of a value that is not a dict");
     }
   }
 
@@ -68,7 +68,7 @@ class Machine {
     const auto* arguments = std::get_if<Tuple>(&stack_.pop()->content);
     auto* callee = stack_.pop();
     const auto* called = std::get_if<Class>(&callee->content);
-    if (arguments == nullptr || called == nullptr) input_.fail("it calls what is no class");
+    if (arguments == nullptr || called == nullptr) input_.fail("it calls a value that is not a class");
     stack_.push(made_by(called->name, *arguments));
   }
 
@@ -84,28 +84,28 @@ class Machine {
     return heap_.make(Foreign{.name = name, .arguments = arguments.items});
   }
 
-  // The attributes of an object. Those of a dict are notes beside it, such as the versions of a state dict's modules.
+  // Sets the attributes of an object. Those of a dict, such as the versions of a state dict's modules, are dropped.
   void build() {
     auto* state = stack_.pop();
     auto& object = *stack_.top();
     if (auto* foreign = std::get_if<Foreign>(&object.content)) {
       foreign->arguments.push_back(state);
     } else if (!std::holds_alternative<Dict>(object.content)) {
-      input_.fail("it gives attributes to what has none");
+      input_.fail("it sets attributes of a value that has none");
     }
   }
 
   void new_object() {
     const auto* arguments = std::get_if<Tuple>(&stack_.pop()->content);
     const auto* called = std::get_if<Class>(&stack_.pop()->content);
-    if (arguments == nullptr || called == nullptr) input_.fail("it makes an object of what is no class");
+    if (arguments == nullptr || called == nullptr) input_.fail("it creates an object of a value that is not a class");
     if (foreign_ == ForeignObjects::refused) refuse_foreign(called->name);
     stack_.push(heap_.make(Foreign{.name = called->name, .arguments = arguments->items}));
   }
 
   void persistent() {
     const auto* identifier = std::get_if<Tuple>(&stack_.pop()->content);
-    if (identifier == nullptr) input_.fail("it refers to a persistent object without saying which");
+    if (identifier == nullptr) input_.fail("it refers to a persistent object without its identifier");
     auto storage = storage_of(*identifier);
     const auto stored = storages_(storage.name);
     const auto bytes = static_cast<std::uint64_t>(storage.size) * (storage.type ? c10::elementSize(*storage.type) : 1);
@@ -137,9 +137,9 @@ class Machine {
       case Code::real:
         return stack_.push(heap_.make(input_.real()));
       case Code::text:
-        return stack_.push(heap_.make(input_.words(input_.number<std::uint32_t>())));
+        return stack_.push(heap_.make(input_.text(input_.number<std::uint32_t>())));
       case Code::ascii:
-        return stack_.push(heap_.make(input_.words(input_.byte())));
+        return stack_.push(heap_.make(input_.text(input_.byte())));
       case Code::global:
         return name_class();
       case Code::persistent:
@@ -197,8 +197,8 @@ class Machine {
 }  // namespace
 }  // namespace pickle
 
-PickleValue parse_pickle(std::string_view words, const StorageBytes& storages, ForeignObjects foreign) {
-  return pickle::Machine(words, storages, foreign).run();
+PickleValue parse_pickle(std::string_view bytes, const StorageBytes& storages, ForeignObjects foreign) {
+  return pickle::PickleMachine(bytes, storages, foreign).run();
 }
 
 }  // namespace hortator::formats

@@ -11,24 +11,24 @@
 
 namespace hortator::formats {
 
-/// Why bytes are no pickle that this reader takes.
+/// Why bytes are not a pickle that this reader accepts.
 class PickleFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// What a pickle may name besides tensors, containers, numbers and texts.
+/// What to do with objects other than tensors, containers, numbers and strings.
 enum class ForeignObjects {
-  refused,  ///< an error names the first
-  kept,     ///< as PickleValue::Foreign, unmade
+  refused,  ///< throw, naming the first class
+  kept,     ///< keep their class names and arguments as PickleValue::Foreign
 };
 
-/// The bytes of the storage of that name; nothing where there is none.
+/// Returns the size of the storage of that name in bytes; nothing if there is none.
 using StorageBytes = std::function<std::optional<std::uint64_t>(const std::string& name)>;
 
-/// What a pickle of protocol 2 says, as torch.save writes it. Nothing is executed: a class is a name, and those that
-/// make tensors and containers are known by theirs. The work and the memory that it takes are bounded by a multiple of
-/// its length, whatever it says. PickleFault, naming the class or the place, for all else.
-PickleValue parse_pickle(std::string_view words, const StorageBytes& storages, ForeignObjects foreign);
+/// Parses a pickle of protocol 2, as torch.save writes it. Nothing is executed: classes are only names, and the classes
+/// of tensors and containers are known by theirs. Time and memory are bounded by a multiple of its length. Throws
+/// PickleFault, with the class or the offset, for everything else.
+PickleValue parse_pickle(std::string_view pickle, const StorageBytes& storages, ForeignObjects foreign);
 
 }  // namespace hortator::formats

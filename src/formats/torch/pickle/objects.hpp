@@ -10,8 +10,8 @@
 
 #include "formats/torch/pickle/machine.hpp"
 
-/// What stands on the stack of the machine that reads pickles. Objects may be part of several others, and of
-/// themselves: all belong to one heap, and go together.
+/// The objects of the machine that reads pickles. An object may be an element of several others and of itself, so one
+/// heap owns all of them.
 namespace hortator::formats::pickle {
 
 struct Object;
@@ -21,9 +21,9 @@ struct Class {
   std::string name = {};  ///< with its module: "collections.OrderedDict"
 };
 struct Storage {
-  std::optional<at::ScalarType> type = {};  ///< nothing: untyped
+  std::optional<at::ScalarType> type = {};  ///< empty: untyped
   std::string name = {};
-  std::int64_t size = 0;  ///< in elements, or in bytes where it is untyped
+  std::int64_t size = 0;  ///< in elements; in bytes if untyped
 };
 struct Tuple {
   std::vector<Ref> items = {};
@@ -53,12 +53,12 @@ class Heap {
   }
 
  private:
-  std::deque<Object> objects_;  // which stay where they are
+  std::deque<Object> objects_;  // a deque does not move them
 };
 
-/// The tree of what can be reached from `root`: what is part of several objects is there several times. PickleFault
-/// when it is nested too deep, has more than `most` values, or something foreign that is refused.
-PickleValue tree_of(Ref root, std::size_t most, ForeignObjects foreign);
+/// Copies what `root` reaches into a tree; elements of several objects are repeated. Throws PickleFault if it is nested
+/// too deep, has more than `max_values` values, or holds a foreign object that is refused.
+PickleValue tree_of(Ref root, std::size_t max_values, ForeignObjects foreign);
 
 [[noreturn]] void refuse_foreign(const std::string& name);
 

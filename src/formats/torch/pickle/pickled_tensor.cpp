@@ -11,14 +11,14 @@ namespace hortator::formats {
 namespace pickle {
 namespace {
 
-constexpr std::size_t max_dimensions = 64;  // as many as PyTorch's own operators take
+constexpr std::size_t max_dimensions = 64;  // the limit of PyTorch's operators
 
 template <typename Content>
 const Content& argument(const Tuple& arguments, std::size_t index, std::string_view what) {
   if (index < arguments.items.size()) {
     if (const auto* content = std::get_if<Content>(&arguments.items[index]->content)) return *content;
   }
-  throw PickleFault(text::concat("a tensor is made of wrong parts: its ", what, " is missing or of another kind"));
+  throw PickleFault(text::concat("a tensor has invalid arguments: its ", what, " is missing or of another type"));
 }
 
 std::vector<std::int64_t> sizes_in(const Tuple& arguments, std::size_t index, std::string_view what) {
@@ -30,7 +30,7 @@ std::vector<std::int64_t> sizes_in(const Tuple& arguments, std::size_t index, st
   return sizes;
 }
 
-/// Of a tensor that is told apart from others by a bit, as Python's lazy conjugates are.
+/// Throws for lazily conjugated or negated tensors, which the pickle marks by a flag.
 void require_plain(const Tuple& arguments, std::size_t index) {
   if (index >= arguments.items.size()) return;
   if (std::holds_alternative<std::nullptr_t>(arguments.items[index]->content)) return;
@@ -44,7 +44,7 @@ void require_within(const PickledTensor& tensor, std::int64_t storage_elements) 
                                    text::join(tensor.strides), "] from element ", tensor.first, " of storage ",
                                    text::quote(tensor.storage), " ", why));
   };
-  if (tensor.strides.size() != tensor.spec.shape.size()) fail("has another number of strides");
+  if (tensor.strides.size() != tensor.spec.shape.size()) fail("has a wrong number of strides");
   if (!byte_count(tensor.spec)) fail("is too large, or has a negative size");
   std::int64_t last = 0;  // element of those from the first on
   bool is_empty = false;
@@ -75,7 +75,7 @@ PickledTensor rebuild(const Tuple& arguments, at::ScalarType type, std::int64_t 
 
 PickledTensor rebuild_tensor(const Tuple& arguments) {
   const auto& storage = argument<Storage>(arguments, 0, "storage");
-  if (!storage.type) throw PickleFault("a tensor does not say what its elements are");
+  if (!storage.type) throw PickleFault("a tensor has no element type");
   require_plain(arguments, 6);
   return rebuild(arguments, *storage.type, storage.size);
 }
@@ -99,13 +99,13 @@ PickledTensor rebuild_parameter(const Tuple& arguments) {
 
 Storage storage_of(const Tuple& identifier) {
   if (argument<std::string>(identifier, 0, "storage") != "storage")
-    throw PickleFault("a persistent object is no storage");
+    throw PickleFault("a persistent object is not a storage");
   const auto& name = argument<Class>(identifier, 1, "class of storage").name;
   Storage storage{.type = type_of_storage(name),
                   .name = argument<std::string>(identifier, 2, "name of storage"),
                   .size = argument<std::int64_t>(identifier, 4, "size of storage")};
   if (!storage.type && name != untyped_storage)
-    throw PickleFault(text::concat("a tensor lies in a ", name, ", which this reader does not know"));
+    throw PickleFault(text::concat("a tensor is stored in a ", name, ", which this reader does not know"));
   const TensorSpec all{.type = storage.type.value_or(at::kByte), .shape = {storage.size}};
   if (!byte_count(all)) throw PickleFault(text::concat("a storage has ", storage.size, " elements"));
   return storage;

@@ -14,14 +14,14 @@ namespace hortator::formats {
 namespace {
 
 [[noreturn]] void refuse_to_pickle(const std::string& name, std::string_view why, std::string hint) {
-  throw UsageError({.what = text::concat("the tensor ", text::quote(name), " cannot be written as PyTorch's: ", why),
+  throw UsageError({.what = text::concat("The tensor ", text::quote(name), " cannot be written as PyTorch's: ", why),
                     .hint = std::move(hint)});
 }
 
 void require_picklable(const NamedSpecs& tensors) {
   std::set<std::string> names;
   for (const auto& [name, spec] : tensors) {
-    if (!names.insert(name).second) refuse_to_pickle(name, "the name comes twice", "give each a name of its own");
+    if (!names.insert(name).second) refuse_to_pickle(name, "the name appears twice", "give each tensor a unique name");
     if (torch_name(spec.type).empty())
       refuse_to_pickle(name, text::concat("its type is ", spec.type), "convert it first");
   }
@@ -31,13 +31,13 @@ NamedSpecs picklable_specs(const NamedTensors& tensors) {
   NamedSpecs specs;
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.defined()) refuse_to_pickle(name, "it is undefined", "leave it out");
-    if (tensor.layout() != at::kStrided) refuse_to_pickle(name, "it is not dense", "make it dense first");
+    if (tensor.layout() != at::kStrided) refuse_to_pickle(name, "it is not dense", "convert it with to_dense() first");
     specs.emplace_back(name, spec_of(tensor));
   }
   return specs;
 }
 
-/// In a storage of its own.
+/// A tensor in a storage of its own.
 PickledTensor in_row_major(const TensorSpec& spec) {
   PickledTensor tensor{.spec = spec, .strides = std::vector<std::int64_t>(spec.shape.size())};
   std::int64_t stride = 1;
@@ -50,9 +50,9 @@ PickledTensor as_it_lies(const at::Tensor& tensor) {
   return {.spec = spec_of(tensor), .strides = {tensor.strides().begin(), tensor.strides().end()}};
 }
 
-/// A tensor among others of its memory: the elements that it reaches, counted there.
+/// The range of elements that a tensor spans in its memory.
 struct Reach {
-  std::size_t index = 0;  ///< of the tensor
+  std::size_t index = 0;  ///< number of the tensor
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
@@ -85,10 +85,10 @@ class TyingPlanner {
   }
 
  private:
-  PickledTensor& place(std::size_t index) { return tied_.plan.tensors[index].second; }
+  PickledTensor& planned(std::size_t index) { return tied_.plan.tensors[index].second; }
 
-  /// What overlaps is one storage of the file; the rest of the memory, such as a pool that tensors were taken from, is
-  /// none of theirs.
+  /// Overlapping tensors form one storage of the file; the other memory, such as a pool that they were taken from, is
+  /// not written.
   void store_together(std::vector<Reach>& reaches) {
     std::ranges::sort(reaches, {}, [](const Reach& reach) { return std::tuple(reach.begin, reach.end, reach.index); });
     for (std::size_t first = 0; first < reaches.size();) {
@@ -107,18 +107,18 @@ class TyingPlanner {
     storages_.push_back(tensor.as_strided({end - begin}, {1}, begin));
     for (const auto& reach : overlapping) {
       storage_of_[reach.index] = storages_.size() - 1;
-      place(reach.index) = as_it_lies(tensors_[reach.index]);
-      place(reach.index).first = reach.begin - begin;
+      planned(reach.index) = as_it_lies(tensors_[reach.index]);
+      planned(reach.index).first = reach.begin - begin;
     }
   }
 
   void store_alone(std::size_t index) {
     storage_of_[index] = storages_.size();
     storages_.push_back(tensors_[index]);
-    place(index) = in_row_major(spec_of(tensors_[index]));
+    planned(index) = in_row_major(spec_of(tensors_[index]));
   }
 
-  /// Storages in the order of the tensors: neighbours in the model are neighbours in the file.
+  /// Numbers storages in the order of the tensors, so that neighbours in the model are neighbours in the file.
   void number_by_first_use() {
     std::map<std::size_t, std::size_t> numbers;
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -128,7 +128,7 @@ class TyingPlanner {
         tied_.plan.storages.push_back({.type = storage.scalar_type(), .elements = storage.numel()});
         tied_.storages.push_back(storage);
       }
-      place(i).storage = std::to_string(number->second);
+      planned(i).storage = std::to_string(number->second);
     }
   }
 

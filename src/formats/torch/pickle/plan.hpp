@@ -10,7 +10,7 @@
 #include "formats/torch/pickle/value.hpp"
 #include "formats/torch/pickle/writer.hpp"
 
-/// What a file of torch.save holds for tensors: which storages, and where in them each tensor lies. Pure.
+/// Plans a torch.save file: its storages, and the position of each tensor in them. Pure.
 namespace hortator::formats {
 
 struct PicklePlan {
@@ -21,22 +21,22 @@ struct PicklePlan {
     std::int64_t bytes() const { return elements * static_cast<std::int64_t>(c10::elementSize(type)); }
   };
 
-  std::vector<std::pair<std::string, PickledTensor>> tensors = {};  ///< in the order in which they were given
+  std::vector<std::pair<std::string, PickledTensor>> tensors = {};  ///< in the given order
   std::vector<Storage> storages = {};                               ///< number i is the record "i"
 };
 
-/// Each tensor has a storage of its own, of its elements in row-major order. UsageError, naming the tensor, for names
-/// that come twice and for types that cannot be stored.
+/// Gives each tensor a storage of its own, in row-major order. Throws UsageError, naming the tensor, for repeated names
+/// and for types that cannot be stored.
 PicklePlan plan_pickle(const NamedSpecs& tensors);
 
-/// Tensors that overlap have one storage.
+/// Gives overlapping tensors one storage.
 struct TiedPlan {
   PicklePlan plan = {};
-  std::vector<at::Tensor> storages = {};  ///< whose elements in row-major order are those of the storage
+  std::vector<at::Tensor> storages = {};  ///< each has the elements of the storage in row-major order
 };
 TiedPlan plan_tied_pickle(const NamedTensors& tensors);
 
-/// The pickle that says so.
+/// The pickle of a plan.
 std::string pickle_of(const PicklePlan& plan);
 
 }  // namespace hortator::formats

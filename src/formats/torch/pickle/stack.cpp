@@ -7,7 +7,7 @@
 namespace hortator::formats::pickle {
 
 Ref Stack::pop() {
-  if (values_.size() <= (marks_.empty() ? 0 : marks_.back())) input_.fail("it takes a value where there is none");
+  if (values_.size() <= (marks_.empty() ? 0 : marks_.back())) input_.fail("it takes a value from an empty stack");
   auto* value = values_.back();
   values_.pop_back();
   return value;
@@ -20,7 +20,7 @@ Ref Stack::top() {
 }
 
 std::vector<Ref> Stack::pop_to_mark() {
-  if (marks_.empty()) input_.fail("it ends a list that never began");
+  if (marks_.empty()) input_.fail("it ends a list that it did not begin");
   std::vector<Ref> items(values_.begin() + static_cast<std::ptrdiff_t>(marks_.back()), values_.end());
   values_.resize(marks_.back());
   marks_.pop_back();
@@ -33,9 +33,9 @@ std::vector<Ref> Stack::pop_many(std::size_t count) {
   return items;
 }
 
-void Stack::recall(std::uint32_t place) {
-  const auto found = memo_.find(place);
-  if (found == memo_.end()) input_.fail(text::concat("it refers to a value ", place, " that is not there"));
+void Stack::recall(std::uint32_t number) {
+  const auto found = memo_.find(number);
+  if (found == memo_.end()) input_.fail(text::concat("it refers to a value ", number, " that does not exist"));
   push(found->second);
 }
 

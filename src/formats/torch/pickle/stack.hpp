@@ -10,8 +10,8 @@
 
 namespace hortator::formats::pickle {
 
-/// What the machine that reads pickles has before it: values, marks between them, and values that it will need again.
-/// Throws PickleFault, with the place in `input`, for what is not there.
+/// The stack of the machine that reads pickles: values, marks between them, and the memo. Throws PickleFault, with the
+/// offset in `input`, for values that do not exist.
 class Stack {
  public:
   explicit Stack(const Input& input) : input_(input) {}
@@ -24,8 +24,8 @@ class Stack {
   std::vector<Ref> pop_to_mark();
   std::vector<Ref> pop_many(std::size_t count);
 
-  void remember(std::uint32_t place) { memo_[place] = top(); }
-  void recall(std::uint32_t place);
+  void remember(std::uint32_t number) { memo_[number] = top(); }
+  void recall(std::uint32_t number);
 
  private:
   const Input& input_;

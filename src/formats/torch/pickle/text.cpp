@@ -7,16 +7,16 @@
 namespace hortator::formats {
 namespace {
 
-/// Writes the instructions of protocol 2 that torch.save uses, one after the other.
+/// Writes the opcodes of protocol 2 that torch.save uses.
 class Pickler {
  public:
   const std::string& bytes() const { return bytes_; }
 
   void code(char c) { bytes_ += c; }
-  void words(std::string_view words) {
+  void text(std::string_view text) {
     code('X');
-    number(static_cast<std::uint32_t>(words.size()));
-    bytes_ += words;
+    number(static_cast<std::uint32_t>(text.size()));
+    bytes_ += text;
   }
   void integer(std::int64_t value) {
     if (value >= 0 && value <= 0xff) {
@@ -36,7 +36,7 @@ class Pickler {
     for (const auto value : values) integer(value);
     code('t');
   }
-  /// The class, or function, with its module: "torch._utils._rebuild_tensor_v2".
+  /// A class or function with its module: "torch._utils._rebuild_tensor_v2".
   void named(std::string_view name) {
     const auto point = name.rfind('.');
     code('c');
@@ -60,14 +60,14 @@ class Pickler {
   std::string bytes_;
 };
 
-/// ("storage", class, name, device, size), as a persistent object.
+/// A persistent object: ("storage", class, name, device, size).
 void put_storage(Pickler& out, const PickledTensor& tensor, const PicklePlan::Storage& storage) {
   const auto named = storage_of_type(tensor.spec.type);
   out.code('(');
-  out.words("storage");
+  out.text("storage");
   out.named(named.empty() ? untyped_storage : named);
-  out.words(tensor.storage);
-  out.words("cpu");
+  out.text(tensor.storage);
+  out.text("cpu");
   out.integer(named.empty() ? storage.bytes() : storage.elements);
   out.code('t');
   out.code('Q');
@@ -81,8 +81,8 @@ void put_tensor(Pickler& out, const PickledTensor& tensor, const PicklePlan::Sto
   out.integer(tensor.first);
   out.integers(tensor.spec.shape);
   out.integers(tensor.strides);
-  out.code('\x89');          // requires no gradient
-  out.empty_ordered_dict();  // nor has hooks
+  out.code('\x89');          // requires_grad
+  out.empty_ordered_dict();  // hooks
   if (!has_class) out.named(text::concat("torch.", torch_name(tensor.spec.type)));
   out.code('t');
   out.code('R');
@@ -97,7 +97,7 @@ std::string pickle_of(const PicklePlan& plan) {
   out.empty_ordered_dict();
   out.code('(');
   for (const auto& [name, tensor] : plan.tensors) {
-    out.words(name);
+    out.text(name);
     put_tensor(out, tensor, plan.storages.at(std::stoul(tensor.storage)));
   }
   out.code('u');

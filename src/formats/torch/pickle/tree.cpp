@@ -7,9 +7,10 @@ namespace {
 
 constexpr int max_depth = 100;
 
-class TreeMaker {
+class TreeBuilder {
  public:
-  TreeMaker(std::size_t most, ForeignObjects foreign) : left_(most), keeps_foreign_(foreign == ForeignObjects::kept) {}
+  TreeBuilder(std::size_t max_values, ForeignObjects foreign)
+      : left_(max_values), keeps_foreign_(foreign == ForeignObjects::kept) {}
 
   PickleValue make(Ref object) {
     if (left_-- == 0) throw PickleFault("it holds far more values than it has bytes");
@@ -60,7 +61,9 @@ void refuse_foreign(const std::string& name) {
       text::concat("it holds an object of ", name, ", which is neither a tensor, a container, a number nor a text"));
 }
 
-PickleValue tree_of(Ref root, std::size_t most, ForeignObjects foreign) { return TreeMaker(most, foreign).make(root); }
+PickleValue tree_of(Ref root, std::size_t max_values, ForeignObjects foreign) {
+  return TreeBuilder(max_values, foreign).make(root);
+}
 
 }  // namespace pickle
 
@@ -85,8 +88,8 @@ const PickleValue* PickleValue::find(std::string_view name) const {
   const auto* dict = std::get_if<Dict>(&content);
   if (dict == nullptr) return nullptr;
   for (const auto& [key, value] : *dict) {
-    const auto* words = std::get_if<std::string>(&key.content);
-    if (words != nullptr && *words == name) return &value;
+    const auto* text = std::get_if<std::string>(&key.content);
+    if (text != nullptr && *text == name) return &value;
   }
   return nullptr;
 }

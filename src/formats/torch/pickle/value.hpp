@@ -12,24 +12,24 @@
 
 namespace hortator::formats {
 
-/// A tensor in a PyTorch file: which elements of which storage. Several may have one storage, and overlap.
+/// A tensor in a PyTorch file: a view of a storage. Several tensors may share a storage and overlap.
 struct PickledTensor {
   TensorSpec spec = {};
   std::vector<std::int64_t> strides = {};
-  std::int64_t first = 0;      ///< element of the storage
+  std::int64_t first = 0;      ///< first element, in the storage
   std::string storage = {};    ///< the name of its record
-  bool is_parameter = false;   ///< else a tensor without a role: state_dict() makes these of parameters, too
-  std::int64_t reach() const;  ///< so many elements of the storage it spans, from `first` on
+  bool is_parameter = false;   ///< state_dict() turns parameters into plain tensors
+  std::int64_t reach() const;  ///< number of elements of the storage that it spans, from `first`
 };
 
-/// What a pickle of PyTorch's may hold. All else was refused, or is a Foreign.
+/// A value in a PyTorch pickle. Other objects are refused or Foreign.
 struct PickleValue {
   using List = std::vector<PickleValue>;
-  using Dict = std::vector<std::pair<PickleValue, PickleValue>>;  ///< in the order in which Python had them
+  using Dict = std::vector<std::pair<PickleValue, PickleValue>>;  ///< in Python's order
   struct Tuple {
     List items;
   };
-  /// An object of a class that this reader does not know, kept unmade: what it would have been made from.
+  /// An object of an unknown class, which was not constructed: the arguments of its construction.
   struct Foreign {
     std::string name;  ///< "collections.Counter"
     List arguments;
@@ -42,7 +42,7 @@ struct PickleValue {
 
   /// "a tensor", "a list", "an object of collections.Counter": for errors.
   std::string described() const;
-  /// The value of a dict under a text; null where this is no dict, or has none.
+  /// The value of a dict for a string key; null if this is not a dict or has no such key.
   const PickleValue* find(std::string_view name) const;
 };
 

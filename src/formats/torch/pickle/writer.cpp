@@ -16,8 +16,8 @@ constexpr std::int64_t storage_piece_bytes = std::int64_t{1} << 23;
 using StorageSource = std::function<at::Tensor(std::size_t storage)>;
 
 void write_storage(ZipWriter& archive, const at::Tensor& storage, const WriteProgress& advance) {
-  const auto most = storage_piece_bytes / static_cast<std::int64_t>(storage.element_size());
-  for_each_piece(storage, {0, storage.numel()}, most, [&](const at::Tensor& piece) {
+  const auto max_elements = storage_piece_bytes / static_cast<std::int64_t>(storage.element_size());
+  for_each_piece(storage, {0, storage.numel()}, max_elements, [&](const at::Tensor& piece) {
     const auto flat = ready_to_store(piece);
     archive.append(flat.const_data_ptr(), flat.nbytes());
     if (advance) advance(static_cast<std::int64_t>(flat.nbytes()));

@@ -11,22 +11,22 @@
 
 #include "formats/tensor/tensor_spec.hpp"
 
-/// State dicts that Python's torch.load(weights_only=True) reads: tensors under names, in their order, in the zip
-/// format of torch.save. Tensors of any device come back on the CPU. A file is written aside, flushed, and put in the
-/// place of an older one by a rename. UsageError, before anything is written, for names that come twice and for tensors
-/// that cannot be stored. By one rank.
+/// Writes state dicts that Python's torch.load(weights_only=True) reads: named tensors, in order, in the zip format of
+/// torch.save. Tensors of any device are loaded to the CPU. A file is written under another name, flushed, and renamed.
+/// Throws UsageError, before anything is written, for repeated names and for tensors that cannot be stored. One rank
+/// calls these.
 namespace hortator::formats {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 using NamedSpecs = std::vector<std::pair<std::string, TensorSpec>>;
 
-/// Told of bytes as they are written: together those of all storages.
+/// Called with numbers of bytes as they are written; they add up to the bytes of all storages.
 using WriteProgress = std::function<void(std::int64_t)>;
 
-/// Tensors that share memory are tied in the file, too; of a larger storage only what is used is written.
+/// Tensors that share memory stay tied; only the used part of a larger storage is written.
 void write_pickle(const std::filesystem::path& path, const NamedTensors& tensors, const WriteProgress& advance = {});
 
-/// Each is asked for when its turn comes, and dropped when it is written.
+/// Each tensor is requested when it is written, and released afterwards.
 void write_pickle(const std::filesystem::path& path, const NamedSpecs& tensors,
                   const std::function<at::Tensor(const std::string& name)>& source, const WriteProgress& advance = {});
 

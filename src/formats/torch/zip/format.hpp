@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-/// The parts of a zip archive, as its specification (APPNOTE.TXT) lays them out: little-endian numbers without gaps.
+/// The structures of a zip archive, by its specification (APPNOTE.TXT): little-endian numbers without padding.
 namespace hortator::formats::zip {
 
 constexpr std::uint32_t local_header = 0x04034b50;
@@ -15,32 +15,32 @@ constexpr std::uint32_t directory_end = 0x06054b50;
 constexpr std::uint32_t directory_end_64 = 0x06064b50;
 constexpr std::uint32_t directory_locator_64 = 0x07064b50;
 
-constexpr std::size_t local_header_bytes = 30;  ///< without name and extra fields, as the next
-constexpr std::size_t directory_entry_bytes = 46;
-constexpr std::size_t directory_end_bytes = 22;  ///< without its comment
+constexpr std::size_t local_header_bytes = 30;     ///< without name and extra fields
+constexpr std::size_t directory_entry_bytes = 46;  ///< without name and extra fields
+constexpr std::size_t directory_end_bytes = 22;    ///< without its comment
 constexpr std::size_t directory_end_64_bytes = 56;
 constexpr std::size_t directory_locator_64_bytes = 20;
 
-constexpr std::uint16_t sizes_of_64_bits = 1;     ///< the extra field that has them
-constexpr std::uint16_t padding = 0x4246;         ///< the extra field that PyTorch aligns data with
-constexpr std::uint32_t in_64_bits = 0xffffffff;  ///< stands where a number of 32 bits is too small
+constexpr std::uint16_t sizes_of_64_bits = 1;     ///< extra field with sizes and offsets of 64 bits
+constexpr std::uint16_t padding = 0x4246;         ///< extra field with which PyTorch aligns data
+constexpr std::uint32_t in_64_bits = 0xffffffff;  ///< value of a 32-bit field whose number is in the extra field
 constexpr std::uint16_t version_with_64_bits = 45;
 
-/// Takes numbers from the front of bytes. Whoever takes has seen to it that there are enough.
+/// Takes numbers from the front of bytes. The caller must check left() first.
 class Cursor {
  public:
-  explicit Cursor(std::string_view bytes) : rest_(bytes) {}
+  explicit Cursor(std::string_view bytes) : bytes_left_(bytes) {}
 
-  std::size_t left() const { return rest_.size(); }
+  std::size_t left() const { return bytes_left_.size(); }
   std::string_view bytes(std::size_t count) {
-    const auto front = rest_.substr(0, count);
-    rest_.remove_prefix(count);
+    const auto front = bytes_left_.substr(0, count);
+    bytes_left_.remove_prefix(count);
     return front;
   }
   std::uint16_t u16() { return take<std::uint16_t>(); }
   std::uint32_t u32() { return take<std::uint32_t>(); }
   std::uint64_t u64() { return take<std::uint64_t>(); }
-  void skip(std::size_t count) { rest_.remove_prefix(count); }
+  void skip(std::size_t count) { bytes_left_.remove_prefix(count); }
 
  private:
   template <typename Number>
@@ -50,10 +50,10 @@ class Cursor {
     return number;
   }
 
-  std::string_view rest_;
+  std::string_view bytes_left_;
 };
 
-/// Puts numbers one after the other.
+/// Appends numbers and bytes.
 class Builder {
  public:
   Builder& u16(std::uint16_t number) { return put(number); }

@@ -11,32 +11,32 @@ namespace {
 constexpr std::uint64_t max_directory_bytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t max_comment_bytes = 0xffff;
 
-/// Where the directory lies.
+/// Size and position of the directory.
 struct ZipDirectory {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
   std::uint64_t offset = 0;
 };
 
-/// An entry of the directory, as it stands there.
+/// An entry of the directory.
 struct ZipEntry {
   std::string name = {};
   std::uint16_t flags = 0;
   std::uint16_t method = 0;
   std::uint64_t packed_bytes = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t header = 0;  ///< the place of its local header
+  std::uint64_t header = 0;  ///< offset of its local header
 };
 
 std::string read_zip(const ByteSource& archive, std::uint64_t offset, std::uint64_t bytes) {
   if (offset > archive.bytes || bytes > archive.bytes - offset)
-    throw ZipFault(text::concat("it ends at byte ", archive.bytes, ", within what should lie at ", offset));
+    throw ZipFault(text::concat("it ends at byte ", archive.bytes, ", within data expected at ", offset));
   std::string data(bytes, '\0');
   archive.read_at(offset, data.data(), data.size());
   return data;
 }
 
-/// The place of the end-of-directory record, which a comment may follow up to the end.
+/// Returns the offset of the end-of-directory record. Only a comment may follow it.
 std::uint64_t find_end(const ByteSource& archive) {
   using namespace zip;
   const auto tail_bytes = std::min<std::uint64_t>(archive.bytes, directory_end_bytes + max_comment_bytes);
@@ -49,21 +49,21 @@ std::uint64_t find_end(const ByteSource& archive) {
     if (const std::size_t comment = end.u16(); comment == end.left())
       return archive.bytes - tail_bytes + static_cast<std::uint64_t>(at);
   }
-  throw ZipFault("its directory is missing: it was cut short, or is no zip archive");
+  throw ZipFault("its directory is missing: it is truncated or not a zip archive");
 }
 
 ZipDirectory directory_of_64_bits(const ByteSource& archive, std::uint64_t end) {
   using namespace zip;
   const auto locator = read_zip(archive, end - directory_locator_64_bytes, directory_locator_64_bytes);
-  Cursor place(locator);
-  place.skip(8);
-  const auto record = read_zip(archive, place.u64(), directory_end_64_bytes);
-  Cursor facts(record);
-  if (facts.u32() != directory_end_64) throw ZipFault("the place of its directory is damaged");
-  facts.skip(28);
-  const auto records = facts.u64();
-  const auto bytes = facts.u64();
-  return {.records = records, .bytes = bytes, .offset = facts.u64()};
+  Cursor position(locator);
+  position.skip(8);
+  const auto record = read_zip(archive, position.u64(), directory_end_64_bytes);
+  Cursor fields(record);
+  if (fields.u32() != directory_end_64) throw ZipFault("the position of its directory is damaged");
+  fields.skip(28);
+  const auto records = fields.u64();
+  const auto bytes = fields.u64();
+  return {.records = records, .bytes = bytes, .offset = fields.u64()};
 }
 
 bool has_locator(const ByteSource& archive, std::uint64_t end) {
@@ -81,11 +81,11 @@ ZipDirectory find_directory(const ByteSource& archive) {
     found = directory_of_64_bits(archive, end);
   } else {
     const auto record = read_zip(archive, end, directory_end_bytes);
-    Cursor facts(record);
-    facts.skip(10);
-    found.records = facts.u16();
-    found.bytes = facts.u32();
-    found.offset = facts.u32();
+    Cursor fields(record);
+    fields.skip(10);
+    found.records = fields.u16();
+    found.bytes = fields.u32();
+    found.offset = fields.u32();
   }
   if (found.offset > end || found.bytes > end - found.offset || found.bytes > max_directory_bytes ||
       found.records > found.bytes / directory_entry_bytes)
@@ -93,18 +93,19 @@ ZipDirectory find_directory(const ByteSource& archive) {
   return found;
 }
 
-/// Takes from the extra fields what had no room in 32 bits, in the order of the specification.
+/// Reads the numbers that do not fit 32 bits from the extra fields, in the order of the specification.
 void widen(ZipEntry& entry, std::string_view extra) {
   zip::Cursor fields(extra);
   while (fields.left() >= 4) {
-    const auto kind = fields.u16();
+    const auto tag = fields.u16();
     const std::size_t bytes = fields.u16();
     if (bytes > fields.left()) break;
     zip::Cursor field(fields.bytes(bytes));
-    if (kind != zip::sizes_of_64_bits) continue;
+    if (tag != zip::sizes_of_64_bits) continue;
     for (auto* number : {&entry.bytes, &entry.packed_bytes, &entry.header}) {
       if (*number != zip::in_64_bits) continue;
-      if (field.left() < 8) throw ZipFault(text::concat("the sizes of its record ", text::quote(entry.name), " lack"));
+      if (field.left() < 8)
+        throw ZipFault(text::concat("the sizes of its record ", text::quote(entry.name), " are missing"));
       *number = field.u64();
     }
     return;
@@ -139,7 +140,7 @@ ZipRecord record_of(const ZipEntry& entry, const ByteSource& archive, const ZipD
     throw ZipFault(text::concat("its record ", text::quote(entry.name), " ", why));
   };
   if (entry.header > directory.offset || directory.offset - entry.header < zip::local_header_bytes)
-    fail("does not lie in front of the directory");
+    fail("does not lie before the directory");
   const auto header = read_zip(archive, entry.header, zip::local_header_bytes);
   zip::Cursor local(header);
   if (local.u32() != zip::local_header) fail("has no header");
@@ -162,7 +163,7 @@ ZipRecords::ZipRecords(const ByteSource& archive) {
   for (std::uint64_t i = 0; i < directory.records; ++i) {
     const auto entry = take_entry(entries);
     if (!records_.emplace(entry.name, record_of(entry, archive, directory)).second)
-      throw ZipFault(text::concat("its record ", text::quote(entry.name), " is there twice"));
+      throw ZipFault(text::concat("its record ", text::quote(entry.name), " appears twice"));
     names_.push_back(entry.name);
   }
 }

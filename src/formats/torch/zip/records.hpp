@@ -10,34 +10,34 @@
 
 namespace hortator::formats {
 
-/// Why bytes are no zip archive.
+/// Why bytes are not a valid zip archive.
 class ZipFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Bytes at offsets: a file, or memory.
+/// Random access to bytes: a file or memory.
 struct ByteSource {
   std::uint64_t bytes = 0;
   std::function<void(std::uint64_t offset, void* data, std::size_t bytes)> read_at = {};
 };
 
-/// Where the bytes of a record lie in its archive.
+/// The position of a record's bytes in the archive.
 struct ZipRecord {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   bool is_plain = true;  ///< neither compressed nor encrypted
 };
 
-/// The records of a zip archive by their names. Each lies within the archive, in front of its directory. ZipFault,
-/// which names the record, for compressed or encrypted ones, for names that come twice, and for all that is damaged.
+/// The records of a zip archive by name. The constructor checks that each lies within the archive, before its
+/// directory, and throws ZipFault, naming the record, for repeated names and for everything that is damaged.
 class ZipRecords {
  public:
   explicit ZipRecords(const ByteSource& archive);
 
   const std::vector<std::string>& names() const { return names_; }  ///< in the order of the directory
   bool contains(const std::string& name) const { return records_.contains(name); }
-  /// Null where there is none. ZipFault for one that is compressed or encrypted.
+  /// Returns null if there is no such record. Throws ZipFault if it is compressed or encrypted.
   const ZipRecord* find(const std::string& name) const;
 
  private:

@@ -10,14 +10,15 @@ constexpr std::uint64_t data_alignment = 64;
 constexpr std::size_t field_head_bytes = 4;
 constexpr std::uint16_t no_flags = 0;
 constexpr std::uint16_t not_compressed = 0;
-constexpr std::uint32_t first_of_1980 = 0x00210000;  // the earliest time there is: archives of one state are equal
+constexpr std::uint32_t first_of_1980 =
+    0x00210000;  // a fixed time, the earliest there is, so that archives of equal states are equal
 
-/// A local header's extra fields: sizes, and what brings the data to its alignment.
+/// A local header has two extra fields: the sizes, and padding that aligns the data.
 constexpr std::size_t sizes_field_bytes = field_head_bytes + 16;
 
 std::uint64_t data_after(std::uint64_t header, std::size_t name_bytes) {
-  const auto least = header + zip::local_header_bytes + name_bytes + sizes_field_bytes + field_head_bytes;
-  return (least + data_alignment - 1) / data_alignment * data_alignment;
+  const auto min = header + zip::local_header_bytes + name_bytes + sizes_field_bytes + field_head_bytes;
+  return (min + data_alignment - 1) / data_alignment * data_alignment;
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ void ZipWriter::append(const void* data, std::size_t bytes) {
   at_ += bytes;
 }
 
-// The header comes last: it has the checksum.
+// The header is written last, since it has the checksum.
 void ZipWriter::end() {
   using namespace zip;
   const auto& record = records_.back();

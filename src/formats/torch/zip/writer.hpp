@@ -10,23 +10,23 @@
 
 namespace hortator::formats {
 
-/// Writes a zip archive record by record, as PyTorch lays them out: nothing compressed, data at multiples of 64 bytes.
-/// Sizes and places are written in 64 bits everywhere, so that large archives are no special case.
+/// Writes a zip archive record by record in PyTorch's layout: uncompressed, data at multiples of 64 bytes. All sizes
+/// and offsets are written in 64 bits, so that large archives are not a special case.
 class ZipWriter {
  public:
-  explicit ZipWriter(const RawFile& file) : file_(file) {}  ///< which is borrowed, and empty
+  explicit ZipWriter(const RawFile& file) : file_(file) {}  ///< must be empty and outlive this
 
   void begin(const std::string& name);
   void append(const void* data, std::size_t bytes);
   void end();
-  void add(const std::string& name, std::string_view data);  ///< the three in one
+  void add(const std::string& name, std::string_view data);  ///< begin, append and end
 
-  void finish();  ///< writes the directory, which makes an archive of it
+  void finish();  ///< writes the directory, without which it is not an archive
 
  private:
   struct Record {
     std::string name = {};
-    std::uint64_t header = 0;  ///< its place
+    std::uint64_t header = 0;  ///< offset of its header
     std::uint64_t data = 0;
     std::uint64_t bytes = 0;
     std::uint32_t checksum = 0;
