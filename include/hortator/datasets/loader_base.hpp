@@ -64,7 +64,7 @@ struct LoaderBinding {
   /// One rank of each node reads for all of its ranks, and hands out by this; the ranks' loops begin and end together.
   std::shared_ptr<data::Dispatcher> dispatcher = {};
   /// For a stream that gives each rank a part of its own: what all ranks say, in their order.
-  std::function<std::vector<std::int64_t>(std::int64_t)> tell_all = {};
+  std::function<std::vector<std::int64_t>(std::int64_t)> gather_rows = {};
   std::function<void()> check_alive = {};  ///< called when a pass begins: throws when the Accelerator is gone
   /// Called before each batch. There is no reading ahead then: what the data set draws at random belongs to the turn.
   std::function<void(const BatchTurn&)> before_batch = {};

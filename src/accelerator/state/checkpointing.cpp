@@ -82,7 +82,7 @@ std::string load_from(Training& training, const fs::path& folder, const LoadOpti
   try {
     reader.emplace(host, folder, options.verify);
     // What a damaged one has and an older one lacks would stay: its state and the older one's would be mixed.
-    if (!options.strict && has_others) checkpoint::check_together(host, folder, reader->manifest(), options.verify);
+    if (!options.strict && has_others) checkpoint::verify_on_all_ranks(host, folder, reader->manifest(), options.verify);
   } catch (const Error& error) {
     return error.what();
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/text/csv.hpp"
 #include "core/text/text.hpp"
 #include "data/files/csv_scanner.hpp"
 #include "data/files/table_cells.hpp"
@@ -47,7 +48,7 @@ std::vector<std::string> CsvTable::scan() {
     throw FileError({.what = text::concat(records_.path(), " is empty"), .why = "its first line names the columns"});
   records_.set_records({begins.front()});
   constexpr std::int64_t first = 0;
-  auto header = parse_csv_record(records_.read({&first, 1}).front(), separator_);
+  auto header = core::parse_csv_record(records_.read({&first, 1}).front(), separator_);
   begins.erase(begins.begin());
   records_.set_records(std::move(begins));
   return header;
@@ -94,7 +95,7 @@ TableBatch CsvTable::read(std::span<const std::int64_t> rows) const {
     elements.push_back(static_cast<std::byte*>(tensor.mutable_data_ptr()));
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    auto cells = parse_csv_record(records[i], separator_);
+    auto cells = core::parse_csv_record(records[i], separator_);
     for (std::size_t j = 0; j < chosen_.size(); ++j) {
       const auto& [column, index] = chosen_[j];
       if (column.type == ColumnType::text) {

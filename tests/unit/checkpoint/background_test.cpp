@@ -146,7 +146,7 @@ TEST_CASE("a rank on which no thread can be started: all are told at once, nothi
       std::optional<NoThreads> none;
       if (comm.rank() == culprit) none.emplace();
       const auto problem = error_of([&] { saves.start(comm, root / "checkpoint", snapshot(comm.rank(), 1), {}); });
-      CHECK_THAT(problem_on_all(comm, problem), ContainsSubstring("no thread can be started"));
+      CHECK_THAT(problem_on_all(comm, problem), ContainsSubstring("No thread can be started"));
     }
     CHECK(entries(root) == 0);
     CHECK_NOTHROW(saves.wait(comm));
@@ -165,7 +165,7 @@ TEST_CASE("somebody removes what the ranks tell rank 0's thread: it is told by t
   std::optional<formats::Hdf5Lock> lock;
   if (comm.rank() == 0) lock.emplace();
   saves.start(comm, root / "checkpoint", snapshot(comm.rank(), 1), {});
-  if (comm.rank() != 0) remove_once_there(root, checkpoint::record_file(comm.rank()));
+  if (comm.rank() != 0) remove_once_there(root, checkpoint::report_file(comm.rank()));
   mpi::barrier(comm);
   lock.reset();
   saves.wait(comm);

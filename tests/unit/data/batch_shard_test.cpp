@@ -230,7 +230,7 @@ TEST_CASE("a rank in the place of several takes their batches in turn") {
             }
             CHECK(ours == expected);
             const BatchShard shard(spec);
-            for (std::int64_t i = 0; i < shard.size(); ++i) CHECK(shard.place(i) / parts == rank);
+            for (std::int64_t i = 0; i < shard.size(); ++i) CHECK(shard.virtual_rank(i) / parts == rank);
             CHECK(shard.consumed(shard.size()) ==
                   (drop_last ? samples / (2 * world * parts) * 2 * world * parts : samples));
             if (parts > 1 && shard.size() > 0) CHECK(shard.consumed(1) == 0);

@@ -95,18 +95,18 @@ TEST_CASE("a caller with no work between two batches makes them itself, and is r
   const auto here = [&](std::int64_t begin, std::int64_t end) {
     return std::count(makers.begin() + begin, makers.begin() + end, std::this_thread::get_id());
   };
-  for (const auto rest : {data::Rest::when_hurried, data::Rest::from_start, data::Rest::never}) {
+  for (const auto pause : {data::WorkerPause::when_hurried, data::WorkerPause::from_start, data::WorkerPause::never}) {
     makers.clear();
-    Prefetcher reader(note, 60, {.batches = 2, .workers = 1, .rest = rest});
+    Prefetcher reader(note, 60, {.batches = 2, .workers = 1, .pause = pause});
     std::vector<std::int64_t> seen;
     for (int i = 0; i < 60; ++i) {
       seen.push_back(value(reader.next()));
       if (i >= 29) std::this_thread::sleep_for(200us);
     }
     for (std::int64_t i = 0; i < 60; ++i) CHECK(seen[static_cast<std::size_t>(i)] == i);
-    CHECK((here(0, 29) > 10) == (rest != data::Rest::never));
+    CHECK((here(0, 29) > 10) == (pause != data::WorkerPause::never));
     CHECK(here(31, 60) == 0);
-    CHECK(!reader.rests());
+    CHECK(!reader.is_hurried());
     CHECK(most == 1);
   }
 }

@@ -50,7 +50,7 @@ Batch part_of(const Files& files, int world, int rank) {
 }
 
 LoaderBinding binding(const mpi::Communicator& world) {
-  return {.rank = world.rank(), .world = world.size(), .tell_all = [&world](std::int64_t value) {
+  return {.rank = world.rank(), .world = world.size(), .gather_rows = [&world](std::int64_t value) {
             return mpi::all_gather(world, value);
           }};
 }
