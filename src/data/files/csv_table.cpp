@@ -34,14 +34,14 @@ CsvTable::CsvTable(const std::filesystem::path& path, const CsvOptions& options)
   choose(options.columns.empty() ? all_of(header) : options.columns, header);
 }
 
-// The names in the first line; the others are the records.
+// Returns the names in the first line. The other lines become the records.
 std::vector<std::string> CsvTable::scan() {
   CsvScanner scanner(separator_);
   try {
     records_.scan([&](std::uint64_t, std::string_view piece) { scanner.feed(piece); });
     scanner.finish();
   } catch (const CsvFault& fault) {
-    throw FileError({.what = text::concat(place_text(records_.path(), fault.line()), ": ", fault.what())});
+    throw FileError({.what = text::concat(position_text(records_.path(), fault.line()), ": ", fault.what())});
   }
   auto begins = std::move(scanner).begins();
   if (begins.empty())
@@ -73,9 +73,9 @@ std::vector<std::string> CsvTable::columns() const {
   return names;
 }
 
-void CsvTable::refuse_cell(std::int64_t row, const Chosen& chosen, const std::string& cell) const {
+void CsvTable::refuse_cell(std::int64_t row, const ChosenColumn& chosen, const std::string& cell) const {
   const bool missing = cell.find_first_not_of(" \t") == std::string::npos;
-  throw FileError({.what = text::concat(records_.place(row), ": the column ", text::quote(chosen.column.name),
+  throw FileError({.what = text::concat(records_.position_text(row), ": the column ", text::quote(chosen.column.name),
                                         missing ? " is empty" : text::concat(" has ", text::quote(cell))),
                    .why = text::concat("it is read as ", name_of(chosen.column.type))});
 }
@@ -83,7 +83,7 @@ void CsvTable::refuse_cell(std::int64_t row, const Chosen& chosen, const std::st
 TableBatch CsvTable::read(std::span<const std::int64_t> rows) const {
   const auto records = records_.read(rows);
   TableBatch batch;
-  std::vector<std::byte*> elements;  // where the next one of each column goes
+  std::vector<std::byte*> elements;  // where the next element of each column is written
   for (const auto& [column, index] : chosen_) {
     if (column.type == ColumnType::text) {
       batch.texts[column.name].reserve(rows.size());

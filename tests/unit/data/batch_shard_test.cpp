@@ -200,7 +200,7 @@ TEST_CASE("batch sizes that cannot be are refused") {
   CHECK_THROWS_WITH(BatchShard({.samples = 4, .batch_size = 0}), ContainsSubstring("batch_size is 0"));
   CHECK_THROWS_WITH(BatchShard({.samples = 4, .batch_size = -2}), ContainsSubstring("batch_size is -2"));
   CHECK_THROWS_WITH(BatchShard({.samples = 4, .batch_size = 3, .world = 2, .split = true}),
-                    ContainsSubstring("a batch_size of 3 cannot be split over 2 ranks"));
+                    ContainsSubstring("A batch_size of 3 cannot be split over 2 ranks"));
 }
 
 TEST_CASE("a rank in the place of several takes their batches in turn") {

@@ -232,7 +232,7 @@ TEST_CASE("a reader that leaves its loop alone is an error on the others, and no
   if (job.reads()) {
     CHECK(said.empty());
   } else {
-    CHECK_THAT(said, ContainsSubstring("the rank that reads for this node has left its loop"));
+    CHECK_THAT(said, ContainsSubstring("The rank that reads for this node has left its loop"));
   }
   mpi::barrier(job.world);
   CHECK(read(loader) == expected(1000, job.world.size(), job.world.size(), job.world.rank()));

@@ -23,7 +23,7 @@ TEST_CASE("the order is of the loader's options, and its state says which") {
         named({.sampler = weighted_sampler(std::vector<double>(9, 2))}));
 
   CHECK_THROWS_WITH(data_loader(Numbers{9}, {.shuffle = true, .sampler = block_sampler()}),
-                    ContainsSubstring("has a sampler and is to be shuffled, too"));
+                    ContainsSubstring("has both a sampler and shuffle"));
   CHECK_THROWS_WITH(data_loader(Numbers{9}, {.order = ShuffleOrder::randperm}),
                     ContainsSubstring("but is not to be shuffled"));
 }

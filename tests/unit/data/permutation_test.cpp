@@ -47,7 +47,7 @@ TEST_CASE("every size has a bijection, another one for each key and tweak, and a
         REQUIRE(all == counted(size));
       }
       const Permutation permutation(size, key);
-      for (std::int64_t i = 0; i < size; ++i) REQUIRE(permutation.place_of(permutation(i)) == i);
+      for (std::int64_t i = 0; i < size; ++i) REQUIRE(permutation.position_of(permutation(i)) == i);
     }
     if (size > 20) REQUIRE(different.size() == 6);
   }
@@ -62,7 +62,7 @@ TEST_CASE("sizes beyond all memory have one, too") {
         const auto image = permutation(place + i);
         REQUIRE(image >= 0);
         REQUIRE(image < size);
-        REQUIRE(permutation.place_of(image) == place + i);
+        REQUIRE(permutation.position_of(image) == place + i);
         seen.insert(image);
       }
     }

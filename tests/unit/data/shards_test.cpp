@@ -128,9 +128,9 @@ TEST_CASE("a part that is empty, or cannot be read, is an error on all ranks") {
   const auto world = mpi::Communicator::world();
   if (world.size() == 1) return;
   auto few = bound_stream(Files{.lengths = {5}}, {.batch_size = 2}, binding(world));
-  CHECK_THROWS_WITH(read(few), ContainsSubstring("the part of the stream for rank 1 has no sample at all"));
+  CHECK_THROWS_WITH(read(few), ContainsSubstring("The part of the stream for rank 1 has no samples"));
   auto torn = bound_stream(Files{.lengths = {9, 9, 9, 9}, .bad = 1004}, {.batch_size = 2}, binding(world));
   CHECK_THROWS_WITH(read(torn), world.rank() == 1 ? ContainsSubstring("the file is torn")
-                                                  : ContainsSubstring("rank 1 could not read its part"));
+                                                  : ContainsSubstring("Rank 1 could not read its part"));
   CHECK_FALSE(torn.iterating());
 }

@@ -123,7 +123,7 @@ TEST_CASE("the length of a stream that tells its size is right, also on ranks; o
   sized.bind({.rank = 1, .world = 3});
   CHECK(sized.size() == 2);
   CHECK(read(sized).size() == 2);
-  CHECK_THROWS_WITH(data_loader(Counting{7}).size(), ContainsSubstring("nobody knows how many samples"));
+  CHECK_THROWS_WITH(data_loader(Counting{7}).size(), ContainsSubstring("The number of samples of this loader"));
   CHECK_THROWS_AS(data_loader(Counting{7}).dataset_size(), UsageError);
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("a stream that tells a wrong size is an error, when it is known") {
   CHECK_THROWS_WITH(read(data_loader(Sized(7, 9), {.batch_size = 2})),
                     ContainsSubstring("ended after 7 of the 9 samples"));
   CHECK_THROWS_WITH(read(data_loader(Sized(7, 5), {.batch_size = 2})),
-                    ContainsSubstring("goes on after the 5 samples"));
+                    ContainsSubstring("continues after the 5 samples"));
 }
 
 TEST_CASE("a stream learns the epoch; one that cannot begin again says so in the second pass") {
@@ -144,8 +144,8 @@ TEST_CASE("a stream learns the epoch; one that cannot begin again says so in the
   };
   auto once = data_loader(Once{}, {.batch_size = 2});
   CHECK(read(once) == Batches{{0, 1}, {2}});
-  CHECK_THROWS_WITH(read(once), ContainsSubstring("was to begin again, and cannot"));
-  CHECK_THROWS_WITH(data_loader(Once{}, {.shuffle = true}), ContainsSubstring("was to be shuffled"));
+  CHECK_THROWS_WITH(read(once), ContainsSubstring("cannot begin again"));
+  CHECK_THROWS_WITH(data_loader(Once{}, {.shuffle = true}), ContainsSubstring("cannot be shuffled"));
 }
 
 TEST_CASE("a stream's exception comes out of the loop with the sample named, at its batch") {

@@ -63,8 +63,8 @@ static_assert(!hortator::detail::is_torch_loader<DataLoader<at::Tensor>>);
 namespace samplers = torch::data::samplers;
 static_assert(hortator::detail::TorchSampler<samplers::RandomSampler>);
 static_assert(!hortator::detail::TorchSampler<samplers::StreamSampler>);
-static_assert(hortator::detail::deals_to_ranks<samplers::DistributedRandomSampler>);
-static_assert(!hortator::detail::deals_to_ranks<samplers::RandomSampler>);
+static_assert(hortator::detail::is_distributed<samplers::DistributedRandomSampler>);
+static_assert(!hortator::detail::is_distributed<samplers::RandomSampler>);
 
 }  // namespace
 

@@ -92,11 +92,11 @@ TEST_CASE("a position counts batches: any number of ranks goes on with the next 
 
 TEST_CASE("batches that cannot be are refused") {
   CHECK_THROWS_WITH(data_loader(Numbers{3}, data::BatchList{{0}, {}}),
-                    ContainsSubstring("batch 1 of the given batches is empty"));
+                    ContainsSubstring("Batch 1 of the given batches is empty"));
   CHECK_THROWS_WITH(data_loader(Numbers{3}, data::BatchList{{0, 3}}),
-                    ContainsSubstring("batch 0 of the given batches has sample 3, but the data set has 3"));
+                    ContainsSubstring("Batch 0 of the given batches has sample 3, but the data set has 3"));
   CHECK_THROWS_WITH(data_loader(Numbers{3}, data::BatchList{{0}}, {.batch_size = 2}),
-                    ContainsSubstring("batch_size is 2, but batches were given"));
+                    ContainsSubstring("batch_size is 2, but the batches are given"));
   auto loader = data_loader(Numbers{3}, data::BatchList{{0}});
   CHECK_THROWS_WITH(loader.bind({.world = 2, .split_batches = true}), ContainsSubstring("cannot be split"));
   CHECK(data_loader(Numbers{3}, data::BatchList{}).size() == 0);
