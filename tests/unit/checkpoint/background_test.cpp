@@ -56,7 +56,7 @@ std::string problem_on_all(const mpi::Communicator& comm, const std::string& min
 
 }  // namespace
 
-TEST_CASE("what was there when save returned is saved, whatever becomes of it then") {
+TEST_CASE("a background save stores the state as it was when save returned") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "background");
   checkpoint::BackgroundSave saves;
@@ -78,7 +78,7 @@ TEST_CASE("what was there when save returned is saved, whatever becomes of it th
   }
 }
 
-TEST_CASE("rank 0 knows how long a save takes until it is there") {
+TEST_CASE("rank 0 knows how long a save takes until it is complete") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "background_times");
   checkpoint::BackgroundSave saves;
@@ -95,7 +95,7 @@ TEST_CASE("rank 0 knows how long a save takes until it is there") {
   mpi::barrier(comm);
 }
 
-TEST_CASE("the next save waits for the one before, and the end for the last") {
+TEST_CASE("the next save waits for the previous one, and destruction for the last") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "background_next");
   {
@@ -137,7 +137,7 @@ TEST_CASE(
   mpi::barrier(comm);
 }
 
-TEST_CASE("a rank on which no thread can be started: all are told at once, nothing is left, and the next save works") {
+TEST_CASE("if a rank cannot start a thread, all ranks throw at once, nothing is left, and the next save works") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "background_no_thread");
   checkpoint::BackgroundSave saves;
@@ -157,7 +157,7 @@ TEST_CASE("a rank on which no thread can be started: all are told at once, nothi
   mpi::barrier(comm);
 }
 
-TEST_CASE("somebody removes what the ranks tell rank 0's thread: it is told by those who wait for the save") {
+TEST_CASE("if the report files are removed, rank 0's thread gets the reports from wait()") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "background_no_reports");
   checkpoint::BackgroundSave saves;

@@ -87,14 +87,14 @@ std::string sealed(std::string text) {
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const auto place = text.find(from);
-  REQUIRE(place != std::string::npos);
-  return text.replace(place, from.size(), to);
+  const auto position = text.find(from);
+  REQUIRE(position != std::string::npos);
+  return text.replace(position, from.size(), to);
 }
 
 }  // namespace
 
-TEST_CASE("files cut off anywhere are refused, and named") {
+TEST_CASE("files truncated anywhere are refused by name") {
   const auto comm = mpi::Communicator::world();
   const Victim victim(comm);
   std::mt19937 random(static_cast<unsigned>(17 + comm.rank()));
@@ -106,7 +106,7 @@ TEST_CASE("files cut off anywhere are refused, and named") {
   }
 }
 
-TEST_CASE("a flipped bit is found wherever it is, or harms nothing; one in a tensor is named with its dataset") {
+TEST_CASE("a flipped bit is detected or harmless; in a tensor it is reported with the dataset") {
   const auto comm = mpi::Communicator::world();
   const Victim victim(comm);
   const auto manifest = checkpoint::read_manifest(victim.folder);
@@ -133,7 +133,7 @@ TEST_CASE("a flipped bit is found wherever it is, or harms nothing; one in a ten
   }
 }
 
-TEST_CASE("verify finds every flipped bit, also those that do not matter to us, and lists all that is wrong") {
+TEST_CASE("verify finds every flipped bit, also those that reading ignores, and lists all errors") {
   const auto comm = mpi::Communicator::world();
   const Victim victim(comm);
   const auto manifest = checkpoint::read_manifest(victim.folder);
@@ -162,7 +162,7 @@ TEST_CASE("verify finds every flipped bit, also those that do not matter to us, 
   CHECK_THAT(problems[1], ContainsSubstring("'a/weight'"));
 }
 
-TEST_CASE("verify says that a file is missing once, and does not wait for it as often as it has datasets") {
+TEST_CASE("verify reports a missing file once, and does not wait for it once per dataset") {
   const auto comm = mpi::Communicator::world();
   const Victim victim(comm);
   fs::remove(victim.folder / "state.h5");
@@ -174,7 +174,7 @@ TEST_CASE("verify says that a file is missing once, and does not wait for it as 
   CHECK_THAT(problems[0], ContainsSubstring("state.h5") && ContainsSubstring("No such file"));
 }
 
-TEST_CASE("a manifest that lies is refused, even when its checksum is right") {
+TEST_CASE("a manifest with wrong facts is refused even if its checksum is right") {
   const auto comm = mpi::Communicator::world();
   const Victim victim(comm);
   const auto& json = victim.files.at("manifest.json");
@@ -204,7 +204,7 @@ TEST_CASE("a manifest that lies is refused, even when its checksum is right") {
   CHECK_THAT(victim.problem_with("manifest.json", sealed(",\n\"crc32c\": ")), ContainsSubstring("manifest.json"));
 }
 
-TEST_CASE("what is no checkpoint is named with the reason") {
+TEST_CASE("a folder that is not a checkpoint is refused with the reason") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "no_checkpoint") / std::to_string(comm.rank());
   fs::create_directory(root);
@@ -219,7 +219,7 @@ TEST_CASE("what is no checkpoint is named with the reason") {
   CHECK_FALSE(checkpoint::exists(root / "text"));
 }
 
-TEST_CASE("what a killed save had moved aside is found, the newest that is complete") {
+TEST_CASE("the newest complete checkpoint that a killed save had moved aside is found") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "aside");
   for (const int variant : {1, 2, 3}) {

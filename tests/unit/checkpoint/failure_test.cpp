@@ -65,10 +65,10 @@ class SmallDisk {
   bool is_there_ = false;
 };
 
-void check_all_threw(const mpi::Communicator& comm, const std::string& problem, const std::string& words) {
+void check_all_threw(const mpi::Communicator& comm, const std::string& problem, const std::string& expected) {
   const auto all = mpi::all_gather(comm, std::string_view(problem));
   for (const auto& other : all) CHECK(other == problem);
-  CHECK_THAT(problem, ContainsSubstring(words));
+  CHECK_THAT(problem, ContainsSubstring(expected));
 }
 
 void check_untouched(const mpi::Communicator& comm, const std::filesystem::path& root, int variant) {

@@ -64,7 +64,7 @@ void check_sound(const Layout& layout) {
 
 }  // namespace
 
-TEST_CASE("every layout has a place for each element and a rank that writes it") {
+TEST_CASE("every layout has an offset and a writing rank for each element") {
   const auto common =
       outline({{"a/empty", {0, 3}}, {"a/large", {3000, 2000}}, {"b", {7}}, {"c/huge", {9, 1 << 20}}, {"d", {}}});
   for (const auto& file_of : std::vector<std::vector<std::size_t>>{
@@ -81,7 +81,7 @@ TEST_CASE("every layout has a place for each element and a rank that writes it")
   CHECK(hash(make_layout(common, owns(2), {0, 0})) != hash(make_layout(common, owns(2), {0, 1})));
 }
 
-TEST_CASE("a part of a tensor keeps its rows where it can") {
+TEST_CASE("a piece of a tensor keeps its rows if it can") {
   const formats::TensorSpec whole = {.type = at::kFloat, .shape = {4, 5, 2}};
   CHECK(checkpoint::stored_spec(whole, {.elements = {0, 40}}) == whole);
   CHECK(checkpoint::stored_spec(whole, {.elements = {10, 30}}).shape == std::vector<std::int64_t>{2, 5, 2});

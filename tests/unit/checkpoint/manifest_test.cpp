@@ -27,7 +27,7 @@ Manifest made() {
 }
 }  // namespace
 
-TEST_CASE("a manifest comes back as it was") {
+TEST_CASE("a manifest is restored unchanged") {
   auto manifest = made();
   manifest.values.put("whole", std::numeric_limits<std::int64_t>::min());
   manifest.values.put("text", "line\nbreak");
@@ -47,12 +47,12 @@ TEST_CASE("a manifest comes back as it was") {
   CHECK(checkpoint::parse_manifest(to_json(Manifest{})).datasets.empty());
 }
 
-TEST_CASE("a manifest that says nothing of updates and metadata is read") {
+TEST_CASE("a manifest without updates and metadata is read") {
   auto json = to_json(made());
   for (const std::string line : {"\"updates\": 0,\n", "\"metadata\": {},\n"}) {
-    const auto place = json.find(line);
-    REQUIRE(place != std::string::npos);
-    json.erase(place, line.size());
+    const auto position = json.find(line);
+    REQUIRE(position != std::string::npos);
+    json.erase(position, line.size());
   }
   json.erase(json.rfind(",\n\"crc32c\": "));
   const auto back =
@@ -62,7 +62,7 @@ TEST_CASE("a manifest that says nothing of updates and metadata is read") {
   CHECK(back.metadata.empty());
 }
 
-TEST_CASE("every number and text comes back bit for bit") {
+TEST_CASE("every number and text is restored bit for bit") {
   Manifest manifest;
   const auto nan_with_payload = std::bit_cast<double>(0x7ff8000000000123ULL);
   const std::vector<double> reals = {0.0,
@@ -89,7 +89,7 @@ TEST_CASE("every number and text comes back bit for bit") {
     CHECK(formats::find_utf8_fault(bytes));
 }
 
-TEST_CASE("a rank's record is whole or nothing") {
+TEST_CASE("a rank's report is complete or refused") {
   const checkpoint::RankReport report = {
       .blocks = {1, 2, 3}, .file = checkpoint::RankReport::File{.bytes = 5, .structure_crc32c = 6, .offsets = {7, 8}}};
   const auto bytes = pack(report);

@@ -80,7 +80,7 @@ void check_read(const std::filesystem::path& folder, const Snapshot& saved, cons
 
 }  // namespace
 
-TEST_CASE("parts are read as wholes, wholes as parts, whoever writes") {
+TEST_CASE("sharded tensors are read as whole ones and whole ones in parts, with either writer") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "shares");
   const Wholes wholes;
@@ -99,7 +99,7 @@ TEST_CASE("parts are read as wholes, wholes as parts, whoever writes") {
   mpi::barrier(comm);
 }
 
-TEST_CASE("several files take parts where their ranks are in order, and one file does where they are not") {
+TEST_CASE("sharded tensors go to several files if the ranks are in file order, otherwise to one") {
   const auto comm = mpi::Communicator::world();
   if (comm.size() < 2) return;
   const auto root = scratch(comm, "shares_files");
@@ -119,7 +119,7 @@ TEST_CASE("several files take parts where their ranks are in order, and one file
   mpi::barrier(comm);
 }
 
-TEST_CASE("parts that do not make up a whole are refused on all ranks") {
+TEST_CASE("parts that do not cover a tensor exactly once are refused on all ranks") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "shares_bad");
   const Wholes wholes;

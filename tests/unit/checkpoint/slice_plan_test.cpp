@@ -73,9 +73,9 @@ TEST_CASE("every element is written exactly once, for all small cases") {
   }
 }
 
-TEST_CASE("no tensors are no work") { CHECK(checkpoint::slabs_of({}, 3, 1).empty()); }
+TEST_CASE("without tensors there is nothing to write") { CHECK(checkpoint::slices_of({}, 3, 1).empty()); }
 
-TEST_CASE("one large tensor is dealt out in equal parts") {
+TEST_CASE("one large tensor is distributed in equal parts") {
   const std::vector<TensorSize> tensors = {{1 << 22, 4}};
   for (int rank = 0; rank < 4; ++rank) {
     const auto slices = checkpoint::slices_of(tensors, 4, rank);
@@ -84,7 +84,7 @@ TEST_CASE("one large tensor is dealt out in equal parts") {
   }
 }
 
-TEST_CASE("small tensors stay whole and are shared out by bytes") {
+TEST_CASE("small tensors stay whole and are distributed by bytes") {
   const std::vector<TensorSize> tensors(1000, TensorSize{.elements = 3, .element_bytes = 4});
   for (int rank = 0; rank < 7; ++rank) {
     const auto slices = checkpoint::slices_of(tensors, 7, rank);

@@ -65,7 +65,7 @@ TEST_CASE("the first difference is named") {
   CHECK(first_difference({}, here) == "'a/scalar' is there and not here");
 }
 
-TEST_CASE("what files cannot hold is refused by name") {
+TEST_CASE("entries that files cannot hold are refused by name") {
   CHECK(storable("good.name/with spaces", at::zeros({2})).empty());
   for (const auto* name : {"/a", "a/", "a//b", "a/./b", "."}) {
     CHECK_THAT(storable(name, at::zeros({2})), ContainsSubstring(name));

@@ -25,9 +25,9 @@ struct Counting {
 
 /// The same, of a size that it tells.
 struct Sized : Counting {
-  std::optional<std::int64_t> told = {};
-  explicit Sized(std::int64_t count, std::optional<std::int64_t> told = {}) : Counting{count}, told(told) {}
-  std::int64_t size() const { return told.value_or(count); }
+  std::optional<std::int64_t> reported = {};
+  explicit Sized(std::int64_t count, std::optional<std::int64_t> reported = {}) : Counting{count}, reported(reported) {}
+  std::int64_t size() const { return reported.value_or(count); }
 };
 
 /// Its samples depend on the epoch, and it can say where it is.

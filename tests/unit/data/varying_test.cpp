@@ -19,7 +19,7 @@ DataLoader<at::Tensor> varying(const LoaderBinding& binding, const LoaderOptions
 
 }  // namespace
 
-TEST_CASE("batches that are given are handed out as they are") {
+TEST_CASE("given batches are handed out unchanged") {
   auto loader = data_loader(Numbers{10}, sizes);
   CHECK(loader.size() == 5);
   CHECK(loader.dataset_size() == 10);
@@ -90,7 +90,7 @@ TEST_CASE("a position counts batches: any number of ranks goes on with the next 
   }
 }
 
-TEST_CASE("batches that cannot be are refused") {
+TEST_CASE("invalid batches are refused") {
   CHECK_THROWS_WITH(data_loader(Numbers{3}, data::BatchList{{0}, {}}),
                     ContainsSubstring("Batch 1 of the given batches is empty"));
   CHECK_THROWS_WITH(data_loader(Numbers{3}, data::BatchList{{0, 3}}),

@@ -64,7 +64,7 @@ std::vector<faults::Call> calls_of_save(const mpi::Communicator& comm, const fs:
 
 }  // namespace
 
-TEST_CASE("a failure of power at any moment finds the older checkpoint whole on the disk, or the newer one") {
+TEST_CASE("after a power failure at any moment the older or the newer checkpoint is complete on the disk") {
   const auto comm = mpi::Communicator::world();
   const auto root = fs::absolute("durable_disk");
   const auto target = root / "checkpoint";

@@ -59,7 +59,7 @@ std::vector<at::Tensor> moments_of(torch::optim::AdamW& adamw, const std::vector
 
 }  // namespace
 
-TEST_CASE("a disk that fails while parameters go to it: all ranks are told, and all parameters have their values") {
+TEST_CASE("if a disk fails while parameters are written to it, all ranks throw and all parameters keep their values") {
   const auto world = mpi::Communicator::world();
   comm::NodeCommunicator communicator(mpi::Communicator::world());
   const auto folder = scratch(world, "faults_parameters");
@@ -102,7 +102,7 @@ TEST_CASE("a disk that fails while parameters go to it: all ranks are told, and 
   }
 }
 
-TEST_CASE("a disk that fails while moments go to it: none is lost, whenever it fails, and another time they go") {
+TEST_CASE("if a disk fails while moments are written to it, none is lost, and a later attempt succeeds") {
   const auto world = mpi::Communicator::world();
   if (world.size() > 1) return;
   const auto folder = scratch(world, "faults_moments");

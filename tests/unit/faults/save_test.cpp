@@ -69,7 +69,7 @@ test::Versions checkpoints(const Save& save) {
 
 }  // namespace
 
-TEST_CASE("a kill at any point of a first save leaves nothing that passes for a checkpoint, or the whole of it") {
+TEST_CASE("a kill at any point of a first save leaves no checkpoint or a complete one") {
   test::check_kills_of_first_save(checkpoints(save));
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("a kill at any point of an overwrite leaves the older checkpoint or th
   test::check_kills_of_overwrite(checkpoints(save));
 }
 
-TEST_CASE("a kill at any point of a save beside the program, in its thread or before, is no worse") {
+TEST_CASE("a kill at any point of a background save leaves the older checkpoint or the newer one") {
   test::check_kills_of_first_save(checkpoints(save_in_background));
   test::check_kills_of_overwrite(checkpoints(save_in_background));
 }
@@ -118,7 +118,7 @@ TEST_CASE("a call that fails is an error that leaves the older checkpoint, or ha
   }
 }
 
-TEST_CASE("writes that write less than they were given go on with the rest") {
+TEST_CASE("short writes are continued") {
   const auto root = fresh_folder();
   const auto folder = root / "checkpoint";
   CHECK(in_fork([&] {
@@ -129,14 +129,14 @@ TEST_CASE("writes that write less than they were given go on with the rest") {
   CHECK(version_in(folder) == 1);
 }
 
-TEST_CASE("folders that are made for a checkpoint are as durable as it is") {
+TEST_CASE("folders created for a checkpoint are as durable as the checkpoint") {
   const auto root = fresh_folder();
   const auto calls = [&](const fs::path& folder) { return count_calls(root, [&] { save(folder, 1); }); };
   // Each is made, and the one that it is in is flushed.
   CHECK(calls(root / "a" / "b" / "c" / "checkpoint") == calls(root / "checkpoint") + 3 * 2);
 }
 
-TEST_CASE("a signal in the middle of a call is no error of the disk") {
+TEST_CASE("a signal during a call is not a disk error") {
   const auto root = fresh_folder();
   const auto folder = root / "checkpoint";
   save(folder, 1);

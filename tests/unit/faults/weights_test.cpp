@@ -67,7 +67,7 @@ TEST_CASE("a kill at any point leaves the older model or the newer one") {
        .check = [=] { CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 3); }});
 }
 
-TEST_CASE("a model that was saved outlasts a failure of power, with the folders that were made for it") {
+TEST_CASE("a saved model and the folders created for it survive a power failure") {
   const auto root = fresh_folder();
   faults::arm(root.string(), {.kind = Kind::record});
   save_weights(root / "new" / "deeper" / "model", 1);
@@ -79,7 +79,7 @@ TEST_CASE("a model that was saved outlasts a failure of power, with the folders 
   for (const auto& lost : disk.loses_of(root)) FAIL_CHECK(lost);
 }
 
-TEST_CASE("a call that fails leaves a whole model, and the next save works") {
+TEST_CASE("a failing call leaves a complete model, and the next save works") {
   const auto root = fresh_folder();
   const auto folder = root / "model";
   save_weights(folder, 1);

@@ -77,7 +77,7 @@ TEST_CASE("the header's text is taken as Python writes it, and nothing else") {
   }
 }
 
-TEST_CASE("an .npy file that was cut or is none is refused by name") {
+TEST_CASE("a truncated or invalid .npy file is refused by name") {
   const auto whole = npy(described("<f4", "(3, 2)"), raw(six));
   for (std::size_t size = 0; size < whole.size(); ++size) {
     INFO(size);

@@ -27,7 +27,7 @@ TEST_CASE("members of JSON lines become tensors and texts") {
   CHECK(line.tensors.at("x").sizes() == at::IntArrayRef({2, 2}));
 }
 
-TEST_CASE("what is wrong with a line is told with file, line and member") {
+TEST_CASE("errors in a line are reported with file, line and member") {
   const JsonLines lines(write("bad.jsonl",
                               "{\"x\":1}\n"
                               "{\"x\":\"one\"}\n"
