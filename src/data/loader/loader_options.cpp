@@ -41,7 +41,7 @@ void check_for_stream(const LoaderOptions& options) {
   if (options.shuffle || options.sampler) {
     throw UsageError({.what = text::concat("A stream cannot be ", options.shuffle ? "shuffled" : "read by a sampler"),
                       .why = "its samples come one after the other, in the stream's order",
-                      .hint = "shuffle within the stream: set_epoch(std::int64_t) tells it the epoch"});
+                      .hint = "shuffle within the stream: set_epoch(std::int64_t) gives it the epoch"});
   }
   if (options.workers > 1) {
     throw UsageError({.what = text::concat("A stream cannot be read by ", options.workers, " workers at once"),

@@ -102,8 +102,8 @@ namespace hortator {
 std::shared_ptr<const Sampler> block_sampler(const BlockOptions& options) {
   if (options.block < 1 || options.window < 1) {
     throw UsageError(
-        {.what = text::concat("block_sampler with a block of ", options.block, " and a window of ", options.window),
-         .hint = "use 1 or more of both"});
+        {.what = text::concat("block_sampler got a block of ", options.block, " and a window of ", options.window),
+         .hint = "use 1 or more for both"});
   }
   return std::make_shared<data::BlockSampler>(options);
 }

@@ -1,4 +1,4 @@
-// Saving while the program goes on.
+// Saving while the program continues.
 #include "checkpoint/write/background_save.hpp"
 
 #include <pthread.h>
@@ -21,7 +21,7 @@ using checkpoint::Reader;
 
 namespace {
 
-/// While it lives this process can start no thread, as where no more are allowed: there is no room for their stacks.
+/// While it exists, this process cannot start threads, as if their number were limited: there is no space for stacks.
 class NoThreads {
  public:
   NoThreads() {
@@ -102,7 +102,7 @@ TEST_CASE("the next save waits for the previous one, and destruction for the las
     checkpoint::BackgroundSave saves;
     for (int variant = 1; variant <= 4; ++variant)
       saves.start(comm, root / std::to_string(variant), snapshot(comm.rank(), variant), {});
-    // Nobody waits: as when an exception ends the program.
+    // No rank waits, as when an exception ends the program.
   }
   mpi::barrier(comm);
   for (int variant = 1; variant <= 4; ++variant)

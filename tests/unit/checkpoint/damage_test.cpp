@@ -1,5 +1,5 @@
-// Checkpoints that are damaged, cut off, or none: always an error that names what is wrong, never a crash, never other
-// values than those that were saved.
+// Damaged, truncated and missing checkpoints always give an error that names the problem, never a crash or other values
+// than were saved.
 #include <chrono>
 #include <random>
 
@@ -30,7 +30,7 @@ checkpoint::Snapshot small() {
   return made;
 }
 
-/// All that a Reader gives, as text.
+/// Everything that a Reader returns, as text.
 std::string everything(const fs::path& folder) {
   const Reader reader(folder);
   std::string all;
@@ -50,20 +50,20 @@ std::string everything(const fs::path& folder) {
   return all + values.str();
 }
 
-/// A checkpoint of this rank's own, to be spoilt. @collective
+/// This rank's own checkpoint, to be damaged. @collective
 struct Victim {
   explicit Victim(const mpi::Communicator& comm) {
     const auto root = scratch(comm, "damage");
     checkpoint::save(comm, root / "checkpoint", small());
-    folder = root / ("spoilt" + std::to_string(comm.rank()));
+    folder = root / ("damaged" + std::to_string(comm.rank()));
     fs::copy(root / "checkpoint", folder);
     for (const auto* name : {"manifest.json", "state.h5"}) files[name] = read_file(folder / name);
     whole = everything(folder);
     mpi::barrier(comm);
   }
-  /// Empty when what is read is what was saved.
-  std::string problem_with(const std::string& name, const std::string& spoilt) const {
-    write_file(folder / name, spoilt);
+  /// The error on reading, empty if the saved values are read.
+  std::string problem_with(const std::string& name, const std::string& damaged) const {
+    write_file(folder / name, damaged);
     std::string found;
     const auto problem = error_of([&] { found = everything(folder); });
     write_file(folder / name, files.at(name));
@@ -80,7 +80,7 @@ void check_named(const std::string& problem, const std::string& file, const std:
   if (problem.find(file) == std::string::npos) FAIL_CHECK(what << ": '" << problem << "'");
 }
 
-/// The text of a manifest with a right checksum.
+/// The manifest with a correct checksum.
 std::string sealed(std::string text) {
   text.resize(text.rfind(",\n\"crc32c\": "));
   return text + ",\n\"crc32c\": " + std::to_string(core::crc32c(text.data(), text.size())) + "}\n";
@@ -112,9 +112,9 @@ TEST_CASE("a flipped bit is detected or harmless; in a tensor it is reported wit
   const auto manifest = checkpoint::read_manifest(victim.folder);
   std::mt19937 random(static_cast<unsigned>(29 + comm.rank()));
   const auto flip = [&](const std::string& name, std::size_t byte) {
-    auto spoilt = victim.files.at(name);
-    spoilt[byte] = static_cast<char>(spoilt[byte] ^ (1 << (random() % 8)));
-    return victim.problem_with(name, spoilt);
+    auto damaged = victim.files.at(name);
+    damaged[byte] = static_cast<char>(damaged[byte] ^ (1 << (random() % 8)));
+    return victim.problem_with(name, damaged);
   };
   const auto& json = victim.files.at("manifest.json");
   for (int i = 0; i < 400; ++i) check_named(flip("manifest.json", random() % json.size()), "manifest.json", "a flip");
@@ -146,16 +146,16 @@ TEST_CASE("verify finds every flipped bit, also those that reading ignores, and 
   CHECK(read == static_cast<std::int64_t>(victim.files.at("state.h5").size()));
   std::mt19937 random(static_cast<unsigned>(43 + comm.rank()));
   for (int i = 0; i < 200; ++i) {
-    auto spoilt = victim.files.at("state.h5");
-    const auto byte = random() % spoilt.size();
-    spoilt[byte] = static_cast<char>(spoilt[byte] ^ (1 << (random() % 8)));
-    write_file(victim.folder / "state.h5", spoilt);
+    auto damaged = victim.files.at("state.h5");
+    const auto byte = random() % damaged.size();
+    damaged[byte] = static_cast<char>(damaged[byte] ^ (1 << (random() % 8)));
+    write_file(victim.folder / "state.h5", damaged);
     if (verify().empty()) FAIL_CHECK("a flip in byte " << byte << " was not found");
   }
-  auto spoilt = victim.files.at("state.h5");
+  auto damaged = victim.files.at("state.h5");
   for (const auto* name : {"a/bias", "a/weight"})
-    ++spoilt[static_cast<std::size_t>(manifest.datasets.at(name).pieces[0].offset)];
-  write_file(victim.folder / "state.h5", spoilt);
+    ++damaged[static_cast<std::size_t>(manifest.datasets.at(name).pieces[0].offset)];
+  write_file(victim.folder / "state.h5", damaged);
   const auto problems = verify();
   REQUIRE(problems.size() == 2);
   CHECK_THAT(problems[0], ContainsSubstring("'a/bias'"));

@@ -26,7 +26,8 @@ std::vector<checkpoint::StateOutline> owns(std::size_t ranks) {
   return all;
 }
 
-/// Every element is in one piece; no two bytes of a file are two elements'; each is written once, into its rank's file.
+/// Checks that every element is in one piece, that pieces do not overlap in a file, and that each element is written
+/// once, to its rank's file.
 void check_sound(const Layout& layout) {
   std::vector<std::map<std::int64_t, std::int64_t>> taken(layout.files.size());
   for (const auto& tensor : layout.tensors) {

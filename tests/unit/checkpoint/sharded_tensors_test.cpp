@@ -1,4 +1,4 @@
-// Tensors of which each rank has a part are written as they lie, and read by parts.
+// Each rank writes its part of a sharded tensor; any part can be read.
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/read/verify.hpp"
 #include "checkpoint/write/background_save.hpp"
@@ -12,7 +12,7 @@ using checkpoint::Snapshot;
 
 namespace {
 
-/// Cut at `borders`, a number between two ranks.
+/// Cuts a tensor at `borders`, one between each two ranks.
 ShardedTensor cut(const at::Tensor& whole, const std::vector<std::int64_t>& borders, int rank) {
   ShardedTensor shard{.whole = formats::spec_of(whole)};
   std::int64_t begin = 0;

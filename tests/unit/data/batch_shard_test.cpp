@@ -28,7 +28,7 @@ Batches planned(const ShardSpec& spec) {
   return batches;
 }
 
-// The same by lists: the order is written out, lengthened or cut as the options say, then dealt by counting.
+// The expected plan by lists: writes the order out, extends or cuts it by the options, and distributes it by counting.
 Batches naive(const ShardSpec& spec) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(spec.samples));
   std::iota(order.begin(), order.end(), 0);

@@ -1,4 +1,4 @@
-// One reader a node, by real ranks. Where there are several, two make a node of the test.
+// One reader per node, with real ranks. With several ranks, two form a node of the test.
 #include <hortator/data.hpp>
 #include <hortator/error.hpp>
 #include <hortator/training/objects.hpp>
@@ -31,7 +31,7 @@ struct Job {
   mpi::Communicator node;
 };
 
-// What a rank is to get: full slices, of what is left for the last step as short ones as can be.
+// The expected batches of a rank: full slices, in the last step slices as short as possible.
 Batches expected(std::int64_t count, std::int64_t total, int world, int rank) {
   Batches batches;
   for (std::int64_t begin = 0; begin < count; begin += total) {

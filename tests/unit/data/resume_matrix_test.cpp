@@ -1,5 +1,5 @@
-// Stopped after a batch on W ranks, gone on on W': what all ranks get together is what the run that was never stopped
-// gets, in its order. Each rank's loader lives in this one process.
+// Stops after a batch on W ranks and resumes on W': all ranks together get the samples of an uninterrupted run, in its
+// order. The loaders of all ranks are in this one process.
 #include <hortator/data.hpp>
 #include <random>
 

@@ -50,7 +50,7 @@ TEST_CASE("shuffled orders are functions of seed and epoch alone, and hold every
         different.insert(order);
       }
     }
-    // The reference adds seed and epoch: (4, 1) is (5, 0).
+    // Hugging Face Accelerate adds seed and epoch: (4, 1) equals (5, 0).
     CHECK(different.size() == (sampler->name() == "randperm" ? 4 : 6));
     if (sampler->name().starts_with("length")) continue;  // of 50 samples only
     CHECK(drawn(*sampler, {0, 0, 0}).empty());

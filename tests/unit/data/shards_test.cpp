@@ -1,4 +1,4 @@
-// Streams that give each rank a part of their own, by real ranks.
+// Streams that give each rank its own part, with real ranks.
 #include <hortator/data.hpp>
 #include <hortator/error.hpp>
 
@@ -11,7 +11,7 @@ using namespace hortator::data_test;
 
 namespace {
 
-/// Files of unlike length, each rank every so many of them. Sample 7 of file 3 is 3007.
+/// Files of different lengths, distributed to the ranks in turn. Sample 7 of file 3 is 3007.
 struct Files {
   std::vector<std::int64_t> lengths;
   std::int64_t bad = -1;

@@ -13,7 +13,7 @@ namespace {
 
 const int stream_prefetches[] = {0, 1, 4};
 
-// What all ranks get, in the order of the stream: step by step, rank by rank.
+// The samples of all ranks in the order of the stream: step by step, rank by rank.
 Batch distributed(std::int64_t count, const LoaderOptions& options, LoaderBinding binding) {
   std::vector<Batches> of_ranks;
   for (binding.rank = 0; binding.rank < binding.world; ++binding.rank) {

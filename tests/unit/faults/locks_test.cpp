@@ -50,7 +50,7 @@ TEST_CASE("checkpoints are written, viewed and verified on file systems without 
     formats::write_view(
         root / "view.h5",
         {{.name = "weight", .spec = spec, .parts = {{.file = "state.h5", .spec = spec, .elements = {0, 5000}}}}});
-    // MPI-IO may ask for one, and goes on without.
+    // MPI-IO may try to lock, and continues without.
     const auto asked = faults::disarm();
     if (writer == CheckpointWriter::direct) CHECK(asked == 0);
   }

@@ -1,4 +1,4 @@
-// A disk that fails in the middle of what is offloaded: everything stays, or is again, where it was.
+// A disk that fails while data is offloaded: everything stays where it was, or is restored.
 #include <ATen/ATen.h>
 #include <torch/optim/adamw.h>
 
@@ -18,7 +18,7 @@ using namespace hortator;
 
 namespace {
 
-/// Made by the first rank, and on the others from then on.
+/// Created by the first rank; exists on the others afterwards.
 std::filesystem::path scratch(const mpi::Communicator& comm, const std::string& name) {
   const auto path = std::filesystem::absolute(name);
   if (comm.rank() == 0) std::filesystem::remove_all(path);

@@ -1,4 +1,4 @@
-// A model in two shards is saved over another one of the same names, and every call that changes a file goes wrong in
+// A model in two shards is saved over another one with the same names while every call that changes a file fails in
 // turn.
 #include <ATen/ops/full.h>
 
@@ -42,7 +42,7 @@ void save_weights(const fs::path& target, int number) {
   }
 }
 
-/// Which one is there, whole; 0 for a mixture. Throws where none can be opened.
+/// The number of the complete model; 0 for a mixture. Throws if none can be opened.
 int weights_version_in(const fs::path& folder) {
   const auto source = weights::open_weights(folder);
   std::vector<float> numbers;

@@ -60,7 +60,7 @@ TEST_CASE("texts that are too short, or no tokens, are refused") {
   CHECK_THROWS_WITH(TokenWindows(at::zeros({9}), {.context = 3}), ContainsSubstring("whole numbers"));
   CHECK_THROWS_WITH(TokenWindows(at::arange(9).view({3, 3}), {.context = 3}), ContainsSubstring("[3, 3]"));
   CHECK_THROWS_WITH(TokenWindows(at::arange(9), {.context = 0}), ContainsSubstring("0 tokens"));
-  CHECK_THROWS_WITH(TokenWindows(at::arange(9), {.context = 3}).get(2), ContainsSubstring("no window 2, expected 0 to 1"));
+  CHECK_THROWS_WITH(TokenWindows(at::arange(9), {.context = 3}).get(2), ContainsSubstring("no window 2"));
 }
 
 TEST_CASE("a text that is cut while it is in use is an error") {
