@@ -6,35 +6,36 @@
 
 namespace hortator {
 
-/// Which way a checkpoint's bytes go into its files.
+/// How the bytes of a checkpoint are written to its files.
 enum class CheckpointWriter {
-  direct,  ///< every rank writes its part past HDF5: an error of the disk on one rank is survived by all
-  mpio,    ///< every rank writes through parallel HDF5 over MPI-IO, for file systems that want it so
+  direct,  ///< every rank writes its part without HDF5; all ranks survive a disk error on one of them
+  mpio,    ///< every rank writes through parallel HDF5 with MPI-IO, for file systems that need it
 };
 
-/// How checkpoints are written. They hold the same datasets whatever is chosen here, and any run reads any of them.
+/// How checkpoints are written. The options do not change the datasets in a checkpoint, and any run can read any
+/// checkpoint.
 struct CheckpointOptions {
   CheckpointWriter writer = CheckpointWriter::direct;
-  /// The ranks of so many nodes write one file together; by default all ranks of up to four nodes, and each node its
-  /// own file on more.
+  /// The number of nodes whose ranks write one file together. By default all ranks write one file on up to four nodes,
+  /// and each node writes its own file on more.
   std::optional<int> nodes_per_file = {};
-  /// save_state() returns when the state is copied; it is written meanwhile. The next save, and wait_for_checkpoint(),
-  /// wait for it and tell what went wrong.
+  /// save_state() returns when the state is copied and writes it in the background. The next save and
+  /// wait_for_checkpoint() wait for it and throw its errors.
   bool asynchronous = false;
 };
 
-/// Of Accelerator::save_state.
+/// Options of Accelerator::save_state.
 struct SaveStateOptions {
-  /// What the program wants to have known of this checkpoint, such as {"loss", "0.31"}: in UTF-8, kept in its manifest
-  /// as rank 0 has it. `hortator checkpoint show` prints it; load_state() has no use for it.
+  /// Information about the checkpoint for people and tools, such as {"loss", "0.31"}, in UTF-8. Rank 0's metadata is
+  /// stored in the manifest. `hortator checkpoint show` prints it; load_state() ignores it.
   std::map<std::string, std::string> metadata = {};
 };
 
-/// Of Accelerator::load_state.
+/// Options of Accelerator::load_state.
 struct LoadOptions {
-  /// false: what fits is loaded, by name, shape and type; the rest is warned of, and stays what it is.
+  /// false: load what matches by name, shape and type; warn about everything else and leave it unchanged.
   bool strict = true;
-  /// Every block of bytes that is read is compared with its checksum.
+  /// Compare every block that is read with its checksum.
   bool verify = true;
 };
 

@@ -20,19 +20,20 @@ namespace hortator {
 template <typename Data = at::Tensor, typename Target = at::Tensor>
 using Example = torch::data::Example<Data, Target>;
 
-/// Batches of a data set, for `for (auto& batch : loader)`. By itself it deals to one rank and leaves batches on the
-/// CPU; Accelerator::prepare() makes it deal to all of them and move batches to the device.
+/// Batches of a data set, for `for (auto& batch : loader)`. An unprepared loader gives all batches to one rank and
+/// leaves them on the CPU; Accelerator::prepare() makes it distribute batches to all ranks and move them to the device.
 ///
-/// Each loop is one pass over the data set. After a break the next loop repeats the epoch from its first batch; a loop
-/// over a loader that is in a loop already takes the pass over, and the outer one throws. An exception of the data set
-/// comes out of the loop, at its batch, with the sample named and itself nested. Samples are read without gradients,
-/// also on other threads than the loop's unless prefetch is 0.
+/// Each loop is one pass over the data set. After a break the next loop repeats the epoch from its first batch. If a
+/// second loop over the same loader begins inside a loop, the outer loop throws. If the data set throws, the loop
+/// throws an error that names the sample, with the exception nested in it. Samples are read without gradients, and on
+/// other threads than the loop's unless prefetch is 0.
 ///
-/// A stream's samples are dealt as they come, to as many batches on every rank: the last ones repeat its first samples.
-/// Every rank reads the whole stream, or, with DataOptions::dispatch_batches, one rank of each node. Resumed, a stream
-/// is read over up to the position, unless it has save(StateWriter&) const and load(const StateReader&). A stream of
-/// many files has `shard(int world, int rank)` and gives each rank some of them: nothing is read twice, what one rank
-/// has too few of it repeats, and the epoch is resumed on as many ranks as it was stopped on.
+/// A stream's samples are distributed in their order. Every rank gets the same number of batches: the last ones repeat
+/// the stream's first samples. Every rank reads the whole stream, or with DataOptions::dispatch_batches one rank of
+/// each node does. On resuming, a stream is read and skipped up to the position, unless it has save(StateWriter&) const
+/// and load(const StateReader&). A stream of many files can have `shard(int world, int rank)`, which gives each rank
+/// some of the files: nothing is read twice, a rank with too few samples repeats its own, and the epoch must be resumed
+/// on the same number of ranks.
 template <typename Batch>
 class DataLoader : public LoaderBase {
  public:
@@ -80,7 +81,7 @@ auto make_stream_loader(Stream stream, Join join, const LoaderOptions& options) 
   return DataLoader<typename Source::Batch>(std::move(contents), options);
 }
 
-/// How a data set with numbered samples is read when the user says nothing about it.
+/// How a data set with numbered samples is read by default.
 template <typename Dataset>
 auto default_reading() {
   if constexpr (BatchDataset<Dataset>) {
@@ -94,7 +95,7 @@ auto default_reading() {
   }
 }
 
-/// The batches themselves, or a function from an epoch to them.
+/// A list of batches, or a function from an epoch to such a list.
 template <typename B>
 concept BatchChoice =
     std::convertible_to<B, data::BatchList> || std::is_invocable_r_v<data::BatchList, const B&, std::int64_t>;
@@ -113,18 +114,18 @@ inline constexpr bool is_numbered = BatchDataset<Dataset> || SampleDataset<Datas
 
 }  // namespace detail
 
-/// A loader over anything with `size()` and `get(i)`: a tensor, a number, an Example, pair or tuple of them. A data set
-/// that can read many samples at once has `get_batch(std::span<const std::int64_t>)`, which makes the batches itself;
-/// torch::data's data sets, mapped ones too, are read as they are.
+/// Makes a loader over any object with `size()` and `get(i)`, where get() returns a tensor, a number, or an Example,
+/// pair or tuple of them. A data set that reads many samples at once has `get_batch(std::span<const std::int64_t>)`,
+/// which returns the batch. Data sets of torch::data, also mapped ones, work as they are.
 ///
-/// Or over a stream: a range, or anything with `next()`, which returns a std::optional sample, empty at the end. With
-/// `reset()`, or `set_epoch(std::int64_t)`, it begins again for each pass. It may have `size()`.
+/// The data set may also be a stream: a range, or any object with `next()`, which returns a std::optional sample, empty
+/// at the end. `reset()` or `set_epoch(std::int64_t)` makes the stream begin again for each pass. `size()` is optional.
 template <typename Dataset>
 auto data_loader(Dataset dataset, const LoaderOptions& options = {}) {
   static_assert(!detail::is_torch_loader<Dataset>,
-                "this is a loader already: of a torch::data loader, data_loader takes the data set");
+                "this is already a loader: pass the data set of the torch::data loader to data_loader");
   static_assert(!detail::TorchStreamDataset<Dataset>,
-                "torch::data's stream and stateful data sets hand out batches whose samples have no place in an order: "
+                "the samples of torch::data's stream and stateful data sets have no position in an order: "
                 "give data_loader an object whose next() returns a std::optional sample");
   if constexpr (detail::is_numbered<Dataset> || !detail::StreamDataset<Dataset>) {
     return detail::make_loader(std::move(dataset), detail::default_reading<Dataset>(), options);
@@ -133,7 +134,7 @@ auto data_loader(Dataset dataset, const LoaderOptions& options = {}) {
   }
 }
 
-/// The same with a function of the user's that makes a batch of a std::vector of samples.
+/// As above, with a function `join` that makes a batch from a std::vector of samples.
 template <typename Dataset, typename Join>
 auto data_loader(Dataset dataset, const LoaderOptions& options, Join join) {
   if constexpr (detail::SampleDataset<Dataset>) {
@@ -145,17 +146,17 @@ auto data_loader(Dataset dataset, const LoaderOptions& options, Join join) {
   }
 }
 
-/// Batches of sizes of their own: `batches` lists the samples of each, or is a function that does so for an epoch,
-/// alike on all ranks. Ranks get whole batches in turn; the last ones repeat the first. The options have no batch_size;
-/// with `shuffle` the batches come in another order each epoch.
+/// Makes a loader with batches of varying size: `batches` lists the samples of each batch, or is a function that
+/// returns such a list for an epoch, the same on all ranks. Ranks get whole batches in turn; the last ones repeat the
+/// first. Leave batch_size unset. With `shuffle` the order of the batches changes each epoch.
 template <typename Dataset, detail::BatchChoice Batches>
 auto data_loader(Dataset dataset, Batches batches, const LoaderOptions& options = {}) {
   return detail::make_loader(std::move(dataset), detail::default_reading<Dataset>(), options,
                              detail::choose_by(std::move(batches)));
 }
 
-/// The same loader without the first batches of an epoch, on each rank: also without those that an earlier run has had,
-/// but not of both. Everything else is kept, what the Accelerator knows of it too; skipping twice adds up.
+/// Returns the loader without the first `batches` batches of an epoch on each rank. Batches that a resumed run has
+/// already had count as skipped. Everything else is unchanged, also for the Accelerator; repeated skipping adds up.
 template <std::derived_from<LoaderBase> Loader>
 Loader skip_first_batches(Loader loader, std::int64_t batches) {
   loader.skip_first(batches);

@@ -1,8 +1,8 @@
 #pragma once
 
-// Data sets over files, all for data_loader(). Each checks its files when it is made and says what is wrong with file
-// and line or object; a file that was changed or cut since is an error when the next batch is read. Each rank makes its
-// own; copies share what is open. Reading is safe from several threads.
+// Data sets over files, for data_loader(). Each checks its files when it is constructed and reports errors with the
+// file and the line or object. If a file is changed or truncated later, reading the next batch throws. Each rank
+// constructs its own data set; copies share the open files. Reading is safe from several threads.
 #include <hortator/datasets/array_rows.hpp>
 #include <hortator/datasets/cifar.hpp>
 #include <hortator/datasets/csv_rows.hpp>

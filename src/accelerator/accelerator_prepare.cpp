@@ -150,7 +150,7 @@ void Accelerator::attach(const LoaderBase& loader, const PrepareDataLoaderOption
        .non_blocking = options().data.non_blocking,
        .seed = seed_of_data(*training_),
        .dispatcher = dispatcher_for(loader, *training_, world().node()),
-       .tell_all = exchange_for(loader, *training_),
+       .gather_rows = exchange_for(loader, *training_),
        .check_alive = [session = training_->control.session()] { session->check_alive("loader"); },
        .before_batch = before_batch_of(*training_, training_->prepared.loaders().size())});
   training_->prepared.add_loader(prepared);

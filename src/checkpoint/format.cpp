@@ -5,7 +5,7 @@
 namespace hortator::checkpoint {
 namespace {
 
-/// "<stem><digits><end>", of which files are numbered.
+/// Whether `name` is "<stem><digits><end>".
 bool is_numbered(std::string_view name, std::string_view stem, std::string_view end) {
   if (name.size() <= stem.size() + end.size() || !name.starts_with(stem) || !name.ends_with(end)) return false;
   name.remove_prefix(stem.size());
@@ -21,7 +21,7 @@ std::string data_file(std::size_t index, std::size_t files) {
 
 bool is_data_file(std::string_view name) { return name == "state.h5" || is_numbered(name, "state-", ".h5"); }
 
-std::string record_file(int rank) { return text::concat("written-", rank); }
+std::string report_file(int rank) { return text::concat("written-", rank); }
 
 bool is_our_file(const std::string& name) {
   return name == manifest_file || name == view_file || is_data_file(name) || is_numbered(name, "written-", "") ||

@@ -2,7 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "checkpoint/manifest_value.hpp"
+#include "checkpoint/format.hpp"
+#include "checkpoint/json_value.hpp"
 #include "core/checksum/crc32c.hpp"
 #include "core/text/foreign_text.hpp"
 #include "core/text/text.hpp"
@@ -10,115 +11,175 @@
 #include "formats/file/raw_file.hpp"
 
 namespace hortator::checkpoint {
-namespace {
-
 using nlohmann::json;
 
-constexpr int max_levels = 16;
-constexpr std::string_view checksum_key = ",\n\"crc32c\": ";
+namespace {
 
 [[noreturn]] void refuse(const std::string& problem) { throw formats::FileError({.what = problem}); }
 
-std::string quoted(const std::string& name) { return json(name).dump(); }
+}  // namespace
+
+// nlohmann finds these by the types' namespace.
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Manifest::File, name, bytes, structure_crc32c)
+
+static void to_json(json& to, const StoredPiece& piece) {
+  to = {piece.file, piece.offset, piece.elements.begin, piece.elements.end};
+}
+
+static void from_json(const json& from, StoredPiece& piece) {
+  from.at(0).get_to(piece.file);
+  from.at(1).get_to(piece.offset);
+  from.at(2).get_to(piece.elements.begin);
+  from.at(3).get_to(piece.elements.end);
+}
+
+static void to_json(json& to, const Manifest::Dataset& dataset) {
+  to = {{"type", formats::type_name(dataset.spec.type)},
+        {"shape", dataset.spec.shape},
+        {"pieces", dataset.pieces},
+        {"crc32c", dataset.blocks}};
+}
+
+static void from_json(const json& from, Manifest::Dataset& dataset) {
+  const auto name = from.at("type").get<std::string>();
+  const auto type = formats::type_named(name);
+  if (!type) refuse("it has the unknown type " + text::quote(name));
+  dataset.spec.type = *type;
+  from.at("shape").get_to(dataset.spec.shape);
+  from.at("pieces").get_to(dataset.pieces);
+  from.at("crc32c").get_to(dataset.blocks);
+}
+
+namespace {
+
+constexpr int max_levels = 16;
+constexpr std::string_view checksum_key = ",\n\"crc32c\": ";
 
 std::string end_line(std::string_view text) {
   return text::concat(checksum_key, core::crc32c(text.data(), text.size()), "}\n");
 }
 
-/// What stands before the checksum, which is right.
+/// Returns what precedes the checksum; throws unless the checksum is right.
 std::string_view checked(std::string_view text) {
   const auto end = text.rfind(checksum_key);
-  if (end == std::string_view::npos) refuse("it has no checksum, so it is cut off or no manifest of a checkpoint");
+  if (end == std::string_view::npos) refuse("it has no checksum, so it is cut off or not a manifest of a checkpoint");
   const auto body = text.substr(0, end);
   if (end_line(body) != text.substr(end)) refuse("its checksum is wrong, so it is damaged");
   return body;
 }
 
-std::string line_of(const std::string& name, const Manifest::Dataset& dataset) {
-  std::vector<std::string> pieces;
-  for (const auto& piece : dataset.pieces)
-    pieces.push_back(
-        text::concat('[', piece.file, ", ", piece.offset, ", ", piece.elements.begin, ", ", piece.elements.end, ']'));
-  return text::concat(quoted(name), ": {\"type\": \"", formats::type_name(dataset.spec.type), "\", \"shape\": [",
-                      text::join(dataset.spec.shape), "], \"pieces\": [", text::join(pieces), "], \"crc32c\": [",
-                      text::join(dataset.blocks), "]}");
+/// All fields of a manifest with their keys, for writing and for reading. "format" and "block_bytes" are constants.
+template <typename M, typename Visit>
+void visit_fields(M& manifest, const Visit& visit) {
+  visit("step", manifest.step);
+  visit("updates", manifest.updates);
+  visit("world_size", manifest.world_size);
+  visit("mesh", manifest.mesh);
+  visit("metadata", manifest.metadata);
+  visit("created", manifest.created);
+  visit("files", manifest.files);
+  visit("values", manifest.values);
+  visit("datasets", manifest.datasets);
 }
 
-// --- reading: everything may be anything
-// -----------------------------------------------------------------------------------------
+/// Manifests of older versions do not have these keys.
+bool is_optional(std::string_view key) { return key == "updates" || key == "metadata"; }
 
-std::int64_t size_in(const json& from, const char* name) {
-  const auto value = from.at(name).get<std::int64_t>();
-  if (value < 0) refuse(text::concat(text::quote(name), " is negative"));
-  return value;
+/// One entry a line, as text of JSON.
+template <typename Range, typename ToText>
+std::string lines_of(char begin, const Range& entries, char end, const ToText& to_text) {
+  std::vector<std::string> lines;
+  for (const auto& entry : entries) lines.push_back(to_text(entry));
+  return text::concat(begin, '\n', text::join(lines, ",\n"), end);
 }
 
-std::vector<Manifest::File> files_in(const json& list) {
-  std::vector<Manifest::File> files;
-  for (const auto& one : list) {
-    files.push_back({.name = one.at("name").get<std::string>(),
-                     .bytes = size_in(one, "bytes"),
-                     .structure = one.at("structure_crc32c").get<std::uint32_t>()});
-    if (is_data_file(files.back().name)) continue;
-    throw formats::FileError(
-        {.what = "it names the file " + text::quote(files.back().name),
-         .why = "the files of a checkpoint lie in its folder and are called state.h5 or state-0.h5"});
-  }
-  return files;
+std::string member(std::string_view key, const std::string& value) {
+  return text::concat(json(key).dump(), ": ", value);
 }
 
-formats::TensorSpec spec_in(const json& from) {
-  const auto name = from.at("type").get<std::string>();
-  const auto type = formats::type_named(name);
-  if (!type) refuse("it names the type " + text::quote(name));
-  return {.type = *type, .shape = from.at("shape").get<std::vector<std::int64_t>>()};
+template <typename T>
+std::string text_of(const T& value) {
+  return json(value).dump();
 }
 
-/// Numbers of bytes that do not fit into 63 bits are not believed.
+std::string text_of(const std::vector<Manifest::File>& files) {
+  return lines_of('[', files, ']', [](const Manifest::File& file) { return json(file).dump(); });
+}
+
+std::string text_of(const StateDict& values) {
+  return lines_of('{', values.values(), '}',
+                  [](const auto& entry) { return member(entry.first, json_of(entry.second).dump()); });
+}
+
+std::string text_of(const std::map<std::string, Manifest::Dataset>& datasets) {
+  return lines_of('{', datasets, '}', [](const auto& entry) { return member(entry.first, json(entry.second).dump()); });
+}
+
+/// Throws if the number of bytes does not fit into 63 bits.
 std::int64_t bytes_of(const formats::TensorSpec& spec) {
   std::int64_t bytes = static_cast<std::int64_t>(c10::elementSize(spec.type));
   for (const auto size : spec.shape) {
-    if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes)) refuse("its shape cannot be");
+    if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes)) refuse("its shape is not valid");
   }
   return bytes;
 }
 
-std::vector<Piece> pieces_in(const json& list) {
-  std::vector<Piece> pieces;
-  for (const auto& one : list) {
-    pieces.push_back({.file = one.at(0).get<std::size_t>(),
-                      .elements = {one.at(2).get<std::int64_t>(), one.at(3).get<std::int64_t>()},
-                      .offset = one.at(1).get<std::int64_t>()});
+void check(const std::vector<Manifest::File>& files) {
+  for (const auto& file : files) {
+    if (file.bytes < 0) refuse("'bytes' is negative");
+    if (is_data_file(file.name)) continue;
+    throw formats::FileError(
+        {.what = "it names the file " + text::quote(file.name),
+         .why = "the files of a checkpoint are in its folder and are called state.h5 or state-0.h5"});
   }
-  return pieces;
 }
 
-void require_places(const Manifest::Dataset& dataset, const std::vector<Manifest::File>& files) {
+void check(const Manifest::Dataset& dataset, const std::vector<Manifest::File>& files) {
   const auto bytes = bytes_of(dataset.spec);
   const auto element = static_cast<std::int64_t>(c10::elementSize(dataset.spec.type));
   std::int64_t end = 0;
   for (const auto& piece : dataset.pieces) {
     if (piece.elements.begin != end || piece.elements.end <= end || piece.elements.end > bytes / element)
-      refuse("its parts do not join");
+      refuse("its pieces do not join");
     end = piece.elements.end;
     if (piece.file >= files.size() || piece.offset < 0 || piece.offset > files[piece.file].bytes ||
         piece.elements.size() * element > files[piece.file].bytes - piece.offset)
       refuse("it reaches beyond its file");
   }
-  if (end != bytes / element) refuse("a part of it is missing");
+  if (end != bytes / element) refuse("a piece of it is missing");
   if (static_cast<std::int64_t>(dataset.blocks.size()) != (bytes + block_bytes - 1) / block_bytes)
-    refuse("it has another number of checksums than of blocks");
+    refuse("its number of checksums differs from its number of blocks");
 }
 
-Manifest::Dataset dataset_in(const std::string& name, const json& from, const std::vector<Manifest::File>& files) {
-  try {
-    Manifest::Dataset dataset = {.spec = spec_in(from),
-                                 .pieces = pieces_in(from.at("pieces")),
-                                 .blocks = from.at("crc32c").get<std::vector<std::uint32_t>>()};
-    require_places(dataset, files);
-    return dataset;
-  } catch (const std::exception& error) {
-    refuse(text::concat("of the dataset ", text::quote(name), ": ", error.what()));
+template <typename T>
+void read_field(const json& from, T& field) {
+  from.get_to(field);
+}
+
+void read_field(const json& from, StateDict& values) {
+  for (const auto& [name, value] : from.items()) put_value(values, name, value);
+}
+
+void read_field(const json& from, std::map<std::string, Manifest::Dataset>& datasets) {
+  for (const auto& [name, dataset] : from.items()) {
+    try {
+      datasets.emplace(name, dataset.get<Manifest::Dataset>());
+    } catch (const std::exception& error) {
+      refuse(text::concat("of the dataset ", text::quote(name), ": ", error.what()));
+    }
+  }
+}
+
+void check(const Manifest& manifest) {
+  if (manifest.world_size < 0) refuse("'world_size' is negative");
+  check(manifest.files);
+  for (const auto& [name, dataset] : manifest.datasets) {
+    try {
+      check(dataset, manifest.files);
+    } catch (const std::exception& error) {
+      refuse(text::concat("of the dataset ", text::quote(name), ": ", error.what()));
+    }
   }
 }
 
@@ -133,26 +194,21 @@ Manifest parse(std::string_view text) {
                               .hint = "use the version of Hortator that wrote it"});
   }
   if (all.at("block_bytes").get<std::int64_t>() != block_bytes) refuse("its blocks have another size");
-  Manifest manifest = {.step = all.at("step").get<std::int64_t>(),
-                       .updates = all.value("updates", std::int64_t{0}),
-                       .world_size = size_in(all, "world_size"),
-                       .mesh = all.at("mesh").get<std::map<std::string, std::int64_t>>(),
-                       .metadata = all.value("metadata", std::map<std::string, std::string>()),
-                       .created = all.at("created").get<std::string>(),
-                       .files = files_in(all.at("files"))};
-  for (const auto& [name, dataset] : all.at("datasets").items())
-    manifest.datasets.emplace(name, dataset_in(name, dataset, manifest.files));
-  for (const auto& [name, value] : all.at("values").items()) put_value(manifest.values, name, value);
+  Manifest manifest;
+  visit_fields(manifest, [&](const char* key, auto& field) {
+    if (all.contains(key) || !is_optional(key)) read_field(all.at(key), field);
+  });
+  check(manifest);
   return manifest;
 }
 
-/// Errors of the work say whose manifest it is.
+/// Runs `work`; its errors name the manifest.
 template <typename Work>
 auto naming(const std::filesystem::path& folder, const Work& work) {
   try {
     return work();
   } catch (const std::exception& error) {
-    throw formats::FileError({.what = text::concat("the checkpoint ", (folder / manifest_file).string(),
+    throw formats::FileError({.what = text::concat("The checkpoint ", (folder / manifest_file).string(),
                                                    " cannot be read: ", error.what())});
   }
 }
@@ -166,29 +222,18 @@ std::int64_t Manifest::tensor_bytes() const {
 }
 
 std::string to_json(const Manifest& manifest) {
-  std::vector<std::string> files;
-  for (const auto& file : manifest.files)
-    files.push_back(text::concat("{\"name\": ", quoted(file.name), ", \"bytes\": ", file.bytes,
-                                 ", \"structure_crc32c\": ", file.structure, '}'));
-  std::vector<std::string> values;
-  for (const auto& [name, value] : manifest.values.values())
-    values.push_back(quoted(name) + ": " + json_of(value).dump());
-  std::vector<std::string> datasets;
-  for (const auto& [name, dataset] : manifest.datasets) datasets.push_back(line_of(name, dataset));
-  auto words = text::concat(
-      "{\"format\": ", format_version, ",\n\"step\": ", manifest.step, ",\n\"updates\": ", manifest.updates,
-      ",\n\"world_size\": ", manifest.world_size, ",\n\"mesh\": ", json(manifest.mesh).dump(),
-      ",\n\"metadata\": ", json(manifest.metadata).dump(), ",\n\"created\": ", quoted(manifest.created),
-      ",\n\"block_bytes\": ", block_bytes, ",\n\"files\": [\n", text::join(files, ",\n"), "],\n\"values\": {\n",
-      text::join(values, ",\n"), "},\n\"datasets\": {\n", text::join(datasets, ",\n"), "}");
-  return words + end_line(words);
+  std::vector<std::string> members = {member("format", text_of(format_version)),
+                                      member("block_bytes", text_of(block_bytes))};
+  visit_fields(manifest, [&](const char* key, const auto& field) { members.push_back(member(key, text_of(field))); });
+  const auto text = "{" + text::join(members, ",\n");
+  return text + end_line(text);
 }
 
 Manifest parse_manifest(std::string_view text) {
   try {
     return parse(text);
   } catch (const nlohmann::json::exception& error) {
-    refuse(text::concat("it does not say what a manifest says: ", error.what()));
+    refuse(text::concat("it does not have the fields of a manifest: ", error.what()));
   }
 }
 

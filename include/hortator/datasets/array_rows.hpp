@@ -15,18 +15,18 @@ namespace data {
 struct ArrayFile;
 }
 
-/// Numbers that lie in a file as they do in memory, little-endian, without a header that says what they are.
+/// Describes a file of bare little-endian numbers without a header.
 struct RawArray {
   at::ScalarType type = at::kFloat;
-  std::vector<std::int64_t> row_shape = {};  ///< of one sample; empty: a number
+  std::vector<std::int64_t> row_shape = {};  ///< shape of one sample; empty: a single number
   std::int64_t offset = 0;                   ///< bytes of the file before the first row
 };
 
-/// The rows of one large array in a file: NumPy's .npy, or bare numbers. Memory holds none of it: rows come from the
-/// system's cache of the file, which all ranks of a node share.
+/// The rows of one large array in a file: NumPy's .npy, or bare numbers. The array is not kept in memory: rows are read
+/// through the system's file cache, which all ranks of a node share.
 class HORTATOR_API ArrayRows {
  public:
-  /// An .npy file; its samples are the array's rows along the first dimension.
+  /// Opens an .npy file. The samples are the array's rows along the first dimension.
   explicit ArrayRows(const std::filesystem::path& npy);
   ArrayRows(const std::filesystem::path& path, const RawArray& array);
 

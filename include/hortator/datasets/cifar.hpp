@@ -15,10 +15,10 @@ namespace data {
 struct CifarFiles;
 }
 
-/// Which of the two, and for CIFAR-100 which of its labels: the 20 coarse ones or the 100 fine ones.
+/// The data set, and for CIFAR-100 its labels: 100 fine or 20 coarse ones.
 enum class CifarKind { cifar10, cifar100, cifar100_coarse };
 
-/// CIFAR-10 and CIFAR-100 in their binary version, one or several files. An image is float32 [3, 32, 32] from 0 to 1,
+/// CIFAR-10 or CIFAR-100 in the binary version, from one or several files. An image is float32 [3, 32, 32] from 0 to 1,
 /// a label is int64.
 class HORTATOR_API Cifar {
  public:

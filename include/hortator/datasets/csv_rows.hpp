@@ -13,17 +13,17 @@ namespace data {
 class CsvTable;
 }
 
-/// Of CsvRows.
+/// Options of CsvRows.
 struct CsvOptions {
-  std::vector<TableColumn> columns = {};  ///< those to read; none: all of the file's, as float32
-  std::optional<char> separator = {};     ///< by default a tab for names that end with .tsv, else a comma
+  std::vector<TableColumn> columns = {};  ///< the columns to read; empty: all columns, as float32
+  std::optional<char> separator = {};     ///< default: a tab if the file's name ends with .tsv, otherwise a comma
 };
 
-/// The rows of a CSV or TSV file whose first line names the columns. Cells may be quoted, "" stands for a quote in them
-/// and line ends are part of them; lines end with LF or CRLF; empty lines do not count. The file is gone through once,
-/// at the start: every row must have as many cells as the first line, and of each row its place is kept (8 bytes). Rows
-/// are read from the file when they are asked for; a cell that is empty or no number of its column's type is an error
-/// that names file, line and column.
+/// The rows of a CSV or TSV file whose first line names the columns. Cells may be quoted: in a quoted cell, "" means a
+/// quote, and line breaks belong to the cell. Lines end with LF or CRLF; empty lines are skipped. The constructor scans
+/// the file once: every row must have the same number of cells as the first line, and the position of each row is kept
+/// (8 bytes). Rows are read from the file on demand. A cell that is empty or not a number of its column's type is an
+/// error that names file, line and column.
 class HORTATOR_API CsvRows {
  public:
   explicit CsvRows(const std::filesystem::path& path, const CsvOptions& options = {});

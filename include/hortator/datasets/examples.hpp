@@ -30,7 +30,7 @@ const at::Tensor& column_of(const Row& row, const std::string& name) {
   }
 }
 
-/// Two columns of a data set as data and target.
+/// Two columns of a data set, as data and target.
 template <typename Dataset>
 class ColumnExamples {
  public:
@@ -57,7 +57,7 @@ class ColumnExamples {
   std::string target_;
 };
 
-/// A data set of data and one of their targets, side by side.
+/// A data set of samples and a data set of their targets, combined.
 template <typename Data, typename Target>
 class PairedExamples {
  public:
@@ -78,14 +78,14 @@ class PairedExamples {
 
 }  // namespace detail
 
-/// Two columns of a data set with columns as `data` and `target`:
+/// Uses two columns of a data set as `data` and `target`:
 /// data_loader(examples(Hdf5Rows("train.h5", {"x", "y"}), "x", "y"), ...)
 template <typename Dataset>
 auto examples(Dataset dataset, std::string data, std::string target) {
   return detail::ColumnExamples<Dataset>(std::move(dataset), std::move(data), std::move(target));
 }
 
-/// Two data sets of tensors, of one size: examples(ArrayRows("x.npy"), ArrayRows("y.npy"))
+/// Combines two data sets of tensors of the same size: examples(ArrayRows("x.npy"), ArrayRows("y.npy"))
 template <typename Data, typename Target>
 auto examples(Data data, Target target) {
   return detail::PairedExamples<Data, Target>(std::move(data), std::move(target));

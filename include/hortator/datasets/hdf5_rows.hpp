@@ -18,25 +18,26 @@ namespace data {
 struct Hdf5TableFile;
 }
 
-/// Of Hdf5Rows.
+/// Options of Hdf5Rows.
 struct Hdf5RowsOptions {
-  /// Memory for unpacked chunks of each dataset. 0: room for the 17 chunks in a row that the default block_sampler()
-  /// comes back to, at most 256 MiB; a wider window, or larger chunks, need more, or rows are unpacked again and again.
+  /// Memory for decompressed chunks of each dataset. 0: enough for the 17 consecutive chunks that the default
+  /// block_sampler() uses, at most 256 MiB. With a wider window or larger chunks, set more, or chunks are decompressed
+  /// repeatedly.
   std::size_t cache_bytes = 0;
 };
 
-/// Datasets of an HDF5 file whose first dimension counts samples: a sample is one row of each, by their names. Every
-/// rank opens the file by itself and reads only the rows of its batches; neighbours are read together.
+/// Datasets of an HDF5 file whose first dimension counts samples. A sample is one row of each dataset, by name. Every
+/// rank opens the file and reads only the rows of its batches; adjacent rows are read together.
 class HORTATOR_API Hdf5Rows {
  public:
-  /// Names may have groups: "train/images".
+  /// Names may contain groups: "train/images".
   Hdf5Rows(const std::filesystem::path& path, const std::vector<std::string>& datasets,
            const Hdf5RowsOptions& options = {});
 
   std::int64_t size() const;
   std::vector<std::string> columns() const;
-  /// Rows that are stored, and unpacked, together: the block for a block_sampler(). 1 where no dataset is stored in
-  /// chunks.
+  /// The number of rows that are stored and decompressed together: use it as the block of a block_sampler(). 1 if no
+  /// dataset is stored in chunks.
   std::int64_t chunk_length() const;
   std::map<std::string, at::Tensor> get(std::int64_t row) const;
   std::map<std::string, at::Tensor> get_batch(std::span<const std::int64_t> rows) const;

@@ -18,17 +18,17 @@ struct ImageFiles;
 
 /// Of ImageFolder.
 struct ImageFolderOptions {
-  int channels = 3;  ///< 3: red, green, blue; 1: grey. Images of other kinds are converted, transparency is left out
-  /// What is done to each image, float32 [channels, height, width] from 0 to 1: at the least, where sizes differ, made
-  /// one size. Called by the threads that read.
+  int channels = 3;  ///< 3: red, green, blue; 1: grey. Other images are converted; transparency is dropped
+  /// Transforms each image, float32 [channels, height, width] from 0 to 1. If sizes differ, it must make them equal.
+  /// Called by the reading threads.
   std::function<at::Tensor(const at::Tensor&)> transform = {};
 };
 
-/// A folder with a folder for each class, in it and below it the class's PNG and JPEG files. Classes are numbered in
-/// the order of their names, files stand in the order of theirs; hidden ones are left out. A label is int64.
+/// A folder with one subfolder for each class, which holds the class's PNG and JPEG files at any depth. Classes and
+/// files are sorted by name; hidden ones are skipped. A label is int64.
 ///
-/// Which files there are is found out once, on each rank; what is in a file shows when it is read. (Millions of small
-/// files are slow on parallel file systems: there, put them into one HDF5 file.)
+/// The constructor lists the files once on each rank; a file's content is checked when it is read. (Millions of small
+/// files are slow on parallel file systems: put them into one HDF5 file there.)
 class HORTATOR_API ImageFolder {
  public:
   explicit ImageFolder(const std::filesystem::path& folder, const ImageFolderOptions& options = {});

@@ -12,10 +12,10 @@ namespace data {
 class JsonTable;
 }
 
-/// The lines of a file, each a JSON object. Of each, the named members are taken: numbers and lists of numbers, nested
-/// to any depth, become tensors, texts stay what they are. Members that are missing, null, or of another kind are
-/// errors that name file, line and member. Empty lines do not count. The file is gone through once, at the start, for
-/// its line ends; lines are read and parsed when they are asked for, the first and the last one also at the start.
+/// The lines of a file, each a JSON object. The named members are read: numbers and lists of numbers, nested to any
+/// depth, become tensors; strings become text. A member that is missing, null or of another type is an error that names
+/// file, line and member. Empty lines are skipped. The constructor scans the file once for line breaks and parses the
+/// first and the last line; other lines are read and parsed on demand.
 class HORTATOR_API JsonLines {
  public:
   JsonLines(const std::filesystem::path& path, const std::vector<TableColumn>& members);
@@ -23,7 +23,7 @@ class HORTATOR_API JsonLines {
   std::int64_t size() const;
   std::vector<std::string> columns() const;
   TableRow get(std::int64_t line) const;
-  /// Lists must have one shape in all of these lines; where they have not, give data_loader() a function that pads.
+  /// Lists must have the same shape in all of these lines; otherwise give data_loader() a function that pads.
   TableBatch get_batch(std::span<const std::int64_t> lines) const;
 
  private:

@@ -14,8 +14,8 @@ namespace data {
 struct MnistFiles;
 }
 
-/// MNIST and the data sets in its format (Fashion-MNIST, KMNIST, EMNIST): a file of images and a file of their labels,
-/// both unpacked. An image is float32 [1, height, width] from 0 to 1, a label is int64.
+/// MNIST or a data set in its format (Fashion-MNIST, KMNIST, EMNIST): a file of images and a file of labels, both
+/// uncompressed. An image is float32 [1, height, width] from 0 to 1, a label is int64.
 class HORTATOR_API Mnist {
  public:
   Mnist(const std::filesystem::path& images, const std::filesystem::path& labels);

@@ -13,10 +13,10 @@ namespace data {
 struct SafetensorsTable;
 }
 
-/// Tensors of a file of safetensors whose first dimension counts samples: a sample is one row of each, by their names.
+/// Tensors of a safetensors file whose first dimension counts samples. A sample is one row of each tensor, by name.
 class HORTATOR_API SafetensorsRows {
  public:
-  /// Without names: all tensors of the file.
+  /// Without `names`, reads all tensors of the file.
   explicit SafetensorsRows(const std::filesystem::path& path, const std::vector<std::string>& names = {});
 
   std::int64_t size() const;

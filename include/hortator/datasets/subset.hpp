@@ -12,12 +12,12 @@
 namespace hortator {
 
 namespace data {
-/// The samples of a subset, of a data set of this size. Throws UsageError for one that it does not have.
+/// The order of a subset. Throws UsageError for a sample that a data set of size `dataset_size` does not have.
 HORTATOR_API std::shared_ptr<const Order> order_of_subset(std::vector<std::int64_t> samples, std::int64_t dataset_size);
 HORTATOR_API std::vector<std::int64_t> samples_at(const Order& order, std::span<const std::int64_t> positions);
 }  // namespace data
 
-/// Some samples of a data set, in an order of their own: a data set like any other.
+/// Some samples of a data set, in a given order. It can be used like any other data set.
 template <detail::SizedDataset Dataset>
 class Subset {
  public:
@@ -32,12 +32,12 @@ class Subset {
   auto get(std::int64_t i) requires(detail::SampleDataset<Dataset> && !detail::SampleDataset<const Dataset>) {
     return dataset_.get(order_->sample_at(i));
   }
-  auto get_batch(std::span<const std::int64_t> places) const requires detail::BatchDataset<const Dataset> {
-    return dataset_.get_batch(std::span<const std::int64_t>(data::samples_at(*order_, places)));
+  auto get_batch(std::span<const std::int64_t> positions) const requires detail::BatchDataset<const Dataset> {
+    return dataset_.get_batch(std::span<const std::int64_t>(data::samples_at(*order_, positions)));
   }
-  auto get_batch(std::span<const std::int64_t> places) requires(detail::BatchDataset<Dataset> &&
-                                                                !detail::BatchDataset<const Dataset>) {
-    return dataset_.get_batch(std::span<const std::int64_t>(data::samples_at(*order_, places)));
+  auto get_batch(std::span<const std::int64_t> positions) requires(detail::BatchDataset<Dataset> &&
+                                                                   !detail::BatchDataset<const Dataset>) {
+    return dataset_.get_batch(std::span<const std::int64_t>(data::samples_at(*order_, positions)));
   }
 
  private:
@@ -46,7 +46,7 @@ class Subset {
   std::int64_t size_;
 };
 
-/// The samples with these numbers, in this order, as often as they are named.
+/// The samples with these numbers, in this order. A number may occur several times.
 template <typename Dataset>
 Subset<Dataset> subset(Dataset dataset, const std::vector<std::int64_t>& samples) {
   const auto size = static_cast<std::int64_t>(samples.size());

@@ -10,16 +10,16 @@
 
 namespace hortator {
 
-/// What becomes of a column's values: a tensor of this type, or text as it is.
+/// The type of a column's values: a tensor of this type, or unchanged text.
 enum class ColumnType { float32, float64, int64, boolean, text };
 
-/// One column of a table: its name in the file, and what its values are.
+/// A column of a table: its name in the file and its type.
 struct TableColumn {
   std::string name = {};
   ColumnType type = ColumnType::float32;
 };
 
-/// One row of a table by its columns' names.
+/// One row of a table, by column name.
 struct TableRow {
   std::map<std::string, at::Tensor> tensors = {};
   std::map<std::string, std::string> texts = {};
@@ -27,7 +27,7 @@ struct TableRow {
   auto fields() { return std::tie(tensors, texts); }
 };
 
-/// Rows of a table: a tensor with one row each, or a text each.
+/// Rows of a table, by column name: a tensor with one entry per row, or one text per row.
 struct TableBatch {
   std::map<std::string, at::Tensor> tensors = {};
   std::map<std::string, std::vector<std::string>> texts = {};

@@ -16,13 +16,13 @@
 namespace hortator {
 
 namespace data {
-/// The number of rows, which all of them must have.
+/// The number of rows. Throws UsageError unless all tensors have the same number.
 HORTATOR_API std::int64_t common_rows(std::span<const at::Tensor> tensors);
 HORTATOR_API at::Tensor rows_at(const at::Tensor& tensor, std::span<const std::int64_t> rows);
 }  // namespace data
 
-/// Samples that lie in memory, a row of each tensor. A batch is one copy of its rows: a tensor, an Example of two, or a
-/// tuple of more.
+/// Samples in memory: a sample is a row of each tensor. A batch is a copy of its rows: a tensor, an Example for two
+/// tensors, or a tuple for more.
 template <std::size_t count>
 requires(count > 0) class TensorDataset {
  public:

@@ -15,22 +15,22 @@ namespace data {
 class Tokens;
 }
 
-/// How a token lies in a file.
+/// The type of a token in a file.
 enum class TokenType { byte, uint16, uint32 };
 
-/// Of TokenWindows.
+/// Options of TokenWindows.
 struct TokenWindowsOptions {
-  std::int64_t context = 1024;       ///< tokens that a window has
-  std::int64_t count = 0;            ///< windows, evenly spaced, overlapping where there are many; 0: side by side
-  TokenType type = TokenType::byte;  ///< of files: text is a file of bytes
+  std::int64_t context = 1024;  ///< tokens in a window
+  std::int64_t count = 0;  ///< number of windows, evenly spaced, overlapping if there are many; 0: adjacent windows
+  TokenType type = TokenType::byte;  ///< for files; plain text is a file of bytes
 };
 
-/// Windows over a long text of tokens, for language models: int64 [context], and as target the same one token later.
-/// Files are one text, one after the other, and none of it is kept in memory.
+/// Windows over a long text of tokens, for language models: int64 [context], with the same window one token later as
+/// target. Several files are read as one text; none of it is kept in memory.
 class HORTATOR_API TokenWindows {
  public:
   TokenWindows(const std::vector<std::filesystem::path>& files, const TokenWindowsOptions& options);
-  /// Of tokens in memory: whole numbers, one-dimensional. The options' `type` has no meaning here.
+  /// Uses tokens in memory: a one-dimensional tensor of whole numbers. Ignores TokenWindowsOptions::type.
   TokenWindows(const at::Tensor& tokens, const TokenWindowsOptions& options);
 
   std::int64_t size() const { return count_; }

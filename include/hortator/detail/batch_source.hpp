@@ -16,7 +16,7 @@
 
 namespace hortator::data {
 
-/// Where batches go, and how.
+/// The device that batches are copied to, and how.
 struct Placement {
   c10::Device device = c10::Device(c10::kCPU);
   bool non_blocking = false;
@@ -24,63 +24,64 @@ struct Placement {
 
 using ChangeTensor = std::function<at::Tensor(const at::Tensor& tensor)>;
 
-/// What a loader needs to know of its batches, whatever their type.
+/// Operations on batches of any type, as a loader needs them.
 class HORTATOR_API BatchSource {
  public:
   virtual ~BatchSource();
-  /// Each of the batch's tensors, however deep it lies, becomes what `change` makes of it.
+  /// Replaces each tensor in the batch, at any depth, by the result of `change`.
   virtual void change(void* batch, const ChangeTensor& change) const = 0;
 
-  /// What one rank reads for another goes there as bytes, if the batches' type can.
+  /// Whether batches can be sent between ranks as bytes; then encode() and decode() work.
   virtual bool can_travel() const = 0;
   virtual std::string encode(const void* batch) const = 0;
   virtual std::shared_ptr<void> decode(std::string_view bytes) const = 0;
 };
 
-/// Batches of a data set whose samples have numbers.
+/// Batches of a data set with numbered samples.
 class HORTATOR_API SampleSource : public BatchSource {
  public:
   virtual std::int64_t size() const = 0;
-  /// May several threads read at once? If not: one at a time, not always the same.
+  /// Whether several threads may call read() at once. Otherwise one at a time, on any thread.
   virtual bool is_shareable() const = 0;
   virtual std::shared_ptr<void> read(std::span<const std::int64_t> samples) = 0;
 };
 
-/// Batches of a stream, whose samples come one after the other. Used by one thread at a time, not always the same.
+/// Batches of a stream, whose samples come one after the other. Used by one thread at a time, on any thread.
 class HORTATOR_API StreamSource : public BatchSource {
  public:
-  virtual std::optional<std::int64_t> size() const = 0;  ///< if it says
+  virtual std::optional<std::int64_t> size() const = 0;  ///< if the stream reports it
 
-  /// Whether the stream can be cut into parts, which it does by itself.
+  /// Whether the stream can give each rank its own part.
   virtual bool has_shards() const = 0;
-  virtual void shard(int world, int rank) = 0;  ///< from the next begin() on it gives that part alone
+  virtual void shard(int world,
+                     int rank) = 0;  ///< from the next begin() on, the stream gives only the part of this rank
 
   virtual void begin(std::int64_t epoch) = 0;  ///< the next sample is number 0
-  /// Goes on by one sample, and keeps it if asked to. False: there is none.
+  /// Reads one sample and keeps it if `keep` is set. Returns false at the end.
   virtual bool advance(bool keep) = 0;
-  /// Samples first, ... last - 1 are kept no longer.
+  /// Drops the kept samples first, ... last - 1.
   virtual void forget(std::int64_t first, std::int64_t last) = 0;
-  /// A batch of kept samples. They may be asked for again.
+  /// Makes a batch of kept samples, which stay kept.
   virtual std::shared_ptr<void> join(std::span<const std::int64_t> samples) = 0;
 
-  /// What the stream itself says of where it is, if it does.
+  /// The stream's own state, if it can save one.
   virtual std::optional<StateDict> state() const = 0;
-  /// Goes on where `state` was taken: at sample number `position`.
+  /// Continues where `state` was saved, at sample number `position`.
   virtual void resume(const StateDict& state, std::int64_t position) = 0;
 };
 
-/// The samples of one batch after the other.
+/// The numbers of the samples of each batch.
 using BatchList = std::vector<std::vector<std::int64_t>>;
 using ChooseBatches = std::function<BatchList(std::uint64_t seed, std::int64_t epoch)>;
 
 /// Where a loader's batches come from.
 struct Contents {
   std::unique_ptr<SampleSource> samples = {};
-  ChooseBatches choose = {};  ///< which samples go together; by default batch_size of them, as they come
-  std::unique_ptr<StreamSource> stream = {};  ///< in place of both
+  ChooseBatches choose = {};                  ///< chooses the samples of each batch; empty: batch_size consecutive ones
+  std::unique_ptr<StreamSource> stream = {};  ///< instead of both
 };
 
-/// Inside a catch block: throws an Error that names the samples at hand, with the caught exception nested in it.
+/// Call it inside a catch block: throws an Error that names the samples, with the caught exception nested in it.
 [[noreturn]] HORTATOR_API void throw_unreadable(std::span<const std::int64_t> samples);
 [[noreturn]] HORTATOR_API void throw_not_joined(std::span<const std::int64_t> samples);
 [[noreturn]] HORTATOR_API void throw_unknown_size();
@@ -88,10 +89,11 @@ struct Contents {
 [[noreturn]] HORTATOR_API void throw_cannot_travel();
 
 HORTATOR_API at::Tensor stack(std::span<const at::Tensor> tensors);
-HORTATOR_API at::Tensor pinned(const at::Tensor& tensor);  ///< in page-locked memory, if it is the host's
+HORTATOR_API at::Tensor pinned(
+    const at::Tensor& tensor);  ///< a copy in page-locked memory if the tensor is on the CPU, otherwise the tensor
 HORTATOR_API at::Tensor placed(const at::Tensor& tensor, const Placement& placement);
 
-/// Calls `draw` with LibTorch's default generator of the CPU seeded; afterwards that is as it was.
+/// Calls `draw` with LibTorch's default CPU generator seeded by `seed`, then restores the generator's state.
 HORTATOR_API void with_seed(std::uint64_t seed, const std::function<void()>& draw);
 
 }  // namespace hortator::data

@@ -13,18 +13,18 @@
 #include <utility>
 #include <vector>
 
-/// How samples become a batch when the user gives no function for it: tensors are stacked along a new first dimension,
-/// numbers become a vector, and of examples, pairs and tuples each part by itself.
+/// How samples become a batch by default: tensors are stacked along a new first dimension, numbers become a vector, and
+/// the parts of examples, pairs and tuples are joined separately.
 namespace hortator::detail {
 
 template <typename Sample>
 struct Collate {
   static_assert(sizeof(Sample) == 0,
-                "samples of this type do not become a batch by themselves: give data_loader a function from "
+                "samples of this type cannot be joined by default: give data_loader a function from "
                 "std::vector<sample> to a batch as its third argument");
 };
 
-/// The batch of one part of all samples.
+/// Joins one part of all samples.
 template <typename Sample, typename Part>
 auto collate_part(const std::vector<Sample>& samples, Part part) {
   std::vector<std::decay_t<std::invoke_result_t<Part, const Sample&>>> parts;
@@ -38,7 +38,7 @@ struct Collate<at::Tensor> {
   static at::Tensor join(const std::vector<at::Tensor>& samples) { return data::stack(samples); }
 };
 
-/// Integers of all sizes become int64, as labels must be; float and double stay what they are.
+/// Integers of all sizes become int64, as labels must be; float and double keep their type.
 template <std::integral T>
 struct Collate<T> {
   static at::Tensor join(const std::vector<T>& samples) {

@@ -30,7 +30,7 @@ concept BatchDataset = SizedDataset<D> && requires(D& dataset, std::span<const s
 template <SampleDataset D>
 using SampleOf = std::decay_t<decltype(std::declval<D&>().get(std::int64_t{}))>;
 
-/// The number of samples, also of data sets after torch::data, which say it in an optional.
+/// The number of samples, also of torch::data's data sets, whose size() returns an optional.
 template <SizedDataset D>
 std::int64_t size_of(D& dataset) {
   const auto size = dataset.size();
@@ -42,7 +42,7 @@ std::int64_t size_of(D& dataset) {
   }
 }
 
-/// Reads whole batches: what the data set itself makes of them.
+/// Reads whole batches with the data set's get_batch().
 struct ReadBatch {
   template <BatchDataset D>
   auto operator()(D& dataset, std::span<const std::int64_t> samples) const {
@@ -54,7 +54,7 @@ struct ReadBatch {
   }
 };
 
-/// Reads sample by sample and joins them.
+/// Reads samples one by one and joins them.
 template <typename Join>
 struct ReadSamples {
   Join join;
@@ -63,7 +63,7 @@ struct ReadSamples {
   auto operator()(D& dataset, std::span<const std::int64_t> samples) {
     return read(dataset, samples, join);
   }
-  /// For several threads at once.
+  /// Safe for several threads.
   template <SampleDataset D>
   requires std::invocable<const Join&, std::vector<SampleOf<D>>>
   auto operator()(D& dataset, std::span<const std::int64_t> samples) const { return read(dataset, samples, join); }
@@ -98,7 +98,7 @@ struct DefaultJoin {
   }
 };
 
-/// A data set and a way to read batches from it, with their types hidden.
+/// A type-erased data set with the function that reads batches from it.
 template <typename Dataset, typename Read>
 class DatasetSource final
     : public TypedSource<std::decay_t<std::invoke_result_t<Read&, Dataset&, std::span<const std::int64_t>>>,

@@ -17,7 +17,7 @@
 /// Data sets whose samples come one after the other.
 namespace hortator::detail {
 
-/// `next()` returns a sample in a std::optional, or a pointer to one; nothing at the end.
+/// `next()` returns a sample in a std::optional or a pointer to one; empty or null at the end.
 template <typename S>
 concept PullStream = requires(S& stream) {
   static_cast<bool>(stream.next());
@@ -42,7 +42,7 @@ concept HasShard = requires(S& stream, int world, int rank) {
   stream.shard(world, rank);
 };
 
-/// Takes the samples of a stream one after the other, of whichever kind it is.
+/// Takes the samples of either kind of stream one after the other.
 template <typename S>
 class StreamCursor;
 
@@ -80,7 +80,7 @@ class StreamCursor<S> {
 template <StreamDataset S>
 using StreamSampleOf = typename StreamCursor<S>::Sample;
 
-/// How many samples a stream says that it has: nothing if it does not know, or does not say.
+/// The number of samples that a stream reports, or nothing.
 template <StreamDataset S>
 std::optional<std::int64_t> stated_size(S& stream) {
   if constexpr (SizedDataset<S>) {
@@ -95,7 +95,7 @@ std::optional<std::int64_t> stated_size(S& stream) {
   }
 }
 
-/// A stream and a way to join its samples, with their types hidden.
+/// A type-erased stream with the function that joins its samples.
 template <StreamDataset Stream, typename Join>
 class StreamSourceOf final
     : public TypedSource<std::decay_t<std::invoke_result_t<Join&, std::vector<StreamSampleOf<Stream>>>>,
@@ -103,7 +103,7 @@ class StreamSourceOf final
  public:
   using Sample = StreamSampleOf<Stream>;
   using Batch = std::decay_t<std::invoke_result_t<Join&, std::vector<Sample>>>;
-  static_assert(std::copyable<Sample>, "a stream's samples can be copied: some are repeated in the last batch");
+  static_assert(std::copyable<Sample>, "a stream's samples must be copyable: some are repeated in the last batch");
 
   StreamSourceOf(Stream stream, Join join)
       : stream_(std::move(stream)), join_(std::move(join)), size_(stated_size(stream_)) {}
@@ -176,7 +176,7 @@ class StreamSourceOf final
   std::optional<std::int64_t> size_;
   StreamCursor<Stream> cursor_;
   bool begun_ = false;
-  std::int64_t next_ = 0;  ///< the number of the sample to come
+  std::int64_t next_ = 0;  ///< the number of the next sample
   std::map<std::int64_t, Sample> kept_;
 };
 

@@ -15,7 +15,7 @@ template <typename Dataset, typename Batch, typename BatchRequest>
 class DataLoaderBase;
 }
 
-/// What of torch::data loaders take, and what they cannot.
+/// Which data sets of torch::data work with loaders.
 namespace hortator::detail {
 
 template <typename T>
@@ -25,7 +25,7 @@ concept TorchStreamDataset = requires(T& dataset, std::size_t count) {
   dataset.get_batch(count);
 };
 
-/// A data set that is asked for batches by std::size_t, as torch::data's MapDataset.
+/// A data set whose get_batch() takes numbers of type std::size_t, such as torch::data's MapDataset.
 template <typename D>
 concept TorchBatchDataset =
     SizedDataset<D> && !TorchStreamDataset<D> && requires(D & dataset, std::vector<std::size_t>& samples) {
@@ -37,8 +37,8 @@ inline constexpr bool is_list_of_examples = false;
 template <typename T>
 inline constexpr bool is_list_of_examples<std::vector<T>> = is_example<T>;
 
-/// What the data set gives, which a transform such as torch::data::transforms::Stack has joined; a list of examples is
-/// joined here.
+/// Reads what the data set returns: a batch that a transform such as torch::data::transforms::Stack has joined. A list
+/// of examples is joined here.
 struct ReadTorchBatch {
   template <TorchBatchDataset D>
   auto operator()(D& dataset, std::span<const std::int64_t> samples) const {

@@ -9,7 +9,7 @@
 
 namespace hortator::detail {
 
-/// The part of a source that only depends on the type of its batches.
+/// The part of a source that depends only on the type of its batches.
 template <typename Batch_, typename Base>
 class TypedSource : public Base {
  public:

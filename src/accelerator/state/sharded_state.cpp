@@ -53,10 +53,11 @@ Owned find_owned(const Training& training, const at::Tensor& parameter) {
 }
 
 /// Describes a sharded tensor of the parameter's shape; `mine` is this rank's slice of it.
-checkpoint::Share share_of(const Owned& owned, const at::Tensor& mine, const Training& training) {
+checkpoint::ShardedTensor share_of(const Owned& owned, const at::Tensor& mine, const Training& training) {
   const auto& [flat, number] = owned;
   const auto& parameter = flat->parameters()[number].tensor;
-  checkpoint::Share share{.whole = {.type = mine.scalar_type(), .shape = parameter.sizes().vec()}, .part = mine};
+  checkpoint::ShardedTensor share{.whole = {.type = mine.scalar_type(), .shape = parameter.sizes().vec()},
+                                  .part = mine};
   for (int rank = 0; rank < training.host().size(); ++rank)
     share.of_ranks.push_back(training.channels.zero()->counts(rank) ? flat->plan().owned(number, rank) : core::Range{});
   // Replicas hold the same and write nothing.
@@ -76,14 +77,14 @@ void put_optimizer(checkpoint::Snapshot& snapshot, const std::string& prefix, co
     const auto* tensor = std::get_if<at::Tensor>(&value);
     const auto name = prefix + "/" + path;
     if (part != nullptr && tensor != nullptr) {
-      snapshot.shares.emplace(name, share_of({part->flat, part->number}, *tensor, training));
+      snapshot.shards.emplace(name, share_of({part->flat, part->number}, *tensor, training));
     } else {
       std::visit([&](const auto& held) { snapshot.common.put(name, held); }, value);
     }
   }
   for (const auto& [path, part] : parts) {
     if (part.flat->has_master(part.number))
-      snapshot.shares.emplace(text::concat(prefix, "/", path, "/", master),
+      snapshot.shards.emplace(text::concat(prefix, "/", path, "/", master),
                               share_of({part.flat, part.number}, part.slice, training));
   }
 }
@@ -96,7 +97,7 @@ void put_model(checkpoint::Snapshot& snapshot, const std::string& prefix, const 
     const auto name = prefix + "/" + item.key();
     const auto owned = find_owned(training, item.value());
     if (owned.flat != nullptr && owned.flat->is_sharded(owned.number) && !owned.flat->is_lent()) {
-      snapshot.shares.emplace(name, share_of(owned, owned.flat->published_slice(owned.number), training));
+      snapshot.shards.emplace(name, share_of(owned, owned.flat->published_slice(owned.number), training));
     } else {
       snapshot.common.put(name, item.value());
     }

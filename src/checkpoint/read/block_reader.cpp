@@ -14,7 +14,7 @@
 namespace hortator::checkpoint {
 namespace {
 
-constexpr std::int64_t checked_bytes = std::int64_t{1} << 19;  // so much stays in the cache between two looks at it
+constexpr std::int64_t checked_bytes = std::int64_t{1} << 19;  // stays in the cache between reading and the checksum
 
 std::int64_t element_bytes(const Manifest::Dataset& dataset) {
   return static_cast<std::int64_t>(c10::elementSize(dataset.spec.type));
@@ -38,8 +38,8 @@ const formats::RawFile& BlockReader::file(std::size_t index) {
   auto opened = formats::RawFile::open_for_reading(path, patience_);
   const auto bytes = static_cast<std::int64_t>(opened.bytes());
   if (bytes != facts.bytes) {
-    throw formats::FileError({.what = text::concat("the file ", path.string(), " is damaged: it has ", bytes,
-                                                   " bytes, not ", facts.bytes, " as when it was saved")});
+    throw formats::FileError({.what = text::concat("The file ", path.string(), " is damaged: it has ", bytes,
+                                                   " bytes, expected ", facts.bytes)});
   }
   opened.expect_front_to_back();
   return file.emplace(std::move(opened));
@@ -73,9 +73,9 @@ std::int64_t BlockReader::read_block(const std::string& name, const Manifest::Da
   }
   if (verify_ && checksum != dataset.blocks[static_cast<std::size_t>(block)]) {
     throw formats::FileError(
-        {.what = text::concat("the file ", (folder_ / manifest_.files[last_file].name).string(),
-                              " is damaged: the dataset ", text::quote(name), " has another checksum in its bytes ",
-                              begin * element, " to ", end * element - 1),
+        {.what = text::concat("The file ", (folder_ / manifest_.files[last_file].name).string(),
+                              " is damaged: the checksum of the dataset ", text::quote(name),
+                              " does not match in its bytes ", begin * element, " to ", end * element - 1),
          .why = "they are not the bytes that were saved"});
   }
   return (end - begin) * element;
@@ -99,12 +99,12 @@ void BlockReader::read(const std::string& name, const at::Tensor& tensor) {
   }
 }
 
-// A block is read as a whole, for its checksum; where that is more than what is wanted, aside.
+// A block is always read whole, for its checksum; into a buffer if only a part of it is wanted.
 void BlockReader::read(const std::string& name, core::Range elements, std::byte* to) {
   const auto& dataset = manifest_.datasets.at(name);
   const auto element = element_bytes(dataset);
   const auto in_block = block_bytes / element;
-  std::vector<std::byte> aside;
+  std::vector<std::byte> buffer;
   for (auto block = elements.begin / in_block; block * in_block < elements.end; ++block) {
     const core::Range whole = {block * in_block, std::min((block + 1) * in_block, dataset.spec.elements())};
     const core::Range wanted = {std::max(whole.begin, elements.begin), std::min(whole.end, elements.end)};
@@ -112,9 +112,9 @@ void BlockReader::read(const std::string& name, core::Range elements, std::byte*
     if (wanted == whole) {
       read_block(name, dataset, block, to);
     } else {
-      aside.resize(static_cast<std::size_t>(whole.size() * element));
-      read_block(name, dataset, block, aside.data());
-      std::memcpy(to, aside.data() + (wanted.begin - whole.begin) * element, bytes);
+      buffer.resize(static_cast<std::size_t>(whole.size() * element));
+      read_block(name, dataset, block, buffer.data());
+      std::memcpy(to, buffer.data() + (wanted.begin - whole.begin) * element, bytes);
     }
     to += bytes;
   }

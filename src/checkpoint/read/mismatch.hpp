@@ -10,7 +10,7 @@ namespace hortator::checkpoint {
 
 using TensorSpecs = std::map<std::string, formats::TensorSpec>;
 
-/// One line for each name that is missing, unexpected or of another shape or type. Pure.
+/// Returns one line for each name that is missing, unexpected, or differs in shape or type. Pure.
 std::vector<std::string> mismatches(const TensorSpecs& expected, const TensorSpecs& found);
 
 }  // namespace hortator::checkpoint

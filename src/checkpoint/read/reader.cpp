@@ -16,12 +16,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Full, and without a trailing slash, so that its last part is its name.
-fs::path plain(const fs::path& folder) { return (fs::absolute(folder) / "").lexically_normal().parent_path(); }
+/// The absolute path without a trailing slash, so that its last part is its name.
+fs::path without_slash(const fs::path& folder) { return (fs::absolute(folder) / "").lexically_normal().parent_path(); }
 
 [[noreturn]] void throw_absent(const fs::path& folder) {
-  throw formats::FileError({.what = text::concat("there is no checkpoint ", folder, ": no such folder"),
-                            .hint = "name the folder that was given to save_state"});
+  throw formats::FileError({.what = text::concat("There is no checkpoint ", folder, ": no such folder"),
+                            .hint = "use the folder that was given to save_state"});
 }
 
 bool is_complete(const fs::path& folder) {
@@ -43,26 +43,26 @@ std::vector<std::string> names_of(const TensorSpecs& specs) {
 
 /// @collective
 Manifest read_for_all(const mpi::Communicator& comm, const fs::path& folder) {
-  std::string words;
+  std::string text;
   mpi::all_or_none(comm, [&] {
-    if (comm.rank() == 0) words = manifest_text(folder);
+    if (comm.rank() == 0) text = manifest_text(folder);
   });
-  return parse_manifest(folder, mpi::broadcast(comm, std::string_view(words)));
+  return parse_manifest(folder, mpi::broadcast(comm, std::string_view(text)));
 }
 
 }  // namespace
 
 std::vector<fs::path> candidates(const fs::path& folder) {
-  auto found = formats::generations(plain(folder));
-  std::error_code none;  // of links that lead nowhere
+  auto found = formats::generations(without_slash(folder));
+  std::error_code none;  // set for dangling links
   std::erase_if(found, [&](const fs::path& one) { return !fs::is_directory(one, none); });
   return found;
 }
 
 fs::path find(const fs::path& folder) {
   const auto found = candidates(folder);
-  if (found.empty()) throw_absent(plain(folder));
-  if (found.front() == plain(folder)) return found.front();
+  if (found.empty()) throw_absent(without_slash(folder));
+  if (found.front() == without_slash(folder)) return found.front();
   const auto complete = std::find_if(found.begin(), found.end(), is_complete);
   return complete == found.end() ? found.front() : *complete;
 }
@@ -87,13 +87,13 @@ Reader::Reader(fs::path folder, Manifest manifest, bool verify)
 Reader::Reader(const fs::path& folder, bool verify) : Reader(find(folder), verify, Exact{}) {}
 
 Reader::Reader(const mpi::Communicator& comm, const fs::path& folder, bool verify)
-    : Reader(plain(folder), read_for_all(comm, plain(folder)), verify) {}
+    : Reader(without_slash(folder), read_for_all(comm, without_slash(folder)), verify) {}
 
 Reader::Reader(const fs::path& folder, bool verify, Exact) : Reader(folder, read_manifest(folder), verify) {}
 
 void Reader::require(const std::string& name) const {
   if (specs_.contains(name)) return;
-  throw Error({.what = text::concat("the checkpoint ", folder_, " has no tensor ", text::quote(name)),
+  throw Error({.what = text::concat("The checkpoint ", folder_, " has no tensor ", text::quote(name)),
                .hint = specs_.empty() ? "it has none at all" : text::suggestion(name, names_of(specs_))});
 }
 
@@ -117,9 +117,9 @@ void Reader::read_into(const std::string& name, const at::Tensor& tensor) const 
   const auto& spec = specs_.at(name);
   if (formats::spec_of(tensor) != spec) {
     throw Error(
-        {.what = text::concat("the tensor ", text::quote(name), " is ", formats::to_string(spec), " in the checkpoint ",
+        {.what = text::concat("The tensor ", text::quote(name), " is ", formats::to_string(spec), " in the checkpoint ",
                               folder_, " and ", formats::to_string(formats::spec_of(tensor)), " here"),
-         .hint = "build the model that was saved"});
+         .hint = "build the same model as the one that was saved"});
   }
   blocks_->read(name, tensor);
 }
@@ -131,7 +131,7 @@ void Reader::read_elements(const std::string& name, core::Range elements, std::b
 
 StateDict Reader::own(int rank) const {
   if (rank < 0 || rank >= world_size()) {
-    throw UsageError({.what = text::concat("the checkpoint ", folder_, " has nothing of rank ", rank),
+    throw UsageError({.what = text::concat("The checkpoint ", folder_, " has no state of rank ", rank),
                       .why = text::concat("it was written by ", text::count(world_size(), "rank"))});
   }
   const auto prefix = rank_folder(rank) + "/";

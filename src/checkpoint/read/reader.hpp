@@ -13,42 +13,42 @@
 
 namespace hortator::checkpoint {
 
-/// Is there a completed checkpoint for a Reader to open?
+/// Whether there is a complete checkpoint that a Reader can open.
 bool exists(const std::filesystem::path& folder);
 
-/// What there may be to open when `folder` is asked for, newest first: the folder, and what saves that were killed
-/// while they replaced it had moved aside.
+/// The folders that may hold the checkpoint `folder`, newest first: the folder itself, then older versions that killed
+/// saves had moved aside while they replaced it.
 std::vector<std::filesystem::path> candidates(const std::filesystem::path& folder);
 
-/// The one that is meant by `folder`: itself, or where it is missing the newest that was moved aside and is complete.
-/// Throws FileError when there is none.
+/// The folder to open for the checkpoint `folder`: itself, or if it is missing the newest complete version that was
+/// moved aside. Throws FileError if there is none.
 std::filesystem::path find(const std::filesystem::path& folder);
 
-/// An opened checkpoint, whatever the number of ranks that wrote it. Errors name the file and the entry; what cannot be
-/// read, or is damaged, is a FileError.
+/// An open checkpoint, written by any number of ranks. Errors name the file and the entry; unreadable or damaged files
+/// throw FileError.
 class Reader {
  public:
-  /// By this rank alone: what find() finds.
+  /// Opens what find() returns. Not collective.
   explicit Reader(const std::filesystem::path& folder, bool verify = true);
-  /// Exactly `folder`, by all ranks: one reads the manifest for all. @collective
+  /// Opens exactly `folder`. One rank reads the manifest for all. @collective
   Reader(const mpi::Communicator& comm, const std::filesystem::path& folder, bool verify = true);
 
-  const std::filesystem::path& folder() const { return folder_; }  ///< the one that was opened
+  const std::filesystem::path& folder() const { return folder_; }  ///< the folder that was opened
   const Manifest& manifest() const { return *manifest_; }
   int world_size() const { return static_cast<int>(manifest_->world_size); }
 
-  /// What all ranks had.
+  /// The tensors of the common state.
   const TensorSpecs& tensors() const { return specs_; }
   const StateDict& values() const { return values_; }  ///< numbers and texts
   at::Tensor read(const std::string& name) const;
-  /// Some of its elements, counted in row-major order: one dimension. Nothing but their blocks is read.
+  /// Reads a range of elements, in row-major order, as a one-dimensional tensor. Reads only the blocks that hold them.
   at::Tensor read_part(const std::string& name, core::Range elements) const;
-  /// Into a tensor of the same shape and type, on any device and with any strides.
+  /// Reads into a tensor of the same shape and type, on any device and with any strides.
   void read_into(const std::string& name, const at::Tensor& tensor) const;
-  /// Some of its elements, one after the other, as BlockReader does it.
+  /// Reads a range of elements to consecutive bytes.
   void read_elements(const std::string& name, core::Range elements, std::byte* to) const;
 
-  /// What rank `rank` of the world that wrote had for itself, read at once.
+  /// Reads the own state of rank `rank` of the run that wrote the checkpoint.
   StateDict own(int rank) const;
 
  private:

@@ -1,7 +1,7 @@
 #include "checkpoint/read/verify.hpp"
 
+#include "checkpoint/gap_checksum.hpp"
 #include "checkpoint/read/block_reader.hpp"
-#include "checkpoint/write/gaps.hpp"
 #include "core/text/text.hpp"
 #include "formats/file/file_error.hpp"
 #include "formats/hdf5/dataset.hpp"
@@ -13,18 +13,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<core::Range> stretches_of(const Manifest& manifest, std::size_t index) {
-  std::vector<core::Range> stretches;
+std::vector<core::Range> tensor_ranges(const Manifest& manifest, std::size_t index) {
+  std::vector<core::Range> ranges;
   for (const auto& [name, dataset] : manifest.datasets) {
     const auto element = static_cast<std::int64_t>(c10::elementSize(dataset.spec.type));
     for (const auto& piece : dataset.pieces) {
-      if (piece.file == index) stretches.push_back({piece.offset, piece.offset + piece.elements.size() * element});
+      if (piece.file == index) ranges.push_back({piece.offset, piece.offset + piece.elements.size() * element});
     }
   }
-  return stretches;
+  return ranges;
 }
 
-/// Each dataset of a file that is missing would wait for it again.
+/// Otherwise each dataset of a missing file would wait for the file again.
 constexpr std::chrono::milliseconds no_patience{0};
 
 class Verifier {
@@ -49,7 +49,7 @@ class Verifier {
     try {
       work();
     } catch (const std::exception& error) {
-      // A file that is missing is found missing by each of its datasets.
+      // Each dataset of a missing file reports the same error.
       if (problems_.empty() || problems_.back() != error.what()) problems_.emplace_back(error.what());
     }
   }
@@ -59,15 +59,15 @@ class Verifier {
   void check_structure(std::size_t index) {
     const auto& file = reader_.file(index);
     const auto& facts = manifest_.files[index];
-    const auto found = checksum_between(stretches_of(manifest_, index), facts.bytes,
-                                        [&](std::int64_t offset, void* data, std::size_t bytes) {
-                                          file.read_at(offset, data, bytes);
-                                          advance_(static_cast<std::int64_t>(bytes));
-                                        });
-    if (found == facts.structure) return;
-    throw formats::FileError(
-        {.what = text::concat("the file ", path(index).string(), " is damaged: its structure has another checksum"),
-         .why = "the tensors may be whole, but other programs may not find them"});
+    const auto found = gap_checksum(tensor_ranges(manifest_, index), facts.bytes,
+                                    [&](std::int64_t offset, void* data, std::size_t bytes) {
+                                      file.read_at(offset, data, bytes);
+                                      advance_(static_cast<std::int64_t>(bytes));
+                                    });
+    if (found == facts.structure_crc32c) return;
+    throw formats::FileError({.what = text::concat("The file ", path(index).string(),
+                                                   " is damaged: the checksum of its structure does not match"),
+                              .why = "the tensors may be intact, but other programs may not find them"});
   }
 
   void check_hdf5(std::size_t index) const {
@@ -78,10 +78,10 @@ class Verifier {
       for (const auto& piece : dataset.pieces) {
         if (piece.file != index) continue;
         const auto found = formats::inspect_dataset(formats::open_dataset(file, name), name, bytes);
-        if (found.offset == piece.offset && found.spec == part_of(dataset.spec, piece)) continue;
+        if (found.offset == piece.offset && found.spec == stored_spec(dataset.spec, piece)) continue;
         throw formats::FileError(
-            {.what = text::concat("the file ", path(index).string(), " has the dataset ", text::quote(name),
-                                  " elsewhere, or other than the manifest says")});
+            {.what = text::concat("The file ", path(index).string(), " has the dataset ", text::quote(name),
+                                  " at another offset, or with another type or shape, than the manifest has")});
       }
     }
   }
@@ -100,7 +100,8 @@ std::vector<std::string> verify(const fs::path& folder, const Manifest& manifest
   return Verifier(folder, manifest, advance).run();
 }
 
-void check_together(const mpi::Communicator& comm, const fs::path& folder, const Manifest& manifest, bool compare) {
+void verify_on_all_ranks(const mpi::Communicator& comm, const fs::path& folder, const Manifest& manifest,
+                         bool compare) {
   mpi::all_or_none(comm, [&] {
     BlockReader reader(folder, manifest, compare);
     int number = 0;

@@ -1,6 +1,6 @@
 #include "checkpoint/write/agreement.hpp"
 
-#include "checkpoint/pack.hpp"
+#include "checkpoint/state_outline.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 fs::path agreed_target(const mpi::Communicator& comm, const fs::path& folder) {
   std::string target;
   mpi::all_or_none(comm, [&] {
-    if (folder.empty()) throw UsageError({.what = "no folder was named to save into"});
+    if (folder.empty()) throw UsageError({.what = "No folder to save to was given"});
     // A trailing slash would make the last name empty.
     target = (fs::absolute(folder) / "").lexically_normal().parent_path();
   });
@@ -24,15 +24,15 @@ fs::path agreed_target(const mpi::Communicator& comm, const fs::path& folder) {
   return mpi::broadcast(comm, target);
 }
 
-void require_same(const mpi::Communicator& comm, const Outline& common) {
+void require_same(const mpi::Communicator& comm, const StateOutline& common) {
   const auto mine = pack(common);
   if (mpi::equal_on_all(comm, core::hash(mine))) return;
   const auto first = mpi::broadcast(comm, mine);
   mpi::all_or_none(comm, [&] {
     if (mine == first) return;
     throw UsageError(
-        {.what = text::concat("the state to save differs between ranks: ", first_difference(unpack(first), common)),
-         .why = text::concat("'here' is rank 0, 'there' is rank ", comm.rank(), "; one copy is saved for all"),
+        {.what = text::concat("The state to save differs between ranks: ", first_difference(unpack(first), common)),
+         .why = text::concat("'here' is rank 0, 'there' is rank ", comm.rank(), "; one copy is saved for all ranks"),
          .hint = "build the same models, optimizers and objects on every rank"});
   });
 }

@@ -2,17 +2,19 @@
 
 #include <filesystem>
 
-#include "checkpoint/outline.hpp"
+#include "checkpoint/state_outline.hpp"
 #include "mpi/communicator.hpp"
 
-/// What all ranks must agree on before a file exists.
+/// What all ranks must agree on before any file is created.
 namespace hortator::checkpoint {
 
-/// The folder's full path, links resolved, as rank 0 sees it. Throws when the ranks were given different ones.
+/// Returns the full path of `folder` with links resolved, as rank 0 sees it. Throws if the ranks were given different
+/// folders.
 /// @collective
 std::filesystem::path agreed_target(const mpi::Communicator& comm, const std::filesystem::path& folder);
 
-/// Throws, naming an entry and a rank, unless all ranks have the same. What rank 0 has is what is written. @collective
-void require_same(const mpi::Communicator& comm, const Outline& common);
+/// Throws, naming an entry and a rank, unless all ranks have the same outline. Rank 0's values are the ones that are
+/// written. @collective
+void require_same(const mpi::Communicator& comm, const StateOutline& common);
 
 }  // namespace hortator::checkpoint

@@ -22,52 +22,51 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-constexpr auto patience_at_exit = 10s;
-// A job that fails is over within two seconds.
-constexpr auto patience_while_failing = 300ms;
-constexpr auto patience_with_the_given_up = 100ms;
+constexpr auto wait_at_exit = 10s;
+// A failing job must end within two seconds.
+constexpr auto wait_while_failing = 300ms;
+constexpr auto wait_after_cancel = 100ms;
 
-/// The save has no more use: no error of its own.
-struct GivenUp {};
+/// Thrown in the thread when the save was cancelled. Not an error of its own.
+struct Cancelled {};
 
 template <typename Work>
 std::thread begin_thread(const Work& work) {
   try {
     return std::thread(work);
   } catch (const std::system_error& error) {
-    throw Error(
-        {.what = text::concat("no thread can be started to write a checkpoint: ", error.what()),
-         .why = "CheckpointOptions::asynchronous needs one on each rank",
-         .hint = "raise the number of processes that are allowed (ulimit -u, or the job's), or save without it"});
+    throw Error({.what = text::concat("No thread can be started to write a checkpoint: ", error.what()),
+                 .why = "CheckpointOptions::asynchronous needs one on each rank",
+                 .hint = "raise the limit of processes (ulimit -u, or the job's), or turn it off"});
   }
 }
 
-/// There at once and whole, or not at all.
+/// Writes a file that becomes visible complete or not at all.
 void put_file(const fs::path& path, const std::string& bytes) {
-  auto aside = path;
-  aside += ".part";
-  auto file = formats::RawFile::create(aside);
+  auto partial = path;
+  partial += ".part";
+  auto file = formats::RawFile::create(partial);
   file.write_at(0, bytes.data(), bytes.size());
   file.sync();
   file.close();
-  formats::rename(aside, path);
+  formats::rename(partial, path);
 }
 
-std::optional<Record> read_record(const fs::path& path) {
+std::optional<RankReport> read_report(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return {};
-  return unpack_record(formats::read_text(path, max_manifest_bytes));
+  return unpack_report(formats::read_text(path, max_manifest_bytes));
 }
 
 }  // namespace
 
-/// One save under way, on this rank.
+/// This rank's side of a save in progress.
 class BackgroundSave::Running {
  public:
-  enum class State { writing, written, failed };  ///< of this rank's part
+  enum class PartState { writing, written, failed };  ///< of this rank's part
 
-  /// `memory` is where the task's sources lie.
-  Running(Task task, Staging memory, int ranks, Clock::time_point begun)
+  /// `memory` holds the elements of the task's sources.
+  Running(SaveTask task, StagingMemory memory, int ranks, Clock::time_point begun)
       : task_(std::move(task)),
         memory_(std::move(memory)),
         ranks_(ranks),
@@ -77,83 +76,85 @@ class BackgroundSave::Running {
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
-  const Task& task() const { return task_; }
-  State state() const { return state_; }
+  const SaveTask& task() const { return task_; }
+  PartState state() const { return state_; }
   bool is_done() const { return done_; }
-  void give_up() { given_up_ = true; }  ///< another rank's part will never come, or nobody wants this one
-  bool wait_until_done(Clock::duration patience) const {
+  void cancel() {
+    is_cancelled_ = true;
+  }  ///< the thread ends at the next check; called if another rank failed or the save is not wanted any more
+  bool wait_until_done(Clock::duration limit) const {
     const auto begin = Clock::now();
-    while (!done_ && Clock::now() - begin < patience) std::this_thread::sleep_for(5ms);
+    while (!done_ && Clock::now() - begin < limit) std::this_thread::sleep_for(5ms);
     return done_;
   }
   void join() {
     if (thread_.joinable()) thread_.join();
   }
   Clock::time_point begun() const { return begun_; }
-  std::optional<Clock::duration> took() const {  ///< on rank 0, once it is there
+  std::optional<Clock::duration> took() const {  ///< on rank 0, once the checkpoint is complete
     const auto ticks = took_.load();
     return ticks > 0 ? std::optional(Clock::duration(ticks)) : std::nullopt;
   }
-  const Record& record() const { return mine_; }  ///< once its part is written
-  /// To rank 0's, when all are written: it waits no longer for what they tell by files, which somebody may have
-  /// removed.
-  void hand_over(std::vector<Record> records) {
-    told_ = std::move(records);
-    is_told_ = true;
+  const RankReport& report() const { return mine_; }  ///< valid once its part is written
+  /// Gives rank 0's thread the reports of all ranks, once all parts are written. It then stops waiting for the report
+  /// files, which may have been removed.
+  void hand_over(std::vector<RankReport> reports) {
+    reports_ = std::move(reports);
+    has_reports_ = true;
   }
-  const mpi::Verdict& verdict() const { return verdict_; }  ///< once it is joined
+  const mpi::Verdict& verdict() const { return verdict_; }  ///< valid once the thread is joined
 
  private:
   void run() {
     try {
-      mine_ = write_part(task_, [this](std::int64_t /*bytes*/) { go_on_if_wanted(); });
-      go_on_if_wanted();
-      if (task_.rank != 0) put_file(record_path(task_.rank), pack(mine_));
-      state_ = State::written;
+      mine_ = write_part(task_, [this](std::int64_t /*bytes*/) { throw_if_cancelled(); });
+      throw_if_cancelled();
+      if (task_.rank != 0) put_file(report_path(task_.rank), pack(mine_));
+      state_ = PartState::written;
       if (task_.rank == 0) commit_all();
-    } catch (const GivenUp&) {
-      if (state_ == State::writing) state_ = State::failed;
+    } catch (const Cancelled&) {
+      if (state_ == PartState::writing) state_ = PartState::failed;
     } catch (const std::exception& error) {
       verdict_ = mpi::Verdict::of(error);
-      if (state_ == State::writing) state_ = State::failed;
+      if (state_ == PartState::writing) state_ = PartState::failed;
     }
     done_ = true;
   }
 
-  void go_on_if_wanted() const {
-    if (given_up_) throw GivenUp();
+  void throw_if_cancelled() const {
+    if (is_cancelled_) throw Cancelled();
   }
 
   void commit_all() {
-    std::vector<Record> records = {mine_};
-    for (int rank = 1; rank < ranks_; ++rank) records.push_back(wait_for(rank));
-    for (int rank = 1; rank < ranks_; ++rank) fs::remove(record_path(rank));
-    go_on_if_wanted();
-    commit(task_, records);
+    std::vector<RankReport> reports = {mine_};
+    for (int rank = 1; rank < ranks_; ++rank) reports.push_back(wait_for(rank));
+    for (int rank = 1; rank < ranks_; ++rank) fs::remove(report_path(rank));
+    throw_if_cancelled();
+    commit(task_, reports);
     took_ = std::max<Clock::rep>((Clock::now() - begun_).count(), 1);
   }
 
-  Record wait_for(int rank) const {
+  RankReport wait_for(int rank) const {
     for (auto pause = 1ms;; pause = std::min(2 * pause, std::chrono::milliseconds(100))) {
-      go_on_if_wanted();
-      if (is_told_) return told_[static_cast<std::size_t>(rank)];
-      if (auto record = read_record(record_path(rank))) return *record;
+      throw_if_cancelled();
+      if (has_reports_) return reports_[static_cast<std::size_t>(rank)];
+      if (auto report = read_report(report_path(rank))) return *report;
       std::this_thread::sleep_for(pause);
     }
   }
 
-  fs::path record_path(int rank) const { return task_.replacement.staged() / record_file(rank); }
+  fs::path report_path(int rank) const { return task_.replacement.staged() / report_file(rank); }
 
-  Task task_;
-  Staging memory_;
+  SaveTask task_;
+  StagingMemory memory_;
   int ranks_;
   Clock::time_point begun_;
-  Record mine_;
-  std::vector<Record> told_;  ///< by the other ranks
-  std::atomic<bool> is_told_ = false;
+  RankReport mine_;
+  std::vector<RankReport> reports_;  ///< of all ranks, from hand_over()
+  std::atomic<bool> has_reports_ = false;
   std::atomic<Clock::rep> took_ = 0;
-  std::atomic<State> state_ = State::writing;
-  std::atomic<bool> given_up_ = false;
+  std::atomic<PartState> state_ = PartState::writing;
+  std::atomic<bool> is_cancelled_ = false;
   std::atomic<bool> done_ = false;
   mpi::Verdict verdict_;
   std::thread thread_;
@@ -164,26 +165,26 @@ BackgroundSave::BackgroundSave() = default;
 BackgroundSave::~BackgroundSave() {
   if (!running_) return;
   if (std::uncaught_exceptions() == 0) {
-    while (running_->state() == Running::State::writing) std::this_thread::sleep_for(5ms);
-    running_->wait_until_done(patience_at_exit);
-    running_->give_up();
+    while (running_->state() == Running::PartState::writing) std::this_thread::sleep_for(5ms);
+    running_->wait_until_done(wait_at_exit);
+    running_->cancel();
   } else if (!ends_soon()) {
     static_cast<void>(running_.release());
     return;
   }
   running_->join();
   if (running_->verdict().failed)
-    log::warn("the checkpoint ", running_->task().replacement.target(),
+    log::warn("The checkpoint ", running_->task().replacement.target(),
               " was not saved: ", running_->verdict().problem);
 }
 
-// The job is about to end, or the program to go on in its own way: neither waits for a disk.
+// An exception is passing through: the job is about to end, or the program handles it. Neither should wait for a disk.
 bool BackgroundSave::ends_soon() {
-  if (running_->wait_until_done(patience_while_failing)) return true;
-  running_->give_up();
-  log::warn("the checkpoint ", running_->task().replacement.target(),
-            " was still being written when the program failed, and is given up");
-  return running_->wait_until_done(patience_with_the_given_up);
+  if (running_->wait_until_done(wait_while_failing)) return true;
+  running_->cancel();
+  log::warn("The checkpoint ", running_->task().replacement.target(),
+            " was still being written when the program failed, and is abandoned");
+  return running_->wait_until_done(wait_after_cancel);
 }
 
 std::optional<BackgroundSave::Clock::duration> BackgroundSave::longest() const {
@@ -207,9 +208,9 @@ fs::path BackgroundSave::start(const mpi::Communicator& comm, const fs::path& fo
       running_ = std::make_unique<Running>(std::move(task), staging_, comm.size(), begun);
     });
   } catch (...) {
-    if (running_) running_->give_up();
+    if (running_) running_->cancel();
     running_.reset();
-    mpi::barrier(comm);  // none writes any more
+    mpi::barrier(comm);  // no rank writes any more
     if (comm.rank() == 0) replacement.abandon();
     throw;
   }
@@ -218,20 +219,20 @@ fs::path BackgroundSave::start(const mpi::Communicator& comm, const fs::path& fo
 
 void BackgroundSave::wait(const mpi::Communicator& comm) {
   if (!running_) return;
-  // Looks at all ranks again and again, so that none waits for a part that will never come.
-  std::array<int, 3> worst{};  // is any writing, has any failed, is it still to be put in place
+  // Polls the state of all ranks, so that no rank waits for the part of one that has failed.
+  std::array<int, 3> worst{};  // whether any rank is writing, any has failed, and the commit is pending
   do {
     const auto state = running_->state();
-    worst = {state == Running::State::writing, state == Running::State::failed,
+    worst = {state == Running::PartState::writing, state == Running::PartState::failed,
              comm.rank() == 0 && !running_->is_done()};
     mpi::all_reduce(comm, std::span<int>(worst), MPI_MAX);
     if (worst[0] != 0 && worst[1] == 0) std::this_thread::sleep_for(2ms);
   } while (worst[0] != 0 && worst[1] == 0);
   if (worst[1] != 0) {
-    running_->give_up();
+    running_->cancel();
   } else if (worst[2] != 0) {
-    auto records = gather(comm, running_->record());
-    if (comm.rank() == 0) running_->hand_over(std::move(records));
+    auto reports = gather(comm, running_->report());
+    if (comm.rank() == 0) running_->hand_over(std::move(reports));
   }
   running_->join();
   longest_ = longest();
@@ -239,7 +240,7 @@ void BackgroundSave::wait(const mpi::Communicator& comm) {
   try {
     mpi::agree(comm, ended->verdict());
   } catch (...) {
-    // All ranks are here, and none writes any more.
+    // All ranks are here, so no rank writes any more.
     if (comm.rank() == 0) ended->task().replacement.abandon();
     throw;
   }

@@ -6,35 +6,38 @@
 #include <optional>
 
 #include "checkpoint/write/save.hpp"
-#include "checkpoint/write/source.hpp"
+#include "checkpoint/write/tensor_source.hpp"
 
 namespace hortator::checkpoint {
 
-/// Saves while the program goes on. A thread on each rank writes its part of the copy; the threads never use MPI, which
-/// belongs to the program meanwhile: they tell rank 0's by small files beside the checkpoint's, and that one commits.
+/// Saves while the program continues. A thread on each rank writes that rank's part of a copy of the state. The threads
+/// do not use MPI, which the program uses meanwhile: they report to rank 0's thread through small files in the
+/// checkpoint's folder, and that thread commits.
 class BackgroundSave {
  public:
   using Clock = std::chrono::steady_clock;
 
   BackgroundSave();
-  /// Waits for this rank's part of what is under way, and on rank 0 for a while for the others: they may be gone. While
-  /// an exception is on its way out it waits for nothing that takes long: what is under way is given up, and a thread
-  /// that a disk does not let go ends with the process.
+  /// Waits until this rank's part is written, and on rank 0 for a limited time for the other ranks, which may have
+  /// ended. During stack unwinding it gives the save up instead of waiting long; a thread that is stuck in a disk
+  /// operation then ends with the process.
   ~BackgroundSave();
   BackgroundSave(const BackgroundSave&) = delete;
   BackgroundSave& operator=(const BackgroundSave&) = delete;
 
-  /// Waits for the save before, copies this rank's part of the state and returns: the folder that will be there.
+  /// Waits for the previous save, copies this rank's part of the state and starts to write it. Returns the folder that
+  /// will hold the checkpoint.
   /// @collective
   std::filesystem::path start(const mpi::Communicator& comm, const std::filesystem::path& folder,
                               const Snapshot& snapshot, const SaveOptions& options);
-  /// Returns when what is under way is there. When that failed on any rank, all throw the same, nothing of it is left
-  /// and the older checkpoint is what it was. @collective
+  /// Returns when the save in progress is complete. If it failed on any rank, all ranks throw the same error, its files
+  /// are removed and the older checkpoint is unchanged. @collective
   void wait(const mpi::Communicator& comm);
 
-  /// On rank 0, which knows: how long the longest took from start() until it was there. Nothing before one was.
+  /// The longest time from start() to the complete checkpoint. Nothing on other ranks than 0, and before the first save
+  /// is complete.
   std::optional<Clock::duration> longest() const;
-  /// How long ago the one was begun that is under way; nothing when none is.
+  /// How long ago the save in progress was started; nothing if there is none.
   std::optional<Clock::duration> under_way_for() const;
 
  private:
@@ -42,9 +45,9 @@ class BackgroundSave {
 
   bool ends_soon();
 
-  Staging staging_;
+  StagingMemory staging_;
   std::unique_ptr<Running> running_;
-  std::optional<Clock::duration> longest_;  ///< of those that were waited for
+  std::optional<Clock::duration> longest_;  ///< among the saves that wait() has ended
 };
 
 }  // namespace hortator::checkpoint

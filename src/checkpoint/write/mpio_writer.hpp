@@ -3,22 +3,22 @@
 #include <functional>
 #include <string>
 
-#include "checkpoint/write/direct_writer.hpp"
+#include "checkpoint/write/save_task.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::checkpoint {
 
 constexpr int failed_disk_exit_code = 74;  ///< EX_IOERR of sysexits.h
 
-/// What a rank does whose disk has failed within HDF5's collective calls, in which the other ranks now wait for it for
-/// ever: it ends the job with these words, and does not come back.
+/// Called on a rank whose disk fails within HDF5's collective calls, where the other ranks wait for it forever. It must
+/// end the job with the message `problem` and not return.
 using EndJob = std::function<void(const std::string& problem)>;
-/// A line on standard error, and that exit code.
+/// Prints `problem` to standard error and aborts the job with failed_disk_exit_code.
 [[noreturn]] void end_job_at_once(const std::string& problem);
 
-/// Does what write_part() does through HDF5's MPI driver: all ranks of a file make its structure and write into it with
-/// HDF5. Where they are several, an error of the disk on one of them ends the job (or else, where MPI-IO itself hangs,
-/// the watchdog does); where a rank has a file to itself, all throw it. @collective
-Record write_part_together(const mpi::Communicator& comm, const Task& task, const EndJob& end_job);
+/// Does what write_part() does, with HDF5's MPI-IO driver: all ranks of a file create its structure together and write
+/// to it through HDF5. A disk error on one of several ranks of a file ends the job; if MPI-IO itself hangs, the
+/// watchdog ends it. If the rank is the only one of its file, all ranks throw the error. @collective
+RankReport write_part_with_mpio(const mpi::Communicator& comm, const SaveTask& task, const EndJob& end_job);
 
 }  // namespace hortator::checkpoint

@@ -16,7 +16,8 @@ constexpr std::string_view mark = ".gone-";
 
 void empty_and_remove(const fs::path& folder) {
   if (formats::remove_folder(folder, {is_our_file, manifest_file})) return;
-  log::warn(folder.string(), " could not be removed, or holds files that were not saved; it is no longer needed");
+  log::warn(folder.string(),
+            " could not be removed, or holds files that are not part of the checkpoint; it is no longer needed");
 }
 
 }  // namespace
@@ -24,10 +25,10 @@ void empty_and_remove(const fs::path& folder) {
 void remove(const fs::path& folder) {
   if (!checkpoint::exists(folder)) {
     throw formats::FileError({.what = text::concat(folder, " is not a checkpoint"),
-                              .why = "only what was saved here is removed",
+                              .why = "only checkpoints are removed",
                               .hint = "remove it by hand if it is not needed"});
   }
-  // The newest goes last: until then it is what a reader finds.
+  // The newest is removed last: until then readers find it.
   const auto found = candidates(folder);
   for (auto one = found.rbegin(); one != found.rend(); ++one) {
     const auto aside = fs::path(*one) += text::concat(mark, formats::replacement_id());
@@ -39,10 +40,10 @@ void remove(const fs::path& folder) {
 }
 
 void remove_leftovers(const fs::path& parent, Leftovers which) {
-  // Somebody's own "checkpoint_3.gone-wrong" is a copy that is wanted.
-  const auto ends_in = [](std::string_view name, std::string_view word) {
-    const auto begin = name.rfind(word);
-    return begin != std::string_view::npos && formats::is_replacement_id(name.substr(begin + word.size()));
+  // A user's own folder "checkpoint_3.gone-wrong" does not end in an id and is kept.
+  const auto ends_in = [](std::string_view name, std::string_view suffix) {
+    const auto begin = name.rfind(suffix);
+    return begin != std::string_view::npos && formats::is_replacement_id(name.substr(begin + suffix.size()));
   };
   const auto is_one = [&](const std::string& name) {
     if (!name.starts_with("checkpoint")) return false;

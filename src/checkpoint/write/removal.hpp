@@ -4,17 +4,17 @@
 
 namespace hortator::checkpoint {
 
-/// Removes a checkpoint, with what killed saves of its name had moved aside, such that whatever is killed a reader sees
-/// all of it or nothing: it is moved aside first. What is not a checkpoint is refused; files that were not saved with
-/// it stay where they are. One rank calls it.
+/// Removes a checkpoint and the older ones of its name that killed saves had moved aside. The folder is renamed first,
+/// so that readers see all of it or nothing even if the process is killed. Throws FileError if `folder` is not a
+/// checkpoint. Leaves files that do not belong to the checkpoint in place. Called by one rank.
 void remove(const std::filesystem::path& folder);
 
 enum class Leftovers {
   of_removals,    ///< "checkpoint_1.gone-<id>"
-  also_of_saves,  ///< "checkpoint_1.new-<id>": only where nobody saves now
+  also_of_saves,  ///< and "checkpoint_1.new-<id>": only while no save is in progress
 };
 
-/// Finishes what removals, or saves, that were killed have left in `parent`.
+/// Removes what killed removals, or also killed saves, have left in `parent`.
 void remove_leftovers(const std::filesystem::path& parent, Leftovers which = Leftovers::of_removals);
 
 }  // namespace hortator::checkpoint

@@ -11,7 +11,7 @@ namespace {
 void require_positive(const std::optional<std::int64_t>& value, std::string_view name) {
   if (value.value_or(1) > 0) return;
   throw UsageError({.what = text::concat("project.", name, " is ", *value),
-                    .why = "the newest checkpoint always stays",
+                    .why = "the newest checkpoint is always kept",
                     .hint = "use 1 or more, or leave it unset"});
 }
 

@@ -4,18 +4,18 @@
 #include <optional>
 #include <vector>
 
-/// Which checkpoints stay, and how often to make one.
+/// Which checkpoints are kept.
 namespace hortator::checkpoint {
 
 struct Retention {
-  std::optional<std::int64_t> total_limit = {};  ///< as many of the newest stay; none: all
-  std::optional<std::int64_t> keep_every = {};   ///< numbers that it divides stay for ever, and are not counted
+  std::optional<std::int64_t> total_limit = {};  ///< the number of newest checkpoints to keep; unset: all
+  std::optional<std::int64_t> keep_every = {};   ///< multiples of it are kept forever and not counted
 };
 
-/// Throws unless the numbers have a meaning.
+/// Throws UsageError unless all numbers are at least 1.
 void check(const Retention& retention);
 
-/// Of the checkpoints that have these numbers, those that are too many, from the oldest on.
+/// Returns which of the checkpoints with these numbers to remove, oldest first.
 std::vector<std::int64_t> surplus(std::vector<std::int64_t> numbers, const Retention& retention);
 
 }  // namespace hortator::checkpoint

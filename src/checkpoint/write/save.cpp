@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "checkpoint/format.hpp"
-#include "checkpoint/manifest_value.hpp"
-#include "checkpoint/pack.hpp"
-#include "checkpoint/storable.hpp"
+#include "checkpoint/state_outline.hpp"
 #include "checkpoint/write/agreement.hpp"
 #include "checkpoint/write/mpio_writer.hpp"
 #include "checkpoint/write/progress.hpp"
+#include "checkpoint/write/storable.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
 #include "formats/file/raw_file.hpp"
+#include "formats/file/utf8.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 
@@ -24,37 +24,38 @@ void require_free_names(const StateDict& common) {
   for (const auto& [name, value] : common.values()) {
     const auto first = text::split(name, '/').front();
     if (first != ranks_folder && !first.starts_with(own_prefix)) continue;
-    throw UsageError({.what = "the name " + text::quote(name) + " cannot be saved",
-                      .why = text::concat("'", ranks_folder, "' and '", own_prefix, "...' are the checkpoint's own"),
-                      .hint = "choose another name"});
+    throw UsageError(
+        {.what = "The name " + text::quote(name) + " cannot be saved",
+         .why = text::concat("'", ranks_folder, "' and '", own_prefix, "...' are reserved for the checkpoint"),
+         .hint = "choose another name"});
   }
 }
 
 void require_texts(const std::map<std::string, std::string>& metadata) {
-  for (const auto& [name, words] : metadata) {
-    if (is_utf8(name) && is_utf8(words)) continue;
-    throw UsageError({.what = text::concat("the metadata ", text::quote(name), " cannot be saved: it is no UTF-8"),
-                      .hint = "bytes of other kinds go into a registered object"});
+  for (const auto& [name, value] : metadata) {
+    if (!formats::find_utf8_fault(name) && !formats::find_utf8_fault(value)) continue;
+    throw UsageError({.what = text::concat("The metadata ", text::quote(name), " cannot be saved: it is not UTF-8"),
+                      .hint = "put other bytes into a registered object"});
   }
 }
 
-/// Every rank's outline, on every rank. Mostly all have the same, and nothing is sent. @collective
-std::vector<Outline> all_outlines(const mpi::Communicator& comm, const Outline& mine) {
+/// Every rank's outline, on every rank. Usually all are equal, and none is sent. @collective
+std::vector<StateOutline> all_outlines(const mpi::Communicator& comm, const StateOutline& mine) {
   const auto packed = pack(mine);
   if (mpi::equal_on_all(comm, core::hash(packed)))
-    return std::vector<Outline>(static_cast<std::size_t>(comm.size()), mine);
-  std::vector<Outline> all;
+    return std::vector<StateOutline>(static_cast<std::size_t>(comm.size()), mine);
+  std::vector<StateOutline> all;
   for (const auto& one : mpi::all_gather(comm, std::string_view(packed))) all.push_back(unpack(one));
   return all;
 }
 
-/// What is written, in the order of the layout, where others' own ones stay undefined.
+/// The tensors to write, in the order of the layout. Other ranks' own tensors are undefined.
 std::vector<at::Tensor> tensors_of(const Snapshot& snapshot, const Layout& layout, int rank) {
   std::vector<at::Tensor> tensors(layout.tensors.size());
   for (std::size_t i = 0; i < layout.common_tensors; ++i) {
     const auto& name = layout.tensors[i].name;
-    const auto share = snapshot.shares.find(name);
-    tensors[i] = share != snapshot.shares.end() ? share->second.part : snapshot.common.get<at::Tensor>(name);
+    const auto shard = snapshot.shards.find(name);
+    tensors[i] = shard != snapshot.shards.end() ? shard->second.part : snapshot.common.get<at::Tensor>(name);
   }
   auto next = layout.first_own[static_cast<std::size_t>(rank)];
   for (const auto& [name, value] : snapshot.own.values()) {
@@ -63,60 +64,63 @@ std::vector<at::Tensor> tensors_of(const Snapshot& snapshot, const Layout& layou
   return tensors;
 }
 
-std::vector<Source> sources_of(const Snapshot& snapshot, const Layout& layout, int rank) {
-  auto sources = sources_of(work_of(layout, rank), tensors_of(snapshot, layout, rank));
+std::vector<TensorSource> sources_of(const Snapshot& snapshot, const Layout& layout, int rank) {
+  auto sources = sources_of(slices_of_rank(layout, rank), tensors_of(snapshot, layout, rank));
   for (auto& source : sources) {
-    if (layout.tensors[source.slab.tensor].of_ranks.empty()) continue;
-    source.first = source.slab.elements.begin;
+    if (layout.tensors[source.slice.tensor].of_ranks.empty()) continue;
+    source.first = source.slice.elements.begin;
     source.is_part = true;
   }
   return sources;
 }
 
-/// A file has one stretch of a tensor. Parts that lie in the ranks' order can only be cut so where the files do, too.
+/// A file holds one contiguous range of a tensor. Sharded tensors are in the order of the ranks, so they need files in
+/// that order too; otherwise all ranks write to one file.
 std::vector<std::size_t> files_of(const SaveOptions& options, const Snapshot& snapshot, int ranks) {
-  const bool fits = snapshot.shares.empty() || std::is_sorted(options.file_of.begin(), options.file_of.end());
+  const bool fits = snapshot.shards.empty() || std::is_sorted(options.file_of.begin(), options.file_of.end());
   if (options.file_of.empty() || !fits) return std::vector<std::size_t>(static_cast<std::size_t>(ranks), 0);
   return options.file_of;
 }
 
-void require_shares(const Snapshot& snapshot, int ranks, int rank) {
-  for (const auto& [name, share] : snapshot.shares) {
+void require_shards(const Snapshot& snapshot, int ranks, int rank) {
+  for (const auto& [name, shard] : snapshot.shards) {
     std::int64_t next = 0;
-    bool good = share.of_ranks.size() == static_cast<std::size_t>(ranks) && !snapshot.common.contains(name);
-    for (const auto& range : share.of_ranks) {
+    bool good = shard.of_ranks.size() == static_cast<std::size_t>(ranks) && !snapshot.common.contains(name);
+    for (const auto& range : shard.of_ranks) {
       good = good && (range.size() == 0 || range.begin == next);
       next = range.size() > 0 ? range.end : next;
     }
-    good = good && next == share.whole.elements() &&
-           formats::spec_of(share.part) ==
-               formats::TensorSpec{.type = share.whole.type,
-                                   .shape = {share.of_ranks[static_cast<std::size_t>(rank)].size()}};
+    good = good && next == shard.whole.elements() &&
+           formats::spec_of(shard.part) ==
+               formats::TensorSpec{.type = shard.whole.type,
+                                   .shape = {shard.of_ranks[static_cast<std::size_t>(rank)].size()}};
     if (good) continue;
-    throw UsageError({.what = text::concat("the ranks' parts of ", text::quote(name), " do not make up the whole"),
-                      .why = text::concat("it is ", formats::to_string(share.whole))});
+    throw UsageError(
+        {.what = text::concat("The ranks' parts of ", text::quote(name), " do not cover the whole tensor exactly once"),
+         .why = text::concat("it is ", formats::to_string(shard.whole))});
   }
 }
 
-Outline common_outline(const Snapshot& snapshot) {
+StateOutline common_outline(const Snapshot& snapshot) {
   auto outline = outline_of(snapshot.common);
-  for (const auto& [name, share] : snapshot.shares) outline.push_back({.name = name, .content = share.whole});
-  std::sort(outline.begin(), outline.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  for (const auto& [name, shard] : snapshot.shards) outline.push_back({.name = name, .content = shard.whole});
+  std::sort(outline.begin(), outline.end(),
+            [](const OutlineEntry& a, const OutlineEntry& b) { return a.name < b.name; });
   return outline;
 }
 
-Shares ranges_of(const Snapshot& snapshot) {
-  Shares shares;
-  for (const auto& [name, share] : snapshot.shares) shares.emplace(name, share.of_ranks);
-  return shares;
+ShardRanges ranges_of(const Snapshot& snapshot) {
+  ShardRanges shards;
+  for (const auto& [name, shard] : snapshot.shards) shards.emplace(name, shard.of_ranks);
+  return shards;
 }
 
-/// Rank 0 removes what there is of it. All ranks are here, and none has a file open.
-void abandon(const Task& task) {
+/// Rank 0 removes the incomplete checkpoint. Called after all ranks have closed their files.
+void abandon(const SaveTask& task) {
   if (task.rank == 0) task.replacement.abandon();
 }
 
-void make_files(const mpi::Communicator& comm, const Task& task, CheckpointWriter writer) {
+void make_files(const mpi::Communicator& comm, const SaveTask& task, CheckpointWriter writer) {
   mpi::all_or_none(comm, [&] {
     if (task.rank == 0) task.replacement.begin();
   });
@@ -127,34 +131,34 @@ void make_files(const mpi::Communicator& comm, const Task& task, CheckpointWrite
 }
 
 /// @collective
-Record write_parts(const mpi::Communicator& comm, const Task& task, const SaveOptions& options,
-                   const Advance& advance) {
-  if (options.writer == CheckpointWriter::mpio) return write_part_together(comm, task, options.end_job);
-  Record mine;
+RankReport write_parts(const mpi::Communicator& comm, const SaveTask& task, const SaveOptions& options,
+                       const Advance& advance) {
+  if (options.writer == CheckpointWriter::mpio) return write_part_with_mpio(comm, task, options.end_job);
+  RankReport mine;
   mpi::all_or_none(comm, [&] { mine = write_part(task, advance); });
   return mine;
 }
 
 }  // namespace
 
-Task prepare(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot,
-             const SaveOptions& options) {
+SaveTask prepare(const mpi::Communicator& comm, const fs::path& folder, const Snapshot& snapshot,
+                 const SaveOptions& options) {
   mpi::all_or_none(comm, [&] {
     require_storable(snapshot.common);
     require_storable(snapshot.own);
     require_free_names(snapshot.common);
-    require_shares(snapshot, comm.size(), comm.rank());
+    require_shards(snapshot, comm.size(), comm.rank());
     require_texts(options.metadata);
   });
   const auto target = agreed_target(comm, folder);
-  Description description = {.common = common_outline(snapshot)};
+  StateDescription description = {.common = common_outline(snapshot)};
   require_same(comm, description.common);
   description.own = all_outlines(comm, outline_of(snapshot.own));
   auto layout =
       make_layout(description.common, description.own, files_of(options, snapshot, comm.size()), ranges_of(snapshot));
-  mpi::same_on_all(comm, std::to_string(hash(layout)), "the plan of the checkpoint");
+  mpi::same_on_all(comm, std::to_string(hash(layout)), "the layout of the checkpoint");
   auto sources = sources_of(snapshot, layout, comm.rank());
-  Task task = {
+  SaveTask task = {
       .replacement = {target, mpi::broadcast(comm, formats::replacement_id()), {is_our_file, manifest_file}},
       .description = std::move(description),
       .layout = std::move(layout),
@@ -179,9 +183,9 @@ fs::path save(const mpi::Communicator& comm, const fs::path& folder, const Snaps
               const SaveOptions& options, const Advance& advance) {
   const auto task = prepare(comm, folder, snapshot, options);
   try {
-    const auto records = gather(comm, write_parts(comm, task, options, advance));
+    const auto reports = gather(comm, write_parts(comm, task, options, advance));
     mpi::all_or_none(comm, [&] {
-      if (task.rank == 0) commit(task, records);
+      if (task.rank == 0) commit(task, reports);
     });
   } catch (...) {
     abandon(task);

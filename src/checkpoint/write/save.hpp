@@ -7,46 +7,47 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/write/direct_writer.hpp"
 #include "checkpoint/write/mpio_writer.hpp"
+#include "checkpoint/write/save_task.hpp"
 #include "core/range.hpp"
 #include "formats/tensor/tensor_spec.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::checkpoint {
 
-/// A tensor of which each rank has a part. All but the part's values is the same on all ranks.
-struct Share {
+/// A tensor of which each rank holds a part. All fields but the values of `part` are the same on all ranks.
+struct ShardedTensor {
   formats::TensorSpec whole = {};
   std::vector<core::Range> of_ranks =
-      {};                ///< what each rank brings, in its row-major elements: each element comes once
-  at::Tensor part = {};  ///< this rank's, of one dimension
+      {};                ///< the elements that each rank holds, in row-major order: each element exactly once
+  at::Tensor part = {};  ///< this rank's elements, one-dimensional
 };
 
 struct Snapshot {
-  StateDict common = {};                     ///< the same names, shapes, types and values on all ranks
-  StateDict own = {};                        ///< this rank's alone, such as the states of its random number generators
-  std::map<std::string, Share> shares = {};  ///< named as the common ones, and written as they lie
+  StateDict common = {};  ///< the same names, shapes, types and values on all ranks
+  StateDict own = {};     ///< this rank's own, such as the state of its random number generators
+  std::map<std::string, ShardedTensor> shards = {};  ///< share the names of `common`; each rank writes its part
 };
 
 struct SaveOptions {
   CheckpointWriter writer = CheckpointWriter::direct;
-  std::vector<std::size_t> file_of = {};  ///< into which file each rank writes, 0, 1, ...; empty: all into one
+  std::vector<std::size_t> file_of =
+      {};  ///< the number of the file that each rank writes to, 0, 1, ...; empty: all write to one file
   std::int64_t step = 0;
   std::int64_t updates = 0;
   std::map<std::string, std::int64_t> mesh = {};
-  std::map<std::string, std::string> metadata = {};  ///< rank 0's counts
-  EndJob end_job = end_job_at_once;                  ///< where the MPI-IO writer leaves nothing else to do
+  std::map<std::string, std::string> metadata = {};  ///< rank 0's is written
+  EndJob end_job = end_job_at_once;                  ///< for the MPI-IO writer
 };
 
-/// Agrees with all ranks on what is saved, where and by whom; then makes the folder aside and the empty files in it.
-/// When anything fails on any rank, all throw the same error and nothing is left. @collective
-Task prepare(const mpi::Communicator& comm, const std::filesystem::path& folder, const Snapshot& snapshot,
-             const SaveOptions& options);
+/// Agrees with all ranks on what is saved, where and by which rank, then creates the temporary folder with empty files.
+/// If anything fails on any rank, all ranks throw the same error and nothing is left. @collective
+SaveTask prepare(const mpi::Communicator& comm, const std::filesystem::path& folder, const Snapshot& snapshot,
+                 const SaveOptions& options);
 
-/// Writes `snapshot` into `folder`, all ranks together, and returns the folder's full path. What was saved there before
-/// is replaced at the very end, by a rename. When anything fails on any rank, all throw the same error, the older
-/// checkpoint is what it was and nothing else is left. @collective
+/// Writes `snapshot` to `folder` and returns the folder's full path. An older checkpoint there is replaced at the very
+/// end, by a rename. If anything fails on any rank, all ranks throw the same error, the older checkpoint is unchanged
+/// and nothing else is left. @collective
 std::filesystem::path save(const mpi::Communicator& comm, const std::filesystem::path& folder, const Snapshot& snapshot,
                            const SaveOptions& options = {});
 

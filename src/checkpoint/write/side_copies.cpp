@@ -7,20 +7,20 @@
 namespace hortator::checkpoint {
 namespace {
 
-c10::Stream stream_behind_current(c10::Device device) {
+c10::Stream stream_after_current(c10::Device device) {
   const c10::impl::VirtualGuardImpl guard(device.type());
   const auto stream = guard.getStreamFromGlobalPool(device, /*isHighPriority=*/false);
-  c10::Event given_so_far(device.type());
-  given_so_far.record(guard.getStream(device));
-  given_so_far.block(stream);
+  c10::Event queued_work(device.type());
+  queued_work.record(guard.getStream(device));
+  queued_work.block(stream);
   return stream;
 }
 
 }  // namespace
 
 void SideCopies::copy(const at::Tensor& from, const at::Tensor& to) {
-  if (!stream_) stream_ = stream_behind_current(from.device());
-  const c10::StreamGuard there(*stream_);
+  if (!stream_) stream_ = stream_after_current(from.device());
+  const c10::StreamGuard guard(*stream_);
   to.copy_(from, /*non_blocking=*/true);
 }
 

@@ -7,12 +7,12 @@
 
 namespace hortator::checkpoint {
 
-/// Copies from a device into page-locked memory, on a stream of their own: after all that the device was given before
-/// the first of them, and all under way at once. Tensors of one device.
+/// Copies tensors of one device to page-locked memory on a separate stream. The copies begin after all work that was
+/// queued on the current stream before the first of them, and do not wait for each other.
 class SideCopies {
  public:
   void copy(const at::Tensor& from, const at::Tensor& to);
-  /// Returns when they are there: to be called before what they were made of is changed or freed.
+  /// Returns when all copies are complete. Call it before the source tensors are changed or freed.
   void wait() const;
 
  private:

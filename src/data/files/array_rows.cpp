@@ -24,9 +24,9 @@ namespace {
 
 formats::StoredRows read_npy_header(const formats::FixedFile& file) {
   std::array<std::uint8_t, npy_beginning_bytes> beginning{};
-  const auto begun = std::min<std::uint64_t>(beginning.size(), file.bytes());
-  file.read_at(0, beginning.data(), begun);
-  const auto offset = npy_data_offset({beginning.data(), begun});
+  const auto read_bytes = std::min<std::uint64_t>(beginning.size(), file.bytes());
+  file.read_at(0, beginning.data(), read_bytes);
+  const auto offset = npy_data_offset({beginning.data(), read_bytes});
   if (offset > file.bytes()) throw NpyFault("it ends within its header");
   const auto text_at = beginning[6] == 1 ? 10 : 12;
   std::string text(offset - text_at, '\0');
@@ -36,7 +36,7 @@ formats::StoredRows read_npy_header(const formats::FixedFile& file) {
   const auto bytes = formats::byte_count(spec);
   if (!bytes || static_cast<std::uint64_t>(*bytes) != file.bytes() - offset) {
     throw NpyFault(text::concat("its ", formats::to_string(spec), " does not fill the ", file.bytes() - offset,
-                                " bytes behind its header: it was cut short or is damaged"));
+                                " bytes after its header: it was truncated or is damaged"));
   }
   const auto rows = spec.shape.front();
   spec.shape.erase(spec.shape.begin());
@@ -47,7 +47,7 @@ formats::StoredRows find_npy(const formats::FixedFile& file) {
   try {
     return read_npy_header(file);
   } catch (const NpyFault& fault) {
-    throw formats::FileError({.what = text::concat(file.path(), " is no .npy array that can be read: ", fault.what())});
+    throw formats::FileError({.what = text::concat(file.path(), " cannot be read as an .npy array: ", fault.what())});
   }
 }
 
@@ -57,14 +57,14 @@ formats::StoredRows find_raw(const formats::FixedFile& file, const RawArray& arr
                              .offset = static_cast<std::uint64_t>(array.offset)};
   const auto row_bytes = formats::byte_count(stored.row);
   if (!row_bytes || *row_bytes == 0 || array.offset < 0)
-    throw UsageError({.what = text::concat("rows of ", formats::to_string(stored.row), " from byte ", array.offset,
-                                           " on are none that a file can have")});
+    throw UsageError({.what = text::concat("Rows of ", formats::to_string(stored.row), " from byte ", array.offset,
+                                           " on are not possible in a file")});
   const auto size = static_cast<std::uint64_t>(*row_bytes);
   if (file.bytes() < stored.offset || (file.bytes() - stored.offset) % size != 0) {
     throw formats::FileError(
-        {.what = text::concat(file.path(), " has ", file.bytes(), " bytes, which are not ", array.offset,
-                              " and rows of ", size, " (", formats::to_string(stored.row), ")"),
-         .hint = "it was cut short, or its type or shape is another"});
+        {.what = text::concat(file.path(), " has ", file.bytes(), " bytes, expected ", array.offset,
+                              " and whole rows of ", size, " (", formats::to_string(stored.row), ")"),
+         .hint = "it was truncated, or it has another type or shape"});
   }
   stored.rows = static_cast<std::int64_t>((file.bytes() - stored.offset) / size);
   return stored;

@@ -17,8 +17,8 @@ constexpr std::int64_t channels = 3;
 constexpr std::int64_t side = 32;
 constexpr std::int64_t image_bytes = channels * side * side;
 
-/// One of the files, and which of all samples it has.
-struct Part {
+/// One of the files, with the number of its first sample.
+struct CifarFile {
   formats::FixedFile file;
   std::int64_t first;
   std::int64_t rows;
@@ -32,7 +32,7 @@ struct CifarFiles {
         classes(kind == CifarKind::cifar10    ? 10
                 : kind == CifarKind::cifar100 ? 100
                                               : 20) {
-    if (paths.empty()) throw UsageError({.what = "no CIFAR files are named"});
+    if (paths.empty()) throw UsageError({.what = "No CIFAR files are named"});
     for (const auto& path : paths) add(path);
   }
 
@@ -41,9 +41,9 @@ struct CifarFiles {
     const auto bytes = static_cast<std::int64_t>(file.bytes());
     if (bytes == 0 || bytes % record_bytes() != 0) {
       throw formats::FileError(
-          {.what = text::concat(path, " has ", bytes, " bytes, which are no records of ", record_bytes()),
+          {.what = text::concat(path, " has ", bytes, " bytes, expected whole records of ", record_bytes()),
            .why = text::concat("each has ", text::count(labels, "label"), " and an image"),
-           .hint = "it was cut short, is not unpacked, or is of the other CIFAR"});
+           .hint = "it was truncated, is not decompressed, or belongs to the other CIFAR"});
     }
     const auto rows = bytes / record_bytes();
     parts.push_back({.file = std::move(file), .first = size, .rows = rows});
@@ -61,9 +61,10 @@ struct CifarFiles {
       part.file.read_at(static_cast<std::uint64_t>((sample - part.first) * record_bytes()), to,
                         static_cast<std::size_t>(record_bytes()));
       if (to[label_at] >= classes) {
-        throw formats::FileError({.what = text::concat("record ", sample - part.first, " of ", part.file.path(),
-                                                       " has the label ", int{to[label_at]}, " of ", classes),
-                                  .hint = "the file is damaged, or of the other CIFAR"});
+        throw formats::FileError(
+            {.what = text::concat("Record ", sample - part.first, " of ", part.file.path(), " has the label ",
+                                  int{to[label_at]}, ", expected 0 to ", classes - 1),
+             .hint = "the file is damaged, or belongs to the other CIFAR"});
       }
       to += record_bytes();
     }
@@ -71,14 +72,14 @@ struct CifarFiles {
     return records;
   }
 
-  const Part& part_of(std::int64_t sample) const {
-    return *std::prev(std::ranges::upper_bound(parts, sample, {}, &Part::first));
+  const CifarFile& part_of(std::int64_t sample) const {
+    return *std::prev(std::ranges::upper_bound(parts, sample, {}, &CifarFile::first));
   }
 
   std::int64_t labels;
   std::int64_t label_at;
   int classes;
-  std::vector<Part> parts = {};
+  std::vector<CifarFile> parts = {};
   std::int64_t size = 0;
 };
 

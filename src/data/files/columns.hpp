@@ -17,10 +17,11 @@ struct ColumnLength {
   std::int64_t rows;
 };
 
-/// The rows that all columns have; throws FileError, naming two, where they differ, UsageError where there are none.
+/// The number of rows, which all columns must have. Throws FileError, naming two columns, if it differs, and UsageError
+/// if there are no columns or a name occurs twice.
 std::int64_t common_rows(const std::vector<ColumnLength>& columns, const std::filesystem::path& path);
 
-/// Row 0 of each.
+/// Row 0 of each tensor.
 std::map<std::string, at::Tensor> first_row(const std::map<std::string, at::Tensor>& batch);
 
 }  // namespace hortator::data

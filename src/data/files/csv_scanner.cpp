@@ -13,10 +13,10 @@ void CsvScanner::feed(std::string_view piece) {
     if (in_mark && c == byte_order_mark[mark_seen_]) {
       if (++mark_seen_ == byte_order_mark.size()) {
         record_begin_ = offset_ + 1;
-        state_ = State::cell_begins;
+        parser_.restart();
         only_returns_ = true;
       } else {
-        take(c);  // it may yet be none
+        take(c);  // the file may begin with only a part of the mark
       }
     } else {
       take(c);
@@ -26,44 +26,27 @@ void CsvScanner::feed(std::string_view piece) {
 }
 
 void CsvScanner::take(char c) {
+  using Event = core::CsvParser::Event;
   if (c != '\r' && c != '\n') only_returns_ = false;
-  switch (state_) {
-    case State::cell_begins:
-      if (c == '"') {
-        state_ = State::quoted;
-        quote_line_ = line_;
-        return;
-      }
-      state_ = State::bare;
-      [[fallthrough]];
-    case State::bare:
-      if (c == separator_) return end_cell();
-      if (c == '\n') return end_record();
-      return;
-    case State::quoted:
-      if (c == '"') state_ = State::quote_in_quotes;
+  const bool was_quoted = parser_.is_quoted();
+  switch (parser_.take(c)) {
+    case Event::text:
       if (c == '\n') ++line_;
       return;
-    case State::quote_in_quotes:
-      if (c == '"') {
-        state_ = State::quoted;
-        return;
-      }
-      state_ = State::cell_closed;
-      [[fallthrough]];
-    case State::cell_closed:
-      if (c == separator_) return end_cell();
-      if (c == '\n') return end_record();
-      if (c != '\r') throw CsvFault(line_, "text follows a closing quote (a quote in a cell is written twice)");
+    case Event::quote:
+      if (!was_quoted) quote_line_ = line_;
+      return;
+    case Event::cell_end:
+      ++cells_;
+      return;
+    case Event::record_end:
+      return end_record();
+    case Event::fault:
+      throw CsvFault(line_, "text follows a closing quote (a quote in a cell is written twice)");
   }
 }
 
-void CsvScanner::end_cell() {
-  ++cells_;
-  state_ = State::cell_begins;
-}
-
-// The letter at offset_ is the line's end.
+// The character at offset_ is the line break that ends the record, or the end of the text.
 void CsvScanner::end_record() {
   if (!only_returns_) {
     if (begins_.empty()) first_cells_ = cells_;
@@ -78,39 +61,11 @@ void CsvScanner::end_record() {
   record_begin_ = offset_ + 1;
   cells_ = 1;
   only_returns_ = true;
-  state_ = State::cell_begins;
 }
 
 void CsvScanner::finish() {
-  if (state_ == State::quoted) throw CsvFault(quote_line_, "a quote that opens here is never closed");
+  if (parser_.is_quoted()) throw CsvFault(quote_line_, "a quote that opens here is never closed");
   end_record();
-}
-
-std::vector<std::string> parse_csv_record(std::string_view text, char separator) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  bool begins = true;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      const bool doubled = c == '"' && i + 1 < text.size() && text[i + 1] == '"';
-      if (c != '"' || doubled) cells.back() += c;
-      if (doubled) ++i;
-      if (c == '"' && !doubled) quoted = false;
-    } else if (c == '"' && begins) {
-      quoted = true;
-      begins = false;
-    } else if (c == separator) {
-      cells.emplace_back();
-      begins = true;
-    } else if (c == '\n' || (c == '\r' && (i + 1 == text.size() || text[i + 1] == '\n'))) {
-      break;
-    } else {
-      cells.back() += c;
-      begins = false;
-    }
-  }
-  return cells;
 }
 
 }  // namespace hortator::data

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/text/csv.hpp"
 #include "core/text/text.hpp"
 #include "data/files/csv_scanner.hpp"
 #include "data/files/table_cells.hpp"
@@ -33,21 +34,21 @@ CsvTable::CsvTable(const std::filesystem::path& path, const CsvOptions& options)
   choose(options.columns.empty() ? all_of(header) : options.columns, header);
 }
 
-// The names in the first line; the others are the records.
+// Returns the names in the first line. The other lines become the records.
 std::vector<std::string> CsvTable::scan() {
   CsvScanner scanner(separator_);
   try {
     records_.scan([&](std::uint64_t, std::string_view piece) { scanner.feed(piece); });
     scanner.finish();
   } catch (const CsvFault& fault) {
-    throw FileError({.what = text::concat(place_text(records_.path(), fault.line()), ": ", fault.what())});
+    throw FileError({.what = text::concat(position_text(records_.path(), fault.line()), ": ", fault.what())});
   }
   auto begins = std::move(scanner).begins();
   if (begins.empty())
     throw FileError({.what = text::concat(records_.path(), " is empty"), .why = "its first line names the columns"});
   records_.set_records({begins.front()});
   constexpr std::int64_t first = 0;
-  auto header = parse_csv_record(records_.read({&first, 1}).front(), separator_);
+  auto header = core::parse_csv_record(records_.read({&first, 1}).front(), separator_);
   begins.erase(begins.begin());
   records_.set_records(std::move(begins));
   return header;
@@ -72,9 +73,9 @@ std::vector<std::string> CsvTable::columns() const {
   return names;
 }
 
-void CsvTable::refuse_cell(std::int64_t row, const Chosen& chosen, const std::string& cell) const {
+void CsvTable::refuse_cell(std::int64_t row, const ChosenColumn& chosen, const std::string& cell) const {
   const bool missing = cell.find_first_not_of(" \t") == std::string::npos;
-  throw FileError({.what = text::concat(records_.place(row), ": the column ", text::quote(chosen.column.name),
+  throw FileError({.what = text::concat(records_.position_text(row), ": the column ", text::quote(chosen.column.name),
                                         missing ? " is empty" : text::concat(" has ", text::quote(cell))),
                    .why = text::concat("it is read as ", name_of(chosen.column.type))});
 }
@@ -82,7 +83,7 @@ void CsvTable::refuse_cell(std::int64_t row, const Chosen& chosen, const std::st
 TableBatch CsvTable::read(std::span<const std::int64_t> rows) const {
   const auto records = records_.read(rows);
   TableBatch batch;
-  std::vector<std::byte*> elements;  // where the next one of each column goes
+  std::vector<std::byte*> elements;  // where the next element of each column is written
   for (const auto& [column, index] : chosen_) {
     if (column.type == ColumnType::text) {
       batch.texts[column.name].reserve(rows.size());
@@ -94,7 +95,7 @@ TableBatch CsvTable::read(std::span<const std::int64_t> rows) const {
     elements.push_back(static_cast<std::byte*>(tensor.mutable_data_ptr()));
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    auto cells = parse_csv_record(records[i], separator_);
+    auto cells = core::parse_csv_record(records[i], separator_);
     for (std::size_t j = 0; j < chosen_.size(); ++j) {
       const auto& [column, index] = chosen_[j];
       if (column.type == ColumnType::text) {

@@ -6,7 +6,7 @@
 
 namespace hortator::data {
 
-/// A file of separated values and the columns that are read of it.
+/// A file of separated values and the columns to read.
 class CsvTable {
  public:
   CsvTable(const std::filesystem::path& path, const CsvOptions& options);
@@ -16,18 +16,18 @@ class CsvTable {
   TableBatch read(std::span<const std::int64_t> rows) const;
 
  private:
-  struct Chosen {
+  struct ChosenColumn {
     TableColumn column;
-    std::size_t index;  ///< among the file's
+    std::size_t index;  ///< among the file's columns
   };
 
   std::vector<std::string> scan();
   void choose(const std::vector<TableColumn>& columns, const std::vector<std::string>& header);
-  [[noreturn]] void refuse_cell(std::int64_t row, const Chosen& chosen, const std::string& cell) const;
+  [[noreturn]] void refuse_cell(std::int64_t row, const ChosenColumn& chosen, const std::string& cell) const;
 
   RecordFile records_;
   char separator_;
-  std::vector<Chosen> chosen_;
+  std::vector<ChosenColumn> chosen_;
 };
 
 }  // namespace hortator::data

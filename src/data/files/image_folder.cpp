@@ -27,14 +27,14 @@ bool is_image(const fs::path& path) {
   return std::ranges::find(endings, ending) != endings.end();
 }
 
-/// Folders list what is in them in an order of their own.
+/// Directory iteration has no defined order.
 std::vector<fs::path> sorted(std::vector<fs::path> paths) {
   std::ranges::sort(paths);
   return paths;
 }
 
 std::vector<fs::path> folders_in(const fs::path& folder) {
-  if (!fs::is_directory(folder)) throw FileError({.what = text::concat("there is no folder ", folder)});
+  if (!fs::is_directory(folder)) throw FileError({.what = text::concat("There is no folder ", folder)});
   std::vector<fs::path> folders;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.is_directory() && !is_hidden(entry.path())) folders.push_back(entry.path());

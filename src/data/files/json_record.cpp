@@ -13,14 +13,14 @@ namespace {
 using Json = nlohmann::json;
 
 [[noreturn]] void refuse(const TableColumn& member, const Json& value) {
-  constexpr std::size_t most = 60;
-  auto words = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (words.size() > most) words = words.substr(0, most) + "...";
+  constexpr std::size_t max_characters = 60;
+  auto text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > max_characters) text = text.substr(0, max_characters) + "...";
   throw JsonLineFault(
-      text::concat("the member ", text::quote(member.name), " is ", words, ", which is no ", name_of(member.type)));
+      text::concat("the member ", text::quote(member.name), " is ", text, ", expected ", name_of(member.type)));
 }
 
-// By the first element of each list: the others are compared with it when they are read.
+// Takes the first element of each list; TensorFiller checks that the others have the same lengths.
 std::vector<std::int64_t> shape_of_lists(const Json& value) {
   std::vector<std::int64_t> shape;
   for (const auto* inner = &value; inner->is_array(); inner = &inner->front()) {
@@ -31,9 +31,9 @@ std::vector<std::int64_t> shape_of_lists(const Json& value) {
 }
 
 /// Writes numbers one after the other into a tensor, in row-major order.
-class Filler {
+class TensorFiller {
  public:
-  Filler(const TableColumn& member, const Json& whole, const at::Tensor& tensor)
+  TensorFiller(const TableColumn& member, const Json& whole, const at::Tensor& tensor)
       : member_(member), whole_(whole), tensor_(tensor), next_(static_cast<std::byte*>(tensor.mutable_data_ptr())) {}
 
   void fill(const Json& value, std::int64_t depth) {
@@ -55,7 +55,7 @@ class Filler {
         if (value.is_number()) return put_as<double>(value);
         break;
       case ColumnType::int64:
-        // what is beyond int64 was parsed as unsigned
+        // numbers above int64 are parsed as unsigned
         if (value.is_number_integer() && (!value.is_number_unsigned() || value.get<std::uint64_t>() >> 63 == 0))
           return put_as<std::int64_t>(value);
         break;
@@ -79,7 +79,7 @@ class Filler {
 
 at::Tensor to_tensor(const Json& value, const TableColumn& member) {
   auto tensor = at::empty(shape_of_lists(value), scalar_type_of(member.type));
-  Filler(member, value, tensor).fill(value, 0);
+  TensorFiller(member, value, tensor).fill(value, 0);
   return tensor;
 }
 
@@ -87,7 +87,7 @@ Json parse(std::string_view line) {
   try {
     return Json::parse(line);
   } catch (const Json::exception& error) {
-    throw JsonLineFault(text::concat("the line is no JSON: ", error.what()));
+    throw JsonLineFault(text::concat("the line is not valid JSON: ", error.what()));
   }
 }
 
@@ -95,7 +95,7 @@ Json parse(std::string_view line) {
 
 TableRow parse_json_record(std::string_view line, std::span<const TableColumn> members) {
   const auto record = parse(line);
-  if (!record.is_object()) throw JsonLineFault("the line is no JSON object");
+  if (!record.is_object()) throw JsonLineFault("the line is not a JSON object");
   TableRow row;
   for (const auto& member : members) {
     const auto found = record.find(member.name);

@@ -7,13 +7,13 @@
 
 namespace hortator::data {
 
-/// What is wrong with a line; where it stands is the caller's to say.
+/// An error in a line. The caller adds the line's position.
 class JsonLineFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// These members of the JSON object that a line holds.
+/// Reads these members of the JSON object in `line`. Throws JsonLineFault.
 TableRow parse_json_record(std::string_view line, std::span<const TableColumn> members);
 
 }  // namespace hortator::data

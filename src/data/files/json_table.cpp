@@ -16,8 +16,8 @@ void require_members(const std::vector<TableColumn>& members) {
   for (const auto& member : members) names.insert(member.name);
   if (!members.empty() && names.size() == members.size()) return;
   throw UsageError(
-      {.what = members.empty() ? "no members of JSON lines are named" : "a member of JSON lines is named twice",
-       .hint = R"(name those to read: {{"image", ColumnType::float32}, {"label", ColumnType::int64}})"});
+      {.what = members.empty() ? "No members of JSON lines are named" : "A member of JSON lines is named twice",
+       .hint = R"(name the members to read: {{"image", ColumnType::float32}, {"label", ColumnType::int64}})"});
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ JsonTable::JsonTable(const std::filesystem::path& path, const std::vector<TableC
   require_members(members);
   scan();
   if (size() == 0) throw formats::FileError({.what = text::concat(path, " has no lines")});
-  // A file that was cut short shows in its last line.
+  // The last line shows if the file was truncated.
   for (const auto line : {std::int64_t{0}, size() - 1}) read({&line, 1});
 }
 
@@ -58,7 +58,7 @@ std::vector<TableRow> JsonTable::read(std::span<const std::int64_t> lines) const
     try {
       rows.push_back(parse_json_record(texts[i], members_));
     } catch (const JsonLineFault& fault) {
-      throw formats::FileError({.what = text::concat(records_.place(lines[i]), ": ", fault.what())});
+      throw formats::FileError({.what = text::concat(records_.position_text(lines[i]), ": ", fault.what())});
     }
   }
   return rows;
@@ -76,10 +76,10 @@ TableBatch JsonTable::join(std::span<const std::int64_t> lines, std::vector<Tabl
       tensors.push_back(rows[i].tensors[member.name]);
       if (tensors.back().sizes() == tensors.front().sizes()) continue;
       throw formats::FileError(
-          {.what = text::concat(records_.place(lines[i]), ": the member ", text::quote(member.name), " has shape ",
-                                tensors.back().sizes(), ", and ", tensors.front().sizes(), " in ",
-                                records_.place(lines[0])),
-           .why = "they are to become one tensor",
+          {.what = text::concat(records_.position_text(lines[i]), ": the member ", text::quote(member.name),
+                                " has shape ", tensors.back().sizes(), ", and ", tensors.front().sizes(), " in ",
+                                records_.position_text(lines[0])),
+           .why = "they are joined into one tensor",
            .hint = "give data_loader() a function that pads the rows"});
     }
     batch.tensors[member.name] = at::stack(tensors);

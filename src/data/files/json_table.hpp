@@ -6,7 +6,7 @@
 
 namespace hortator::data {
 
-/// A file of JSON lines and the members that are read of them.
+/// A file of JSON lines and the members to read.
 class JsonTable {
  public:
   JsonTable(const std::filesystem::path& path, const std::vector<TableColumn>& members);

@@ -22,30 +22,30 @@ std::uint32_t big_endian(const std::uint8_t* bytes) {
   return value;
 }
 
-bool is_packed(std::span<const std::uint8_t> beginning) {
+bool is_compressed(std::span<const std::uint8_t> beginning) {
   return beginning.size() > 1 && beginning[0] == 0x1f && beginning[1] == 0x8b;
 }
 
-/// The rows of an IDX file of bytes: two zeros, the type, how many dimensions; their sizes; the bytes.
+/// Reads the header of an IDX file of bytes: two zeros, the type, the number of dimensions, then their sizes.
 formats::StoredRows find_rows(const formats::FixedFile& file, std::size_t dimensions) {
   constexpr std::uint32_t unsigned_bytes = 0x0800;
   std::array<std::uint8_t, 4 * word_bytes> head{};
   const auto head_bytes = (dimensions + 1) * word_bytes;
-  const auto begun = std::min<std::uint64_t>(head_bytes, file.bytes());
-  file.read_at(0, head.data(), begun);
-  if (is_packed({head.data(), begun}))
-    throw FileError({.what = text::concat(file.path(), " is packed"), .hint = "unpack it with gunzip"});
-  if (begun < head_bytes || big_endian(head.data()) != (unsigned_bytes | dimensions)) {
-    throw FileError({.what = text::concat(file.path(), " is no IDX file of bytes in ", dimensions, " dimensions"),
-                     .hint = "images have three dimensions, labels have one: are the two files in their places?"});
+  const auto read_bytes = std::min<std::uint64_t>(head_bytes, file.bytes());
+  file.read_at(0, head.data(), read_bytes);
+  if (is_compressed({head.data(), read_bytes}))
+    throw FileError({.what = text::concat(file.path(), " is compressed"), .hint = "decompress it with gunzip"});
+  if (read_bytes < head_bytes || big_endian(head.data()) != (unsigned_bytes | dimensions)) {
+    throw FileError({.what = text::concat(file.path(), " is not an IDX file of bytes in ", dimensions, " dimensions"),
+                     .hint = "images have three dimensions, labels have one: check the order of the two files"});
   }
   formats::TensorSpec spec{.type = at::kByte};
   for (std::size_t i = 1; i <= dimensions; ++i) spec.shape.push_back(big_endian(head.data() + i * word_bytes));
   const auto bytes = formats::byte_count(spec);
   if (!bytes || static_cast<std::uint64_t>(*bytes) != file.bytes() - head_bytes) {
     throw FileError({.what = text::concat(file.path(), " has ", file.bytes() - head_bytes,
-                                          " bytes behind its header, not [", text::join(spec.shape), "]"),
-                     .hint = "it was cut short or is damaged: copy it again"});
+                                          " bytes after its header, expected [", text::join(spec.shape), "]"),
+                     .hint = "it was truncated or is damaged: copy it again"});
   }
   const auto rows = spec.shape.front();
   spec.shape.erase(spec.shape.begin());

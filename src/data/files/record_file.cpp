@@ -8,7 +8,7 @@
 
 namespace hortator::data {
 
-std::string place_text(const std::filesystem::path& path, std::int64_t line) {
+std::string position_text(const std::filesystem::path& path, std::int64_t line) {
   return text::concat(path.string(), ":", line);
 }
 
@@ -48,7 +48,7 @@ std::vector<std::string> RecordFile::read(std::span<const std::int64_t> records)
   return texts;
 }
 
-std::string RecordFile::place(std::int64_t record) const {
+std::string RecordFile::position_text(std::int64_t record) const {
   const auto begin = begins_[static_cast<std::size_t>(record)];
   std::int64_t line = 1;
   scan([&](std::uint64_t offset, std::string_view piece) {
@@ -56,7 +56,7 @@ std::string RecordFile::place(std::int64_t record) const {
     const auto before = piece.substr(0, begin - offset);
     line += std::count(before.begin(), before.end(), '\n');
   });
-  return place_text(path(), line);
+  return data::position_text(path(), line);
 }
 
 }  // namespace hortator::data

@@ -35,7 +35,7 @@ fs::file_time_type time_of(const fs::path& file) {
   return time;
 }
 
-// Of this user alone: in a folder that all may write to, another one's file of the expected name must not be taken.
+// The folder must belong to this user: in a world-writable folder, a file of the expected name may be another user's.
 fs::path own_folder(const fs::path& folder) {
   auto own = folder / text::concat("hortator-", ::geteuid());
   if (::mkdir(own.c_str(), S_IRWXU) != 0 && errno != EEXIST)
@@ -44,13 +44,13 @@ fs::path own_folder(const fs::path& folder) {
   if (::lstat(own.c_str(), &facts) != 0) formats::throw_system_error(text::concat("read the folder ", own), errno);
   if (!S_ISDIR(facts.st_mode) || facts.st_uid != ::geteuid()) {
     throw formats::FileError({.what = text::concat(own, " is not a folder of this user's"),
-                              .why = "somebody else could change what is read from it",
-                              .hint = "remove it, or name another folder"});
+                              .why = "another user could change the files in it",
+                              .hint = "remove it, or use another folder"});
   }
   return own;
 }
 
-// Files of the same name from different places differ.
+// Files of the same name from different folders get different names.
 std::string staged_name(const fs::path& original) {
   return text::concat(std::hex, std::setfill('0'), std::setw(16), core::hash(original.native()), '-',
                       original.filename().string());
@@ -72,7 +72,7 @@ StagedFile::StagedFile(const fs::path& file, const fs::path& folder) {
   require(error, text::concat("read ", file));
   if (!fs::is_regular_file(original_))
     throw formats::FileError(
-        {.what = text::concat(file, " is not a file"), .why = "single files are copied to the nodes"});
+        {.what = text::concat(file, " is not a file"), .why = "only single files are copied to the nodes"});
   path_ = own_folder(folder) / staged_name(original_);
   bytes_ = size_of(original_);
   time_ = time_of(original_);
@@ -87,25 +87,25 @@ bool StagedFile::is_current() const {
 void StagedFile::copy() const {
   std::error_code error;
   const auto space = fs::space(path_.parent_path(), error);
-  require(error, text::concat("ask for the room in ", path_.parent_path()));
+  require(error, text::concat("find the free space of ", path_.parent_path()));
   if (space.available < bytes_) {
     throw formats::FileError(
-        {.what = text::concat(path_.parent_path(), " has no room for ", original_, ": ", units::bytes(bytes_),
+        {.what = text::concat(path_.parent_path(), " has no space for ", original_, ": ", units::bytes(bytes_),
                               " are needed, ", units::bytes(space.available), " are free"),
-         .hint = "name another folder, or read the file where it is"});
+         .hint = "use another folder, or read the original file"});
   }
-  const fs::path aside = path_.native() + ".new-" + formats::replacement_id();
+  const fs::path partial = path_.native() + ".new-" + formats::replacement_id();
   try {
-    fs::copy_file(original_, aside, error);
-    require(error, text::concat("copy ", original_, " to ", aside));
-    if (size_of(aside) != bytes_ || size_of(original_) != bytes_ || time_of(original_) != time_)
+    fs::copy_file(original_, partial, error);
+    require(error, text::concat("copy ", original_, " to ", partial));
+    if (size_of(partial) != bytes_ || size_of(original_) != bytes_ || time_of(original_) != time_)
       throw formats::FileError({.what = text::concat(original_, " has changed while it was copied")});
-    fs::last_write_time(aside, time_, error);
-    require(error, text::concat("set the time of ", aside));
-    fs::rename(aside, path_, error);
-    require(error, text::concat("rename ", aside, " to ", path_));
+    fs::last_write_time(partial, time_, error);
+    require(error, text::concat("set the time of ", partial));
+    fs::rename(partial, path_, error);
+    require(error, text::concat("rename ", partial, " to ", path_));
   } catch (...) {
-    fs::remove(aside, error);
+    fs::remove(partial, error);
     throw;
   }
 }

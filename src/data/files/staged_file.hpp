@@ -7,19 +7,19 @@
 
 namespace hortator::data {
 
-/// Where a node has room of its own: SLURM_TMPDIR, TMPDIR, or /tmp.
+/// The folder for node-local files: SLURM_TMPDIR, TMPDIR, or /tmp.
 std::filesystem::path node_folder(const core::Variables& variables);
 
-/// A file's copy on the node's own disk. One rank of a node deals with it.
+/// The copy of a file on the node's own disk. Used by one rank of a node.
 class StagedFile {
  public:
-  /// Throws FileError unless `file` is one that can be read.
+  /// Throws FileError unless `file` can be read.
   StagedFile(const std::filesystem::path& file, const std::filesystem::path& folder);
 
   const std::filesystem::path& path() const { return path_; }
-  bool is_current() const;  ///< is there a copy, as long and as old as the original?
-  /// Copies, aside and then by a rename: nobody sees half a file. Throws FileError, and leaves nothing, when there is
-  /// too little room or the original changes meanwhile.
+  bool is_current() const;  ///< whether there is a copy with the original's size and time
+  /// Copies under a temporary name and renames, so that no partial file is visible. Throws FileError and leaves nothing
+  /// if there is too little space or the original changes meanwhile.
   void copy() const;
 
  private:

@@ -12,7 +12,7 @@ namespace hortator {
 std::filesystem::path stage_to_node(const State& state, const std::filesystem::path& file,
                                     const std::filesystem::path& folder) {
   const CallSite site(__builtin_return_address(0));
-  const activity::PhaseScope phase(activity::Phase::one_side_first);  // a terabyte takes its time
+  const activity::PhaseScope phase(activity::Phase::one_side_first);  // copying a terabyte takes long
   const auto& world = state.world();
   std::string path;
   mpi::all_or_none(world.comm(), [&] {

@@ -8,10 +8,10 @@
 namespace hortator::data {
 
 std::string_view name_of(ColumnType type);
-at::ScalarType scalar_type_of(ColumnType type);  ///< not of text
+at::ScalarType scalar_type_of(ColumnType type);  ///< must not be text
 
-/// Writes what a cell says where a tensor of the type has an element; false when it says no such number. Spaces around
-/// it do not count.
+/// Parses a cell and writes its value to `element`, an element of a tensor of the type. Returns false if the cell is
+/// not a value of the type. Ignores spaces around it.
 bool parse_cell(std::string_view cell, ColumnType type, void* element);
 
 /// Row 0 of each column.

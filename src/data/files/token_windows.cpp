@@ -19,7 +19,7 @@ class TokensInMemory final : public Tokens {
  public:
   explicit TokensInMemory(const at::Tensor& tokens) {
     if (tokens.dim() != 1 || !at::isIntegralType(tokens.scalar_type(), false)) {
-      throw UsageError({.what = text::concat("tokens are a list of whole numbers, not ", tokens.scalar_type(), " ",
+      throw UsageError({.what = text::concat("Tokens must be a list of whole numbers, got ", tokens.scalar_type(), " ",
                                              tokens.sizes())});
     }
     tokens_ = tokens.cpu().contiguous();
@@ -53,7 +53,7 @@ class TokensInFiles final : public Tokens {
  public:
   TokensInFiles(const std::vector<std::filesystem::path>& paths, TokenType type)
       : type_(scalar_type_of(type)), token_bytes_(static_cast<std::int64_t>(c10::elementSize(type_))) {
-    if (paths.empty()) throw UsageError({.what = "no files of tokens are named"});
+    if (paths.empty()) throw UsageError({.what = "No files of tokens are named"});
     for (const auto& path : paths) add(path);
   }
 
@@ -62,7 +62,7 @@ class TokensInFiles final : public Tokens {
 
   void read(std::int64_t first, std::int64_t count, void* to) const override {
     auto* bytes = static_cast<std::byte*>(to);
-    auto part = std::prev(std::ranges::upper_bound(parts_, first, {}, &Part::first));
+    auto part = std::prev(std::ranges::upper_bound(parts_, first, {}, &TokenFile::first));
     for (; count > 0; ++part) {
       const auto within = first - part->first;
       const auto taken = std::min(count, part->tokens - within);
@@ -76,7 +76,7 @@ class TokensInFiles final : public Tokens {
   }
 
  private:
-  struct Part {
+  struct TokenFile {
     formats::FixedFile file;
     std::int64_t first;
     std::int64_t tokens;
@@ -87,8 +87,8 @@ class TokensInFiles final : public Tokens {
     const auto bytes = static_cast<std::int64_t>(file.bytes());
     if (bytes % token_bytes_ != 0) {
       throw formats::FileError(
-          {.what = text::concat(path, " has ", bytes, " bytes, which are no tokens of ", token_bytes_),
-           .hint = "it was cut short, or its tokens are of another type"});
+          {.what = text::concat(path, " has ", bytes, " bytes, expected whole tokens of ", token_bytes_),
+           .hint = "it was truncated, or its tokens have another type"});
     }
     const auto tokens = bytes / token_bytes_;
     if (tokens > 0) parts_.push_back({.file = std::move(file), .first = size_, .tokens = tokens});
@@ -97,7 +97,7 @@ class TokensInFiles final : public Tokens {
 
   at::ScalarType type_;
   std::int64_t token_bytes_;
-  std::vector<Part> parts_;
+  std::vector<TokenFile> parts_;
   std::int64_t size_ = 0;
 };
 
@@ -113,16 +113,16 @@ TokenWindows::TokenWindows(const at::Tensor& tokens, const TokenWindowsOptions& 
 TokenWindows::TokenWindows(std::shared_ptr<const data::Tokens> tokens, const TokenWindowsOptions& options)
     : tokens_(std::move(tokens)), context_(options.context), count_(options.count) {
   if (context_ < 1 || count_ < 0)
-    throw UsageError({.what = text::concat(count_, " windows of ", context_, " tokens are none")});
+    throw UsageError({.what = text::concat("A data set cannot have ", count_, " windows of ", context_, " tokens")});
   if (tokens_->size() <= context_) {
-    throw UsageError({.what = text::concat("a text of ", text::count(tokens_->size(), "token"),
+    throw UsageError({.what = text::concat("A text of ", text::count(tokens_->size(), "token"),
                                            " is too short for a context of ", context_),
-                      .hint = "name more text, or choose a smaller context"});
+                      .hint = "add more text, or use a smaller context"});
   }
   if (count_ == 0) count_ = (tokens_->size() - 1) / context_;
 }
 
-// Evenly spaced from the first one to the last one: window * last / (count - 1), in parts that do not overflow.
+// Evenly spaced: window * last / (count - 1), computed without overflow.
 std::int64_t TokenWindows::start(std::int64_t window) const {
   const auto last = tokens_->size() - context_ - 1;
   const auto gaps = std::max<std::int64_t>(count_ - 1, 1);
@@ -140,7 +140,7 @@ torch::data::Example<> TokenWindows::get_batch(std::span<const std::int64_t> win
   auto* to = static_cast<std::byte*>(raw.mutable_data_ptr());
   for (const auto window : windows) {
     if (window < 0 || window >= count_)
-      throw UsageError({.what = text::concat("there is no window ", window, " of ", count_)});
+      throw UsageError({.what = text::concat("There is no window ", window, ", expected 0 to ", count_ - 1)});
     tokens_->read(start(window), length, to);
     to += static_cast<std::size_t>(length) * raw.element_size();
   }

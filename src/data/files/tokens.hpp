@@ -6,7 +6,7 @@
 
 namespace hortator::data {
 
-/// A long text of tokens that can be read anywhere.
+/// A long text of tokens with random access.
 class Tokens {
  public:
   virtual ~Tokens() = default;

@@ -20,14 +20,14 @@ std::string reason() {
   } catch (const std::exception& error) {
     return error.what();
   } catch (...) {
-    return "an exception that is no std::exception";
+    return "an exception that is not a std::exception";
   }
 }
 
 std::string named(std::span<const std::int64_t> samples) {
-  constexpr std::size_t named_at_most = 8;
+  constexpr std::size_t max_named = 8;
   if (samples.size() == 1) return text::concat("sample ", samples[0]);
-  const auto first = samples.first(std::min(samples.size(), named_at_most));
+  const auto first = samples.first(std::min(samples.size(), max_named));
   const auto more = samples.size() - first.size();
   return text::concat("samples ", text::join(first), more > 0 ? text::concat(" and ", more, " more") : "");
 }
@@ -49,21 +49,22 @@ void throw_not_joined(std::span<const std::int64_t> samples) {
 }
 
 void throw_unknown_size() {
-  throw UsageError({.what = "the data set does not know its size",
-                    .why = "samples are dealt to the ranks by their number",
+  throw UsageError({.what = "The data set does not know its size",
+                    .why = "samples are distributed to the ranks by their number",
                     .hint = "let its size() return the number of samples"});
 }
 
 void throw_cannot_begin_again() {
-  throw UsageError({.what = "a stream was to begin again, and cannot",
-                    .why = "each loop over a loader is a pass over its data from the first sample on",
-                    .hint = "give the stream reset(), or set_epoch(std::int64_t), after which next() gives the first"});
+  throw UsageError(
+      {.what = "The stream cannot begin again",
+       .why = "each loop over a loader is a pass over its data from the first sample on",
+       .hint = "give the stream reset(), or set_epoch(std::int64_t), after which next() returns the first sample"});
 }
 
 void throw_cannot_travel() {
-  throw UsageError({.what = "batches of this type cannot travel between ranks",
+  throw UsageError({.what = "Batches of this type cannot be sent between ranks",
                     .why = "with dispatch_batches one rank of each node reads them for the others",
-                    .hint = "let them be hortator::Serializable, or set dispatch_batches to false"});
+                    .hint = "make them hortator::Serializable, or set dispatch_batches to false"});
 }
 
 at::Tensor stack(std::span<const at::Tensor> tensors) {
@@ -74,8 +75,8 @@ at::Tensor pinned(const at::Tensor& tensor) {
   return tensor.defined() && tensor.is_cpu() ? tensor.pin_memory() : tensor;
 }
 
-// A copy that does not block is queued on the device's current stream, which is the one that will read it. LibTorch's
-// allocator of page-locked memory gives a block out again only after the copies from it are done.
+// A non-blocking copy is queued on the device's current stream, which is the one that will read the copy. LibTorch's
+// allocator of page-locked memory reuses a block only after the copies from it are done.
 at::Tensor placed(const at::Tensor& tensor, const Placement& placement) {
   return tensor.defined() ? tensor.to(placement.device, placement.non_blocking) : tensor;
 }

@@ -15,7 +15,7 @@ struct Header {
   std::uint64_t content_bytes;
 };
 
-// A rank alone on its node hands nothing on.
+// The only rank of a node sends nothing.
 std::size_t bytes_of_pipe(const mpi::Communicator& node) { return node.size() == 1 ? 0 : NodePipe::bytes; }
 
 }  // namespace
@@ -40,16 +40,16 @@ void Dispatcher::leave(std::uint64_t pass) noexcept {
   for (std::size_t local = 1; local < ranks_.size(); ++local) pipe_to(local).close(pass);
 }
 
-void Dispatcher::check_still_wanted(std::uint64_t pass) const {
+void Dispatcher::throw_if_left(std::uint64_t pass) const {
   if (left_ >= pass)
-    throw Error({.what = "this rank has left its loop over the loader",
-                 .why = "it reads the batches of the other ranks of its node, which go on",
+    throw Error({.what = "This rank has left its loop over the loader",
+                 .why = "it reads the batches of the other ranks of its node, which continue",
                  .hint = "leave the loop on all ranks at the same batch"});
 }
 
 void Dispatcher::send(std::size_t local, std::uint64_t pass, const Dispatch& dispatch) {
   auto pipe = pipe_to(local);
-  const auto check = [&] { check_still_wanted(pass); };
+  const auto check = [&] { throw_if_left(pass); };
   if (opened_[local] != pass && !pipe.open(pass, check)) return;
   opened_[local] = pass;
   const Header header{.kind = dispatch.kind,
@@ -63,7 +63,7 @@ void Dispatcher::send(std::size_t local, std::uint64_t pass, const Dispatch& dis
 
 Dispatch Dispatcher::receive(std::uint64_t pass) {
   auto pipe = pipe_to(static_cast<std::size_t>(node_.rank()));
-  const auto check = [&] { check_still_wanted(pass); };
+  const auto check = [&] { throw_if_left(pass); };
   Header header{};
   pipe.read(pass, &header, sizeof header, check);
   Dispatch dispatch{.kind = header.kind, .samples = header.samples};

@@ -10,9 +10,9 @@ namespace {
 
 std::int64_t known(std::optional<std::int64_t> size) {
   if (size) return *size;
-  throw UsageError({.what = "nobody knows how many samples the stream of this loader has",
-                    .why = "it has no size(), or that returns nothing",
-                    .hint = "ask has_size() first, or give the stream a size()"});
+  throw UsageError({.what = "The number of samples of this loader's stream is not known",
+                    .why = "the stream has no size(), or size() returns nothing",
+                    .hint = "check has_size() first, or give the stream a size()"});
 }
 
 }  // namespace
@@ -38,11 +38,11 @@ bool LoaderBase::end_of_dataloader() const { return core_->at_end(); }
 bool LoaderBase::begins_step() const { return core_->begins_step(); }
 bool LoaderBase::ends_step() const { return core_->ends_step(); }
 bool LoaderBase::in_last_step() const { return core_->in_last_step(); }
-std::int64_t LoaderBase::remainder() const { return core_->deal().remainder(); }
-std::int64_t LoaderBase::new_samples() const { return core_->deal().new_rows(core_->step()); }
-std::int64_t LoaderBase::new_samples(int rank) const { return core_->deal().new_rows(core_->step(), rank); }
-int LoaderBase::ranks_in_step() const { return core_->deal().ranks(core_->step()); }
-bool LoaderBase::is_even_step() const { return core_->deal().is_even(core_->step()); }
+std::int64_t LoaderBase::remainder() const { return core_->distribution().remainder(); }
+std::int64_t LoaderBase::new_samples() const { return core_->distribution().new_rows(core_->step()); }
+std::int64_t LoaderBase::new_samples(int rank) const { return core_->distribution().new_rows(core_->step(), rank); }
+int LoaderBase::ranks_in_step() const { return core_->distribution().ranks(core_->step()); }
+bool LoaderBase::is_even_step() const { return core_->distribution().is_even(core_->step()); }
 std::int64_t LoaderBase::position() const { return core_->position(); }
 std::chrono::steady_clock::time_point LoaderBase::started() const { return core_->started(); }
 

@@ -13,11 +13,11 @@
 namespace hortator::data {
 namespace {
 
-std::atomic<std::int64_t> waited_ns = 0;  // of the process: whoever watches a run asks for all of its loaders
+std::atomic<std::int64_t> waited_ns = 0;  // by all loaders of the process, for the run's status
 
 void validate(const LoaderBinding& binding) {
   if (binding.world < 1 || binding.rank < 0 || binding.rank >= binding.world || binding.parts < 1) {
-    throw UsageError({.what = text::concat("a loader was bound to rank ", binding.rank, " of ", binding.world)});
+    throw UsageError({.what = text::concat("A loader was bound to rank ", binding.rank, " of ", binding.world)});
   }
 }
 
@@ -46,18 +46,19 @@ std::optional<std::int64_t> LoaderCore::dataset_size() const {
 
 std::optional<std::int64_t> LoaderCore::size() const {
   if (!is_stream()) return shard(binding_, 0).size();
-  const auto samples = binding_.tell_all ? std::nullopt : dataset_size();
+  const auto samples = binding_.gather_rows ? std::nullopt : dataset_size();
   return samples ? std::optional(shard(binding_, 0).of(*samples).size()) : std::nullopt;
 }
 
-// Positions of an epoch's order. Where a stream ends is told by the stream.
-std::int64_t LoaderCore::dealt() const { return is_stream() ? endless : sampler_->epoch_size(told(seed(), epoch_)); }
+std::int64_t LoaderCore::epoch_samples() const {
+  return is_stream() ? endless : sampler_->epoch_size(known_samples(seed(), epoch_));
+}
 
-// A single rank's last batch has nobody to be even with: it stays short, as the reference's. Ranks that share a stream
-// learn of its end together, and those that share a reader go on together: they are always even.
+// On a single rank the last batch stays short, as in Hugging Face Accelerate. Ranks that share a stream or a reader are
+// always even: they learn of its end together.
 BatchShard LoaderCore::shard(const LoaderBinding& binding, std::int64_t start) const {
   const bool even = binding.even_batches || is_stream() || binding.dispatcher != nullptr;
-  return BatchShard({.samples = dealt(),
+  return BatchShard({.samples = epoch_samples(),
                      .start = start,
                      .batch_size = options_.batch_size,
                      .rank = binding.rank,
@@ -70,16 +71,16 @@ BatchShard LoaderCore::shard(const LoaderBinding& binding, std::int64_t start) c
 }
 
 std::unique_ptr<const Order> LoaderCore::order() const {
-  return sampler_->order({.dataset_size = told(seed(), epoch_), .seed = seed(), .epoch = epoch_});
+  return sampler_->order({.dataset_size = known_samples(seed(), epoch_), .seed = seed(), .epoch = epoch_});
 }
 
 std::string LoaderCore::order_name() const {
-  if (binding_.tell_all) return text::concat("each of ", binding_.world, " ranks' own");
+  if (binding_.gather_rows) return text::concat("each of ", binding_.world, " ranks' own");
   return is_stream() ? "stream" : sampler_->name();
 }
 
 std::shared_ptr<const Listing> LoaderCore::listing() const {
-  return std::make_shared<const Listing>(order(), told(seed(), epoch_),
+  return std::make_shared<const Listing>(order(), known_samples(seed(), epoch_),
                                          batches_ ? batches_.of(seed(), epoch_) : nullptr);
 }
 
@@ -95,7 +96,7 @@ std::uint64_t LoaderCore::begin(std::int64_t skip) {
   const std::int64_t begin = resuming_ ? position_ : 0;
   handed_out_ = std::max<std::int64_t>(skip - first_step(), 0);
   running_ = start(begin, handed_out_);
-  latest_ = running_->deal();
+  latest_ = running_->distribution();
   if (!resuming_ || handed_out_ > 0) stream_state_ = nullptr;
   position_ = latest_->shard().consumed(handed_out_);
   resuming_ = at_end_ = in_last_step_ = false;
@@ -105,29 +106,30 @@ std::uint64_t LoaderCore::begin(std::int64_t skip) {
 
 std::unique_ptr<RunningPass> LoaderCore::start(std::int64_t start, std::int64_t first_step) {
   const auto listed = is_stream() ? nullptr : listing();
-  const bool has_lane = options_.pin_memory && binding_.device_placement && binding_.device.is_cuda();
-  lane_ = has_lane ? std::make_shared<const DeviceLane>(binding_.device) : nullptr;
-  const PassPlan plan{.deal = Deal(shard(binding_, start), listed),
+  const bool has_uploader = options_.pin_memory && binding_.device_placement && binding_.device.is_cuda();
+  uploader_ = has_uploader ? std::make_shared<const DeviceUploader>(binding_.device) : nullptr;
+  const PassPlan plan{.distribution = BatchDistribution(shard(binding_, start), listed),
                       .first_step = first_step,
                       .ahead = {.batches = binding_.before_batch ? 0 : options_.prefetch,
                                 .workers = options_.workers,
-                                .rest = binding_.dispatcher ? Rest::never : rest_},
-                      .lane = lane_,
-                      .tell_all = binding_.tell_all};
+                                .pause = binding_.dispatcher ? WorkerPause::never : pause_},
+                      .uploader = uploader_,
+                      .gather_rows = binding_.gather_rows};
   return std::make_unique<RunningPass>(
-      plan, [&] { return reader(plan.deal, listed); }, source(), binding_.dispatcher);
+      plan, [&] { return reader(plan.distribution, listed); }, source(), binding_.dispatcher);
 }
 
-std::shared_ptr<StepReader> LoaderCore::reader(const Deal& deal, std::shared_ptr<const Listing> listing) {
-  if (!is_stream()) return std::make_shared<SampleReader>(*contents_.samples, deal.shard(), std::move(listing));
-  if (binding_.tell_all) return reader_of_part(deal.shard());
+std::shared_ptr<StepReader> LoaderCore::reader(const BatchDistribution& distribution,
+                                               std::shared_ptr<const Listing> listing) {
+  if (!is_stream()) return std::make_shared<SampleReader>(*contents_.samples, distribution.shard(), std::move(listing));
+  if (binding_.gather_rows) return reader_of_part(distribution.shard());
   StreamStart start{.epoch = epoch_, .state = resuming_ ? stream_state_ : nullptr};
-  constexpr std::uint64_t far = 0x9e3779b97f4a7c15u;  // epochs do not meet
+  constexpr std::uint64_t far = 0x9e3779b97f4a7c15u;  // keeps the seeds of different epochs apart
   if (binding_.before_batch) start.seed = seed() + far * static_cast<std::uint64_t>(epoch_ + 1);
-  return std::make_shared<StreamReader>(*contents_.stream, deal.shard(), std::move(start));
+  return std::make_shared<StreamReader>(*contents_.stream, distribution.shard(), std::move(start));
 }
 
-// This rank's own: nobody else's samples are counted in it.
+// The positions in the part count only this rank's samples.
 std::shared_ptr<StepReader> LoaderCore::reader_of_part(const BatchShard& shard) {
   contents_.stream->shard(binding_.world, binding_.rank);
   const BatchShard own({.samples = endless, .start = shard.spec().start / binding_.world, .batch_size = shard.slice()});
@@ -136,9 +138,9 @@ std::shared_ptr<StepReader> LoaderCore::reader_of_part(const BatchShard& shard) 
 
 std::shared_ptr<void> LoaderCore::next(std::uint64_t pass) {
   if (pass != passes_ || !running_) {
-    throw UsageError({.what = "this loop over a data loader has lost its pass",
-                      .why = "another loop over the same loader began, its state was loaded, or reading failed",
-                      .hint = "loop over two loaders, or leave the loop with break"});
+    throw UsageError({.what = "This loop over a data loader is no longer valid",
+                      .why = "another loop over the same loader has begun, its state was loaded, or reading failed",
+                      .hint = "use two loaders, or leave the first loop with break"});
   }
   try {
     if (!running_->at_end()) return take();
@@ -152,24 +154,25 @@ std::shared_ptr<void> LoaderCore::next(std::uint64_t pass) {
 
 std::shared_ptr<void> LoaderCore::take() {
   if (binding_.before_batch)
-    binding_.before_batch({.epoch = epoch_, .position = position_, .place = latest_->shard().place(handed_out_)});
+    binding_.before_batch(
+        {.epoch = epoch_, .position = position_, .place = latest_->shard().virtual_rank(handed_out_)});
   const auto before = std::chrono::steady_clock::now();
   auto delivery = running_->next();
   waited_ns += (std::chrono::steady_clock::now() - before) / std::chrono::nanoseconds(1);
   bring_to_device(delivery);
-  latest_ = running_->deal();
+  latest_ = running_->distribution();
   const auto& shard = latest_->shard();
   handed_out_ = running_->steps();
   position_ = shard.consumed(handed_out_);
-  // Parts' states differ between ranks: they are read over.
-  stream_state_ = ends_step() && !binding_.tell_all ? std::move(delivery.state) : nullptr;
+  // The states of parts differ between ranks, so none is saved; resuming reads the samples again.
+  stream_state_ = ends_step() && !binding_.gather_rows ? std::move(delivery.state) : nullptr;
   at_end_ = handed_out_ == shard.size();
   in_last_step_ = handed_out_ + binding_.parts > shard.size();
   return std::move(delivery.batch);
 }
 
 void LoaderCore::bring_to_device(const Delivery& delivery) const {
-  if (delivery.arrival) return lane_->hand_over(delivery.batch.get(), source(), *delivery.arrival);
+  if (delivery.arrival) return uploader_->hand_over(delivery.batch.get(), source(), *delivery.arrival);
   if (!binding_.device_placement) return;
   source().change(delivery.batch.get(), [&](const at::Tensor& tensor) {
     return placed(tensor, {.device = binding_.device, .non_blocking = binding_.non_blocking});
@@ -178,7 +181,7 @@ void LoaderCore::bring_to_device(const Delivery& delivery) const {
 
 void LoaderCore::finish() {
   if (binding_.before_batch) binding_.before_batch({.epoch = epoch_, .position = position_, .place = -1});
-  rest_ = running_->hurries() ? Rest::from_start : Rest::when_hurried;
+  pause_ = running_->hurries() ? WorkerPause::from_start : WorkerPause::when_hurried;
   running_.reset();
   ++epoch_;
   position_ = 0;
@@ -189,19 +192,19 @@ void LoaderCore::leave(std::uint64_t pass) noexcept {
   if (pass == passes_) running_.reset();
 }
 
-void LoaderCore::refuse_in_loop(std::string_view deed) const {
+void LoaderCore::refuse_in_loop(std::string_view action) const {
   if (!running_) return;
-  throw UsageError({.what = text::concat(deed, " inside a loop over the loader"), .hint = "do it before the loop"});
+  throw UsageError({.what = text::concat(action, " inside a loop over the loader"), .hint = "do it before the loop"});
 }
 
 void LoaderCore::bind(const LoaderBinding& binding) {
   validate(binding);
-  refuse_in_loop("a data loader was prepared");
+  refuse_in_loop("A data loader was prepared");
   if (binding.dispatcher && !source().can_travel()) throw_cannot_travel();
   if (binding.dispatcher && options_.workers > 1) {
     throw UsageError(
-        {.what = text::concat("dispatched batches were to be read by ", options_.workers, " workers at once"),
-         .why = "they are handed out in their order by the one thread that reads them",
+        {.what = text::concat("Dispatched batches cannot be read by ", options_.workers, " workers at once"),
+         .why = "one thread reads them and sends them in order",
          .hint = "use one worker, or dispatch_batches = false"});
   }
   shard(binding, 0);

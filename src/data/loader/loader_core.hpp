@@ -9,14 +9,15 @@
 
 namespace hortator::data {
 
-/// What all copies of a loader share: where it stands, and the pass that is running. Used by the loop's thread only;
-/// the reading thread sees the source and the pass's plan, which do not change while it lives.
+/// The state that all copies of a loader share: its position and the running pass. Used by the loop's thread only. The
+/// reading threads use only the source and the pass's plan, which do not change during the pass.
 class LoaderCore {
  public:
   LoaderCore(Contents contents, const LoaderOptions& options);
   ~LoaderCore();
 
-  /// Breaks off a running pass; returns the new one's number. `skip`: so many of the epoch's batches are not wanted.
+  /// Ends a running pass and begins a new one, without the first `skip` batches of the epoch. Returns the pass's
+  /// number.
   std::uint64_t begin(std::int64_t skip);
   std::shared_ptr<void> next(std::uint64_t pass);
   void leave(std::uint64_t pass) noexcept;
@@ -27,9 +28,9 @@ class LoaderCore {
   StateDict state() const;
   void load(const StateDict& state);
 
-  /// Of the latest pass; before the first one, of that one.
-  Deal deal() const { return latest_ ? *latest_ : Deal(shard(binding_, 0), nullptr); }
-  std::int64_t step() const { return handed_out_ - 1; }  ///< whose batch is in the loop's body
+  /// The distribution of the latest pass, or before the first pass of that one.
+  BatchDistribution distribution() const { return latest_ ? *latest_ : BatchDistribution(shard(binding_, 0), nullptr); }
+  std::int64_t step() const { return handed_out_ - 1; }  ///< the step whose batch is in the loop's body
 
   const LoaderOptions& options() const { return options_; }
   const LoaderBinding& binding() const { return binding_; }
@@ -37,8 +38,8 @@ class LoaderCore {
   bool is_stream() const { return contents_.stream != nullptr; }
   bool has_shards() const { return is_stream() && contents_.stream->has_shards(); }
   bool varies() const { return static_cast<bool>(batches_); }
-  std::optional<std::int64_t> size() const;          ///< batches of this rank in a whole pass
-  std::optional<std::int64_t> dataset_size() const;  ///< samples
+  std::optional<std::int64_t> size() const;          ///< batches of this rank in a whole pass, if known
+  std::optional<std::int64_t> dataset_size() const;  ///< samples, if known
   std::int64_t total_batch_size() const { return varies() ? 0 : shard(binding_, 0).total_batch_size(); }
   bool is_bound() const { return bound_; }
   std::int64_t epoch() const { return epoch_; }
@@ -52,20 +53,22 @@ class LoaderCore {
   std::chrono::steady_clock::time_point started() const { return started_; }
 
  private:
-  std::int64_t dealt() const;
-  std::int64_t told(std::uint64_t seed, std::int64_t epoch) const;
+  /// Positions in this epoch's order; `endless` for streams, whose length is only known at their end.
+  std::int64_t epoch_samples() const;
+  /// Samples of the data set, or number of chosen batches; -1 for a stream of unknown length.
+  std::int64_t known_samples(std::uint64_t seed, std::int64_t epoch) const;
   BatchShard shard(const LoaderBinding& binding, std::int64_t start) const;
   std::unique_ptr<const Order> order() const;
   std::string order_name() const;
   std::shared_ptr<const Listing> listing() const;
   std::unique_ptr<RunningPass> start(std::int64_t start, std::int64_t first_step);
-  std::shared_ptr<StepReader> reader(const Deal& deal, std::shared_ptr<const Listing> listing);
+  std::shared_ptr<StepReader> reader(const BatchDistribution& distribution, std::shared_ptr<const Listing> listing);
   std::shared_ptr<StepReader> reader_of_part(const BatchShard& shard);
   std::shared_ptr<void> take();
   void bring_to_device(const Delivery& delivery) const;
   void finish();
   std::uint64_t seed() const;
-  void refuse_in_loop(std::string_view deed) const;
+  void refuse_in_loop(std::string_view action) const;
   void check_same_samples(const StateDict& state) const;
 
   Contents contents_;
@@ -78,18 +81,19 @@ class LoaderCore {
   std::optional<std::uint64_t> loaded_seed_;
   std::int64_t epoch_ = 0;
   std::int64_t position_ = 0;
-  std::shared_ptr<const StateDict> stream_state_;  ///< at that position, if the stream says where it is
-  bool resuming_ = false;                          ///< the next pass begins at position_, not at 0
+  std::shared_ptr<const StateDict> stream_state_;  ///< at position_, if the stream reports its state
+  bool resuming_ = false;                          ///< whether the next pass begins at position_ instead of 0
   bool at_end_ = false;
   bool in_last_step_ = false;
-  std::int64_t handed_out_ = 0;  ///< batches of the latest pass
-  std::optional<Deal> latest_;   ///< pass
+  std::int64_t handed_out_ = 0;              ///< batches of the latest pass, including skipped ones
+  std::optional<BatchDistribution> latest_;  ///< distribution of the latest pass
   std::chrono::steady_clock::time_point started_;
 
   std::uint64_t passes_ = 0;
-  Rest rest_ = Rest::when_hurried;          ///< as the last pass was gone through
-  std::shared_ptr<const DeviceLane> lane_;  ///< of the latest pass; null where batches are placed when they are taken
-  std::unique_ptr<RunningPass> running_;    // last: its thread reads the source
+  WorkerPause pause_ = WorkerPause::when_hurried;  ///< chosen by how fast the loop of the last pass was
+  std::shared_ptr<const DeviceUploader>
+      uploader_;                          ///< of the latest pass; null if batches are copied when they are taken
+  std::unique_ptr<RunningPass> running_;  // last: its thread reads the source
 };
 
 }  // namespace hortator::data

@@ -5,10 +5,10 @@
 
 namespace hortator::data {
 
-/// Throws UsageError for options that contradict each other, or that such contents cannot have.
+/// Throws UsageError for options that contradict each other or do not fit the contents.
 void check(const LoaderOptions& options, const Contents& contents);
 
-/// What the options say of the order of samples.
+/// The sampler that the options choose.
 std::shared_ptr<const Sampler> sampler_of(const LoaderOptions& options);
 
 }  // namespace hortator::data

@@ -9,7 +9,7 @@
 namespace hortator::data {
 namespace {
 
-constexpr int spins = 0;  // a batch takes longer than others need to come back to their core
+constexpr int spins = 0;  // reading a batch takes longer than the scheduler needs to wake a waiting thread
 
 std::uint64_t value_of(const auto& counter) { return counter.value.load(std::memory_order_acquire); }
 void set(auto& counter, std::uint64_t value) { counter.value.store(value, std::memory_order_release); }
@@ -28,7 +28,7 @@ std::size_t NodePipe::filled() const {
   return static_cast<std::size_t>(value_of(head_->written) - value_of(head_->taken));
 }
 
-// The reader touches nothing of the ring before it sees the pass opened.
+// The reader does not touch the ring before it sees the pass opened.
 bool NodePipe::open(std::uint64_t pass, const Check& check) {
   comm::wait_until([&] { return value_of(head_->entered) >= pass; }, spins, check);
   if (is_left(pass)) return false;
@@ -66,9 +66,9 @@ void NodePipe::read(std::uint64_t pass, void* data, std::size_t count, const Che
         },
         spins, check);
     if (is_closed && (!is_open() || filled() == 0)) {
-      throw Error({.what = "the rank that reads for this node has left its loop over the loader",
-                   .why = "with dispatch_batches the others get their batches from it",
-                   .hint = "let all ranks leave a loop at the same batch; its own message says why it left"});
+      throw Error({.what = "The rank that reads for this node has left its loop over the loader",
+                   .why = "with dispatch_batches the other ranks get their batches from it",
+                   .hint = "let all ranks leave a loop at the same batch; that rank's own message has the reason"});
     }
     const auto taken = value_of(head_->taken);
     const auto at = static_cast<std::size_t>(taken) % capacity;

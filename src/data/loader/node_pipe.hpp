@@ -7,15 +7,15 @@
 
 namespace hortator::data {
 
-/// One end of a pipe through memory that two ranks share: one writes bytes, the other reads them. Every pass over a
-/// loader has its bytes to itself: the writer begins with the first ones once the reader has come to that pass, and
-/// what a reader has left is lost. Passes are counted from 1 on, alike on both ends. Memory of zeros is an empty pipe.
+/// One end of a pipe in memory that two ranks share: one writes bytes, the other reads them. The bytes of each pass
+/// over a loader are separate: the writer begins once the reader has entered the pass, and bytes that the reader has
+/// not read when it leaves are discarded. Both ends count passes from 1. Zeroed memory is an empty pipe.
 class NodePipe {
  public:
   static constexpr std::size_t capacity = std::size_t{1} << 20;
   static constexpr std::size_t bytes = capacity + 4096;  ///< of the shared memory
 
-  /// Called while an end waits; throws when waiting is of no use any more.
+  /// Called while an end waits; throws to stop waiting.
   using Check = std::function<void()>;
 
   explicit NodePipe(std::byte* memory) : head_(reinterpret_cast<Head*>(memory)), ring_(memory + bytes - capacity) {}
@@ -23,24 +23,24 @@ class NodePipe {
   // The reader's end.
   void enter(std::uint64_t pass);
   void leave(std::uint64_t pass);
-  /// Throws Error when the writer leaves the pass before it has written so much.
+  /// Throws Error if the writer leaves the pass before it has written that many bytes.
   void read(std::uint64_t pass, void* data, std::size_t count, const Check& check);
 
   // The writer's end.
-  /// Waits for the reader to come to the pass. False: it has left it already.
+  /// Waits until the reader enters the pass. Returns false if it has already left it.
   bool open(std::uint64_t pass, const Check& check);
-  /// False: the reader has left the pass.
+  /// Returns false if the reader has left the pass.
   bool write(std::uint64_t pass, const void* data, std::size_t count, const Check& check);
   void close(std::uint64_t pass);
 
  private:
-  struct alignas(64) Counter {  // a cache line for each: their ends change them at any time
+  struct alignas(64) Counter {  // a cache line each: both ends write concurrently
     std::atomic<std::uint64_t> value;
   };
   struct Head {
     Counter entered;  ///< the reader's latest pass
-    Counter left;     ///< the latest one that it has left
-    Counter opened;   ///< the writer's
+    Counter left;     ///< the reader's latest pass that it has left
+    Counter opened;   ///< the writer's latest pass
     Counter closed;
     Counter written;  ///< bytes of the writer's pass
     Counter taken;    ///< by the reader

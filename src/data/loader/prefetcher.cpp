@@ -6,18 +6,18 @@
 namespace hortator::data {
 namespace {
 
-constexpr std::chrono::microseconds handover(20);  // of a batch between threads: about what it costs
+constexpr std::chrono::microseconds handover(20);  // approximate cost of handing a batch to another thread
 
 }  // namespace
 
 Prefetcher::Prefetcher(Produce produce, std::int64_t steps, const Ahead& ahead)
     : produce_(std::move(produce)), steps_(steps) {
   if (ahead.batches == 0) return;
-  const auto places = std::min<std::int64_t>(std::max(ahead.batches, ahead.workers), steps);
-  outcomes_.resize(static_cast<std::size_t>(places));
-  may_rest_ = ahead.workers == 1 && ahead.rest != Rest::never;
-  worker_rests_ = may_rest_ && ahead.rest == Rest::from_start;
-  if (worker_rests_) {
+  const auto slots = std::min<std::int64_t>(std::max(ahead.batches, ahead.workers), steps);
+  outcomes_.resize(static_cast<std::size_t>(slots));
+  may_pause_ = ahead.workers == 1 && ahead.pause != WorkerPause::never;
+  worker_pauses_ = may_pause_ && ahead.pause == WorkerPause::from_start;
+  if (worker_pauses_) {
     left_at_ = Clock::now();
     return;
   }
@@ -40,16 +40,16 @@ void Prefetcher::stop() {
   room_.notify_all();
 }
 
-std::optional<Prefetcher::Outcome>& Prefetcher::place_of(std::int64_t step) {
+std::optional<Prefetcher::Outcome>& Prefetcher::slot_of(std::int64_t step) {
   return outcomes_[static_cast<std::size_t>(step) % outcomes_.size()];
 }
 
 Prefetcher::Batch Prefetcher::next() {
   if (outcomes_.empty()) return produce_(taken_++);
   std::unique_lock lock(mutex_);
-  const bool rested = std::exchange(worker_rests_, may_rest_ && Clock::now() - left_at_ < handover);
-  if (rested && !worker_rests_) begin_work();
-  auto batch = worker_rests_ && claimed_ == taken_ ? made_here(lock) : taken_from(lock);
+  const bool paused = std::exchange(worker_pauses_, may_pause_ && Clock::now() - left_at_ < handover);
+  if (paused && !worker_pauses_) begin_work();
+  auto batch = worker_pauses_ && claimed_ == taken_ ? made_here(lock) : taken_from(lock);
   left_at_ = Clock::now();
   return batch;
 }
@@ -60,18 +60,18 @@ void Prefetcher::begin_work() {
 }
 
 Prefetcher::Batch Prefetcher::taken_from(std::unique_lock<std::mutex>& lock) {
-  auto& place = place_of(taken_);
-  ready_.wait(lock, [&] { return place.has_value(); });
-  auto outcome = *std::exchange(place, std::nullopt);
+  auto& slot = slot_of(taken_);
+  ready_.wait(lock, [&] { return slot.has_value(); });
+  auto outcome = *std::exchange(slot, std::nullopt);
   ++taken_;
-  const bool is_awaited = !worker_rests_;
+  const bool is_awaited = !worker_pauses_;
   lock.unlock();
   if (is_awaited) room_.notify_one();
   if (outcome.problem) std::rethrow_exception(outcome.problem);
   return std::move(outcome.batch);
 }
 
-// The worker rests: no two threads read at a time.
+// The worker pauses meanwhile, so that no two threads read at a time.
 Prefetcher::Batch Prefetcher::made_here(std::unique_lock<std::mutex>& lock) {
   const auto step = taken_++;
   claimed_ = taken_;
@@ -83,11 +83,11 @@ void Prefetcher::run() {
   while (const auto step = claim()) put(*step, make(*step));
 }
 
-// Steps are claimed in order: when one fails, all before it are done or under way.
+// Steps are claimed in order: when one fails, all earlier ones are done or being made.
 std::optional<std::int64_t> Prefetcher::claim() {
   std::unique_lock lock(mutex_);
   const auto ahead = static_cast<std::int64_t>(outcomes_.size());
-  room_.wait(lock, [&] { return is_over_ || claimed_ == steps_ || (!worker_rests_ && claimed_ < taken_ + ahead); });
+  room_.wait(lock, [&] { return is_over_ || claimed_ == steps_ || (!worker_pauses_ && claimed_ < taken_ + ahead); });
   if (is_over_ || claimed_ == steps_) return {};
   return claimed_++;
 }
@@ -105,7 +105,7 @@ void Prefetcher::put(std::int64_t step, Outcome outcome) {
   is_over_ |= outcome.problem != nullptr;
   const bool has_ended = is_over_;
   const bool is_next = step == taken_;
-  place_of(step) = std::move(outcome);
+  slot_of(step) = std::move(outcome);
   lock.unlock();
   if (is_next) ready_.notify_one();
   if (has_ended) room_.notify_all();

@@ -13,24 +13,24 @@
 
 namespace hortator::data {
 
-/// Whether a single worker rests while the caller comes back at once: then there is no work to read ahead beside, and
-/// handing batches over would cost more than it hides.
-enum class Rest {
-  never,         ///< others wait for what it makes
-  when_hurried,  ///< once the caller is seen to hurry
-  from_start,    ///< it hurried through the last pass: until it is seen not to
+/// When a single worker pauses and the caller makes batches itself. If the caller asks for the next batch at once,
+/// there is no work to overlap with, and handing batches over costs more than it hides.
+enum class WorkerPause {
+  never,         ///< other ranks wait for the worker's batches
+  when_hurried,  ///< once the caller asks for batches without delay
+  from_start,    ///< the last pass was hurried: pause until the caller is slower
 };
 
 /// How far production runs ahead of use.
 struct Ahead {
-  int batches = 1;  ///< made or in the making, of all workers together; 0: made when they are asked for
-  int workers = 1;  ///< threads, each of which may be making one batch: with more of them more batches are ahead
-  Rest rest = Rest::when_hurried;
+  int batches = 1;  ///< made or being made, by all workers together; 0: the caller makes them
+  int workers = 1;  ///< threads; at least one batch is made ahead for each
+  WorkerPause pause = WorkerPause::when_hurried;
 };
 
-/// Produces batches 0, 1, ... in order of their use, on threads of its own; with 0 batches ahead in the caller's. What
-/// the producer throws comes out of the next() of that batch; no later one is begun then. Destruction waits for the
-/// batches that are being made.
+/// Makes batches 0, 1, ... in order on its own threads, or with 0 batches ahead on the caller's. next() rethrows what
+/// the producer threw for that batch; no later batch is begun then. Destruction waits for the batches that are being
+/// made.
 class Prefetcher {
  public:
   using Batch = std::shared_ptr<void>;
@@ -41,11 +41,11 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  /// The next batch. To be called at most `steps` times, and not again once it threw.
+  /// Returns the next batch. Call it at most `steps` times, and not again after it has thrown.
   Batch next();
 
-  /// Whether the caller has been in a hurry of late.
-  bool rests() const { return worker_rests_; }
+  /// Whether the caller asked for the latest batches without delay.
+  bool is_hurried() const { return worker_pauses_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -61,22 +61,22 @@ class Prefetcher {
   std::optional<std::int64_t> claim();
   Outcome make(std::int64_t step) const;
   void put(std::int64_t step, Outcome outcome);
-  std::optional<Outcome>& place_of(std::int64_t step);
+  std::optional<Outcome>& slot_of(std::int64_t step);
 
   Produce produce_;
   std::int64_t steps_;
 
   std::mutex mutex_;
-  std::condition_variable room_;                  ///< for one batch more, or none is wanted any more
-  std::condition_variable ready_;                 ///< the batch that is next
-  std::vector<std::optional<Outcome>> outcomes_;  ///< round and round, a place for each batch ahead
+  std::condition_variable room_;   ///< signalled when one more batch may be begun, or none is wanted any more
+  std::condition_variable ready_;  ///< signalled when the next batch is made
+  std::vector<std::optional<Outcome>> outcomes_;  ///< ring buffer with one slot for each batch ahead
   std::int64_t claimed_ = 0;
   std::int64_t taken_ = 0;
-  bool is_over_ = false;  ///< no batch is to be begun
-  bool may_rest_ = false;
-  bool worker_rests_ = false;          ///< the caller makes what nobody has begun
-  Clock::time_point left_at_;          ///< when the caller was last given a batch
-  std::vector<std::jthread> workers_;  // last: joined before what they use goes
+  bool is_over_ = false;  ///< no more batches are begun
+  bool may_pause_ = false;
+  bool worker_pauses_ = false;         ///< the caller makes batches that no worker has begun
+  Clock::time_point left_at_;          ///< when the caller last received a batch
+  std::vector<std::jthread> workers_;  // last member: joined before the members that they use are destroyed
 };
 
 }  // namespace hortator::data

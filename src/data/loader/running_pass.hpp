@@ -4,55 +4,57 @@
 #include <memory>
 #include <optional>
 
-#include "data/loader/delivering.hpp"
-#include "data/loader/device_lane.hpp"
+#include "data/loader/batch_delivery.hpp"
+#include "data/loader/device_uploader.hpp"
 #include "data/loader/prefetcher.hpp"
-#include "data/sharding/deal.hpp"
+#include "data/sharding/batch_distribution.hpp"
 
 namespace hortator::data {
 
 struct PassPlan {
-  Deal deal;
-  std::int64_t first_step = 0;  ///< batches before it are left out
+  BatchDistribution distribution;
+  std::int64_t first_step = 0;  ///< earlier batches are skipped
   Ahead ahead = {};
-  std::shared_ptr<const DeviceLane> lane = {};  ///< by which batches come to the device; null: they stay where they are
-  /// Where ranks read parts of their own: what all of them say.
-  std::function<std::vector<std::int64_t>(std::int64_t)> tell_all = {};
+  std::shared_ptr<const DeviceUploader> uploader = {};  ///< copies batches to the device; null: they stay on the host
+  /// Set if ranks read their own parts: gathers a number from every rank. @collective
+  std::function<std::vector<std::int64_t>(std::int64_t)> gather_rows = {};
 };
 
 /// One pass over a loader's data, from its first batch on this rank to its last.
 class RunningPass {
  public:
-  /// `reader` is asked for one only where this rank reads. `dispatcher` may be null.
+  /// `reader` is called only if this rank reads. `dispatcher` may be null.
   RunningPass(const PassPlan& plan, const std::function<std::shared_ptr<StepReader>()>& reader,
               const BatchSource& source, std::shared_ptr<Dispatcher> dispatcher);
   ~RunningPass();
   RunningPass(const RunningPass&) = delete;
   RunningPass& operator=(const RunningPass&) = delete;
 
-  /// Whether no batch comes any more. To tell it of a stream before its first batch, that is read.
+  /// Whether there are no more batches. For a stream, reads the first batch to find out.
   bool at_end();
-  /// The next batch; at_end() was asked before, and is false.
+  /// Returns the next batch. Call it only after at_end() has returned false.
   Delivery next();
 
-  bool hurries() const { return deliveries_->rests(); }  ///< its loop asks for the next batch at once
-  const Deal& deal() const { return deal_; }
-  std::int64_t steps() const { return steps_; }  ///< handed out or left out
+  bool hurries() const {
+    return deliveries_->is_hurried();
+  }  ///< whether the loop asks for the next batch without delay
+  const BatchDistribution& distribution() const { return distribution_; }
+  std::int64_t steps() const { return steps_; }  ///< handed out or skipped
 
  private:
-  Deliver way(const std::function<std::shared_ptr<StepReader>()>& reader, const BatchSource& source);
+  Deliver make_deliver(const std::function<std::shared_ptr<StepReader>()>& reader, const BatchSource& source);
   Delivery take();
   Delivery take_own();
-  void go_in_step(std::int64_t new_rows);
+  void exchange_rows(std::int64_t new_rows);
 
-  Deal deal_;
+  BatchDistribution distribution_;
   std::int64_t steps_;
   std::shared_ptr<Dispatcher> dispatcher_;
-  std::uint64_t number_;  ///< the dispatcher's
-  std::function<std::vector<std::int64_t>(std::int64_t)> tell_all_;
-  std::vector<std::int64_t> told_;  ///< of the delivery that waits
+  std::uint64_t number_;  ///< the dispatcher's number of the pass
+  std::function<std::vector<std::int64_t>(std::int64_t)> gather_rows_;
+  std::vector<std::int64_t> rank_rows_;  ///< new rows of all ranks, for the waiting delivery
   std::optional<Delivery> waiting_;
-  std::unique_ptr<Prefetcher> deliveries_;  // last: its thread uses the rest
+  std::unique_ptr<Prefetcher> deliveries_;  // last member: its threads use the others
 };
 
 }  // namespace hortator::data

@@ -7,7 +7,7 @@
 
 namespace hortator::data {
 
-/// Reads from a data set whose samples have numbers: any step, in any order.
+/// Reads from a data set with numbered samples: any step, in any order.
 class SampleReader final : public StepReader {
  public:
   SampleReader(SampleSource& source, const BatchShard& shard, std::shared_ptr<const Listing> listing)

@@ -13,20 +13,20 @@
 
 namespace hortator::data {
 
-/// A batch as it comes to the rank that it is for.
+/// A batch on its way to its rank.
 struct Delivery {
-  std::shared_ptr<void> batch = {};             ///< null: there is none for this rank
-  std::int64_t new_rows = 0;                    ///< of the batch, where the rank reads a part of its own
-  std::int64_t samples = endless;               ///< of the whole pass, once that is known
-  std::shared_ptr<const StateDict> state = {};  ///< of the stream behind this step, if it says where it is
-  std::optional<c10::Event> arrival = {};       ///< on the device, of a batch that is on its way there
+  std::shared_ptr<void> batch = {};  ///< null: there is none for this rank
+  std::int64_t new_rows = 0;         ///< rows that are no repetition, if the rank reads its own part of a stream
+  std::int64_t samples = endless;    ///< samples of the whole pass, once known
+  std::shared_ptr<const StateDict> state = {};  ///< of the stream after this step, if the stream reports it
+  std::optional<c10::Event> arrival = {};  ///< set if the batch is being copied to the device: when the copy is done
 };
 
 /// Reads the batches of one pass.
 class StepReader {
  public:
   virtual ~StepReader() = default;
-  /// Those of `ranks` in one step. Streams are read in the order of the steps, which may leave out the first ones.
+  /// Reads the batches of `ranks` in one step. For streams, steps must be ascending; the first ones may be skipped.
   virtual std::vector<Delivery> read(std::int64_t step, std::span<const int> ranks) = 0;
 };
 

@@ -33,7 +33,7 @@ std::vector<Delivery> StreamReader::read(std::int64_t step, std::span<const int>
   return deliveries;
 }
 
-// Ranks that read the same samples draw the same numbers meanwhile, and for a batch those that go with it.
+// Seeds the generator by the position, so that ranks that read the same samples draw the same random numbers.
 void StreamReader::drawing(std::int64_t number, const std::function<void()>& work) const {
   start_.seed ? with_seed(*start_.seed + static_cast<std::uint64_t>(number), work) : work();
 }
@@ -46,7 +46,7 @@ void StreamReader::read_step(std::int64_t begin_of_step) {
   go_to(begin_of_step + total);
   state_ = nullptr;
   if (auto state = source_.state()) state_ = std::make_shared<const StateDict>(*std::move(state));
-  // Whether there is a step to come: what does not fill one may be left out.
+  // Reads ahead to know whether another step follows; with drop_last it must be a full one.
   go_to(begin_of_step + total + (shard_.spec().drop_last ? total : 1));
 }
 
@@ -63,7 +63,7 @@ void StreamReader::begin() {
 // The last step may repeat the stream's first samples, wherever this pass begins.
 bool StreamReader::repeats_first() const { return shard_.spec().even && !shard_.spec().drop_last; }
 
-// Who reads for others keeps all: what is left for the last step is cut anew.
+// A rank that reads for others keeps all samples: the last step may be divided differently.
 bool StreamReader::is_kept(std::int64_t sample) const {
   if (repeats_first() && sample < shard_.total_batch_size()) return true;
   if (sample < step_begin_) return false;
@@ -75,32 +75,32 @@ void StreamReader::go_to(std::int64_t position) {
 }
 
 void StreamReader::advance() {
-  if (!source_.advance(is_kept(next_))) return learn_end();
+  if (!source_.advance(is_kept(next_))) return note_end();
   ++next_;
   const auto promised = source_.size();
   if (!promised || next_ <= *promised || start_.is_part) return;
-  throw Error({.what = text::concat("the stream goes on after the ", *promised, " samples that its size() tells"),
+  throw Error({.what = text::concat("The stream continues after the ", *promised, " samples that its size() reports"),
                .why = "the length of the loader and of the epoch follows from it",
-               .hint = "let size() be right, or leave it out"});
+               .hint = "correct size(), or remove it"});
 }
 
-void StreamReader::learn_end() {
-  // The others' parts may be longer: this rank has only come to the end of its own.
+void StreamReader::note_end() {
+  // Other ranks' parts may be longer: this is only the end of this rank's part.
   if (start_.is_part) {
     shard_ = shard_.of(next_);
     return;
   }
   const auto promised = source_.size();
   if (promised && next_ != *promised) {
-    throw Error({.what = text::concat("the stream ended after ", next_, " of the ", *promised,
-                                      " samples that its size() tells"),
+    throw Error({.what = text::concat("The stream ended after ", next_, " of the ", *promised,
+                                      " samples that its size() reports"),
                  .why = "the length of the loader and of the epoch follows from it",
-                 .hint = "let size() be right, or leave it out"});
+                 .hint = "correct size(), or remove it"});
   }
   if (next_ < shard_.spec().start) {
-    throw Error({.what = text::concat("the stream ended after ", next_, " samples, before the position ",
+    throw Error({.what = text::concat("The stream ended after ", next_, " samples, before the position ",
                                       shard_.spec().start, " where its epoch was to be resumed"),
-                 .why = "the rest of the epoch would be other samples than were left",
+                 .why = "the remaining samples of the epoch would differ from those that were left",
                  .hint = "resume with the data that the checkpoint was made with"});
   }
   shard_ = shard_.of(next_);

@@ -9,22 +9,23 @@
 
 namespace hortator::data {
 
-/// Where a stream is to be taken up, and how.
+/// Where and how to begin to read a stream.
 struct StreamStart {
   std::int64_t epoch = 0;
-  std::shared_ptr<const StateDict> state = {};  ///< the stream's at the shard's start; without it samples are read over
-  bool is_part = false;                         ///< of this rank alone: goes on for ever, by repeating its first batch
-  std::optional<std::uint64_t> seed = {};       ///< of what it draws at random; without it that is left alone
+  std::shared_ptr<const StateDict> state =
+      {};                ///< the stream's state at the shard's start; without it earlier samples are read and skipped
+  bool is_part = false;  ///< the stream is this rank's own part: continues forever by repeating its first batch
+  std::optional<std::uint64_t> seed = {};  ///< seeds random numbers while samples are read; unset: they are left alone
 };
 
-/// Reads a stream step by step: all samples of a step of all ranks, of which it keeps those that its ranks will get.
-/// One sample more tells whether there is a step to come, with drop_last as many as a step has.
+/// Reads a stream step by step: reads the samples of all ranks and keeps those of its own ranks. Reads one sample ahead
+/// to know whether another step follows, with drop_last a whole step ahead.
 class StreamReader final : public StepReader {
  public:
   StreamReader(StreamSource& source, const BatchShard& shard, StreamStart start)
       : source_(source), shard_(shard), start_(std::move(start)) {}
 
-  /// Steps in ascending order.
+  /// Steps must be ascending.
   std::vector<Delivery> read(std::int64_t step, std::span<const int> ranks) override;
 
  private:
@@ -33,7 +34,7 @@ class StreamReader final : public StepReader {
   void read_step(std::int64_t begin_of_step);
   void go_to(std::int64_t position);
   void advance();
-  void learn_end();
+  void note_end();
   bool repeats_first() const;
   bool is_kept(std::int64_t sample) const;
 
@@ -41,8 +42,8 @@ class StreamReader final : public StepReader {
   BatchShard shard_;
   StreamStart start_;
   bool begun_ = false;
-  std::int64_t next_ = 0;         ///< number of the sample to come
-  std::int64_t step_begin_ = -1;  ///< of the samples that are kept for a step
+  std::int64_t next_ = 0;         ///< number of the next sample
+  std::int64_t step_begin_ = -1;  ///< first sample of the step whose samples are kept
   std::shared_ptr<const StateDict> state_;
 };
 

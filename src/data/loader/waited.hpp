@@ -2,7 +2,7 @@
 
 namespace hortator::data {
 
-/// Seconds that loops of this process have waited for batches so far, of all loaders together.
+/// Seconds that loops of this process have waited for batches so far, for all loaders together.
 double waited();
 
 }  // namespace hortator::data

@@ -7,7 +7,7 @@
 namespace hortator::data {
 namespace {
 
-// Weights whose mean is 1. By the largest first: their sum may be more than a double holds.
+// Weights with mean 1. Divides by the largest first, since the sum may overflow.
 std::vector<double> normalized(std::span<const double> weights) {
   std::vector<double> shares(weights.begin(), weights.end());
   const double largest = *std::max_element(shares.begin(), shares.end());
@@ -25,7 +25,7 @@ AliasTable::AliasTable(std::span<const double> weights) : columns_(weights.size(
   std::vector<std::size_t> scarce;
   std::vector<std::size_t> ample;
   for (std::size_t i = 0; i < left.size(); ++i) {
-    // What no later step changes: whole columns, but none for what must never be drawn.
+    // Columns that no later step changes are whole, except those of numbers that must never be drawn.
     columns_[i] = weights[i] > 0 ? Column{1, static_cast<std::int64_t>(i)} : Column{0, heaviest};
     (left[i] < 1 ? scarce : ample).push_back(i);
   }

@@ -6,11 +6,11 @@
 
 namespace hortator::data {
 
-/// Draws numbers in proportion to weights, each draw in the same few steps (Walker's method): of as many equal columns
-/// as there are numbers, each is shared by its own number and one other.
+/// Draws numbers with probabilities proportional to weights, in constant time (Walker's alias method): there is one
+/// equal column for each number, which is shared by that number and one other.
 class AliasTable {
  public:
-  /// The weights are finite, none is negative, and not all are zero.
+  /// The weights must be finite and not negative, and at least one must be positive.
   explicit AliasTable(std::span<const double> weights);
 
   /// Both arguments are 64 random bits.
@@ -18,7 +18,7 @@ class AliasTable {
 
  private:
   struct Column {
-    double own;  ///< the share of its own number
+    double own;  ///< the probability of its own number
     std::int64_t other;
   };
   std::vector<Column> columns_;

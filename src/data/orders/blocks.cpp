@@ -13,15 +13,15 @@ namespace {
 constexpr std::uint64_t purpose_of_blocks = 2;
 constexpr std::uint64_t purpose_of_windows = 3;
 
-/// Where the blocks of one epoch stand. Blocks are numbered by where they lie in the data set, slots by where they come
-/// in the order. One block, the data set's last, may be short.
+/// The positions of the blocks of one epoch. Blocks are numbered by their position in the data set, slots by their
+/// position in the order. The last block of the data set may be short.
 class BlockPlan {
  public:
   BlockPlan(std::int64_t samples, std::int64_t block, std::uint64_t key)
       : block_(block),
         blocks_(core::ceil_div(samples, block), key),
         missing_(blocks_.size() * block - samples),
-        short_slot_(blocks_.place_of(blocks_.size() - 1)) {}
+        short_slot_(blocks_.position_of(blocks_.size() - 1)) {}
 
   std::int64_t slots() const { return blocks_.size(); }
   std::int64_t short_slot() const { return short_slot_; }
@@ -37,7 +37,7 @@ class BlockPlan {
  private:
   std::int64_t block_;
   Permutation blocks_;
-  std::int64_t missing_;  ///< of the short block
+  std::int64_t missing_;  ///< samples that the short block lacks
   std::int64_t short_slot_;
 };
 
@@ -72,7 +72,7 @@ class BlockOrder final : public Order {
   BlockPlan plan_;
   std::int64_t window_;
   std::uint64_t key_;
-  std::int64_t short_window_;  ///< the one with the short block
+  std::int64_t short_window_;  ///< the window with the short block
   std::int64_t last_window_;   ///< it may have fewer blocks
   Permutation within_;
   Permutation within_short_;
@@ -102,8 +102,8 @@ namespace hortator {
 std::shared_ptr<const Sampler> block_sampler(const BlockOptions& options) {
   if (options.block < 1 || options.window < 1) {
     throw UsageError(
-        {.what = text::concat("block_sampler with a block of ", options.block, " and a window of ", options.window),
-         .hint = "use 1 or more of both"});
+        {.what = text::concat("block_sampler got a block of ", options.block, " and a window of ", options.window),
+         .hint = "use 1 or more for both"});
   }
   return std::make_shared<data::BlockSampler>(options);
 }

@@ -26,7 +26,8 @@ class CustomSampler final : public Sampler {
   CustomSampler(std::string name, const CustomOptions& options, MakeOrder make_order)
       : name_(std::move(name)), epoch_size_(options.epoch_size), make_order_(std::move(make_order)) {
     if (epoch_size_ && *epoch_size_ < 0)
-      throw UsageError({.what = text::concat("an epoch of ", *epoch_size_, " positions"), .hint = "use 0 or more"});
+      throw UsageError({.what = text::concat("A custom sampler has an epoch of ", *epoch_size_, " positions"),
+                        .hint = "use 0 or more"});
   }
 
   std::string name() const override { return name_; }
@@ -58,8 +59,8 @@ std::shared_ptr<const Sampler> custom_sampler(std::string name, data::Samples sa
     const auto expected = options.epoch_size.value_or(epoch.dataset_size);
     if (static_cast<std::int64_t>(listed.size()) != expected) {
       throw UsageError(
-          {.what = text::concat("the sampler has listed ", text::count(static_cast<long long>(listed.size()), "sample"),
-                                " for epoch ", epoch.epoch, " in place of ", expected),
+          {.what = text::concat("The sampler has listed ", text::count(static_cast<long long>(listed.size()), "sample"),
+                                " for epoch ", epoch.epoch, ", expected ", expected),
            .why = "all epochs have the same number of batches",
            .hint = "list one for each sample of the data set, or set epoch_size"});
     }

@@ -33,7 +33,7 @@ std::vector<std::int64_t> samples_at(const Order& order, const Positions& positi
   for (std::int64_t i = 0; i < positions.size(); ++i) {
     const auto sample = order.sample_at(positions[i]);
     if (sample < 0 || sample >= dataset_size) {
-      throw UsageError({.what = text::concat("the sampler has sample ", sample, " at position ", positions[i],
+      throw UsageError({.what = text::concat("The sampler has sample ", sample, " at position ", positions[i],
                                              ", but the data set has ", text::count(dataset_size, "sample"))});
     }
     samples[static_cast<std::size_t>(i)] = sample;
@@ -47,7 +47,7 @@ std::uint64_t draws_of(const EpochKey& epoch, std::uint64_t purpose) {
 
 void require_one_each(std::string_view what, std::size_t count, std::int64_t dataset_size) {
   if (static_cast<std::int64_t>(count) == dataset_size) return;
-  throw UsageError({.what = text::concat("the sampler has ", count, ' ', what, ", but the data set has ",
+  throw UsageError({.what = text::concat("The sampler has ", count, ' ', what, ", but the data set has ",
                                          text::count(dataset_size, "sample")),
                     .hint = "give one for each sample"});
 }

@@ -16,11 +16,11 @@ std::uint64_t root_above(std::uint64_t number) {
   return std::max<std::uint64_t>(root, 1);
 }
 
-// Two rounds bring the odds of a pair that was treated badly down by the number of a digit's values: 2^-20 is enough.
-int pairs_for(std::uint64_t values, int most) {
-  constexpr int fewest = 3;
+// Two rounds reduce the probability of badly mixed pairs by the number of values of a digit; 2^-20 is enough.
+int pairs_for(std::uint64_t values, int max_pairs) {
+  constexpr int min_pairs = 3;
   const int bits = std::max(static_cast<int>(std::bit_width(values)) - 1, 1);
-  return std::clamp((20 + bits - 1) / bits + 1, fewest, most);
+  return std::clamp((20 + bits - 1) / bits + 1, min_pairs, max_pairs);
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ Permutation::Permutation(std::int64_t size, std::uint64_t key)
   for (std::size_t i = 0; i < keys_.size(); ++i) keys_[i] = core::mix(key, i);
 }
 
-std::int64_t Permutation::place_of(std::int64_t image) const {
+std::int64_t Permutation::position_of(std::int64_t image) const {
   auto at = static_cast<std::uint64_t>(image);
   do at = backward(at);
   while (at >= size_);

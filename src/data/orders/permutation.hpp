@@ -8,27 +8,27 @@
 
 namespace hortator::data {
 
-/// A bijection of [0, size), another one for each key, that is computed place by place: a Feistel network. A place is
-/// taken apart into (high, low), two digits of about sqrt(size) values each; each round shifts one of them by a number
-/// that hashes the other. The digits cover a few places too many: whoever lands there goes on until he is back inside
-/// (cycle walking).
+/// A bijection of [0, size), different for each key, that computes each position independently: a Feistel network. A
+/// position is split into (high, low), two digits of about sqrt(size) values each; each round shifts one of them by a
+/// hash of the other. The digits cover slightly more than `size` positions: a result beyond `size` is mapped again
+/// until it is inside (cycle walking).
 ///
-/// What a round does badly is a pair of places that agree in one digit, which are as many as a digit has values: small
-/// sizes take more rounds.
+/// A round mixes pairs of positions that agree in one digit badly. Such pairs are more frequent for small sizes, which
+/// therefore take more rounds.
 class Permutation {
  public:
   Permutation(std::int64_t size, std::uint64_t key);
 
   std::int64_t size() const { return static_cast<std::int64_t>(size_); }
-  /// Where `place` goes. Each `tweak` makes another bijection.
-  std::int64_t operator()(std::int64_t place, std::uint64_t tweak = 0) const {
-    auto at = static_cast<std::uint64_t>(place);
+  /// The image of `position`. Each `tweak` gives a different bijection.
+  std::int64_t operator()(std::int64_t position, std::uint64_t tweak = 0) const {
+    auto at = static_cast<std::uint64_t>(position);
     do at = forward(at, tweak);
     while (at >= size_);
     return static_cast<std::int64_t>(at);
   }
-  /// Who goes to `image`.
-  std::int64_t place_of(std::int64_t image) const;
+  /// The position whose image is `image`.
+  std::int64_t position_of(std::int64_t image) const;
 
  private:
   struct Digits {
@@ -37,10 +37,10 @@ class Permutation {
   };
   static constexpr std::size_t max_rounds = 42;
 
-  Digits digits(std::uint64_t place) const {
-    // A multiplication in place of the division; the quotient may be one too small.
-    auto high = core::high_product(place, reciprocal_);
-    auto low = place - high * lows_;
+  Digits digits(std::uint64_t position) const {
+    // Multiplies instead of dividing; the quotient may be one too small.
+    auto high = core::high_product(position, reciprocal_);
+    auto low = position - high * lows_;
     const bool is_short = low >= lows_;
     return {high + (is_short ? 1 : 0), low - (is_short ? lows_ : 0)};
   }
@@ -49,8 +49,8 @@ class Permutation {
     const auto spread = digit * 0xa0761d6478bd642fU + key;
     return core::high_product(core::folded_product(spread, spread ^ 0xe7037ed1a0b428dbU), range);
   }
-  std::uint64_t forward(std::uint64_t place, std::uint64_t tweak) const {
-    auto [high, low] = digits(place);
+  std::uint64_t forward(std::uint64_t position, std::uint64_t tweak) const {
+    auto [high, low] = digits(position);
     for (int i = 0; i < 2 * pairs_; i += 2) {
       high += shift(low, keys_[i] + tweak, highs_);
       high -= high >= highs_ ? highs_ : 0;

@@ -27,8 +27,7 @@ class DrawnOrder final : public Order {
   std::uint64_t key_;
 };
 
-// One draw after the other, without what was drawn before: the order in which clocks ring, each at a random time with
-// its weight as rate.
+// Draws without replacement: the order in which clocks ring that each ring at a random time with the weight as rate.
 std::vector<std::int64_t> drawn_once_each(std::span<const double> weights, std::int64_t count, std::uint64_t key) {
   struct Clock {
     double rings_at;
@@ -102,17 +101,20 @@ void validate(const std::vector<double>& weights, const WeightedOptions& options
   const auto wrong =
       std::find_if(weights.begin(), weights.end(), [](double weight) { return !(weight >= 0) || std::isinf(weight); });
   if (wrong != weights.end()) {
-    throw UsageError({.what = text::concat("the weight of sample ", wrong - weights.begin(), " is ", *wrong),
-                      .hint = "weights are finite numbers from 0 on"});
+    throw UsageError({.what = text::concat("The weight of sample ", wrong - weights.begin(), " is ", *wrong),
+                      .hint = "use finite weights of 0 or more"});
   }
   const auto drawable = std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 0; });
-  if (!weights.empty() && drawable == 0) throw UsageError({.what = "all weights are zero", .why = "nothing is drawn"});
+  if (!weights.empty() && drawable == 0) throw UsageError({.what = "All weights are zero", .why = "nothing is drawn"});
   const auto wanted = options.epoch_size.value_or(static_cast<std::int64_t>(weights.size()));
-  if (wanted < 0) throw UsageError({.what = text::concat("an epoch of ", wanted, " draws"), .hint = "use 0 or more"});
+  if (wanted < 0)
+    throw UsageError(
+        {.what = text::concat("A weighted sampler has an epoch of ", wanted, " draws"), .hint = "use 0 or more"});
   if (!options.replacement && wanted > drawable) {
-    throw UsageError({.what = text::concat("an epoch of ", wanted, " draws without replacement, of ",
-                                           text::count(drawable, "sample"), " whose weight is not zero"),
-                      .hint = "set a smaller epoch_size"});
+    throw UsageError(
+        {.what = text::concat("A weighted sampler has an epoch of ", wanted, " draws without replacement from ",
+                              text::count(drawable, "sample"), " whose weight is not zero"),
+         .hint = "set a smaller epoch_size"});
   }
 }
 

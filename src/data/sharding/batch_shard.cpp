@@ -13,22 +13,22 @@ void validate(const ShardSpec& spec) {
   if (spec.batch_size < 1) {
     throw UsageError({.what = text::concat("batch_size is ", spec.batch_size), .hint = "use 1 or more"});
   }
-  const int places = spec.world * spec.parts;
-  if (spec.split && spec.batch_size % places != 0) {
+  const int virtual_ranks = spec.world * spec.parts;
+  if (spec.split && spec.batch_size % virtual_ranks != 0) {
     throw UsageError(
-        {.what =
-             text::concat("a batch_size of ", spec.batch_size, " cannot be split over ", text::count(places, "rank")),
+        {.what = text::concat("A batch_size of ", spec.batch_size, " cannot be split over ",
+                              text::count(virtual_ranks, "rank")),
          .why = "split_batches gives every rank an equal slice of each batch",
-         .hint = text::concat("use a batch_size that is a multiple of ", places, ", or split_batches = false")});
+         .hint = text::concat("use a batch_size that is a multiple of ", virtual_ranks, ", or split_batches = false")});
   }
 }
 
 }  // namespace
 
-BatchShard::BatchShard(const ShardSpec& spec) : spec_(spec), places_(std::int64_t{spec.world} * spec.parts) {
+BatchShard::BatchShard(const ShardSpec& spec) : spec_(spec), virtual_ranks_(std::int64_t{spec.world} * spec.parts) {
   validate(spec);
-  total_batch_size_ = spec.split ? spec.batch_size : spec.batch_size * places_;
-  slice_ = total_batch_size_ / places_;
+  total_batch_size_ = spec.split ? spec.batch_size : spec.batch_size * virtual_ranks_;
+  slice_ = total_batch_size_ / virtual_ranks_;
   size_ = size_of(spec.rank);
 }
 
@@ -45,10 +45,10 @@ std::int64_t BatchShard::size_of(int rank) const {
   return spec_.even || begin_of(full, rank) < spec_.samples ? full + spec_.parts : full;
 }
 
-// Only the last step can have fewer samples than a slice for each.
+// Only the last step can have fewer samples than full slices.
 std::int64_t BatchShard::slice_in(std::int64_t step) const {
   const std::int64_t left = spec_.samples - begin_of(step);
-  return spec_.spread && left < total_batch_size_ ? core::ceil_div(left, places_) : slice_;
+  return spec_.spread && left < total_batch_size_ ? core::ceil_div(left, virtual_ranks_) : slice_;
 }
 
 Positions BatchShard::batch(std::int64_t step, int rank) const {

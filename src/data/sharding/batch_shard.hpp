@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <limits>
 
-/// How the batches of one pass are dealt to the ranks, as positions of a global order that all ranks share.
+/// How the batches of one pass are distributed to the ranks, as positions of a global order that all ranks share.
 namespace hortator::data {
 
-/// As many samples as a stream has whose end has not come.
+/// The number of samples of a stream whose end has not been reached.
 constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max() / 4;
 
 struct ShardSpec {
@@ -15,14 +15,15 @@ struct ShardSpec {
   std::int64_t batch_size = 1;  ///< of one rank; with `split`, of all ranks together
   int rank = 0;
   int world = 1;
-  int parts = 1;           ///< each rank takes the place of so many, one after the other
-  bool split = false;      ///< each batch is cut into a slice for every rank; otherwise whole batches are dealt in turn
-  bool even = true;        ///< all ranks get as many full batches: the last ones are filled up from the first positions
-  bool spread = false;     ///< what is left for the last step is cut into slices of one size, as short as can be
-  bool drop_last = false;  ///< what does not fill a batch on every rank is left out
+  int parts = 1;       ///< each rank acts as this many virtual ranks, one after the other
+  bool split = false;  ///< each batch is cut into a slice for every rank; otherwise ranks get whole batches in turn
+  bool even =
+      true;  ///< all ranks get the same number of full batches: the last ones are filled from the first positions
+  bool spread = false;     ///< the last step is divided into equal slices as short as possible
+  bool drop_last = false;  ///< samples that do not fill a batch on every rank are left out
 };
 
-/// The positions of one batch: consecutive, going round to the first one after the last.
+/// The positions of one batch: consecutive, continuing at 0 after the last.
 class Positions {
  public:
   Positions(std::int64_t begin, std::int64_t count, std::int64_t samples)
@@ -37,8 +38,8 @@ class Positions {
   std::int64_t samples_;
 };
 
-/// The batches of the ranks, and of one of them: pure arithmetic, O(1) in memory and time however long the order is.
-/// Batches of varying size are dealt whole: plan over their numbers, with batch_size 1.
+/// Computes the batches of each rank: pure arithmetic, O(1) in memory and time for orders of any length. For batches of
+/// varying size, plan over the numbers of the batches, with batch_size 1.
 class BatchShard {
  public:
   /// Throws UsageError for a batch size below 1 and for one that cannot be split over the ranks.
@@ -46,7 +47,7 @@ class BatchShard {
 
   const ShardSpec& spec() const { return spec_; }
   bool is_endless() const { return spec_.samples == endless; }
-  /// The same, of so many samples: what a stream's end tells.
+  /// The same shard with another number of samples, for when a stream ends.
   BatchShard of(std::int64_t samples) const;
 
   std::int64_t size() const { return size_; }  ///< batches of this rank
@@ -57,36 +58,38 @@ class BatchShard {
   Positions first_batch() const { return {0, slice_, spec_.samples}; }  ///< of the order, wherever this begins
 
   std::int64_t total_batch_size() const { return total_batch_size_; }  ///< of all ranks together
-  std::int64_t slice() const { return slice_; }                        ///< of one of them
-  /// Which of the ranks whose places are taken that batch is of.
-  std::int64_t place(std::int64_t step) const { return place(step, spec_.rank); }
-  /// The first position of the step of all ranks that batch `step` belongs to.
+  std::int64_t slice() const { return slice_; }                        ///< of one virtual rank
+  /// The virtual rank that the batch belongs to.
+  std::int64_t virtual_rank(std::int64_t step) const { return virtual_rank(step, spec_.rank); }
+  /// The first position of the global step that batch `step` belongs to.
   std::int64_t begin_of(std::int64_t step) const { return spec_.start + step / spec_.parts * total_batch_size_; }
-  /// Whose that position is in a full step.
+  /// The rank that gets `position` in a full step.
   int rank_at(std::int64_t position) const {
     return static_cast<int>((position - spec_.start) % total_batch_size_ / slice_ / spec_.parts);
   }
-  /// The position behind what all ranks together have consumed after `steps` batches each. A part alone is none yet.
+  /// The first position that no rank has consumed after `steps` batches on each rank. Steps with only some of their
+  /// parts done do not count.
   std::int64_t consumed(std::int64_t steps) const;
-  /// Samples in the last batch of all ranks that are no repetition; 0: all of them; -1: the order's end is dropped, so
-  /// all are real.
+  /// Samples in the last global step that are no repetition; 0: all of them; -1: all of them, since incomplete steps
+  /// are dropped.
   std::int64_t remainder() const;
-  /// Samples in the rank's batch number `step` that are no repetition. Joined in rank order, they come first.
+  /// Samples in the rank's batch number `step` that are no repetition. They come first when batches are joined in rank
+  /// order.
   std::int64_t new_samples(std::int64_t step, int rank) const;
 
  private:
-  std::int64_t place(std::int64_t step, int rank) const {
+  std::int64_t virtual_rank(std::int64_t step, int rank) const {
     return std::int64_t{rank} * spec_.parts + step % spec_.parts;
   }
   std::int64_t slice_in(std::int64_t step) const;
   std::int64_t begin_of(std::int64_t step, int rank) const {
-    return begin_of(step) + place(step, rank) * slice_in(step);
+    return begin_of(step) + virtual_rank(step, rank) * slice_in(step);
   }
 
   ShardSpec spec_;
-  std::int64_t places_;  ///< of all ranks
+  std::int64_t virtual_ranks_;  ///< of all ranks
   std::int64_t total_batch_size_;
-  std::int64_t slice_;  ///< positions of one place in a batch of all ranks
+  std::int64_t slice_;  ///< positions of one virtual rank in a global step
   std::int64_t size_;
 };
 

@@ -10,14 +10,14 @@ namespace {
 
 void check(const std::vector<std::int64_t>& batch, std::size_t number, std::int64_t samples) {
   if (batch.empty()) {
-    throw UsageError({.what = text::concat("batch ", number, " of the given batches is empty"),
-                      .why = "each of them is one body of the loop on some rank",
+    throw UsageError({.what = text::concat("Batch ", number, " of the given batches is empty"),
+                      .why = "each of them is one iteration of the loop on some rank",
                       .hint = "leave it out"});
   }
-  const auto is_odd = [&](std::int64_t sample) { return sample < 0 || sample >= samples; };
-  const auto odd = std::find_if(batch.begin(), batch.end(), is_odd);
-  if (odd == batch.end()) return;
-  throw UsageError({.what = text::concat("batch ", number, " of the given batches has sample ", *odd,
+  const auto is_outside = [&](std::int64_t sample) { return sample < 0 || sample >= samples; };
+  const auto wrong = std::find_if(batch.begin(), batch.end(), is_outside);
+  if (wrong == batch.end()) return;
+  throw UsageError({.what = text::concat("Batch ", number, " of the given batches has sample ", *wrong,
                                          ", but the data set has ", samples),
                     .hint = "samples are counted from 0"});
 }

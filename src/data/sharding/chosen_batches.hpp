@@ -6,19 +6,19 @@
 
 namespace hortator::data {
 
-/// Batches that the user chose, those of the epoch asked for last at hand.
+/// Batches that the user chose. Caches those of the latest epoch.
 class ChosenBatches {
  public:
-  /// `choose` may be empty: there are none.
+  /// `choose` may be empty: then no batches were chosen.
   ChosenBatches(ChooseBatches choose, std::int64_t samples) : choose_(std::move(choose)), samples_(samples) {}
 
   explicit operator bool() const { return static_cast<bool>(choose_); }
-  /// Throws UsageError for batches that cannot be.
+  /// The batches of an epoch. Throws UsageError for empty batches and samples that the data set does not have.
   std::shared_ptr<const BatchList> of(std::uint64_t seed, std::int64_t epoch) const;
 
  private:
   ChooseBatches choose_;
-  std::int64_t samples_;  ///< of the data set
+  std::int64_t samples_;  ///< in the data set
   mutable std::shared_ptr<const BatchList> latest_;
   mutable std::uint64_t seed_ = 0;
   mutable std::int64_t epoch_ = -1;

@@ -9,17 +9,17 @@
 
 namespace hortator::data {
 
-/// Which samples of the data set lie at the positions that are dealt in one pass: one each, or, where they were chosen
-/// in batches of varying size, the samples of a batch. Reading is safe from any thread.
+/// The samples at the positions of one pass: one sample at each position, or with chosen batches of varying size all
+/// samples of a batch. Safe for several threads.
 class Listing {
  public:
-  /// `order` is one of `count` samples, or of as many `batches`, which otherwise are null.
+  /// `order` has `count` samples, or `count` batches if `batches` is not null.
   Listing(std::unique_ptr<const Order> order, std::int64_t count, std::shared_ptr<const BatchList> batches)
       : order_(std::move(order)), count_(count), batches_(std::move(batches)) {}
 
   bool varies() const { return batches_ != nullptr; }
   std::vector<std::int64_t> samples(const Positions& positions) const;
-  /// How many samples lie at that position.
+  /// The number of samples at that position.
   std::int64_t rows(std::int64_t position) const;
 
  private:

@@ -9,7 +9,7 @@
 namespace hortator::detail {
 namespace {
 
-/// Consecutive samples, with the last of all behind them.
+/// Consecutive samples, followed by repetitions of the last of all samples.
 class ShareOrder final : public Order {
  public:
   ShareOrder(const SplitRange& mine, std::int64_t last) : mine_(mine), last_(last) {}
@@ -26,19 +26,19 @@ class ShareOrder final : public Order {
 
 SplitRange share_of(std::int64_t values, int rank, int world, const SplitOptions& options) {
   if (options.apply_padding && values == 0 && world > 1) {
-    throw UsageError({.what = "split_between_processes() of no values at all with apply_padding",
+    throw UsageError({.what = "split_between_processes() got no values, with apply_padding",
                       .why = "there is no last value to repeat"});
   }
   const auto range = core::balanced(values, world, rank);
-  const auto most = core::balanced(values, world, 0).size();
-  return {.begin = range.begin, .count = range.size(), .padding = options.apply_padding ? most - range.size() : 0};
+  const auto max_size = core::balanced(values, world, 0).size();
+  return {.begin = range.begin, .count = range.size(), .padding = options.apply_padding ? max_size - range.size() : 0};
 }
 
 std::int64_t values_in(const at::Tensor& tensor) {
   if (tensor.dim() > 0) return tensor.size(0);
-  throw UsageError({.what = "split_between_processes() of a single number",
+  throw UsageError({.what = "split_between_processes() got a single number",
                     .why = "tensors are split along dimension 0",
-                    .hint = "view it as a vector of one"});
+                    .hint = "view it as a vector with one element"});
 }
 
 at::Tensor share(const at::Tensor& tensor, const SplitRange& mine) {
@@ -55,7 +55,7 @@ std::shared_ptr<const Order> order_of_share(const SplitRange& mine, std::int64_t
 
 void throw_uneven(const std::string& first, std::int64_t first_values, const std::string& other,
                   std::int64_t other_values) {
-  throw UsageError({.what = text::concat("split_between_processes() of lists of different lengths: ", first, " has ",
+  throw UsageError({.what = text::concat("split_between_processes() got lists of different lengths: ", first, " has ",
                                          first_values, ", ", other, " has ", other_values),
                     .why = "their values belong together"});
 }

@@ -11,7 +11,7 @@ std::shared_ptr<const Order> order_of_subset(std::vector<std::int64_t> samples, 
   const auto wrong = std::find_if(samples.begin(), samples.end(),
                                   [&](std::int64_t sample) { return sample < 0 || sample >= dataset_size; });
   if (wrong != samples.end()) {
-    throw UsageError({.what = text::concat("a subset has sample ", *wrong, ", but the data set has ",
+    throw UsageError({.what = text::concat("A subset has sample ", *wrong, ", but the data set has ",
                                            text::count(dataset_size, "sample"))});
   }
   return listed_order(std::move(samples));

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <hortator/error.hpp>
 
+#include "core/text/csv.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "observe/trackers/json_row.hpp"
@@ -42,29 +43,12 @@ std::string csv_cell(const std::string& text) {
   return cell + '"';
 }
 
-std::vector<std::string> csv_cells(std::string_view row) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    if (row[i] == '"' && quoted && i + 1 < row.size() && row[i + 1] == '"') {
-      cells.back() += row[++i];
-    } else if (row[i] == '"') {
-      quoted = !quoted;
-    } else if (row[i] == ',' && !quoted) {
-      cells.emplace_back();
-    } else {
-      cells.back() += row[i];
-    }
-  }
-  return cells;
-}
-
 void CsvTracker::open() {
   columns_.clear();
   if (start_.last_step) {
     cut_rows(path(), FirstRow::heading, step_of_row, *start_.last_step);
     std::string first;
-    if (std::getline(std::ifstream(path()), first)) columns_ = csv_cells(first);
+    if (std::getline(std::ifstream(path()), first)) columns_ = core::parse_csv_record(first);
     columns_.erase(columns_.begin(), columns_.begin() + std::min<std::ptrdiff_t>(std::ssize(columns_), 2));
   } else {
     put_aside(path());

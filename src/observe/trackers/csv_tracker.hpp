@@ -33,7 +33,5 @@ class CsvTracker final : public Tracker {
 
 /// A cell of RFC 4180: in quotes where it must be.
 std::string csv_cell(const std::string& text);
-/// The cells of one row, without its end.
-std::vector<std::string> csv_cells(std::string_view row);
 
 }  // namespace hortator::observe

@@ -1,4 +1,4 @@
-// Saving while the program goes on.
+// Saving while the program continues.
 #include "checkpoint/write/background_save.hpp"
 
 #include <pthread.h>
@@ -21,7 +21,7 @@ using checkpoint::Reader;
 
 namespace {
 
-/// While it lives this process can start no thread, as where no more are allowed: there is no room for their stacks.
+/// While it exists, this process cannot start threads, as if their number were limited: there is no space for stacks.
 class NoThreads {
  public:
   NoThreads() {
@@ -56,7 +56,7 @@ std::string problem_on_all(const mpi::Communicator& comm, const std::string& min
 
 }  // namespace
 
-TEST_CASE("what was there when save returned is saved, whatever becomes of it then") {
+TEST_CASE("a background save stores the state as it was when save returned") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "background");
   checkpoint::BackgroundSave saves;
@@ -78,7 +78,7 @@ TEST_CASE("what was there when save returned is saved, whatever becomes of it th
   }
 }
 
-TEST_CASE("rank 0 knows how long a save takes until it is there") {
+TEST_CASE("rank 0 knows how long a save takes until it is complete") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "background_times");
   checkpoint::BackgroundSave saves;
@@ -95,14 +95,14 @@ TEST_CASE("rank 0 knows how long a save takes until it is there") {
   mpi::barrier(comm);
 }
 
-TEST_CASE("the next save waits for the one before, and the end for the last") {
+TEST_CASE("the next save waits for the previous one, and destruction for the last") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "background_next");
   {
     checkpoint::BackgroundSave saves;
     for (int variant = 1; variant <= 4; ++variant)
       saves.start(comm, root / std::to_string(variant), snapshot(comm.rank(), variant), {});
-    // Nobody waits: as when an exception ends the program.
+    // No rank waits, as when an exception ends the program.
   }
   mpi::barrier(comm);
   for (int variant = 1; variant <= 4; ++variant)
@@ -137,7 +137,7 @@ TEST_CASE(
   mpi::barrier(comm);
 }
 
-TEST_CASE("a rank on which no thread can be started: all are told at once, nothing is left, and the next save works") {
+TEST_CASE("if a rank cannot start a thread, all ranks throw at once, nothing is left, and the next save works") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "background_no_thread");
   checkpoint::BackgroundSave saves;
@@ -146,7 +146,7 @@ TEST_CASE("a rank on which no thread can be started: all are told at once, nothi
       std::optional<NoThreads> none;
       if (comm.rank() == culprit) none.emplace();
       const auto problem = error_of([&] { saves.start(comm, root / "checkpoint", snapshot(comm.rank(), 1), {}); });
-      CHECK_THAT(problem_on_all(comm, problem), ContainsSubstring("no thread can be started"));
+      CHECK_THAT(problem_on_all(comm, problem), ContainsSubstring("No thread can be started"));
     }
     CHECK(entries(root) == 0);
     CHECK_NOTHROW(saves.wait(comm));
@@ -157,7 +157,7 @@ TEST_CASE("a rank on which no thread can be started: all are told at once, nothi
   mpi::barrier(comm);
 }
 
-TEST_CASE("somebody removes what the ranks tell rank 0's thread: it is told by those who wait for the save") {
+TEST_CASE("if the report files are removed, rank 0's thread gets the reports from wait()") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "background_no_reports");
   checkpoint::BackgroundSave saves;
@@ -165,7 +165,7 @@ TEST_CASE("somebody removes what the ranks tell rank 0's thread: it is told by t
   std::optional<formats::Hdf5Lock> lock;
   if (comm.rank() == 0) lock.emplace();
   saves.start(comm, root / "checkpoint", snapshot(comm.rank(), 1), {});
-  if (comm.rank() != 0) remove_once_there(root, checkpoint::record_file(comm.rank()));
+  if (comm.rank() != 0) remove_once_there(root, checkpoint::report_file(comm.rank()));
   mpi::barrier(comm);
   lock.reset();
   saves.wait(comm);

@@ -1,4 +1,4 @@
-// What a save costs in memory. A program of its own: others leave memory behind that hides it.
+// The memory that a save needs. A separate program, because memory left by other tests would hide it.
 #include <ATen/ops/full.h>
 
 #include "checkpoint/read/reader.hpp"

@@ -1,5 +1,5 @@
-// Checkpoints that are damaged, cut off, or none: always an error that names what is wrong, never a crash, never other
-// values than those that were saved.
+// Damaged, truncated and missing checkpoints always give an error that names the problem, never a crash or other values
+// than were saved.
 #include <chrono>
 #include <random>
 
@@ -30,7 +30,7 @@ checkpoint::Snapshot small() {
   return made;
 }
 
-/// All that a Reader gives, as text.
+/// Everything that a Reader returns, as text.
 std::string everything(const fs::path& folder) {
   const Reader reader(folder);
   std::string all;
@@ -50,20 +50,20 @@ std::string everything(const fs::path& folder) {
   return all + values.str();
 }
 
-/// A checkpoint of this rank's own, to be spoilt. @collective
+/// This rank's own checkpoint, to be damaged. @collective
 struct Victim {
   explicit Victim(const mpi::Communicator& comm) {
     const auto root = scratch(comm, "damage");
     checkpoint::save(comm, root / "checkpoint", small());
-    folder = root / ("spoilt" + std::to_string(comm.rank()));
+    folder = root / ("damaged" + std::to_string(comm.rank()));
     fs::copy(root / "checkpoint", folder);
     for (const auto* name : {"manifest.json", "state.h5"}) files[name] = read_file(folder / name);
     whole = everything(folder);
     mpi::barrier(comm);
   }
-  /// Empty when what is read is what was saved.
-  std::string problem_with(const std::string& name, const std::string& spoilt) const {
-    write_file(folder / name, spoilt);
+  /// The error on reading, empty if the saved values are read.
+  std::string problem_with(const std::string& name, const std::string& damaged) const {
+    write_file(folder / name, damaged);
     std::string found;
     const auto problem = error_of([&] { found = everything(folder); });
     write_file(folder / name, files.at(name));
@@ -80,21 +80,21 @@ void check_named(const std::string& problem, const std::string& file, const std:
   if (problem.find(file) == std::string::npos) FAIL_CHECK(what << ": '" << problem << "'");
 }
 
-/// The text of a manifest with a right checksum.
+/// The manifest with a correct checksum.
 std::string sealed(std::string text) {
   text.resize(text.rfind(",\n\"crc32c\": "));
   return text + ",\n\"crc32c\": " + std::to_string(core::crc32c(text.data(), text.size())) + "}\n";
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const auto place = text.find(from);
-  REQUIRE(place != std::string::npos);
-  return text.replace(place, from.size(), to);
+  const auto position = text.find(from);
+  REQUIRE(position != std::string::npos);
+  return text.replace(position, from.size(), to);
 }
 
 }  // namespace
 
-TEST_CASE("files cut off anywhere are refused, and named") {
+TEST_CASE("files truncated anywhere are refused by name") {
   const auto comm = mpi::Communicator::world();
   const Victim victim(comm);
   std::mt19937 random(static_cast<unsigned>(17 + comm.rank()));
@@ -106,15 +106,15 @@ TEST_CASE("files cut off anywhere are refused, and named") {
   }
 }
 
-TEST_CASE("a flipped bit is found wherever it is, or harms nothing; one in a tensor is named with its dataset") {
+TEST_CASE("a flipped bit is detected or harmless; in a tensor it is reported with the dataset") {
   const auto comm = mpi::Communicator::world();
   const Victim victim(comm);
   const auto manifest = checkpoint::read_manifest(victim.folder);
   std::mt19937 random(static_cast<unsigned>(29 + comm.rank()));
   const auto flip = [&](const std::string& name, std::size_t byte) {
-    auto spoilt = victim.files.at(name);
-    spoilt[byte] = static_cast<char>(spoilt[byte] ^ (1 << (random() % 8)));
-    return victim.problem_with(name, spoilt);
+    auto damaged = victim.files.at(name);
+    damaged[byte] = static_cast<char>(damaged[byte] ^ (1 << (random() % 8)));
+    return victim.problem_with(name, damaged);
   };
   const auto& json = victim.files.at("manifest.json");
   for (int i = 0; i < 400; ++i) check_named(flip("manifest.json", random() % json.size()), "manifest.json", "a flip");
@@ -133,7 +133,7 @@ TEST_CASE("a flipped bit is found wherever it is, or harms nothing; one in a ten
   }
 }
 
-TEST_CASE("verify finds every flipped bit, also those that do not matter to us, and lists all that is wrong") {
+TEST_CASE("verify finds every flipped bit, also those that reading ignores, and lists all errors") {
   const auto comm = mpi::Communicator::world();
   const Victim victim(comm);
   const auto manifest = checkpoint::read_manifest(victim.folder);
@@ -146,23 +146,23 @@ TEST_CASE("verify finds every flipped bit, also those that do not matter to us, 
   CHECK(read == static_cast<std::int64_t>(victim.files.at("state.h5").size()));
   std::mt19937 random(static_cast<unsigned>(43 + comm.rank()));
   for (int i = 0; i < 200; ++i) {
-    auto spoilt = victim.files.at("state.h5");
-    const auto byte = random() % spoilt.size();
-    spoilt[byte] = static_cast<char>(spoilt[byte] ^ (1 << (random() % 8)));
-    write_file(victim.folder / "state.h5", spoilt);
+    auto damaged = victim.files.at("state.h5");
+    const auto byte = random() % damaged.size();
+    damaged[byte] = static_cast<char>(damaged[byte] ^ (1 << (random() % 8)));
+    write_file(victim.folder / "state.h5", damaged);
     if (verify().empty()) FAIL_CHECK("a flip in byte " << byte << " was not found");
   }
-  auto spoilt = victim.files.at("state.h5");
+  auto damaged = victim.files.at("state.h5");
   for (const auto* name : {"a/bias", "a/weight"})
-    ++spoilt[static_cast<std::size_t>(manifest.datasets.at(name).pieces[0].offset)];
-  write_file(victim.folder / "state.h5", spoilt);
+    ++damaged[static_cast<std::size_t>(manifest.datasets.at(name).pieces[0].offset)];
+  write_file(victim.folder / "state.h5", damaged);
   const auto problems = verify();
   REQUIRE(problems.size() == 2);
   CHECK_THAT(problems[0], ContainsSubstring("'a/bias'"));
   CHECK_THAT(problems[1], ContainsSubstring("'a/weight'"));
 }
 
-TEST_CASE("verify says that a file is missing once, and does not wait for it as often as it has datasets") {
+TEST_CASE("verify reports a missing file once, and does not wait for it once per dataset") {
   const auto comm = mpi::Communicator::world();
   const Victim victim(comm);
   fs::remove(victim.folder / "state.h5");
@@ -174,7 +174,7 @@ TEST_CASE("verify says that a file is missing once, and does not wait for it as 
   CHECK_THAT(problems[0], ContainsSubstring("state.h5") && ContainsSubstring("No such file"));
 }
 
-TEST_CASE("a manifest that lies is refused, even when its checksum is right") {
+TEST_CASE("a manifest with wrong facts is refused even if its checksum is right") {
   const auto comm = mpi::Communicator::world();
   const Victim victim(comm);
   const auto& json = victim.files.at("manifest.json");
@@ -184,26 +184,27 @@ TEST_CASE("a manifest that lies is refused, even when its checksum is right") {
   };
   for (const auto* name :
        {"/etc/passwd", "../state.h5", "sub/state.h5", "state-1.h5/..", "manifest.json", "state-.h5"}) {
-    CHECK_THAT(problem("\"name\": \"state.h5\"", "\"name\": \"" + std::string(name) + "\""),
+    CHECK_THAT(problem("\"name\":\"state.h5\"", "\"name\":\"" + std::string(name) + "\""),
                ContainsSubstring("names the file") && ContainsSubstring(name));
   }
   CHECK_THAT(problem("\"format\": 2", "\"format\": 3"), ContainsSubstring("has format 3"));
-  CHECK_THAT(problem("\"format\": 2", "\"format\": \"2\""), ContainsSubstring("does not say what a manifest says"));
-  CHECK_THAT(problem("\"shape\": [20, 30]", "\"shape\": [20, 31]"), ContainsSubstring("'a/weight'"));
-  CHECK_THAT(problem("\"shape\": [20, 30]", "\"shape\": [-20, -30]"), ContainsSubstring("shape cannot be"));
-  CHECK_THAT(problem("\"shape\": [20, 30]", "\"shape\": [4294967296, 4294967296]"),
-             ContainsSubstring("shape cannot be"));
-  CHECK_THAT(problem("\"type\": \"float32\"", "\"type\": \"float33\""), ContainsSubstring("float33"));
-  CHECK_THAT(problem("\"pieces\": [[0, ", "\"pieces\": [[0, -"), ContainsSubstring("beyond its file"));
-  CHECK_THAT(problem("\"pieces\": [[0, ", "\"pieces\": [[0, 99"), ContainsSubstring("beyond its file"));
-  CHECK_THAT(problem("\"pieces\": [[0, ", "\"pieces\": [[1, "), ContainsSubstring("beyond its file"));
-  CHECK_THAT(problem("\"crc32c\": [", "\"crc32c\": [1, "), ContainsSubstring("number of checksums"));
+  CHECK_THAT(problem("\"format\": 2", "\"format\": \"2\""),
+             ContainsSubstring("does not have the fields of a manifest"));
+  CHECK_THAT(problem("\"shape\":[20,30]", "\"shape\":[20,31]"), ContainsSubstring("'a/weight'"));
+  CHECK_THAT(problem("\"shape\":[20,30]", "\"shape\":[-20,-30]"), ContainsSubstring("shape is not valid"));
+  CHECK_THAT(problem("\"shape\":[20,30]", "\"shape\":[4294967296,4294967296]"),
+             ContainsSubstring("shape is not valid"));
+  CHECK_THAT(problem("\"type\":\"float32\"", "\"type\":\"float33\""), ContainsSubstring("float33"));
+  CHECK_THAT(problem("\"pieces\":[[0,", "\"pieces\":[[0,-"), ContainsSubstring("beyond its file"));
+  CHECK_THAT(problem("\"pieces\":[[0,", "\"pieces\":[[0,99"), ContainsSubstring("beyond its file"));
+  CHECK_THAT(problem("\"pieces\":[[0,", "\"pieces\":[[1,"), ContainsSubstring("beyond its file"));
+  CHECK_THAT(problem("\"crc32c\":[", "\"crc32c\":[1,"), ContainsSubstring("number of checksums differs"));
   const auto deep = std::string(1000, '[') + std::string(1000, ']');
   CHECK_THAT(problem("\"values\": {", "\"deep\": " + deep + ", \"values\": {"), ContainsSubstring("levels deep"));
   CHECK_THAT(victim.problem_with("manifest.json", sealed(",\n\"crc32c\": ")), ContainsSubstring("manifest.json"));
 }
 
-TEST_CASE("what is no checkpoint is named with the reason") {
+TEST_CASE("a folder that is not a checkpoint is refused with the reason") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "no_checkpoint") / std::to_string(comm.rank());
   fs::create_directory(root);
@@ -218,7 +219,7 @@ TEST_CASE("what is no checkpoint is named with the reason") {
   CHECK_FALSE(checkpoint::exists(root / "text"));
 }
 
-TEST_CASE("what a killed save had moved aside is found, the newest that is complete") {
+TEST_CASE("the newest complete checkpoint that a killed save had moved aside is found") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "aside");
   for (const int variant : {1, 2, 3}) {

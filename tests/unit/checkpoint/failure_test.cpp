@@ -1,4 +1,4 @@
-// What goes wrong on one rank while saving: all ranks throw the same, soon, and the older checkpoint is what it was.
+// Errors on one rank while saving: all ranks soon throw the same error, and the older checkpoint is unchanged.
 #include <unistd.h>
 
 #include <chrono>
@@ -16,8 +16,8 @@ using checkpoint::Reader;
 
 namespace {
 
-/// While it lives this rank may not write into `folder`: root acts as nobody, others take the right from themselves
-/// (and so from all ranks).
+/// While it exists, this rank cannot write to `folder`: root acts as the user nobody, other users remove their own
+/// permission (and so all ranks').
 class NoRights {
  public:
   explicit NoRights(std::filesystem::path folder) : folder_(std::move(folder)), root_(geteuid() == 0) {
@@ -36,7 +36,7 @@ class NoRights {
   bool root_;
 };
 
-/// A disk of 3 MiB on a folder, while it lives. @collective
+/// Mounts a disk of 3 MiB on a folder while it exists. @collective
 class SmallDisk {
  public:
   explicit SmallDisk(const mpi::Communicator& comm) : comm_(comm) {
@@ -65,10 +65,10 @@ class SmallDisk {
   bool is_there_ = false;
 };
 
-void check_all_threw(const mpi::Communicator& comm, const std::string& problem, const std::string& words) {
+void check_all_threw(const mpi::Communicator& comm, const std::string& problem, const std::string& expected) {
   const auto all = mpi::all_gather(comm, std::string_view(problem));
   for (const auto& other : all) CHECK(other == problem);
-  CHECK_THAT(problem, ContainsSubstring(words));
+  CHECK_THAT(problem, ContainsSubstring(expected));
 }
 
 void check_untouched(const mpi::Communicator& comm, const std::filesystem::path& root, int variant) {

@@ -6,7 +6,7 @@
 
 namespace hortator::testing {
 
-/// While it lives this rank cannot write files beyond `bytes`, as on a full disk.
+/// While it exists, this rank cannot write files beyond `bytes`, as on a full disk.
 class FileLimit {
  public:
   explicit FileLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

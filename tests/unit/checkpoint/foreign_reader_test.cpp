@@ -1,4 +1,4 @@
-// The file belongs to everybody: HDF5's own tools and its parallel driver read it without us.
+// HDF5's own tools and its parallel driver read the files without Hortator.
 #include <hdf5.h>
 
 #include <cstdlib>
@@ -41,7 +41,7 @@ TEST_CASE("h5dump shows each tensor as one dataset with its name, shape and type
   CHECK_THAT(output_of("h5dump -a /name " + file, root / "name"), ContainsSubstring("variant 2"));
 }
 
-// What h5py.sh compares with: the tensors of this state as doubles, or pairs of them, and what numpy calls their types.
+// The expected values for h5py.sh: the tensors of this state as doubles, or pairs of doubles, with numpy's type names.
 TEST_CASE("a state of all types, and what another reader must find in it", "[.for_h5py]") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "for_h5py");

@@ -14,7 +14,7 @@ TEST_CASE("2.2 GiB a rank make the round trip") {
   const auto root = scratch(comm, "large");
   const auto elements = static_cast<std::int64_t>(2.2 * (1 << 28)) / 1000 * 1000 * comm.size();
   for (const auto writer : {CheckpointWriter::direct, CheckpointWriter::mpio}) {
-    // Generated on each rank from its place, so that no rank needs more than the tensor itself.
+    // Generated on each rank from the index, so that no rank needs more memory than the tensor itself.
     const auto tensor = at::arange(elements, at::kInt).view({-1, 1000});
     checkpoint::Snapshot saved;
     saved.common.put("large", tensor);

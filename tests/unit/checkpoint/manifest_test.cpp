@@ -3,10 +3,10 @@
 #include <bit>
 #include <limits>
 
-#include "checkpoint/manifest_value.hpp"
-#include "checkpoint/write/record.hpp"
+#include "checkpoint/write/rank_report.hpp"
 #include "core/checksum/crc32c.hpp"
 #include "core/text/text.hpp"
+#include "formats/file/utf8.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -15,8 +15,8 @@ using checkpoint::Manifest;
 namespace {
 Manifest made() {
   Manifest manifest = {.step = 12, .world_size = 3, .mesh = {{"data", 3}}, .created = "2026-11-21T00:00:00Z"};
-  manifest.files = {{.name = "state-0.h5", .bytes = 10'000'000, .structure = 7},
-                    {.name = "state-1.h5", .bytes = 20'000'000, .structure = 4'000'000'000}};
+  manifest.files = {{.name = "state-0.h5", .bytes = 10'000'000, .structure_crc32c = 7},
+                    {.name = "state-1.h5", .bytes = 20'000'000, .structure_crc32c = 4'000'000'000}};
   auto& cut = manifest.datasets["a/\"b\"/\u00e4"];
   cut.spec = {.type = at::kBFloat16, .shape = {3'000'000}};
   cut.pieces = {{.file = 0, .elements = {0, 2'097'152}, .offset = 4096},
@@ -27,7 +27,7 @@ Manifest made() {
 }
 }  // namespace
 
-TEST_CASE("a manifest comes back as it was") {
+TEST_CASE("a manifest is restored unchanged") {
   auto manifest = made();
   manifest.values.put("whole", std::numeric_limits<std::int64_t>::min());
   manifest.values.put("text", "line\nbreak");
@@ -40,19 +40,19 @@ TEST_CASE("a manifest comes back as it was") {
   CHECK(back.updates == 345);
   CHECK(back.mesh.at("data") == 3);
   CHECK(back.metadata.at("a \"word\"") == "\u00e4\n");
-  CHECK(back.files[1].structure == 4'000'000'000);
+  CHECK(back.files[1].structure_crc32c == 4'000'000'000);
   CHECK((back.datasets.at("a/\"b\"/\u00e4").pieces == made().datasets.at("a/\"b\"/\u00e4").pieces));
   CHECK(back.tensor_bytes() == 6'000'000);
   CHECK(back.values.get<std::int64_t>("whole") == std::numeric_limits<std::int64_t>::min());
   CHECK(checkpoint::parse_manifest(to_json(Manifest{})).datasets.empty());
 }
 
-TEST_CASE("a manifest that says nothing of updates and metadata is read") {
+TEST_CASE("a manifest without updates and metadata is read") {
   auto json = to_json(made());
   for (const std::string line : {"\"updates\": 0,\n", "\"metadata\": {},\n"}) {
-    const auto place = json.find(line);
-    REQUIRE(place != std::string::npos);
-    json.erase(place, line.size());
+    const auto position = json.find(line);
+    REQUIRE(position != std::string::npos);
+    json.erase(position, line.size());
   }
   json.erase(json.rfind(",\n\"crc32c\": "));
   const auto back =
@@ -62,7 +62,7 @@ TEST_CASE("a manifest that says nothing of updates and metadata is read") {
   CHECK(back.metadata.empty());
 }
 
-TEST_CASE("every number and text comes back bit for bit") {
+TEST_CASE("every number and text is restored bit for bit") {
   Manifest manifest;
   const auto nan_with_payload = std::bit_cast<double>(0x7ff8000000000123ULL);
   const std::vector<double> reals = {0.0,
@@ -84,20 +84,20 @@ TEST_CASE("every number and text comes back bit for bit") {
           std::bit_cast<std::uint64_t>(reals[i]));
   }
   for (std::size_t i = 0; i < texts.size(); ++i) CHECK(back.get<std::string>("text" + std::to_string(i)) == texts[i]);
-  CHECK(checkpoint::is_utf8("\xe2\x82\xac \xf0\x9f\x9a\x80"));
-  for (const auto* words : {"\xc0\x80", "\xe0\x80\x80", "\xed\xbf\xbf", "\xf4\x90\x80\x80", "\x80", "\xe2\x82", "\xf8"})
-    CHECK_FALSE(checkpoint::is_utf8(words));
+  CHECK_FALSE(formats::find_utf8_fault("\xe2\x82\xac \xf0\x9f\x9a\x80"));
+  for (const auto* bytes : {"\xc0\x80", "\xe0\x80\x80", "\xed\xbf\xbf", "\xf4\x90\x80\x80", "\x80", "\xe2\x82", "\xf8"})
+    CHECK(formats::find_utf8_fault(bytes));
 }
 
-TEST_CASE("a rank's record is whole or nothing") {
-  const checkpoint::Record record = {.blocks = {1, 2, 3},
-                                     .file = checkpoint::Record::File{.bytes = 5, .structure = 6, .offsets = {7, 8}}};
-  const auto bytes = pack(record);
-  const auto back = checkpoint::unpack_record(bytes);
+TEST_CASE("a rank's report is complete or refused") {
+  const checkpoint::RankReport report = {
+      .blocks = {1, 2, 3}, .file = checkpoint::RankReport::File{.bytes = 5, .structure_crc32c = 6, .offsets = {7, 8}}};
+  const auto bytes = pack(report);
+  const auto back = checkpoint::unpack_report(bytes);
   REQUIRE(back);
-  CHECK(back->blocks == record.blocks);
-  CHECK(back->file->offsets == record.file->offsets);
-  CHECK(checkpoint::unpack_record(pack(checkpoint::Record{}))->blocks.empty());
+  CHECK(back->blocks == report.blocks);
+  CHECK(back->file->offsets == report.file->offsets);
+  CHECK(checkpoint::unpack_report(pack(checkpoint::RankReport{}))->blocks.empty());
   for (std::size_t length = 0; length < bytes.size(); ++length)
-    CHECK_FALSE(checkpoint::unpack_record(bytes.substr(0, length)).has_value());
+    CHECK_FALSE(checkpoint::unpack_report(bytes.substr(0, length)).has_value());
 }

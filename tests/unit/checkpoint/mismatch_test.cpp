@@ -5,7 +5,7 @@
 using namespace hortator;
 using checkpoint::mismatches;
 
-TEST_CASE("all names that do not fit are listed at once") {
+TEST_CASE("all names that do not match are listed at once") {
   const formats::TensorSpec spec = {.type = at::kFloat, .shape = {2}};
   const formats::TensorSpec longer = {.type = at::kFloat, .shape = {3}};
   const formats::TensorSpec wider = {.type = at::kDouble, .shape = {2}};

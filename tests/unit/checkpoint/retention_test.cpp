@@ -28,12 +28,12 @@ TEST_CASE("with any limits: never the newest, never one that is kept, and as man
     for (std::int64_t limit = 1; limit <= 5; ++limit) {
       for (std::int64_t every = 1; every <= 5; ++every) {
         INFO(count << " with limit " << limit << ", every " << every);
-        const auto gone = surplus(all, {.total_limit = limit, .keep_every = every});
+        const auto removed = surplus(all, {.total_limit = limit, .keep_every = every});
         const auto is_kept = [&](std::int64_t n) { return n % every == 0; };
-        CHECK(std::none_of(gone.begin(), gone.end(), is_kept));
+        CHECK(std::none_of(removed.begin(), removed.end(), is_kept));
         const auto counted = count - std::count_if(all.begin(), all.end(), is_kept);
-        CHECK(static_cast<std::int64_t>(gone.size()) == std::max<std::int64_t>(0, counted - limit));
-        CHECK(std::is_sorted(gone.begin(), gone.end()));
+        CHECK(static_cast<std::int64_t>(removed.size()) == std::max<std::int64_t>(0, counted - limit));
+        CHECK(std::is_sorted(removed.begin(), removed.end()));
       }
     }
   }
@@ -45,7 +45,7 @@ TEST_CASE("limits below one are refused") {
   CHECK_THROWS_WITH(checkpoint::check({.keep_every = -2}), ContainsSubstring("keep_every is -2"));
 }
 
-TEST_CASE("of what lies beside checkpoints only what removals and saves have left goes, not somebody's own copies") {
+TEST_CASE("remove_leftovers removes what removals and saves have left, but not a user's own copies") {
   const auto world = mpi::Communicator::world();
   const auto root = testing::scratch(world, "leftovers");
   if (world.rank() != 0) return;

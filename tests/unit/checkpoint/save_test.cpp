@@ -49,7 +49,7 @@ void check_same_own(const StateDict& found, const StateDict& saved) {
 
 }  // namespace
 
-TEST_CASE("what all ranks saved comes back on every rank, and what each rank had for itself too") {
+TEST_CASE("the common state is restored on every rank, and so is each rank's own state") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "round_trip");
   const auto saved = snapshot(comm.rank(), 5);
@@ -66,7 +66,7 @@ TEST_CASE("what all ranks saved comes back on every rank, and what each rank had
   CHECK(checkpoint::verify(reader.folder(), reader.manifest(), [](std::int64_t) {}).empty());
 }
 
-TEST_CASE("every type comes back bit for bit, cut between ranks or not") {
+TEST_CASE("every type is restored bit for bit, whether cut between ranks or not") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "types");
   checkpoint::Snapshot saved;
@@ -177,7 +177,7 @@ TEST_CASE("a link to a folder stays a link") {
   CHECK(Reader(root / "run/checkpoint").values().get<int>("epoch") == 2);
 }
 
-TEST_CASE("a state with nothing in it is a checkpoint too") {
+TEST_CASE("an empty state can be saved") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "nothing");
   checkpoint::save(comm, root / "checkpoint", {});
@@ -191,11 +191,11 @@ TEST_CASE("the same state gives the same file") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "same_file");
   std::string bytes[2];
-  for (auto& words : bytes) {
+  for (auto& contents : bytes) {
     checkpoint::save(comm, root / "checkpoint", snapshot(comm.rank(), 4));
     const auto file = root / "checkpoint" / "state.h5";
-    words.resize(std::filesystem::file_size(file));
-    formats::RawFile::open_for_reading(file).read_at(0, words.data(), words.size());
+    contents.resize(std::filesystem::file_size(file));
+    formats::RawFile::open_for_reading(file).read_at(0, contents.data(), contents.size());
     mpi::barrier(comm);
     std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // times in a file are whole seconds
   }

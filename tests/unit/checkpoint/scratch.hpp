@@ -13,7 +13,7 @@
 #include "formats/file/raw_file.hpp"
 #include "mpi/collectives.hpp"
 
-/// What the tests of this room share.
+/// Helpers for the tests of checkpoints.
 namespace hortator::testing {
 
 /// An empty folder that all ranks see. @collective
@@ -51,7 +51,7 @@ inline void write_file(const std::filesystem::path& file, const std::string& byt
   std::ofstream(file, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-/// The same bytes, type and shape: NaN equals itself.
+/// Whether bytes, type and shape are equal: NaN equals itself.
 inline bool bitwise_equal(const at::Tensor& a, const at::Tensor& b) {
   const auto left = a.contiguous();
   const auto right = b.contiguous();
@@ -59,8 +59,8 @@ inline bool bitwise_equal(const at::Tensor& a, const at::Tensor& b) {
          (left.numel() == 0 || std::memcmp(left.const_data_ptr(), right.const_data_ptr(), left.nbytes()) == 0);
 }
 
-/// The same on every rank: numbers, texts, one tensor large enough to be cut, small ones, an empty one, one with
-/// strides, a scalar.
+/// A state that is the same on every rank: numbers, texts, a tensor large enough to be cut, small ones, an empty one,
+/// one with strides, a scalar.
 inline checkpoint::Snapshot snapshot(int rank, int variant) {
   checkpoint::Snapshot made;
   made.common.put("epoch", variant);

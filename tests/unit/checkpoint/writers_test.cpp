@@ -1,4 +1,4 @@
-// Whoever writes, and into however many files: the same datasets.
+// Every writer and every number of files gives the same datasets.
 #include "checkpoint/read/reader.hpp"
 #include "checkpoint/read/verify.hpp"
 #include "checkpoint/write/save.hpp"
@@ -22,7 +22,7 @@ checkpoint::Snapshot large(int rank) {
   return made;
 }
 
-/// The ranks dealt out to files as to nodes, and in turn.
+/// Assignments of ranks to files: as to nodes, and in turn.
 std::vector<std::vector<std::size_t>> dealings(int ranks) {
   std::vector<std::size_t> each(static_cast<std::size_t>(ranks));
   std::vector<std::size_t> in_turn = each;
@@ -35,7 +35,7 @@ std::vector<std::vector<std::size_t>> dealings(int ranks) {
   return {{}, each, in_turn, halves};
 }
 
-/// HDF5 alone finds each tensor as one dataset.
+/// Checks that HDF5 without Hortator finds each tensor as one dataset.
 void check_view(const std::filesystem::path& folder, const checkpoint::Snapshot& saved) {
   const auto file = formats::open_file(folder / "view.h5");
   for (const auto& [name, value] : saved.common.values()) {

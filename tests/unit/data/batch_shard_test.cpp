@@ -28,7 +28,7 @@ Batches planned(const ShardSpec& spec) {
   return batches;
 }
 
-// The same by lists: the order is written out, lengthened or cut as the options say, then dealt by counting.
+// The expected plan by lists: writes the order out, extends or cuts it by the options, and distributes it by counting.
 Batches naive(const ShardSpec& spec) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(spec.samples));
   std::iota(order.begin(), order.end(), 0);
@@ -77,7 +77,7 @@ std::string describe(const ShardSpec& s) {
 
 }  // namespace
 
-TEST_CASE("every small plan equals the one dealt by hand") {
+TEST_CASE("every small plan equals the one computed by lists") {
   std::string first_wrong;
   int plans = 0;
   for_all_small_specs([&](ShardSpec spec) {
@@ -174,7 +174,7 @@ TEST_CASE(
   CHECK(first_wrong == "");
 }
 
-TEST_CASE("an order whose end is not known is dealt for ever, and like any other once it is") {
+TEST_CASE("an order of unknown length is distributed without end, and like any other once its length is known") {
   const BatchShard shard({.samples = data::endless, .start = 8, .batch_size = 2, .rank = 1, .world = 2});
   CHECK(shard.is_endless());
   CHECK(shard.size() > 1'000'000'000'000);
@@ -196,14 +196,14 @@ TEST_CASE("plans need no memory, however long the order is") {
   CHECK(last[last.size() - 1] == shard.size() * 32 * 1024 - 1 - samples);
 }
 
-TEST_CASE("batch sizes that cannot be are refused") {
+TEST_CASE("invalid batch sizes are refused") {
   CHECK_THROWS_WITH(BatchShard({.samples = 4, .batch_size = 0}), ContainsSubstring("batch_size is 0"));
   CHECK_THROWS_WITH(BatchShard({.samples = 4, .batch_size = -2}), ContainsSubstring("batch_size is -2"));
   CHECK_THROWS_WITH(BatchShard({.samples = 4, .batch_size = 3, .world = 2, .split = true}),
-                    ContainsSubstring("a batch_size of 3 cannot be split over 2 ranks"));
+                    ContainsSubstring("A batch_size of 3 cannot be split over 2 ranks"));
 }
 
-TEST_CASE("a rank in the place of several takes their batches in turn") {
+TEST_CASE("a rank that acts as several virtual ranks takes their batches in turn") {
   for (std::int64_t samples = 0; samples <= 29; ++samples) {
     for (const int world : {1, 2, 3}) {
       for (const int parts : {1, 2, 4}) {
@@ -220,17 +220,17 @@ TEST_CASE("a rank in the place of several takes their batches in turn") {
             const auto steps =
                 planned({.samples = samples, .batch_size = 2, .world = world * parts, .drop_last = drop_last});
             for (std::size_t step = 0; step < steps.size(); ++step) {
-              for (int place = rank * parts; place < (rank + 1) * parts; ++place) {
+              for (int virtual_rank = rank * parts; virtual_rank < (rank + 1) * parts; ++virtual_rank) {
                 expected.push_back(planned({.samples = samples,
                                             .batch_size = 2,
-                                            .rank = place,
+                                            .rank = virtual_rank,
                                             .world = world * parts,
                                             .drop_last = drop_last})[step]);
               }
             }
             CHECK(ours == expected);
             const BatchShard shard(spec);
-            for (std::int64_t i = 0; i < shard.size(); ++i) CHECK(shard.place(i) / parts == rank);
+            for (std::int64_t i = 0; i < shard.size(); ++i) CHECK(shard.virtual_rank(i) / parts == rank);
             CHECK(shard.consumed(shard.size()) ==
                   (drop_last ? samples / (2 * world * parts) * 2 * world * parts : samples));
             if (parts > 1 && shard.size() > 0) CHECK(shard.consumed(1) == 0);

@@ -6,8 +6,8 @@
 
 namespace hortator::data_test {
 
-/// How far counts are from what was expected, in standard deviations of chance. Far below zero: too even to be random.
-/// `fixed`: sums of counts that are given beforehand.
+/// The distance of counts from their expectation, in standard deviations. Far below zero: too even to be random.
+/// `fixed`: the number of sums of counts that are fixed.
 inline double surprise(const std::vector<double>& counts, const std::vector<double>& expected, double fixed = 1) {
   double chi_square = 0;
   for (std::size_t i = 0; i < counts.size(); ++i)
@@ -18,14 +18,14 @@ inline double surprise(const std::vector<double>& counts, const std::vector<doub
   return (std::cbrt(chi_square / freedom) - (1 - width)) / std::sqrt(width);
 }
 
-/// All equally likely.
+/// For equally likely outcomes.
 inline double surprise(const std::vector<double>& counts, double fixed = 1) {
   double sum = 0;
   for (const double count : counts) sum += count;
   return surprise(counts, std::vector<double>(counts.size(), sum / static_cast<double>(counts.size())), fixed);
 }
 
-/// Seeds are fixed: what is within it once is so always.
+/// Seeds are fixed, so results are reproducible.
 inline bool is_by_chance(double surprise) { return std::abs(surprise) < 4; }
 
 }  // namespace hortator::data_test

@@ -1,4 +1,4 @@
-// One reader a node, by real ranks. Where there are several, two make a node of the test.
+// One reader per node, with real ranks. With several ranks, two form a node of the test.
 #include <hortator/data.hpp>
 #include <hortator/error.hpp>
 #include <hortator/training/objects.hpp>
@@ -31,7 +31,7 @@ struct Job {
   mpi::Communicator node;
 };
 
-// What a rank is to get: full slices, of what is left for the last step as short ones as can be.
+// The expected batches of a rank: full slices, in the last step slices as short as possible.
 Batches expected(std::int64_t count, std::int64_t total, int world, int rank) {
   Batches batches;
   for (std::int64_t begin = 0; begin < count; begin += total) {
@@ -181,7 +181,7 @@ TEST_CASE("what a reader throws is thrown on all ranks of its node, at the same 
   }
 }
 
-TEST_CASE("a break ends the pass on all ranks, whatever is under way, and a new loop begins anew") {
+TEST_CASE("a break ends the pass on all ranks, whatever is in progress, and a new loop begins again") {
   const Job job;
   struct Wide {
     std::int64_t size() const { return 400; }
@@ -232,7 +232,7 @@ TEST_CASE("a reader that leaves its loop alone is an error on the others, and no
   if (job.reads()) {
     CHECK(said.empty());
   } else {
-    CHECK_THAT(said, ContainsSubstring("the rank that reads for this node has left its loop"));
+    CHECK_THAT(said, ContainsSubstring("The rank that reads for this node has left its loop"));
   }
   mpi::barrier(job.world);
   CHECK(read(loader) == expected(1000, job.world.size(), job.world.size(), job.world.rank()));
@@ -255,7 +255,7 @@ TEST_CASE("a dispatching loader, stopped after any batch, goes on on any number 
     if (kind == 0) return bound(23, {.batch_size = 2, .shuffle = true}, binding);
     return kind == 1 ? bound_stream(Counting{23}, options, binding) : bound_stream(Placed{23}, options, binding);
   };
-  const auto dealt = [&](int kind, int ranks, std::size_t at_most, std::string& state) {
+  const auto distributed = [&](int kind, int ranks, std::size_t at_most, std::string& state) {
     Batch result;
     if (all.rank() < ranks) {
       const Job job(all.first(ranks), false);
@@ -281,13 +281,13 @@ TEST_CASE("a dispatching loader, stopped after any batch, goes on on any number 
   };
   for (const int kind : {0, 1, 2}) {
     std::string none;
-    const auto order = dealt(kind, 1, 1000, none);
+    const auto order = distributed(kind, 1, 1000, none);
     for (int before = 1; before <= all.size(); ++before) {
       for (std::size_t stop = 0; 2 * before * static_cast<int>(stop) < 23; ++stop) {
         for (int after = 1; after <= all.size(); ++after) {
           std::string state;
-          auto seen = dealt(kind, before, stop, state);
-          const auto rest = dealt(kind, after, 1000, state);
+          auto seen = distributed(kind, before, stop, state);
+          const auto rest = distributed(kind, after, 1000, state);
           if (all.rank() > 0) continue;
           seen.insert(seen.end(), rest.begin(), rest.end());
           INFO("kind " << kind << ", " << stop << " batches on " << before << " ranks, then " << after);

@@ -9,20 +9,20 @@
 #include <stdexcept>
 #include <vector>
 
-/// Data sets and readings that the tests of loaders share.
+/// Data sets and helpers for the tests of loaders.
 namespace hortator::data_test {
 
 using Batch = std::vector<std::int64_t>;
 using Batches = std::vector<Batch>;
 
-/// Its samples are their own numbers.
+/// Sample i is i.
 struct Numbers {
   std::int64_t count = 0;
   std::int64_t size() const { return count; }
   std::int64_t get(std::int64_t i) const { return i; }
 };
 
-/// Counts what was read, and fails at one sample.
+/// Counts the samples read, and throws at one sample.
 struct Watched {
   std::int64_t count = 0;
   std::int64_t bad = -1;
@@ -42,7 +42,7 @@ inline Batch values(const at::Tensor& tensor) {
   return {data, data + flat.numel()};
 }
 
-/// What the next pass over `loader` hands out, up to `at_most` batches; then it breaks off.
+/// The batches of the next pass over `loader`, which ends after `at_most` batches.
 inline Batches read(const DataLoader<at::Tensor>& loader, std::size_t at_most = 1'000'000) {
   Batches batches;
   if (at_most == 0) return batches;
@@ -66,7 +66,7 @@ inline Batch counted(std::int64_t n) {
   return all;
 }
 
-/// A loader as rank `rank` of `world` has it.
+/// A loader bound to rank `rank` of `world`.
 inline DataLoader<at::Tensor> bound(std::int64_t samples, const LoaderOptions& options, LoaderBinding binding) {
   auto loader = data_loader(Numbers{samples}, options);
   loader.bind(binding);

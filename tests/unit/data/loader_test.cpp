@@ -41,15 +41,15 @@ TEST_CASE("shuffled epochs differ, hold every sample, and are the same on any nu
   CHECK(sorted({first}) == counted(24));
   CHECK(sorted({second}) == counted(24));
   for (const int world : {2, 3, 4}) {
-    Batch dealt(24);
+    Batch distributed(24);
     for (int rank = 0; rank < world; ++rank) {
       const auto batches = read(bound(24, {.batch_size = 2, .shuffle = true}, {.rank = rank, .world = world}));
       for (std::size_t step = 0; step < batches.size(); ++step) {
         const auto at = (step * static_cast<std::size_t>(world) + static_cast<std::size_t>(rank)) * 2;
-        std::copy(batches[step].begin(), batches[step].end(), dealt.begin() + static_cast<std::ptrdiff_t>(at));
+        std::copy(batches[step].begin(), batches[step].end(), distributed.begin() + static_cast<std::ptrdiff_t>(at));
       }
     }
-    CHECK(dealt == first);
+    CHECK(distributed == first);
   }
 }
 
@@ -136,12 +136,12 @@ TEST_CASE("loops over two loaders nest") {
   CHECK(inner.epoch() == 3);
 }
 
-TEST_CASE("a loop inside a loop over the same loader takes its pass; the outer one says so") {
+TEST_CASE("a loop inside a loop over the same loader takes over its pass, and the outer loop throws") {
   auto loader = data_loader(Numbers{3}, {});
   const auto nested = [&] {
     for ([[maybe_unused]] auto& outer : loader) CHECK(read(loader).size() == 3);
   };
-  CHECK_THROWS_WITH(nested(), ContainsSubstring("has lost its pass"));
+  CHECK_THROWS_WITH(nested(), ContainsSubstring("is no longer valid"));
   CHECK(loader.epoch() == 1);
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("a pass that was taken over cannot go on, and its end leaves the new o
   auto loader = data_loader(Numbers{5}, {});
   auto older = std::make_unique<DataLoader<at::Tensor>::Iterator>(loader.begin());
   auto newer = loader.begin();
-  CHECK_THROWS_WITH(++*older, ContainsSubstring("has lost its pass"));
+  CHECK_THROWS_WITH(++*older, ContainsSubstring("is no longer valid"));
   older.reset();
   CHECK(loader.iterating());
   ++newer;
@@ -191,11 +191,11 @@ TEST_CASE("an exception of the data set comes out of the loop with the sample na
   }
 }
 
-TEST_CASE("going on by hand after a failure throws again in place of waiting") {
+TEST_CASE("advancing after a failure throws again instead of waiting") {
   auto loader = data_loader(Watched{4, 1}, {});
   auto batch = loader.begin();
   CHECK_THROWS_WITH(++batch, ContainsSubstring("sample 1"));
-  CHECK_THROWS_WITH(++batch, ContainsSubstring("has lost its pass"));
+  CHECK_THROWS_WITH(++batch, ContainsSubstring("is no longer valid"));
 }
 
 TEST_CASE("empty data sets have no batches and still count their passes") {
@@ -209,7 +209,7 @@ TEST_CASE("empty data sets have no batches and still count their passes") {
   CHECK(read(bound(3, {.batch_size = 4, .drop_last = true}, {})).empty());
 }
 
-TEST_CASE("options and bindings that cannot be are refused") {
+TEST_CASE("invalid options and bindings are refused") {
   CHECK_THROWS_WITH(data_loader(Numbers{3}, {.batch_size = 0}), ContainsSubstring("batch_size is 0"));
   CHECK_THROWS_WITH(data_loader(Numbers{3}, {.batch_size = -1}), ContainsSubstring("batch_size is -1"));
   CHECK_THROWS_WITH(data_loader(Numbers{3}, {.prefetch = -1}), ContainsSubstring("prefetch is -1"));

@@ -23,7 +23,7 @@ TEST_CASE("the order is of the loader's options, and its state says which") {
         named({.sampler = weighted_sampler(std::vector<double>(9, 2))}));
 
   CHECK_THROWS_WITH(data_loader(Numbers{9}, {.shuffle = true, .sampler = block_sampler()}),
-                    ContainsSubstring("has a sampler and is to be shuffled, too"));
+                    ContainsSubstring("has both a sampler and shuffle"));
   CHECK_THROWS_WITH(data_loader(Numbers{9}, {.order = ShuffleOrder::randperm}),
                     ContainsSubstring("but is not to be shuffled"));
 }
@@ -36,12 +36,12 @@ TEST_CASE("a position in one order is not taken up in another") {
                     ContainsSubstring("2 of 9 samples in randperm order, but the data set has 9 in counter order"));
 }
 
-TEST_CASE("weighted draws of their own number are dealt to ranks, stopped and resumed like any order") {
+TEST_CASE("weighted epochs of any size are distributed, stopped and resumed like any order") {
   const LoaderOptions options{
       .batch_size = 2, .sampler = weighted_sampler({1, 0, 5, 2}, {.epoch_size = 23}), .seed = 6};
   const auto order = read(data_loader(Numbers{4}, {.batch_size = 23, .sampler = options.sampler, .seed = 6})).at(0);
   for (const int world : {1, 2, 3}) {
-    Batch dealt(23, -1);
+    Batch distributed(23, -1);
     for (int rank = 0; rank < world; ++rank) {
       const LoaderBinding binding{.rank = rank, .world = world, .even_batches = false};
       auto stopped = bound(4, options, binding);
@@ -53,10 +53,10 @@ TEST_CASE("weighted draws of their own number are dealt to ranks, stopped and re
       std::size_t step = 0;
       for (const auto& batch : batches) {
         const auto at = 2 * (step++ * static_cast<std::size_t>(world) + static_cast<std::size_t>(rank));
-        std::copy(batch.begin(), batch.end(), dealt.begin() + static_cast<std::ptrdiff_t>(at));
+        std::copy(batch.begin(), batch.end(), distributed.begin() + static_cast<std::ptrdiff_t>(at));
       }
     }
-    CHECK(dealt == order);
+    CHECK(distributed == order);
   }
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("with several workers an exception comes at its batch, and a break rea
   CHECK(*dataset.reads <= 2 * (3 + 4));
 }
 
-TEST_CASE("several workers at once read only what says that it may be: by const") {
+TEST_CASE("several workers read only data sets that are const") {
   struct Cursor {
     std::int64_t reads = 0;
     std::int64_t size() const { return 8; }

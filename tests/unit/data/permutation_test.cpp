@@ -47,7 +47,7 @@ TEST_CASE("every size has a bijection, another one for each key and tweak, and a
         REQUIRE(all == counted(size));
       }
       const Permutation permutation(size, key);
-      for (std::int64_t i = 0; i < size; ++i) REQUIRE(permutation.place_of(permutation(i)) == i);
+      for (std::int64_t i = 0; i < size; ++i) REQUIRE(permutation.position_of(permutation(i)) == i);
     }
     if (size > 20) REQUIRE(different.size() == 6);
   }
@@ -57,12 +57,12 @@ TEST_CASE("sizes beyond all memory have one, too") {
   for (const std::int64_t size : {(1LL << 32) - 1, 1LL << 32, 100'000'000'007LL, (1LL << 40) + 1, 1LL << 60}) {
     const Permutation permutation(size, 3);
     std::set<std::int64_t> seen;
-    for (const std::int64_t place : {std::int64_t{0}, size / 2, size - 100}) {
+    for (const std::int64_t position : {std::int64_t{0}, size / 2, size - 100}) {
       for (std::int64_t i = 0; i < 100; ++i) {
-        const auto image = permutation(place + i);
+        const auto image = permutation(position + i);
         REQUIRE(image >= 0);
         REQUIRE(image < size);
-        REQUIRE(permutation.place_of(image) == place + i);
+        REQUIRE(permutation.position_of(image) == position + i);
         seen.insert(image);
       }
     }
@@ -70,13 +70,13 @@ TEST_CASE("sizes beyond all memory have one, too") {
   }
 }
 
-TEST_CASE("whichever the size, a place goes anywhere with the same odds") {
+TEST_CASE("for any size, a position maps to any other with the same probability") {
   for (const std::int64_t size : {2, 3, 5, 12, 16, 100, 1000}) {
-    for (const std::int64_t place : {std::int64_t{0}, size / 2, size - 1}) {
+    for (const std::int64_t position : {std::int64_t{0}, size / 2, size - 1}) {
       std::vector<double> counts(static_cast<std::size_t>(size));
       for (std::uint64_t key = 0; key < 30'000; ++key)
-        ++counts[static_cast<std::size_t>(Permutation(size, key)(place))];
-      INFO("size " << size << " place " << place << ": " << surprise(counts));
+        ++counts[static_cast<std::size_t>(Permutation(size, key)(position))];
+      INFO("size " << size << " position " << position << ": " << surprise(counts));
       CHECK(is_by_chance(surprise(counts)));
     }
   }

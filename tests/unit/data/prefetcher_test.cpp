@@ -59,11 +59,11 @@ TEST_CASE("the threads read ahead as far as they may and no further") {
 TEST_CASE("several workers make batches at the same time, one makes them one by one") {
   for (const int workers : {1, 4}) {
     std::atomic<int> inside = 0;
-    std::atomic<int> most = 0;
+    std::atomic<int> max_readers = 0;
     std::mutex mutex;
     std::set<std::thread::id> threads;
     const auto watch = [&](std::int64_t step) {
-      most = std::max(most.load(), ++inside);
+      max_readers = std::max(max_readers.load(), ++inside);
       std::this_thread::sleep_for(2ms);
       const std::lock_guard lock(mutex);
       threads.insert(std::this_thread::get_id());
@@ -76,17 +76,17 @@ TEST_CASE("several workers make batches at the same time, one makes them one by 
       std::this_thread::sleep_for(100us);  // the work to read ahead beside
     }
     CHECK(threads.size() == static_cast<std::size_t>(workers));
-    CHECK((most > 1) == (workers > 1));
+    CHECK((max_readers > 1) == (workers > 1));
     CHECK(threads.count(std::this_thread::get_id()) == 0);
   }
 }
 
 TEST_CASE("a caller with no work between two batches makes them itself, and is relieved when it has") {
   std::atomic<int> inside = 0;
-  std::atomic<int> most = 0;
+  std::atomic<int> max_readers = 0;
   std::vector<std::thread::id> makers;
   const auto note = [&](std::int64_t step) {
-    most = std::max(most.load(), ++inside);
+    max_readers = std::max(max_readers.load(), ++inside);
     std::this_thread::sleep_for(1ms);
     makers.push_back(std::this_thread::get_id());
     --inside;
@@ -95,19 +95,19 @@ TEST_CASE("a caller with no work between two batches makes them itself, and is r
   const auto here = [&](std::int64_t begin, std::int64_t end) {
     return std::count(makers.begin() + begin, makers.begin() + end, std::this_thread::get_id());
   };
-  for (const auto rest : {data::Rest::when_hurried, data::Rest::from_start, data::Rest::never}) {
+  for (const auto pause : {data::WorkerPause::when_hurried, data::WorkerPause::from_start, data::WorkerPause::never}) {
     makers.clear();
-    Prefetcher reader(note, 60, {.batches = 2, .workers = 1, .rest = rest});
+    Prefetcher reader(note, 60, {.batches = 2, .workers = 1, .pause = pause});
     std::vector<std::int64_t> seen;
     for (int i = 0; i < 60; ++i) {
       seen.push_back(value(reader.next()));
       if (i >= 29) std::this_thread::sleep_for(200us);
     }
     for (std::int64_t i = 0; i < 60; ++i) CHECK(seen[static_cast<std::size_t>(i)] == i);
-    CHECK((here(0, 29) > 10) == (rest != data::Rest::never));
+    CHECK((here(0, 29) > 10) == (pause != data::WorkerPause::never));
     CHECK(here(31, 60) == 0);
-    CHECK(!reader.rests());
-    CHECK(most == 1);
+    CHECK(!reader.is_hurried());
+    CHECK(max_readers == 1);
   }
 }
 

@@ -1,5 +1,5 @@
-// Stopped after a batch on W ranks, gone on on W': what all ranks get together is what the run that was never stopped
-// gets, in its order. Each rank's loader lives in this one process.
+// Stops after a batch on W ranks and resumes on W': all ranks together get the samples of an uninterrupted run, in its
+// order. The loaders of all ranks are in this one process.
 #include <hortator/data.hpp>
 #include <random>
 
@@ -39,20 +39,20 @@ std::vector<Kind> kinds(std::int64_t count) {
           {"stream with a state", binder([=] { return data_loader(Placed{count}, plain); })}};
 }
 
-struct Dealt {
+struct Distributed {
   std::vector<Batches> of_ranks = {};
   Batch all = {};  ///< without repetitions, in the order of steps and ranks
   StateDict state = {};
 };
 
 // All ranks' passes, up to `at_most` batches each.
-Dealt deal(const Make& make, int world, std::size_t at_most, const StateDict* state = nullptr) {
-  Dealt dealt;
+Distributed distribute(const Make& make, int world, std::size_t at_most, const StateDict* state = nullptr) {
+  Distributed distributed;
   std::vector<std::vector<std::int64_t>> fresh;
   for (int rank = 0; rank < world; ++rank) {
     auto loader = make({.rank = rank, .world = world});
     if (state != nullptr) loader.load(*state);
-    auto& batches = dealt.of_ranks.emplace_back();
+    auto& batches = distributed.of_ranks.emplace_back();
     auto& rows = fresh.emplace_back();
     if (at_most > 0) {
       for (auto& batch : loader) {
@@ -61,15 +61,16 @@ Dealt deal(const Make& make, int world, std::size_t at_most, const StateDict* st
         if (batches.size() == at_most) break;
       }
     }
-    dealt.state = loader.state();
+    distributed.state = loader.state();
   }
-  for (std::size_t step = 0; step < dealt.of_ranks[0].size(); ++step) {
-    for (std::size_t rank = 0; rank < dealt.of_ranks.size(); ++rank) {
-      const auto& batch = dealt.of_ranks[rank].at(step);
-      dealt.all.insert(dealt.all.end(), batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(fresh[rank][step]));
+  for (std::size_t step = 0; step < distributed.of_ranks[0].size(); ++step) {
+    for (std::size_t rank = 0; rank < distributed.of_ranks.size(); ++rank) {
+      const auto& batch = distributed.of_ranks[rank].at(step);
+      distributed.all.insert(distributed.all.end(), batch.begin(),
+                             batch.begin() + static_cast<std::ptrdiff_t>(fresh[rank][step]));
     }
   }
-  return dealt;
+  return distributed;
 }
 
 }  // namespace
@@ -79,13 +80,13 @@ TEST_CASE("any kind of loader, stopped after any batch, goes on on any number of
   for (const std::int64_t count : {1, 5, 16, 23}) {
     for (const auto& kind : kinds(count)) {
       for (int before = 1; before <= 4; ++before) {
-        const auto never_stopped = deal(kind.make, before, 1000);
+        const auto never_stopped = distribute(kind.make, before, 1000);
         const auto steps = never_stopped.of_ranks[0].size();
         // In the middle, after a batch: a finished epoch's state begins the next one.
         const auto stop = std::uniform_int_distribution<std::size_t>(0, steps - 1)(draw);
-        const auto stopped = deal(kind.make, before, stop);
+        const auto stopped = distribute(kind.make, before, stop);
         for (int after = 1; after <= 4; ++after) {
-          const auto resumed = deal(kind.make, after, 1000, &stopped.state);
+          const auto resumed = distribute(kind.make, after, 1000, &stopped.state);
           auto all = stopped.all;
           all.insert(all.end(), resumed.all.begin(), resumed.all.end());
           INFO(kind.name << " of " << count << ", stopped after " << stop << " batches on " << before
@@ -106,8 +107,8 @@ TEST_CASE("any kind of loader, stopped after any batch, goes on on any number of
 TEST_CASE("a loader stopped after the last batch, before its loop has ended, has nothing left") {
   for (const auto& kind : kinds(16)) {
     for (const int world : {1, 2}) {
-      const auto stopped = deal(kind.make, world, deal(kind.make, world, 1000).of_ranks[0].size());
-      const auto resumed = deal(kind.make, 2, 1000, &stopped.state);
+      const auto stopped = distribute(kind.make, world, distribute(kind.make, world, 1000).of_ranks[0].size());
+      const auto resumed = distribute(kind.make, 2, 1000, &stopped.state);
       INFO(kind.name);
       CHECK(resumed.all.empty());
       CHECK(resumed.state.get<std::int64_t>("epoch") == 1);

@@ -50,7 +50,7 @@ TEST_CASE("shuffled orders are functions of seed and epoch alone, and hold every
         different.insert(order);
       }
     }
-    // The reference adds seed and epoch: (4, 1) is (5, 0).
+    // Hugging Face Accelerate adds seed and epoch: (4, 1) equals (5, 0).
     CHECK(different.size() == (sampler->name() == "randperm" ? 4 : 6));
     if (sampler->name().starts_with("length")) continue;  // of 50 samples only
     CHECK(drawn(*sampler, {0, 0, 0}).empty());
@@ -110,13 +110,13 @@ TEST_CASE("without replacement samples are drawn one after the other, in proport
 }
 
 TEST_CASE("weights that cannot be drawn from are refused") {
-  CHECK_THROWS_WITH(weighted_sampler({1, -1}), ContainsSubstring("the weight of sample 1 is -1"));
-  CHECK_THROWS_WITH(weighted_sampler({std::nan("")}), ContainsSubstring("the weight of sample 0 is nan"));
-  CHECK_THROWS_WITH(weighted_sampler({1, HUGE_VAL}), ContainsSubstring("the weight of sample 1 is inf"));
-  CHECK_THROWS_WITH(weighted_sampler({0, 0}), ContainsSubstring("all weights are zero"));
+  CHECK_THROWS_WITH(weighted_sampler({1, -1}), ContainsSubstring("The weight of sample 1 is -1"));
+  CHECK_THROWS_WITH(weighted_sampler({std::nan("")}), ContainsSubstring("The weight of sample 0 is nan"));
+  CHECK_THROWS_WITH(weighted_sampler({1, HUGE_VAL}), ContainsSubstring("The weight of sample 1 is inf"));
+  CHECK_THROWS_WITH(weighted_sampler({0, 0}), ContainsSubstring("All weights are zero"));
   CHECK_THROWS_WITH(weighted_sampler({1}, {.epoch_size = -1}), ContainsSubstring("an epoch of -1 draws"));
   CHECK_THROWS_WITH(weighted_sampler({1, 0, 1}, {.replacement = false}),
-                    ContainsSubstring("3 draws without replacement, of 2 samples"));
+                    ContainsSubstring("3 draws without replacement from 2 samples"));
   CHECK_THROWS_WITH(data_loader(Numbers{3}, {.sampler = weighted_sampler({1, 1})}),
                     ContainsSubstring("has 2 weights, but the data set has 3 samples"));
   CHECK(read(data_loader(Numbers{0}, {.sampler = weighted_sampler({})})).empty());
@@ -233,5 +233,5 @@ TEST_CASE("an order that does not fit the data set is refused, by number and pos
   const auto negative = custom_sampler("negative", [](const EpochKey&) { return Batch{0, -1}; });
   CHECK_THROWS_WITH(read(data_loader(Numbers{2}, {.sampler = negative})), ContainsSubstring("sample -1 at position 1"));
   CHECK_THROWS_WITH(read(data_loader(Numbers{3}, {.sampler = negative})),
-                    ContainsSubstring("has listed 2 samples for epoch 0 in place of 3"));
+                    ContainsSubstring("has listed 2 samples for epoch 0, expected 3"));
 }

@@ -1,4 +1,4 @@
-// Streams that give each rank a part of their own, by real ranks.
+// Streams that give each rank its own part, with real ranks.
 #include <hortator/data.hpp>
 #include <hortator/error.hpp>
 
@@ -11,7 +11,7 @@ using namespace hortator::data_test;
 
 namespace {
 
-/// Files of unlike length, each rank every so many of them. Sample 7 of file 3 is 3007.
+/// Files of different lengths, distributed to the ranks in turn. Sample 7 of file 3 is 3007.
 struct Files {
   std::vector<std::int64_t> lengths;
   std::int64_t bad = -1;
@@ -50,7 +50,7 @@ Batch part_of(const Files& files, int world, int rank) {
 }
 
 LoaderBinding binding(const mpi::Communicator& world) {
-  return {.rank = world.rank(), .world = world.size(), .tell_all = [&world](std::int64_t value) {
+  return {.rank = world.rank(), .world = world.size(), .gather_rows = [&world](std::int64_t value) {
             return mpi::all_gather(world, value);
           }};
 }
@@ -128,9 +128,9 @@ TEST_CASE("a part that is empty, or cannot be read, is an error on all ranks") {
   const auto world = mpi::Communicator::world();
   if (world.size() == 1) return;
   auto few = bound_stream(Files{.lengths = {5}}, {.batch_size = 2}, binding(world));
-  CHECK_THROWS_WITH(read(few), ContainsSubstring("the part of the stream for rank 1 has no sample at all"));
+  CHECK_THROWS_WITH(read(few), ContainsSubstring("The part of the stream for rank 1 has no samples"));
   auto torn = bound_stream(Files{.lengths = {9, 9, 9, 9}, .bad = 1004}, {.batch_size = 2}, binding(world));
   CHECK_THROWS_WITH(read(torn), world.rank() == 1 ? ContainsSubstring("the file is torn")
-                                                  : ContainsSubstring("rank 1 could not read its part"));
+                                                  : ContainsSubstring("Rank 1 could not read its part"));
   CHECK_FALSE(torn.iterating());
 }

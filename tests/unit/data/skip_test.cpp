@@ -70,7 +70,7 @@ TEST_CASE("what is saved in a pass that began later is the position in the epoch
   CHECK(read(resumed) == without_first(all, 3));
 }
 
-TEST_CASE("batches that an earlier run has had are skipped once, whoever says so") {
+TEST_CASE("batches that an earlier run has had are skipped once") {
   auto stopped = shuffled({});
   const auto all = read(stopped);
   stopped.set_epoch(0);
@@ -83,7 +83,7 @@ TEST_CASE("batches that an earlier run has had are skipped once, whoever says so
   }
 }
 
-TEST_CASE("with several parts a rank the places stay right") {
+TEST_CASE("with several virtual ranks per rank the positions stay right") {
   const LoaderBinding binding{.rank = 1, .world = 2, .parts = 2};
   const auto all = read(shuffled(binding));
   for (std::size_t skip = 0; skip <= all.size(); ++skip) {

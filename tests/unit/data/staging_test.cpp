@@ -31,7 +31,7 @@ std::size_t files_in(const fs::path& folder) {
   return count;
 }
 
-/// Two folders of this test's own: where files come from, and a node's disk.
+/// Two folders of this test: the files' origin, and a node's disk.
 struct Disks {
   explicit Disks(const State& with) : state(with) { empty(true); }
   ~Disks() { empty(false); }
@@ -48,7 +48,7 @@ struct Disks {
     }
     state.wait_for_everyone();
   }
-  /// Done by one rank while the others wait.
+  /// Runs `work` on one rank while the others wait.
   template <typename Work>
   void alone(const Work& work) const {
     state.main_process_first([&] {
@@ -93,7 +93,7 @@ TEST_CASE("a file is copied to the node once, and again only when it has changed
   CHECK(test::content_of(path) == "other");
   disks.state.wait_for_everyone();
 
-  // A copy that was cut short, with the right time.
+  // A truncated copy with the right time.
   disks.alone([&] {
     const auto time = fs::last_write_time(path);
     write(path, "oth");

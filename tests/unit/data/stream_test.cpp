@@ -13,8 +13,8 @@ namespace {
 
 const int stream_prefetches[] = {0, 1, 4};
 
-// What all ranks get, in the order of the stream: step by step, rank by rank.
-Batch dealt(std::int64_t count, const LoaderOptions& options, LoaderBinding binding) {
+// The samples of all ranks in the order of the stream: step by step, rank by rank.
+Batch distributed(std::int64_t count, const LoaderOptions& options, LoaderBinding binding) {
   std::vector<Batches> of_ranks;
   for (binding.rank = 0; binding.rank < binding.world; ++binding.rank) {
     of_ranks.push_back(read(bound_stream(Counting{count}, options, binding)));
@@ -87,15 +87,15 @@ TEST_CASE("ranks get a stream's samples in turn, as many each, the last ones fil
     for (std::int64_t count = 1; count <= 14; ++count) {
       for (const bool split : {false, true}) {
         const std::int64_t batch_size = split ? 2 * world : 2;
-        const auto all = dealt(count, {.batch_size = batch_size}, {.world = world, .split_batches = split});
+        const auto all = distributed(count, {.batch_size = batch_size}, {.world = world, .split_batches = split});
         CHECK(all.size() % static_cast<std::size_t>(2 * world) == 0);
         for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i] == static_cast<std::int64_t>(i) % count);
-        CHECK(dealt(count, {.batch_size = batch_size, .drop_last = true}, {.world = world, .split_batches = split}) ==
-              counted(count / (2 * world) * (2 * world)));
+        CHECK(distributed(count, {.batch_size = batch_size, .drop_last = true},
+                          {.world = world, .split_batches = split}) == counted(count / (2 * world) * (2 * world)));
       }
     }
   }
-  CHECK(dealt(0, {.batch_size = 2}, {.world = 3}).empty());
+  CHECK(distributed(0, {.batch_size = 2}, {.world = 3}).empty());
 }
 
 TEST_CASE("the last batch is known as the last, also where what comes after it is left out") {
@@ -112,10 +112,10 @@ TEST_CASE("the last batch is known as the last, also where what comes after it i
 }
 
 TEST_CASE("uneven batches are not for streams: ranks would learn too late that they have none") {
-  CHECK(dealt(5, {.batch_size = 2}, {.world = 2, .even_batches = false}) == Batch{0, 1, 2, 3, 4, 0, 1, 2});
+  CHECK(distributed(5, {.batch_size = 2}, {.world = 2, .even_batches = false}) == Batch{0, 1, 2, 3, 4, 0, 1, 2});
 }
 
-TEST_CASE("the length of a stream that tells its size is right, also on ranks; otherwise it is refused") {
+TEST_CASE("a stream that reports its size has the right length on all ranks; otherwise size() throws") {
   auto sized = data_loader(Sized(7), {.batch_size = 2});
   CHECK(sized.has_size());
   CHECK(sized.size() == 4);
@@ -123,15 +123,15 @@ TEST_CASE("the length of a stream that tells its size is right, also on ranks; o
   sized.bind({.rank = 1, .world = 3});
   CHECK(sized.size() == 2);
   CHECK(read(sized).size() == 2);
-  CHECK_THROWS_WITH(data_loader(Counting{7}).size(), ContainsSubstring("nobody knows how many samples"));
+  CHECK_THROWS_WITH(data_loader(Counting{7}).size(), ContainsSubstring("The number of samples of this loader"));
   CHECK_THROWS_AS(data_loader(Counting{7}).dataset_size(), UsageError);
 }
 
-TEST_CASE("a stream that tells a wrong size is an error, when it is known") {
+TEST_CASE("a stream that reports a wrong size is an error once that is known") {
   CHECK_THROWS_WITH(read(data_loader(Sized(7, 9), {.batch_size = 2})),
                     ContainsSubstring("ended after 7 of the 9 samples"));
   CHECK_THROWS_WITH(read(data_loader(Sized(7, 5), {.batch_size = 2})),
-                    ContainsSubstring("goes on after the 5 samples"));
+                    ContainsSubstring("continues after the 5 samples"));
 }
 
 TEST_CASE("a stream learns the epoch; one that cannot begin again says so in the second pass") {
@@ -144,8 +144,8 @@ TEST_CASE("a stream learns the epoch; one that cannot begin again says so in the
   };
   auto once = data_loader(Once{}, {.batch_size = 2});
   CHECK(read(once) == Batches{{0, 1}, {2}});
-  CHECK_THROWS_WITH(read(once), ContainsSubstring("was to begin again, and cannot"));
-  CHECK_THROWS_WITH(data_loader(Once{}, {.shuffle = true}), ContainsSubstring("was to be shuffled"));
+  CHECK_THROWS_WITH(read(once), ContainsSubstring("cannot begin again"));
+  CHECK_THROWS_WITH(data_loader(Once{}, {.shuffle = true}), ContainsSubstring("cannot be shuffled"));
 }
 
 TEST_CASE("a stream's exception comes out of the loop with the sample named, at its batch") {
@@ -190,9 +190,9 @@ TEST_CASE("a rank keeps only its own samples of a stream, and the first ones") {
   auto loader = data_loader(stream, {.batch_size = 2, .prefetch = 0},
                             [](const std::vector<std::shared_ptr<int>>& samples) { return samples.size(); });
   loader.bind({.rank = 3, .world = 10});
-  int most = 0;
-  for ([[maybe_unused]] auto& batch : loader) most = std::max(most, stream.alive->load());
-  CHECK(most <= 20 + 2 + 1);
+  int max_alive = 0;
+  for ([[maybe_unused]] auto& batch : loader) max_alive = std::max(max_alive, stream.alive->load());
+  CHECK(max_alive <= 20 + 2 + 1);
 }
 
 TEST_CASE("loops over streams break off, begin again and nest") {

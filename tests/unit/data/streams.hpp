@@ -4,10 +4,10 @@
 
 #include "fixtures.hpp"
 
-/// Streams that the tests of loaders share.
+/// Streams for the tests of loaders.
 namespace hortator::data_test {
 
-/// 0, 1, ... count - 1, in each pass. Fails at one sample.
+/// 0, 1, ... count - 1, in each pass. Throws at one sample.
 struct Counting {
   std::int64_t count = 0;
   std::int64_t bad = -1;
@@ -23,14 +23,14 @@ struct Counting {
   }
 };
 
-/// The same, of a size that it tells.
+/// The same, with a size().
 struct Sized : Counting {
-  std::optional<std::int64_t> told = {};
-  explicit Sized(std::int64_t count, std::optional<std::int64_t> told = {}) : Counting{count}, told(told) {}
-  std::int64_t size() const { return told.value_or(count); }
+  std::optional<std::int64_t> reported = {};
+  explicit Sized(std::int64_t count, std::optional<std::int64_t> reported = {}) : Counting{count}, reported(reported) {}
+  std::int64_t size() const { return reported.value_or(count); }
 };
 
-/// Its samples depend on the epoch, and it can say where it is.
+/// Its samples depend on the epoch, and it can save its position.
 struct Placed {
   std::int64_t count = 0;
   std::shared_ptr<std::atomic<std::int64_t>> reads = std::make_shared<std::atomic<std::int64_t>>(0);

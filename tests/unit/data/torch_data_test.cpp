@@ -63,8 +63,8 @@ static_assert(!hortator::detail::is_torch_loader<DataLoader<at::Tensor>>);
 namespace samplers = torch::data::samplers;
 static_assert(hortator::detail::TorchSampler<samplers::RandomSampler>);
 static_assert(!hortator::detail::TorchSampler<samplers::StreamSampler>);
-static_assert(hortator::detail::deals_to_ranks<samplers::DistributedRandomSampler>);
-static_assert(!hortator::detail::deals_to_ranks<samplers::RandomSampler>);
+static_assert(hortator::detail::is_distributed<samplers::DistributedRandomSampler>);
+static_assert(!hortator::detail::is_distributed<samplers::RandomSampler>);
 
 }  // namespace
 
@@ -78,17 +78,17 @@ TEST_CASE("samplers of torch::data order the samples, alike on all ranks, and le
   CHECK(sorted(first) == counted(9));
   CHECK(sorted(second) == counted(9));
   CHECK(first != second);
-  Batch dealt;
+  Batch distributed;
   for (std::size_t step = 0; step < 3; ++step) {
     for (int rank = 0; rank < 2; ++rank) {
       at::rand({1 + rank});  // ranks draw their own numbers meanwhile
       const auto batches = read(bound(9, options(), {.rank = rank, .world = 2, .even_batches = false}));
-      if (step < batches.size()) dealt.insert(dealt.end(), batches[step].begin(), batches[step].end());
+      if (step < batches.size()) distributed.insert(distributed.end(), batches[step].begin(), batches[step].end());
     }
   }
   Batch in_order;
   for (const auto& batch : first) in_order.insert(in_order.end(), batch.begin(), batch.end());
-  CHECK(dealt == in_order);
+  CHECK(distributed == in_order);
 
   at::manual_seed(1);
   const auto expected = at::rand({3});

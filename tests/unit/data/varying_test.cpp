@@ -19,7 +19,7 @@ DataLoader<at::Tensor> varying(const LoaderBinding& binding, const LoaderOptions
 
 }  // namespace
 
-TEST_CASE("batches that are given are handed out as they are") {
+TEST_CASE("given batches are handed out unchanged") {
   auto loader = data_loader(Numbers{10}, sizes);
   CHECK(loader.size() == 5);
   CHECK(loader.dataset_size() == 10);
@@ -90,13 +90,13 @@ TEST_CASE("a position counts batches: any number of ranks goes on with the next 
   }
 }
 
-TEST_CASE("batches that cannot be are refused") {
+TEST_CASE("invalid batches are refused") {
   CHECK_THROWS_WITH(data_loader(Numbers{3}, data::BatchList{{0}, {}}),
-                    ContainsSubstring("batch 1 of the given batches is empty"));
+                    ContainsSubstring("Batch 1 of the given batches is empty"));
   CHECK_THROWS_WITH(data_loader(Numbers{3}, data::BatchList{{0, 3}}),
-                    ContainsSubstring("batch 0 of the given batches has sample 3, but the data set has 3"));
+                    ContainsSubstring("Batch 0 of the given batches has sample 3, but the data set has 3"));
   CHECK_THROWS_WITH(data_loader(Numbers{3}, data::BatchList{{0}}, {.batch_size = 2}),
-                    ContainsSubstring("batch_size is 2, but batches were given"));
+                    ContainsSubstring("batch_size is 2, but the batches are given"));
   auto loader = data_loader(Numbers{3}, data::BatchList{{0}});
   CHECK_THROWS_WITH(loader.bind({.world = 2, .split_batches = true}), ContainsSubstring("cannot be split"));
   CHECK(data_loader(Numbers{3}, data::BatchList{}).size() == 0);

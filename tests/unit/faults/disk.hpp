@@ -8,7 +8,7 @@
 
 namespace hortator::test {
 
-/// What the disk may still lose, after each of one rank's calls.
+/// What the disk may still lose after each call of one rank.
 class Disk {
  public:
   void follow(const faults::Call& call) {
@@ -20,7 +20,7 @@ class Disk {
     if (call.what == "remove") bytes_.erase(path), names_.erase(path);
   }
   const std::set<std::filesystem::path>& unflushed() const { return bytes_; }
-  /// Bytes and names that lie in `folder`.
+  /// Bytes and names in `folder` that may be lost.
   std::set<std::filesystem::path> loses_of(const std::filesystem::path& folder) const {
     std::set<std::filesystem::path> lost;
     for (const auto* all : {&bytes_, &names_}) {

@@ -1,5 +1,5 @@
-// What a failure of power leaves. A disk keeps bytes that were flushed, and names whose folder was flushed after they
-// were given: no system call after a checkpoint has got its name may be the one that its bytes still needed.
+// What a power failure leaves. A disk keeps bytes that were flushed, and names whose folder was flushed after they were
+// given. No system call after a checkpoint has got its name may be one that its bytes still needed.
 #include <ATen/ops/full.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 /// The paths as one text, for messages.
-std::string words(const std::set<fs::path>& paths) {
+std::string text_of(const std::set<fs::path>& paths) {
   std::string all;
   for (const auto& path : paths) all += path.filename().string() + " ";
   return all;
@@ -29,7 +29,7 @@ std::string words(const std::set<fs::path>& paths) {
 struct Way {
   CheckpointWriter writer = CheckpointWriter::direct;
   bool in_background = false;
-  bool in_files = false;  ///< a file each, and the view that shows them as one
+  bool in_files = false;  ///< one file per rank, and the view that shows them as one
 };
 
 checkpoint::Snapshot version(int number) {
@@ -49,7 +49,7 @@ void save(const mpi::Communicator& comm, const fs::path& folder, int number, con
   saves.wait(comm);
 }
 
-/// This rank's calls while all save over an older checkpoint.
+/// This rank's calls while all ranks save over an older checkpoint.
 std::vector<faults::Call> calls_of_save(const mpi::Communicator& comm, const fs::path& root, const Way& way) {
   mpi::barrier(comm);
   if (comm.rank() == 0) fs::remove_all(root);
@@ -64,7 +64,7 @@ std::vector<faults::Call> calls_of_save(const mpi::Communicator& comm, const fs:
 
 }  // namespace
 
-TEST_CASE("a failure of power at any moment finds the older checkpoint whole on the disk, or the newer one") {
+TEST_CASE("after a power failure at any moment the older or the newer checkpoint is complete on the disk") {
   const auto comm = mpi::Communicator::world();
   const auto root = fs::absolute("durable_disk");
   const auto target = root / "checkpoint";
@@ -79,15 +79,15 @@ TEST_CASE("a failure of power at any moment finds the older checkpoint whole on 
       INFO(call.what << ' ' << call.path << ' ' << call.to);
       const bool publishes = call.what == "rename" && call.to == target;
       const bool removes_old = call.what == "remove" && call.path.find(".old-") != std::string::npos;
-      if (publishes) CHECK(words(disk.loses_of(call.path)) == "");
-      if (removes_old) CHECK(words(disk.loses_of(root)) == "");
+      if (publishes) CHECK(text_of(disk.loses_of(call.path)) == "");
+      if (removes_old) CHECK(text_of(disk.loses_of(root)) == "");
       disk.follow(call);
       published += publishes ? 1 : 0;
       writes += call.what == "write" ? 1 : 0;
     }
     CHECK(published == (comm.rank() == 0 ? 1 : 0));
     CHECK(writes > 0);
-    CHECK(words(disk.unflushed()) == "");  // also of ranks that publish nothing
+    CHECK(text_of(disk.unflushed()) == "");  // also of ranks that publish nothing
     mpi::barrier(comm);
   }
 }

@@ -8,7 +8,7 @@
 
 #include "support/faults/faults.hpp"
 
-/// Work in a fork of this process, so that it can be killed; its files are below a folder of their own.
+/// Runs work in a fork of this process, so that it can be killed. Its files are in a separate folder.
 namespace hortator::test {
 
 /// A folder whose name no other path contains.
@@ -21,7 +21,7 @@ inline std::filesystem::path fresh_folder() {
 
 inline constexpr int killed = 256;
 
-// What `work` returns in a fork of this process; `killed` if that did not come to its end.
+// The result of `work` in a fork of this process; `killed` if the fork did not end normally.
 inline int in_fork(const std::function<int()>& work) {
   const auto child = fork();
   if (child == 0) {

@@ -6,17 +6,17 @@
 #include "forks.hpp"
 #include "support/catch.hpp"
 
-/// A process that saves is killed at each of its calls that change files, one after the other.
+/// Kills a saving process at each of its calls that change files, one after the other.
 namespace hortator::test {
 
-/// How numbered versions of something are saved and found.
+/// How to save and find numbered versions of something.
 struct Versions {
-  std::filesystem::path root;            ///< where the calls count
-  std::function<void(int)> save;         ///< one in the place of the one before
-  std::function<int()> found;            ///< the number of the one that is there, whole; else another number
-  std::function<bool()> exists;          ///< whether there is one at all
-  std::function<void()> check = [] {};   ///< what else must hold after a save that nobody killed
-  static constexpr int max_calls = 250;  ///< that one save may take: each is one more fork
+  std::filesystem::path root;            ///< calls below this folder count
+  std::function<void(int)> save;         ///< saves a version over the previous one
+  std::function<int()> found;            ///< the number of the complete version, or another number
+  std::function<bool()> exists;          ///< whether there is any version
+  std::function<void()> check = [] {};   ///< further checks after an uninterrupted save
+  static constexpr int max_calls = 250;  ///< limit for the calls of one save: each costs one fork
 };
 
 /// Saves version `number` in a fork that is killed at its call `at`.
@@ -28,7 +28,7 @@ inline int killed_save(const Versions& versions, int number, long at) {
   });
 }
 
-/// A kill within a first save leaves nothing that passes for a version, or the whole of it.
+/// Checks that a kill within a first save leaves no version or a complete one.
 inline void check_kills_of_first_save(const Versions& versions) {
   fresh_folder();
   const auto calls = count_calls(versions.root, [&] { versions.save(1); });
@@ -43,7 +43,7 @@ inline void check_kills_of_first_save(const Versions& versions) {
       ++whole;
       CHECK(versions.found() == 1);
     }
-    versions.save(2);  // what is left lies in nobody's way
+    versions.save(2);  // leftovers do not disturb it
     CHECK(versions.found() == 2);
     versions.check();
   }
@@ -51,7 +51,7 @@ inline void check_kills_of_first_save(const Versions& versions) {
   CHECK(whole < calls);
 }
 
-/// A kill within an overwrite leaves the older version or the newer one.
+/// Checks that a kill within an overwrite leaves the older version or the newer one.
 inline void check_kills_of_overwrite(const Versions& versions) {
   fresh_folder();
   versions.save(1);
@@ -67,7 +67,7 @@ inline void check_kills_of_overwrite(const Versions& versions) {
     CHECK(killed_save(versions, 2, at) == killed);
     const auto found = versions.found();
     CHECK((found == 1 || found == 2));
-    CHECK_FALSE((newer && found == 1));  // once it is there it stays
+    CHECK_FALSE((newer && found == 1));  // once the newer version is there, it stays
     older = older || found == 1;
     newer = newer || found == 2;
     versions.save(3);

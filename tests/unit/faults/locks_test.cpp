@@ -26,7 +26,7 @@ void save_weight(const fs::path& folder, CheckpointWriter writer) {
 
 }  // namespace
 
-TEST_CASE("where no file can be locked checkpoints are written, viewed and verified") {
+TEST_CASE("checkpoints are written, viewed and verified on file systems without locks") {
   const auto root = test::fresh_folder();
   const auto folder = root / "checkpoint";
   const int file = open((root / "locked").c_str(), O_CREAT | O_RDWR, 0600);
@@ -50,7 +50,7 @@ TEST_CASE("where no file can be locked checkpoints are written, viewed and verif
     formats::write_view(
         root / "view.h5",
         {{.name = "weight", .spec = spec, .parts = {{.file = "state.h5", .spec = spec, .elements = {0, 5000}}}}});
-    // MPI-IO may ask for one, and goes on without.
+    // MPI-IO may try to lock, and continues without.
     const auto asked = faults::disarm();
     if (writer == CheckpointWriter::direct) CHECK(asked == 0);
   }

@@ -1,4 +1,4 @@
-// A disk that fails in the middle of what is offloaded: everything stays, or is again, where it was.
+// A disk that fails while data is offloaded: everything stays where it was, or is restored.
 #include <ATen/ATen.h>
 #include <torch/optim/adamw.h>
 
@@ -18,7 +18,7 @@ using namespace hortator;
 
 namespace {
 
-/// Made by the first rank, and on the others from then on.
+/// Created by the first rank; exists on the others afterwards.
 std::filesystem::path scratch(const mpi::Communicator& comm, const std::string& name) {
   const auto path = std::filesystem::absolute(name);
   if (comm.rank() == 0) std::filesystem::remove_all(path);
@@ -59,7 +59,7 @@ std::vector<at::Tensor> moments_of(torch::optim::AdamW& adamw, const std::vector
 
 }  // namespace
 
-TEST_CASE("a disk that fails while parameters go to it: all ranks are told, and all parameters have their values") {
+TEST_CASE("if a disk fails while parameters are written to it, all ranks throw and all parameters keep their values") {
   const auto world = mpi::Communicator::world();
   comm::NodeCommunicator communicator(mpi::Communicator::world());
   const auto folder = scratch(world, "faults_parameters");
@@ -102,7 +102,7 @@ TEST_CASE("a disk that fails while parameters go to it: all ranks are told, and 
   }
 }
 
-TEST_CASE("a disk that fails while moments go to it: none is lost, whenever it fails, and another time they go") {
+TEST_CASE("if a disk fails while moments are written to it, none is lost, and a later attempt succeeds") {
   const auto world = mpi::Communicator::world();
   if (world.size() > 1) return;
   const auto folder = scratch(world, "faults_moments");

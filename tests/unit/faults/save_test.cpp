@@ -1,5 +1,5 @@
-// One rank saves a small model, and every call that changes a file goes wrong in turn. Each save is made by a fork of
-// this process, so that it can be killed; Linux gives it a disk of its own making (support/faults).
+// One rank saves a small model while every call that changes a file fails in turn. Each save runs in a fork of this
+// process, so that it can be killed, with an interposed file system (support/faults).
 #include <cerrno>
 #include <filesystem>
 
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Numbers that tell the versions apart, in several types; a 0-dim tensor, an empty one, and values.
+// Numbers that differ between versions, in several types; a 0-dim tensor, an empty one, and values.
 checkpoint::Snapshot version(int number) {
   checkpoint::Snapshot made;
   made.common.put("net/weight", at::full({33, 7}, number + 0.25));
@@ -34,7 +34,7 @@ checkpoint::Snapshot version(int number) {
 
 constexpr int neither = -1;
 
-// Which version `folder` holds, every byte of it; `neither` if it is none of them.
+// The version that `folder` holds completely; `neither` if it holds none.
 int version_in(const fs::path& folder) {
   const checkpoint::Reader reader(folder);
   const auto number = reader.values().get<int>("number");
@@ -55,7 +55,7 @@ void save_in_background(const fs::path& folder, int number) {
   saves.wait(mpi::Communicator::world());
 }
 
-/// Those that `save` makes, of which no kill leaves anything behind once the next is there.
+/// The versions that `save` makes. A kill leaves nothing behind once the next version is saved.
 template <typename Save>
 test::Versions checkpoints(const Save& save) {
   const auto root = fresh_folder();
@@ -69,7 +69,7 @@ test::Versions checkpoints(const Save& save) {
 
 }  // namespace
 
-TEST_CASE("a kill at any point of a first save leaves nothing that passes for a checkpoint, or the whole of it") {
+TEST_CASE("a kill at any point of a first save leaves no checkpoint or a complete one") {
   test::check_kills_of_first_save(checkpoints(save));
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("a kill at any point of an overwrite leaves the older checkpoint or th
   test::check_kills_of_overwrite(checkpoints(save));
 }
 
-TEST_CASE("a kill at any point of a save beside the program, in its thread or before, is no worse") {
+TEST_CASE("a kill at any point of a background save leaves the older checkpoint or the newer one") {
   test::check_kills_of_first_save(checkpoints(save_in_background));
   test::check_kills_of_overwrite(checkpoints(save_in_background));
 }
@@ -100,7 +100,7 @@ TEST_CASE("a call that fails is an error that leaves the older checkpoint, or ha
             save(folder, 2);
           } catch (const Error& problem) {
             faults::disarm();
-            // On a disk that stays broken the newer one cannot be taken back once it is in place.
+            // On a disk that keeps failing, the newer checkpoint cannot be undone once it is in place.
             const auto left = version_in(folder);
             if (left != 1 && !(on && left == 2)) return 3;
             save(folder, 2);
@@ -118,7 +118,7 @@ TEST_CASE("a call that fails is an error that leaves the older checkpoint, or ha
   }
 }
 
-TEST_CASE("writes that write less than they were given go on with the rest") {
+TEST_CASE("short writes are continued") {
   const auto root = fresh_folder();
   const auto folder = root / "checkpoint";
   CHECK(in_fork([&] {
@@ -129,14 +129,14 @@ TEST_CASE("writes that write less than they were given go on with the rest") {
   CHECK(version_in(folder) == 1);
 }
 
-TEST_CASE("folders that are made for a checkpoint are as durable as it is") {
+TEST_CASE("folders created for a checkpoint are as durable as the checkpoint") {
   const auto root = fresh_folder();
   const auto calls = [&](const fs::path& folder) { return count_calls(root, [&] { save(folder, 1); }); };
-  // Each is made, and the one that it is in is flushed.
+  // Each folder is created, and its parent is flushed.
   CHECK(calls(root / "a" / "b" / "c" / "checkpoint") == calls(root / "checkpoint") + 3 * 2);
 }
 
-TEST_CASE("a signal in the middle of a call is no error of the disk") {
+TEST_CASE("a signal during a call is not a disk error") {
   const auto root = fresh_folder();
   const auto folder = root / "checkpoint";
   save(folder, 1);

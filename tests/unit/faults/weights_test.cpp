@@ -1,4 +1,4 @@
-// A model in two shards is saved over another one of the same names, and every call that changes a file goes wrong in
+// A model in two shards is saved over another one with the same names while every call that changes a file fails in
 // turn.
 #include <ATen/ops/full.h>
 
@@ -42,7 +42,7 @@ void save_weights(const fs::path& target, int number) {
   }
 }
 
-/// Which one is there, whole; 0 for a mixture. Throws where none can be opened.
+/// The number of the complete model; 0 for a mixture. Throws if none can be opened.
 int weights_version_in(const fs::path& folder) {
   const auto source = weights::open_weights(folder);
   std::vector<float> numbers;
@@ -67,7 +67,7 @@ TEST_CASE("a kill at any point leaves the older model or the newer one") {
        .check = [=] { CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 3); }});
 }
 
-TEST_CASE("a model that was saved outlasts a failure of power, with the folders that were made for it") {
+TEST_CASE("a saved model and the folders created for it survive a power failure") {
   const auto root = fresh_folder();
   faults::arm(root.string(), {.kind = Kind::record});
   save_weights(root / "new" / "deeper" / "model", 1);
@@ -79,7 +79,7 @@ TEST_CASE("a model that was saved outlasts a failure of power, with the folders 
   for (const auto& lost : disk.loses_of(root)) FAIL_CHECK(lost);
 }
 
-TEST_CASE("a call that fails leaves a whole model, and the next save works") {
+TEST_CASE("a failing call leaves a complete model, and the next save works") {
   const auto root = fresh_folder();
   const auto folder = root / "model";
   save_weights(folder, 1);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/text/csv.hpp"
 #include "observe/trackers/csv_tracker.hpp"
 #include "observe/trackers/json_lines_tracker.hpp"
 #include "observe/trackers/json_row.hpp"
@@ -79,7 +80,7 @@ TEST_CASE("a table gets columns as they come, and an earlier run's rows stay up 
   }
   const std::string heading = "step,time,loss,\"a,\"\"b\"\"\"\n";
   CHECK(content_of(folder.path() / "t.csv") == heading + "1,1.000,0.5,\n2,2.000,0.25,7\n3,3.000,,8\n");
-  CHECK(observe::csv_cells("step,time,loss,\"a,\"\"b\"\"\"") ==
+  CHECK(core::parse_csv_record("step,time,loss,\"a,\"\"b\"\"\"") ==
         std::vector<std::string>{"step", "time", "loss", "a,\"b\""});
   {
     observe::CsvTracker tracker;

@@ -77,7 +77,7 @@ TEST_CASE("the header's text is taken as Python writes it, and nothing else") {
   }
 }
 
-TEST_CASE("an .npy file that was cut or is none is refused by name") {
+TEST_CASE("a truncated or invalid .npy file is refused by name") {
   const auto whole = npy(described("<f4", "(3, 2)"), raw(six));
   for (std::size_t size = 0; size < whole.size(); ++size) {
     INFO(size);
@@ -99,8 +99,8 @@ TEST_CASE("bare numbers are read by what they are said to be") {
   CHECK_THROWS_WITH(ArrayRows(path, {.type = at::kFloat, .row_shape = {4}, .offset = 4}),
                     ContainsSubstring("raw.bin") && ContainsSubstring("28 bytes"));
   CHECK_THROWS_WITH(ArrayRows(path, {.offset = 29}), ContainsSubstring("28 bytes"));
-  CHECK_THROWS_WITH(ArrayRows(path, {.row_shape = {0}}), ContainsSubstring("none that a file can have"));
-  CHECK_THROWS_WITH(ArrayRows(path, {.offset = -4}), ContainsSubstring("none that a file can have"));
+  CHECK_THROWS_WITH(ArrayRows(path, {.row_shape = {0}}), ContainsSubstring("not possible in a file"));
+  CHECK_THROWS_WITH(ArrayRows(path, {.offset = -4}), ContainsSubstring("not possible in a file"));
   CHECK_THROWS_WITH(rows.get_batch(Samples{0, 2}), ContainsSubstring("no sample 2"));
 }
 

@@ -67,7 +67,7 @@ TEST_CASE("cells are found whatever they hold, and wherever the text is cut") {
   CHECK(records("a\tb,c\n1\t2\n", 3, '\t') == Cells{{"a", "b,c"}, {"1", "2"}});
 }
 
-TEST_CASE("what is wrong with a file is told with its line") {
+TEST_CASE("errors in a file are reported with the line") {
   CHECK(fault("a,b\n1,2\n3\n") == "3: the row has 1 column, the first line has 2");
   CHECK(fault("a,b\n\n1,2,3") == "3: the row has 3 columns, the first line has 2");
   CHECK(fault("a,b\n\"x\ny\",1\n1\n") == "4: the row has 1 column, the first line has 2");
@@ -102,7 +102,7 @@ TEST_CASE("without a choice all columns are float32, and tabs part those of .tsv
   CHECK(others.get(0).tensors.at("y").item<float>() == 2);
 }
 
-TEST_CASE("cells that are missing or no number are told with file, line and column") {
+TEST_CASE("missing and invalid cells are reported with file, line and column") {
   const CsvRows rows(write("holes.csv", "x,n\n1,1\n\n2,\n3,1.5\n,4\n5,abc\n6,99999999999999999999\n"),
                      {.columns = {{"x"}, {"n", ColumnType::int64}}});
   CHECK_NOTHROW(rows.get(0));
@@ -146,7 +146,7 @@ TEST_CASE("rows of a file larger than a piece are found") {
                   at::tensor({0, 1, 2, 1999, 3999, 5}, at::kLong)));
 }
 
-TEST_CASE("a loader deals rows of a table, whole or as examples") {
+TEST_CASE("a loader gives rows of a table, whole or as examples") {
   const CsvRows rows(write("loader.csv", "x,y,name\n1,10,a\n2,20,b\n3,30,c\n"),
                      {.columns = {{"x"}, {"y", ColumnType::int64}, {"name", ColumnType::text}}});
   std::vector<std::string> names;

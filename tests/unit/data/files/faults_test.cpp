@@ -1,4 +1,4 @@
-// What a loop over a loader tells of files that are wrong, end early or change under it.
+// Errors of a loop over a loader for files that are invalid, truncated or changed during the loop.
 #include <ATen/ATen.h>
 
 #include <hortator/data.hpp>

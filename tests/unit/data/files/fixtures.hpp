@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-/// Files that the tests of data sets write themselves.
+/// Files for the tests of data sets.
 namespace hortator::data_test {
 
 inline std::filesystem::path write(const std::string& name, const std::string& bytes) {
@@ -16,7 +16,7 @@ inline std::filesystem::path write(const std::string& name, const std::string& b
   return path;
 }
 
-/// Values as they lie in memory.
+/// The bytes of values in memory.
 template <typename Number>
 std::string raw(const std::vector<Number>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Number)};

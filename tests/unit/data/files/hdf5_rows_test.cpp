@@ -42,7 +42,7 @@ TEST_CASE("datasets that are missing or of other lengths are named with their fi
                                                               ContainsSubstring("10 rows") &&
                                                               ContainsSubstring("'short' has 9"));
   CHECK_THROWS_WITH(Hdf5Rows("wrong.h5", {"z"}), ContainsSubstring("'z' of \"wrong.h5\""));
-  CHECK_THROWS_WITH(Hdf5Rows("wrong.h5", {}), ContainsSubstring("nothing is to be read"));
+  CHECK_THROWS_WITH(Hdf5Rows("wrong.h5", {}), ContainsSubstring("No columns of"));
   CHECK_THROWS_WITH(Hdf5Rows("wrong.h5", {"x"}).get(10), ContainsSubstring("no sample 10"));
   CHECK_THROWS_WITH(Hdf5Rows("nowhere.h5", {"x"}), ContainsSubstring("nowhere.h5"));
   CHECK_THROWS_WITH(Hdf5Rows(write("text.h5", "not HDF5"), {"x"}), ContainsSubstring("text.h5"));

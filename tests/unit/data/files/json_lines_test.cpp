@@ -27,7 +27,7 @@ TEST_CASE("members of JSON lines become tensors and texts") {
   CHECK(line.tensors.at("x").sizes() == at::IntArrayRef({2, 2}));
 }
 
-TEST_CASE("what is wrong with a line is told with file, line and member") {
+TEST_CASE("errors in a line are reported with file, line and member") {
   const JsonLines lines(write("bad.jsonl",
                               "{\"x\":1}\n"
                               "{\"x\":\"one\"}\n"
@@ -64,7 +64,7 @@ TEST_CASE("a file that was cut short, or is empty, shows when it is opened") {
   CHECK_THROWS_WITH(JsonLines(write("first.jsonl", "{\"y\":1}\n{\"x\":1}\n"), x), ContainsSubstring("first.jsonl:1"));
   CHECK_THROWS_WITH(JsonLines(write("none.jsonl", "\n \n"), x), ContainsSubstring("has no lines"));
   CHECK_THROWS_WITH(JsonLines(write("empty.jsonl", ""), x), ContainsSubstring("has no lines"));
-  CHECK_THROWS_WITH(JsonLines("first.jsonl", {}), ContainsSubstring("no members"));
+  CHECK_THROWS_WITH(JsonLines("first.jsonl", {}), ContainsSubstring("No members"));
   CHECK_THROWS_WITH(JsonLines("first.jsonl", {{"x"}, {"x"}}), ContainsSubstring("twice"));
 }
 

@@ -1,4 +1,4 @@
-// Ranks that read one file, each for itself.
+// Ranks that read one file independently.
 #include <ATen/ATen.h>
 
 #include <algorithm>

@@ -1,0 +1,129 @@
+#include "checkpoint/write/save_task.hpp"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include "checkpoint/format.hpp"
+#include "core/checksum/crc32c.hpp"
+#include "formats/file/raw_file.hpp"
+#include "formats/hdf5/view.hpp"
+
+namespace hortator::checkpoint {
+namespace {
+
+std::int64_t element_bytes(const TensorPlacement& tensor) {
+  return static_cast<std::int64_t>(c10::elementSize(tensor.spec.type));
+}
+
+std::string now_in_utc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
+}
+
+void put_values(StateDict& values, const StateOutline& outline, const std::string& prefix) {
+  for (const auto& [name, content] : outline) {
+    std::visit(
+        [&]<typename T>(const T& value) {
+          if constexpr (!std::is_same_v<T, formats::TensorSpec>) values.put(prefix + name, value);
+        },
+        content);
+  }
+}
+
+/// The layout with the offsets that HDF5 chose, for files that were written with MPI-IO.
+Layout with_offsets(Layout layout, const std::vector<RankReport>& reports) {
+  for (std::size_t index = 0; index < layout.files.size(); ++index) {
+    const auto& offsets = reports[static_cast<std::size_t>(creator_of(layout, index))].file->offsets;
+    if (offsets.empty()) continue;
+    std::size_t i = 0;
+    for_each_piece_in_file(layout.tensors, index,
+                           [&](TensorPlacement&, StoredPiece& piece) { piece.offset = offsets[i++]; });
+  }
+  return layout;
+}
+
+/// Must be called in the order of the ranks: the checksums of a block that several ranks have written are joined from
+/// front to back.
+void put_checksums(std::vector<Manifest::Dataset>& datasets, const Layout& layout, int rank, const RankReport& report) {
+  std::size_t next = 0;
+  for (const auto& [tensor, elements] : slices_of_rank(layout, rank)) {
+    const auto element = element_bytes(layout.tensors[tensor]);
+    const auto block = block_bytes / element;
+    for (auto i = elements.begin / block; i * block < elements.end; ++i) {
+      auto& checksum = datasets[tensor].blocks.at(static_cast<std::size_t>(i));
+      const auto mine = report.blocks.at(next++);
+      const auto bytes = (std::min(elements.end, (i + 1) * block) - std::max(elements.begin, i * block)) * element;
+      checksum =
+          elements.begin > i * block ? core::crc32c_joined(checksum, mine, static_cast<std::size_t>(bytes)) : mine;
+    }
+  }
+}
+
+std::vector<formats::ViewedTensor> tensors_of_view(const Manifest& manifest) {
+  std::vector<formats::ViewedTensor> tensors;
+  for (const auto& [name, dataset] : manifest.datasets) {
+    auto& tensor = tensors.emplace_back(formats::ViewedTensor{.name = name, .spec = dataset.spec});
+    for (const auto& piece : dataset.pieces) {
+      tensor.parts.push_back({.file = manifest.files[piece.file].name,
+                              .spec = stored_spec(dataset.spec, piece),
+                              .elements = piece.elements});
+    }
+  }
+  return tensors;
+}
+
+Manifest manifest_of(const SaveTask& task, const std::vector<RankReport>& reports) {
+  const auto layout = with_offsets(task.layout, reports);
+  std::vector<Manifest::Dataset> datasets;
+  for (const auto& tensor : layout.tensors) {
+    const auto blocks = static_cast<std::size_t>((tensor.spec.bytes() + block_bytes - 1) / block_bytes);
+    datasets.push_back({.spec = tensor.spec, .pieces = tensor.pieces, .blocks = std::vector<std::uint32_t>(blocks, 0)});
+  }
+  for (std::size_t rank = 0; rank < reports.size(); ++rank)
+    put_checksums(datasets, layout, static_cast<int>(rank), reports[rank]);
+
+  auto manifest = task.facts;
+  manifest.world_size = static_cast<std::int64_t>(reports.size());
+  manifest.created = now_in_utc();
+  for (std::size_t i = 0; i < layout.files.size(); ++i) {
+    const auto& file = *reports[static_cast<std::size_t>(creator_of(layout, i))].file;
+    manifest.files.push_back(
+        {.name = data_file(i, layout.files.size()), .bytes = file.bytes, .structure_crc32c = file.structure_crc32c});
+  }
+  for (std::size_t i = 0; i < datasets.size(); ++i)
+    manifest.datasets.emplace(layout.tensors[i].name, std::move(datasets[i]));
+  put_values(manifest.values, task.description.common, "");
+  for (std::size_t rank = 0; rank < task.description.own.size(); ++rank)
+    put_values(manifest.values, task.description.own[rank], rank_folder(static_cast<int>(rank)) + "/");
+  return manifest;
+}
+
+}  // namespace
+
+std::filesystem::path SaveTask::path() const { return replacement.staged() / data_file(file(), layout.files.size()); }
+
+std::vector<core::Range> tensor_ranges(const Layout& layout, std::size_t file) {
+  std::vector<core::Range> ranges;
+  for_each_piece_in_file(layout.tensors, file, [&](const TensorPlacement& tensor, const StoredPiece& piece) {
+    ranges.push_back({piece.offset, piece.offset + piece.elements.size() * element_bytes(tensor)});
+  });
+  return ranges;
+}
+
+void commit(const SaveTask& task, const std::vector<RankReport>& reports) {
+  const auto manifest = manifest_of(task, reports);
+  if (manifest.files.size() > 1) formats::write_view(task.replacement.staged() / view_file, tensors_of_view(manifest));
+  const auto json = to_json(manifest);
+  auto file = formats::RawFile::create(task.replacement.staged() / manifest_file);
+  file.write_at(0, json.data(), json.size());
+  file.sync();
+  file.close();
+  task.replacement.publish();
+}
+
+}  // namespace hortator::checkpoint
