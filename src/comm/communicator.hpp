@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,20 @@
 #include "comm/work.hpp"
 
 namespace hortator::comm {
+
+/// What a back end offers beyond the interface. The same on all ranks.
+struct Traits {
+  /// allocate_common() gives all ranks of a node the same memory.
+  bool shares_memory = false;
+  /// Ranks of a node that call different collectives throw, also outside debug mode. Without it they may wait for each
+  /// other for ever or exchange wrong data: callers that cannot rule that out use a CheckedCommunicator.
+  bool finds_mismatch = false;
+  /// The type of device whose tensors it carries. Empty: any.
+  std::optional<c10::DeviceType> device = {};
+
+  bool carries(c10::Device tensors_on) const { return !device || *device == tensors_on.type(); }
+  bool operator==(const Traits&) const = default;
+};
 
 /// Collectives on tensors. Every verb is @collective: all ranks, the same order, the same shapes and types.
 /// Tensors may have any strides; results are written in place. Any number of elements, zero included. Works of several
@@ -21,7 +36,9 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  virtual std::string_view name() const = 0;  ///< "self", "mpi", "node", "nccl"
+  /// For messages and profiles: "self", "mpi", "node", "nccl", "staged". Decisions are made by traits().
+  virtual std::string_view name() const = 0;
+  virtual Traits traits() const = 0;
 
   /// `tensor` becomes the reduction over all ranks, bitwise the same on each.
   virtual Work all_reduce(at::Tensor tensor, ReduceOp op) = 0;

@@ -16,6 +16,10 @@ class StagedCommunicator final : public Communicator {
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   std::string_view name() const override { return "staged"; }
+  /// Those of the inner communicator, but for this device, whose memory ranks do not share.
+  Traits traits() const override {
+    return {.finds_mismatch = inner_->traits().finds_mismatch, .device = device_.type()};
+  }
 
   Work all_reduce(at::Tensor tensor, ReduceOp op) override;
   Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;

@@ -10,6 +10,9 @@
 
 namespace hortator::comm {
 
+/// NCCL itself lets ranks that differ wait for each other.
+inline constexpr Traits nccl_traits = {.device = c10::kCUDA};
+
 /// Tensors on `device`, one device a rank, over NCCL. MPI carries the ids by which the ranks find each other, never a
 /// tensor. Throws where NCCL cannot work: not in this build, too old, ranks that share a device or have slices of one.
 /// `patience` is how long ranks wait for each other to connect: at the start, in a split, at the first operation of a

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "comm/communicator.hpp"
+#include "comm/nccl/backend.hpp"
 #include "comm/nccl/handle.hpp"
 #include "mpi/communicator.hpp"
 
@@ -18,6 +19,7 @@ class NcclCommunicator final : public Communicator {
   int rank() const override { return comm_.rank(); }
   int size() const override { return comm_.size(); }
   std::string_view name() const override { return "nccl"; }
+  Traits traits() const override { return nccl_traits; }
 
   Work all_reduce(at::Tensor tensor, ReduceOp op) override;
   Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;

@@ -22,6 +22,7 @@ namespace hortator::comm {
 /// worked on where they lie; others are staged. Ranks of a node that differ in operation, type, size or root all throw.
 class NodeCommunicator final : public Communicator {
  public:
+  static constexpr Traits back_end_traits = {.shares_memory = true, .finds_mismatch = true, .device = c10::kCPU};
   static constexpr std::size_t default_staging = std::size_t{512} << 10;
 
   /// @collective
@@ -31,6 +32,7 @@ class NodeCommunicator final : public Communicator {
   int rank() const override { return comm_.rank(); }
   int size() const override { return comm_.size(); }
   std::string_view name() const override { return "node"; }
+  Traits traits() const override { return back_end_traits; }
 
   Work all_reduce(at::Tensor tensor, ReduceOp op) override;
   Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;

@@ -30,6 +30,7 @@ class Slow final : public comm::Communicator {
   int rank() const override { return 0; }
   int size() const override { return 2; }
   std::string_view name() const override { return "slow"; }
+  comm::Traits traits() const override { return {.device = at::kCPU}; }
   Work all_reduce(at::Tensor, ReduceOp) override { return work(); }
   Work reduce_scatter(at::Tensor, const at::Tensor&, ReduceOp) override { return work(); }
   Work all_gather(at::Tensor, const at::Tensor&) override { return work(); }
