@@ -27,10 +27,11 @@ class Board {
   /// How often a rank has published.
   std::uint64_t beats(int local_rank) const;
 
-  /// Asks all ranks of the node for their stacks.
+  /// Asks all ranks of the node for their stacks. The caller publishes its own next, which answers all questions so far:
+  /// take_question() does not report them to this rank.
   void ask();
-  /// Has anybody asked since the last call?
-  bool is_asked();
+  /// Whether any rank has asked since the last call, or since this board was made.
+  bool take_question();
 
   /// All slots that are there, with their processes' lives as they are now.
   std::vector<Slot> read() const;
@@ -39,13 +40,14 @@ class Board {
   struct Page;
   Page* page(int local_rank) const;
   std::optional<Slot> read(int local_rank) const;
+  std::uint64_t count_questions() const;
 
   int size_;
   int own_;
   std::string blindness_;
   std::optional<mpi::SharedMemory> memory_;
   std::shared_ptr<Page> alone_;  ///< in place of memory_
-  std::uint64_t answered_ = 0;   ///< questions of all ranks together
+  std::uint64_t taken_ = 0;      ///< questions of all ranks together
 };
 
 }  // namespace hortator::runtime

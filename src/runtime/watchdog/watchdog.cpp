@@ -74,7 +74,6 @@ Watchdog::Watchdog(const mpi::Communicator& world, const mpi::Communicator& node
   slot_.pid = process_;
   if (const auto facts = process_facts(process_)) slot_.start = facts->start;
   prepare_stacks();
-  board_.is_asked();
   last_look_ = steady_clock::now();
   next_files_look_ = last_look_;
   look();
@@ -166,7 +165,7 @@ void Watchdog::publish(std::vector<std::string> stack) {
 
 // Who may be held up by a debugger or works on a checkpoint is not disturbed by a signal: nobody will blame it.
 void Watchdog::answer_questions() {
-  if (!board_.is_asked()) {
+  if (!board_.take_question()) {
     board_.publish(slot_);  // with the stack of the last time, if there was one
     return;
   }

@@ -22,7 +22,6 @@ milliseconds time_for_answers(milliseconds step) { return 12 * step + 1000ms; }
 // Each rank shows what it does, and where.
 std::vector<Slot> Watchdog::ask_node() {
   board_.ask();
-  board_.is_asked();
   publish(stack_of_main_thread(time_for_a_stack));
   std::vector<std::uint64_t> before;
   for (int rank = 0; rank < board_.size(); ++rank) before.push_back(board_.beats(rank));
