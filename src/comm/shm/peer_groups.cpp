@@ -63,18 +63,18 @@ std::vector<int> names_of(const mpi::Communicator& lane, const mpi::Communicator
 
 NodePeerGroups::NodePeerGroups(const mpi::Communicator& comm, const mpi::Communicator& node)
     : count_(mpi::all_reduce(comm, node.size(), MPI_MIN)),
-      has_own_(node.rank() < count_),
-      are_everybodys_(all_alike(comm, node.size(), count_)),
-      lane_(comm.split(has_own_ ? node.rank() : count_, comm.rank())),
-      results_(mpi::Communicator::duplicate(lane_.get())),
-      mpi_(mpi::Communicator::duplicate(lane_.get())),
-      ranks_(names_of(lane_, comm)),
-      nodes_(mpi::broadcast(node, lane_.size())) {}
+      has_slice_(node.rank() < count_),
+      include_all_ranks_(all_alike(comm, node.size(), count_)),
+      group_(comm.split(has_slice_ ? node.rank() : count_, comm.rank())),
+      results_(mpi::Communicator::duplicate(group_.get())),
+      mpi_(mpi::Communicator::duplicate(group_.get())),
+      ranks_(names_of(group_, comm)),
+      nodes_(mpi::broadcast(node, group_.size())) {}
 
-bool NodePeerGroups::can_fly() const { return nodes_ <= max_nodes; }
+bool NodePeerGroups::can_move_in_background() const { return nodes_ <= max_nodes; }
 
 void NodePeerGroups::all_reduce(const Slice& slice) {
-  if (can_fly() && is_large(slice)) {
+  if (can_move_in_background() && is_large(slice)) {
     const auto transfer = make_transfer(exchange_of(slice));
     while (!transfer->advance()) sched_yield();  // to ranks that share this one's core
     return;
@@ -101,7 +101,7 @@ PendingTransfer::Route NodePeerGroups::exchange_of(const Slice& slice) {
                 slice.prepare(block.begin, block.count);
                 send_shares(block, begin_of(block), slice.what);
               },
-          .take_in =
+          .on_received =
               [=, this](Block& block) {
                 reduce_own_share(block, begin_of(block), slice.what);
                 send_result(block, begin_of(block));
@@ -127,10 +127,10 @@ PendingTransfer::Route NodePeerGroups::tree_of(const Slice& slice) {
                 sums->all = at::empty_like(sums->mine);
                 mpi::check(MPI_Iallreduce(sums->mine.const_data_ptr(), sums->all.mutable_data_ptr(),
                                           static_cast<int>(slice.elements), mpi_datatype(type),
-                                          mpi_operation(type, slice.what.op), lane_.get(), &block.request),
+                                          mpi_operation(type, slice.what.op), group_.get(), &block.request),
                            "MPI_Iallreduce");
               },
-          .take_in =
+          .on_received =
               [=](Block&) {
                 const auto tensor = tensor_of(slice);
                 tensor.copy_(sums->all);
@@ -143,20 +143,21 @@ PendingTransfer::Route NodePeerGroups::tree_of(const Slice& slice) {
 void NodePeerGroups::send_shares(Block& block, std::byte* begin, const kernels::Reduction& what) {
   const auto size = kernels::size_of(what.element);
   const auto bytes = [&](std::int64_t count) { return static_cast<int>(static_cast<std::size_t>(count) * size); };
-  const auto share = [&](int node) { return share_range(block.count, lane_.size(), node, size); };
-  const int mine = bytes(share(lane_.rank()).size());
-  for (int node = 0; node < lane_.size(); ++node) {
+  const auto share = [&](int node) { return share_range(block.count, group_.size(), node, size); };
+  const int mine = bytes(share(group_.rank()).size());
+  for (int node = 0; node < group_.size(); ++node) {
     block.sent.add(bytes(share(node).begin), bytes(share(node).size()));
     block.kept.add(node * mine, mine);
   }
-  block.received.resize(static_cast<std::size_t>(mine) * static_cast<std::size_t>(lane_.size()));
-  mpi::check(MPI_Ialltoallv(begin, block.sent.counts.data(), block.sent.offsets.data(), MPI_BYTE, block.received.data(),
-                            block.kept.counts.data(), block.kept.offsets.data(), MPI_BYTE, lane_.get(), &block.request),
-             "MPI_Ialltoallv");
+  block.received.resize(static_cast<std::size_t>(mine) * static_cast<std::size_t>(group_.size()));
+  mpi::check(
+      MPI_Ialltoallv(begin, block.sent.counts.data(), block.sent.offsets.data(), MPI_BYTE, block.received.data(),
+                     block.kept.counts.data(), block.kept.offsets.data(), MPI_BYTE, group_.get(), &block.request),
+      "MPI_Ialltoallv");
 }
 
 void NodePeerGroups::reduce_own_share(const Block& block, std::byte* begin, const kernels::Reduction& what) const {
-  const auto own = static_cast<std::size_t>(lane_.rank());
+  const auto own = static_cast<std::size_t>(group_.rank());
   std::vector<const std::byte*> inputs;
   for (const int offset : block.kept.offsets) inputs.push_back(block.received.data() + offset);
   const std::array<std::byte*, 1> outputs = {begin + block.sent.offsets[own]};

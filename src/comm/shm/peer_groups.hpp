@@ -27,10 +27,10 @@ class NodePeerGroups : public std::enable_shared_from_this<NodePeerGroups> {
   NodePeerGroups(const mpi::Communicator& comm, const mpi::Communicator& node);
 
   int count() const { return count_; }
-  bool has_own() const { return has_own_; }
-  bool are_everybodys() const { return are_everybodys_; }  ///< all nodes have as many ranks
+  bool has_slice() const { return has_slice_; }
+  bool include_all_ranks() const { return include_all_ranks_; }  ///< all nodes have as many ranks
   /// Can data move on while nobody waits for it? Between many nodes MPI carries them, and waits.
-  bool can_fly() const;
+  bool can_move_in_background() const;
 
   /// Part of a slice, in elements.
   using Step = std::function<void(std::int64_t begin, std::int64_t count)>;
@@ -73,9 +73,9 @@ class NodePeerGroups : public std::enable_shared_from_this<NodePeerGroups> {
   void send_result(PendingTransfer::Block& block, std::byte* begin);
 
   int count_;
-  bool has_own_;
-  bool are_everybodys_;
-  mpi::Communicator lane_;  ///< shares travel here, results there: each in the blocks' order, whatever the two's is
+  bool has_slice_;
+  bool include_all_ranks_;
+  mpi::Communicator group_;  ///< shares travel here, results there: each in the blocks' order, whatever the two's is
   mpi::Communicator results_;
   MpiCommunicator mpi_;     ///< over the lane
   std::vector<int> ranks_;  ///< of the lane, by their numbers in the job

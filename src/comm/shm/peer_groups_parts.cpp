@@ -28,10 +28,10 @@ PendingTransferPtr NodePeerGroups::start_reduce_scatter(const Parts& parts, cons
              for (std::size_t node = 0; node < nodes; ++node)
                combine(ranks_[node], block.begin, block.count, block.packed.data() + node * bytes);
              mpi::check(MPI_Ialltoall(block.packed.data(), static_cast<int>(bytes), MPI_BYTE, block.received.data(),
-                                      static_cast<int>(bytes), MPI_BYTE, lane_.get(), &block.request),
+                                      static_cast<int>(bytes), MPI_BYTE, group_.get(), &block.request),
                         "MPI_Ialltoall");
            },
-       .take_in =
+       .on_received =
            [=](Block& block) {
              const auto bytes = static_cast<std::size_t>(block.count) * size;
              std::vector<const std::byte*> inputs;
@@ -54,12 +54,13 @@ PendingTransferPtr NodePeerGroups::start_all_gather(const Parts& parts, const st
                             [=, this](Block& block) {
                               const auto bytes = static_cast<std::size_t>(block.count) * size;
                               block.received.resize(bytes * static_cast<std::size_t>(nodes_));
-                              mpi::check(MPI_Iallgather(input + static_cast<std::size_t>(block.begin) * size,
-                                                        static_cast<int>(bytes), MPI_BYTE, block.received.data(),
-                                                        static_cast<int>(bytes), MPI_BYTE, lane_.get(), &block.request),
-                                         "MPI_Iallgather");
+                              mpi::check(
+                                  MPI_Iallgather(input + static_cast<std::size_t>(block.begin) * size,
+                                                 static_cast<int>(bytes), MPI_BYTE, block.received.data(),
+                                                 static_cast<int>(bytes), MPI_BYTE, group_.get(), &block.request),
+                                  "MPI_Iallgather");
                             },
-                        .take_in = [](Block&) {},
+                        .on_received = [](Block&) {},
                         .publish =
                             [=, this](const Block& block) {
                               const auto bytes = static_cast<std::size_t>(block.count) * size;

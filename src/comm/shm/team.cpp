@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "comm/shm/stages.hpp"
+#include "comm/shm/two_level_reduction.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/shared_name.hpp"
 
@@ -38,15 +38,15 @@ void NodeTeam::reduce(const kernels::Reduction& what, const std::vector<const st
   if (elements > 0) kernel_(what, inputs, outputs, static_cast<std::size_t>(elements));
 }
 
-std::vector<const std::byte*> NodeTeam::inputs_at(const NodePlace& place, std::size_t offset) const {
+std::vector<const std::byte*> NodeTeam::inputs_at(const WindowPosition& position, std::size_t offset) const {
   std::vector<const std::byte*> inputs;
-  for (const int peer : everybody_) inputs.push_back(place.of(peer) + offset);
+  for (const int peer : everybody_) inputs.push_back(position.address_in(peer) + offset);
   return inputs;
 }
 
-std::vector<std::byte*> NodeTeam::outputs_at(const NodePlace& place, std::size_t offset) const {
+std::vector<std::byte*> NodeTeam::outputs_at(const WindowPosition& position, std::size_t offset) const {
   std::vector<std::byte*> outputs;
-  for (const int peer : everybody_) outputs.push_back(place.of(peer) + offset);
+  for (const int peer : everybody_) outputs.push_back(position.address_in(peer) + offset);
   return outputs;
 }
 
@@ -57,14 +57,14 @@ core::Range NodeTeam::slice_of(int rank, std::int64_t elements, std::size_t elem
   return core::aligned(elements, owners, rank, static_cast<std::int64_t>(4096 / element_bytes));
 }
 
-void NodeTeam::reduce_in_window(const NodePlace& place, std::int64_t elements, at::ScalarType type,
+void NodeTeam::reduce_in_window(const WindowPosition& position, std::int64_t elements, at::ScalarType type,
                                 const kernels::Reduction& what) {
   if (!peer_groups_) {
     const auto mine = slice_of(rank(), elements, kernels::size_of(what.element));
-    return reduce(what, inputs_at(place, bytes_of(mine.begin, what)), outputs_at(place, bytes_of(mine.begin, what)),
-                  mine.size());
+    return reduce(what, inputs_at(position, bytes_of(mine.begin, what)),
+                  outputs_at(position, bytes_of(mine.begin, what)), mine.size());
   }
-  if (peer_groups_->has_own()) peer_groups_->all_reduce(slice_in_window(place, elements, type, what));
+  if (peer_groups_->has_slice()) peer_groups_->all_reduce(slice_in_window(position, elements, type, what));
 }
 
 void NodeTeam::reduce_staged(std::byte* data, std::int64_t elements, at::ScalarType type,
@@ -97,7 +97,7 @@ void NodeTeam::reduce_block_by_slices(std::byte* block, std::int64_t elements, a
   std::vector<const std::byte*> inputs;
   for (const int peer : everybody_) inputs.push_back(stage_of(peer) + bytes_of(mine.begin, what));
   reduce(peer_groups_ ? in_one_node(what) : what, inputs, {own}, mine.size());
-  if (peer_groups_ && peer_groups_->has_own()) {
+  if (peer_groups_ && peer_groups_->has_slice()) {
     const auto nothing = [](std::int64_t, std::int64_t) {};
     peer_groups_->all_reduce({.data = own,
                               .elements = mine.size(),
@@ -114,9 +114,9 @@ void NodeTeam::reduce_block_by_slices(std::byte* block, std::int64_t elements, a
   }
 }
 
-void NodeTeam::reduce_part_in_window(const NodePlace& place, std::byte* output, std::int64_t elements,
+void NodeTeam::reduce_part_in_window(const WindowPosition& position, std::byte* output, std::int64_t elements,
                                      const kernels::Reduction& what) {
-  reduce(what, inputs_at(place, bytes_of(elements * rank(), what)), {output}, elements);
+  reduce(what, inputs_at(position, bytes_of(elements * rank(), what)), {output}, elements);
 }
 
 void NodeTeam::reduce_part_staged(const std::byte* input, std::byte* output, std::int64_t elements,
@@ -136,11 +136,11 @@ void NodeTeam::reduce_part_staged(const std::byte* input, std::byte* output, std
   }
 }
 
-void NodeTeam::gather_in_window(const NodePlace& output, const std::byte* input, std::size_t bytes) {
+void NodeTeam::gather_in_window(const WindowPosition& output, const std::byte* input, std::size_t bytes) {
   const auto offset = bytes * static_cast<std::size_t>(rank());
   for (int peer = 0; peer < (output.segment->is_common ? 1 : size()); ++peer) {
-    std::byte* place = output.of(peer) + offset;
-    if (place != input) std::memcpy(place, input, bytes);
+    std::byte* position = output.address_in(peer) + offset;
+    if (position != input) std::memcpy(position, input, bytes);
   }
 }
 
@@ -156,8 +156,9 @@ void NodeTeam::gather_staged(std::byte* output, const std::byte* input, std::siz
   }
 }
 
-void NodeTeam::broadcast_in_window(const NodePlace& place, std::size_t bytes, int root) {
-  if (rank() != root && !place.segment->is_common) std::memcpy(place.of(rank()), place.of(root), bytes);
+void NodeTeam::broadcast_in_window(const WindowPosition& position, std::size_t bytes, int root) {
+  if (rank() != root && !position.segment->is_common)
+    std::memcpy(position.address_in(rank()), position.address_in(root), bytes);
 }
 
 void NodeTeam::broadcast_staged(std::byte* data, std::size_t bytes, int root) {
