@@ -1,4 +1,4 @@
-// What goes to other nodes while nobody waits for it.
+// NodeTeam: transfers to other nodes in the background.
 #include <cstring>
 
 #include "comm/shm/team.hpp"
@@ -6,7 +6,7 @@
 
 namespace hortator::comm {
 
-// The node's ranks are reduced into this one's memory, which travels; what comes back goes to all.
+// Reduces the node's ranks into this rank's memory, which is sent, and copies the result to all ranks of the node.
 NodePeerGroups::Slice NodeTeam::slice_in_window(const WindowPosition& position, std::int64_t elements,
                                                 at::ScalarType type, const kernels::Reduction& what) const {
   const auto mine = slice_of(rank(), elements, kernels::size_of(what.element));
@@ -23,7 +23,7 @@ NodePeerGroups::Slice NodeTeam::slice_in_window(const WindowPosition& position, 
           .publish =
               [=, this](std::int64_t begin, std::int64_t count) {
                 const auto offset = offset_of(begin);
-                for (const int peer : everybody_) {
+                for (const int peer : ranks_) {
                   if (peer == rank()) continue;
                   std::memcpy(position.address_in(peer) + offset, position.address_in(rank()) + offset,
                               bytes_of(count, what));
@@ -38,7 +38,7 @@ PendingTransferPtr NodeTeam::start_reduce(const WindowPosition& position, std::i
   return peer_groups_->start_all_reduce(slice_in_window(position, elements, type, what));
 }
 
-// Each rank adds up, of what its node has, the parts of the ranks in its lane.
+// Each rank sums up its node's contributions to the parts of the ranks in its peer group.
 PendingTransferPtr NodeTeam::start_reduce_part(const WindowPosition& position, const at::Tensor& output,
                                                const kernels::Reduction& what) {
   const auto elements = output.numel();
@@ -51,7 +51,7 @@ PendingTransferPtr NodeTeam::start_reduce_part(const WindowPosition& position, c
       combine, static_cast<std::byte*>(output.data_ptr()));
 }
 
-// Each rank brings the parts of the ranks in its lane to all of its node.
+// Each rank receives the parts of the ranks in its peer group and copies them to all ranks of its node.
 PendingTransferPtr NodeTeam::start_gather(const WindowPosition& output, const at::Tensor& input) {
   const auto bytes = input.element_size();
   const auto elements = input.numel();

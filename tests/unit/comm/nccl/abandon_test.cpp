@@ -145,16 +145,16 @@ TEST_CASE("communicators that were abandoned and are still there are nothing to 
 TEST_CASE("the first that leaves is named, whoever leaves then") {
   const auto world = mpi::Communicator::world();
   comm::NcclAlarm alarm(world);
-  CHECK_FALSE(alarm.heard());
+  CHECK_FALSE(alarm.first_reason());
   mpi::barrier(world);
   const int last = world.size() - 1;
   if (world.rank() == last) alarm.ring(reason);
   mpi::barrier(world);
   alarm.ring("an exception has ended its work");
   mpi::barrier(world);
-  REQUIRE(alarm.heard());
-  CHECK(alarm.heard()->rank() == last);
-  CHECK_THAT(alarm.heard()->what(), ContainsSubstring(reason));
+  REQUIRE(alarm.first_reason());
+  CHECK(alarm.first_reason()->rank() == last);
+  CHECK_THAT(alarm.first_reason()->what(), ContainsSubstring(reason));
 }
 
 TEST_CASE("on several nodes a rank cannot leave, and nothing is aborted") {
