@@ -6,8 +6,8 @@
 
 namespace hortator::comm {
 
-/// Tensors of a device through the host's memory, by a back end of the CPU: for ranks that share a device. Each verb
-/// waits for the device, and so does wait().
+/// Carries tensors of a device with a back end for CPU tensors, through host memory: for ranks that share a device.
+/// Every verb waits for the device, and so does Work::wait().
 class StagedCommunicator final : public Communicator {
  public:
   StagedCommunicator(std::unique_ptr<Communicator> inner, c10::Device device)

@@ -5,11 +5,12 @@
 
 namespace hortator::comm {
 
-/// CPU tensors over MPI. Data with gaps is packed first; what is longer than MPI counts goes in several calls.
+/// The back end `mpi` for CPU tensors. Non-contiguous data is packed first; long tensors are split into several MPI
+/// calls.
 class MpiCommunicator final : public Communicator {
  public:
   static constexpr Traits back_end_traits = {.device = c10::kCPU};
-  /// MPI counts are int, and some libraries overflow on bytes before that.
+  /// Elements of one MPI call. MPI's counts are int, and some libraries overflow earlier, on bytes.
   static constexpr std::int64_t default_piece = std::int64_t{1} << 28;
 
   explicit MpiCommunicator(mpi::Communicator comm, std::int64_t piece_elements = default_piece)

@@ -59,8 +59,8 @@ void warn_of(const mpi::Communicator& world, const std::string& warning) {
   constexpr int nobody = std::numeric_limits<int>::max();
   const int example = mpi::all_reduce(world, warning.empty() ? nobody : world.rank(), MPI_MIN);
   if (example == nobody) return;
-  const auto text = mpi::broadcast(world, std::string_view(warning), example);
-  if (world.rank() == 0) log::warn(text);
+  const auto first = mpi::broadcast(world, std::string_view(warning), example);
+  if (world.rank() == 0) log::warn(first);
 }
 
 void check_devices(const mpi::Communicator& world, c10::Device device) {

@@ -4,7 +4,8 @@
 
 namespace hortator::comm {
 
-/// One rank: every verb computes what it promises, so that no caller has to ask how many ranks there are. Any device.
+/// The back end `self` for one rank and any device. Every verb gives the result that it would give with more ranks, so
+/// that callers need not treat one rank separately.
 class SelfCommunicator final : public Communicator {
  public:
   /// One rank shares its memory with all ranks of the communicator, and cannot differ from itself.

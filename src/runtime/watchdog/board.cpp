@@ -31,7 +31,7 @@ Board::Board(const mpi::Communicator& node) : size_(node.size()), own_(node.rank
   try {
     memory_.emplace(node, node, sizeof(Page), shared_name("watchdog"));
   } catch (const mpi::MpiError& error) {
-    // All ranks of the node are here: it is no reason to do without the run.
+    // All ranks of the node come here. The run continues: it does not need the watchdog.
     blindness_ = error.what();
     alone_ = std::make_shared<Page>();
   }
@@ -87,7 +87,7 @@ std::uint64_t Board::count_questions() const {
 
 std::optional<Slot> Board::read(int local_rank) const {
   const auto* there = page(local_rank);
-  // A rank that was stopped in the middle of writing leaves it so.
+  // A rank that was stopped in the middle of writing leaves the version odd.
   for (int attempt = 0; there != nullptr && attempt < attempts; ++attempt) {
     const auto version = there->version.load(std::memory_order_acquire);
     const auto words = std::min<std::size_t>(there->words.load(std::memory_order_acquire), there->text.size());
