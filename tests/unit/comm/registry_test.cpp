@@ -29,7 +29,7 @@ TEST_CASE("each back end is found by its name, which is unique") {
   CHECK(comm::selectable_backends() == std::vector<std::string>{"mpi", "node", "nccl"});
 }
 
-TEST_CASE("traits tell which device's tensors a back end carries") {
+TEST_CASE("traits give the devices whose tensors a back end carries") {
   const c10::Device cuda(c10::kCUDA, 0);
   CHECK((comm::find_backend("self")->traits.carries(at::kCPU) && comm::find_backend("self")->traits.carries(cuda)));
   CHECK((comm::find_backend("node")->traits.carries(at::kCPU) && !comm::find_backend("node")->traits.carries(cuda)));
