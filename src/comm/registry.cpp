@@ -40,7 +40,7 @@ void require_nccl(const BackendRequest& request) {
   }
 }
 
-constexpr std::array<Backend, 4> table = {{
+constexpr std::array<Backend, 4> backend_table = {{
     {.name = "self",
      .traits = SelfCommunicator::back_end_traits,
      .is_selectable = false,
@@ -66,16 +66,16 @@ constexpr std::array<Backend, 4> table = {{
 
 }  // namespace
 
-std::span<const Backend> backends() { return table; }
+std::span<const Backend> backends() { return backend_table; }
 
 const Backend* find_backend(std::string_view name) {
-  const auto found = std::ranges::find(table, name, &Backend::name);
-  return found == table.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(backend_table, name, &Backend::name);
+  return found == backend_table.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> selectable_backends() {
   std::vector<std::string> names;
-  for (const auto& backend : table) {
+  for (const auto& backend : backend_table) {
     if (backend.is_selectable) names.emplace_back(backend.name);
   }
   return names;

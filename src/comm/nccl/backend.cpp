@@ -39,14 +39,14 @@ static_assert(std::is_trivially_copyable_v<DeviceRecord>);
 
 // A longer text is cut; the last byte stays zero.
 template <std::size_t Size>
-void store(std::string_view text, std::array<char, Size>& bytes) {
+void store_text(std::string_view text, std::array<char, Size>& bytes) {
   text.copy(bytes.data(), Size - 1);
 }
 
 DeviceRecord record_of(const NcclDevice& device) {
   DeviceRecord record{.rank = device.rank, .openable = device.openable};
-  store(device.uuid, record.uuid);
-  store(device.name, record.name);
+  store_text(device.uuid, record.uuid);
+  store_text(device.name, record.name);
   return record;
 }
 
