@@ -64,7 +64,7 @@ json json_of(const StateDict::Value& value) {
   if (const auto* real = std::get_if<double>(&value))
     return std::isfinite(*real) ? json(*real) : json{{"real", bits_of(*real)}};
   const auto& text = std::get<std::string>(value);
-  return formats::find_utf8_fault(text) ? json{{"bytes", hex_of(text)}} : json(text);
+  return !formats::is_utf8(text) ? json{{"bytes", hex_of(text)}} : json(text);
 }
 
 void put_value(StateDict& values, const std::string& name, const json& value) {

@@ -9,18 +9,18 @@
 
 namespace hortator::comm {
 
-/// Another rank has left a collective in the middle.
+/// Thrown when another rank has left a collective in the middle.
 class Abandoned : public Error {
  public:
   using Error::Error;
 
-  Abandoned& on_rank(int rank) noexcept {  // so that what is thrown keeps its type
+  Abandoned& on_rank(int rank) noexcept {  // hides the base's, so that the thrown object keeps its type
     Error::on_rank(rank);
     return *this;
   }
 };
 
-/// `rank` has, and says why.
+/// The error for a collective that `rank` has left for `reason`.
 inline Abandoned abandoned_by(int rank, std::string_view reason,
                               std::source_location where = std::source_location::current()) {
   return Abandoned({.what = text::concat("rank ", rank, " has left a collective: ", reason),
@@ -30,7 +30,7 @@ inline Abandoned abandoned_by(int rank, std::string_view reason,
       .on_rank(rank);
 }
 
-/// Is it that, or did somebody pass on its words?
+/// Whether `thrown` is an Abandoned or an error that repeats the message of one.
 inline bool is_abandoned(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);

@@ -12,17 +12,17 @@
 
 namespace hortator::comm {
 
-/// A range in profiles from its construction to its end: "hortator::all_reduce (node, 4.0 MiB)". LibTorch's callbacks
-/// see it: Kineto's traces (Accelerator::profile), and NVTX where somebody has LibTorch emit it. While nobody records,
-/// it costs a look at this thread's callbacks, and no text is made.
+/// A range in profiles while it exists: "hortator::all_reduce (node, 4.0 MiB)". LibTorch's callbacks see it: Kineto's
+/// traces (Accelerator::profile), and NVTX where LibTorch emits it. While nobody records, it only checks this thread's
+/// callbacks and builds no text.
 class CollectiveRange {
  public:
   CollectiveRange(const activity::Operation& operation, std::string_view backend, std::string_view part = "") {
     auto callbacks = at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE);
     if (!callbacks || !operation) return;
-    const auto words = text::concat("hortator::", operation.name.text(), part, " (", backend, ", ",
+    const auto label = text::concat("hortator::", operation.name.text(), part, " (", backend, ", ",
                                     units::bytes(operation.bytes), ")");
-    range_.emplace(*std::move(callbacks)).before(std::string_view(words));
+    range_.emplace(*std::move(callbacks)).before(std::string_view(label));
   }
 
  private:

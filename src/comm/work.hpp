@@ -10,15 +10,15 @@
 
 namespace hortator::comm {
 
-/// A collective under way. Its tensors belong to the back end until wait() returns; a Work that is dropped waits first,
-/// unless an exception is on its way: peers that will never take part must not keep its line from being printed.
+/// A collective under way. Its tensors belong to the back end until wait() returns. The destructor waits, except during
+/// stack unwinding: peers that will never take part must not keep the error from being printed.
 class Work {
  public:
   Work() = default;  ///< already done
   explicit Work(std::function<void()> wait) : wait_(std::move(wait)) {}
   ~Work() {
     if (std::uncaught_exceptions() > 0) return;
-    // A destructor must not throw; whoever cares for the error calls wait() itself.
+    // A destructor must not throw; callers that need the error call wait().
     try {
       wait();
     } catch (...) {
@@ -35,7 +35,7 @@ class Work {
     return *this;
   }
 
-  /// Blocks until the result is there (CUDA: makes the current stream wait). Throws what went wrong.
+  /// Blocks until the result is there; on CUDA makes the current stream wait instead. Throws the collective's error.
   void wait() {
     auto pending = std::exchange(wait_, nullptr);
     if (!pending) return;
@@ -44,8 +44,8 @@ class Work {
     pending();
   }
 
-  /// From now on the time in wait() is spent in `operation`, for the watchdog and profiles to see. `backend` is a
-  /// communicator's name.
+  /// Reports the time in wait() to the watchdog and profiles as part of `operation`. `backend` is a communicator's
+  /// name.
   void name_wait(const activity::Operation& operation, std::string_view backend) {
     operation_ = operation;
     backend_ = backend;

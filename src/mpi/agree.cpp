@@ -10,7 +10,7 @@
 namespace hortator::mpi {
 namespace {
 
-// Two for each rank, so that one reduction tells who, and what kind of error.
+// Two numbers for each rank, so that one reduction yields both the rank and the type of error.
 int number_of(int rank, bool is_usage) { return 2 * rank + (is_usage ? 1 : 0); }
 
 }  // namespace

@@ -10,24 +10,24 @@
 
 #include "mpi/communicator.hpp"
 
-/// How ranks leave a collective path: all together or not at all.
+/// Agreement on failure: after an error on one rank all ranks throw, so that none waits for another.
 namespace hortator::mpi {
 
-/// What a rank brings to an agreement: nothing, or its problem.
+/// A rank's contribution to an agreement: success, or its problem.
 struct Verdict {
   bool failed = false;
   std::string problem;
-  bool is_usage = false;                           ///< a UsageError's: the same settings fail again
-  std::optional<std::source_location> where = {};  ///< that found it
+  bool is_usage = false;                           ///< from a UsageError: the same settings fail again
+  std::optional<std::source_location> where = {};  ///< in the code
 
   static Verdict of(const std::exception& error);
 };
 
-/// Returns when no rank failed; otherwise every rank throws the problem of the lowest failing rank, named, as a
-/// UsageError where it was one there, else as an Error. @collective
+/// Returns when no rank has failed. Otherwise every rank throws the problem of the lowest failing rank and names that
+/// rank: as a UsageError where it was one there, else as an Error. @collective
 void agree(const Communicator& comm, const Verdict& mine);
 
-/// Runs fallible work of this rank, then agrees: either it worked on all ranks, or all throw the same error.
+/// Runs `work`, which may fail on this rank, then agrees: it has succeeded on all ranks, or all throw the same error.
 /// @collective
 template <std::invocable Work>
 void all_or_none(const Communicator& comm, Work&& work) {
@@ -40,11 +40,11 @@ void all_or_none(const Communicator& comm, Work&& work) {
   agree(comm, verdict);
 }
 
-/// Is `value` the same on all ranks? @collective One reduction of 16 bytes.
+/// Whether `value` is the same on all ranks. One reduction of 16 bytes. @collective
 bool equal_on_all(const Communicator& comm, std::uint64_t value);
 
-/// Throws on all ranks, naming a rank that differs from rank 0, unless `value` is the same everywhere. `name` says what
-/// it is. @collective Costs one reduction of 16 bytes when all is well.
+/// Throws on all ranks unless `value` is the same everywhere. The error contains `name`, which describes the value, and
+/// a rank that differs from rank 0. One reduction of 16 bytes where all are equal. @collective
 void same_on_all(const Communicator& comm, std::string_view value, std::string_view name);
 
 }  // namespace hortator::mpi

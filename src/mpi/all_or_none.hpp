@@ -4,7 +4,7 @@
 
 namespace hortator::mpi {
 
-/// Does what may fail on one rank alone: then all throw.
+/// Runs work that may fail on a single rank; all ranks then throw. See all_or_none() in agree.hpp.
 using AllOrNone = std::function<void(const std::function<void()>& work)>;
 
 }  // namespace hortator::mpi

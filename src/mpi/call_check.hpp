@@ -13,14 +13,14 @@ struct Call {
   std::uint64_t bytes = 0;
   std::string_view detail = {};  ///< the operation of a reduction
   int root = -1;
-  bool has_same_bytes = true;  ///< on all ranks: texts may differ
+  bool has_same_bytes = true;  ///< on all ranks; texts may differ in length
 };
 
-/// Whether all ranks are about to do the same: debug mode.
+/// Debug mode: compares the ranks' calls before each collective.
 class CallCheck {
  public:
   virtual ~CallCheck() = default;
-  /// All throw where they differ. @collective
+  /// Throws on all ranks where the calls differ. @collective
   virtual void compare(const Call& call) const = 0;
 };
 

@@ -5,8 +5,8 @@
 
 namespace hortator::mpi {
 
-/// From its construction to its end this thread is in a collective of `comm`: the watchdog sees it, and in debug mode
-/// ranks compare first what they are about to do. What is called within it is part of it.
+/// While it exists, this thread is in a collective of `comm`: the watchdog sees it. In debug mode the constructor
+/// compares the ranks' calls. Collectives called within it are part of it.
 class CollectiveScope {
  public:
   CollectiveScope(const Communicator& comm, const Call& call)

@@ -12,7 +12,7 @@
 namespace hortator::mpi {
 namespace {
 
-// MPI counts are int: longer data goes in several calls.
+// MPI's counts are int: longer data is split into several calls.
 constexpr std::size_t piece_bytes = std::size_t{1} << 30;
 
 int as_count(std::size_t bytes) {
@@ -59,7 +59,7 @@ std::vector<std::string> all_gather_in_turn(const Communicator& comm, std::strin
   return all;
 }
 
-// From one rank after the other.
+// Broadcasts from one rank after the other.
 std::vector<std::string> gather_in_turn(const Communicator& comm, std::string_view value, int root,
                                         const std::vector<std::uint64_t>& sizes) {
   std::vector<std::string> all;
@@ -121,7 +121,7 @@ bool all_gather_bytes_within(const Communicator& comm, const void* mine, void* a
   const activity::Collective here(comm.membership(), "all_gather", bytes);
   const auto begin = std::chrono::steady_clock::now();
   const int count = as_count(bytes);
-  // MPI's until the others have come.
+  // Belongs to MPI until the others have arrived.
   auto out = std::make_unique<std::byte[]>(bytes);
   auto in = std::make_unique<std::byte[]>(bytes * static_cast<std::size_t>(comm.size()));
   std::memcpy(out.get(), mine, bytes);
@@ -132,7 +132,7 @@ bool all_gather_bytes_within(const Communicator& comm, const void* mine, void* a
     check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done != 0) break;
     if (patience && std::chrono::steady_clock::now() - begin > *patience) {
-      // Nobody can take it back from MPI.
+      // Leaked: MPI cannot be asked to give it back.
       static_cast<void>(out.release());
       static_cast<void>(in.release());
       return false;
@@ -177,7 +177,7 @@ std::vector<std::string> gather(const Communicator& comm, std::string_view value
   const CollectiveScope here(comm, {.verb = "gather", .bytes = value.size(), .root = root, .has_same_bytes = false});
   const bool at_root = comm.rank() == root;
   const std::uint64_t mine = value.size();
-  // What the ranks other than the root are told must not grow with their number.
+  // The data that a rank other than the root receives must not grow with the number of ranks.
   std::vector<std::uint64_t> sizes(at_root ? static_cast<std::size_t>(comm.size()) : 0);
   check(MPI_Gather(&mine, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, root, comm.get()), "MPI_Gather");
   if (all_reduce(comm, mine, MPI_SUM) > most) return gather_in_turn(comm, value, root, sizes);

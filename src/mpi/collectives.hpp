@@ -47,13 +47,12 @@ MPI_Datatype datatype() {
 std::string_view name_of(MPI_Op op);
 
 void barrier(const Communicator& comm);
-/// Lets MPI go on with what it has promised to send: where messages are buffered, a call that was over may still owe
-/// others some. Not a collective; it waits for nobody.
+/// Drives MPI's progress engine: buffered sends may complete only inside an MPI call. Local; does not block.
 void keep_going(const Communicator& comm);
 void broadcast_bytes(const Communicator& comm, void* data, std::size_t bytes, int root);
 void all_gather_bytes(const Communicator& comm, const void* mine, void* all, std::size_t bytes);
 
-/// Sends to one rank while another one's bytes come in: the raw speed between two ranks.
+/// Sends to one rank while it receives from another: measures the speed between two ranks.
 void exchange_bytes(const Communicator& comm, const void* out, int to, void* in, int from, std::size_t bytes);
 
 template <Number T>
@@ -64,7 +63,7 @@ T all_reduce(const Communicator& comm, T value, MPI_Op op) {
   return result;
 }
 
-/// The same for each of them, in place. All ranks have as many.
+/// The same for each element, in place. All ranks pass the same number of elements.
 template <Number T>
 void all_reduce(const Communicator& comm, std::span<T> values, MPI_Op op) {
   const CollectiveScope here(comm, {.verb = "all_reduce", .bytes = values.size_bytes(), .detail = name_of(op)});
@@ -99,8 +98,8 @@ std::vector<T> all_gather(const Communicator& comm, const T& value) {
 bool all_gather_bytes_within(const Communicator& comm, const void* mine, void* all, std::size_t bytes,
                              std::optional<std::chrono::milliseconds> patience);
 
-/// all_gather by a rank that may have to do without the others: nothing if not all have come when the patience is over,
-/// and then this communicator is of no use any more. Ranks may differ in patience; none: for ever.
+/// all_gather with a time limit. Empty if not all ranks have arrived when `patience` is over; then the communicator
+/// cannot be used any more. Ranks may differ in patience; without one a rank waits for ever.
 template <Plain T>
 std::optional<std::vector<T>> all_gather_within(const Communicator& comm, const T& value,
                                                 std::optional<std::chrono::milliseconds> patience) {
@@ -109,21 +108,21 @@ std::optional<std::vector<T>> all_gather_within(const Communicator& comm, const 
   return all;
 }
 
-/// MPI counts to so many bytes in one call.
+/// The maximum number of bytes in one call of MPI.
 constexpr std::size_t max_bytes_per_call = 0x7fffffff;
 
-/// The strings of all ranks, in rank order, on every rank. What is more than `most` together goes from each rank by
-/// itself.
+/// The strings of all ranks, in rank order, on every rank. If together they exceed the byte limit, each rank sends its
+/// own in a separate call.
 std::vector<std::string> all_gather(const Communicator& comm, std::string_view value,
                                     std::size_t most = max_bytes_per_call);
 
-/// The strings of all ranks on `root`, nothing elsewhere. What is more than `most` together comes from each rank by
-/// itself.
+/// The strings of all ranks on `root`, nothing elsewhere. If together they exceed the byte limit, each rank sends its
+/// own in a separate call.
 std::vector<std::string> gather(const Communicator& comm, std::string_view value, int root = 0,
                                 std::size_t most = max_bytes_per_call);
 
-/// Each rank's own part of what `root` has for all, in rank order; only the root's `parts` count. `own` is how many
-/// numbers this rank is to get, which it knows.
+/// Scatters the root's `parts`, which are in rank order, and returns this rank's part of `own` numbers. `parts` is used
+/// on the root only.
 template <Number T>
 std::vector<T> scatter(const Communicator& comm, const std::vector<std::vector<T>>& parts, std::size_t own,
                        int root = 0) {

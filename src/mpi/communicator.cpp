@@ -10,7 +10,7 @@
 namespace hortator::mpi {
 namespace {
 
-// Nobody else in the job draws the same.
+// A number that no other process of the job draws.
 std::uint64_t new_number() {
   static std::atomic<std::uint64_t> count = 0;
   int world_rank = 0;
@@ -69,7 +69,7 @@ Communicator Communicator::split(int color, int key) const {
   return {part, membership_.family()};
 }
 
-// The others do not come: nothing is counted that they would have to count as well.
+// Only these ranks call it: it must not change a sequence number that the others would have to change as well.
 Communicator Communicator::first(int count) const {
   MPI_Group all = MPI_GROUP_NULL;
   MPI_Group part = MPI_GROUP_NULL;

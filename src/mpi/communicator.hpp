@@ -11,12 +11,12 @@
 
 namespace hortator::mpi {
 
-/// Owns an MPI communicator. Move-only: a copy would hide a collective. MPI errors on it come back as exceptions.
+/// Owns an MPI communicator. Move-only: a copy would hide a collective. MPI errors on it are thrown as exceptions.
 class Communicator {
  public:
-  /// A duplicate of MPI_COMM_WORLD, so that our messages never meet the application's. A family of its own. @collective
+  /// A duplicate of MPI_COMM_WORLD, so that our messages never match the application's. Starts a family. @collective
   static Communicator world();
-  /// A duplicate of somebody else's communicator. A family of its own. @collective
+  /// A duplicate of another communicator. Starts a family. @collective
   static Communicator duplicate(MPI_Comm other);
 
   ~Communicator();
@@ -28,16 +28,16 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
   MPI_Comm get() const { return comm_; }
-  /// Every collective is entered here, so that a rank that stays away can be named.
+  /// Collectives are recorded here, so that the watchdog can name a rank that is missing.
   const activity::Membership& membership() const { return membership_; }
 
-  /// From now on ranks compare their calls before each collective. It is this communicator's alone, not that of what is
-  /// made of it. @collective
+  /// Makes ranks compare their calls before each collective of this communicator. Communicators derived from it are not
+  /// affected. @collective
   void check_calls(std::shared_ptr<const CallCheck> check) const { check_ = std::move(check); }
 
   /// Ranks with the same color, ordered by key. @collective
   Communicator split(int color, int key) const;
-  /// The first `count` ranks. @collective over these alone
+  /// The first `count` ranks. @collective over these ranks only
   Communicator first(int count) const;
   /// The ranks that share this rank's memory, in rank order. @collective
   Communicator node() const;
@@ -45,7 +45,7 @@ class Communicator {
  private:
   friend class CollectiveScope;
 
-  /// Agrees on a number for itself: 8 bytes from its first rank. Family 0: its own. @collective
+  /// The ranks agree on the communicator's number: 8 bytes from its first rank. Family 0: it starts one. @collective
   Communicator(MPI_Comm owned, std::uint64_t family);
   void free() noexcept;
 

@@ -17,8 +17,8 @@
 namespace hortator::mpi {
 namespace {
 
-// The thread that trains calls MPI and, where backward runs on devices, so do LibTorch's threads that run it: never two
-// at once. Only the end of a job that hangs comes from beside them.
+// MPI is called by the training thread and, where backward runs on devices, by LibTorch's threads for it, never by two
+// at once. Only the watchdog's abort of a job that hangs may come at the same time.
 constexpr int needed_level = MPI_THREAD_SERIALIZED;
 
 std::string level_name(int level) {
@@ -55,7 +55,7 @@ void ensure_initialized() {
                     .hint = "create Accelerator and State before MPI_Finalize"});
   }
   int level = MPI_THREAD_SINGLE;
-  check_library();  // before MPI starts: another one would crash in its own start
+  check_library();  // before MPI starts: an incompatible library would crash in MPI_Init
   if (!flag(MPI_Initialized)) {
     check(MPI_Init_thread(nullptr, nullptr, needed_level, &level), "MPI_Init_thread");
     is_ours() = true;
@@ -69,7 +69,7 @@ void ensure_initialized() {
   }
 }
 
-// Not by mpi::barrier, which has a time limit: a rank may write its results for hours after the others are done.
+// Not mpi::barrier, which has a time limit: a rank may write its results for hours after the others are done.
 void arrive_at_end() {
   if (is_usable()) check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
 }
@@ -80,8 +80,7 @@ void finalize_if_ours() {
   MPI_Finalize();
 }
 
-// A launcher kills the job at once, and with it what it has not passed on yet: the last words get a moment (MPICH's
-// Hydra).
+// Some launchers (MPICH's Hydra) kill the job at once and lose output that they have not passed on: wait a moment.
 void abort_job(int exit_code) {
   aborting() = true;
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -101,7 +100,7 @@ std::string library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> words{};
   int length = 0;
   MPI_Get_library_version(words.data(), &length);
-  // MPICH sets its table with tabs: "MPICH Version:      4.0.2"
+  // MPICH formats its table with tabs: "MPICH Version:      4.0.2"
   auto line = text::first_line(text::split(words.data(), ',').front());
   std::replace(line.begin(), line.end(), '\t', ' ');
   line.erase(std::unique(line.begin(), line.end(), [](char a, char b) { return a == ' ' && b == ' '; }), line.end());

@@ -2,26 +2,26 @@
 
 #include <string>
 
-/// The life of MPI in this process.
+/// Start and end of MPI in this process.
 namespace hortator::mpi {
 
-/// Initialises MPI if nobody has, and checks the thread level. @collective over the world, the first time.
-/// MPI that is already initialised by the application is left to it, also at the end.
+/// Initialises MPI unless that is done, and checks the thread level. If the application has initialised MPI, it must
+/// also finalise it. The first call is @collective over the world.
 void ensure_initialized();
 
 bool is_usable();  ///< initialised and not finalised
 
-/// All ranks have come to the program's end, however long some take. @collective over the world; nothing where MPI has
-/// been finalised.
+/// Waits until all ranks have reached the end of the program, without a time limit. Does nothing where MPI has been
+/// finalised. @collective over the world
 void arrive_at_end();
 
-/// Finalises MPI if it is ours. @collective over the world. Never called while an exception is on its way out:
-/// the other ranks sit in other collectives, and MPI_Finalize would wait for them for ever.
+/// Finalises MPI if ensure_initialized() has initialised it. Must not be called during stack unwinding: the other ranks
+/// are in other collectives, and MPI_Finalize would wait for them for ever. @collective over the world
 void finalize_if_ours();
 
-/// Ends the whole job, on all nodes, with this code.
+/// Ends the whole job on all nodes with this exit code.
 [[noreturn]] void abort_job(int exit_code);
-bool is_aborting();  ///< some MPIs leave by std::exit
+bool is_aborting();  ///< abort_job() has been called: some MPIs end the process by std::exit
 
 std::string host_name();
 std::string library_version();  ///< "Open MPI v4.1.4"

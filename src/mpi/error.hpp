@@ -11,7 +11,7 @@ class MpiError : public Error {
   using Error::Error;
 };
 
-/// Throws MpiError with MPI's own words unless `code` is MPI_SUCCESS.
+/// Throws MpiError with MPI's own message unless `code` is MPI_SUCCESS.
 void check(int code, std::string_view operation, std::source_location where = std::source_location::current());
 
 }  // namespace hortator::mpi

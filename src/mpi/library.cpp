@@ -40,7 +40,7 @@ std::string built_library() {
 
 std::vector<std::string> loaded_libraries() {
   std::vector<std::string> files;
-  // Their Fortran and C++ parts have names of their own.
+  // Skips their Fortran and C++ libraries, which have other names.
   for (const auto* beginning : {"libmpi.so", "libmpich.so", "libmpi_cray.so", "libmpi_gnu"}) {
     for (auto& file : core::loaded_libraries(beginning)) files.push_back(std::move(file));
   }

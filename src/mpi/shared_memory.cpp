@@ -35,7 +35,7 @@ class Descriptor {
   int fd_;
 };
 
-// What others need to open the first rank's memory.
+// The data with which other ranks open the first rank's memory.
 struct Address {
   long long pid = 0;
   int fd = -1;
@@ -66,7 +66,7 @@ Address create(Descriptor& memory, std::size_t bytes, const std::string& name) {
   return address_of(memory.get(), bytes);
 }
 
-// Through /proc: no name that could be left behind, no socket.
+// Through /proc: needs no socket and no name that could be left behind.
 void open_peers(Descriptor& memory, const Address& address) {
   const auto path = text::concat("/proc/", address.pid, "/fd/", address.fd);
   memory.reset(open(path.c_str(), O_RDWR | O_CLOEXEC));
@@ -87,8 +87,8 @@ void check_room(std::size_t bytes, int parts) {
                   .hint = "ask for more memory a node, or start fewer ranks a node"});
 }
 
-// Takes the pages of this rank's own part, so that they lie near the rank's CPUs. In pieces: a signal undoes a whole
-// call, and with a profiler's signals a long one would never end.
+// Allocates the pages of this rank's part, so that they lie near the rank's CPUs. In several calls: a signal undoes a
+// whole call, and with a profiler's signals a long one would never end.
 void populate(int fd, std::size_t begin, std::size_t bytes) {
   constexpr std::size_t piece = std::size_t{16} << 20;
   for (std::size_t done = 0; done < bytes; done += piece) {
@@ -122,7 +122,7 @@ SharedMemory::SharedMemory(const Communicator& node, const Communicator& all, st
   Descriptor memory(-1);
   Address address;
   machine::return_freed_memory();
-  barrier(node);  // what a peer has freed is room as well
+  barrier(node);  // memory that a peer frees counts as available
   all_or_none(all, [&] {
     check_room(stride_, parts_);
     if (node.rank() == 0) address = create(memory, total, name);

@@ -44,7 +44,7 @@ std::string device_name(c10::Device device) {
   return device.is_cuda() ? text::concat("cuda (", machine::name(device.index()), ')') : "cpu";
 }
 
-// The nodes that are shown send their line, all others nothing.
+// Only the nodes that the banner shows send their line.
 std::vector<NodeLine> gather_lines(const World& world) {
   const auto& place = world.topology();
   machine::CpuSet ranks;

@@ -14,7 +14,7 @@ struct NodeLine {
   machine::CpuSet ranks = {};
 };
 
-/// What the banner says, as plain data.
+/// The content of the banner, as plain data.
 struct BannerFacts {
   std::vector<std::string> libraries = {};  ///< "hortator 0.1.0", "LibTorch 2.15.0", "Open MPI v4.1.4", "HDF5 1.10.8"
   std::string launcher = {};
@@ -30,7 +30,7 @@ struct BannerFacts {
   bool same_everywhere = true;  ///< device and threads are all ranks'
 };
 
-/// More libraries for the first line, and lines of the caller's: name and value.
+/// Additional libraries for the first line, and additional lines: name and value.
 struct BannerExtras {
   std::vector<std::string> libraries = {};
   std::vector<std::pair<std::string, std::string>> lines = {};
@@ -38,7 +38,9 @@ struct BannerExtras {
 
 std::string banner(const BannerFacts& facts, const BannerExtras& extras = {});
 
-/// The facts, complete on the main rank. Names of a few nodes travel to it, whatever the number of nodes. @collective
+/// The facts, complete on the main rank only. The number of host names sent to it does not depend on the number of
+/// nodes.
+/// @collective
 BannerFacts banner_facts(const World& world);
 
 /// Logs the banner on the main rank. @collective

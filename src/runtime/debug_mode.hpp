@@ -4,8 +4,8 @@
 
 namespace hortator::runtime {
 
-/// HORTATOR_DEBUG=1 (or another word for yes): every collective is compared, and ranks that wait for each other in
-/// different ones are found at once. Throws for words that are neither yes nor no.
+/// Whether HORTATOR_DEBUG is true (1, yes, on, ...). In debug mode the ranks compare every collective, and ranks that
+/// wait for each other in different ones are found at once. Throws where it is neither true nor false.
 bool asked_for_debug_mode(const core::Variables& variables);
 
 }  // namespace hortator::runtime

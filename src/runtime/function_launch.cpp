@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Tells the ranks which call they were started for: a program may launch one function after the other.
+// The call for which the ranks were started: a program may launch several functions one after the other.
 constexpr const char* call_variable = "HORTATOR_LAUNCH_CALL";
 
 std::vector<std::string> own_words() {
@@ -36,7 +36,7 @@ std::vector<std::string> own_words() {
   return words;
 }
 
-// It stands beside the library, or the program that holds it; else the system looks for it on PATH.
+// Beside the library or the program that contains it; otherwise the system searches PATH.
 std::string command() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&launch), &info) != 0 && info.dli_fname != nullptr) {

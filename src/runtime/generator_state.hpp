@@ -5,10 +5,10 @@
 
 namespace hortator::runtime {
 
-/// The generator that random operators on `device` draw from unless they are given another.
+/// The generator that random operators on `device` use by default.
 at::Generator default_generator(c10::Device device);
 
-/// A generator's state as bytes on the CPU, and back.
+/// Gets and sets a generator's state as a tensor of bytes on the CPU.
 at::Tensor generator_state(at::Generator generator);
 void set_generator_state(at::Generator generator, const at::Tensor& state);
 

@@ -8,7 +8,7 @@
 namespace hortator::runtime {
 namespace {
 
-/// Where a launcher writes who a process is.
+/// The variables in which a launcher describes a process.
 struct Source {
   Launcher kind;
   const char* rank;
@@ -38,7 +38,7 @@ LauncherFacts read(const Source& source, const core::Variables& variables) {
           .local_size = source.local_size ? core::number(variables, source.local_size) : std::nullopt};
 }
 
-// Slurm's batch and interactive steps have numbers from the top of 32 bits: what runs there was not started by srun.
+// Slurm's batch and interactive steps have the highest 32-bit numbers: srun has not started their processes.
 bool is_in_step(const core::Variables& variables) {
   constexpr long long first_special = 0xfffffff0LL;
   long long step = 0;
@@ -55,7 +55,7 @@ LauncherFacts read_hydra_or_step(const core::Variables& variables) {
   return by_step.rank && by_step.size ? by_step : LauncherFacts{};
 }
 
-// Names that anybody may have given to something else: only what no MPI has started is believed to be torchrun's.
+// These names are common: they count as torchrun's only in a process that no MPI launcher has started.
 LauncherFacts read_torchrun(const core::Variables& variables) {
   const auto facts = read(torchrun, variables);
   return facts.rank && facts.size ? facts : LauncherFacts{};

@@ -7,37 +7,38 @@
 
 namespace hortator::runtime {
 
-/// Who started this process: mpirun (Open MPI's, MVAPICH's, or a Hydra), srun, PALS's mpiexec, torchrun, or nobody
-/// (./prog, also in a batch script or an interactive shell of a job: those have the job's variables, but are no task
-/// among several).
+/// What started this process: mpirun (of Open MPI or MVAPICH, or a Hydra), srun, PALS's mpiexec, torchrun, or no
+/// launcher. `plain` is ./prog, also in a batch script or an interactive shell of a job: those have the job's variables
+/// but are not one of several tasks.
 enum class Launcher { plain, mpirun, srun, pals, torchrun };
 
 std::string_view to_string(Launcher launcher);
 
-/// What the launcher's environment says of this process. MPI knows better once it runs; a difference is an error.
+/// This process as described by the launcher's environment. MPI is authoritative once it runs; a difference is an
+/// error.
 struct LauncherFacts {
   Launcher kind = Launcher::plain;
   std::optional<int> rank = {};
   std::optional<int> size = {};
   std::optional<int> local_rank = {};
   std::optional<int> local_size = {};  ///< ranks on this machine
-  bool has_process_manager = false;    ///< a PMI or PMIx server is there for MPI to ask who its peers are
+  bool has_process_manager = false;    ///< a PMI or PMIx server is there, through which MPI finds its peers
 
   friend bool operator==(const LauncherFacts&, const LauncherFacts&) = default;
 };
 
 LauncherFacts read_launcher(const core::Variables& variables);
 
-/// The facts of this process, read the first time they are asked for: before MPI starts, since some MPIs add to the
+/// The facts of this process, read in the first call. Call it before MPI starts, since some MPIs add to the
 /// environment.
 const LauncherFacts& launcher();
 
-/// Throws when the launcher knows more ranks than MPI: each would take itself for the main rank, and all would write
-/// the same files. Every rank throws.
+/// Throws on every rank when the launcher has started more ranks than MPI connects: each would act as the main rank,
+/// and all would write the same files.
 void check_together(const LauncherFacts& facts, int mpi_size, std::string_view mpi_library);
 
-/// The same, as far as it can be known before MPI starts: where Open MPI's own start would end the process with words
-/// that name no cure.
+/// The same, as far as it is known before MPI starts. It covers cases in which Open MPI's start would end the process
+/// with a message that offers no solution.
 void check_startable(const LauncherFacts& facts, std::string_view mpi_library);
 
 }  // namespace hortator::runtime

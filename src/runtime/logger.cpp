@@ -78,7 +78,8 @@ void Logger::say(LogLevel level, const std::string& line) const {
   }
 }
 
-// By each kind of speakers: a rank that has said it by itself must still come to where all say it in turn.
+// Separate for each group of logging ranks: a rank that has logged a message on its own must still take part where all
+// ranks log it in turn.
 void Logger::say_once(LogLevel level, const std::string& line) const {
   {
     const std::scoped_lock lock(core_->mutex);

@@ -10,7 +10,7 @@
 namespace hortator::runtime {
 namespace {
 
-// MPI is the process's, and so is the count of its users.
+// MPI exists once in a process, and so does the number of its users.
 std::atomic<int> users = 0;
 std::atomic<bool> last_left_by_exception = false;
 

@@ -1,14 +1,14 @@
 #pragma once
 
-/// The life of MPI in programs without hortator::run: started with the first world, finalised at the process's end.
+/// MPI in programs without hortator::run: started with the first world and finalised when the process exits.
 namespace hortator::runtime {
 
-/// Starts MPI unless it runs, and sees to its end. @collective over the world, the first time.
+/// Starts MPI unless it runs, and arranges that it is finalised. The first call is @collective over the world.
 void start_mpi();
 
-/// Held by whatever uses MPI. Who still holds one when the process ends has left in the middle (std::exit), and whoever
-/// dropped it while an exception was on its way has left the others: MPI_Finalize would then wait for ranks that sit
-/// elsewhere.
+/// Held by every object that uses MPI. MPI is not finalised if one still exists when the process exits (std::exit in
+/// the middle) or was destroyed during stack unwinding: MPI_Finalize would wait for ranks that are in other
+/// collectives.
 class MpiUse {
  public:
   MpiUse();

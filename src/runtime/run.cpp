@@ -15,14 +15,14 @@
 namespace hortator {
 namespace {
 
-// Exceptions that leave a thread, or a function that must not throw, end here.
+// Called for exceptions that leave a thread or a noexcept function.
 [[noreturn]] void on_terminate() {
   const auto thrown = std::current_exception();
   runtime::report(thrown ? runtime::describe(thrown) : runtime::Failure{.problem = "std::terminate was called"});
   mpi::abort_job(EXIT_FAILURE);
 }
 
-// A rank that has no peers leaves by its own door. Any other ends all: they may wait for this one for ever.
+// A rank without peers exits. Any other aborts the job, since its peers may wait for it for ever.
 int end_job(const std::exception_ptr& thrown) {
   const auto failure = runtime::describe(thrown);
   runtime::report(failure);
@@ -51,7 +51,7 @@ int run(int argc, char** argv, const std::function<void()>& body, const BuiltWit
     runtime::check_program(built);
     const bool is_whole = came_to_its_end(body);
     runtime::throw_late_failure();
-    // Behind this point no rank fails any more; and a launcher ends all ranks once the first has left with a code.
+    // No rank fails after this point. A launcher ends all ranks once the first has exited with a nonzero code.
     mpi::arrive_at_end();
     if (is_whole) runtime::write_outcome();
     mpi::finalize_if_ours();

@@ -43,19 +43,19 @@ std::filesystem::path default_folder(std::string_view program) {
                                   : std::filesystem::path("runs") / text::file_name(program);
 }
 
-// A launcher that asks for it is told where the run's records will be: only the program knows.
+// Reports the run's folder to a launcher that asks for it: only the program knows it.
 void tell_launcher(const std::filesystem::path& folder) {
   const auto note = core::process_variables()("HORTATOR_RUN_NOTE");
   if (note && !note->empty()) core::write_whole(*note, *note + ".new", folder.string() + '\n');
 }
 
-// What earlier runs have left of their ends.
+// Removes the outcome and failure of earlier runs.
 void remove_stale(const std::filesystem::path& folder, std::string_view run_id) {
   remove_stale_failure(folder, run_id);
   remove_stale_outcome(folder);
 }
 
-// The ranks find each other and agree on the run's name.
+// Starts MPI and lets the ranks agree on the run's name.
 void join(Run run) {
   start_mpi();
   const auto comm = mpi::Communicator::world();
@@ -65,7 +65,7 @@ void join(Run run) {
   run.is_apart = false;
   log::set_identity(run.rank, run.host);
 
-  // Away with it before the broadcast: nobody can fail in this run before knowing its name.
+  // Removed before the broadcast: no rank can fail in this run before it knows the run's name.
   if (run.rank == 0) {
     tell_launcher(run.folder);
     remove_stale(run.folder, "");
@@ -90,7 +90,7 @@ std::string new_run_id() {
 Run current_run() {
   const std::scoped_lock lock(shared().mutex);
   auto run = shared().run;
-  // A program without hortator::run never told its name.
+  // A program without hortator::run has not given its name.
   if (run.folder.empty()) run.folder = std::filesystem::absolute(default_folder(program_invocation_short_name));
   return run;
 }

@@ -5,30 +5,30 @@
 
 namespace hortator::runtime {
 
-/// What a process knows of the run that it is part of: there is one of each.
+/// The run that this process is part of.
 struct Run {
-  std::string id = {};  ///< the same on all ranks, another in each run; empty when the ranks could not agree on one
+  std::string id = {};  ///< the same on all ranks, unique for each run; empty when the ranks could not agree on one
   std::filesystem::path folder = {};
-  int rank = 0;        ///< as its user knows it
+  int rank = 0;        ///< as the user knows it
   int world_size = 1;  ///< of MPI_COMM_WORLD, which is what a failure ends
   std::string host = {};
-  bool is_apart = false;  ///< MPI does not connect the ranks (yet): `rank` is the launcher's word
+  bool is_apart = false;  ///< MPI does not connect the ranks (yet): `rank` is the launcher's
 };
 
 Run current_run();
 
-/// A name that no other run has: the time, this host and this process.
+/// A unique name for a run, made of the time, this host and this process.
 std::string new_run_id();
 
-/// Starts MPI, names the run and gives its folder: HORTATOR_RUN_DIR, or runs/<program> below the working directory.
-/// What an earlier run has left there of a failure goes. The folder itself is made only when there is something to
-/// write. @collective over the world.
+/// Starts MPI, names the run and sets its folder: HORTATOR_RUN_DIR, or runs/<program> in the working directory. Removes
+/// the failure record of an earlier run. The folder is created only when there is something to write. @collective over
+/// the world.
 void begin_run(std::string_view program);
 
-/// From now on the run's files go to `folder`. Called with the same folder by all ranks.
+/// Makes `folder` the folder of the run's later files. All ranks call it with the same folder.
 void set_run_folder(const std::filesystem::path& folder);
 
-/// The rank by which this process is known to its user, when that is not MPI_COMM_WORLD's.
+/// Sets the rank by which the user knows this process, when that is not its rank in MPI_COMM_WORLD.
 void set_run_rank(int rank);
 
 }  // namespace hortator::runtime

@@ -10,7 +10,7 @@ std::string shared_name(std::string_view what, const core::Variables& variables)
     return text::concat("hortator-", *job, ".", variables("SLURM_STEP_ID").value_or("batch"), "-", what);
   }
   const auto run = current_run().id;
-  // mpirun has no name for one of several runs in a job.
+  // mpirun does not name the runs within a job.
   if (const auto job = variables("PBS_JOBID")) return text::concat("hortator-", *job, ".", run, "-", what);
   return text::concat("hortator-", run, "-", what);
 }

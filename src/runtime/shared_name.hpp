@@ -7,8 +7,8 @@
 
 namespace hortator::runtime {
 
-/// What a shared object of this job is called where administrators see it: "hortator-<job>.<step>-<what>", under PBS
-/// with the run in place of a step, without a job with the run alone.
+/// The name of a shared object of this job, for administrators: "hortator-<job>.<step>-<what>". Under PBS the run
+/// stands in place of the step; outside jobs the name has the run only.
 std::string shared_name(std::string_view what, const core::Variables& variables = core::process_variables());
 
 }  // namespace hortator::runtime

@@ -36,7 +36,7 @@ void State::wait_for_everyone() const { mpi::barrier(world_->comm()); }
 
 void State::in_turns(bool first, const std::function<void()>& work) const {
   const CallSite site(__builtin_return_address(0));
-  // One side may download for an hour.
+  // One side may work for an hour, for example on a download.
   const activity::PhaseScope phase(activity::Phase::one_side_first);
   const auto idle = [] {};
   mpi::all_or_none(world_->comm(), first ? work : idle);

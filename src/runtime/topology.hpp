@@ -4,8 +4,8 @@
 
 namespace hortator::runtime {
 
-/// Where a rank is among all ranks and nodes. A node is what shares memory. The same few numbers whatever the size of
-/// the job.
+/// The position of a rank among all ranks and nodes. The ranks of a node share memory. Its size does not depend on that
+/// of the job.
 struct Topology {
   int rank = 0;
   int size = 1;
@@ -18,7 +18,7 @@ struct Topology {
   friend bool operator==(const Topology&, const Topology&) = default;
 };
 
-/// `node` is comm.node(). No host name travels: two reductions and one broadcast in the node. @collective
+/// `node` is comm.node(). Two reductions and one broadcast in the node; no host names are sent. @collective
 Topology find_topology(const mpi::Communicator& comm, const mpi::Communicator& node);
 
 }  // namespace hortator::runtime

@@ -28,7 +28,7 @@ namespace {
 mpi::Communicator open_communicator(const StateOptions& options) {
   check_libtorch(TORCH_VERSION, libtorch_version());
   start_mpi();
-  // An application that hands over a communicator knows its ranks; nobody else's word counts.
+  // An application that passes a communicator knows its ranks; the launcher's variables do not matter.
   if (options.communicator) return mpi::Communicator::duplicate(MPI_Comm_f2c(*options.communicator));
   auto world = mpi::Communicator::world();
   check_together(launcher(), world.size(), mpi::library_version());
@@ -47,7 +47,7 @@ machine::ThreadPlan plan_own_threads(const mpi::Communicator& node, const machin
                                machine::asked_threads(core::process_variables()));
 }
 
-// One line for the whole job. Nothing is done about it: the launcher was told to.
+// Logs one line for the whole job. Nothing is changed: the launcher's settings ask for it.
 void warn_of_far_devices(const mpi::Communicator& comm, const machine::DeviceBinding& binding) {
   const bool is_far = binding.kind == machine::DeviceBinding::Kind::launchers_far;
   const int count = mpi::all_reduce(comm, is_far ? 1 : 0, MPI_SUM);
@@ -60,7 +60,7 @@ void warn_of_far_devices(const mpi::Communicator& comm, const machine::DeviceBin
       "binding out, and it is done here");
 }
 
-// One line for the whole job, with one rank as the example.
+// Logs one line for the whole job, with one rank as the example.
 void warn_if_crowded(const World& world) {
   constexpr int nobody = std::numeric_limits<int>::max();
   const auto& comm = world.comm();

@@ -15,11 +15,11 @@
 
 namespace hortator::runtime {
 
-/// The ranks that work together, and this one's place, device and CPUs among them.
+/// The ranks that work together, with this rank's position, device and CPUs.
 class World {
  public:
-  /// Starts MPI if need be; refuses ranks that are apart or run different builds; sets LibTorch's threads and this
-  /// thread's device; watches over its collectives.
+  /// Starts MPI if necessary, sets LibTorch's threads and this thread's device, and starts the watchdog. Throws where
+  /// MPI does not connect the ranks or they run different builds.
   /// @collective
   explicit World(const StateOptions& options);
   World(const World&) = delete;
@@ -32,10 +32,10 @@ class World {
   const machine::CpuSet& cpus() const { return cpus_; }
   const machine::ThreadPlan& threads() const { return threads_; }
   c10::Device device() const { return device_; }
-  /// Of a CUDA device: where on the node it is, and what that means for this rank's CPUs; for people. Empty on the CPU.
+  /// For messages: where on the node a CUDA device is, and how this rank's CPUs are placed for it. Empty on the CPU.
   const std::string& device_place() const { return device_place_; }
   DistributedType distributed_type() const;
-  /// How long a collective may last before the job is ended.
+  /// The time after which a collective that has not ended ends the job.
   std::chrono::milliseconds collective_timeout() const { return collective_timeout_; }
 
  private:
@@ -51,7 +51,7 @@ class World {
   c10::Device device_ = c10::kCPU;
   std::string device_place_;
   std::chrono::milliseconds collective_timeout_{};
-  std::unique_ptr<Watchdog> watchdog_;  ///< one rank has none: it waits for nobody
+  std::unique_ptr<Watchdog> watchdog_;  ///< null for one rank, which waits for nobody
 };
 
 }  // namespace hortator::runtime

@@ -74,10 +74,9 @@ int group_size(const ZeroConfig& config, const runtime::World& world) {
 /// Can the ranks of each group have one copy of the parameters between them, in a node's memory? @collective
 bool groups_share_memory(int group, const runtime::World& world, const comm::Communicator& all) {
   const auto& topology = world.topology();
-  const bool shares = all.name() == "node" || all.name() == "self";
   const bool within = topology.nodes == 1 ||
                       (topology.local_size % group == 0 && topology.size == topology.nodes * topology.local_size);
-  return mpi::all_reduce(world.comm(), shares && within, MPI_LAND);
+  return mpi::all_reduce(world.comm(), all.traits().shares_memory && within, MPI_LAND);
 }
 
 /// Empty: it stays in memory.
@@ -141,11 +140,11 @@ ZeroRanks::Dealing ZeroRanks::agree(const ZeroConfig& config, const runtime::Wor
   return dealing;
 }
 
-// Where operators bring parameters together, ranks that do not go the same way must find out, whatever they are in: the
-// back end node looks by itself. Null: all ranks as they are.
+// Where operators gather parameters, ranks whose programs diverge must notice it. On the CPU the group checks each call
+// unless its back end does so itself; on devices the ranks compare their calls over group_host. Null: use `all`.
 std::unique_ptr<comm::Communicator> ZeroRanks::make_group(const runtime::World& world,
                                                           const comm::Communicator& all) const {
-  const bool checks = dealing_.parameters && all.name() == "mpi";
+  const bool checks = dealing_.parameters && world.device().is_cpu() && !all.traits().finds_mismatch;
   if (dealing_.size == all.size() && !checks) return nullptr;
   const int number = rank_ / dealing_.size;
   auto group = all.split(number, rank_);

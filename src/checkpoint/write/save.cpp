@@ -33,7 +33,7 @@ void require_free_names(const StateDict& common) {
 
 void require_texts(const std::map<std::string, std::string>& metadata) {
   for (const auto& [name, value] : metadata) {
-    if (!formats::find_utf8_fault(name) && !formats::find_utf8_fault(value)) continue;
+    if (formats::is_utf8(name) && formats::is_utf8(value)) continue;
     throw UsageError({.what = text::concat("The metadata ", text::quote(name), " cannot be saved: it is not UTF-8"),
                       .hint = "put other bytes into a registered object"});
   }

@@ -14,7 +14,7 @@ constexpr std::size_t max_dimensions = 32;  // of HDF5
 void require_path(const std::string& name) {
   const auto parts = text::split(name, '/');
   const bool good =
-      name.find('\0') == std::string::npos && !formats::find_utf8_fault(name) &&
+      name.find('\0') == std::string::npos && formats::is_utf8(name) &&
       std::none_of(parts.begin(), parts.end(), [](const auto& part) { return part.empty() || part == "."; });
   if (good) return;
   throw UsageError({.what = "The name " + text::quote(name) + " cannot be saved",

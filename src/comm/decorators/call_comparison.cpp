@@ -13,20 +13,21 @@ namespace hortator::comm {
 namespace {
 
 std::string describe(const mpi::Call& call) {
-  auto words = call.verb.text();
-  if (!call.detail.empty()) words += text::concat(" (", call.detail, ")");
-  words += call.has_same_bytes && call.bytes > 0 ? text::concat(" of ", call.bytes, " B on the host") : " on the host";
-  return call.root < 0 ? words : text::concat(words, " from or to rank ", call.root);
+  auto description = call.verb.text();
+  if (!call.detail.empty()) description += text::concat(" (", call.detail, ")");
+  description +=
+      call.has_same_bytes && call.bytes > 0 ? text::concat(" of ", call.bytes, " B on the host") : " on the host";
+  return call.root < 0 ? description : text::concat(description, " from or to rank ", call.root);
 }
 
 }  // namespace
 
-void CallComparison::compare(std::uint64_t hash, const std::function<std::string()>& words) const {
+void CallComparison::compare(std::uint64_t hash, const std::function<std::string()>& text) const {
   ++sequence_;
   if (mpi::equal_on_all(comm_, core::mix(core::mix(hash, sequence_), CallSite::current()))) return;
   const auto site = CallSite::describe_current();
   const auto table = tabulate(
-      mpi::all_gather(comm_, text::concat(words(), site.empty() ? "" : " at ", site, ", its collective ", sequence_)));
+      mpi::all_gather(comm_, text::concat(text(), site.empty() ? "" : " at ", site, ", its collective ", sequence_)));
   throw UsageError({.what = table.text(),
                     .why = "all ranks must make the same calls in the same order",
                     .hint = "look for a collective under a condition that only some ranks meet; addr2line -e PROGRAM "

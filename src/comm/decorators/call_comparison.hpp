@@ -9,9 +9,9 @@
 
 namespace hortator::comm {
 
-/// Debug mode: before each collective all ranks compare a hash of what they are about to do, its number and its place
-/// in the user's program, in one reduction of 16 bytes. Where ranks differ, all of them throw the table of who called
-/// what, in place of a hang or of wrong numbers. Collectives on host values count together with those on tensors.
+/// Debug mode: before each collective all ranks compare a hash of their call, its sequence number and its call site in
+/// the user's program, in one reduction of 16 bytes. Where ranks differ, all of them throw a table of which rank calls
+/// what, instead of a hang or wrong results. Collectives on host values and on tensors are counted together.
 class CallComparison final : public mpi::CallCheck {
  public:
   /// `comm` is used for the comparison only.
@@ -19,8 +19,8 @@ class CallComparison final : public mpi::CallCheck {
 
   const mpi::Communicator& comm() const { return comm_; }
 
-  /// `hash` of this rank's call; `words` say the same. @collective
-  void compare(std::uint64_t hash, const std::function<std::string()>& words) const;
+  /// `hash` is that of this rank's call; `text` describes the call. @collective
+  void compare(std::uint64_t hash, const std::function<std::string()>& text) const;
   void compare(const mpi::Call& call) const override;
 
  private:

@@ -5,7 +5,7 @@
 
 namespace hortator::comm {
 
-/// Who called what, for ranks that should all have called the same.
+/// Which ranks called what, where all should have made the same call.
 struct CallTable {
   int odd_rank = 0;   ///< the first of the ranks that are in the minority
   std::string lines;  ///< "rank 1: barrier; ranks 0,2-3: all_reduce (sum) of Float [3] at train+0x2f41"
@@ -13,7 +13,8 @@ struct CallTable {
   std::string text() const { return "the ranks are in different collectives: " + lines; }
 };
 
-/// `calls` of the ranks `ranks`, not all alike. Groups of ranks that called alike, the smallest first.
+/// Groups the ranks by their calls, which are not all equal, the smallest group first. `ranks` are the callers'
+/// numbers.
 CallTable tabulate(const std::vector<std::string>& calls, const std::vector<int>& ranks);
 /// The same of all ranks, in rank order.
 CallTable tabulate(const std::vector<std::string>& calls);

@@ -28,17 +28,18 @@ std::uint64_t CheckedCommunicator::hash(const Call& call) {
 }
 
 std::string CheckedCommunicator::describe(const Call& call) {
-  auto words = std::string(call.verb);
-  if (!call.detail.empty()) words += text::concat(" (", call.detail, ")");
-  if (call.first) words += " of " + comm::describe(*call.first);
-  if (call.second) words += " to " + comm::describe(*call.second);
+  auto description = std::string(call.verb);
+  if (!call.detail.empty()) description += text::concat(" (", call.detail, ")");
+  if (call.first) description += " of " + comm::describe(*call.first);
+  if (call.second) description += " to " + comm::describe(*call.second);
   if (call.list) {
     std::vector<std::string> tensors;
     for (const auto& tensor : *call.list) tensors.push_back(comm::describe(tensor));
-    words += " of " + text::join(tensors);
+    description += " of " + text::join(tensors);
   }
-  if (call.number) words += text::concat(call.first || call.list ? " from rank " : " of elements: ", *call.number);
-  return words;
+  if (call.number)
+    description += text::concat(call.first || call.list ? " from rank " : " of elements: ", *call.number);
+  return description;
 }
 
 void CheckedCommunicator::compare(const Call& call) const {

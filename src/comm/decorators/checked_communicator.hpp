@@ -10,11 +10,11 @@
 
 namespace hortator::comm {
 
-/// Another communicator in debug mode: before each collective all ranks compare what they are about to do (the
-/// operation, type, shape, root, and the place in the user's program), and all of them throw where they differ.
+/// Debug mode of another communicator: before each collective all ranks compare their calls (operation, type, shape,
+/// root and call site in the user's program). Where they differ, all ranks throw.
 class CheckedCommunicator final : public Communicator {
  public:
-  /// Both have the same ranks.
+  /// `inner` and `comparison` have the same ranks.
   CheckedCommunicator(std::unique_ptr<Communicator> inner, std::shared_ptr<const CallComparison> comparison)
       : inner_(std::move(inner)), comparison_(std::move(comparison)) {}
   /// `comm` is used for the comparison only.
@@ -24,6 +24,7 @@ class CheckedCommunicator final : public Communicator {
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   std::string_view name() const override { return inner_->name(); }
+  Traits traits() const override { return inner_->traits(); }
 
   Work all_reduce(at::Tensor tensor, ReduceOp op) override;
   Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;
@@ -32,7 +33,7 @@ class CheckedCommunicator final : public Communicator {
   Work broadcast_all(std::vector<at::Tensor> tensors, int root) override;
   void barrier() override;
   void advance() override { inner_->advance(); }
-  /// Others may wait in the comparison, which is MPI's.
+  /// Other ranks may wait in the comparison, which uses MPI and cannot be interrupted.
   bool abandon(std::string_view reason) noexcept override { return inner_->abandon(reason) && size() == 1; }
 
   at::Tensor allocate(std::int64_t elements, at::ScalarType type) override;

@@ -14,8 +14,8 @@ at::Tensor on_host(const at::Tensor& tensor) {
   return tensor.detach().resolve_conj().resolve_neg().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
 }
 
-// For what is written as a whole.
-at::Tensor place_on_host(const at::Tensor& tensor) {
+// Uninitialised, for tensors that are overwritten completely.
+at::Tensor empty_on_host(const at::Tensor& tensor) {
   return at::empty_like(tensor.detach(), tensor.options().device(at::kCPU).requires_grad(false));
 }
 
@@ -41,7 +41,7 @@ Work StagedCommunicator::reduce_scatter(at::Tensor output, const at::Tensor& inp
   check_operand(input, device_, "reduce_scatter", name());
   check_reducible(input.scalar_type(), op);
   check_parts(input, output, size(), "reduce_scatter");
-  const auto host = place_on_host(output);
+  const auto host = empty_on_host(output);
   return bring_back({{host, std::move(output)}}, inner_->reduce_scatter(host, on_host(input), op));
 }
 
@@ -49,7 +49,7 @@ Work StagedCommunicator::all_gather(at::Tensor output, const at::Tensor& input) 
   check_result(output, device_, "all_gather", name());
   check_operand(input, device_, "all_gather", name());
   check_parts(output, input, size(), "all_gather");
-  const auto host = place_on_host(output);
+  const auto host = empty_on_host(output);
   return bring_back({{host, std::move(output)}}, inner_->all_gather(host, on_host(input)));
 }
 

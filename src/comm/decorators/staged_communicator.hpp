@@ -6,8 +6,8 @@
 
 namespace hortator::comm {
 
-/// Tensors of a device through the host's memory, by a back end of the CPU: for ranks that share a device. Each verb
-/// waits for the device, and so does wait().
+/// Carries tensors of a device with a back end for CPU tensors, through host memory: for ranks that share a device.
+/// Every verb waits for the device, and so does Work::wait().
 class StagedCommunicator final : public Communicator {
  public:
   StagedCommunicator(std::unique_ptr<Communicator> inner, c10::Device device)
@@ -16,6 +16,10 @@ class StagedCommunicator final : public Communicator {
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   std::string_view name() const override { return "staged"; }
+  /// Those of the inner communicator, but for this device, whose memory ranks do not share.
+  Traits traits() const override {
+    return {.finds_mismatch = inner_->traits().finds_mismatch, .device = device_.type()};
+  }
 
   Work all_reduce(at::Tensor tensor, ReduceOp op) override;
   Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;

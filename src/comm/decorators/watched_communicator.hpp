@@ -5,16 +5,17 @@
 
 namespace hortator::comm {
 
-/// Another communicator whose collectives the watchdog sees: while one starts, and while somebody waits for it.
+/// Reports the collectives of another communicator to the watchdog and to profiles: their start and the waits for them.
 class WatchedCommunicator final : public Communicator {
  public:
-  /// `membership` is this rank's in `inner`, made for it alone.
+  /// `membership` is this rank's membership in `inner`, used by nothing else.
   WatchedCommunicator(std::unique_ptr<Communicator> inner, activity::Membership membership)
       : inner_(std::move(inner)), membership_(std::move(membership)) {}
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   std::string_view name() const override { return inner_->name(); }
+  Traits traits() const override { return inner_->traits(); }
 
   Work all_reduce(at::Tensor tensor, ReduceOp op) override;
   Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;

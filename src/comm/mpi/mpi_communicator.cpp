@@ -17,7 +17,7 @@ std::byte* bytes_at(const at::Tensor& packed, std::int64_t element) {
   return static_cast<std::byte*>(packed.data_ptr()) + element * packed.element_size();
 }
 
-// Calls work(first element, count) for consecutive pieces.
+// Calls work(first element, count) for consecutive ranges of at most `piece` elements.
 template <typename Work>
 void in_pieces(std::int64_t elements, std::int64_t piece, const Work& work) {
   for (std::int64_t begin = 0; begin < elements; begin += piece) {
@@ -91,7 +91,7 @@ Work MpiCommunicator::all_gather(at::Tensor output, const at::Tensor& input) {
   const auto whole = output.is_contiguous() ? output.detach() : at::empty({output.numel()}, output.options());
   const auto count = part.numel();
   if (whole.numel() <= piece_) {
-    // a part that lies in its place already is not to be named twice
+    // MPI forbids overlapping buffers: a part that is in the output already is passed as MPI_IN_PLACE
     const void* const own = part.data_ptr() == bytes_at(whole, rank() * count) ? MPI_IN_PLACE : part.data_ptr();
     mpi::check(
         MPI_Allgather(own, static_cast<int>(count), type, whole.data_ptr(), static_cast<int>(count), type, comm_.get()),

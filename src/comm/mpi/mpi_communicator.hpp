@@ -5,10 +5,12 @@
 
 namespace hortator::comm {
 
-/// CPU tensors over MPI. Data with gaps is packed first; what is longer than MPI counts goes in several calls.
+/// The back end `mpi` for CPU tensors. Non-contiguous data is packed first; long tensors are split into several MPI
+/// calls.
 class MpiCommunicator final : public Communicator {
  public:
-  /// MPI counts are int, and some libraries overflow on bytes before that.
+  static constexpr Traits back_end_traits = {.device = c10::kCPU};
+  /// Elements of one MPI call. MPI's counts are int, and some libraries overflow earlier, on bytes.
   static constexpr std::int64_t default_piece = std::int64_t{1} << 28;
 
   explicit MpiCommunicator(mpi::Communicator comm, std::int64_t piece_elements = default_piece)
@@ -17,6 +19,7 @@ class MpiCommunicator final : public Communicator {
   int rank() const override { return comm_.rank(); }
   int size() const override { return comm_.size(); }
   std::string_view name() const override { return "mpi"; }
+  Traits traits() const override { return back_end_traits; }
 
   Work all_reduce(at::Tensor tensor, ReduceOp op) override;
   Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;

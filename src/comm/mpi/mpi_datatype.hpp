@@ -7,13 +7,14 @@
 
 namespace hortator::comm {
 
-/// The type in which MPI carries tensors of `type`. Throws for types that it cannot carry.
+/// The MPI type for tensors of `type`. Throws for types that MPI cannot carry.
 MPI_Datatype mpi_datatype(at::ScalarType type);
 
-/// The MPI operation that reduces `type` by `op`; a mean is a sum that is divided afterwards.
+/// The MPI operation that reduces `type` by `op`. For a mean it is the sum, which the caller divides.
 MPI_Op mpi_operation(at::ScalarType type, ReduceOp op);
 
-/// MPI knows no 16-bit floats: they are reduced in float32, rounded once at the end.
+/// The type in which MPI reduces `type`. MPI has no 16-bit floats: they are reduced in float32 and rounded once at the
+/// end.
 at::ScalarType reduction_type(at::ScalarType type);
 
 }  // namespace hortator::comm

@@ -12,27 +12,28 @@
 
 namespace hortator::comm {
 
-/// What a rank rings when it leaves in the middle: NCCL itself would let the others wait for it. One for a communicator
-/// and all its parts. It is a word in the memory that ranks of a node share, since a message would have to be waited
-/// for; looking at it costs next to nothing.
+/// Notifies the other ranks that this one leaves in the middle of a collective: with NCCL only they would wait for
+/// ever. A communicator and all its parts have one alarm. It is an integer in memory that the ranks of a node share:
+/// checking it costs next to nothing, while somebody would have to wait for a message.
 class NcclAlarm {
  public:
-  /// None where ranks are on several nodes, or have no memory in common. @collective
+  /// Null where the ranks are on several nodes or cannot share memory. @collective
   static std::shared_ptr<NcclAlarm> over(const mpi::Communicator& world);
   /// All ranks of `node` share memory. @collective
   explicit NcclAlarm(const mpi::Communicator& node);
 
-  /// From any thread. The first rank that rings counts, with its first reason: those that it frees may leave in turn.
+  /// Publishes that this rank leaves. Only the first rank that rings and its first reason are kept, since the ranks
+  /// that it releases may leave in turn. Callable from any thread.
   void ring(std::string_view reason) noexcept;
-  /// Who has left, if anybody has. From any thread.
-  std::optional<Abandoned> heard() const;
+  /// The first rank that has left with its reason, or empty. Callable from any thread.
+  std::optional<Abandoned> first_reason() const;
 
  private:
-  struct Slot {
-    std::atomic<int> first;  ///< in rank 0's alone: the rank that rang, counted from 1
+  struct RankSlot {
+    std::atomic<int> first;  ///< only in rank 0's slot: the first rank that rang, counted from 1; 0: none
     std::array<char, 256> reason;
   };
-  Slot& slot(int rank) const { return *reinterpret_cast<Slot*>(memory_.part(rank)); }
+  RankSlot& slot(int rank) const { return *reinterpret_cast<RankSlot*>(memory_.part(rank)); }
 
   int rank_;
   mpi::SharedMemory memory_;

@@ -1,6 +1,9 @@
 #include "comm/nccl/backend.hpp"
 
+#include <array>
 #include <limits>
+#include <string_view>
+#include <type_traits>
 
 #include "comm/nccl/alarm.hpp"
 #include "comm/nccl/communicator.hpp"
@@ -8,7 +11,6 @@
 #include "comm/nccl/ids.hpp"
 #include "comm/nccl/version.hpp"
 #include "core/log.hpp"
-#include "core/text/text.hpp"
 #include "machine/device/cuda.hpp"
 #include "machine/device/device_files.hpp"
 #include "mpi/agree.hpp"
@@ -26,22 +28,39 @@ void check_library(const mpi::Communicator& world) {
   mpi::same_on_all(world, nccl_version_text(loaded.version), "the version of NCCL");
 }
 
-std::string describe(const NcclDevice& device) {
-  return text::concat(device.rank, '\n', device.uuid, '\n', device.name, '\n', device.openable);
+// NcclDevice as MPI carries it: plain data.
+struct DeviceRecord {
+  int rank = 0;
+  int openable = 0;
+  std::array<char, 128> uuid{};
+  std::array<char, 256> name{};
+};
+static_assert(std::is_trivially_copyable_v<DeviceRecord>);
+
+// A longer text is cut; the last byte stays zero.
+template <std::size_t Size>
+void store_text(std::string_view text, std::array<char, Size>& bytes) {
+  text.copy(bytes.data(), Size - 1);
 }
 
-NcclDevice parse(const std::string& description) {
-  const auto lines = text::split(description, '\n');
-  return {.rank = std::stoi(lines[0]), .uuid = lines[1], .name = lines[2], .openable = std::stoi(lines[3])};
+DeviceRecord record_of(const NcclDevice& device) {
+  DeviceRecord record{.rank = device.rank, .openable = device.openable};
+  store_text(device.uuid, record.uuid);
+  store_text(device.name, record.name);
+  return record;
 }
 
-// One line for the whole job, with one node as the example.
+NcclDevice device_of(const DeviceRecord& record) {
+  return {.rank = record.rank, .uuid = record.uuid.data(), .name = record.name.data(), .openable = record.openable};
+}
+
+// Logs one line for the whole job, with one node as the example. `warning` is empty where there is none. @collective
 void warn_of(const mpi::Communicator& world, const std::string& warning) {
   constexpr int nobody = std::numeric_limits<int>::max();
   const int example = mpi::all_reduce(world, warning.empty() ? nobody : world.rank(), MPI_MIN);
   if (example == nobody) return;
-  const auto words = mpi::broadcast(world, std::string_view(warning), example);
-  if (world.rank() == 0) log::warn(words);
+  const auto first = mpi::broadcast(world, std::string_view(warning), example);
+  if (world.rank() == 0) log::warn(first);
 }
 
 void check_devices(const mpi::Communicator& world, c10::Device device) {
@@ -53,7 +72,7 @@ void check_devices(const mpi::Communicator& world, c10::Device device) {
     mine.openable = machine::openable_devices();
   });
   std::vector<NcclDevice> of_node;
-  for (const auto& description : mpi::all_gather(node, describe(mine))) of_node.push_back(parse(description));
+  for (const auto& record : mpi::all_gather(node, record_of(mine))) of_node.push_back(device_of(record));
   std::string warning;
   mpi::all_or_none(world, [&] { warning = check_nccl_devices(of_node); });
   warn_of(world, warning);

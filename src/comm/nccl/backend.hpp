@@ -10,10 +10,13 @@
 
 namespace hortator::comm {
 
-/// Tensors on `device`, one device a rank, over NCCL. MPI carries the ids by which the ranks find each other, never a
-/// tensor. Throws where NCCL cannot work: not in this build, too old, ranks that share a device or have slices of one.
-/// `patience` is how long ranks wait for each other to connect: at the start, in a split, at the first operation of a
-/// kind. Large jobs have been seen to take minutes. @collective
+/// With NCCL ranks that make different calls wait for each other for ever.
+inline constexpr Traits nccl_traits = {.device = c10::kCUDA};
+
+/// A communicator over NCCL for tensors on `device`, one device a rank. MPI carries the ids by which the ranks find
+/// each other, never a tensor. Throws where NCCL cannot work: it is not in this build or too old, or ranks share a
+/// device or have slices of one. `patience` limits how long ranks wait for each other to connect: at the start, in a
+/// split, and at the first operation of a kind. Large jobs have taken minutes. @collective
 std::unique_ptr<Communicator> make_nccl_communicator(const mpi::Communicator& world, c10::Device device,
                                                      std::chrono::milliseconds patience);
 

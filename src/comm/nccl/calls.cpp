@@ -17,12 +17,12 @@ ncclResult_t nccl_state(ncclComm_t comm) {
   return code == ncclSuccess ? state : code;
 }
 
-ncclResult_t settle(ncclComm_t comm, std::chrono::milliseconds patience, const std::function<bool()>& is_in_vain) {
+ncclResult_t settle(ncclComm_t comm, std::chrono::milliseconds patience, const std::function<bool()>& is_pointless) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   auto pause = 10us;
   for (;;) {
     const auto state = nccl_state(comm);
-    if (state != ncclInProgress || is_in_vain() || std::chrono::steady_clock::now() > deadline) return state;
+    if (state != ncclInProgress || is_pointless() || std::chrono::steady_clock::now() > deadline) return state;
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, 1000us);
   }
@@ -46,7 +46,7 @@ bool abort_within(std::span<const ncclComm_t> comms, std::chrono::milliseconds p
     ncclGroupEnd();
   });
   const auto done = task.get_future();
-  // Its group is the thread's own. NCCL has been seen to stay in an abort for ever, hence a thread that can be left.
+  // A group belongs to its thread. NCCL sometimes never returns from an abort, hence a detached thread.
   std::thread(std::move(task)).detach();
   return done.wait_for(std::min<std::chrono::milliseconds>(patience, 30s)) == std::future_status::ready;
 }

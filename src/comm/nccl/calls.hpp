@@ -8,21 +8,21 @@
 #include <span>
 #include <string_view>
 
-/// Calls of NCCL that take their time, with an end to it. The caller sees to it that nobody else calls meanwhile.
+/// Calls of NCCL that may take long, with a time limit. The caller ensures that no other thread calls NCCL meanwhile.
 namespace hortator::comm {
 
-/// What NCCL says of a communicator: success, in progress, or its error.
+/// The state of a communicator: success, in progress, or its error.
 ncclResult_t nccl_state(ncclComm_t comm);
 
-/// Waits while `comm` is in progress. What it has come to then: in progress only if it was longer than `patience`, or
-/// if it `is_in_vain`.
-ncclResult_t settle(ncclComm_t comm, std::chrono::milliseconds patience, const std::function<bool()>& is_in_vain);
+/// Waits while `comm` is in progress and returns its state. That is "in progress" only after `patience` or once
+/// `is_pointless()` is true.
+ncclResult_t settle(ncclComm_t comm, std::chrono::milliseconds patience, const std::function<bool()>& is_pointless);
 
-/// Why `operation` is still in progress after `patience`.
+/// The error for an `operation` that is still in progress after `patience`.
 Problem nccl_timeout(std::string_view operation, std::chrono::milliseconds patience);
 
-/// Aborts these communicators, all at once: one by one, the abort of the first would wait for kernels of the second.
-/// False if NCCL has not come back by then; it is left to itself.
+/// Aborts all of `comms` in one group: one by one, the abort of the first would wait for kernels of the second. False
+/// if NCCL has not returned after `patience`; the abort then continues in a thread of its own.
 bool abort_within(std::span<const ncclComm_t> comms, std::chrono::milliseconds patience);
 
 }  // namespace hortator::comm

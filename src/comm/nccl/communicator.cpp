@@ -84,7 +84,7 @@ Work NcclCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) 
     for (const auto& part : data) {
       ncclBroadcast(part.data_ptr(), part.data_ptr(), part.nbytes(), ncclUint8, root, comm, stream);
     }
-    return ncclGroupEnd();  // says what went wrong in the group
+    return ncclGroupEnd();  // returns the errors of the whole group
   });
   for (std::size_t i = 0; i < data.size(); ++i) operation.unpack(data[i], tensors[i]);
   return operation.work(std::move(tensors));
@@ -108,7 +108,7 @@ at::Tensor NcclCommunicator::allocate(std::int64_t elements, at::ScalarType type
   try {
     mpi::all_or_none(comm_, [&] { tensor = nccl_allocate(handle_, device_, elements, type); });
   } catch (...) {
-    tensor.reset();  // here, not on the exception's way out, where memory is left alone
+    tensor.reset();  // frees it: during stack unwinding memory is not freed
     throw;
   }
   return tensor.zero_();

@@ -30,7 +30,7 @@ constexpr std::array<NcclRow, 12> nccl_types = {{
     {at::kComplexDouble, at::kComplexDouble, ncclFloat64, 2},
 }};
 
-// Bytes of 0 and 1: any is their maximum, all their minimum.
+// Booleans are bytes of 0 and 1: "any" is their maximum, "all" their minimum.
 ncclRedOp_t logical(ReduceOp op) { return op == ReduceOp::sum || op == ReduceOp::max ? ncclMax : ncclMin; }
 
 ncclRedOp_t arithmetic(ReduceOp op) {
@@ -44,13 +44,14 @@ NcclReduction nccl_reduction(at::ScalarType type, ReduceOp op) {
   for (const auto& row : nccl_types) {
     if (row.type != type) continue;
     if (row.scalars == 2 && op != ReduceOp::sum) {
-      throw UsageError({.what = text::concat("a ", name(op), " of ", type, " was asked for"),
-                        .why = "NCCL knows no complex numbers; only their sum is that of their parts",
-                        .hint = "gather them and reduce on each rank"});
+      throw UsageError(
+          {.what = text::concat("Cannot compute the ", name(op), " of tensors of type ", type),
+           .why = "NCCL has no complex numbers; only a sum can be computed on their real and imaginary parts",
+           .hint = "gather them and reduce on each rank"});
     }
     return {row.carrier, row.nccl, type == at::kBool ? logical(op) : arithmetic(op), row.scalars};
   }
-  throw UsageError({.what = text::concat("a tensor of type ", type, " was to be reduced"),
+  throw UsageError({.what = text::concat("Cannot reduce a tensor of type ", type),
                     .why = "NCCL has no such type",
                     .hint = "convert it first, to float32 or bfloat16 for example"});
 }

@@ -10,14 +10,14 @@
 
 namespace hortator::comm {
 
-/// What communicators were aborted for: an error here, or a rank that has left.
+/// Why communicators were aborted: an error of this rank, or another rank that has left.
 using NcclFailure = std::variant<Error, Abandoned>;
 [[noreturn]] void raise(const NcclFailure& failure);
 
-/// What NCCL itself says of a failed `operation`, and where to look.
+/// The error for an `operation` that failed in NCCL, with NCCL's own message and advice.
 Problem nccl_problem(ncclResult_t code, std::string_view operation);
 
-/// For calls that belong to no communicator. Throws unless `code` is success.
+/// Throws unless `code` is success. For calls that belong to no communicator.
 void check_nccl(ncclResult_t code, std::string_view operation);
 
 }  // namespace hortator::comm

@@ -6,7 +6,7 @@
 namespace hortator::comm {
 namespace {
 
-// Not blocking: a call that waits for a peer could not be ended.
+// Non-blocking: a blocking call that waits for a peer could not be aborted.
 ncclConfig_t config() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -33,9 +33,9 @@ NcclHandle::NcclHandle(std::shared_ptr<NcclOrder> order, std::span<ncclUniqueId>
 
 NcclHandle::NcclHandle(NcclHandle& parent, int color, int key)
     : order_(parent.order_), member_{.patience = parent.member_.patience, .alarm = parent.member_.alarm} {
-  // The ranks make connections in a split. NCCL may wait for ever where one is still at an operation of the parent.
+  // A split makes connections. NCCL may hang where a rank is still in an operation of the parent.
   order_->wait_for_device(parent.member_, "the operations before a split");
-  // NCCL writes here from a thread of its own, if need be after we gave up.
+  // NCCL writes here from a thread of its own, possibly after this rank has given up: then the memory is leaked.
   auto child = std::make_unique<ncclComm_t>(nullptr);
   try {
     order_->run(parent.member_, "a split", [&] {
@@ -85,7 +85,7 @@ void NcclHandle::forget(void* registration) noexcept {
   try {
     run("ncclCommDeregister", [&](ncclComm_t comm, cudaStream_t) { return ncclCommDeregister(comm, registration); });
   } catch (const std::exception&) {
-    // Aborted: the registration went with the communicator.
+    // Aborted: the registration has ended with the communicator.
   }
 }
 

@@ -8,7 +8,7 @@
 
 namespace hortator::comm {
 
-// NCCL's own rule of who listens for whom: groups of consecutive ranks, the first `ranks % ids` of them longer by one.
+// NCCL's own rule: each id serves a group of consecutive ranks; the first `ranks % ids` groups have one rank more.
 std::vector<int> id_makers(int ranks, int ranks_an_id) {
   const int ids = (ranks + ranks_an_id - 1) / ranks_an_id;
   std::vector<int> makers;

@@ -12,8 +12,8 @@
 namespace hortator::comm {
 namespace {
 
-// While an exception is on its way out the device may be waiting for peers that never come, and with it whoever waits
-// for the device: then the memory is left to the end of the process.
+// During stack unwinding the device may be waiting for peers that never arrive, and waiting for the device would hang:
+// then the memory is kept until the process ends.
 void free_memory(void* begin, const std::weak_ptr<NcclHandle>& owner, NcclOrder& order, int device) noexcept {
   if (std::uncaught_exceptions() > 0) return;
   try {
@@ -21,7 +21,7 @@ void free_memory(void* begin, const std::weak_ptr<NcclHandle>& owner, NcclOrder&
     if (const auto handle = owner.lock()) handle->forget_memory(begin);
     order.run_alone([&] { check_nccl(ncclMemFree(begin), "ncclMemFree"); });
   } catch (const std::exception& error) {
-    log::warn("memory of the nccl communicator was not freed: ", error.what());
+    log::warn("Memory of the nccl communicator was not freed: ", error.what());
   }
 }
 

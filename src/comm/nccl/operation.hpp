@@ -14,8 +14,8 @@
 
 namespace hortator::comm {
 
-/// One operation's way through the communication stream: from here to the end of the scope, what this thread gives the
-/// device goes there, after all that the current stream was given before.
+/// One operation on the communication stream. While it exists, that stream is this thread's current one, and it starts
+/// after all work that the previous current stream has been given.
 class NcclOperation {
  public:
   explicit NcclOperation(std::shared_ptr<NcclHandle> handle)
@@ -25,8 +25,8 @@ class NcclOperation {
     if (operation_) begin_.emplace(stream().mark());
   }
 
-  /// `tensor` as NCCL wants it, without gaps, in memory as it reads and in this type: itself, or a copy that belongs to
-  /// the stream, which takes its memory back in its own order.
+  /// `tensor` as NCCL needs it: contiguous, conjugation and negation resolved, of this type. Either the tensor itself
+  /// or a copy allocated on the communication stream, which reuses its memory in stream order.
   static at::Tensor packed(const at::Tensor& tensor, at::ScalarType type) {
     return tensor.detach().resolve_conj().resolve_neg().contiguous().to(type);
   }
@@ -34,10 +34,10 @@ class NcclOperation {
     if (packed.data_ptr() != tensor.data_ptr()) tensor.detach().copy_(packed.view(tensor.sizes()));
   }
 
-  /// The operation under way: `tensors` are kept until it is waited for. The watchdog sees how far the device is.
+  /// The operation under way. Keeps `tensors` alive until it is waited for, and reports its progress to the watchdog.
   Work work(std::vector<at::Tensor> tensors) {
     const auto end = std::make_shared<const machine::Event>(stream().mark());
-    if (begin_) handle_->order()->transfers().add(operation_, *std::exchange(begin_, std::nullopt), end);
+    if (begin_) handle_->order()->pending().add(operation_, *std::exchange(begin_, std::nullopt), end);
     return Work([handle = handle_, end, kept = std::move(tensors)] {
       handle->check();
       end->hold_current_stream();
@@ -49,8 +49,8 @@ class NcclOperation {
 
   std::shared_ptr<NcclHandle> handle_;
   c10::StreamGuard guard_;
-  activity::Operation operation_;        ///< none: nobody watches
-  std::optional<machine::Event> begin_;  ///< where the stream was then
+  activity::Operation operation_;        ///< empty: not watched
+  std::optional<machine::Event> begin_;  ///< the stream's mark before the operation
 };
 
 }  // namespace hortator::comm

@@ -29,16 +29,17 @@ NcclOrder::NcclOrder(int device)
 
 void NcclOrder::join(Member& member) {
   const std::scoped_lock lock(mutex_);
-  heed_alarms();  // of those that are still to go: they are nothing to the new one
+  abort_if_peer_left();  // before it joins: earlier alarms do not concern the new member
   members_.push_back(&member);
 }
 
 void NcclOrder::run(Member& member, std::string_view operation, const std::function<ncclResult_t()>& calls) {
   const std::scoped_lock lock(mutex_);
-  heed_alarms();
+  abort_if_peer_left();
   if (member.failure) raise(*member.failure);
   auto state = calls();
-  if (state == ncclInProgress) state = settle(member.comm, member.patience, [this] { return who_left().has_value(); });
+  if (state == ncclInProgress)
+    state = settle(member.comm, member.patience, [this] { return peer_that_left().has_value(); });
   if (state == ncclSuccess) return;
   fail(state == ncclInProgress ? nccl_timeout(operation, member.patience) : nccl_problem(state, operation));
   raise(*member.failure);
@@ -51,7 +52,7 @@ void NcclOrder::run_alone(const std::function<void()>& calls) {
 
 void NcclOrder::check(Member& member) {
   const std::scoped_lock lock(mutex_);
-  heed_alarms();
+  abort_if_peer_left();
   if (member.failure) raise(*member.failure);
   const auto state = nccl_state(member.comm);
   if (state == ncclSuccess) return;
@@ -73,7 +74,7 @@ void NcclOrder::wait_for_device(Member& member, std::string_view operation) {
   }
 }
 
-// A thread begins on the first device, where its questions would make this rank take memory that is another's.
+// A thread starts on device 0, where its calls would make this rank allocate memory of another rank's device.
 void NcclOrder::watch(const std::stop_token& stop) {
   machine::set_current(device_);
   std::mutex unused;
@@ -83,11 +84,11 @@ void NcclOrder::watch(const std::stop_token& stop) {
       std::unique_lock unshared(unused);
       nap.wait_for(unshared, stop, 100ms, [] { return false; });
     }
-    pending_.look();
-    // Whoever has the lock asks for errors itself.
+    pending_.update();
+    // The thread that holds the lock checks for errors itself.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) continue;
-    heed_alarms();
+    abort_if_peer_left();
     for (const auto* member : members_) {
       if (member->comm == nullptr) continue;
       const auto state = nccl_state(member->comm);
@@ -98,35 +99,35 @@ void NcclOrder::watch(const std::stop_token& stop) {
   }
 }
 
-// The alarm first, then the lock: whoever has it may be waiting for a peer, and hears the alarm as well.
+// Rings before it locks: the thread that holds the lock may be waiting for a peer, and notices the alarm.
 bool NcclOrder::abandon(const Member& member, std::string_view reason) noexcept {
   if (!member.alarm) return false;
   member.alarm->ring(reason);
   try {
     const std::scoped_lock lock(mutex_);
-    heed_alarms();
+    abort_if_peer_left();
   } catch (const std::exception& error) {
-    log::warn("NCCL communicators were left as they are: ", error.what());
+    log::warn("NCCL communicators were not aborted: ", error.what());
   }
   return true;
 }
 
-// Of what was aborted already everybody knows.
-std::optional<Abandoned> NcclOrder::who_left() const {
+// Skips members that have been aborted: their failure is known.
+std::optional<Abandoned> NcclOrder::peer_that_left() const {
   for (const auto* member : members_) {
     if (member->comm == nullptr || !member->alarm) continue;
-    if (auto left = member->alarm->heard()) return left;
+    if (auto left = member->alarm->first_reason()) return left;
   }
   return std::nullopt;
 }
 
-void NcclOrder::heed_alarms() {
-  if (const auto left = who_left()) abort_all(*left);
+void NcclOrder::abort_if_peer_left() {
+  if (const auto left = peer_that_left()) abort_all(*left);
 }
 
-// A rank rings before it aborts, so an error of NCCL's after the alarm is only what follows from it.
+// A rank rings before it aborts, so an error of NCCL after an alarm is only its consequence.
 void NcclOrder::fail(const Problem& problem) {
-  heed_alarms();
+  abort_if_peer_left();
   abort_all(Error(problem));
 }
 
@@ -139,18 +140,18 @@ void NcclOrder::abort_all(const NcclFailure& failure) {
     patience = std::min(patience, member->patience);
   }
   if (comms.empty()) return;
-  if (!abort_within(comms, patience)) log::warn("NCCL has not come back from its abort; this rank goes on without it");
+  if (!abort_within(comms, patience)) log::warn("NCCL has not returned from its abort; this rank continues without it");
 }
 
 void NcclOrder::leave(Member& member) noexcept {
   const std::scoped_lock lock(mutex_);
   try {
-    heed_alarms();
+    abort_if_peer_left();
     const bool has_ended = member.comm != nullptr && std::uncaught_exceptions() == 0 && finish(member);
-    if (!has_ended) heed_alarms();  // it may be what has kept it from that
+    if (!has_ended) abort_if_peer_left();  // a peer that left may be the reason
     if (!has_ended && member.comm != nullptr) abort_within({&member.comm, 1}, member.patience);
   } catch (const std::exception& error) {
-    log::warn("an NCCL communicator was left as it is: ", error.what());
+    log::warn("An NCCL communicator was not destroyed: ", error.what());
   }
   std::erase(members_, &member);
   member.comm = nullptr;
@@ -161,12 +162,12 @@ bool NcclOrder::finish(const Member& member) {
   const auto end = stream_.mark();
   while (!end.is_reached()) {
     const bool is_late = std::chrono::steady_clock::now() > deadline;
-    if (nccl_state(member.comm) != ncclSuccess || who_left() || is_late) return false;
+    if (nccl_state(member.comm) != ncclSuccess || peer_that_left() || is_late) return false;
     std::this_thread::sleep_for(100us);
   }
   auto state = ncclCommFinalize(member.comm);
-  const auto is_in_vain = [this] { return who_left().has_value(); };
-  if (state == ncclInProgress) state = settle(member.comm, member.patience, is_in_vain);
+  const auto is_pointless = [this] { return peer_that_left().has_value(); };
+  if (state == ncclInProgress) state = settle(member.comm, member.patience, is_pointless);
   return state == ncclSuccess && ncclCommDestroy(member.comm) == ncclSuccess;
 }
 

@@ -18,29 +18,29 @@
 
 namespace hortator::comm {
 
-/// The one order in which all NCCL communicators of a process work on its device.
+/// The order in which all NCCL communicators of a process work on its device.
 ///
-/// What it guarantees: at any moment one thread at most is inside NCCL, so an abort never meets a call; operations of
-/// all communicators go to one stream, so the device does them one after another in the order in which they were
-/// issued, and two communicators can never wait for each other on the device. What it cannot: make threads of one rank
-/// issue in the order of the other ranks. All ranks call the verbs of all their communicators in the same order, as for
-/// one.
+/// It guarantees two things. At most one thread is inside NCCL at any moment, so that an abort never meets a call. The
+/// operations of all communicators go to one stream, so that the device runs them in the order in which they were
+/// issued and two communicators never wait for each other on the device. It cannot make the threads of one rank issue
+/// operations in the order of other ranks: all ranks must call the verbs of all their communicators in the same order,
+/// as for one communicator.
 ///
-/// NCCL's own errors come late: a thread asks for them ten times a second, so that a rank which sits waiting for its
-/// device learns of a peer's end too. Any error aborts all communicators of the process, since data of one is of no use
-/// without the others', and one left behind on the device would hold up the abort. So does a peer that has left: all
-/// who wait here look for its alarm, and so does the thread for those who wait for their device.
+/// NCCL reports errors late. A thread asks for them ten times a second, so that a rank that waits for its device also
+/// learns that a peer has ended. Any error aborts all communicators of the process: the data of one is of no use
+/// without the others', and one left on the device would hold up the abort. A peer that has left has the same effect:
+/// everybody who waits here checks its alarm, and the thread does so for those who wait for the device.
 class NcclOrder {
  public:
-  /// A communicator. Null once it was aborted, and then it has a failure.
+  /// A communicator. Once aborted, `comm` is null and `failure` is set.
   struct Member {
     std::chrono::milliseconds patience;
     ncclComm_t comm = nullptr;
-    std::shared_ptr<NcclAlarm> alarm = {};  ///< or none: nobody hears who leaves
+    std::shared_ptr<NcclAlarm> alarm = {};  ///< null: a rank that leaves is not noticed
     std::optional<NcclFailure> failure = {};
   };
 
-  /// Of the process, while anybody holds it. Throws for a second device: a rank has one.
+  /// The order of this process, shared while anybody holds it. Throws for a second device: a rank has one.
   static std::shared_ptr<NcclOrder> of(int device);
 
   explicit NcclOrder(int device);
@@ -48,32 +48,33 @@ class NcclOrder {
   NcclOrder& operator=(const NcclOrder&) = delete;
 
   const machine::Stream& stream() const { return stream_; }
-  NcclPendingOperations& transfers() { return pending_; }
+  NcclPendingOperations& pending() { return pending_; }
 
-  /// From now on `member` is asked for errors and aborted with the others.
+  /// Adds `member`: its errors are checked, and it is aborted with the others.
   void join(Member& member);
-  /// Waits for what is under way and ends the communicator. While an exception is on its way out it is aborted instead:
-  /// its peers may never come.
+  /// Waits for operations under way and ends the communicator. During stack unwinding it is aborted instead: its peers
+  /// may never arrive.
   void leave(Member& member) noexcept;
 
-  /// This rank leaves in the middle, and its peers hear of it. False where they cannot: then nothing has happened.
+  /// This rank leaves in the middle of a collective and notifies its peers. False where that is impossible: then
+  /// nothing has happened.
   bool abandon(const Member& member, std::string_view reason) noexcept;
 
-  /// Lets `calls` call NCCL for `member`, and returns when NCCL has taken them over, which may be long before the
-  /// device has done them. Throws after an abort if it fails, or takes longer than the member's patience.
+  /// Runs `calls`, which call NCCL for `member`. Returns when NCCL has accepted them, which may be long before the
+  /// device has done them. On a failure, or when it takes longer than the member's patience, it aborts and throws.
   void run(Member& member, std::string_view operation, const std::function<ncclResult_t()>& calls);
-  /// Until the device has done what NCCL's stream was given so far. Throws as run() does.
+  /// Waits until the device has done all work on NCCL's stream. Throws as run() does.
   void wait_for_device(Member& member, std::string_view operation);
-  /// Throws what has gone wrong with `member` until now.
+  /// Throws the failure of `member`, if any.
   void check(Member& member);
-  /// Lets `calls` call NCCL for no communicator.
+  /// Runs `calls`, which call NCCL for no communicator.
   void run_alone(const std::function<void()>& calls);
 
  private:
   void watch(const std::stop_token& stop);
   bool finish(const Member& member);
-  std::optional<Abandoned> who_left() const;
-  void heed_alarms();
+  std::optional<Abandoned> peer_that_left() const;
+  void abort_if_peer_left();
   void fail(const Problem& problem);
   void abort_all(const NcclFailure& failure);
 
@@ -82,7 +83,7 @@ class NcclOrder {
   NcclPendingOperations pending_;
   std::mutex mutex_;
   std::vector<Member*> members_;
-  std::jthread watcher_;  // last: it uses all the others
+  std::jthread watcher_;  // last: it uses the other members
 };
 
 }  // namespace hortator::comm

@@ -8,7 +8,7 @@
 namespace hortator::comm {
 
 NcclPendingOperations::~NcclPendingOperations() {
-  if (told_) activity::tell_device_idle();
+  if (reported_) activity::tell_device_idle();
 }
 
 void NcclPendingOperations::add(const activity::Operation& operation, machine::Event begin,
@@ -17,27 +17,27 @@ void NcclPendingOperations::add(const activity::Operation& operation, machine::E
   pending_.push_back({operation, std::move(begin), std::move(end)});
 }
 
-// A device that fails tells so whoever waits for it.
-void NcclPendingOperations::look() {
+// An error of the device is thrown to those who wait for it, so it is only dropped here.
+void NcclPendingOperations::update() {
   const std::scoped_lock lock(mutex_);
   try {
     while (!pending_.empty() && pending_.front().end->is_reached()) pending_.pop_front();
-    tell_first();
+    report_first();
   } catch (const std::exception&) {
     pending_.clear();
-    tell_first();
+    report_first();
   }
 }
 
-// Only what has changed: the time since then is what the watchdog counts.
-void NcclPendingOperations::tell_first() {
+// Reports changes only: the watchdog counts the time since the last report.
+void NcclPendingOperations::report_first() {
   if (pending_.empty()) {
-    if (std::exchange(told_, std::nullopt)) activity::tell_device_idle();
+    if (std::exchange(reported_, std::nullopt)) activity::tell_device_idle();
     return;
   }
   const auto& [operation, begin, end] = pending_.front();
-  const Told now{operation.communicator, operation.sequence, begin.is_reached()};
-  if (std::exchange(told_, now) != now) activity::tell_device(operation, now.is_its_turn);
+  const Reported now{operation.communicator, operation.sequence, begin.is_reached()};
+  if (std::exchange(reported_, now) != now) activity::tell_device(operation, now.is_its_turn);
 }
 
 }  // namespace hortator::comm

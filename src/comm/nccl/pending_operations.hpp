@@ -10,9 +10,9 @@
 
 namespace hortator::comm {
 
-/// The operations that the device was given and has not ended, oldest first. The watchdog hears of the first: whether
-/// its turn has come, so that it waits for its peers, or whether the device is still at what it was given before.
-/// Nothing here waits for the device.
+/// The operations that the device has been given and has not finished, oldest first. Reports the oldest to the
+/// watchdog: whether the device has reached it, so that it waits for its peers, or is still busy with earlier work.
+/// Never waits for the device.
 class NcclPendingOperations {
  public:
   NcclPendingOperations() = default;
@@ -20,29 +20,29 @@ class NcclPendingOperations {
   NcclPendingOperations(const NcclPendingOperations&) = delete;
   NcclPendingOperations& operator=(const NcclPendingOperations&) = delete;
 
-  /// `begin` and `end` are where the stream is right before and after it.
+  /// `begin` and `end` are the stream's marks right before and after the operation.
   void add(const activity::Operation& operation, machine::Event begin, std::shared_ptr<const machine::Event> end);
-  /// From time to time, by one thread.
-  void look();
+  /// Drops finished operations and reports what has changed. Called repeatedly, by one thread.
+  void update();
 
  private:
-  struct Flight {
+  struct PendingOperation {
     activity::Operation operation;
     machine::Event begin;
     std::shared_ptr<const machine::Event> end;
   };
-  struct Told {
+  struct Reported {
     std::uint64_t communicator = 0;
     std::uint64_t sequence = 0;
     bool is_its_turn = false;
 
-    bool operator==(const Told&) const = default;
+    bool operator==(const Reported&) const = default;
   };
-  void tell_first();
+  void report_first();
 
   std::mutex mutex_;
-  std::deque<Flight> pending_;
-  std::optional<Told> told_;
+  std::deque<PendingOperation> pending_;
+  std::optional<Reported> reported_;
 };
 
 }  // namespace hortator::comm

@@ -18,9 +18,9 @@ constexpr int major(int version) { return version / 10000; }
 NcclLibrary loaded_nccl() {
   NcclLibrary library;
   check_nccl(ncclGetVersion(&library.version), "ncclGetVersion");
-  Dl_info place{};
-  if (dladdr(reinterpret_cast<const void*>(&ncclGetVersion), &place) != 0 && place.dli_fname != nullptr) {
-    library.file = place.dli_fname;
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&ncclGetVersion), &info) != 0 && info.dli_fname != nullptr) {
+    library.file = info.dli_fname;
   }
   return library;
 }

@@ -4,14 +4,19 @@
 
 namespace hortator::comm {
 
-/// One rank: every verb computes what it promises, so that no caller has to ask how many ranks there are. Any device.
+/// The back end `self` for one rank and any device. Every verb gives the result that it would give with more ranks, so
+/// that callers need not treat one rank separately.
 class SelfCommunicator final : public Communicator {
  public:
+  /// One rank shares its memory with all ranks of the communicator, and cannot differ from itself.
+  static constexpr Traits back_end_traits = {.shares_memory = true, .finds_mismatch = true};
+
   explicit SelfCommunicator(c10::Device device) : device_(device) {}
 
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::string_view name() const override { return "self"; }
+  Traits traits() const override { return back_end_traits; }
 
   Work all_reduce(at::Tensor tensor, ReduceOp op) override;
   Work reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override;

@@ -11,7 +11,8 @@
 namespace hortator::comm {
 namespace {
 
-// About 20 us: longer than a message takes. Ranks that share cores only keep each other from coming.
+// About 20 us, longer than a message takes. None where ranks share cores: a rank that spins would delay the one that it
+// waits for.
 int spins_for(const mpi::Communicator& node) {
   std::set<int> cpus;
   for (const auto& ranges : mpi::all_gather(node, machine::to_ranges(machine::own_cpu_set()))) {
@@ -27,19 +28,20 @@ NodeBoard::NodeBoard(const mpi::Communicator& node, const mpi::Communicator& all
     : rank_(node.rank()),
       size_(node.size()),
       spins_(spins_for(node)),
-      memory_(node, all, sizeof(Slot), runtime::shared_name("board")) {
-  slot(rank_).name = all.rank();
+      memory_(node, all, sizeof(RankSlot), runtime::shared_name("board")) {
+  slot(rank_).global_rank = all.rank();
   mpi::barrier(node);
 }
 
-bool NodeBoard::all_reached(Counter Slot::*counter, std::uint64_t number) const {
+bool NodeBoard::all_reached(Counter RankSlot::*counter, std::uint64_t number) const {
   for (int rank = 0; rank < size_; ++rank) {
     if ((slot(rank).*counter).value.load(std::memory_order_acquire) < number) return false;
   }
   return true;
 }
 
-void NodeBoard::wait_for(Counter Slot::*counter, std::uint64_t number, const std::function<void()>& meanwhile) const {
+void NodeBoard::wait_for(Counter RankSlot::*counter, std::uint64_t number,
+                         const std::function<void()>& meanwhile) const {
   const auto check = [&] {
     throw_if_aborted();
     if (meanwhile) meanwhile();
@@ -49,7 +51,7 @@ void NodeBoard::wait_for(Counter Slot::*counter, std::uint64_t number, const std
 
 std::uint64_t NodeBoard::post(const NodePost& post) {
   const auto number = ++posted_;
-  // A place is free again once all ranks are done with the collective that it was used for.
+  // An entry is free again once all ranks are done with the collective that used it.
   if (number > kept) wait_for_done(number - kept);
   slot(rank_).posts[number % kept] = post;
   slot(rank_).arrived.value.store(number, std::memory_order_release);
@@ -58,21 +60,21 @@ std::uint64_t NodeBoard::post(const NodePost& post) {
 
 const NodePost& NodeBoard::post_of(int rank, std::uint64_t number) const { return slot(rank).posts[number % kept]; }
 
-bool NodeBoard::all_arrived(std::uint64_t number) const { return all_reached(&Slot::arrived, number); }
+bool NodeBoard::all_arrived(std::uint64_t number) const { return all_reached(&RankSlot::arrived, number); }
 void NodeBoard::wait_for_arrival(std::uint64_t number, const std::function<void()>& meanwhile) const {
-  wait_for(&Slot::arrived, number, meanwhile);
+  wait_for(&RankSlot::arrived, number, meanwhile);
 }
 
 void NodeBoard::mark_done(std::uint64_t number) { slot(rank_).done.value.store(number, std::memory_order_release); }
-bool NodeBoard::all_done(std::uint64_t number) const { return all_reached(&Slot::done, number); }
+bool NodeBoard::all_done(std::uint64_t number) const { return all_reached(&RankSlot::done, number); }
 void NodeBoard::wait_for_done(std::uint64_t number, const std::function<void()>& meanwhile) const {
-  wait_for(&Slot::done, number, meanwhile);
+  wait_for(&RankSlot::done, number, meanwhile);
 }
 
 void NodeBoard::meet() {
   const auto number = ++meetings_;
   slot(rank_).met.value.store(number, std::memory_order_release);
-  wait_for(&Slot::met, number);
+  wait_for(&RankSlot::met, number);
 }
 
 void NodeBoard::raise_abort(std::string_view reason) noexcept {
@@ -87,7 +89,7 @@ void NodeBoard::raise_abort(std::string_view reason) noexcept {
 void NodeBoard::throw_if_aborted() const {
   for (int rank = 0; rank < size_; ++rank) {
     if (slot(rank).aborted.value.load(std::memory_order_acquire) == 0) continue;
-    throw abandoned_by(slot(rank).name, slot(rank).reason.data());
+    throw abandoned_by(slot(rank).global_rank, slot(rank).reason.data());
   }
 }
 

@@ -14,7 +14,7 @@
 
 namespace hortator::comm {
 
-/// What a rank says of a collective when it comes to it. Plain data: peers read it from shared memory.
+/// A rank's description of the collective that it enters. Plain data: peers read it from shared memory.
 struct NodePost {
   enum class Verb : std::int32_t { all_reduce, reduce_scatter, all_gather, broadcast, barrier, refused };
 
@@ -23,62 +23,64 @@ struct NodePost {
   std::int32_t type = 0;  ///< at::ScalarType
   std::int32_t root = 0;
   std::int64_t elements = 0;
-  std::int64_t memory = -1;      ///< the window that holds the operand, or none
+  std::int64_t memory = -1;      ///< id of the window's segment that holds the operand; -1: none
   std::int64_t offset = 0;       ///< in bytes, of the operand in the rank's part of the window
-  std::array<char, 512> text{};  ///< refused: why
+  std::array<char, 512> text{};  ///< refused: the reason
 };
 
 inline bool is_reduction(NodePost::Verb verb) {
   return verb == NodePost::Verb::all_reduce || verb == NodePost::Verb::reduce_scatter;
 }
 
-/// How the ranks of a node tell each other where they are, in shared memory. Collectives are numbered from 1 on.
+/// Publishes in shared memory how far each rank of a node has come. Collectives are numbered from 1.
 class NodeBoard {
  public:
-  static constexpr std::size_t kept = 64;  ///< how many collectives may be under way
+  static constexpr std::size_t kept = 64;  ///< maximum number of collectives under way
 
-  /// `node` is a part of `all`, whose ranks are what messages speak of. @collective over `all`
+  /// `node` is a part of `all`. Messages number ranks as `all` does. @collective over `all`
   NodeBoard(const mpi::Communicator& node, const mpi::Communicator& all);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  int name_of(int rank) const { return slot(rank).name; }
+  /// The number in `all` of a rank of the node.
+  int global_rank(int rank) const { return slot(rank).global_rank; }
 
-  /// This rank has come to its next collective. Returns the number.
+  /// Publishes that this rank enters its next collective. Returns the collective's number.
   std::uint64_t post(const NodePost& post);
   const NodePost& post_of(int rank, std::uint64_t number) const;
   bool all_arrived(std::uint64_t number) const;
-  /// `meanwhile`, if there is one, is called again and again when it takes longer than a moment.
+  /// `meanwhile`, if given, is called repeatedly once the wait takes longer than a moment.
   void wait_for_arrival(std::uint64_t number, const std::function<void()>& meanwhile = {}) const;
 
-  /// This rank's share of the collective `number` is done.
+  /// Publishes that this rank's part of the collective `number` is done.
   void mark_done(std::uint64_t number);
   bool all_done(std::uint64_t number) const;
   void wait_for_done(std::uint64_t number, const std::function<void()>& meanwhile = {}) const;
 
-  /// All ranks of the node meet: for the steps within a collective.
+  /// A barrier of the node's ranks, for the steps within a collective.
   void meet();
 
-  /// This rank leaves in the middle: whoever waits for it throws Abandoned. The first reason counts.
+  /// Publishes that this rank leaves in the middle of a collective. Ranks that wait for it throw Abandoned with the
+  /// first reason.
   void raise_abort(std::string_view reason) noexcept;
   void throw_if_aborted() const;
 
  private:
-  struct alignas(64) Counter {  // a cache line for each, or ranks that wait would slow the one that comes
+  struct alignas(64) Counter {  // a cache line each: ranks that poll one counter do not slow writes to another
     std::atomic<std::uint64_t> value;
   };
-  struct Slot {
+  struct RankSlot {
     Counter arrived;
     Counter done;
     Counter met;
     Counter aborted;
-    std::int32_t name;
+    std::int32_t global_rank;
     std::array<char, 256> reason;
     std::array<NodePost, kept> posts;
   };
-  Slot& slot(int rank) const { return *reinterpret_cast<Slot*>(memory_.part(rank)); }
-  bool all_reached(Counter Slot::*counter, std::uint64_t number) const;
-  void wait_for(Counter Slot::*counter, std::uint64_t number, const std::function<void()>& meanwhile = {}) const;
+  RankSlot& slot(int rank) const { return *reinterpret_cast<RankSlot*>(memory_.part(rank)); }
+  bool all_reached(Counter RankSlot::*counter, std::uint64_t number) const;
+  void wait_for(Counter RankSlot::*counter, std::uint64_t number, const std::function<void()>& meanwhile = {}) const;
 
   int rank_;
   int size_;

@@ -15,7 +15,7 @@ namespace {
 
 using Verb = NodePost::Verb;
 
-// In memory as it reads: a conjugate or negative view is a note on the tensor, which its bytes do not show.
+// Contiguous bytes that hold the tensor's values. A conjugate or negative view is only a flag on the tensor.
 at::Tensor packed(const at::Tensor& tensor) { return tensor.detach().resolve_conj().resolve_neg().contiguous(); }
 
 at::Tensor receiver_of(const at::Tensor& tensor) {
@@ -29,10 +29,11 @@ NodeCommunicator::NodeCommunicator(mpi::Communicator comm, std::size_t staging_b
     : comm_(std::move(comm)),
       team_(comm_, staging_bytes),
       mpi_(mpi::Communicator::duplicate(comm_.get())),
-      agreements_(team_.is_alone() ? nullptr
-                                   : std::make_shared<mpi::Communicator>(mpi::Communicator::duplicate(comm_.get()))) {}
+      agreements_(team_.has_one_node()
+                      ? nullptr
+                      : std::make_shared<mpi::Communicator>(mpi::Communicator::duplicate(comm_.get()))) {}
 
-// Who leaves in the middle tells the others: they must not wait for it.
+// A rank that leaves in the middle of a collective publishes it, so that the others do not wait for it.
 NodeCommunicator::~NodeCommunicator() {
   if (std::uncaught_exceptions() > 0 || !pending_.empty()) team_.board().raise_abort("an exception has ended its work");
 }
@@ -78,7 +79,7 @@ Work NodeCommunicator::broadcast(at::Tensor tensor, int root) {
   });
 }
 
-// All of them are under way before the first is waited for.
+// Starts all of them before it waits for the first.
 Work NodeCommunicator::broadcast_all(std::vector<at::Tensor> tensors, int root) {
   auto works = std::make_shared<std::vector<Work>>();
   for (auto& tensor : tensors) works->push_back(broadcast(std::move(tensor), root));
@@ -91,11 +92,11 @@ void NodeCommunicator::barrier() {
   start([]() -> Operation { return {.verb = Verb::barrier}; }).wait();
 }
 
-// Between nodes the others may wait in MPI.
+// Ranks of other nodes may wait in MPI, which cannot be interrupted.
 bool NodeCommunicator::abandon(std::string_view reason) noexcept {
   team_.board().raise_abort(reason);
   abandoned_ = true;
-  return team_.is_alone();
+  return team_.has_one_node();
 }
 
 at::Tensor NodeCommunicator::allocate(std::int64_t elements, at::ScalarType type) {
@@ -110,12 +111,11 @@ std::unique_ptr<Communicator> NodeCommunicator::split(int color, int key) const 
   return std::make_unique<NodeCommunicator>(comm_.split(color, key));
 }
 
-// A rank that cannot take part says why, in its turn, so that all throw.
 Work NodeCommunicator::start(const std::function<Operation()>& make) {
   Operation operation;
   try {
     operation = make();
-    if (operation.input.defined()) operation.place = place_of(operation);
+    if (operation.input.defined()) operation.position = position_of(operation);
   } catch (const c10::Error& error) {
     operation = {.verb = Verb::refused, .problem = error.what_without_backtrace()};
   } catch (const std::exception& error) {
@@ -130,8 +130,8 @@ Work NodeCommunicator::start(const std::function<Operation()>& make) {
   return Work([this, number] { complete(number); });
 }
 
-// What peers reach into: the operand of a reduction, the output of a gather.
-std::optional<NodePlace> NodeCommunicator::place_of(const Operation& operation) const {
+// Peers access the input of a reduction or broadcast and the output of a gather.
+std::optional<WindowPosition> NodeCommunicator::position_of(const Operation& operation) const {
   return team_.window().find(operation.verb == Verb::all_gather ? operation.output : operation.input);
 }
 
@@ -141,9 +141,9 @@ NodePost NodeCommunicator::post_of(const Operation& operation) const {
     post.type = static_cast<std::int32_t>(operation.input.scalar_type());
     post.elements = operation.input.numel();
   }
-  if (operation.place) {
-    post.memory = operation.place->segment->id;
-    post.offset = operation.place->offset;
+  if (operation.position) {
+    post.memory = operation.position->segment->id;
+    post.offset = operation.position->offset;
   }
   const auto length = std::min(operation.problem.size(), post.text.size() - 1);
   std::copy_n(operation.problem.begin(), length, post.text.begin());

@@ -1,4 +1,4 @@
-// How a NodeCommunicator's operations come to their end: the ranks meet, agree that they do the same, and do it.
+// NodeCommunicator: moves pending operations from stage to stage.
 #include <sched.h>
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 #include "comm/decorators/call_table.hpp"
 #include "comm/shm/communicator.hpp"
-#include "comm/shm/verdict.hpp"
+#include "comm/shm/node_problem.hpp"
 #include "core/hash.hpp"
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
@@ -25,34 +25,38 @@ std::uint64_t hash_of(const NodePost& post) {
 
 void NodeCommunicator::advance() {
   if (abandoned_ || pending_.empty()) return;
-  if (!team_.is_alone()) ask_other_nodes();
+  if (!team_.has_one_node()) start_agreements();
   for (auto& operation : pending_) {
-    if (operation.is_shared_out) continue;
-    if (!is_agreed(operation) || !operation.is_in_window || !advance_share(operation)) return;
+    if (operation.stage == Stage::done) continue;
+    if (!check_agreed(operation) || !operation.is_in_window || !advance_own_part(operation)) return;
   }
 }
 
-// In the order of the numbers. What is under way does not keep those that come after it from being asked about.
-void NodeCommunicator::ask_other_nodes() {
+// By number, the same order on all ranks. An operation that is not done does not hold up the agreement on later ones.
+void NodeCommunicator::start_agreements() {
   for (auto& operation : pending_) {
-    if (operation.agreement) continue;
+    if (operation.stage != Stage::posted) continue;
     if (!team_.board().all_arrived(operation.number)) return;
     const auto post = post_of(operation);
     operation.agreement =
         NodeAgreementPtr(new NodeAgreement(agreements_, {.is_in_window = is_in_window_of_node(operation),
                                                          .is_refused = post.verb == Verb::refused,
                                                          .hash = hash_of(post)}));
+    operation.stage = Stage::met;
   }
 }
 
-bool NodeCommunicator::is_agreed(Operation& operation) const {
-  if (team_.is_alone()) {
+bool NodeCommunicator::check_agreed(Operation& operation) const {
+  if (team_.has_one_node()) {
     if (!team_.board().all_arrived(operation.number) || problem_on_node(operation)) return false;
     operation.is_in_window = is_in_window_of_node(operation);
+    operation.stage = std::max(operation.stage, Stage::agreed);
     return true;
   }
-  if (!operation.agreement || !operation.agreement->has_come() || !operation.agreement->is_alike()) return false;
+  if (operation.stage == Stage::posted) return false;
+  if (!operation.agreement->is_complete() || !operation.agreement->is_alike()) return false;
   operation.is_in_window = operation.agreement->is_in_window();
+  operation.stage = std::max(operation.stage, Stage::agreed);
   return true;
 }
 
@@ -60,11 +64,11 @@ void NodeCommunicator::complete(std::uint64_t number) {
   if (abandoned_) team_.board().throw_if_aborted();
   while (!pending_.empty() && pending_.front().number <= number) {
     auto& operation = pending_.front();
-    const bool is_done = operation.is_shared_out || come_together(operation);
-    if (is_done && !operation.is_shared_out) do_share(operation);
-    if (is_done) team_.board().wait_for_done(operation.number, meanwhile());
+    const bool is_agreed = operation.stage == Stage::done || wait_for_agreement(operation);
+    if (is_agreed && operation.stage != Stage::done) do_own_part(operation);
+    if (is_agreed) team_.board().wait_for_done(operation.number, meanwhile());
     const bool was_packed = operation.target.defined() && !operation.output.is_alias_of(operation.target);
-    if (is_done && was_packed) operation.target.copy_(operation.output);
+    if (is_agreed && was_packed) operation.target.copy_(operation.output);
     pending_.pop_front();
   }
   if (const auto found = problems_.extract(number)) {
@@ -73,21 +77,21 @@ void NodeCommunicator::complete(std::uint64_t number) {
   }
 }
 
-// What this rank owes other nodes goes on while it waits for its own: MPI may have taken words that it has not sent.
+// Keeps traffic between nodes moving while this rank waits within its node: MPI may still hold unsent messages.
 std::function<void()> NodeCommunicator::meanwhile() {
-  if (team_.is_alone()) return {};
+  if (team_.has_one_node()) return {};
   return [this] {
     advance();
     mpi::keep_going(comm_);
   };
 }
 
-// A collective in which the ranks do not agree is over for all of them; whoever waits for it gets the reason.
-bool NodeCommunicator::come_together(Operation& operation) {
+// A collective on which the ranks differ ends on all of them. complete() throws the reason to the caller that waits.
+bool NodeCommunicator::wait_for_agreement(Operation& operation) {
   team_.board().wait_for_arrival(operation.number, meanwhile());
-  while (!team_.is_alone() && (advance(), !operation.agreement->has_come())) sched_yield();
-  if (is_agreed(operation)) return true;
-  auto problem = team_.is_alone() ? problem_on_node(operation) : problem_over_nodes(operation);
+  while (!team_.has_one_node() && (advance(), !operation.agreement->is_complete())) sched_yield();
+  if (check_agreed(operation)) return true;
+  auto problem = team_.has_one_node() ? problem_on_node(operation) : problem_over_nodes(operation);
   problems_.emplace(operation.number, *std::move(problem));
   team_.board().mark_done(operation.number);
   return false;
@@ -95,15 +99,14 @@ bool NodeCommunicator::come_together(Operation& operation) {
 
 std::optional<NodeProblem> NodeCommunicator::problem_on_node(const Operation& operation) const {
   std::vector<const NodePost*> posts;
-  std::vector<int> names;
+  std::vector<int> ranks;
   for (int peer = 0; peer < team_.size(); ++peer) {
     posts.push_back(&team_.board().post_of(peer, operation.number));
-    names.push_back(team_.board().name_of(peer));
+    ranks.push_back(team_.board().global_rank(peer));
   }
-  return find_problem(posts, names);
+  return find_problem(posts, ranks);
 }
 
-// All ranks know that there is one.
 NodeProblem NodeCommunicator::problem_over_nodes(const Operation& operation) const {
   const auto reasons = mpi::all_gather(comm_, std::string_view(operation.problem));
   for (std::size_t rank = 0; rank < reasons.size(); ++rank) {
@@ -114,12 +117,12 @@ NodeProblem NodeCommunicator::problem_over_nodes(const Operation& operation) con
 }
 
 bool NodeCommunicator::is_in_window_of_node(const Operation& operation) const {
-  if (!operation.place) return false;
-  const bool would_meet_itself = operation.place->segment->is_common && is_reduction(operation.verb);
-  if (would_meet_itself) return false;
+  if (!operation.position) return false;
+  const bool reduces_common_memory = operation.position->segment->is_common && is_reduction(operation.verb);
+  if (reduces_common_memory) return false;  // the ranks would overwrite each other's input
   for (int peer = 0; peer < team_.size(); ++peer) {
     const auto& post = team_.board().post_of(peer, operation.number);
-    if (post.memory != operation.place->segment->id || post.offset != operation.place->offset) return false;
+    if (post.memory != operation.position->segment->id || post.offset != operation.position->offset) return false;
   }
   return true;
 }

@@ -17,11 +17,11 @@ namespace {
 
 using Block = PendingTransfer::Block;
 
-// With more nodes, or for less data, MPI's trees need fewer messages than an exchange between all nodes.
+// With more nodes, or for less data, MPI's reduction trees need fewer messages than an exchange between all nodes.
 constexpr int max_nodes = 16;
 constexpr std::int64_t min_bytes = 65536;
 
-core::Range share_range(std::int64_t elements, int nodes, int node, std::size_t element_bytes) {
+core::Range node_range(std::int64_t elements, int nodes, int node, std::size_t element_bytes) {
   return core::aligned(elements, nodes, node, static_cast<std::int64_t>(64 / element_bytes));
 }
 
@@ -33,49 +33,50 @@ at::Tensor tensor_of(const NodePeerGroups::Slice& slice) {
   return at::from_blob(slice.data, {slice.elements}, at::TensorOptions().dtype(slice.type));
 }
 
-// MPI knows no mean.
+// MPI has no mean: a sum that is divided afterwards.
 ReduceOp in_mpi(ReduceOp op) { return op == ReduceOp::mean ? ReduceOp::sum : op; }
 
 void divide(const at::Tensor& sum, const kernels::Reduction& what) {
   if (what.divisor != 1) sum.div_(what.divisor);
 }
 
-bool all_alike(const mpi::Communicator& comm, int number, int least) {
-  return mpi::all_reduce(comm, number, MPI_MAX) == least;
+// Whether the maximum of `number` is also its minimum. @collective
+bool equal_on_all_nodes(const mpi::Communicator& comm, int number, int min) {
+  return mpi::all_reduce(comm, number, MPI_MAX) == min;
 }
 
-// The lane's ranks as `comm` counts them.
-std::vector<int> names_of(const mpi::Communicator& lane, const mpi::Communicator& comm) {
-  std::vector<int> own(static_cast<std::size_t>(lane.size()));
+// The group's ranks by their numbers in `comm`.
+std::vector<int> ranks_in(const mpi::Communicator& group, const mpi::Communicator& comm) {
+  std::vector<int> own(static_cast<std::size_t>(group.size()));
   std::iota(own.begin(), own.end(), 0);
-  std::vector<int> names(own.size());
+  std::vector<int> ranks(own.size());
   MPI_Group from = MPI_GROUP_NULL;
   MPI_Group to = MPI_GROUP_NULL;
-  mpi::check(MPI_Comm_group(lane.get(), &from), "MPI_Comm_group");
+  mpi::check(MPI_Comm_group(group.get(), &from), "MPI_Comm_group");
   mpi::check(MPI_Comm_group(comm.get(), &to), "MPI_Comm_group");
-  mpi::check(MPI_Group_translate_ranks(from, lane.size(), own.data(), to, names.data()), "MPI_Group_translate_ranks");
+  mpi::check(MPI_Group_translate_ranks(from, group.size(), own.data(), to, ranks.data()), "MPI_Group_translate_ranks");
   MPI_Group_free(&to);
   MPI_Group_free(&from);
-  return names;
+  return ranks;
 }
 
 }  // namespace
 
 NodePeerGroups::NodePeerGroups(const mpi::Communicator& comm, const mpi::Communicator& node)
     : count_(mpi::all_reduce(comm, node.size(), MPI_MIN)),
-      has_own_(node.rank() < count_),
-      are_everybodys_(all_alike(comm, node.size(), count_)),
-      lane_(comm.split(has_own_ ? node.rank() : count_, comm.rank())),
-      results_(mpi::Communicator::duplicate(lane_.get())),
-      mpi_(mpi::Communicator::duplicate(lane_.get())),
-      ranks_(names_of(lane_, comm)),
-      nodes_(mpi::broadcast(node, lane_.size())) {}
+      has_slice_(node.rank() < count_),
+      include_all_ranks_(equal_on_all_nodes(comm, node.size(), count_)),
+      group_(comm.split(has_slice_ ? node.rank() : count_, comm.rank())),
+      results_(mpi::Communicator::duplicate(group_.get())),
+      mpi_(mpi::Communicator::duplicate(group_.get())),
+      group_ranks_(ranks_in(group_, comm)),
+      nodes_(mpi::broadcast(node, group_.size())) {}
 
-bool NodePeerGroups::can_fly() const { return nodes_ <= max_nodes; }
+bool NodePeerGroups::can_move_in_background() const { return nodes_ <= max_nodes; }
 
 void NodePeerGroups::all_reduce(const Slice& slice) {
-  if (can_fly() && is_large(slice)) {
-    const auto transfer = make_transfer(exchange_of(slice));
+  if (can_move_in_background() && is_large(slice)) {
+    const auto transfer = make_transfer(exchange_route(slice));
     while (!transfer->advance()) sched_yield();  // to ranks that share this one's core
     return;
   }
@@ -87,11 +88,10 @@ void NodePeerGroups::all_reduce(const Slice& slice) {
 }
 
 PendingTransferPtr NodePeerGroups::start_all_reduce(const Slice& slice) {
-  return make_transfer(is_large(slice) ? exchange_of(slice) : tree_of(slice));
+  return make_transfer(is_large(slice) ? exchange_route(slice) : tree_route(slice));
 }
 
-// A block is two calls, however many nodes there are.
-PendingTransfer::Route NodePeerGroups::exchange_of(const Slice& slice) {
+PendingTransfer::Route NodePeerGroups::exchange_route(const Slice& slice) {
   const auto size = kernels::size_of(slice.what.element);
   const auto begin_of = [=](const Block& block) { return slice.data + static_cast<std::size_t>(block.begin) * size; };
   return {.elements = slice.elements,
@@ -99,19 +99,18 @@ PendingTransfer::Route NodePeerGroups::exchange_of(const Slice& slice) {
           .send =
               [=, this](Block& block) {
                 slice.prepare(block.begin, block.count);
-                send_shares(block, begin_of(block), slice.what);
+                send_ranges(block, begin_of(block), slice.what);
               },
-          .take_in =
+          .on_received =
               [=, this](Block& block) {
-                reduce_own_share(block, begin_of(block), slice.what);
+                reduce_own_range(block, begin_of(block), slice.what);
                 send_result(block, begin_of(block));
               },
           .publish = [=](const Block& block) { slice.publish(block.begin, block.count); },
           .memory = {shared_from_this(), slice.memory}};
 }
 
-// All of it by MPI.
-PendingTransfer::Route NodePeerGroups::tree_of(const Slice& slice) {
+PendingTransfer::Route NodePeerGroups::tree_route(const Slice& slice) {
   struct Sums {
     at::Tensor mine;
     at::Tensor all;
@@ -127,10 +126,10 @@ PendingTransfer::Route NodePeerGroups::tree_of(const Slice& slice) {
                 sums->all = at::empty_like(sums->mine);
                 mpi::check(MPI_Iallreduce(sums->mine.const_data_ptr(), sums->all.mutable_data_ptr(),
                                           static_cast<int>(slice.elements), mpi_datatype(type),
-                                          mpi_operation(type, slice.what.op), lane_.get(), &block.request),
+                                          mpi_operation(type, slice.what.op), group_.get(), &block.request),
                            "MPI_Iallreduce");
               },
-          .take_in =
+          .on_received =
               [=](Block&) {
                 const auto tensor = tensor_of(slice);
                 tensor.copy_(sums->all);
@@ -140,23 +139,24 @@ PendingTransfer::Route NodePeerGroups::tree_of(const Slice& slice) {
           .memory = {shared_from_this(), slice.memory}};
 }
 
-void NodePeerGroups::send_shares(Block& block, std::byte* begin, const kernels::Reduction& what) {
+void NodePeerGroups::send_ranges(Block& block, std::byte* begin, const kernels::Reduction& what) {
   const auto size = kernels::size_of(what.element);
   const auto bytes = [&](std::int64_t count) { return static_cast<int>(static_cast<std::size_t>(count) * size); };
-  const auto share = [&](int node) { return share_range(block.count, lane_.size(), node, size); };
-  const int mine = bytes(share(lane_.rank()).size());
-  for (int node = 0; node < lane_.size(); ++node) {
-    block.sent.add(bytes(share(node).begin), bytes(share(node).size()));
+  const auto range = [&](int node) { return node_range(block.count, group_.size(), node, size); };
+  const int mine = bytes(range(group_.rank()).size());
+  for (int node = 0; node < group_.size(); ++node) {
+    block.sent.add(bytes(range(node).begin), bytes(range(node).size()));
     block.kept.add(node * mine, mine);
   }
-  block.received.resize(static_cast<std::size_t>(mine) * static_cast<std::size_t>(lane_.size()));
-  mpi::check(MPI_Ialltoallv(begin, block.sent.counts.data(), block.sent.offsets.data(), MPI_BYTE, block.received.data(),
-                            block.kept.counts.data(), block.kept.offsets.data(), MPI_BYTE, lane_.get(), &block.request),
-             "MPI_Ialltoallv");
+  block.received.resize(static_cast<std::size_t>(mine) * static_cast<std::size_t>(group_.size()));
+  mpi::check(
+      MPI_Ialltoallv(begin, block.sent.counts.data(), block.sent.offsets.data(), MPI_BYTE, block.received.data(),
+                     block.kept.counts.data(), block.kept.offsets.data(), MPI_BYTE, group_.get(), &block.request),
+      "MPI_Ialltoallv");
 }
 
-void NodePeerGroups::reduce_own_share(const Block& block, std::byte* begin, const kernels::Reduction& what) const {
-  const auto own = static_cast<std::size_t>(lane_.rank());
+void NodePeerGroups::reduce_own_range(const Block& block, std::byte* begin, const kernels::Reduction& what) const {
+  const auto own = static_cast<std::size_t>(group_.rank());
   std::vector<const std::byte*> inputs;
   for (const int offset : block.kept.offsets) inputs.push_back(block.received.data() + offset);
   const std::array<std::byte*, 1> outputs = {begin + block.sent.offsets[own]};

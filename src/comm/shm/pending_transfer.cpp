@@ -7,7 +7,7 @@
 namespace hortator::comm {
 namespace {
 
-constexpr std::size_t blocks_on_their_way = 4;
+constexpr std::size_t max_blocks = 4;
 
 bool is_complete(MPI_Request& request) {
   int done = 0;
@@ -18,15 +18,14 @@ bool is_complete(MPI_Request& request) {
 }  // namespace
 
 bool PendingTransfer::advance() {
-  while (move_on()) {
+  while (advance_once()) {
   }
   return next_ == route_.elements && blocks_.empty();
 }
 
-// True if anything has moved.
-bool PendingTransfer::move_on() {
+bool PendingTransfer::advance_once() {
   bool moved = false;
-  if (next_ < route_.elements && blocks_.size() < blocks_on_their_way) {
+  if (next_ < route_.elements && blocks_.size() < max_blocks) {
     const auto count = std::min(route_.per_block, route_.elements - next_);
     auto& block = blocks_.emplace_back(Block{.begin = next_, .count = count});
     next_ += count;
@@ -34,13 +33,13 @@ bool PendingTransfer::move_on() {
     moved = true;
   }
   for (auto& block : blocks_) {
-    if (block.has_come) continue;
-    if (!is_complete(block.request)) break;  // what is sent again goes in the blocks' order
-    block.has_come = true;
-    route_.take_in(block);
+    if (block.is_received) continue;
+    if (!is_complete(block.request)) break;  // on_received must be called in the order of the blocks
+    block.is_received = true;
+    route_.on_received(block);
     moved = true;
   }
-  while (!blocks_.empty() && blocks_.front().has_come && is_complete(blocks_.front().request)) {
+  while (!blocks_.empty() && blocks_.front().is_received && is_complete(blocks_.front().request)) {
     route_.publish(blocks_.front());
     blocks_.pop_front();
     moved = true;

@@ -12,8 +12,8 @@
 
 namespace hortator::comm {
 
-/// Where each node's share of some bytes begins, and its length.
-struct NodeCut {
+/// The range of bytes that belongs to each node, as MPI takes it.
+struct NodeRanges {
   std::vector<int> counts = {};
   std::vector<int> offsets = {};
 
@@ -23,7 +23,8 @@ struct NodeCut {
   }
 };
 
-/// Data on its way between nodes, block by block. Calls move it on, and none of them waits.
+/// A transfer of data between nodes in the background, block by block. It progresses in calls to advance(), which never
+/// wait.
 class PendingTransfer {
  public:
   static constexpr std::int64_t block_bytes = 1 << 20;
@@ -31,30 +32,32 @@ class PendingTransfer {
   struct Block {
     std::int64_t begin = 0;  ///< in elements
     std::int64_t count = 0;
-    std::vector<std::byte> packed = {};    ///< what leaves, where it does not leave from its own place
-    std::vector<std::byte> received = {};  ///< what comes from all nodes
-    NodeCut sent = {};                     ///< in bytes
-    NodeCut kept = {};                     ///< the same in `received`
+    std::vector<std::byte> packed = {};    ///< what is sent, unless it is sent from where it lies
+    std::vector<std::byte> received = {};  ///< from all nodes
+    NodeRanges sent = {};                  ///< in bytes
+    NodeRanges kept = {};                  ///< the same in `received`
     MPI_Request request = MPI_REQUEST_NULL;
-    bool has_come = false;
+    bool is_received = false;
   };
+  /// How each block travels.
   struct Route {
     std::int64_t elements = 0;
     std::int64_t per_block = 1;
-    std::function<void(Block&)> send = {};           ///< in the blocks' order; makes the request
-    std::function<void(Block&)> take_in = {};        ///< all that comes has come, in the blocks' order; may send again
-    std::function<void(const Block&)> publish = {};  ///< the block is complete
-    std::vector<std::shared_ptr<const void>> memory = {};  ///< that MPI and the functions work on
+    std::function<void(Block&)> send = {};  ///< called in the order of the blocks; starts the request
+    std::function<void(Block&)> on_received =
+        {};  ///< called in the order of the blocks when the request is complete; may start another
+    std::function<void(const Block&)> publish = {};        ///< the block is complete
+    std::vector<std::shared_ptr<const void>> memory = {};  ///< kept alive for MPI and the functions
   };
 
   explicit PendingTransfer(Route route) : route_(std::move(route)) {}
   PendingTransfer(const PendingTransfer&) = delete;
   PendingTransfer& operator=(const PendingTransfer&) = delete;
 
-  /// As far as it goes without waiting. True when all blocks are complete.
+  /// Progresses as far as it can without waiting. True when all blocks are complete.
   bool advance();
 
-  /// Nobody can take back from MPI what it was given: a flight that is dropped in the middle stays where it is.
+  /// Leaks a transfer that is not complete: MPI cannot be asked to give its buffers back.
   struct Drop {
     void operator()(PendingTransfer* transfer) const noexcept {
       if (transfer->blocks_.empty()) delete transfer;
@@ -62,11 +65,11 @@ class PendingTransfer {
   };
 
  private:
-  bool move_on();
+  bool advance_once();  ///< true if any block has progressed
 
   Route route_;
-  std::deque<Block> blocks_;  ///< that are on their way
-  std::int64_t next_ = 0;     ///< the first element of the block that leaves next
+  std::deque<Block> blocks_;  ///< started and not complete
+  std::int64_t next_ = 0;     ///< the first element of the next block to start
 };
 
 using PendingTransferPtr = std::unique_ptr<PendingTransfer, PendingTransfer::Drop>;

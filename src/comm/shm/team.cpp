@@ -4,14 +4,14 @@
 #include <cstring>
 #include <numeric>
 
-#include "comm/shm/stages.hpp"
+#include "comm/shm/two_level_reduction.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/shared_name.hpp"
 
 namespace hortator::comm {
 namespace {
 
-// Up to here, all ranks' bytes taken together, it is cheaper that all ranks reduce everything: one meeting suffices.
+// Up to this size of all ranks' blocks together each rank reduces the whole block: that saves a barrier.
 constexpr std::size_t small_bytes = 32768;
 
 std::shared_ptr<NodePeerGroups> make_peer_groups(const mpi::Communicator& comm, const mpi::Communicator& node) {
@@ -29,8 +29,8 @@ NodeTeam::NodeTeam(const mpi::Communicator& comm, std::size_t staging_bytes)
       staging_(node_, comm, staging_bytes, runtime::shared_name("staging")),
       half_bytes_(staging_bytes / 2),
       kernel_(kernels::best_kernel()),
-      everybody_(static_cast<std::size_t>(node_.size())) {
-  std::iota(everybody_.begin(), everybody_.end(), 0);
+      ranks_(static_cast<std::size_t>(node_.size())) {
+  std::iota(ranks_.begin(), ranks_.end(), 0);
 }
 
 void NodeTeam::reduce(const kernels::Reduction& what, const std::vector<const std::byte*>& inputs,
@@ -38,33 +38,33 @@ void NodeTeam::reduce(const kernels::Reduction& what, const std::vector<const st
   if (elements > 0) kernel_(what, inputs, outputs, static_cast<std::size_t>(elements));
 }
 
-std::vector<const std::byte*> NodeTeam::inputs_at(const NodePlace& place, std::size_t offset) const {
+std::vector<const std::byte*> NodeTeam::inputs_at(const WindowPosition& position, std::size_t offset) const {
   std::vector<const std::byte*> inputs;
-  for (const int peer : everybody_) inputs.push_back(place.of(peer) + offset);
+  for (const int peer : ranks_) inputs.push_back(position.address_in(peer) + offset);
   return inputs;
 }
 
-std::vector<std::byte*> NodeTeam::outputs_at(const NodePlace& place, std::size_t offset) const {
+std::vector<std::byte*> NodeTeam::outputs_at(const WindowPosition& position, std::size_t offset) const {
   std::vector<std::byte*> outputs;
-  for (const int peer : everybody_) outputs.push_back(place.of(peer) + offset);
+  for (const int peer : ranks_) outputs.push_back(position.address_in(peer) + offset);
   return outputs;
 }
 
-// Slices begin on pages: no line of the cache has two writers, and pages stay near their owner.
+// Slices begin on pages: no cache line has two writers, and pages stay in the memory near their owner.
 core::Range NodeTeam::slice_of(int rank, std::int64_t elements, std::size_t element_bytes) const {
   const int owners = peer_groups_ ? peer_groups_->count() : size();
   if (rank >= owners) return {elements, elements};
   return core::aligned(elements, owners, rank, static_cast<std::int64_t>(4096 / element_bytes));
 }
 
-void NodeTeam::reduce_in_window(const NodePlace& place, std::int64_t elements, at::ScalarType type,
+void NodeTeam::reduce_in_window(const WindowPosition& position, std::int64_t elements, at::ScalarType type,
                                 const kernels::Reduction& what) {
   if (!peer_groups_) {
     const auto mine = slice_of(rank(), elements, kernels::size_of(what.element));
-    return reduce(what, inputs_at(place, bytes_of(mine.begin, what)), outputs_at(place, bytes_of(mine.begin, what)),
-                  mine.size());
+    return reduce(what, inputs_at(position, bytes_of(mine.begin, what)),
+                  outputs_at(position, bytes_of(mine.begin, what)), mine.size());
   }
-  if (peer_groups_->has_own()) peer_groups_->all_reduce(slice_in_window(place, elements, type, what));
+  if (peer_groups_->has_slice()) peer_groups_->all_reduce(slice_in_window(position, elements, type, what));
 }
 
 void NodeTeam::reduce_staged(std::byte* data, std::int64_t elements, at::ScalarType type,
@@ -76,7 +76,7 @@ void NodeTeam::reduce_staged(std::byte* data, std::int64_t elements, at::ScalarT
     std::memcpy(stage_of(rank()), here, bytes_of(count, what));
     board_.meet();
     if (!peer_groups_ && bytes_of(count, what) * static_cast<std::size_t>(size()) <= small_bytes) {
-      reduce_block_everywhere(here, count, what);
+      reduce_block_on_each_rank(here, count, what);
     } else {
       reduce_block_by_slices(here, count, type, what);
     }
@@ -84,9 +84,10 @@ void NodeTeam::reduce_staged(std::byte* data, std::int64_t elements, at::ScalarT
   }
 }
 
-void NodeTeam::reduce_block_everywhere(std::byte* block, std::int64_t elements, const kernels::Reduction& what) const {
+void NodeTeam::reduce_block_on_each_rank(std::byte* block, std::int64_t elements,
+                                         const kernels::Reduction& what) const {
   std::vector<const std::byte*> inputs;
-  for (const int peer : everybody_) inputs.push_back(stage_of(peer));
+  for (const int peer : ranks_) inputs.push_back(stage_of(peer));
   reduce(what, inputs, {block}, elements);
 }
 
@@ -95,9 +96,9 @@ void NodeTeam::reduce_block_by_slices(std::byte* block, std::int64_t elements, a
   const auto mine = slice_of(rank(), elements, kernels::size_of(what.element));
   std::byte* own = stage_of(rank()) + bytes_of(mine.begin, what);
   std::vector<const std::byte*> inputs;
-  for (const int peer : everybody_) inputs.push_back(stage_of(peer) + bytes_of(mine.begin, what));
+  for (const int peer : ranks_) inputs.push_back(stage_of(peer) + bytes_of(mine.begin, what));
   reduce(peer_groups_ ? in_one_node(what) : what, inputs, {own}, mine.size());
-  if (peer_groups_ && peer_groups_->has_own()) {
+  if (peer_groups_ && peer_groups_->has_slice()) {
     const auto nothing = [](std::int64_t, std::int64_t) {};
     peer_groups_->all_reduce({.data = own,
                               .elements = mine.size(),
@@ -107,16 +108,16 @@ void NodeTeam::reduce_block_by_slices(std::byte* block, std::int64_t elements, a
                               .publish = nothing});
   }
   board_.meet();
-  for (const int peer : everybody_) {
+  for (const int peer : ranks_) {
     const auto slice = slice_of(peer, elements, kernels::size_of(what.element));
     const auto offset = bytes_of(slice.begin, what);
     std::memcpy(block + offset, stage_of(peer) + offset, bytes_of(slice.size(), what));
   }
 }
 
-void NodeTeam::reduce_part_in_window(const NodePlace& place, std::byte* output, std::int64_t elements,
+void NodeTeam::reduce_part_in_window(const WindowPosition& position, std::byte* output, std::int64_t elements,
                                      const kernels::Reduction& what) {
-  reduce(what, inputs_at(place, bytes_of(elements * rank(), what)), {output}, elements);
+  reduce(what, inputs_at(position, bytes_of(elements * rank(), what)), {output}, elements);
 }
 
 void NodeTeam::reduce_part_staged(const std::byte* input, std::byte* output, std::int64_t elements,
@@ -136,11 +137,11 @@ void NodeTeam::reduce_part_staged(const std::byte* input, std::byte* output, std
   }
 }
 
-void NodeTeam::gather_in_window(const NodePlace& output, const std::byte* input, std::size_t bytes) {
+void NodeTeam::gather_in_window(const WindowPosition& output, const std::byte* input, std::size_t bytes) {
   const auto offset = bytes * static_cast<std::size_t>(rank());
   for (int peer = 0; peer < (output.segment->is_common ? 1 : size()); ++peer) {
-    std::byte* place = output.of(peer) + offset;
-    if (place != input) std::memcpy(place, input, bytes);
+    std::byte* position = output.address_in(peer) + offset;
+    if (position != input) std::memcpy(position, input, bytes);
   }
 }
 
@@ -156,8 +157,9 @@ void NodeTeam::gather_staged(std::byte* output, const std::byte* input, std::siz
   }
 }
 
-void NodeTeam::broadcast_in_window(const NodePlace& place, std::size_t bytes, int root) {
-  if (rank() != root && !place.segment->is_common) std::memcpy(place.of(rank()), place.of(root), bytes);
+void NodeTeam::broadcast_in_window(const WindowPosition& position, std::size_t bytes, int root) {
+  if (rank() != root && !position.segment->is_common)
+    std::memcpy(position.address_in(rank()), position.address_in(root), bytes);
 }
 
 void NodeTeam::broadcast_staged(std::byte* data, std::size_t bytes, int root) {

@@ -16,61 +16,65 @@
 
 namespace hortator::comm {
 
-/// The ranks of one node and what they share. Everything below is @collective over them; reductions over all ranks of
-/// `comm`.
+/// The ranks of one node, the memory that they share, and the collectives on it. All functions are @collective over the
+/// node; reductions cover all ranks of `comm`.
 class NodeTeam {
  public:
-  /// `staging_bytes` of each rank hold tensors that lie outside the window. `comm` is kept by reference.
+  /// Tensors outside the window are copied through `staging_bytes` of memory a rank. Keeps a reference to `comm`.
+  /// @collective over `comm`
   NodeTeam(const mpi::Communicator& comm, std::size_t staging_bytes);
 
-  bool is_alone() const { return !peer_groups_; }  ///< there is one node only
-  /// Can what goes to other nodes move on while nobody waits for it: reductions, and what has a part for each rank?
-  bool can_fly() const { return peer_groups_ && peer_groups_->can_fly(); }
-  bool can_fly_in_parts() const { return can_fly() && peer_groups_->are_everybodys(); }
+  bool has_one_node() const { return !peer_groups_; }  ///< `comm` has no ranks on other nodes
+  /// Whether reductions between nodes can progress in the background.
+  bool can_move_in_background() const { return peer_groups_ && peer_groups_->can_move_in_background(); }
+  /// The same for tensors that have a part for each rank.
+  bool can_move_parts_in_background() const { return can_move_in_background() && peer_groups_->include_all_ranks(); }
   int rank() const { return node_.rank(); }
   int size() const { return node_.size(); }
   NodeBoard& board() { return board_; }
   NodeWindow& window() { return window_; }
 
-  /// The ranks' tensors become their reduction, in place. Each rank reduces its own slice, from the memory of all to
-  /// the memory of all; where there are other nodes, over them in between.
-  void reduce_in_window(const NodePlace& place, std::int64_t elements, at::ScalarType type,
+  /// Reduces in place the ranks' tensors at `position`. Each rank reads its slice from all ranks' memory and writes the
+  /// result to all ranks' memory; with several nodes it reduces the slice over them in between.
+  void reduce_in_window(const WindowPosition& position, std::int64_t elements, at::ScalarType type,
                         const kernels::Reduction& what);
-  /// The same for tensors in the ranks' own memory, block by block.
+  /// The same for tensors outside the window, block by block through staging memory.
   void reduce_staged(std::byte* data, std::int64_t elements, at::ScalarType type, const kernels::Reduction& what);
-  /// `output` becomes this rank's part of the reduction; `place` has the parts of all ranks one after the other.
-  void reduce_part_in_window(const NodePlace& place, std::byte* output, std::int64_t elements,
+  /// Writes this rank's part of the reduction to `output`. The operand at `position` holds the parts of all ranks one
+  /// after the other.
+  void reduce_part_in_window(const WindowPosition& position, std::byte* output, std::int64_t elements,
                              const kernels::Reduction& what);
   void reduce_part_staged(const std::byte* input, std::byte* output, std::int64_t elements,
                           const kernels::Reduction& what);
-  /// The same over several nodes, of what lies in the window, by calls that do not wait. Null: this rank has no share.
-  PendingTransferPtr start_reduce(const NodePlace& place, std::int64_t elements, at::ScalarType type,
+  /// The same over several nodes in the background, for tensors in the window. Null: this rank has no slice to send.
+  PendingTransferPtr start_reduce(const WindowPosition& position, std::int64_t elements, at::ScalarType type,
                                   const kernels::Reduction& what);
-  PendingTransferPtr start_reduce_part(const NodePlace& place, const at::Tensor& output,
+  PendingTransferPtr start_reduce_part(const WindowPosition& position, const at::Tensor& output,
                                        const kernels::Reduction& what);
 
-  /// This rank's `bytes` go to their place in the outputs of all ranks; nothing moves where they are there already.
-  void gather_in_window(const NodePlace& output, const std::byte* input, std::size_t bytes);
+  /// Copies this rank's `bytes` to its range of the outputs of all ranks, except where they are there already.
+  void gather_in_window(const WindowPosition& output, const std::byte* input, std::size_t bytes);
   void gather_staged(std::byte* output, const std::byte* input, std::size_t bytes);
-  PendingTransferPtr start_gather(const NodePlace& output, const at::Tensor& input);
+  PendingTransferPtr start_gather(const WindowPosition& output, const at::Tensor& input);
 
-  /// `place` is where all ranks have the data.
-  void broadcast_in_window(const NodePlace& place, std::size_t bytes, int root);
+  /// All ranks have the tensor at `position`.
+  void broadcast_in_window(const WindowPosition& position, std::size_t bytes, int root);
   void broadcast_staged(std::byte* data, std::size_t bytes, int root);
 
  private:
-  /// Staging memory has two halves, used in turn: a rank that is a block ahead does not overwrite what others read.
+  /// This turn's half of a rank's staging memory. The halves are used in turn, so that a rank that is a block ahead
+  /// does not overwrite what others still read.
   std::byte* stage_of(int rank) const { return staging_.part(rank) + (turn_ % 2) * half_bytes_; }
   void reduce(const kernels::Reduction& what, const std::vector<const std::byte*>& inputs,
               const std::vector<std::byte*>& outputs, std::int64_t elements) const;
-  /// The same place as all ranks have it.
-  std::vector<const std::byte*> inputs_at(const NodePlace& place, std::size_t offset) const;
-  std::vector<std::byte*> outputs_at(const NodePlace& place, std::size_t offset) const;
-  void reduce_block_everywhere(std::byte* block, std::int64_t elements, const kernels::Reduction& what) const;
+  /// The addresses, rank by rank, of `position` plus `offset` bytes.
+  std::vector<const std::byte*> inputs_at(const WindowPosition& position, std::size_t offset) const;
+  std::vector<std::byte*> outputs_at(const WindowPosition& position, std::size_t offset) const;
+  void reduce_block_on_each_rank(std::byte* block, std::int64_t elements, const kernels::Reduction& what) const;
   void reduce_block_by_slices(std::byte* block, std::int64_t elements, at::ScalarType type,
                               const kernels::Reduction& what);
 
-  NodePeerGroups::Slice slice_in_window(const NodePlace& place, std::int64_t elements, at::ScalarType type,
+  NodePeerGroups::Slice slice_in_window(const WindowPosition& position, std::int64_t elements, at::ScalarType type,
                                         const kernels::Reduction& what) const;
 
   core::Range slice_of(int rank, std::int64_t elements, std::size_t element_bytes) const;
@@ -83,7 +87,7 @@ class NodeTeam {
   std::size_t half_bytes_;
   std::uint64_t turn_ = 0;
   kernels::Kernel kernel_;
-  std::vector<int> everybody_;  ///< 0, 1, ... size() - 1
+  std::vector<int> ranks_;  ///< 0, 1, ... size() - 1
 };
 
 }  // namespace hortator::comm

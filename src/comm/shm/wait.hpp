@@ -18,8 +18,9 @@ inline void pause_cpu() {
 #endif
 }
 
-/// Waits for another rank of the node: spins for about as long as a message takes, then lets others run (there may be
-/// more ranks than cores), in the end sleeps in short naps. `check` is called now and then and may throw.
+/// Waits until `ready()` is true, which another rank of the node brings about. It polls `spins` times, then yields the
+/// core between polls (there may be more ranks than cores), and after a while sleeps between them. Calls `check`
+/// repeatedly after the first phase; it may throw.
 template <typename Ready, typename Check>
 void wait_until(const Ready& ready, int spins, const Check& check) {
   using namespace std::chrono_literals;
@@ -27,9 +28,9 @@ void wait_until(const Ready& ready, int spins, const Check& check) {
     if (ready()) return;
     pause_cpu();
   }
-  for (int turns = 0; !ready(); ++turns) {
+  for (int polls = 0; !ready(); ++polls) {
     check();
-    if (turns < 2000) {
+    if (polls < 2000) {
       sched_yield();
     } else {
       std::this_thread::sleep_for(50us);

@@ -13,8 +13,9 @@ std::size_t bytes_of(std::int64_t elements, at::ScalarType type) {
   return static_cast<std::size_t>(elements) * at::elementSize(type);
 }
 
-std::size_t divided(std::size_t bytes, int parts) {
-  constexpr std::size_t page = 65536;  // a multiple of every page size, so that parts join without gaps
+// The bytes of one part when `parts` parts hold `bytes`.
+std::size_t part_bytes(std::size_t bytes, int parts) {
+  constexpr std::size_t page = 65536;  // a multiple of every page size, so that there are no gaps between parts
   const auto pages = (bytes + page - 1) / page;
   const auto count = static_cast<std::size_t>(parts);
   return (pages + count - 1) / count * page;
@@ -34,7 +35,7 @@ at::Tensor NodeWindow::make(std::int64_t elements, at::ScalarType type, bool is_
   auto segment = std::make_shared<const NodeSegment>(
       NodeSegment{.id = next_id_++,
                   .is_common = is_common,
-                  .memory = mpi::SharedMemory(node_, all_, is_common ? divided(bytes, node_.size()) : bytes,
+                  .memory = mpi::SharedMemory(node_, all_, is_common ? part_bytes(bytes, node_.size()) : bytes,
                                               runtime::shared_name("window"))});
   std::byte* begin = segment->memory.part(is_common ? 0 : node_.rank());
   if (bytes > 0) segments_[begin] = segment;
@@ -42,7 +43,7 @@ at::Tensor NodeWindow::make(std::int64_t elements, at::ScalarType type, bool is_
       begin, {elements}, [segment](void*) {}, at::TensorOptions().dtype(type));
 }
 
-std::optional<NodePlace> NodeWindow::find(const at::Tensor& tensor) const {
+std::optional<WindowPosition> NodeWindow::find(const at::Tensor& tensor) const {
   const auto* data = static_cast<const std::byte*>(tensor.const_data_ptr());
   const auto after = segments_.upper_bound(data);
   if (after == segments_.begin()) return {};
@@ -52,7 +53,7 @@ std::optional<NodePlace> NodeWindow::find(const at::Tensor& tensor) const {
   const auto parts = static_cast<std::size_t>(segment->is_common ? segment->memory.parts() : 1);
   const auto offset = static_cast<std::size_t>(data - begin);
   if (offset + tensor.nbytes() > parts * segment->memory.part_bytes()) return {};
-  return NodePlace{.segment = segment, .offset = static_cast<std::int64_t>(offset)};
+  return WindowPosition{.segment = segment, .offset = static_cast<std::int64_t>(offset)};
 }
 
 }  // namespace hortator::comm

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view claim_prefix = ".failure-";
 
-// The claim stays when failure.json is there: a rank that fails late must find it taken, whatever its node's file cache
-// remembers.
+// The claim is kept beside failure.json: a rank that fails late must find it taken, whatever its node's file cache
+// holds.
 std::filesystem::path failure_claim(const std::filesystem::path& folder, std::string_view run_id) {
   return folder / std::string(claim_prefix).append(run_id);
 }
@@ -50,7 +50,7 @@ bool write_failure(const std::filesystem::path& folder, std::string_view run_id,
 }
 
 void remove_stale_failure(const std::filesystem::path& folder, std::string_view run_id) {
-  // A claim of this run says that failure.json is this run's, or about to be.
+  // With a claim of this run failure.json belongs to this run, or is about to be written by it.
   if (is_failure_claimed(folder, run_id)) return;
   std::error_code error;
   std::vector<std::filesystem::path> stale;

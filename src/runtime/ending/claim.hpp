@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-/// Who of all ranks speaks, for a failed run above all: the first to create one file in the run folder. Needs no
-/// communication, which a failing rank no longer has.
+/// Elects the rank that reports, mainly for a failed run: the first that creates a file in the run folder. Needs no
+/// communication, which a failing rank does not have.
 namespace hortator::runtime {
 
 enum class Claim {
@@ -14,19 +14,19 @@ enum class Claim {
   impossible,  ///< the folder cannot be written, or the run has no name
 };
 
-/// Whoever creates `file` has won it; its folder is made if need be.
+/// Tries to create `file` and, if necessary, its folder. The process that creates it has won.
 Claim claim_file(const std::filesystem::path& file);
 
-/// The right to speak for a failed run.
+/// Claims the right to report a failed run.
 Claim claim_failure(const std::filesystem::path& folder, std::string_view run_id);
 
-/// Has any rank won it?
+/// Whether any rank has won that claim.
 bool is_failure_claimed(const std::filesystem::path& folder, std::string_view run_id);
 
-/// Replaces failure.json as a whole: a reader sees the old one or the new one. False when it cannot be written.
+/// Replaces failure.json atomically. False when it cannot be written.
 bool write_failure(const std::filesystem::path& folder, std::string_view run_id, const std::string& content);
 
-/// Removes what other runs than `run_id` have left of their failures.
+/// Removes the failure records of runs other than `run_id`.
 void remove_stale_failure(const std::filesystem::path& folder, std::string_view run_id);
 
 }  // namespace hortator::runtime

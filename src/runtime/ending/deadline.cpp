@@ -18,7 +18,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
 }
 
-/// "12:34:56", "34:56", "56": the last is seconds.
+/// Parses "12:34:56", "34:56" or "56"; the last field is seconds.
 std::optional<seconds> parse_clock(std::string_view text) {
   long long total = 0;
   for (const auto& part : text::split(text, ':')) {
@@ -39,7 +39,7 @@ std::optional<seconds> qstat_time(std::string_view listing, std::string_view nam
   return {};
 }
 
-// A job's number goes into a command line: "1234", "1234[7].server", nothing that a shell would read.
+// Accepts a job id for use in a command line, like "1234" or "1234[7].server": nothing that a shell would interpret.
 bool is_job_name(std::string_view id) {
   return !id.empty() && id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._[]-") ==
                             std::string_view::npos;

@@ -8,26 +8,26 @@
 
 #include "core/environment/lookup.hpp"
 
-/// When the job's time is over.
+/// The time at which the job's time limit is reached.
 namespace hortator::runtime {
 
 using Deadline = std::chrono::sys_seconds;
 
-/// Runs a command line and gives what it prints; nothing when it cannot be run or fails.
+/// Runs a command line and returns its output; empty when it cannot be run or fails.
 using Ask = std::function<std::optional<std::string>(const std::string& command)>;
 Ask ask_shell();
 
-/// From the environment alone: HORTATOR_DEADLINE (seconds since 1970, as `date +%s -d '+2 hours'` prints them), or
-/// what newer Slurms say themselves.
+/// The deadline from the environment: HORTATOR_DEADLINE (seconds since 1970, as `date +%s -d '+2 hours'` prints them),
+/// or the variable of newer Slurm versions.
 std::optional<Deadline> known_deadline(const core::Variables& variables);
 
-/// That, or what Slurm or PBS answer about the job that this is: a process is started and a daemon asked, so one rank
-/// asks, and rarely. Nothing outside of jobs and in jobs without a limit.
+/// The same, or else the answer of Slurm or PBS about this job. It starts a process that queries a daemon, so only one
+/// rank calls it, and rarely. Empty outside jobs and in jobs without a limit.
 std::optional<Deadline> ask_deadline(const core::Variables& variables, const Ask& ask, Deadline now);
 
-/// Of squeue's "%L": "1-02:03:04", "02:03:04", "03:04", also "UNLIMITED".
+/// Parses squeue's "%L": "1-02:03:04", "02:03:04", "03:04", also "UNLIMITED".
 std::optional<std::chrono::seconds> parse_slurm_time(std::string_view text);
-/// Of qstat -f: the wall time that the job may use less what it has used.
+/// Parses the output of qstat -f: the job's wall time limit minus the wall time used.
 std::optional<std::chrono::seconds> parse_qstat_time_left(std::string_view listing);
 
 }  // namespace hortator::runtime

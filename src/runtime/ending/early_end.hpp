@@ -4,8 +4,8 @@
 
 namespace hortator::runtime {
 
-/// Thrown on all ranks together: the program has told what it was asked for, and hortator::run ends it well, but leaves
-/// no mark of a finished run.
+/// Thrown on all ranks together when the program has reported what the user asked for. hortator::run ends it
+/// successfully but does not record a finished run.
 class EarlyEnd : public std::exception {
  public:
   const char* what() const noexcept override {

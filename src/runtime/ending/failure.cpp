@@ -24,11 +24,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// MPI_Abort ends a job within about half a second; all of it has to be over in two.
+// MPI_Abort ends a job within about half a second; two seconds are the limit for all of it.
 constexpr auto time_to_be_ended = 1000ms;
 constexpr auto head_start_of_rank_0 = 700ms;
 
-// What command lines give for a wrong use.
+// The usual exit code for wrong usage.
 constexpr int usage_exit_code = 2;
 
 std::string current_type_name() {
@@ -58,7 +58,7 @@ Party party_of(const Run& run, const Failure& failure) {
 }
 
 void speak(const Run& run, const Failure& failure) {
-  // What the program has printed so far comes first; MPI_Abort would lose it.
+  // Flushes the program's output, which MPI_Abort would lose.
   std::cout.flush();
   std::fflush(stdout);
   log::write_last_words(failure_line(run, failure));
@@ -111,7 +111,7 @@ std::string failure_record(const Run& run, const Failure& failure) {
                                    {"hortator", HORTATOR_VERSION}};
   if (!failure.where.empty()) record["where"] = failure.where;
   if (!failure.details.empty()) record["details"] = text::split(failure.details, '\n');
-  // Exceptions may carry any bytes; a record that cannot be written would help nobody.
+  // Exceptions may carry any bytes: invalid ones are replaced, so that the record can be written.
   return record.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

@@ -2,16 +2,16 @@
 
 #include <exception>
 
-/// What goes wrong where nothing can be thrown: in a destructor, when the program's body is already over.
+/// Errors that cannot be thrown: those of destructors that run after the program's body has ended.
 namespace hortator::runtime {
 
-/// hortator::run ends with it as if its body had thrown it. Of several the first counts. A program without
-/// hortator::run is not told: whoever calls this says it as well.
+/// Stores the error: hortator::run ends as if its body had thrown it. Only the first is kept. Programs without
+/// hortator::run do not see it, so the caller must also log it.
 void note_late_failure(const std::exception_ptr& thrown);
 
-/// A run begins: what an earlier one of this process has left is not its own.
+/// Discards the error of an earlier run of this process. Called when a run begins.
 void forget_late_failure();
-/// Throws it, if there is one.
+/// Throws the stored error, if any.
 void throw_late_failure();
 
 }  // namespace hortator::runtime

@@ -9,7 +9,7 @@
 namespace hortator::runtime {
 namespace {
 
-// Signals come to the process, and a handler may touch nothing but these.
+// The only objects that the signal handlers access.
 std::atomic<bool> minutes_are_left = false;
 std::atomic<std::int64_t> seconds_signal_at = 0;  ///< milliseconds of the monotonic clock
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
@@ -33,8 +33,8 @@ bool has_handler_but(int signal, void (*ours)(int)) {
   return current.sa_handler != SIG_DFL && current.sa_handler != SIG_IGN && current.sa_handler != ours;
 }
 
-// A script that ignores a signal for itself (trap '' USR1) hands that on to all that it starts: nobody here has asked
-// for it.
+// A script that ignores a signal (trap '' USR1) passes that on to all processes that it starts, which is not intended
+// for the ranks.
 void remember(int signal, void (*handler)(int)) {
   if (has_handler_but(signal, handler)) return;
   struct sigaction ours {};

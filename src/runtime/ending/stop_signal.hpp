@@ -3,20 +3,20 @@
 #include <chrono>
 #include <optional>
 
-/// How a scheduler announces that it wants the processors back. SIGUSR1: minutes are left (as asked for by
-/// --signal=USR1@300). SIGTERM: seconds are left, and SIGKILL follows.
+/// The signals by which a scheduler announces the end of a job. SIGUSR1: minutes are left (with --signal=USR1@300).
+/// SIGTERM: seconds are left, then SIGKILL follows.
 namespace hortator::runtime {
 
-/// From now on SIGUSR1 is remembered and no longer ends the process, also where it was ignored: that is how a script
-/// protects itself, not its ranks. A handler that the application has set stays.
+/// Records SIGUSR1, which then no longer ends the process. Also where it was ignored: a script ignores it to protect
+/// itself, not its ranks. A handler of the application stays.
 void survive_minutes_signal();
 
-/// The same for SIGTERM: called once a loop looks for it. A second SIGTERM ends the process. Rank 0 says of which of
-/// the two the application has a handler, so that it is never heard here.
+/// The same for SIGTERM. Called once a loop checks for it. A second SIGTERM ends the process. Where the application has
+/// a handler for one of the two signals, this code never sees it; rank 0 logs that.
 void survive_seconds_signal();
 
 bool minutes_signal_received();
-/// How long ago SIGTERM came first; nothing when it has not.
+/// The time since the first SIGTERM; empty when there was none.
 std::optional<std::chrono::milliseconds> since_seconds_signal();
 
 }  // namespace hortator::runtime

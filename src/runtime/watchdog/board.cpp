@@ -31,10 +31,11 @@ Board::Board(const mpi::Communicator& node) : size_(node.size()), own_(node.rank
   try {
     memory_.emplace(node, node, sizeof(Page), shared_name("watchdog"));
   } catch (const mpi::MpiError& error) {
-    // All ranks of the node are here: it is no reason to do without the run.
+    // All ranks of the node come here. The run continues: it does not need the watchdog.
     blindness_ = error.what();
     alone_ = std::make_shared<Page>();
   }
+  taken_ = count_questions();
 }
 
 Board::Page* Board::page(int local_rank) const {
@@ -66,19 +67,27 @@ std::uint64_t Board::beats(int local_rank) const {
   return there != nullptr ? there->beats.load(std::memory_order_acquire) : 0;
 }
 
-void Board::ask() { page(own_)->questions.fetch_add(1, std::memory_order_release); }
+void Board::ask() {
+  page(own_)->questions.fetch_add(1, std::memory_order_release);
+  taken_ = count_questions();
+}
 
-bool Board::is_asked() {
+bool Board::take_question() {
+  const auto all = count_questions();
+  return std::exchange(taken_, all) != all;
+}
+
+std::uint64_t Board::count_questions() const {
   std::uint64_t all = 0;
   for (int rank = 0; rank < size_; ++rank) {
-    if (const auto* there = page(rank)) all += there->questions.load(std::memory_order_acquire);
+    if (const auto* other = page(rank)) all += other->questions.load(std::memory_order_acquire);
   }
-  return std::exchange(answered_, all) != all;
+  return all;
 }
 
 std::optional<Slot> Board::read(int local_rank) const {
   const auto* there = page(local_rank);
-  // A rank that was stopped in the middle of writing leaves it so.
+  // A rank that was stopped in the middle of writing leaves the version odd.
   for (int attempt = 0; there != nullptr && attempt < attempts; ++attempt) {
     const auto version = there->version.load(std::memory_order_acquire);
     const auto words = std::min<std::size_t>(there->words.load(std::memory_order_acquire), there->text.size());

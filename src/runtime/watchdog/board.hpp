@@ -11,41 +11,43 @@
 
 namespace hortator::runtime {
 
-/// Where the ranks of a node show each other what they do: a page or so each in shared memory, written by its rank's
-/// watchdog alone. Reading another rank's needs nothing of that rank, which may be stopped or gone.
+/// Publishes the status of each rank to the other ranks of the node: a few pages of shared memory for each rank, which
+/// only its own watchdog writes. They can be read while that rank is stopped or has ended.
 class Board {
  public:
-  /// Without shared memory each rank sees itself alone, and `blindness()` says why. @collective over the node
+  /// Without shared memory each rank sees only itself, and `blindness()` gives the reason. @collective over the node
   explicit Board(const mpi::Communicator& node);
 
   int size() const { return size_; }
   int own() const { return own_; }
   const std::string& blindness() const { return blindness_; }
 
-  /// Shows `slot`, and that this rank's watchdog is awake.
+  /// Publishes `slot` and counts a beat: this rank's watchdog is running.
   void publish(const Slot& slot);
-  /// How often a rank has published.
+  /// The number of times that a rank has published.
   std::uint64_t beats(int local_rank) const;
 
-  /// Asks all ranks of the node for their stacks.
+  /// Asks all ranks of the node for their stacks. The caller publishes its own next, which answers all questions so
+  /// far: take_question() does not report them to this rank.
   void ask();
-  /// Has anybody asked since the last call?
-  bool is_asked();
+  /// Whether any rank has asked since the last call, or since this board was made.
+  bool take_question();
 
-  /// All slots that are there, with their processes' lives as they are now.
+  /// The slots of all ranks that have published, with the current state of their processes.
   std::vector<Slot> read() const;
 
  private:
   struct Page;
   Page* page(int local_rank) const;
   std::optional<Slot> read(int local_rank) const;
+  std::uint64_t count_questions() const;
 
   int size_;
   int own_;
   std::string blindness_;
   std::optional<mpi::SharedMemory> memory_;
-  std::shared_ptr<Page> alone_;  ///< in place of memory_
-  std::uint64_t answered_ = 0;   ///< questions of all ranks together
+  std::shared_ptr<Page> alone_;  ///< used where there is no memory_
+  std::uint64_t taken_ = 0;      ///< questions of all ranks together
 };
 
 }  // namespace hortator::runtime

@@ -4,10 +4,9 @@ namespace hortator::runtime {
 
 class Watchdog;
 
-/// The watchdogs whose worlds are still there. When the process exits before they have gone, each is told to leave
-/// early: Watchdog::leave_early.
+/// Registers a watchdog whose world exists. If the process exits before it is removed, Watchdog::leave_early is called.
 void add_living(Watchdog* watchdog);
-/// False when it was told already.
+/// Removes it. False when leave_early has been called.
 bool remove_living(Watchdog* watchdog);
 
 }  // namespace hortator::runtime

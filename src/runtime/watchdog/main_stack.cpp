@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 // The handler's own frame and the kernel's return from it.
 constexpr int own_frames = 2;
 
-// What the handler may touch.
+// The only objects that the signal handler accesses.
 std::array<void*, 64> addresses;
 std::atomic<int> taken = -1;
 
@@ -53,7 +53,7 @@ std::string demangled(const char* symbol) {
   return status == 0 ? name.get() : symbol;
 }
 
-// Arguments and template parameters make a line of a hundred words; the function's name is what tells.
+// Drops arguments and template parameters, which make very long lines; the function's name suffices.
 std::string without_arguments(const std::string& name) {
   std::string plain;
   int depth = 0;
@@ -68,7 +68,7 @@ std::string without_arguments(const std::string& name) {
     if (depth == 0) plain += c;
     if (c == ')' || c == '>') --depth;
   }
-  // What is odd (operators, function types) is shown as it is.
+  // Operators and function types are shown unchanged.
   return depth == 0 && !plain.empty() && plain.find("operator") == std::string::npos ? plain : name;
 }
 
@@ -108,12 +108,12 @@ int free_signal(unsigned long long blocked) {
 }
 
 std::vector<std::string> stack_of_main_thread(std::chrono::milliseconds patience) {
-  // The signal and the addresses are the process's: one at a time, whoever asks.
+  // The signal and the addresses exist once in the process: one caller at a time.
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);
   const auto end = std::chrono::steady_clock::now() + patience;
   int signal = 0;
-  // Threads block all signals for a moment, such as while they start another one.
+  // A thread may block all signals for a moment, for example while it starts another one.
   while ((signal = free_signal(blocked_in_main_thread())) == 0) {
     if (std::chrono::steady_clock::now() > end) return {};
     std::this_thread::sleep_for(1ms);
@@ -125,7 +125,7 @@ std::vector<std::string> stack_of_main_thread(std::chrono::milliseconds patience
   taken.store(-1, std::memory_order_relaxed);
   if (sigaction(signal, &ours, &before) != 0) return {};
   const bool sent = syscall(SYS_tgkill, getpid(), getpid(), signal) == 0;
-  // An answer that is still to come needs the handler: without it the signal would end the process.
+  // A late signal needs the handler: without it the signal would end the process.
   if (sent && !wait_for_answer(end)) return {};
   sigaction(signal, &before, nullptr);
   std::vector<std::string> frames;

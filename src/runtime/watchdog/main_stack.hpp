@@ -6,19 +6,20 @@
 
 namespace hortator::runtime {
 
-/// How long a rank may take to show it.
+/// The time within which a rank takes its stack.
 constexpr auto time_for_a_stack = std::chrono::milliseconds(200);
 
-/// Where the main thread is, innermost call first: names as far as symbols are there, else file+offset for addr2line.
-/// Called by another thread. The main thread is interrupted by a real-time signal that nobody uses, whose handler is
-/// there only meanwhile; it only takes addresses. Empty when there is no such signal, or no answer within `patience`.
+/// The stack of the main thread, innermost call first: function names where there are symbols, otherwise file+offset
+/// for addr2line. Called by another thread. Interrupts the main thread with an unused real-time signal, whose handler
+/// is installed only meanwhile and only takes addresses. Empty without such a signal or without an answer within
+/// `patience`.
 std::vector<std::string> stack_of_main_thread(std::chrono::milliseconds patience);
 
-/// What makes the first stack as cheap and safe as later ones: the unwinder is loaded now.
+/// Loads the unwinder, so that the first stack is as cheap and safe as later ones.
 void prepare_stacks();
 
-/// A signal that has neither a handler nor is blocked or ignored; 0: there is none. `blocked` is the main thread's
-/// mask, a bit a signal from 1 on.
+/// A real-time signal without a handler that is neither blocked nor ignored; 0 if there is none. `blocked` is the main
+/// thread's mask, with the lowest bit for signal 1.
 int free_signal(unsigned long long blocked);
 
 }  // namespace hortator::runtime

@@ -69,9 +69,9 @@ std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 std::string to_json(const Slot& slot) { return dump(json_of(slot)); }
 
 std::string to_json_within(Slot slot, std::size_t bytes) {
-  auto words = to_json(slot);
-  if (words.size() > bytes) slot.stack.clear();
-  while ((words = to_json(slot)).size() > bytes && !slot.standings.empty()) {
+  auto json = to_json(slot);
+  if (json.size() > bytes) slot.stack.clear();
+  while ((json = to_json(slot)).size() > bytes && !slot.standings.empty()) {
     const auto middle = slot.standings.begin() + static_cast<std::ptrdiff_t>((slot.standings.size() + 1) / 2);
     const auto awaited = std::find_if(slot.standings.begin(), middle, [&](const Slot::Standing& standing) {
       return slot.wait && standing.communicator == slot.wait->communicator;
@@ -79,7 +79,7 @@ std::string to_json_within(Slot slot, std::size_t bytes) {
     if (awaited != middle) std::iter_swap(awaited, slot.standings.end() - 1);
     slot.standings.erase(slot.standings.begin(), middle);
   }
-  return words;
+  return json;
 }
 
 std::string to_json(const std::vector<Slot>& slots) {

@@ -11,17 +11,17 @@
 
 namespace hortator::runtime {
 
-/// How a process is. Those from `stopped` on do nothing.
+/// The state of a process. From `stopped` on it does not run.
 enum class Life {
   running,
   blocked,  ///< in the kernel, by a device or file system that does not answer
   traced,   ///< a debugger holds it
   stopped,
   vanished,
-  left,  ///< it has ended its part in an orderly way
+  left,  ///< it has ended its participation in an orderly way
 };
 
-/// What is known of a rank: it says so itself, all but its life. Travels as JSON.
+/// The status of a rank. The rank publishes all of it except `life`. Travels as JSON.
 struct Slot {
   struct Wait {
     std::string name;
@@ -33,12 +33,12 @@ struct Slot {
 
     friend bool operator==(const Wait&, const Wait&) = default;
   };
-  /// The oldest operation that the rank's device was given and has not ended.
+  /// The oldest operation that the rank's device has been given and has not finished.
   struct OnDevice {
     std::string name;
     std::uint64_t communicator = 0;
     std::uint64_t sequence = 0;
-    bool is_its_turn = false;  ///< else the device is still at what it was given before
+    bool is_its_turn = false;  ///< false: the device is still busy with earlier work
 
     friend bool operator==(const OnDevice&, const OnDevice&) = default;
   };
@@ -59,21 +59,22 @@ struct Slot {
   activity::Phase phase = activity::Phase::running;
   std::optional<Wait> wait =
       {};  ///< the collective that it is in, itself or by its device, the longest if there are several
-  bool has_one_thread = false;          ///< in collectives, ever: while that waits, nobody of the rank comes to another
-  double outside_seconds = 0;           ///< how long it has been in none
-  std::optional<OnDevice> device = {};  ///< nothing: it has ended all, or there is none
+  bool has_one_thread =
+      false;  ///< only one thread has ever entered collectives: while it waits, the rank enters no other
+  double outside_seconds = 0;            ///< time since it was last in a collective
+  std::optional<OnDevice> device = {};   ///< empty: it has finished all, or there is none
   std::vector<Standing> standings = {};  ///< in the communicators of the world
-  std::vector<std::string> stack = {};   ///< of its main thread, innermost first, when somebody has asked
+  std::vector<std::string> stack = {};   ///< of its main thread, innermost first, if it was asked for
 
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
 std::string to_json(const Slot& slot);
-/// In at most so many bytes: without the stack if need be, then without the older of the communicators that the rank
-/// does not wait in.
+/// In at most `bytes` bytes. Drops the stack if necessary, then the older communicators in which the rank does not
+/// wait.
 std::string to_json_within(Slot slot, std::size_t bytes);
 std::string to_json(const std::vector<Slot>& slots);
-/// Empty for a text that is not what to_json wrote: it may have been cut short.
+/// Empty for text that to_json has not written; it may have been cut.
 std::optional<Slot> slot_from_json(std::string_view text);
 std::vector<Slot> slots_from_json(std::string_view text);
 

@@ -14,7 +14,7 @@ using Key = std::pair<std::uint64_t, std::uint64_t>;  // communicator, sequence 
 Key key_of(const Slot::Wait& wait) { return {wait.communicator, wait.sequence}; }
 
 bool is_frozen(const Slot& slot) { return slot.life >= Life::stopped; }
-// What a rank that does nothing says of itself is its past.
+// The status of a rank that does not run is outdated.
 bool waits(const Slot& slot) { return slot.wait && !is_frozen(slot); }
 
 bool is_excused(const Slot& slot) {
@@ -32,7 +32,8 @@ std::optional<std::uint64_t> entered(const Slot& slot, std::uint64_t communicato
   return {};
 }
 
-// Its process has begun an operation, which runs on the others' devices, but its own device has not come to it.
+// The rank's process has begun an operation that runs on the other ranks' devices, but its own device has not reached
+// it.
 bool is_behind_on_device(const Slot& slot, const Key& key) {
   if (!slot.device) return false;
   const auto& [name, communicator, sequence, is_its_turn] = *slot.device;
@@ -40,7 +41,7 @@ bool is_behind_on_device(const Slot& slot, const Key& key) {
   return communicator != key.first || sequence < key.second;
 }
 
-// How many of a communicator's ranks are not among the slots.
+// The number of a communicator's ranks that are not among the slots.
 int count_unknown(std::span<const Slot> slots, const Slot::Wait& wait) {
   const auto known =
       std::ranges::count_if(slots, [&](const Slot& slot) { return entered(slot, wait.communicator).has_value(); });
@@ -65,14 +66,14 @@ class Search {
     }
   }
 
-  /// Those for whom the ranks in `key` wait, at the end of every chain of waiting. Goes through each collective once.
+  /// Finds the ranks at the end of every chain of waits that starts in collective `key`. Visits each collective once.
   void follow(const Key& key) {
     if (!visited_.insert(key).second) return;
     order_.push_back(key);
     blame_silenced(key);
     const bool on_device = is_on_device(key);
     std::vector<const Slot*> late;
-    std::vector<const Slot*> frozen;  // it has begun it, or even ended
+    std::vector<const Slot*> frozen;  // has entered it, or even ended it
     for (const auto& slot : slots_) {
       const auto begun = entered(slot, key.first);
       if (begun && (*begun < key.second || (on_device && !is_frozen(slot) && is_behind_on_device(slot, key)))) {
@@ -83,26 +84,26 @@ class Search {
     }
     for (const auto* slot : late.empty() ? frozen : late) {
       if (waits(*slot)) {
-        // by its device alone, or by one of several threads, it may still come
+        // a rank that waits by its device only, or in one of several threads, may still enter this collective
         if (slot->has_one_thread) blocked_[key].insert(key_of(*slot->wait));
         follow(key_of(*slot->wait));
       } else {
         culprits_.insert(slot);
-        // Whoever has left in order has done its part of what it began.
+        // A rank that has left in an orderly way has completed the collectives that it entered.
         hopeless_ = hopeless_ || slot->life == Life::vanished || (slot->life == Life::left && !late.empty());
       }
     }
   }
 
-  /// Does anybody wait for a rank that cannot come any more?
+  /// Whether any rank waits for a dead one.
   bool is_hopeless() const { return hopeless_; }
 
-  /// Do ranks wait for each other in turn, so that none of them can go on?
+  /// Whether ranks wait for each other in a cycle, so that none can continue.
   bool is_circular() const { return has_circle(blocked_); }
 
   int unknown(const Slot::Wait& wait) const { return count_unknown(slots_, wait); }
 
-  // The ranks in each collective on the way, those that call it differently apart.
+  // The ranks in each visited collective. Ranks that call it differently are separate sides.
   std::vector<Stall::Side> sides() const {
     std::vector<Stall::Side> all;
     for (const auto& key : order_) {
@@ -126,12 +127,13 @@ class Search {
   }
 
  private:
-  // Do ranks wait in it by their devices?
+  // Whether ranks wait in it by their devices.
   bool is_on_device(const Key& key) const {
     return std::ranges::any_of(waiting_.at(key), [&](const Slot* slot) { return has_on_device(*slot, key); });
   }
 
-  // Who was stopped, killed or held by a debugger right after a communicator was made could not say that it is of it.
+  // A rank that was stopped, killed or held by a debugger right after a communicator was made could not publish that it
+  // belongs to it.
   void blame_silenced(const Key& key) {
     if (unknown(*waiting_.at(key).front()->wait) == 0) return;
     for (const auto& slot : slots_) {
@@ -152,7 +154,7 @@ class Search {
 };
 
 const std::vector<const Slot*>& smallest(const std::vector<Stall::Side>& sides) {
-  // Of equal ones the last: rank 0 is rarely the odd one out.
+  // Among sides of equal size the last: rank 0 is rarely the culprit.
   auto best = sides.begin();
   for (auto side = sides.begin(); side != sides.end(); ++side) {
     const auto rank = side->ranks.front()->rank;

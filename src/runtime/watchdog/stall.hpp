@@ -9,11 +9,11 @@
 
 namespace hortator::runtime {
 
-/// When waiting has become too long, in seconds.
+/// The time limits of waits, in seconds.
 struct Patience {
   double limit = 600;
-  double for_the_gone = 10;  ///< for ranks that cannot come any more: what they sent last has to arrive
-  double for_a_circle = 10;  ///< for ranks that wait for each other in turn: none can go on by itself
+  double for_the_gone = 10;  ///< for dead ranks: their last messages can still arrive
+  double for_a_circle = 10;  ///< for ranks that wait for each other in a cycle: none can continue
 
   double shortest() const { return std::min(for_the_gone, for_a_circle); }
 
@@ -21,10 +21,10 @@ struct Patience {
   double of(const Slot::Wait& wait) const { return wait.sequence == 1 ? 2 * limit : limit; }
 };
 
-/// Why a collective does not end.
+/// The reason why a collective does not end.
 struct Stall {
   enum class Kind {
-    absent,   ///< `culprits` have not come to it, or their devices have not, and do not wait elsewhere
+    absent,   ///< `culprits` or their devices have not entered it, and do not wait elsewhere
     apart,    ///< ranks wait for each other in different collectives
     inside,   ///< all ranks are in it
     unknown,  ///< all ranks that are known are in it
@@ -37,17 +37,17 @@ struct Stall {
   };
 
   Kind kind = Kind::absent;
-  std::vector<const Slot*> culprits = {};  ///< by number; `apart`: the smallest side's
-  std::vector<Side> sides = {};            ///< first the one that has lasted longest; more: what that one waits for
-  bool is_on_devices = false;              ///< `inside`: and it runs on the devices of all of them
-  int unknown = 0;                         ///< ranks of the first side's communicator of which nothing is known
+  std::vector<const Slot*> culprits = {};  ///< by number; for `apart` those of the smallest side
+  std::vector<Side> sides = {};            ///< first the longest wait, then the collectives that it waits for
+  bool is_on_devices = false;              ///< for `inside`: it runs on the devices of all ranks
+  int unknown = 0;                         ///< number of ranks of the first side's communicator whose status is unknown
 };
 
-/// The stall that has to be reported now, if there is one. `slots` are those of all ranks that are known. Nobody is
-/// reported while a rank that others wait for is held by a debugger or works in a patient phase. Pure.
+/// The stall that must be reported now, if any. `slots` holds all known ranks. Nothing is reported while a rank that
+/// others wait for is held by a debugger or works in a patient phase. Pure.
 std::optional<Stall> find_stall(std::span<const Slot> slots, const Patience& patience);
 
-/// Does anybody wait in a communicator with ranks that are not among `slots`? Pure.
+/// Whether any rank waits in a communicator with ranks that are not among `slots`. Pure.
 bool somebody_waits_for_unknown(std::span<const Slot> slots);
 
 }  // namespace hortator::runtime

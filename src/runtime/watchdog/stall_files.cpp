@@ -20,33 +20,34 @@ Claim StallFiles::announce(int node) const {
 }
 
 std::optional<int> StallFiles::announcer() const {
-  const auto words = core::read_whole(announcement());
+  const auto content = core::read_whole(announcement());
   long long node = 0;
-  // Until its last byte is there it is not yet announced.
-  if (!words || !words->ends_with('\n') || !text::parse_integer(words->substr(0, words->size() - 1), node)) return {};
+  // The announcement is valid once its last byte is there.
+  if (!content || !content->ends_with('\n') || !text::parse_integer(content->substr(0, content->size() - 1), node))
+    return {};
   return static_cast<int>(node);
 }
 
-// No name but the last one, which a job that is killed in between cannot leave behind unseen: whoever collects removes
-// it. Its end says that it is whole.
+// Written under its final name, not renamed from a temporary file that a killed job would leave behind: the node that
+// collects removes it. Its last byte marks it as complete.
 void StallFiles::answer(int node, const std::string& slots) const {
   const auto file = answer_file(node);
   if (claim_file(file) != Claim::won) return;
   std::ofstream(file) << slots << '\n';
-  // Nobody would remove an answer that comes too late.
+  // An answer that is too late would not be removed by anybody else.
   std::error_code error;
   if (!announcer()) fs::remove(file, error);
 }
 
 std::optional<std::string> StallFiles::answer_of(int node) const {
-  const auto words = core::read_whole(answer_file(node));
-  if (!words || !words->ends_with('\n')) return {};
-  return words->substr(0, words->size() - 1);
+  const auto content = core::read_whole(answer_file(node));
+  if (!content || !content->ends_with('\n')) return {};
+  return content->substr(0, content->size() - 1);
 }
 
 void StallFiles::remove(int nodes) const {
   std::error_code error;
-  // First what answers are given to: an answer that is written now removes itself.
+  // The announcement first: an answer that is written afterwards removes itself.
   fs::remove(announcement(), error);
   for (int node = 0; node < nodes; ++node) fs::remove(answer_file(node), error);
 }

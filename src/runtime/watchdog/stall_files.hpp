@@ -8,22 +8,22 @@
 
 namespace hortator::runtime {
 
-/// How watchdogs of several nodes talk when MPI cannot be used: files in the run folder, one that says that there is a
-/// stall and at most one a node in answer. Each is removed by its own name.
+/// Communication between the watchdogs of several nodes while MPI cannot be used: files in the run folder. One file
+/// announces a stall, and each node answers with at most one. Each is removed by its own name.
 class StallFiles {
  public:
   StallFiles(std::filesystem::path folder, std::string run) : folder_(std::move(folder)), run_(std::move(run)) {}
 
-  /// Says that there is a stall. The first to do so collects the answers and reports.
+  /// Announces a stall. The first node that does so collects the answers and reports.
   Claim announce(int node) const;
-  /// The node that has announced a stall, if one has.
+  /// The node that has announced a stall, if any.
   std::optional<int> announcer() const;
 
-  /// A node's answer, by whichever of its ranks is first.
+  /// Writes a node's answer; the first of its ranks that calls it does so.
   void answer(int node, const std::string& slots) const;
   std::optional<std::string> answer_of(int node) const;
 
-  /// Takes the stall back, with all answers.
+  /// Withdraws the announcement and removes all answers.
   void remove(int nodes) const;
 
  private:

@@ -8,17 +8,17 @@
 
 namespace hortator::runtime {
 
-/// A stall as people read it.
+/// A stall as text for users.
 struct StallReport {
-  const Slot* culprit;  ///< whose line it is
+  const Slot* culprit;  ///< the rank that the line names
   std::string problem;  ///< to be read after "rank N (host): "
-  std::string details;  ///< lines: each rank in question, with its stack
+  std::string details;  ///< lines: each rank concerned, with its stack
 };
 
-/// `silent_nodes` have given no word. `note` says what else limits the view; empty: nothing. Pure.
+/// `silent_nodes` have not answered. `note` gives other limits of the diagnosis; it may be empty. Pure.
 StallReport describe(const Stall& stall, std::span<const int> silent_nodes, const std::string& note);
 
-/// "0-2, 5": at most eight pieces.
+/// "0-2, 5", with at most eight ranges.
 std::string ranges_of(std::span<const int> numbers);
 
 }  // namespace hortator::runtime

@@ -7,8 +7,8 @@
 
 namespace hortator::runtime {
 
-/// How long a collective may last: what the program asked for, else HORTATOR_TIMEOUT, else ten minutes. Throws when
-/// either is no time.
+/// The time limit of a collective: the program's `asked`, else HORTATOR_TIMEOUT, else ten minutes. Throws when either
+/// is not a valid time.
 std::chrono::milliseconds collective_timeout(std::optional<std::chrono::milliseconds> asked,
                                              const core::Variables& variables);
 

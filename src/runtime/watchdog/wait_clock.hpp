@@ -9,26 +9,27 @@
 
 namespace hortator::runtime {
 
-/// How long this process has been in a collective, as counted by a thread that looks from time to time. Only time in
-/// which that thread ran counts: a job that is suspended and goes on has not waited. Needs no clock in the collectives.
+/// Measures how long this process has been in a collective, by a thread that samples it. Only time in which that thread
+/// ran counts, so that a suspended job has not waited when it resumes. Collectives need no clock.
 class WaitClock {
  public:
   using Duration = std::chrono::duration<double>;
   struct Wait {
     activity::Operation operation;
-    std::uint64_t visit = 0;  ///< another one each time
+    std::uint64_t visit = 0;  ///< unique for each visit
     Duration waited{};
   };
 
-  /// Sees the collectives of one family. More than `longest_step` between two looks is time in which nothing ran.
+  /// Considers the collectives of one family. Time beyond `longest_step` between two samples does not count: the
+  /// process was suspended.
   WaitClock(std::uint64_t family, Duration longest_step) : family_(family), longest_step_(longest_step) {}
 
-  /// What is seen now, `elapsed` after the last look.
+  /// Takes a sample, `elapsed` after the last one.
   void look(const activity::View& view, Duration elapsed);
 
   /// The collective that has lasted longest.
   const std::optional<Wait>& longest() const { return longest_; }
-  /// How long no collective has been seen.
+  /// The time since a collective was last seen.
   Duration outside() const { return outside_; }
 
  private:

@@ -30,7 +30,8 @@ constexpr int looks_until_quiet = 4;
 milliseconds step_of(const Watchdog::Settings& settings) {
   return std::clamp(settings.limit / 20, 20ms, settings.in_debug_mode ? 50ms : 5000ms);
 }
-// File systems of clusters show a new file late, the slower the larger the job that one had better not disturb.
+// Shared file systems show a new file late. The larger the job, the slower they are, and the less they should be
+// loaded.
 milliseconds files_step_of(milliseconds step) { return 2 * step; }
 
 double in_seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
@@ -74,7 +75,6 @@ Watchdog::Watchdog(const mpi::Communicator& world, const mpi::Communicator& node
   slot_.pid = process_;
   if (const auto facts = process_facts(process_)) slot_.start = facts->start;
   prepare_stacks();
-  board_.is_asked();
   last_look_ = steady_clock::now();
   next_files_look_ = last_look_;
   look();
@@ -88,14 +88,14 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::leave() {
-  // A forked child has no such thread, and is not the rank.
+  // A forked child does not have the thread, and is not the rank.
   if (process_ != getpid()) return thread_.detach();
   {
     const std::scoped_lock lock(mutex_);
     ends_ = true;
   }
   wake_.notify_all();
-  // This thread itself ends the process when it aborts the job.
+  // The watchdog's own thread ends the process when it aborts the job.
   if (thread_.get_id() == std::this_thread::get_id()) return thread_.detach();
   thread_.join();
   look();
@@ -109,7 +109,7 @@ void Watchdog::leave_early() {
   runtime::report({.problem =
                        "the program has left by exit() while its State or Accelerator was in use (the other ranks "
                        "wait for it, and MPI was not finalised). Return from main, or throw an exception"});
-  // not every launcher takes a rank that has not finalised for a failure: MPICH's does not
+  // Not every launcher treats a rank that has not finalised MPI as failed: MPICH's does not.
   if (current_run().world_size > 1) mpi::abort_job(EXIT_FAILURE);
 }
 
@@ -164,9 +164,10 @@ void Watchdog::publish(std::vector<std::string> stack) {
   board_.publish(slot_);
 }
 
-// Who may be held up by a debugger or works on a checkpoint is not disturbed by a signal: nobody will blame it.
+// A rank that a debugger holds or that is in a patient phase is not interrupted by the signal for its stack: it is not
+// reported as a culprit.
 void Watchdog::answer_questions() {
-  if (!board_.is_asked()) {
+  if (!board_.take_question()) {
     board_.publish(slot_);  // with the stack of the last time, if there was one
     return;
   }
@@ -222,10 +223,10 @@ void Watchdog::consider() {
 }
 
 void Watchdog::report(const Stall& stall, const View& view) {
-  // Where no file decides who speaks, the first that waits does.
+  // Where no file decides which rank reports, the first rank that waits does.
   const auto& ranks = stall.sides.front().ranks;
-  const auto place = std::ranges::count_if(ranks, [&](const Slot* slot) { return slot->rank < slot_.rank; });
-  std::this_thread::sleep_for(std::min<long>(place, 10) * 50ms);
+  const auto position = std::ranges::count_if(ranks, [&](const Slot* slot) { return slot->rank < slot_.rank; });
+  std::this_thread::sleep_for(std::min<long>(position, 10) * 50ms);
   const auto words = describe(stall, view.silent_nodes, view.note);
   runtime::report({.problem = words.problem,
                    .party = Party{.rank = words.culprit->rank, .host = words.culprit->host, .pid = words.culprit->pid},

@@ -17,30 +17,31 @@
 
 namespace hortator::runtime {
 
-/// The code with which a job ends that is stuck in a collective, that of timeout(1).
+/// The exit code of a job that is stuck in a collective, the same as that of timeout(1).
 constexpr int stalled_exit_code = 124;
 
-/// A thread that looks from time to time whether this rank waits too long for others in the collectives of one world.
-/// If so it finds out who is missing, says it, and ends the job. It calls nothing of MPI but MPI_Abort. It never fires
-/// in a program that computes for long, as long as nobody waits for it.
+/// A thread that checks periodically whether this rank waits too long for others in the collectives of one world. If
+/// so, it finds out which ranks are missing, reports them, and ends the job. It calls nothing of MPI but MPI_Abort.
+/// Long computation does not trigger it as long as no rank waits for it.
 class Watchdog {
  public:
-  /// Debug mode: ranks that wait for each other in turn are told within a second, for the price of more looks.
+  /// In debug mode ranks that wait for each other in a cycle are reported within a second, at the cost of more checks.
   struct Settings {
     std::chrono::milliseconds limit;
     bool in_debug_mode = false;
     std::string run;  ///< a name that no other run shares
   };
 
-  /// The world's communicator, and its part in the node. @collective
+  /// `node` is world.node(). @collective
   Watchdog(const mpi::Communicator& world, const mpi::Communicator& node, const Topology& topology,
            const Settings& settings);
-  /// Local. Others see that this rank has left.
+  /// Publishes that this rank has left. Local.
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Called when the process exits while its world is still there: the others cannot go on, so the rank says it itself.
+  /// Called when the process exits while its world exists. The other ranks cannot continue, so it reports that and ends
+  /// the job.
   void leave_early();
 
  private:
@@ -48,7 +49,7 @@ class Watchdog {
     std::vector<Slot> slots;
     std::vector<int> silent_nodes = {};
     std::string note = {};
-    bool is_announced = false;  ///< by this rank, which has to take it back
+    bool is_announced = false;  ///< by this rank, which must withdraw it
   };
 
   void leave();
@@ -71,8 +72,8 @@ class Watchdog {
   const std::uint64_t family_;
   const std::string run_;
   const Patience patience_;
-  const bool asks_early_;                 ///< the other nodes, as soon as a rank of theirs may be in a circle with ours
-  const std::chrono::milliseconds step_;  ///< from look to look
+  const bool asks_early_;  ///< asks other nodes as soon as one of their ranks may be in a cycle with ours
+  const std::chrono::milliseconds step_;  ///< between two checks
   const pid_t process_;
 
   Board board_;
@@ -80,9 +81,9 @@ class Watchdog {
   Slot slot_;
   std::chrono::steady_clock::time_point last_look_;
   std::chrono::steady_clock::time_point next_files_look_;
-  double next_attempt_ = 0;  ///< seconds of waiting after which a stall that was excused is looked at again
+  double next_attempt_ = 0;  ///< seconds of waiting after which a stall that was not reported is checked again
   std::vector<std::uint64_t> beats_;
-  std::vector<int> quiet_looks_;  ///< for how long a rank's watchdog has not been heard of
+  std::vector<int> quiet_looks_;  ///< checks since a rank's watchdog last published
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -6,8 +6,7 @@
 #include <hortator/error.hpp>
 
 #include "comm/decorators/checked_communicator.hpp"
-#include "comm/mpi/mpi_communicator.hpp"
-#include "comm/shm/communicator.hpp"
+#include "comm/registry.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::tools::bench {
@@ -37,15 +36,33 @@ std::vector<CollectiveCase> collective_cases(Communicator& comm, std::int64_t el
   };
 }
 
-std::unique_ptr<Communicator> communicator_named(const std::string& backend, const mpi::Communicator& world) {
-  if (backend == "mpi") return std::make_unique<comm::MpiCommunicator>(mpi::Communicator::duplicate(world.get()));
-  if (backend == "node") return std::make_unique<comm::NodeCommunicator>(mpi::Communicator::duplicate(world.get()));
-  if (backend == "node in debug mode") {
-    return std::make_unique<comm::CheckedCommunicator>(communicator_named("node", world),
-                                                       mpi::Communicator::duplicate(world.get()));
+namespace {
+
+bool is_measurable(const comm::Backend& backend) { return backend.is_selectable && backend.traits.carries(at::kCPU); }
+
+std::vector<std::string_view> measurable_backends() {
+  std::vector<std::string_view> names;
+  for (const auto& backend : comm::backends()) {
+    if (is_measurable(backend)) names.push_back(backend.name);
   }
-  throw UsageError({.what = text::concat("--backend ", backend, " cannot be measured on CPU tensors"),
-                    .hint = "known are mpi, node and 'node in debug mode'"});
+  return names;
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> communicator_named(const std::string& backend, const mpi::Communicator& world) {
+  constexpr std::string_view debug_mode = " in debug mode";
+  const bool is_checked = backend.ends_with(debug_mode);
+  const auto name = is_checked ? backend.substr(0, backend.size() - debug_mode.size()) : backend;
+  const auto* const known = comm::find_backend(name);
+  if (known == nullptr || !is_measurable(*known)) {
+    throw UsageError({.what = text::concat("--backend ", backend, " cannot be measured on CPU tensors"),
+                      .hint = text::concat("known are ", text::join(measurable_backends()),
+                                           "; add ' in debug mode' to measure one with checks")});
+  }
+  auto made = known->make(world, at::kCPU, std::chrono::minutes(10));
+  if (!is_checked) return made;
+  return std::make_unique<comm::CheckedCommunicator>(std::move(made), mpi::Communicator::duplicate(world.get()));
 }
 
 at::ScalarType type_named(const std::string& name) {

@@ -5,10 +5,7 @@
 
 #include <array>
 
-#include "comm/mpi/mpi_communicator.hpp"
-#include "comm/nccl/backend.hpp"
-#include "comm/self/self_communicator.hpp"
-#include "comm/shm/communicator.hpp"
+#include "comm/registry.hpp"
 #include "core/text/text.hpp"
 #include "machine/device/cuda.hpp"
 #include "mpi/collectives.hpp"
@@ -115,24 +112,15 @@ std::string check(Communicator& back_end, const mpi::Communicator& world, c10::D
 
 std::vector<Check> checks_of_back_ends(Accelerator& accelerator) {
   const auto& world = accelerator.world();
-  const auto add = [&](const char* name, c10::Device device,
-                       const std::function<std::unique_ptr<Communicator>()>& make) {
-    return Check{name, [&world, device, make] { return check(*make(), world.comm(), device); }};
-  };
-  const auto device = accelerator.device();
-  std::vector<Check> checks = {
-      add("self", device, [device] { return std::make_unique<comm::SelfCommunicator>(device); }),
-      add("mpi", c10::kCPU,
-          [&world] {
-            return std::make_unique<comm::MpiCommunicator>(mpi::Communicator::duplicate(world.comm().get()));
-          }),
-      add("node", c10::kCPU, [&world] {
-        return std::make_unique<comm::NodeCommunicator>(mpi::Communicator::duplicate(world.comm().get()));
-      })};
-  if (device.is_cuda()) {
-    checks.push_back(add("nccl", device, [&world, device] {
-      return comm::make_nccl_communicator(world.comm(), device, world.collective_timeout());
-    }));
+  std::vector<Check> checks;
+  for (const auto& backend : comm::backends()) {
+    const bool on_cpu = backend.traits.device == at::kCPU;
+    const auto device = on_cpu ? c10::Device(at::kCPU) : accelerator.device();
+    if (!backend.traits.carries(device)) continue;
+    checks.push_back({std::string(backend.name), [&world, &backend, device] {
+                        return check(*backend.make(world.comm(), device, world.collective_timeout()), world.comm(),
+                                     device);
+                      }});
   }
   return checks;
 }

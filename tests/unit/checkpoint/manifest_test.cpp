@@ -84,9 +84,9 @@ TEST_CASE("every number and text is restored bit for bit") {
           std::bit_cast<std::uint64_t>(reals[i]));
   }
   for (std::size_t i = 0; i < texts.size(); ++i) CHECK(back.get<std::string>("text" + std::to_string(i)) == texts[i]);
-  CHECK_FALSE(formats::find_utf8_fault("\xe2\x82\xac \xf0\x9f\x9a\x80"));
+  CHECK(formats::is_utf8("\xe2\x82\xac \xf0\x9f\x9a\x80"));
   for (const auto* bytes : {"\xc0\x80", "\xe0\x80\x80", "\xed\xbf\xbf", "\xf4\x90\x80\x80", "\x80", "\xe2\x82", "\xf8"})
-    CHECK(formats::find_utf8_fault(bytes));
+    CHECK_FALSE(formats::is_utf8(bytes));
 }
 
 TEST_CASE("a rank's report is complete or refused") {

@@ -72,7 +72,7 @@ TEST_CASE("in debug mode texts may differ in length, and agreements and comparis
   CHECK(mpi::all_reduce(world, 1, MPI_SUM) == world.size());
 }
 
-TEST_CASE("in debug mode a collective on host values is told from one on tensors") {
+TEST_CASE("in debug mode a collective on host values differs from one on tensors") {
   const auto world = mpi::Communicator::world();
   const auto comparison = std::make_shared<comm::CallComparison>(mpi::Communicator::world());
   world.check_calls(comparison);
@@ -89,7 +89,7 @@ TEST_CASE("in debug mode a collective on host values is told from one on tensors
              ContainsSubstring("rank 0: barrier on the host") && ContainsSubstring("all_reduce (sum) of Float [3]"));
 }
 
-TEST_CASE("in debug mode what ranks may call from different places is compared without the place") {
+TEST_CASE("in debug mode calls that ranks may make from different call sites are compared without the site") {
   const auto world = checked_world();
   const int marks[2] = {};
   const CallSite site(world.rank() == 0 ? __builtin_return_address(0) : static_cast<const void*>(marks));

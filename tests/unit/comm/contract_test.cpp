@@ -145,7 +145,7 @@ TEST_CASE("broadcast of many tensors at once: of any types and strides, empty on
   }
 }
 
-TEST_CASE("tensors with gaps are reduced in place, their neighbours untouched") {
+TEST_CASE("non-contiguous tensors are reduced in place without touching their neighbours") {
   for (const auto& name : test::backends()) {
     const auto communicator = test::make_backend(name);
     const int n = communicator->size();
@@ -170,7 +170,7 @@ TEST_CASE("tensors with gaps are reduced in place, their neighbours untouched") 
   }
 }
 
-TEST_CASE("empty tensors and single numbers pass") {
+TEST_CASE("empty tensors and scalars work") {
   for (const auto& name : test::backends()) {
     const auto communicator = test::make_backend(name);
     auto empty = at::empty({0, 3});
@@ -184,7 +184,7 @@ TEST_CASE("empty tensors and single numbers pass") {
   }
 }
 
-TEST_CASE("the same bits on every rank") {
+TEST_CASE("results have the same bits on every rank") {
   for (const auto& name : test::backends()) {
     const auto communicator = test::make_backend(name);
     at::manual_seed(static_cast<std::uint64_t>(communicator->rank()) + 1);
@@ -197,7 +197,7 @@ TEST_CASE("the same bits on every rank") {
   }
 }
 
-TEST_CASE("split makes communicators of their own") {
+TEST_CASE("split makes independent communicators") {
   for (const auto& name : test::backends()) {
     const auto communicator = test::make_backend(name);
     const auto part = communicator->split(communicator->rank() % 2, communicator->rank());
@@ -210,7 +210,7 @@ TEST_CASE("split makes communicators of their own") {
   }
 }
 
-TEST_CASE("conjugate and negative views travel as they read") {
+TEST_CASE("conjugate and negative views send their values") {
   for (const auto& name : test::backends()) {
     const auto communicator = test::make_backend(name);
     const auto numbers = at::complex(at::ones({3}), at::full({3}, 2.0 + communicator->rank()));

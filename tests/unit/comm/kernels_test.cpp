@@ -91,7 +91,7 @@ TEST_CASE("rounding to 16 bits is LibTorch's: ties, denormals, overflow") {
   }
 }
 
-TEST_CASE("a NaN of any rank is in the largest and the smallest") {
+TEST_CASE("a NaN of any rank propagates to the maximum and the minimum") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto x = at::tensor({nan, 1.0F, 2.0F});
   const auto y = at::tensor({1.0F, nan, 3.0F});
@@ -105,7 +105,7 @@ TEST_CASE("a NaN of any rank is in the largest and the smallest") {
   }
 }
 
-TEST_CASE("whole numbers wrap around; an output may be an input") {
+TEST_CASE("integers wrap around, and an output may be an input") {
   for (const auto kernel : kernels_of_this_cpu()) {
     const auto large = at::full({3}, std::numeric_limits<std::int64_t>::max(), at::kLong);
     CHECK(at::equal(reduced(kernel, {large, at::ones({3}, at::kLong)}, ReduceOp::sum), large + 1));

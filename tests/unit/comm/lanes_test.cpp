@@ -101,7 +101,7 @@ TEST_CASE("between nodes large tensors of 16-bit floats and of whole numbers are
   }
 }
 
-TEST_CASE("between nodes work in the window goes on while others than Work::wait call, and in its order") {
+TEST_CASE("between nodes work in the window progresses in calls other than Work::wait, in order") {
   for (const int ranks_a_node : {1, 2}) {
     scale::pretend_nodes_of(ranks_a_node);
     comm::NodeCommunicator communicator(mpi::Communicator::world());
@@ -125,7 +125,7 @@ TEST_CASE("between nodes work in the window goes on while others than Work::wait
   }
 }
 
-TEST_CASE("between nodes parts go on while nobody waits: those of a reduce_scatter, and of an all_gather") {
+TEST_CASE("between nodes reduce_scatter and all_gather progress in the background") {
   for (const int ranks_a_node : {1, 2}) {
     scale::pretend_nodes_of(ranks_a_node);
     comm::NodeCommunicator communicator(mpi::Communicator::world());
@@ -156,7 +156,7 @@ TEST_CASE("between nodes parts go on while nobody waits: those of a reduce_scatt
   }
 }
 
-TEST_CASE("between nodes a reduce_scatter has the bits of the all_reduce, whoever has the memory") {
+TEST_CASE("between nodes a reduce_scatter gives the bits of the all_reduce, wherever the tensors are") {
   for (const int ranks_a_node : {1, 2}) {
     scale::pretend_nodes_of(ranks_a_node);
     comm::NodeCommunicator communicator(mpi::Communicator::world());
@@ -174,7 +174,7 @@ TEST_CASE("between nodes a reduce_scatter has the bits of the all_reduce, whoeve
   }
 }
 
-TEST_CASE("between nodes an error belongs to its collective, whatever is under way before and after it") {
+TEST_CASE("between nodes an error belongs to its collective and affects none before or after it") {
   for (const int ranks_a_node : {1, 2}) {
     scale::pretend_nodes_of(ranks_a_node);
     comm::NodeCommunicator communicator(mpi::Communicator::world());

@@ -23,7 +23,7 @@ TEST_CASE("CPU tensors travel through the node's memory, devices of several rank
   }
 }
 
-TEST_CASE("HORTATOR_COMMUNICATOR is obeyed, and must be known") {
+TEST_CASE("HORTATOR_COMMUNICATOR selects the back end, and unknown names are refused") {
   const auto world = mpi::Communicator::world();
   setenv("HORTATOR_COMMUNICATOR", "mpi", 1);
   CHECK(comm::make_communicator(world, c10::kCPU, comm::Checks::off)->name() == (world.size() == 1 ? "self" : "mpi"));
@@ -39,7 +39,7 @@ TEST_CASE("HORTATOR_COMMUNICATOR is obeyed, and must be known") {
   unsetenv("HORTATOR_COMMUNICATOR");
 }
 
-TEST_CASE("HORTATOR_DEBUG=1 asks for checks, and checks name ranks that differ") {
+TEST_CASE("HORTATOR_DEBUG=1 enables checks, which name ranks that differ") {
   unsetenv("HORTATOR_DEBUG");
   CHECK(comm::checks_from_environment() == comm::Checks::off);
   setenv("HORTATOR_DEBUG", "1", 1);

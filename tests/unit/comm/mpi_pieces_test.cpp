@@ -3,7 +3,7 @@
 
 using namespace hortator;
 
-TEST_CASE("data longer than a piece is the same as in one piece, around every border") {
+TEST_CASE("data that is split into several MPI calls gives the same result, around every border") {
   for (std::int64_t elements = 0; elements <= 23; ++elements) {
     comm::MpiCommunicator whole(mpi::Communicator::world());
     comm::MpiCommunicator cut(mpi::Communicator::world(), 7);

@@ -48,7 +48,7 @@ TEST_CASE("ranks that differ in operation or size all throw, and both sides are 
   check_works(communicator);
 }
 
-TEST_CASE("a tensor that one rank cannot send is an error on all, with that rank's reason") {
+TEST_CASE("a tensor that one rank cannot send makes all ranks throw that rank's reason") {
   NodeCommunicator communicator(mpi::Communicator::world());
   const bool last = communicator.rank() == communicator.size() - 1;
   const auto culprit = std::to_string(communicator.size() - 1);
@@ -63,7 +63,7 @@ TEST_CASE("a tensor that one rank cannot send is an error on all, with that rank
   check(at::ones({3}).requires_grad_(), "requires a gradient");
 }
 
-TEST_CASE("what cannot be reduced is refused, and the next collective works") {
+TEST_CASE("types that cannot be reduced are refused, and the next collective works") {
   NodeCommunicator communicator(mpi::Communicator::world());
   const auto words =
       rank_and_error_of([&] { communicator.all_reduce(at::empty({2}, at::kFloat8_e4m3fn), ReduceOp::sum).wait(); });
@@ -71,7 +71,7 @@ TEST_CASE("what cannot be reduced is refused, and the next collective works") {
   check_works(communicator);
 }
 
-TEST_CASE("an error belongs to its collective: whoever waits for a later one first gets the later one's result") {
+TEST_CASE("an error belongs to its collective: a later one that is waited for first gives its result") {
   NodeCommunicator communicator(mpi::Communicator::world());
   if (communicator.size() == 1) return;
   auto good = at::ones({4});
@@ -82,7 +82,7 @@ TEST_CASE("an error belongs to its collective: whoever waits for a later one fir
   CHECK_THROWS_WITH(bad.wait(), ContainsSubstring("different collectives"));
 }
 
-TEST_CASE("an earlier collective's error does not take a later one's result") {
+TEST_CASE("the error of a collective does not affect the result of a later one") {
   NodeCommunicator communicator(mpi::Communicator::world());
   if (communicator.size() == 1) return;
   auto good = communicator.allocate(100, at::kFloat).fill_(1);
@@ -104,7 +104,7 @@ TEST_CASE("a rank that leaves by an exception does not keep the others waiting")
   CHECK_THAT(words, ContainsSubstring(leaves ? "out of memory" : "rank 0 has left a collective"));
 }
 
-TEST_CASE("a rank that abandons its communicator frees those that wait for it, and takes part in nothing more") {
+TEST_CASE("a rank that abandons its communicator releases those that wait for it and can call nothing more") {
   const auto world = mpi::Communicator::world();
   NodeCommunicator communicator(mpi::Communicator::world());
   if (communicator.size() == 1) return;

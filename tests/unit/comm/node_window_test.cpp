@@ -47,7 +47,7 @@ TEST_CASE("window tensors are reduced bitwise as one rank would in rank order") 
   }
 }
 
-TEST_CASE("what lies in the window is not copied on its way: the staging memory stays untouched") {
+TEST_CASE("tensors in the window are reduced without the staging memory") {
   NodeCommunicator communicator(mpi::Communicator::world());
   const int n = communicator.size();
   if (n == 1) return;
@@ -64,7 +64,7 @@ TEST_CASE("what lies in the window is not copied on its way: the staging memory 
   CHECK(touched_staging_kb() > before);
 }
 
-TEST_CASE("ranks whose tensors lie elsewhere than the others' get the same result") {
+TEST_CASE("ranks with tensors at different positions get the same result") {
   NodeCommunicator communicator(mpi::Communicator::world());
   auto window = communicator.allocate(100000, at::kFloat);
   auto own = at::empty({50000});
@@ -76,7 +76,7 @@ TEST_CASE("ranks whose tensors lie elsewhere than the others' get the same resul
   CHECK(tensor.eq(n * (n + 1) / 2).all().item<bool>());
 }
 
-TEST_CASE("many collectives are under way at once and finish in any order of waiting") {
+TEST_CASE("many collectives run at once and can be waited for in any order") {
   NodeCommunicator communicator(mpi::Communicator::world());
   std::vector<at::Tensor> tensors;
   std::vector<comm::Work> works;
@@ -93,7 +93,7 @@ TEST_CASE("many collectives are under way at once and finish in any order of wai
   }
 }
 
-TEST_CASE("a gather into common memory: one array for the node, and what is there stays where it is") {
+TEST_CASE("an all_gather into common memory fills one array for the node and moves no data that is there") {
   NodeCommunicator communicator(mpi::Communicator::world());
   const int n = communicator.size();
   auto common = communicator.allocate_common(1000 * n, at::kFloat);

@@ -30,6 +30,7 @@ class Slow final : public comm::Communicator {
   int rank() const override { return 0; }
   int size() const override { return 2; }
   std::string_view name() const override { return "slow"; }
+  comm::Traits traits() const override { return {.device = at::kCPU}; }
   Work all_reduce(at::Tensor, ReduceOp) override { return work(); }
   Work reduce_scatter(at::Tensor, const at::Tensor&, ReduceOp) override { return work(); }
   Work all_gather(at::Tensor, const at::Tensor&) override { return work(); }
@@ -54,7 +55,7 @@ class Slow final : public comm::Communicator {
 
 }  // namespace
 
-TEST_CASE("a tensor collective is seen while it starts and while somebody waits for it, not in between") {
+TEST_CASE("the watchdog sees a tensor collective while it starts and while it is waited for, not in between") {
   std::vector<Operation> seen;
   comm::WatchedCommunicator watched(std::make_unique<Slow>(seen), activity::Membership(77, 76, 2));
   auto work = watched.all_reduce(at::ones({8}), ReduceOp::sum);
@@ -71,7 +72,7 @@ TEST_CASE("a tensor collective is seen while it starts and while somebody waits 
   }
 }
 
-TEST_CASE("works that are waited for in another order keep their numbers") {
+TEST_CASE("Works that are waited for in another order keep their sequence numbers") {
   std::vector<Operation> seen;
   comm::WatchedCommunicator watched(std::make_unique<Slow>(seen), activity::Membership(78, 76, 2));
   auto first = watched.all_reduce(at::ones({8}), ReduceOp::sum);
@@ -89,7 +90,7 @@ TEST_CASE("works that are waited for in another order keep their numbers") {
   CHECK(seen.size() == 4);
 }
 
-TEST_CASE("every verb is counted, and parts have numbers of their own") {
+TEST_CASE("every verb is counted, and split communicators count separately") {
   std::vector<Operation> seen;
   comm::WatchedCommunicator watched(std::make_unique<Slow>(seen), activity::Membership(79, 76, 2));
   watched.reduce_scatter(at::ones({4}), at::ones({8}), ReduceOp::sum).wait();
@@ -103,7 +104,7 @@ TEST_CASE("every verb is counted, and parts have numbers of their own") {
   CHECK(seen.back().family == 76);
 }
 
-TEST_CASE("profilers see a range where a collective starts and where somebody waits for it") {
+TEST_CASE("profilers see a range for the start of a collective and for the wait") {
   static std::vector<std::string> ranges;
   ranges.clear();
   std::vector<Operation> seen;
@@ -124,7 +125,7 @@ TEST_CASE("profilers see a range where a collective starts and where somebody wa
                                            "hortator::barrier (slow, 0 B)"});
 }
 
-TEST_CASE("what make_communicator makes belongs to its world, with the same number on all ranks") {
+TEST_CASE("make_communicator gives a communicator of the world's family, with the same number on all ranks") {
   const auto world = mpi::Communicator::world();
   const auto made = comm::make_communicator(world, at::kCPU, comm::Checks::off);
   if (world.size() == 1) return;

@@ -19,7 +19,7 @@ std::string thrown_text(const std::function<void()>& work, std::optional<int>& r
 }
 }  // namespace
 
-TEST_CASE("work that succeeds everywhere passes") {
+TEST_CASE("work that succeeds on all ranks returns") {
   const auto comm = mpi::Communicator::world();
   int done = 0;
   mpi::all_or_none(comm, [&] { ++done; });
@@ -42,7 +42,7 @@ TEST_CASE("work that fails on any one rank throws on all, with that rank's probl
   }
 }
 
-TEST_CASE("a wrong use on one rank is one on all, and the rank whose it is knows where it was found") {
+TEST_CASE("a usage error on one rank is one on all, and that rank keeps its source location") {
   const auto comm = mpi::Communicator::world();
   for (int culprit = 0; culprit < comm.size(); ++culprit) {
     try {
@@ -76,7 +76,7 @@ TEST_CASE("work that fails on all ranks names the lowest") {
   CHECK(rank == 0);
 }
 
-TEST_CASE("values that differ are named, on all ranks") {
+TEST_CASE("values that differ are named on all ranks") {
   const auto comm = mpi::Communicator::world();
   mpi::same_on_all(comm, "1.0", "the version");
   if (comm.size() == 1) return;

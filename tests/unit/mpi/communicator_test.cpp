@@ -24,12 +24,12 @@ TEST_CASE("a moved communicator is empty and frees nothing") {
   CHECK(mpi::all_reduce(second, 1, MPI_SUM) == second.size());
 }
 
-TEST_CASE("an MPI error comes back as an exception with MPI's words") {
+TEST_CASE("an MPI error is thrown as an exception with MPI's message") {
   const auto world = mpi::Communicator::world();
   CHECK_THROWS_WITH(mpi::broadcast(world, 1, world.size() + 5), ContainsSubstring("MPI_Bcast failed"));
 }
 
-TEST_CASE("MPI that the application started is used and left alone") {
+TEST_CASE("MPI that the application has started is used and not finalised") {
   CHECK_NOTHROW(mpi::ensure_initialized());
   mpi::finalize_if_ours();
   CHECK(mpi::is_usable());

@@ -18,7 +18,7 @@ std::string maps() { return test::content_of("/proc/self/maps"); }
 
 }  // namespace
 
-TEST_CASE("what a rank writes into its part all ranks read") {
+TEST_CASE("all ranks read what a rank writes to its part") {
   const auto node = mpi::Communicator::world().node();
   const mpi::SharedMemory memory(node, node, 5000, "hortator-test");
   for (int rank = 0; rank < node.size(); ++rank) {
@@ -35,7 +35,7 @@ TEST_CASE("what a rank writes into its part all ranks read") {
   }
 }
 
-TEST_CASE("shared memory goes with its owner, and no file of any kind holds it") {
+TEST_CASE("shared memory is freed with its owner and has no file") {
   const auto node = mpi::Communicator::world().node();
   {
     const mpi::SharedMemory memory(node, node, 4096, "hortator-test-gone");
@@ -57,7 +57,7 @@ TEST_CASE("a part may be empty, and memory can be moved") {
   CHECK(second.part(node.rank())[7] == std::byte{42});
 }
 
-TEST_CASE("more memory than there is is refused on all ranks before anything is taken") {
+TEST_CASE("an allocation that exceeds the memory is refused on all ranks before it takes any") {
   const auto node = mpi::Communicator::world().node();
   CHECK_THROWS_WITH(mpi::SharedMemory(node, node, std::size_t{1} << 50, "hortator-test"),
                     ContainsSubstring("no room for") && ContainsSubstring("fewer ranks a node"));

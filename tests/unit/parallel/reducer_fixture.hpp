@@ -25,6 +25,7 @@ class LazyCommunicator final : public comm::Communicator {
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   std::string_view name() const override { return "lazy"; }
+  comm::Traits traits() const override { return inner_.traits(); }
   comm::Work all_reduce(at::Tensor tensor, comm::ReduceOp op) override {
     if (log_ != nullptr) log_->push_back("all_reduce");
     reduced_elements += tensor.numel();

@@ -22,7 +22,7 @@ BannerFacts two_nodes() {
 
 }  // namespace
 
-TEST_CASE("the banner says it all, with what the caller adds") {
+TEST_CASE("the banner shows all facts and the caller's lines") {
   CHECK(runtime::banner(two_nodes(), {.libraries = {"HDF5 1.10.8"}, .lines = {{"batch size", "128 = 32 x 4 ranks"}}}) ==
         "hortator 0.1.0, LibTorch 2.15.0, Open MPI v4.1.4, HDF5 1.10.8\n"
         "  ranks       4 ranks on 2 nodes, 2 each (srun)\n"
@@ -32,7 +32,7 @@ TEST_CASE("the banner says it all, with what the caller adds") {
         "  batch size  128 = 32 x 4 ranks");
 }
 
-TEST_CASE("one rank needs few words") {
+TEST_CASE("the banner of one rank is short") {
   const BannerFacts facts{
       .libraries = {"hortator"}, .launcher = "plain start", .shown = {{"n1", {0}}}, .device = "cpu", .cpus = "7"};
   CHECK(runtime::banner(facts) ==
@@ -43,14 +43,14 @@ TEST_CASE("one rank needs few words") {
         "  CPUs    7");
 }
 
-TEST_CASE("where a device is has a line of its own") {
+TEST_CASE("the banner has a line for the device's position") {
   auto facts = two_nodes();
   facts.place = "NUMA node 1, bound to the CPUs beside it";
   CHECK_THAT(runtime::banner(facts),
              ContainsSubstring("\n  GPU at  NUMA node 1, bound to the CPUs beside it (rank 0)"));
 }
 
-TEST_CASE("what differs between ranks or nodes is said") {
+TEST_CASE("the banner shows differences between ranks and nodes") {
   auto facts = two_nodes();
   facts.fewest_a_node = 1;
   facts.max_per_node = 3;
@@ -59,7 +59,7 @@ TEST_CASE("what differs between ranks or nodes is said") {
                                          ContainsSubstring("4 threads a rank on rank 0, others differ"));
 }
 
-TEST_CASE("the map stays short at any scale") {
+TEST_CASE("the banner's map of nodes stays short at any scale") {
   auto facts = two_nodes();
   facts.nodes = 1024;
   facts.shown = {{"n1", {}}, {"n1024", {}}};

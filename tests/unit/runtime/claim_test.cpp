@@ -19,7 +19,7 @@ TEST_CASE("the first claim of a run wins, all later ones lose, also after the re
   CHECK(test::content_of(dir / "failure.json") == "{1}\n");
 }
 
-TEST_CASE("runs that share a folder do not silence each other") {
+TEST_CASE("runs that share a folder report independently") {
   const test::OwnFolder folder("claim");
   CHECK(runtime::claim_failure(folder.path, "run-1") == Claim::won);
   CHECK(runtime::write_failure(folder.path, "run-1", "{1}"));
@@ -28,7 +28,7 @@ TEST_CASE("runs that share a folder do not silence each other") {
   CHECK(test::content_of(folder.path / "failure.json") == "{2}\n");
 }
 
-TEST_CASE("what an earlier run has left goes, what this run or the user has written stays") {
+TEST_CASE("files of an earlier run are removed, those of this run and of the user stay") {
   const test::OwnFolder folder("claim");
   runtime::claim_failure(folder.path, "run-1");
   runtime::write_failure(folder.path, "run-1", "{1}");

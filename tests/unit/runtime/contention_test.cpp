@@ -7,7 +7,7 @@
 
 using namespace hortator;
 
-TEST_CASE("of ranks that fail at the same moment exactly one speaks") {
+TEST_CASE("of ranks that fail at the same time exactly one reports") {
   const auto comm = mpi::Communicator::world();
   const std::filesystem::path folder = "contention";
   for (int round = 0; round < 50; ++round) {

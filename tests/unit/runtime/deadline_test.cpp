@@ -40,7 +40,7 @@ struct Scheduler {
 
 }  // namespace
 
-TEST_CASE("HORTATOR_DEADLINE is believed before Slurm's own word; nonsense is refused") {
+TEST_CASE("HORTATOR_DEADLINE overrides Slurm's variable, and invalid values are refused") {
   CHECK_FALSE(known_deadline(in({})).has_value());
   CHECK(known_deadline(in({{"SLURM_JOB_END_TIME", "1700000000"}})) == Deadline(1'700'000'000s));
   CHECK(known_deadline(in({{"SLURM_JOB_END_TIME", "1700000000"}, {"HORTATOR_DEADLINE", "1600000000"}})) ==
@@ -49,7 +49,7 @@ TEST_CASE("HORTATOR_DEADLINE is believed before Slurm's own word; nonsense is re
   CHECK_THROWS_AS(known_deadline(in({{"HORTATOR_DEADLINE", "0"}})), UsageError);
 }
 
-TEST_CASE("Slurm is asked for the job, PBS where there is no Slurm, nobody outside of jobs") {
+TEST_CASE("the deadline is queried from Slurm, else from PBS, and from neither outside jobs") {
   Scheduler slurm{"  1-00:00:10\n"};
   CHECK(ask_deadline(in({{"SLURM_JOB_ID", "42"}, {"PBS_JOBID", "1.pbs"}}), slurm.ask(), now) == now + 24h + 10s);
   CHECK(slurm.questions == std::vector<std::string>{"squeue --noheader --format=%L --job='42'"});
@@ -65,7 +65,7 @@ TEST_CASE("Slurm is asked for the job, PBS where there is no Slurm, nobody outsi
   CHECK_FALSE(ask_deadline(in({{"SLURM_JOB_ID", "42"}}), silent.ask(), now).has_value());
 }
 
-TEST_CASE("times as squeue and qstat print them") {
+TEST_CASE("times in the formats of squeue and qstat are parsed") {
   CHECK(parse_slurm_time("56") == 56s);
   CHECK(parse_slurm_time("34:56") == 34min + 56s);
   CHECK(parse_slurm_time("12:34:56") == 12h + 34min + 56s);
@@ -78,7 +78,7 @@ TEST_CASE("times as squeue and qstat print them") {
   CHECK_FALSE(parse_qstat_time_left("resources_used.walltime = 00:10:00").has_value());
 }
 
-TEST_CASE("what cannot be run has no answer") {
+TEST_CASE("a command that cannot be run gives no answer") {
   const auto ask = runtime::ask_shell();
   CHECK(ask("echo 12:00") == "12:00\n");
   CHECK_FALSE(ask("echo 12:00; false").has_value());

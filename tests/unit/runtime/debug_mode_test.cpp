@@ -17,7 +17,7 @@ bool asked(const std::optional<std::string>& words) {
 
 }  // namespace
 
-TEST_CASE("HORTATOR_DEBUG asks for the debug mode by any word for yes") {
+TEST_CASE("HORTATOR_DEBUG enables debug mode by any true value") {
   for (const auto* words : {"1", "yes", "true", "on"}) CHECK(asked(words));
   for (const auto* words : {"0", "no", "false", "off", ""}) CHECK_FALSE(asked(words));
   CHECK_FALSE(asked({}));

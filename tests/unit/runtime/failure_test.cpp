@@ -21,7 +21,7 @@ const runtime::Run run = {.id = "today-1", .folder = "runs/x", .rank = 3, .world
 
 }  // namespace
 
-TEST_CASE("whatever is thrown is described") {
+TEST_CASE("any thrown object is described") {
   CHECK(described(std::runtime_error("no space")).problem == "no space");
   CHECK_FALSE(described(std::runtime_error("no space")).rank.has_value());
   CHECK(described(42).problem == "an exception of type int was thrown");
@@ -45,13 +45,13 @@ TEST_CASE("LibTorch's errors come without their backtraces") {
   CHECK(failure.problem == "shape '[3]' is invalid for input of size 2");
 }
 
-TEST_CASE("the line is one line, whatever the text") {
+TEST_CASE("the failure line is one line for any text") {
   CHECK(runtime::failure_line(run, {.problem = "no space"}) == "hortator: rank 3 (n1): no space");
   CHECK(runtime::failure_line(run, {.problem = "\n a\r\n\n  b \n"}) == "hortator: rank 3 (n1): a b");
   CHECK(runtime::failure_line(run, {}) == "hortator: rank 3 (n1): ");
 }
 
-TEST_CASE("the record has all the facts, also of texts that are no texts") {
+TEST_CASE("the record has all facts, also for text that is not valid UTF-8") {
   const auto record =
       nlohmann::json::parse(runtime::failure_record(run, {.problem = "a\nb \"c\" \xff", .where = "x.cpp:7"}));
   CHECK(record["run_id"] == "today-1");

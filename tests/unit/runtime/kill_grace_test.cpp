@@ -20,7 +20,7 @@ std::chrono::milliseconds grace(Launcher launcher, std::map<std::string, std::st
 
 }  // namespace
 
-TEST_CASE("how long a process lives after SIGTERM is its killer's rule") {
+TEST_CASE("the time between SIGTERM and SIGKILL depends on the launcher and the scheduler") {
   CHECK(grace(Launcher::srun) == 30s);
   CHECK(grace(Launcher::mpirun) == 1s);
   CHECK(grace(Launcher::mpirun, {{"PBS_JOBID", "7"}}) == 1s);

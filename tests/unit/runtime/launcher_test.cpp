@@ -116,7 +116,7 @@ TEST_CASE("the environment of each launcher is read, also nested") {
   }
 }
 
-TEST_CASE("ranks are apart exactly when the launcher knows more of them than MPI") {
+TEST_CASE("ranks are separate exactly when the launcher has started more of them than MPI connects") {
   for (const auto& [name, variables, wanted] : cases()) {
     INFO(name);
     const int size = wanted.size.value_or(1);
@@ -140,7 +140,7 @@ TEST_CASE("before MPI starts only srun without any process manager is refused, a
   CHECK_NOTHROW(runtime::check_startable({.kind = Launcher::srun, .rank = 0, .size = 1}, "Open MPI v4.1.4"));
 }
 
-TEST_CASE("the error names the launcher, the numbers and its cure") {
+TEST_CASE("the error names the launcher, the numbers and the solution") {
   const auto text = [](const std::string& name) -> std::string {
     try {
       runtime::check_together(facts_of(name), 1, "MPICH 4.1");

@@ -40,14 +40,14 @@ bool hears_seconds_after(void (*before)(int)) {
 
 }  // namespace
 
-TEST_CASE("the scheduler's signals are heard, also by a process that was started deaf to them") {
+TEST_CASE("the scheduler's signals are recorded, also by a process that was started with them ignored") {
   CHECK(is_true_in_fork([] { return hears_minutes_after(SIG_DFL); }));
   CHECK(is_true_in_fork([] { return hears_minutes_after(SIG_IGN); }));
   CHECK(is_true_in_fork([] { return hears_seconds_after(SIG_DFL); }));
   CHECK(is_true_in_fork([] { return hears_seconds_after(SIG_IGN); }));
 }
 
-TEST_CASE("a handler of the program's own stays") {
+TEST_CASE("a handler of the program stays installed") {
   CHECK(is_true_in_fork([] { return !hears_minutes_after(handler_of_the_program) && calls_of_the_program == 1; }));
   CHECK(is_true_in_fork([] { return !hears_seconds_after(handler_of_the_program) && calls_of_the_program == 1; }));
 }

@@ -13,7 +13,7 @@ TEST_CASE("the ranks of this machine are one node") {
   CHECK(found.is_leader() == (comm.rank() == 0));
 }
 
-TEST_CASE("nodes are counted by their first ranks, however ranks are dealt to them") {
+TEST_CASE("nodes are counted by their first ranks, however ranks are distributed to them") {
   const auto comm = mpi::Communicator::world();
   for (int nodes = 1; nodes <= comm.size(); ++nodes) {
     // Round robin, and in blocks.

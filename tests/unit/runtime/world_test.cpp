@@ -39,7 +39,7 @@ TEST_CASE("a part of the ranks can be a world, as a Fortran handle") {
   CHECK(mpi::all_reduce(world.comm(), 1, MPI_SUM) == half.size());
 }
 
-TEST_CASE("worlds come and go, also two at a time") {
+TEST_CASE("worlds are created and destroyed, also two at a time") {
   for (int round = 0; round < 3; ++round) {
     const World one({});
     const World two({});
@@ -47,7 +47,7 @@ TEST_CASE("worlds come and go, also two at a time") {
   }
 }
 
-TEST_CASE("LibTorch's threads are the world's") {
+TEST_CASE("LibTorch uses the world's number of threads") {
   {
     const With asked("OMP_NUM_THREADS", "3");
     const World world({});
@@ -59,7 +59,7 @@ TEST_CASE("LibTorch's threads are the world's") {
   CHECK_FALSE(world.cpus().empty());
 }
 
-TEST_CASE("HORTATOR_DEVICE decides, the same on all ranks or all throw") {
+TEST_CASE("HORTATOR_DEVICE selects the device, and all ranks throw where it differs") {
   const auto comm = mpi::Communicator::world();
   {
     const With cpu("HORTATOR_DEVICE", "cpu");

@@ -6,7 +6,7 @@
 
 namespace hortator::comm {
 
-/// What the kernels call tensors of `type`. Throws for types that cannot be reduced.
+/// The kernels' element type for tensors of `type`. Throws for types that cannot be reduced.
 kernels::Element element_of(at::ScalarType type);
 
 }  // namespace hortator::comm

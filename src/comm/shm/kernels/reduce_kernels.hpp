@@ -19,8 +19,8 @@ struct Reduction {
   int divisor = 1;  ///< of a mean: the number of arrays that the sum is made of in the end
 };
 
-/// Element by element, each output becomes the reduction of the inputs in their order, rounded once: the same bits on
-/// every machine. An output may be one of the inputs. At least one input.
+/// Writes the elementwise reduction of the inputs, in their order and rounded once, to each output: the same bits on
+/// every machine. An output may be one of the inputs. There is at least one input.
 using Kernel = void (*)(const Reduction& what, std::span<const std::byte* const> inputs,
                         std::span<std::byte* const> outputs, std::size_t elements);
 

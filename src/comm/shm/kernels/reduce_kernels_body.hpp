@@ -14,7 +14,7 @@
 namespace hortator::comm::kernels {
 namespace {
 
-// Whole numbers wrap around, as MPI's and LibTorch's do; signed ones may not overflow in C++.
+// Integers wrap around, as in MPI and LibTorch; in C++ signed ones must not overflow.
 struct Sum {
   template <typename T>
   static T apply(T a, T b) {
@@ -37,7 +37,7 @@ struct Product {
       return a * b;
   }
 };
-// A NaN of any rank is the result: it must not be lost.
+// A NaN of any rank propagates to the result.
 struct Max {
   template <typename T>
   static T apply(T a, T b) {

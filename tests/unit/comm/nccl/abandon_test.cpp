@@ -54,7 +54,7 @@ bool aborts_come_to(int expected) {
 
 }  // namespace
 
-TEST_CASE("a rank that abandons frees those in a collective of any communicator: all are aborted, new ones work") {
+TEST_CASE("a rank that abandons releases those in any communicator: all are aborted, and new ones work") {
   const auto world = mpi::Communicator::world();
   for (const int leaver : {0, world.size() - 1}) {
     const test::CleanMock mock;
@@ -84,7 +84,7 @@ TEST_CASE("a rank that abandons frees those in a collective of any communicator:
   }
 }
 
-TEST_CASE("a rank that abandons frees those that wait for their device") {
+TEST_CASE("a rank that abandons releases those that wait for their device") {
   const test::CleanMock mock;
   const auto world = mpi::Communicator::world();
   const auto whole = test::make_nccl();
@@ -99,7 +99,7 @@ TEST_CASE("a rank that abandons frees those that wait for their device") {
   CHECK_THAT(freed_by([&] { begun.wait(); }), names(0));
 }
 
-TEST_CASE("a rank that abandons after it has begun a barrier's operation frees those in the barrier") {
+TEST_CASE("a rank that abandons after it has begun a barrier releases those in the barrier") {
   const test::CleanMock mock;
   const auto world = mpi::Communicator::world();
   const auto whole = test::make_nccl();
@@ -131,7 +131,7 @@ TEST_CASE("communicators that go before anybody has looked are aborted, not ende
   CHECK(test::mock_nccl().destroyed == 0);
 }
 
-TEST_CASE("communicators that were abandoned and are still there are nothing to new ones") {
+TEST_CASE("abandoned communicators that still exist do not affect new ones") {
   const test::CleanMock mock;
   const auto world = mpi::Communicator::world();
   const auto old = test::make_nccl();
@@ -142,19 +142,19 @@ TEST_CASE("communicators that were abandoned and are still there are nothing to 
   CHECK(test::mock_nccl().aborted == 1);
 }
 
-TEST_CASE("the first that leaves is named, whoever leaves then") {
+TEST_CASE("the first rank that leaves is named, whichever leaves later") {
   const auto world = mpi::Communicator::world();
   comm::NcclAlarm alarm(world);
-  CHECK_FALSE(alarm.heard());
+  CHECK_FALSE(alarm.first_reason());
   mpi::barrier(world);
   const int last = world.size() - 1;
   if (world.rank() == last) alarm.ring(reason);
   mpi::barrier(world);
   alarm.ring("an exception has ended its work");
   mpi::barrier(world);
-  REQUIRE(alarm.heard());
-  CHECK(alarm.heard()->rank() == last);
-  CHECK_THAT(alarm.heard()->what(), ContainsSubstring(reason));
+  REQUIRE(alarm.first_reason());
+  CHECK(alarm.first_reason()->rank() == last);
+  CHECK_THAT(alarm.first_reason()->what(), ContainsSubstring(reason));
 }
 
 TEST_CASE("on several nodes a rank cannot leave, and nothing is aborted") {

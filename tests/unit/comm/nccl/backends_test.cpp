@@ -8,7 +8,7 @@
 using namespace hortator;
 using comm::ReduceOp;
 
-TEST_CASE("the contract's suite has not misused NCCL, nor left anything of it behind") {
+TEST_CASE("the contract suite has neither misused NCCL nor leaked its resources") {
   CHECK(test::mock_nccl().violations.empty());
   CHECK(test::mock_nccl().memory_blocks == 0);
   CHECK(test::mock_nccl().registrations == 0);
@@ -16,7 +16,7 @@ TEST_CASE("the contract's suite has not misused NCCL, nor left anything of it be
   CHECK(test::mock_nccl().destroyed > 0);
 }
 
-TEST_CASE("types that NCCL does not know travel all the same, or are refused by name") {
+TEST_CASE("types that NCCL lacks are moved as bytes or refused by name") {
   const test::CleanMock mock;
   const auto communicator = test::make_nccl();
   const int n = communicator->size();
@@ -38,7 +38,7 @@ TEST_CASE("types that NCCL does not know travel all the same, or are refused by 
   CHECK(at::equal(large, wrapped));
 }
 
-TEST_CASE("a mean is NCCL's own, bool goes by its maximum and minimum") {
+TEST_CASE("a mean uses ncclAvg, and bool is reduced by maximum and minimum") {
   CHECK(comm::nccl_reduction(at::kFloat, ReduceOp::mean).op == ncclAvg);
   CHECK(comm::nccl_reduction(at::kBool, ReduceOp::sum).op == ncclMax);
   CHECK(comm::nccl_reduction(at::kBool, ReduceOp::product).op == ncclMin);
@@ -67,7 +67,7 @@ TEST_CASE("many tensors are broadcast in one group") {
   CHECK(test::mock_nccl().groups == 1);
 }
 
-TEST_CASE("ranks leave a barrier when the last has come") {
+TEST_CASE("ranks leave a barrier when the last has arrived") {
   const test::CleanMock mock;
   const auto world = mpi::Communicator::world();
   const auto communicator = test::make_nccl();

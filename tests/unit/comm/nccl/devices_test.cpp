@@ -19,7 +19,7 @@ std::vector<NcclDevice> node(int ranks, int openable) {
 
 }  // namespace
 
-TEST_CASE("devices of their own are fine, however many a rank may see") {
+TEST_CASE("ranks with separate devices are accepted, however many a rank may see") {
   for (int ranks = 1; ranks <= 8; ++ranks) {
     CHECK(comm::check_nccl_devices(node(ranks, 8)).empty());
     CHECK(comm::check_nccl_devices(node(ranks, ranks)).empty());

@@ -22,7 +22,7 @@ bool becomes(const std::function<bool()>& true_at_last) {
 
 }  // namespace
 
-TEST_CASE("an error that comes late: wait() throws it, all communicators are aborted and stay so, new ones work") {
+TEST_CASE("wait() throws an asynchronous error, all communicators are aborted and stay so, and new ones work") {
   const test::CleanMock mock;
   {
     const auto whole = test::make_nccl();
@@ -51,7 +51,7 @@ TEST_CASE("an error that comes late: wait() throws it, all communicators are abo
   CHECK(tensor[0].item<int>() == anew->size());
 }
 
-TEST_CASE("errors are found while nobody calls: a rank that waits for its device is let go") {
+TEST_CASE("errors are found between calls, and a rank that waits for its device is released") {
   const test::CleanMock mock;
   const auto communicator = test::make_nccl();
   const auto part = communicator->split(0, communicator->rank());
@@ -74,7 +74,7 @@ TEST_CASE("a barrier ends with the error too") {
   test::host_device().is_stuck = false;
 }
 
-TEST_CASE("an abort that never comes back is left behind") {
+TEST_CASE("an abort that never returns does not block the rank") {
   const test::CleanMock mock;
   const auto communicator = test::make_nccl(200ms);
   test::mock_nccl().abort_hangs = true;
@@ -97,7 +97,7 @@ TEST_CASE("ranks that call differently end with an error, not in a hang") {
   test::reset_mock_nccl();
 }
 
-TEST_CASE("while an exception is on its way out a communicator is aborted: its peers may never come") {
+TEST_CASE("during stack unwinding a communicator is aborted, since its peers may never arrive") {
   const test::CleanMock mock;
   try {
     const auto communicator = test::make_nccl();
@@ -109,7 +109,7 @@ TEST_CASE("while an exception is on its way out a communicator is aborted: its p
   CHECK(test::mock_nccl().destroyed == 0);
 }
 
-TEST_CASE("a device that never ends: its communicator is aborted when it goes") {
+TEST_CASE("the communicator of a device that never finishes is aborted in the destructor") {
   const test::CleanMock mock;
   {
     const auto communicator = test::make_nccl(200ms);

@@ -21,6 +21,7 @@ class ThroughDevice final : public comm::Communicator {
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   std::string_view name() const override { return inner_->name(); }
+  comm::Traits traits() const override { return inner_->traits(); }
   comm::Work all_reduce(at::Tensor tensor, comm::ReduceOp op) override {
     const auto there = tensor.to(gpu);
     return bring_back({{there, tensor}}, inner_->all_reduce(there, op));

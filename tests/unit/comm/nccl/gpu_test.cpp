@@ -10,7 +10,7 @@
 using namespace hortator;
 using comm::ReduceOp;
 
-TEST_CASE("one rank: every verb gives back what it got") {
+TEST_CASE("with one rank every verb returns its input") {
   if (!test::has_gpu()) return;
   const c10::Device cuda(c10::kCUDA, 0);
   const auto on_device = at::TensorOptions().device(cuda);
@@ -40,7 +40,7 @@ TEST_CASE("one rank: every verb gives back what it got") {
   CHECK_THROWS_AS(whole->all_reduce(at::ones({2}), ReduceOp::sum), UsageError);
 }
 
-TEST_CASE("a slow device: results are there for whoever waits by wait() alone") {
+TEST_CASE("with a slow device results are complete after wait() only") {
   if (!test::has_gpu()) return;
   const c10::Device cuda(c10::kCUDA, 0);
   const auto communicator = comm::make_nccl_communicator(mpi::Communicator::world(), cuda, std::chrono::minutes(1));

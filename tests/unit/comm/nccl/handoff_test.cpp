@@ -12,7 +12,7 @@ const std::string hold = "the current stream waits for the mark";
 
 }  // namespace
 
-TEST_CASE("an operation runs after what the current stream was given, which waits for it in wait() only") {
+TEST_CASE("an operation runs after earlier work of the current stream, which waits for it in wait() only") {
   const test::CleanMock mock;
   const auto communicator = test::make_nccl();
   const int n = communicator->size();
@@ -39,7 +39,7 @@ TEST_CASE("an operation runs after what the current stream was given, which wait
   }
 }
 
-TEST_CASE("a device that has stuck holds nobody up but those who wait for it") {
+TEST_CASE("a device that hangs blocks only those who wait for it") {
   const test::CleanMock mock;
   const auto communicator = test::make_nccl(std::chrono::milliseconds(300));
   test::host_device().is_stuck = true;

@@ -20,7 +20,7 @@ TEST_CASE("a world of several ids connects") {
   CHECK(tensor.item<int>() == world.size());
 }
 
-TEST_CASE("a rank that never connects: the others give up in time and say what to look at") {
+TEST_CASE("when a rank never connects the others give up in time with advice") {
   const test::CleanMock mock;
   const auto world = mpi::Communicator::world();
   if (world.size() == 1) return;
@@ -37,7 +37,7 @@ TEST_CASE("a rank that never connects: the others give up in time and say what t
   CHECK(test::mock_nccl().aborted == 1);
 }
 
-TEST_CASE("an NCCL that is too old on one rank is an error on all, which names its file") {
+TEST_CASE("an NCCL that is too old on one rank makes all ranks throw an error that names its file") {
   const test::CleanMock mock;
   const auto world = mpi::Communicator::world();
   const bool last = world.rank() == world.size() - 1;
@@ -46,7 +46,7 @@ TEST_CASE("an NCCL that is too old on one rank is an error on all, which names i
                     ContainsSubstring("the NCCL that was loaded is 2.27.3 (") && ContainsSubstring("test_nccl"));
 }
 
-TEST_CASE("ranks with different NCCLs are told apart") {
+TEST_CASE("ranks with different NCCL versions are refused") {
   const test::CleanMock mock;
   const auto world = mpi::Communicator::world();
   if (world.size() == 1) return;

@@ -3,7 +3,7 @@
 
 using namespace hortator;
 
-TEST_CASE("allocated memory is NCCL's own, registered, and goes with its last view") {
+TEST_CASE("allocated memory comes from NCCL, is registered, and is freed with its last view") {
   const test::CleanMock mock;
   const auto communicator = test::make_nccl();
   {
@@ -39,7 +39,7 @@ TEST_CASE("memory outlives its communicator") {
   CHECK(test::mock_nccl().memory_blocks == 0);
 }
 
-TEST_CASE("memory that one rank cannot have is an error on all") {
+TEST_CASE("an allocation that fails on one rank throws on all") {
   const test::CleanMock mock;
   const auto communicator = test::make_nccl();
   const int last = communicator->size() - 1;

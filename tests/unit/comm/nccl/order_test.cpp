@@ -6,7 +6,7 @@
 
 using namespace hortator;
 
-TEST_CASE("threads never meet in NCCL") {
+TEST_CASE("at most one thread is inside NCCL") {
   const test::CleanMock mock;
   // Alone in its part, a rank needs no other to keep its threads' order.
   const auto whole = test::make_nccl();
@@ -24,7 +24,7 @@ TEST_CASE("threads never meet in NCCL") {
   other.join();
 }
 
-TEST_CASE("operations of two communicators in one order, waited for in another") {
+TEST_CASE("operations of two communicators can be waited for in another order") {
   const test::CleanMock mock;
   const auto whole = test::make_nccl();
   const auto part = whole->split(whole->rank() % 2, whole->rank());
@@ -53,7 +53,7 @@ TEST_CASE("ranks in different orders end with an error in time, not in a hang") 
   test::reset_mock_nccl();
 }
 
-TEST_CASE("the thread that asks for errors does so on the device that they are of") {
+TEST_CASE("the thread that polls for errors uses the communicators' device") {
   constexpr int device = 3;
   const comm::NcclOrder order(device);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);

@@ -35,7 +35,7 @@ comm::WatchedCommunicator watched_nccl() {
 
 }  // namespace
 
-TEST_CASE("the watchdog sees whether the device has come to an operation, and that it has ended it") {
+TEST_CASE("the watchdog sees when the device reaches an operation and when it has finished it") {
   const test::CleanMock mock;
   auto communicator = watched_nccl();
   auto tensor = at::ones({4});
@@ -61,7 +61,7 @@ TEST_CASE("the watchdog sees whether the device has come to an operation, and th
   CHECK_FALSE(device_waits());
 }
 
-TEST_CASE("of an operation that nobody watches nothing is kept") {
+TEST_CASE("an operation that is not watched is not recorded") {
   const test::CleanMock mock;
   const auto communicator = test::make_nccl();
   auto tensor = at::ones({4});
@@ -73,7 +73,7 @@ TEST_CASE("of an operation that nobody watches nothing is kept") {
   CHECK_FALSE(on_device());
 }
 
-TEST_CASE("an operation within another one is told as what the ranks count: the outer one") {
+TEST_CASE("an operation within another one is reported as the outer one, which the ranks count") {
   const test::CleanMock mock;
   auto communicator = watched_nccl();
   const activity::Membership outer(99, 98, communicator.size());

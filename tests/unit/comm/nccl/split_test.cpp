@@ -6,7 +6,7 @@
 
 using namespace hortator;
 
-TEST_CASE("parts work beside the whole and outlive it") {
+TEST_CASE("split communicators work beside their parent and outlive it") {
   const test::CleanMock mock;
   auto whole = test::make_nccl();
   const int rank = whole->rank();
@@ -29,7 +29,7 @@ TEST_CASE("parts work beside the whole and outlive it") {
   CHECK(at::equal(all, at::arange(part_of_part->size(), at::kInt).add(reversed->rank() < 2 ? 0 : 2)));
 }
 
-TEST_CASE("a rank that does not take part in a split: the others give up, and nothing of them is left to use") {
+TEST_CASE("when a rank is missing in a split the others give up and their communicators are aborted") {
   const test::CleanMock mock;
   const auto world = mpi::Communicator::world();
   if (world.size() == 1) return;
@@ -42,7 +42,7 @@ TEST_CASE("a rank that does not take part in a split: the others give up, and no
   CHECK(test::mock_nccl().aborted == 1);
 }
 
-TEST_CASE("a split begins when the device has done what it was given") {
+TEST_CASE("a split begins when the device has done its earlier work") {
   const test::CleanMock mock;
   const auto whole = test::make_nccl();
   const test::StandStill still;
@@ -55,7 +55,7 @@ TEST_CASE("a split begins when the device has done what it was given") {
   CHECK(whole->split(0, whole->rank())->size() == whole->size());
 }
 
-TEST_CASE("a split gives up where the device is never done with what it was given") {
+TEST_CASE("a split gives up where the device never finishes its earlier work") {
   const test::CleanMock mock;
   const auto whole = test::make_nccl(std::chrono::milliseconds(300));
   test::host_device().is_stuck = true;

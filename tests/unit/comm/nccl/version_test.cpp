@@ -4,7 +4,7 @@
 
 using namespace hortator;
 
-TEST_CASE("an NCCL does for one that was built against it or before it, of the same major") {
+TEST_CASE("an NCCL is accepted that has the same major version and is not older") {
   CHECK_NOTHROW(comm::check_nccl_version(22809, {22809, "a"}));
   CHECK_NOTHROW(comm::check_nccl_version(22809, {23007, "a"}));
   CHECK_THROWS_WITH(comm::check_nccl_version(23007, {22809, "/opt/libnccl.so.2"}),

@@ -40,7 +40,7 @@ TEST_CASE("the main thread's calls are seen from another thread, and no handler 
   CHECK(std::ranges::equal(before, after, [](const auto& a, const auto& b) { return a.sa_handler == b.sa_handler; }));
 }
 
-TEST_CASE("a signal that somebody uses is never taken") {
+TEST_CASE("a signal that is in use is never taken") {
   const int highest = runtime::free_signal(0);
   CHECK(highest <= SIGRTMAX);
   CHECK(runtime::free_signal(bit(highest)) == highest - 1);  // blocked: somebody may wait for it

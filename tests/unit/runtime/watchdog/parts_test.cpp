@@ -37,7 +37,7 @@ double waited(const WaitClock& clock) { return clock.longest() ? clock.longest()
 
 }  // namespace
 
-TEST_CASE("the limit: argument, then environment, then ten minutes; what is no time is refused") {
+TEST_CASE("the time limit comes from the argument, the environment or is ten minutes, and invalid times are refused") {
   const core::Variables none = [](const char*) { return std::nullopt; };
   CHECK(runtime::collective_timeout({}, none) == 10min);
   CHECK(runtime::collective_timeout({}, variable("")) == 10min);
@@ -81,7 +81,7 @@ TEST_CASE("the longest wait of all threads is seen, of its own family only") {
   CHECK(clock.outside() == 1s);
 }
 
-TEST_CASE("slots survive JSON, broken ones are nothing") {
+TEST_CASE("slots survive JSON, and invalid JSON gives none") {
   const Slot slot = {
       .rank = 3,
       .local_rank = 1,
@@ -104,7 +104,7 @@ TEST_CASE("slots survive JSON, broken ones are nothing") {
   CHECK(runtime::slots_from_json("").empty());
 }
 
-TEST_CASE("a slot that is too long gives up its stack first, then communicators, never the one that it waits in") {
+TEST_CASE("a slot that is too long drops its stack, then communicators, never the one that it waits in") {
   Slot slot = {.rank = 3, .wait = Slot::Wait{.name = "barrier", .communicator = 7, .sequence = 6}};
   for (std::uint64_t communicator = 0; communicator < 1000; ++communicator)
     slot.standings.push_back({.communicator = communicator, .entered = 1});
@@ -174,7 +174,7 @@ TEST_CASE("the first to announce a stall collects one answer a node, and nothing
   CHECK(std::distance(fs::directory_iterator(folder.path / "a"), fs::directory_iterator()) == 1);
 }
 
-TEST_CASE("where no stall can be announced, it is said") {
+TEST_CASE("a stall that cannot be announced is reported as such") {
   const test::OwnFolder folder("stall");
   fs::create_directories(folder.path);
   std::ofstream(folder.path / "file") << "in the way";

@@ -84,14 +84,14 @@ Slot in_phase(Slot slot, Phase phase) {
 
 }  // namespace
 
-TEST_CASE("nobody waits, or not for long: nothing is said") {
+TEST_CASE("no stall is reported where nobody waits long") {
   CHECK_FALSE(find_stall({}, patience));
   CHECK_FALSE(find_stall(std::vector{busy(0, 5), busy(1, 5)}, patience));
   CHECK_FALSE(find_stall(std::vector{waiting(0, 5, 99.9), busy(1, 4)}, patience));
   CHECK(find_stall(std::vector{waiting(0, 5, 100), busy(1, 4)}, patience));
 }
 
-TEST_CASE("the rank that has not come is named, with where it is and who waits") {
+TEST_CASE("a missing rank is named, with its stack and the ranks that wait") {
   const std::vector slots = {waiting(0, 5, 130), waiting(1, 5, 120), busy(2, 4), waiting(3, 5, 10)};
   const auto stall = find_stall(slots, patience);
   REQUIRE(stall);
@@ -103,7 +103,7 @@ TEST_CASE("the rank that has not come is named, with where it is and who waits")
   CHECK(describe(*stall, {}, "").culprit->rank == 2);
 }
 
-TEST_CASE("several ranks that have not come are all named") {
+TEST_CASE("several missing ranks are all named") {
   const std::vector slots = {waiting(0, 5, 130), in_state(busy(1, 4), Life::stopped), busy(2, 3)};
   CHECK(ranks_of(find_stall(slots, patience)->culprits) == std::vector{1, 2});
   CHECK_THAT(words(slots), ContainsSubstring("rank 0 has waited") && ContainsSubstring("1001 is stopped") &&
@@ -121,7 +121,7 @@ TEST_CASE("a rank that has gone past the collective is not missing") {
   CHECK(ranks_of(stall->culprits) == std::vector{2});
 }
 
-TEST_CASE("in a chain of waiting the rank at its end is named") {
+TEST_CASE("in a chain of waits the rank at its end is named") {
   // 0 waits for 1 in the world, 1 waits for 2 among the tensors.
   auto middle = busy(1, 4);
   middle.standings.push_back({.communicator = tensors, .entered = 9});
@@ -156,7 +156,7 @@ TEST_CASE("ranks in different collectives: both sides are named, the line is the
         "other for 2 min 10 s");
 }
 
-TEST_CASE("ranks that wait for each other in turn are told soon: none of them can go on") {
+TEST_CASE("ranks that wait for each other in a cycle are reported soon") {
   const std::vector two = {blocked(0, world, 5), blocked(1, tensors, 1)};
   auto stall = find_stall(two, patience);
   REQUIRE(stall);
@@ -170,7 +170,7 @@ TEST_CASE("ranks that wait for each other in turn are told soon: none of them ca
   CHECK(find_stall(chain, patience));
 }
 
-TEST_CASE("a chain of waiting that ends somewhere is no circle: it has the usual patience") {
+TEST_CASE("a chain of waits that ends is not a cycle and has the usual time limit") {
   const auto said = [](const std::vector<Slot>& slots) { return find_stall(slots, patience).has_value(); };
   // 0 waits for 1, which is where all have come: what they do there takes long.
   auto last = blocked(2, tensors, 99);
@@ -192,13 +192,13 @@ TEST_CASE("a chain of waiting that ends somewhere is no circle: it has the usual
   CHECK_FALSE(said({waiting(0, 5, 99, "barrier", 2), waiting(1, 5, 99, "gather", 2)}));
 }
 
-TEST_CASE("who waits for ranks that are not known is told from who waits for known ones") {
+TEST_CASE("waits for unknown ranks are distinguished from waits for known ones") {
   CHECK_FALSE(somebody_waits_for_unknown(std::vector{busy(0, 4)}));
   CHECK_FALSE(somebody_waits_for_unknown(std::vector{waiting(0, 5, 1, "barrier", 2), busy(1, 4)}));
   CHECK(somebody_waits_for_unknown(std::vector{waiting(0, 5, 1, "barrier", 3), busy(1, 4)}));
 }
 
-TEST_CASE("two against two: rank 0 is not the odd one out") {
+TEST_CASE("with two against two ranks the side without rank 0 is the culprit") {
   std::vector slots = {waiting(0, 5, 130), waiting(1, 5, 130), waiting(2, 5, 130, "gather"),
                        waiting(3, 5, 130, "gather")};
   const auto stall = find_stall(slots, patience);
@@ -227,7 +227,7 @@ TEST_CASE("all ranks are in it: the network is to blame; if not all are known, t
         "word from nodes 1-2 (counted from 0)");
 }
 
-TEST_CASE("stopped, vanished, left and blocked ranks are told apart") {
+TEST_CASE("stopped, vanished, left and blocked ranks are distinguished") {
   const auto about = [](Life life) { return words({waiting(0, 5, 130), in_state(busy(1, 4), life)}); };
   CHECK_THAT(about(Life::stopped), ContainsSubstring("its process 1001 is stopped"));
   CHECK_THAT(about(Life::vanished), ContainsSubstring("its process 1001 has vanished"));
@@ -235,7 +235,7 @@ TEST_CASE("stopped, vanished, left and blocked ranks are told apart") {
   CHECK_THAT(about(Life::blocked), ContainsSubstring("is blocked in the kernel"));
 }
 
-TEST_CASE("what a stopped rank said last is its past: it is not waiting") {
+TEST_CASE("the last status of a stopped rank is outdated: it is not waiting") {
   const std::vector slots = {waiting(0, 5, 130, "barrier", 2), in_state(waiting(1, 5, 3, "barrier", 2), Life::stopped)};
   const auto stall = find_stall(slots, patience);
   REQUIRE(stall);
@@ -243,7 +243,7 @@ TEST_CASE("what a stopped rank said last is its past: it is not waiting") {
   CHECK(ranks_of(stall->culprits) == std::vector{1});
 }
 
-TEST_CASE("nobody waits for long for a rank that cannot come") {
+TEST_CASE("a wait for a dead rank is reported soon") {
   const auto said = [](const Slot& other, double seconds) {
     return find_stall(std::vector{waiting(0, 5, seconds, "barrier", 2), other}, patience).has_value();
   };
@@ -257,7 +257,7 @@ TEST_CASE("nobody waits for long for a rank that cannot come") {
   CHECK_FALSE(said(in_state(busy(1, 5), Life::left), 99));
 }
 
-TEST_CASE("who was stopped right after a communicator was made is blamed in place of an unknown") {
+TEST_CASE("a rank that was stopped right after a communicator was made is blamed instead of an unknown one") {
   auto silenced = in_state(busy(1, 4), Life::stopped);
   silenced.standings.clear();
   std::vector slots = {waiting(0, 5, 130, "barrier", 2), silenced};
@@ -309,7 +309,7 @@ TEST_CASE("a communicator's first collective may take twice as long") {
   CHECK(find_stall(std::vector{waiting(0, 1, 200), busy(1, 0)}, patience));
 }
 
-TEST_CASE("the line has the innermost calls, the details have all, of one rank a side") {
+TEST_CASE("the line has the innermost calls, the details have all calls of one rank a side") {
   auto late = busy(1, 4);
   late.stack = {"a", "b", "c", "d", "e", "f"};
   const std::vector slots = {waiting(0, 5, 130, "barrier", 3), late, waiting(2, 5, 130, "barrier", 3)};
@@ -358,7 +358,7 @@ TEST_CASE(
   CHECK(ranks_of(find_stall(behind, patience)->culprits) == std::vector{2});
 }
 
-TEST_CASE("an operation that runs on all devices and does not end: the links are to blame") {
+TEST_CASE("an operation that runs on all devices and does not end is blamed on the links") {
   const std::vector all = {with_device(0, 9, 9, true), with_device(1, 9, 9, true), with_device(2, 9, 9, true)};
   const auto stall = find_stall(all, patience);
   REQUIRE(stall);

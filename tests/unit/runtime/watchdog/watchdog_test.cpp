@@ -40,7 +40,7 @@ Slot slot_of(const mpi::Communicator& node) {
 
 }  // namespace
 
-TEST_CASE("what a rank publishes the whole node reads, also after it has left") {
+TEST_CASE("the whole node reads what a rank publishes, also after it has left") {
   const auto node = mpi::Communicator::world().node();
   Board board(node);
   CHECK(board.blindness().empty());
@@ -62,18 +62,19 @@ TEST_CASE("what a rank publishes the whole node reads, also after it has left") 
   mpi::barrier(node);
 }
 
-TEST_CASE("a question reaches every rank once") {
+TEST_CASE("a question reaches every other rank once") {
   const auto node = mpi::Communicator::world().node();
   Board board(node);
-  CHECK_FALSE(board.is_asked());
+  CHECK_FALSE(board.take_question());
   mpi::barrier(node);
-  if (node.rank() == node.size() - 1) board.ask();
+  const bool asks = node.rank() == node.size() - 1;
+  if (asks) board.ask();
   mpi::barrier(node);
-  CHECK(board.is_asked());
-  CHECK_FALSE(board.is_asked());
+  CHECK(board.take_question() != asks);
+  CHECK_FALSE(board.take_question());
 }
 
-TEST_CASE("a stack that is too long for the page is left out, the rest is there") {
+TEST_CASE("a stack that is too long for the page is left out, and all other facts are published") {
   const auto node = mpi::Communicator::world().node();
   Board board(node);
   auto mine = slot_of(node);
@@ -85,7 +86,7 @@ TEST_CASE("a stack that is too long for the page is left out, the rest is there"
   mpi::barrier(node);
 }
 
-TEST_CASE("one thread and one board a world, gone with it; a single rank has none") {
+TEST_CASE("a world has one watchdog thread and one board, a single rank none") {
   const auto before = threads();
   for (int round = 0; round < 3; ++round) {
     const World one({.collective_timeout = 10min});
@@ -110,21 +111,21 @@ TEST_CASE("a world ends with an exception as well") {
   CHECK(threads() == before);
 }
 
-TEST_CASE("worlds come and go quickly while their watchdogs look as often as they can") {
+TEST_CASE("worlds can be created and destroyed quickly while their watchdogs check as often as they can") {
   for (int round = 0; round < 10; ++round) {
     const World world({.collective_timeout = 30s});
     for (int i = 0; i < 50; ++i) mpi::barrier(world.comm());
   }
 }
 
-TEST_CASE("a limit that is none is refused on all ranks") {
+TEST_CASE("an invalid time limit is refused on all ranks") {
   const auto last = mpi::Communicator::world();
   const auto asked = last.rank() == last.size() - 1 ? std::optional<std::chrono::milliseconds>(-1ms) : std::nullopt;
   CHECK_THROWS_WITH(World({.collective_timeout = asked}), ContainsSubstring("collective_timeout is -1 ms"));
 }
 
 // It has copied the object, but neither the thread nor the rank.
-TEST_CASE("a forked child that exits neither hangs nor says anything") {
+TEST_CASE("a forked child exits without a hang or a message") {
   const World world({});
   const auto child = fork();
   if (child == 0) {

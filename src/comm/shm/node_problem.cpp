@@ -1,4 +1,4 @@
-#include "comm/shm/verdict.hpp"
+#include "comm/shm/node_problem.hpp"
 
 #include <c10/core/ScalarType.h>
 

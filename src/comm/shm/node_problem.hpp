@@ -8,7 +8,7 @@
 
 namespace hortator::comm {
 
-/// What is wrong with a collective to which the ranks of a node have come.
+/// Why a collective that all ranks of a node have entered cannot be done.
 struct NodeProblem {
   int rank = 0;  ///< the culprit
   std::string what;
@@ -17,7 +17,8 @@ struct NodeProblem {
 /// "all_reduce (sum) of 3 x Float"
 std::string describe(const NodePost& post);
 
-/// `posts` of all ranks, `ranks` their numbers in the job. Nothing when all ranks do the same.
+/// Compares the `posts` of all ranks; `ranks` are their numbers in the job. Empty when all ranks make the same call and
+/// none has refused.
 std::optional<NodeProblem> find_problem(const std::vector<const NodePost*>& posts, const std::vector<int>& ranks);
 
 }  // namespace hortator::comm

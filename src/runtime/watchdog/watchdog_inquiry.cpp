@@ -1,4 +1,4 @@
-// What a watchdog that suspects a stall asks the others before it says so.
+// Watchdog: the questions to other ranks and nodes when it suspects a stall.
 #include <algorithm>
 #include <set>
 
@@ -14,20 +14,19 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// File systems of clusters show a new file late.
+// Shared file systems show a new file late.
 milliseconds time_for_answers(milliseconds step) { return 12 * step + 1000ms; }
 
 }  // namespace
 
-// Each rank shows what it does, and where.
+// Waits until each rank of the node has published its status and stack, or the time for that is over.
 std::vector<Slot> Watchdog::ask_node() {
   board_.ask();
-  board_.is_asked();
   publish(stack_of_main_thread(time_for_a_stack));
   std::vector<std::uint64_t> before;
   for (int rank = 0; rank < board_.size(); ++rank) before.push_back(board_.beats(rank));
   const auto fresh = [&](const Slot& slot) {
-    // Twice: the first may have been under way when we asked.
+    // Two beats: the first may have been under way when we asked.
     return slot.life >= Life::traced ||
            board_.beats(slot.local_rank) >= before[static_cast<std::size_t>(slot.local_rank)] + 2;
   };
@@ -48,7 +47,7 @@ Watchdog::View Watchdog::ask_everybody() {
     return view;
   }
   const auto channel = files();
-  // Whoever speaks for the run has taken the files back already, and ends it now.
+  // The rank that reports the failed run has removed the files already and ends the job now.
   const auto is_over = [] { return is_failure_claimed(current_run().folder, current_run().id); };
   if (is_over()) return {};
   const auto claim = channel.announce(topology_.node);
@@ -61,7 +60,7 @@ Watchdog::View Watchdog::ask_everybody() {
     view.is_announced = true;
     collect_answers(channel, view);
   } else if (claim == Claim::lost) {
-    // Somebody else collects, and then ends the job unless all is well.
+    // Another node collects the answers, and then ends the job unless there is no stall.
     if (channel.announcer() != topology_.node) channel.answer(topology_.node, to_json(view.slots));
     const auto end = steady_clock::now() + 2 * time_for_answers(step_);
     while (channel.announcer() && steady_clock::now() < end) {

@@ -1,4 +1,4 @@
-#include "comm/shm/verdict.hpp"
+#include "comm/shm/node_problem.hpp"
 
 #include <c10/core/ScalarType.h>
 
@@ -27,7 +27,7 @@ std::string verdict(const NodePost& a, const NodePost& b) {
 
 }  // namespace
 
-TEST_CASE("ranks that do the same have no problem, wherever their tensors lie") {
+TEST_CASE("equal calls are no problem, wherever the tensors are") {
   auto elsewhere = sum_of(3);
   elsewhere.memory = 7;
   elsewhere.offset = 64;
@@ -35,7 +35,7 @@ TEST_CASE("ranks that do the same have no problem, wherever their tensors lie") 
   CHECK(verdict({.verb = NodePost::Verb::barrier}, {.verb = NodePost::Verb::barrier}).empty());
 }
 
-TEST_CASE("every difference is a problem, and both sides are told") {
+TEST_CASE("every difference between calls is a problem that names both sides") {
   const auto mine = sum_of(3);
   CHECK(
       verdict(mine, sum_of(4)) ==
@@ -54,7 +54,7 @@ TEST_CASE("every difference is a problem, and both sides are told") {
   CHECK(verdict(mine, {.verb = NodePost::Verb::barrier}).find("rank 5: barrier") != std::string::npos);
 }
 
-TEST_CASE("the one that differs from the many is the culprit, also when it is the first") {
+TEST_CASE("the rank that differs from the majority is the culprit, also when it is the first") {
   const auto mine = sum_of(3);
   const auto odd = sum_of(4);
   const auto problem = find_problem({&odd, &mine, &mine}, {0, 1, 2});
@@ -62,7 +62,7 @@ TEST_CASE("the one that differs from the many is the culprit, also when it is th
   CHECK(problem->rank == 0);
 }
 
-TEST_CASE("a rank that cannot take part is the culprit, with its own words") {
+TEST_CASE("a rank that refuses is the culprit, with its own reason") {
   const auto mine = sum_of(3);
   NodePost refused{.verb = NodePost::Verb::refused};
   const std::string words = "an undefined tensor";
