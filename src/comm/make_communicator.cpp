@@ -12,7 +12,7 @@
 #include "comm/nccl/backend.hpp"
 #include "comm/self/self_communicator.hpp"
 #include "comm/shm/communicator.hpp"
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 #include "core/log.hpp"
 #include "machine/cpu/device_choice.hpp"
 #include "machine/device/cuda.hpp"

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "core/environment/variable.hpp"
+#include "core/environment/environment.hpp"
 #include "core/log_everywhere.hpp"
 
 namespace hortator::log {

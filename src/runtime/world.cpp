@@ -6,7 +6,7 @@
 #include <atomic>
 #include <limits>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 #include "core/log.hpp"
 #include "machine/cpu/device_binding.hpp"
 #include "machine/cpu/device_choice.hpp"

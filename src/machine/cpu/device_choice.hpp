@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 
 namespace hortator::machine {
 

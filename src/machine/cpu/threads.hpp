@@ -3,7 +3,7 @@
 #include <optional>
 #include <span>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 #include "machine/cpu/cpu_set.hpp"
 
 namespace hortator::machine {

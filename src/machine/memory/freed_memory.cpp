@@ -7,7 +7,7 @@
 #include <malloc.h>
 #endif
 
-#include "core/environment/variable.hpp"
+#include "core/environment/environment.hpp"
 
 namespace hortator::machine {
 

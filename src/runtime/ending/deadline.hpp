@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 
 /// When the job's time is over.
 namespace hortator::runtime {

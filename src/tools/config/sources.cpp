@@ -2,7 +2,7 @@
 
 #include <hortator/error.hpp>
 
-#include "core/environment/variable.hpp"
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "launch/placement.hpp"
 #include "launch/settings/config_path.hpp"

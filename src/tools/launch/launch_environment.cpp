@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <hortator/error.hpp>
 
-#include "core/environment/variable.hpp"
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "launch/job/quote.hpp"
