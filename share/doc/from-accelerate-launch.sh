@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# Makes from-accelerate-launch.md, beside this script, from src/launch/settings/reference_table.inc: from-accelerate-launch.sh [--check]
+# Makes from-accelerate-launch.md, beside this script, from src/launch/settings/accelerate_names.inc: from-accelerate-launch.sh [--check]
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-table=$here/../../src/launch/settings/reference_table.inc
+table=$here/../../src/launch/settings/accelerate_names.inc
 page=$here/from-accelerate-launch.md
 
 make_page() {
   cat <<'MD'
 # From `accelerate launch`
 
-What becomes of each flag of `accelerate launch` (1.15) and of each key of `default_config.yaml`, which is read as it is: given by `--config_file`,
-or found where Accelerate keeps it when you have no settings of Hortator's own. `hortator config validate FILE` says the same of a file, line by line.
-Made by `share/doc/from-accelerate-launch.sh` from `src/launch/settings/reference_table.inc`.
+How Hortator treats each flag of `accelerate launch` (1.15) and each key of Accelerate's `default_config.yaml`. Hortator reads that file unchanged: give it
+by `--config_file`; without settings of Hortator's own, the file is found where Accelerate keeps it. `hortator config validate FILE` reports the same line by line.
+Made by `share/doc/from-accelerate-launch.sh` from `src/launch/settings/accelerate_names.inc`.
 
-*honoured*: does here what it does there. *noted*: may stay, and changes nothing. *refused*: an error in a file, with the way round, unless its value
-says that it is not used.
+*honoured*: works as in Accelerate. *noted*: accepted, has no effect. *refused*: an error in a file, with the alternative, unless its value says that it
+is not used.
 
-| name | in | verdict | here |
+| Accelerate | in | support | Hortator |
 |---|---|---|---|
 MD
-  sed -nE 's/^\{"([^"]*)", Place::(flag|file|both), Verdict::([a-z]+), "([^"]*)", "([^"]*)"\},$/\1\t\2\t\3\t\4\t\5/p' "$table" |
+  sed -nE 's/^\{"([^"]*)", NameSource::(flag|file|both), Support::([a-z]+), "([^"]*)", "([^"]*)"\},$/\1\t\2\t\3\t\4\t\5/p' "$table" |
     awk -F'\t' '{
       where = $2 == "both" ? "flag, file" : $2
       key = $4 == "" ? "" : "key `" $4 "`" ($5 == "" ? "" : "; ")

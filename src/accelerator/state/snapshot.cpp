@@ -271,7 +271,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
     policy.attempt([&] { object.load(read_object(reader, own, object.name)); });
   training.project.set_iteration(reader.values().get<std::int64_t>("run/iteration"));
   training.updates_before += reader.manifest().updates - training.updates();
-  if (own.contains("log/last_step")) training.trackers.go_on_after(own.get<std::int64_t>("log/last_step"));
+  if (own.contains("log/last_step")) training.trackers.resume_after(own.get<std::int64_t>("log/last_step"));
   if (same_world) {
     restore_random_state(training.device(), own.under("random"));
   } else {

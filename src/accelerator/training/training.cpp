@@ -23,8 +23,8 @@ observe::Audience audience_of(const runtime::World& world) {
   return world.topology().local_rank == 0 ? observe::Audience::people : observe::Audience::nobody;
 }
 
-observe::Trackers::Place place_of(const runtime::World& world) {
-  return world.topology().rank == 0 ? observe::Trackers::Place::main : observe::Trackers::Place::elsewhere;
+observe::TrackerRole tracker_role(const runtime::World& world) {
+  return world.topology().rank == 0 ? observe::TrackerRole::writer : observe::TrackerRole::silent;
 }
 
 std::filesystem::path logging_dir(const ProjectOptions& options, const Project& project) {
@@ -42,7 +42,7 @@ Training::Training(AcceleratorOptions chosen, runtime::World& world)
       stopping(world.comm(), background_save),
       progress(std::make_unique<observe::NotedProgress>(observe::make_progress(audience_of(world)),
                                                         [this] { report_status(); })),
-      trackers(options.log_with, place_of(world), logging_dir(options.project, project)),
+      trackers(options.log_with, tracker_role(world), logging_dir(options.project, project)),
       status(world, project.dir()),
       world_(world) {
   if (device().is_cuda()) {

@@ -8,7 +8,7 @@
 namespace hortator::comm {
 
 NcclPendingOperations::~NcclPendingOperations() {
-  if (told_) activity::tell_device_idle();
+  if (told_) activity::publish_device_idle();
 }
 
 void NcclPendingOperations::add(const activity::Operation& operation, machine::Event begin,
@@ -32,12 +32,12 @@ void NcclPendingOperations::look() {
 // Only what has changed: the time since then is what the watchdog counts.
 void NcclPendingOperations::tell_first() {
   if (pending_.empty()) {
-    if (std::exchange(told_, std::nullopt)) activity::tell_device_idle();
+    if (std::exchange(told_, std::nullopt)) activity::publish_device_idle();
     return;
   }
   const auto& [operation, begin, end] = pending_.front();
   const Told now{operation.communicator, operation.sequence, begin.is_reached()};
-  if (std::exchange(told_, now) != now) activity::tell_device(operation, now.is_its_turn);
+  if (std::exchange(told_, now) != now) activity::publish_device(operation, now.is_its_turn);
 }
 
 }  // namespace hortator::comm

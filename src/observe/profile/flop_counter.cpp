@@ -63,7 +63,7 @@ double convolution_backward(OperatorInputs inputs) {
   return (wanted.get(0) + wanted.get(1)) * forward_convolution(numbers, inputs[2].toTensor());
 }
 
-/// Scores of queries and keys, and the values' sums by them.
+// The product of queries and keys, and the product of the scores and the values.
 double attention_over(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
   const auto numbers = static_cast<double>(query.numel());
   const auto width = static_cast<double>(std::max<std::int64_t>(query.size(-1), 1));
@@ -73,7 +73,7 @@ double attention_over(const at::Tensor& query, const at::Tensor& key, const at::
 double attention(OperatorInputs inputs) {
   return attention_over(inputs[0].toTensor(), inputs[1].toTensor(), inputs[2].toTensor());
 }
-// Two gradients for each product; that kernels compute the scores once more is their own affair.
+// Two gradients for each product; the recomputation of scores in kernels is not counted.
 double attention_backward(OperatorInputs inputs) {
   return 2 * attention_over(inputs[1].toTensor(), inputs[2].toTensor(), inputs[3].toTensor());
 }
@@ -109,9 +109,9 @@ const Rule* rule_of(std::string_view name) {
   return found == rules.end() ? nullptr : found;
 }
 
-// LibTorch calls plain functions, on the threads of backward passes, too.
+// A global: LibTorch calls plain functions, also on the threads of backward passes.
 std::atomic<double> flops_so_far = 0;
-// Operators call others to do their work: those of an operator that was counted are not.
+// Operators call other operators: those within a counted operator are not counted again.
 thread_local int depth = 0;
 
 std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction& call) {

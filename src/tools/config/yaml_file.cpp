@@ -44,7 +44,7 @@ launching::Entry read_entry(const std::string& key, int line, const YAML::Node& 
                             const std::filesystem::path& file) {
   launching::Entry entry{.key = key, .line = line};
   const auto add = [&](std::string word, const YAML::Mark& mark) {
-    entry.words.push_back(std::move(word));
+    entry.values.push_back(std::move(word));
     entry.lines.push_back(mark.line + 1);
   };
   if (value.IsSequence()) {
@@ -54,7 +54,7 @@ launching::Entry read_entry(const std::string& key, int line, const YAML::Node& 
     entry.shape = launching::Shape::map;
     for (const auto& one : value) add(scalar(one.first, file) + "=" + scalar(one.second, file), one.first.Mark());
   } else if (!value.IsNull()) {
-    entry.words = {scalar(value, file)};
+    entry.values = {scalar(value, file)};
   }
   return entry;
 }

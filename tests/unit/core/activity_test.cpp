@@ -24,7 +24,7 @@ std::vector<Operation> operations_now() {
 }
 
 std::optional<std::uint64_t> entered(std::uint64_t communicator) {
-  for (const auto& standing : view().standings) {
+  for (const auto& standing : view().progress) {
     if (standing.communicator == communicator) return standing.entered;
   }
   return {};
@@ -191,17 +191,17 @@ TEST_CASE("a device's operation is seen, and counts as a wait from its turn on")
   const Membership membership(47, 46, 2);
   const auto operation = membership.begin("all_reduce", 8);
   CHECK_FALSE(on_device());
-  tell_device(operation, false);
+  publish_device(operation, false);
   CHECK(on_device()->operation.sequence == 1);
   CHECK_FALSE(on_device()->is_its_turn);
   CHECK_FALSE(view_with_device().threads.back().inside);
   const auto before = view_with_device().threads.back().visit;
-  tell_device(operation, true);
+  publish_device(operation, true);
   CHECK(on_device()->is_its_turn);
   CHECK(view_with_device().threads.back().inside);
   CHECK(operations_now().empty());  // no thread is in it
   CHECK(view_with_device().threads.back().visit != before);
-  tell_device_idle();
+  publish_device_idle();
   CHECK_FALSE(on_device());
   CHECK_FALSE(view_with_device().threads.back().inside);
 }

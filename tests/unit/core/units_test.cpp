@@ -31,10 +31,10 @@ TEST_CASE("sizes as people write them") {
   CHECK(units::parse_bytes("1gib") == std::uint64_t{1} << 30);
   CHECK(units::parse_bytes("12 b") == 12);
   for (const auto* bits : {"1Gb", "1gb", "2.5 Mb"})
-    CHECK_THROWS_WITH(units::parse_bytes(bits), ContainsSubstring("bits or bytes?"));
+    CHECK_THROWS_WITH(units::parse_bytes(bits), ContainsSubstring("a small b may mean bits"));
   for (const auto* bad :
        {"", "MiB", "-1", "5 apples", "1.5KiBs", "1.5", "inf", "nan MB", "1e300", "1PB", "GB1", "1_0MB", "+-0KB"}) {
-    CHECK_THROWS_WITH(units::parse_bytes(bad), ContainsSubstring("is no number of bytes"));
+    CHECK_THROWS_WITH(units::parse_bytes(bad), ContainsSubstring("Invalid byte count"));
   }
 }
 

@@ -1,4 +1,4 @@
-#include "launch/settings/reference.hpp"
+#include "launch/settings/accelerate_names.hpp"
 
 #include <hortator/error.hpp>
 #include <set>
@@ -11,21 +11,23 @@ namespace {
 
 Entry entry(const std::string& key, const std::string& word) { return {key, 1, Shape::scalar, {word}}; }
 
-Reference read(const std::string& key, const std::string& word) { return read_reference({entry(key, word)}, "f"); }
+AccelerateFile read(const std::string& key, const std::string& word) {
+  return read_accelerate_file({entry(key, word)}, "f");
+}
 
-Verdict verdict(const std::string& key, const std::string& word) { return read(key, word).remarks.at(0).verdict; }
+Support support(const std::string& key, const std::string& word) { return read(key, word).remarks.at(0).support; }
 
-std::string value(const Reference& reference, const std::string& key) {
+std::string value(const AccelerateFile& reference, const std::string& key) {
   const auto given = reference.layer.find(key);
-  return given == reference.layer.end() ? "none" : given->second.words.at(0);
+  return given == reference.layer.end() ? "none" : given->second.values.at(0);
 }
 
 }  // namespace
 
 TEST_CASE("a file is Accelerate's by the keys that only it has") {
-  CHECK(is_reference({entry("num_processes", "2"), entry("distributed_type", "NO")}));
-  CHECK(is_reference({entry("compute_environment", "LOCAL_MACHINE")}));
-  CHECK(!is_reference({entry("num_processes", "2")}));
+  CHECK(is_accelerate_file({entry("num_processes", "2"), entry("distributed_type", "NO")}));
+  CHECK(is_accelerate_file({entry("compute_environment", "LOCAL_MACHINE")}));
+  CHECK(!is_accelerate_file({entry("num_processes", "2")}));
 }
 
 TEST_CASE("what means the same is honoured") {
@@ -49,7 +51,7 @@ TEST_CASE("ways of sharding become stages") {
   }
   CHECK(value(read("fsdp_config.fsdp_reshard_after_forward", "true"), "zero_stage") == "3");
   CHECK(value(read("fsdp_config.fsdp_reshard_after_forward", "false"), "zero_stage") == "2");
-  CHECK(verdict("fsdp_config.fsdp_sharding_strategy", "HYBRID_SHART") == Verdict::refused);
+  CHECK(support("fsdp_config.fsdp_sharding_strategy", "HYBRID_SHART") == Support::refused);
 }
 
 TEST_CASE("what cannot be had is refused with the way round") {
@@ -63,10 +65,10 @@ TEST_CASE("what cannot be had is refused with the way round") {
                                   {"megatron_lm_config.megatron_lm_tp_degree", "2"},
                                   {"unheard_of", "1"}}) {
     const auto reference = read(key, word);
-    CHECK(reference.remarks.at(0).verdict == Verdict::refused);
+    CHECK(reference.remarks.at(0).support == Support::refused);
     CHECK(!reference.remarks.at(0).text.empty());
     CHECK(reference.layer.empty());
-    CHECK_THROWS_WITH(refuse(reference, "f"), ContainsSubstring("f:1: ") && ContainsSubstring(key));
+    CHECK_THROWS_WITH(throw_if_refused(reference, "f"), ContainsSubstring("f:1: ") && ContainsSubstring(key));
   }
   CHECK_THAT(read("mixed_precision", "fp8").remarks.at(0).text, ContainsSubstring("bf16"));
 }
@@ -77,10 +79,10 @@ TEST_CASE("what is written of things that are not used does no harm") {
                                   {"downcast_bf16", "no"},
                                   {"megatron_lm_config.megatron_lm_tp_degree", "1"},
                                   {"deepspeed_config.offload_param_device", "none"}}) {
-    CHECK(verdict(key, word) == Verdict::noted);
+    CHECK(support(key, word) == Support::noted);
   }
-  CHECK(read_reference({{"tpu_env", 1, Shape::list, {}}, {"main_process_ip", 2}}, "f").remarks.at(0).verdict ==
-        Verdict::noted);
+  CHECK(read_accelerate_file({{"tpu_env", 1, Shape::list, {}}, {"main_process_ip", 2}}, "f").remarks.at(0).support ==
+        Support::noted);
 }
 
 TEST_CASE("one machine, and no number of processes, are no settings") {
@@ -94,15 +96,15 @@ TEST_CASE("sections are looked into") {
       open_sections({{"fsdp_config", 3, Shape::map, {"fsdp_version=2", "fsdp_offload_params="}, {4, 6}}});
   REQUIRE(opened.size() == 2);
   CHECK(opened[0].key == "fsdp_config.fsdp_version");
-  CHECK(opened[0].words.at(0) == "2");
-  CHECK(opened[1].words.empty());
+  CHECK(opened[0].values.at(0) == "2");
+  CHECK(opened[1].values.empty());
   CHECK(opened[0].line == 4);
   CHECK(opened[1].line == 6);
 }
 
 TEST_CASE("no name stands in the table twice, and each names a key of ours or says what happens") {
   std::set<std::string_view> names;
-  for (const auto& row : reference_names()) {
+  for (const auto& row : accelerate_names()) {
     CHECK(names.insert(row.name).second);
     if (row.key.empty()) {
       CHECK(!row.text.empty());
