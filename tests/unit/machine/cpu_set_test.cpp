@@ -22,7 +22,7 @@ TEST_CASE("sets are written as ranges and read back") {
     CHECK(machine::to_ranges(set) == text);
     CHECK(machine::from_ranges(text) == set);
   }
-  CHECK_THROWS_WITH(machine::from_ranges("0-x"), ContainsSubstring("'x' is not a CPU number"));
+  CHECK_THROWS_WITH(machine::from_ranges("0-x"), ContainsSubstring("Expected a CPU number, got 'x'"));
 }
 
 TEST_CASE("every set of eight CPUs survives the way there and back") {

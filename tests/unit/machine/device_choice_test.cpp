@@ -48,13 +48,13 @@ TEST_CASE("CUDA that cannot be had is an error that says why") {
                     ContainsSubstring("built without CUDA") && ContainsSubstring("HORTATOR_WITH_CUDA=ON"));
   request.is_built = true;
   CHECK_THROWS_WITH(machine::wants_cuda(request),
-                    ContainsSubstring("no CUDA device is visible") && ContainsSubstring("CUDA_VISIBLE_DEVICES"));
+                    ContainsSubstring("No CUDA device is visible") && ContainsSubstring("CUDA_VISIBLE_DEVICES"));
   request.visible = 1;
   request.cpu_asked = true;
   CHECK_THROWS_WITH(machine::wants_cuda(request), ContainsSubstring("stays on the CPU"));
   request.environment = "gpu";
   CHECK_THROWS_WITH(machine::wants_cuda(request),
-                    ContainsSubstring("HORTATOR_DEVICE=gpu") && ContainsSubstring("cpu or cuda"));
+                    ContainsSubstring("HORTATOR_DEVICE: expected cpu or cuda, got 'gpu'"));
 }
 
 TEST_CASE("ranks that see all devices of the node take the one with their number") {

@@ -79,7 +79,7 @@ TEST_CASE("what is shown can be read again") {
       {"environment", {{"A=1,2", "B=x: y"}, "x"}}, {"modules", {{"a#b", "-c"}, "x"}}, {"account", {{"no"}, "x"}}};
   const launching::Settings settings({layer});
   const auto again = read_file(write("shown.yaml", settings.show()));
-  for (const auto& [key, given] : layer) CHECK(again.at(key).values == given.words);
+  for (const auto& [key, given] : layer) CHECK(again.at(key).values == given.values);
 }
 
 TEST_CASE("a file of Accelerate's is read as it is") {
