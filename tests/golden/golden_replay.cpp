@@ -59,9 +59,9 @@ class Scratch {
 // Ranks that outnumber the cores must let each other run, and leave nothing where the user stands.
 std::string command_for(int ranks, const std::string& file, std::size_t first, const Scratch& scratch) {
   const auto mpirun = tools::own_mpirun().value_or(tools::built_mpirun());
-  const launching::Facts facts{
+  const launching::LaunchEnvironment facts{
       .is_root = geteuid() == 0, .mpirun = mpirun.program, .mpi = mpirun.flavor, .mpi_major = mpirun.major, .cores = 0};
-  launching::Request request{.ranks = ranks,
+  launching::LaunchRequest request{.ranks = ranks,
                              .program = own_path(),
                              .arguments = {as_ranks, file, std::to_string(first), scratch / "result"},
                              .variables = {"OMP_NUM_THREADS=1", "OMPI_MCA_mpi_yield_when_idle=1",

@@ -18,19 +18,19 @@ std::optional<std::string> visible_devices(const Settings& settings) {
 
 }  // namespace
 
-Request request_of(const Settings& settings) {
+LaunchRequest request_of(const Settings& settings) {
   const auto counts = placement(settings);
-  Request request{.ranks = counts.ranks,
-                  .nodes = counts.nodes,
-                  .ranks_per_node = counts.ranks_per_node,
-                  .gpus_per_node = settings.number("gpus_per_node"),
-                  .threads = settings.number("num_cpu_threads_per_process"),
-                  .prefix_output = settings.is_on("prefix_output"),
-                  .log_dir = settings.word("log_dir").value_or(""),
-                  .hostfile = settings.word("hostfile").value_or(""),
-                  .bcast = settings.is_on("bcast"),
-                  .survives_nodes = settings.number("max_restarts").value_or(0) > 0,
-                  .variables = settings.for_program()};
+  LaunchRequest request{.ranks = counts.ranks,
+                        .nodes = counts.nodes,
+                        .ranks_per_node = counts.ranks_per_node,
+                        .gpus_per_node = settings.number("gpus_per_node"),
+                        .threads = settings.number("num_cpu_threads_per_process"),
+                        .prefix_output = settings.is_on("prefix_output"),
+                        .log_dir = settings.word("log_dir").value_or(""),
+                        .hostfile = settings.word("hostfile").value_or(""),
+                        .bcast = settings.is_on("bcast"),
+                        .survives_nodes = settings.number("max_restarts").value_or(0) > 0,
+                        .variables = settings.for_program()};
   if (settings.is_on("use_cpu") && request.gpus_per_node.value_or(0) > 0) {
     throw UsageError({.what = "--cpu and --gpus-per-node contradict each other", .hint = "leave out one of them"});
   }

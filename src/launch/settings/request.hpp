@@ -7,6 +7,6 @@ namespace hortator::launching {
 
 /// The launch request that the settings describe; the caller adds the program and its arguments. Throws UsageError for
 /// settings that contradict each other.
-Request request_of(const Settings& settings);
+LaunchRequest request_of(const Settings& settings);
 
 }  // namespace hortator::launching

@@ -5,7 +5,7 @@
 using namespace hortator;
 using std::chrono::duration;
 
-TEST_CASE("bytes, times and numbers as people read them") {
+TEST_CASE("bytes, times and numbers are printed with units") {
   CHECK(units::bytes(0) == "0 B");
   CHECK(units::bytes(1023) == "1023 B");
   CHECK(units::bytes(1536) == "1.5 KiB");
@@ -18,7 +18,7 @@ TEST_CASE("bytes, times and numbers as people read them") {
   CHECK(units::number(0.012345) == "0.0123");
 }
 
-TEST_CASE("sizes as people write them") {
+TEST_CASE("sizes are parsed with units") {
   CHECK(units::parse_bytes("4096") == 4096);
   CHECK(units::parse_bytes("64MiB") == std::uint64_t{64} << 20);
   CHECK(units::parse_bytes("1.5 KiB") == 1536);
@@ -38,7 +38,7 @@ TEST_CASE("sizes as people write them") {
   }
 }
 
-TEST_CASE("times are read with their units, and nothing else is") {
+TEST_CASE("times are parsed only with units") {
   using namespace std::chrono_literals;
   CHECK(units::parse_duration("500ms") == 500ms);
   CHECK(units::parse_duration("30s") == 30s);

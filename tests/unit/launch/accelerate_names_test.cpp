@@ -24,13 +24,13 @@ std::string value(const AccelerateFile& reference, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("a file is Accelerate's by the keys that only it has") {
+TEST_CASE("a file of Accelerate is recognised by its own keys") {
   CHECK(is_accelerate_file({entry("num_processes", "2"), entry("distributed_type", "NO")}));
   CHECK(is_accelerate_file({entry("compute_environment", "LOCAL_MACHINE")}));
   CHECK(!is_accelerate_file({entry("num_processes", "2")}));
 }
 
-TEST_CASE("what means the same is honoured") {
+TEST_CASE("settings with the same meaning are honoured") {
   CHECK(value(read("num_processes", "8"), "num_processes") == "8");
   CHECK(value(read("mixed_precision", "bf16"), "mixed_precision") == "bf16");
   CHECK(value(read("use_cpu", "true"), "use_cpu") == "true");
@@ -40,7 +40,7 @@ TEST_CASE("what means the same is honoured") {
   CHECK(read("num_processes", "8").layer.at("num_processes").origin == "f:1");
 }
 
-TEST_CASE("ways of sharding become stages") {
+TEST_CASE("sharding strategies become ZeRO stages") {
   for (const auto& [word, stage] : {std::pair("FULL_SHARD", "3"),
                                     {"1", "3"},
                                     {"SHARD_GRAD_OP", "2"},
@@ -54,7 +54,7 @@ TEST_CASE("ways of sharding become stages") {
   CHECK(support("fsdp_config.fsdp_sharding_strategy", "HYBRID_SHART") == Support::refused);
 }
 
-TEST_CASE("what cannot be had is refused with the way round") {
+TEST_CASE("unsupported settings are refused with the alternative") {
   for (const auto& [key, word] : {std::pair("distributed_type", "XLA"),
                                   {"distributed_type", "MULTI_XPU"},
                                   {"distributed_type", "MEGATRON_LM"},
@@ -73,7 +73,7 @@ TEST_CASE("what cannot be had is refused with the way round") {
   CHECK_THAT(read("mixed_precision", "fp8").remarks.at(0).text, ContainsSubstring("bf16"));
 }
 
-TEST_CASE("what is written of things that are not used does no harm") {
+TEST_CASE("settings of unused features are accepted") {
   for (const auto& [key, word] : {std::pair("tpu_use_cluster", "false"),
                                   {"tpu_use_sudo", "no"},
                                   {"downcast_bf16", "no"},
@@ -85,13 +85,13 @@ TEST_CASE("what is written of things that are not used does no harm") {
         Support::noted);
 }
 
-TEST_CASE("one machine, and no number of processes, are no settings") {
+TEST_CASE("one machine and -1 processes are ignored") {
   CHECK(read("num_machines", "1").layer.empty());
   CHECK(read("num_processes", "-1").layer.empty());
   CHECK(value(read("num_machines", "2"), "num_machines") == "2");
 }
 
-TEST_CASE("sections are looked into") {
+TEST_CASE("sections are opened into their keys") {
   const auto opened =
       open_sections({{"fsdp_config", 3, Shape::map, {"fsdp_version=2", "fsdp_offload_params="}, {4, 6}}});
   REQUIRE(opened.size() == 2);
@@ -102,7 +102,7 @@ TEST_CASE("sections are looked into") {
   CHECK(opened[1].line == 6);
 }
 
-TEST_CASE("no name stands in the table twice, and each names a key of ours or says what happens") {
+TEST_CASE("each name is in the table once, with a key of Hortator or a note") {
   std::set<std::string_view> names;
   for (const auto& row : accelerate_names()) {
     CHECK(names.insert(row.name).second);
@@ -114,7 +114,7 @@ TEST_CASE("no name stands in the table twice, and each names a key of ours or sa
   }
 }
 
-TEST_CASE("a flag of Accelerate's that is none of ours is answered with ours") {
+TEST_CASE("for a flag of Accelerate the error names the flag of Hortator") {
   CHECK(hint_for_flag("--num_processes") == "that is Accelerate's; here it is --ranks");
   CHECK(hint_for_flag("--num_machines=2") == "that is Accelerate's; here it is --nodes");
   CHECK_THAT(hint_for_flag("--multi-gpu"), ContainsSubstring("that is Accelerate's: "));

@@ -19,13 +19,13 @@ Layer layer(const std::string& origin, const std::vector<std::pair<std::string, 
   return made;
 }
 
-Placement place(const std::vector<std::pair<std::string, Words>>& values) {
+RankPlacement place(const std::vector<std::pair<std::string, Words>>& values) {
   return placement(Settings({layer("x", values)}));
 }
 
 }  // namespace
 
-TEST_CASE("of all that say something the highest layer wins, whichever layers speak") {
+TEST_CASE("the highest layer that has a setting wins") {
   // Each of four layers may or may not say it: all sixteen cases.
   for (int said = 0; said < 16; ++said) {
     std::vector<Layer> layers(4);
@@ -43,7 +43,7 @@ TEST_CASE("of all that say something the highest layer wins, whichever layers sp
   }
 }
 
-TEST_CASE("lists add up from below, and of two variables of a name the higher stays") {
+TEST_CASE("lists add up from the lowest layer, and for two variables of a name the higher layer wins") {
   const Settings settings({layer("flag", {{"modules", {"cuda"}}, {"environment", {"B=3"}}}),
                            layer("site", {{"modules", {"gcc", "openmpi"}}, {"environment", {"A=1", "B=2"}}})});
   CHECK(settings.list("modules") == Words{"gcc", "openmpi", "cuda"});
@@ -51,14 +51,14 @@ TEST_CASE("lists add up from below, and of two variables of a name the higher st
   CHECK(settings.find("modules")->origin == "site + flag");
 }
 
-TEST_CASE("the program learns what somebody has said, and nothing else") {
+TEST_CASE("the program gets only settings that were given") {
   CHECK(Settings(std::vector<Layer>()).for_program().empty());
   CHECK(Settings(
             {layer("x", {{"debug", {"yes"}}, {"use_cpu", {"off"}}, {"zero_stage", {"2"}}, {"num_processes", {"4"}}})})
             .for_program() == Words{"HORTATOR_CPU=0", "HORTATOR_ZERO_STAGE=2", "HORTATOR_DEBUG=1"});
 }
 
-TEST_CASE("what is explained can be read as a file, and says where each value comes from") {
+TEST_CASE("the explanation is a readable file with the origin of each value") {
   const Settings settings({layer("--ranks", {{"num_processes", {"4"}}}),
                            layer("f:2", {{"modules", {"a b", "c"}}, {"environment", {"X=1,2", "Y=a\"b\\\n"}}})});
   CHECK_THAT(settings.explain(), ContainsSubstring("num_processes: 4 ") && ContainsSubstring("# --ranks\n"));
@@ -66,7 +66,7 @@ TEST_CASE("what is explained can be read as a file, and says where each value co
   CHECK_THAT(settings.show(), ContainsSubstring("environment: {X: \"1,2\", Y: \"a\\\"b\\\\\\n\"}\n"));
 }
 
-TEST_CASE("values are checked by their kind, and whoever said them is named") {
+TEST_CASE("values are checked by the type of their key, and the error names their origin") {
   const auto check = [](const std::string& key, const std::string& word) {
     check_values(find_key(key, ""), {word}, "f:3: " + key + ": ");
   };
@@ -113,8 +113,8 @@ TEST_CASE("variables of the environment are settings, and checked") {
   CHECK_THROWS_WITH(with("HORTATOR_DEBUG", "perhaps"), ContainsSubstring("HORTATOR_DEBUG: "));
 }
 
-TEST_CASE("two of ranks, nodes and ranks per node are enough, and three have to agree") {
-  const auto is = [](const Placement& got, int ranks, std::optional<int> nodes, std::optional<int> per_node) {
+TEST_CASE("two of ranks, nodes and ranks per node are enough, and three must agree") {
+  const auto is = [](const RankPlacement& got, int ranks, std::optional<int> nodes, std::optional<int> per_node) {
     return got.ranks == ranks && got.nodes == nodes && got.ranks_per_node == per_node;
   };
   CHECK(is(place({{"num_processes", {"6"}}}), 6, {}, {}));
@@ -132,7 +132,7 @@ TEST_CASE("two of ranks, nodes and ranks per node are enough, and three have to 
   CHECK_THROWS_WITH(place({{"num_processes", {"1"}}, {"num_machines", {"2"}}}), ContainsSubstring("too few"));
 }
 
-TEST_CASE("what a flag says of the placement outranks what a file says of the rest") {
+TEST_CASE("a flag for the placement overrides the other numbers of a file") {
   const auto ranks = [](std::vector<Layer> layers) {
     settle_placement(layers);
     return placement(Settings(layers)).ranks;
@@ -160,7 +160,7 @@ TEST_CASE("a request has what the settings ask for") {
       ContainsSubstring("contradict"));
 }
 
-TEST_CASE("times are read as schedulers write them") {
+TEST_CASE("times are parsed in the formats of schedulers") {
   CHECK(parse_walltime("02:00:00") == 7200);
   CHECK(parse_walltime("30:00") == 1800);
   CHECK(parse_walltime("1-12:00:00") == 129600);

@@ -10,7 +10,7 @@
 using namespace hortator;
 using machine::CpuSet;
 
-TEST_CASE("sets are written as ranges and read back") {
+TEST_CASE("CPU sets are written as ranges and read back") {
   const std::vector<std::pair<CpuSet, std::string>> cases = {{{}, ""},
                                                              {{0}, "0"},
                                                              {{0, 1, 2, 3, 8}, "0-3,8"},
@@ -25,7 +25,7 @@ TEST_CASE("sets are written as ranges and read back") {
   CHECK_THROWS_WITH(machine::from_ranges("0-x"), ContainsSubstring("Expected a CPU number, got 'x'"));
 }
 
-TEST_CASE("every set of eight CPUs survives the way there and back") {
+TEST_CASE("every set of eight CPUs survives a round trip") {
   for (int bits = 0; bits < 256; ++bits) {
     CpuSet set;
     for (int cpu = 0; cpu < 8; ++cpu) {
@@ -35,7 +35,7 @@ TEST_CASE("every set of eight CPUs survives the way there and back") {
   }
 }
 
-TEST_CASE("a process knows the CPUs that it is bound to") {
+TEST_CASE("a process reports the CPUs that it is bound to") {
   cpu_set_t before;
   CPU_ZERO(&before);
   if (sched_getaffinity(0, sizeof before, &before) != 0) return;  // more CPUs than a fixed mask holds
@@ -52,7 +52,7 @@ TEST_CASE("a process knows the CPUs that it is bound to") {
   CHECK(bound == CpuSet{all.back()});
 }
 
-TEST_CASE("a process is bound with all its threads, but for those that were bound to something else") {
+TEST_CASE("a process is bound with all threads except those bound to other CPUs") {
   cpu_set_t before;
   CPU_ZERO(&before);
   if (sched_getaffinity(0, sizeof before, &before) != 0) return;  // more CPUs than a fixed mask holds

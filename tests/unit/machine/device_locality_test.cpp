@@ -64,7 +64,7 @@ const CpuSet left_cpus = machine::from_ranges("0-3,8-11");
 
 }  // namespace
 
-TEST_CASE("a device's place: its NUMA node, the CPUs beside it, the network device behind the same switch") {
+TEST_CASE("the locality of a device is its NUMA node, the CPUs near it and the network device behind the same switch") {
   const FakeSys sys;
   add_sockets(sys);
   for (const char* gpu : {"0000:12:00.0", "0000:13:00.0"}) {
@@ -99,7 +99,7 @@ TEST_CASE(
   CHECK(nearest() == "cxi0");
 }
 
-TEST_CASE("nodes of one memory, containers that hide the tree, and files that say nothing are no error") {
+TEST_CASE("single NUMA nodes, hidden device trees and empty files are not errors") {
   const FakeSys sys;
   CHECK(machine::find_locality("0000:01:00.0", sys.root()) == machine::DeviceLocality{});
   CHECK(machine::online_cpus(sys.root()).empty());
@@ -109,34 +109,34 @@ TEST_CASE("nodes of one memory, containers that hide the tree, and files that sa
   CHECK(to_string(place).empty());
 }
 
-TEST_CASE("ranks that nobody has bound keep the CPUs beside their device") {
+TEST_CASE("unbound ranks keep the CPUs near their device") {
   const std::vector<CpuSet> alike(4, all_cpus);
   for (int rank = 0; rank < 4; ++rank) {
     CHECK(machine::bind_to_device(alike, rank, all_cpus, left_cpus) ==
           DeviceBinding{.outcome = DeviceBinding::Outcome::bind, .cpus = left_cpus});
   }
-  // A job that has a part of the node.
+  // A job with a part of the node.
   const std::vector<CpuSet> part(2, CpuSet{2, 3, 4, 5});
   CHECK(machine::bind_to_device(part, 1, all_cpus, left_cpus).cpus == CpuSet{2, 3});
   CHECK(machine::bind_to_device(std::vector<CpuSet>{all_cpus}, 0, all_cpus, left_cpus).cpus == left_cpus);
 }
 
-TEST_CASE("what a launcher has bound stays as it is, and is said") {
+TEST_CASE("a binding by the launcher stays, and is reported") {
   using Outcome = DeviceBinding::Outcome;
-  const auto kind = [](const std::vector<CpuSet>& sets, int rank, const CpuSet& beside = left_cpus) {
-    const auto binding = machine::bind_to_device(sets, rank, all_cpus, beside);
+  const auto outcome_of = [](const std::vector<CpuSet>& sets, int rank, const CpuSet& near = left_cpus) {
+    const auto binding = machine::bind_to_device(sets, rank, all_cpus, near);
     CHECK(binding.cpus == sets[static_cast<std::size_t>(rank)]);
     return binding.outcome;
   };
   const std::vector<CpuSet> by_launcher = {{0, 1}, {2, 3, 4}, {5, 6}};
-  CHECK(kind(by_launcher, 0) == Outcome::near);
-  CHECK(kind(by_launcher, 1) == Outcome::launcher);
-  CHECK(kind(by_launcher, 2) == Outcome::launcher_far);
-  CHECK(kind({{3, 4}}, 0) == Outcome::launcher);                            // alone, with a part of the node
-  CHECK(kind({{0, 4, 5, 6, 7}, {0, 4, 5, 6, 7}}, 0) == Outcome::launcher);  // one beside it, for two ranks
-  CHECK(kind(by_launcher, 1, {}) == Outcome::unknown);
-  CHECK(kind({all_cpus, all_cpus}, 0, all_cpus) == Outcome::near);
+  CHECK(outcome_of(by_launcher, 0) == Outcome::near);
+  CHECK(outcome_of(by_launcher, 1) == Outcome::launcher);
+  CHECK(outcome_of(by_launcher, 2) == Outcome::launcher_far);
+  CHECK(outcome_of({{3, 4}}, 0) == Outcome::launcher);                            // alone, with a part of the node
+  CHECK(outcome_of({{0, 4, 5, 6, 7}, {0, 4, 5, 6, 7}}, 0) == Outcome::launcher);  // one beside it, for two ranks
+  CHECK(outcome_of(by_launcher, 1, {}) == Outcome::unknown);
+  CHECK(outcome_of({all_cpus, all_cpus}, 0, all_cpus) == Outcome::near);
   CHECK(to_string(Outcome::unknown).empty());
-  for (const auto one : {Outcome::near, Outcome::bind, Outcome::launcher, Outcome::launcher_far})
-    CHECK_FALSE(to_string(one).empty());
+  for (const auto outcome : {Outcome::near, Outcome::bind, Outcome::launcher, Outcome::launcher_far})
+    CHECK_FALSE(to_string(outcome).empty());
 }

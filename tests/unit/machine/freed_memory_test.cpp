@@ -30,7 +30,7 @@ void take_and_free() {
 
 }  // namespace
 
-TEST_CASE("what a step frees stays with the process, unless the user has tuned the allocator") {
+TEST_CASE("memory freed in a step stays with the process, unless the user has tuned the allocator") {
   take_and_free();  // the C library adapts its thresholds to the first blocks that it sees freed
   const auto before = test::memory_status("VmRSS:");
   const auto kept = [&] {

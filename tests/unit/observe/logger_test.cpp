@@ -10,7 +10,7 @@ using namespace hortator;
 
 namespace {
 
-/// What this process says meanwhile.
+/// Captures the output of this process.
 template <typename Work>
 std::string said(const Work& work) {
   return test::written_to(STDERR_FILENO, work);
@@ -18,7 +18,7 @@ std::string said(const Work& work) {
 
 }  // namespace
 
-TEST_CASE("a logger speaks on the main process, everywhere, or in order") {
+TEST_CASE("a logger writes on the main process, on all processes, or in order") {
   const State state;
   const auto logger = get_logger(state, "train");
   const auto once = said([&] { logger.info("epoch ", 3); });
@@ -37,7 +37,7 @@ TEST_CASE("a logger speaks on the main process, everywhere, or in order") {
   CHECK(twice.find("again") == twice.rfind("again"));
 }
 
-TEST_CASE("a rank that has said its words alone still comes to where all say them in turn") {
+TEST_CASE("a rank that has logged alone still takes part when all log in turn") {
   const State state;
   const auto logger = get_logger(state, "train");
   const auto all = said([&] {
@@ -50,7 +50,7 @@ TEST_CASE("a rank that has said its words alone still comes to where all say the
   state.wait_for_everyone();
 }
 
-TEST_CASE("levels come from the call, or from the environment") {
+TEST_CASE("the level comes from the call or from the environment") {
   const State state;
   CHECK_FALSE(get_logger(state, "").is_enabled_for(LogLevel::debug));
   CHECK(get_logger(state, "").is_enabled_for(LogLevel::info));

@@ -21,7 +21,7 @@ std::vector<std::uint8_t> drawing(std::size_t bytes) {  // long runs, and places
 
 }  // namespace
 
-TEST_CASE("what is written as PNG, libpng reads as it was") {
+TEST_CASE("libpng reads a written PNG back unchanged") {
   struct Size {
     std::size_t width, height;
     int channels;
@@ -48,7 +48,7 @@ TEST_CASE("what is written as PNG, libpng reads as it was") {
   }
 }
 
-TEST_CASE("drawings shrink, and what is no image is refused") {
+TEST_CASE("drawings are compressed, and invalid images are refused") {
   const std::vector<std::uint8_t> white(900 * 600 * 3, 255);
   CHECK(formats::encode_png(white, 900, 600, 3).size() < 20000);
   CHECK_THROWS_WITH(formats::encode_png(white, 900, 601, 3), ContainsSubstring("are no image of 900 x 601 pixels"));

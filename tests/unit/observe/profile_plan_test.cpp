@@ -20,7 +20,7 @@ std::string actions(const std::optional<ProfileSchedule>& schedule, int steps) {
 
 }  // namespace
 
-TEST_CASE("a schedule's cycles") {
+TEST_CASE("a schedule repeats its cycles") {
   CHECK(actions({}, 4) == "rrrr");
   CHECK(actions(ProfileSchedule{}, 3) == "RRR");
   CHECK(actions(ProfileSchedule{.wait = 1, .warmup = 1, .active = 3}, 11) == "-wrrR-wrrR-");

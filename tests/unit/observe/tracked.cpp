@@ -1,5 +1,5 @@
-// A run for TensorBoard's loader: tracked FOLDER STEPS SAVE_AFTER KILL_AFTER. Goes on from the newest checkpoint; 0 for
-// never.
+// A run for TensorBoard's loader: tracked FOLDER STEPS SAVE_AFTER KILL_AFTER. Resumes from the newest checkpoint. 0
+// means never.
 #include <ATen/ATen.h>
 
 #include <csignal>

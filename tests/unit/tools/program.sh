@@ -34,7 +34,7 @@ done
 
 # launch: what it refuses
 run launch -n 2; code_is 2; err_has 'the program is missing'
-run launch ./show; code_is 2; err_has 'the number of ranks is missing'
+run launch ./show; code_is 2; err_has 'The number of ranks is missing'
 for ranks in 0 -1 two 1.5 99999999999999; do
   run launch --ranks="$ranks" ./show; code_is 2; err_has "--ranks: expected a whole number from 1, got '$ranks'"
 done
