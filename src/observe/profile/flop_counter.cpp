@@ -13,7 +13,7 @@ namespace {
 
 using OperatorInputs = c10::ArrayRef<const c10::IValue>;
 
-// Every number of the first meets each column of the second.
+// Each element of `a` is multiplied with each column of `b`.
 double product(const at::Tensor& a, const at::Tensor& b) {
   return 2.0 * static_cast<double>(a.numel()) * static_cast<double>(b.dim() > 1 ? b.size(-1) : 1);
 }
@@ -21,28 +21,28 @@ double product(const at::Tensor& a, const at::Tensor& b) {
 double first_two(OperatorInputs inputs) { return product(inputs[0].toTensor(), inputs[1].toTensor()); }
 double second_two(OperatorInputs inputs) { return product(inputs[1].toTensor(), inputs[2].toTensor()); }
 
-/// Lists of a convolution have an element for each dimension, or one for all.
+// A convolution's list has one element per dimension, or one for all dimensions.
 std::int64_t element(const c10::IValue& list, std::size_t i) {
   const auto numbers = list.toIntVector();
   return numbers.size() == 1 ? numbers.front() : numbers.at(i);
 }
 
-/// What the kernel is laid upon, so many times: the output's numbers, or with a transposed one the input's.
+// The kernel is applied once for each of `numbers` elements: those of the output or, if transposed, of the input.
 double forward_convolution(double numbers, const at::Tensor& weight) {
   return weight.size(0) == 0 ? 0
                              : 2 * numbers * static_cast<double>(weight.numel()) / static_cast<double>(weight.size(0));
 }
 
-double outputs_of(OperatorInputs inputs) {
+double output_elements(OperatorInputs inputs) {
   const auto& input = inputs[0].toTensor();
   const auto& weight = inputs[1].toTensor();
   auto numbers = static_cast<double>(input.size(0) * weight.size(0));
   for (std::int64_t i = 2; i < weight.dim(); ++i) {
-    const auto place = static_cast<std::size_t>(i - 2);
-    const auto reach = element(inputs[5], place) * (weight.size(i) - 1) + 1;
-    const auto room = input.size(i) + 2 * element(inputs[4], place) - reach;
-    const auto places = room / element(inputs[3], place) + 1;
-    numbers *= static_cast<double>(places);
+    const auto dimension = static_cast<std::size_t>(i - 2);
+    const auto reach = element(inputs[5], dimension) * (weight.size(i) - 1) + 1;
+    const auto room = input.size(i) + 2 * element(inputs[4], dimension) - reach;
+    const auto positions = room / element(inputs[3], dimension) + 1;
+    numbers *= static_cast<double>(positions);
   }
   return numbers;
 }
@@ -50,7 +50,7 @@ double outputs_of(OperatorInputs inputs) {
 // input, weight, bias, stride, padding, dilation, transposed, ...
 double convolution(OperatorInputs inputs) {
   const bool is_transposed = inputs[6].toBool();
-  const double numbers = is_transposed ? static_cast<double>(inputs[0].toTensor().numel()) : outputs_of(inputs);
+  const double numbers = is_transposed ? static_cast<double>(inputs[0].toTensor().numel()) : output_elements(inputs);
   return forward_convolution(numbers, inputs[1].toTensor());
 }
 

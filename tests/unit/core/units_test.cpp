@@ -44,7 +44,7 @@ TEST_CASE("times are parsed only with units") {
   CHECK(units::parse_duration("30s") == 30s);
   CHECK(units::parse_duration("10 min") == 10min);
   CHECK(units::parse_duration("1.5h") == 90min);
-  for (const char* words : {"", "10", "s", "ten min", "10 minutes", "-1s", "0s", "nan s", "inf s", "1e300 h", "5s "}) {
-    CHECK_FALSE(units::parse_duration(words));
+  for (const char* bad : {"", "10", "s", "ten min", "10 minutes", "-1s", "0s", "nan s", "inf s", "1e300 h", "5s "}) {
+    CHECK_FALSE(units::parse_duration(bad));
   }
 }

@@ -9,17 +9,17 @@ using namespace hortator::launching;
 
 namespace {
 
-Entry entry(const std::string& key, const std::string& word) { return {key, 1, Shape::scalar, {word}}; }
+Entry entry(const std::string& key, const std::string& text) { return {key, 1, Shape::scalar, {text}}; }
 
-AccelerateFile read(const std::string& key, const std::string& word) {
-  return read_accelerate_file({entry(key, word)}, "f");
+AccelerateFile read(const std::string& key, const std::string& text) {
+  return read_accelerate_file({entry(key, text)}, "f");
 }
 
-Support support(const std::string& key, const std::string& word) { return read(key, word).remarks.at(0).support; }
+Support support(const std::string& key, const std::string& text) { return read(key, text).remarks.at(0).support; }
 
-std::string value(const AccelerateFile& reference, const std::string& key) {
-  const auto given = reference.layer.find(key);
-  return given == reference.layer.end() ? "none" : given->second.values.at(0);
+std::string value(const AccelerateFile& file, const std::string& key) {
+  const auto given = file.layer.find(key);
+  return given == file.layer.end() ? "none" : given->second.values.at(0);
 }
 
 }  // namespace
@@ -41,13 +41,13 @@ TEST_CASE("settings with the same meaning are honoured") {
 }
 
 TEST_CASE("sharding strategies become ZeRO stages") {
-  for (const auto& [word, stage] : {std::pair("FULL_SHARD", "3"),
+  for (const auto& [text, stage] : {std::pair("FULL_SHARD", "3"),
                                     {"1", "3"},
                                     {"SHARD_GRAD_OP", "2"},
                                     {"NO_SHARD", "0"},
                                     {"HYBRID_SHARD", "HYBRID_SHARD"},
                                     {"5", "HYBRID_SHARD_ZERO2"}}) {
-    CHECK(value(read("fsdp_config.fsdp_sharding_strategy", word), "zero_stage") == stage);
+    CHECK(value(read("fsdp_config.fsdp_sharding_strategy", text), "zero_stage") == stage);
   }
   CHECK(value(read("fsdp_config.fsdp_reshard_after_forward", "true"), "zero_stage") == "3");
   CHECK(value(read("fsdp_config.fsdp_reshard_after_forward", "false"), "zero_stage") == "2");
@@ -55,7 +55,7 @@ TEST_CASE("sharding strategies become ZeRO stages") {
 }
 
 TEST_CASE("unsupported settings are refused with the alternative") {
-  for (const auto& [key, word] : {std::pair("distributed_type", "XLA"),
+  for (const auto& [key, text] : {std::pair("distributed_type", "XLA"),
                                   {"distributed_type", "MULTI_XPU"},
                                   {"distributed_type", "MEGATRON_LM"},
                                   {"compute_environment", "AMAZON_SAGEMAKER"},
@@ -64,22 +64,22 @@ TEST_CASE("unsupported settings are refused with the alternative") {
                                   {"fp8_config.fp8_format", "HYBRID"},
                                   {"megatron_lm_config.megatron_lm_tp_degree", "2"},
                                   {"unheard_of", "1"}}) {
-    const auto reference = read(key, word);
-    CHECK(reference.remarks.at(0).support == Support::refused);
-    CHECK(!reference.remarks.at(0).text.empty());
-    CHECK(reference.layer.empty());
-    CHECK_THROWS_WITH(throw_if_refused(reference, "f"), ContainsSubstring("f:1: ") && ContainsSubstring(key));
+    const auto file = read(key, text);
+    CHECK(file.remarks.at(0).support == Support::refused);
+    CHECK(!file.remarks.at(0).text.empty());
+    CHECK(file.layer.empty());
+    CHECK_THROWS_WITH(throw_if_refused(file, "f"), ContainsSubstring("f:1: ") && ContainsSubstring(key));
   }
   CHECK_THAT(read("mixed_precision", "fp8").remarks.at(0).text, ContainsSubstring("bf16"));
 }
 
 TEST_CASE("settings of unused features are accepted") {
-  for (const auto& [key, word] : {std::pair("tpu_use_cluster", "false"),
+  for (const auto& [key, text] : {std::pair("tpu_use_cluster", "false"),
                                   {"tpu_use_sudo", "no"},
                                   {"downcast_bf16", "no"},
                                   {"megatron_lm_config.megatron_lm_tp_degree", "1"},
                                   {"deepspeed_config.offload_param_device", "none"}}) {
-    CHECK(support(key, word) == Support::noted);
+    CHECK(support(key, text) == Support::noted);
   }
   CHECK(read_accelerate_file({{"tpu_env", 1, Shape::list, {}}, {"main_process_ip", 2}}, "f").remarks.at(0).support ==
         Support::noted);

@@ -67,8 +67,8 @@ TEST_CASE("in a Slurm allocation srun starts the ranks, for every MPI and every 
 }
 
 TEST_CASE("the program's options follow it unchanged") {
-  const auto words = command_line({.ranks = 2, .program = "a b", .arguments = {"-n", "7", ""}}, {});
-  CHECK(words == std::vector<std::string>{"mpirun", "-n", "2", "a b", "-n", "7", ""});
+  const auto arguments = command_line({.ranks = 2, .program = "a b", .arguments = {"-n", "7", ""}}, {});
+  CHECK(arguments == std::vector<std::string>{"mpirun", "-n", "2", "a b", "-n", "7", ""});
 }
 
 TEST_CASE("the flavor of an mpirun is read from its version text") {
@@ -81,8 +81,8 @@ TEST_CASE("the flavor of an mpirun is read from its version text") {
 }
 
 TEST_CASE("an mpirun fits its MPI by name and, for Open MPI, by major release") {
-  const auto fits = [](std::string_view says, std::string_view name, std::string_view version) {
-    return fits_mpi(mpirun_of("mpirun", says), name, version);
+  const auto fits = [](std::string_view version_text, std::string_view name, std::string_view version) {
+    return fits_mpi(mpirun_of("mpirun", version_text), name, version);
   };
   const auto four = "mpirun (Open MPI) 4.1.4\n\nReport bugs";
   const auto hydra = "HYDRA build details:\n    Version: 4.0.2";
@@ -153,9 +153,9 @@ TEST_CASE("requested threads override the allocation's CPUs per task") {
 
 TEST_CASE("variables that srun would split are passed by env, and refused with --bcast") {
   for (const std::string value : {"A=0,1", "A=a b", "A='", "A=\"", "A=a\nb"}) {
-    const auto words = command_line({.variables = {value}}, {.in_slurm = true});
-    CHECK(words[words.size() - 2] == value);
-    CHECK(words[words.size() - 3] == "env");
+    const auto arguments = command_line({.variables = {value}}, {.in_slurm = true});
+    CHECK(arguments[arguments.size() - 2] == value);
+    CHECK(arguments[arguments.size() - 3] == "env");
     CHECK_THROWS_AS(command_line({.bcast = true, .variables = {value}}, {.in_slurm = true}), hortator::UsageError);
   }
 }

@@ -14,11 +14,11 @@ namespace {
 constexpr auto slurm = Scheduler::slurm;
 constexpr auto pbs = Scheduler::pbs;
 
-Job job(Scheduler scheduler, const Lines& said = {}) {
+Job job(Scheduler scheduler, const Lines& given = {}) {
   Layer layer = {{"num_machines", {{"2"}, "x"}}, {"ranks_per_node", {{"4"}, "x"}}};
-  for (const auto& word : said) {
-    const auto end = word.find('=');
-    layer[word.substr(0, end)] = {{word.substr(end + 1)}, "x"};
+  for (const auto& assignment : given) {
+    const auto end = assignment.find('=');
+    layer[assignment.substr(0, end)] = {{assignment.substr(end + 1)}, "x"};
   }
   return job_of(Settings({layer}), scheduler, "bin/train", {"--lr", "1e-3"}, "now");
 }
@@ -53,8 +53,8 @@ TEST_CASE("the directives of PBS") {
         Lines{"-N train", "-l select=2:ncpus=32:mpiprocs=4:ngpus=4", "-l walltime=01:00:00", "-j oe",
               "-o runs/train/jobs/now/", "-A a", "-q q", "-l filesystems=home:eagle", "-m ae", "-M u@x.org"});
   CHECK(has(directives(job(pbs, {"cpus_per_node=64"})), "-l select=2:ncpus=64:mpiprocs=4"));
-  for (const auto* said : {"qos=x", "constraint=x", "licenses=x", "reservation=x", "spare_nodes=1"}) {
-    CHECK_THROWS_AS(directives(job(pbs, {said})), hortator::UsageError);
+  for (const auto* setting : {"qos=x", "constraint=x", "licenses=x", "reservation=x", "spare_nodes=1"}) {
+    CHECK_THROWS_AS(directives(job(pbs, {setting})), hortator::UsageError);
   }
 }
 

@@ -9,29 +9,29 @@
 #include "support/catch.hpp"
 
 using namespace hortator::launching;
-using Words = std::vector<std::string>;
+using Values = std::vector<std::string>;
 
 namespace {
 
-Layer layer(const std::string& origin, const std::vector<std::pair<std::string, Words>>& values) {
+Layer layer(const std::string& origin, const std::vector<std::pair<std::string, Values>>& values) {
   Layer made;
-  for (const auto& [key, words] : values) made[key] = {words, origin};
+  for (const auto& [key, texts] : values) made[key] = {texts, origin};
   return made;
 }
 
-RankPlacement place(const std::vector<std::pair<std::string, Words>>& values) {
+RankPlacement placement_of(const std::vector<std::pair<std::string, Values>>& values) {
   return placement(Settings({layer("x", values)}));
 }
 
 }  // namespace
 
 TEST_CASE("the highest layer that has a setting wins") {
-  // Each of four layers may or may not say it: all sixteen cases.
-  for (int said = 0; said < 16; ++said) {
+  // Each of four layers may or may not have the setting: all sixteen cases.
+  for (int present = 0; present < 16; ++present) {
     std::vector<Layer> layers(4);
     int highest = -1;
     for (int i = 3; i >= 0; --i) {
-      if ((said >> i & 1) == 0) continue;
+      if ((present >> i & 1) == 0) continue;
       layers[static_cast<std::size_t>(i)] =
           layer("layer " + std::to_string(i), {{"mixed_precision", {i % 2 ? "bf16" : "fp16"}}});
       highest = i;
@@ -46,8 +46,8 @@ TEST_CASE("the highest layer that has a setting wins") {
 TEST_CASE("lists add up from the lowest layer, and for two variables of a name the higher layer wins") {
   const Settings settings({layer("flag", {{"modules", {"cuda"}}, {"environment", {"B=3"}}}),
                            layer("site", {{"modules", {"gcc", "openmpi"}}, {"environment", {"A=1", "B=2"}}})});
-  CHECK(settings.list("modules") == Words{"gcc", "openmpi", "cuda"});
-  CHECK(settings.list("environment") == Words{"A=1", "B=3"});
+  CHECK(settings.list("modules") == Values{"gcc", "openmpi", "cuda"});
+  CHECK(settings.list("environment") == Values{"A=1", "B=3"});
   CHECK(settings.find("modules")->origin == "site + flag");
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("the program gets only settings that were given") {
   CHECK(Settings(std::vector<Layer>()).for_program().empty());
   CHECK(Settings(
             {layer("x", {{"debug", {"yes"}}, {"use_cpu", {"off"}}, {"zero_stage", {"2"}}, {"num_processes", {"4"}}})})
-            .for_program() == Words{"HORTATOR_CPU=0", "HORTATOR_ZERO_STAGE=2", "HORTATOR_DEBUG=1"});
+            .for_program() == Values{"HORTATOR_CPU=0", "HORTATOR_ZERO_STAGE=2", "HORTATOR_DEBUG=1"});
 }
 
 TEST_CASE("the explanation is a readable file with the origin of each value") {
@@ -67,8 +67,8 @@ TEST_CASE("the explanation is a readable file with the origin of each value") {
 }
 
 TEST_CASE("values are checked by the type of their key, and the error names their origin") {
-  const auto check = [](const std::string& key, const std::string& word) {
-    check_values(find_key(key, ""), {word}, "f:3: " + key + ": ");
+  const auto check = [](const std::string& key, const std::string& value) {
+    check_values(find_key(key, ""), {value}, "f:3: " + key + ": ");
   };
   for (const auto* good : {"1", "4", "100000000"}) CHECK_NOTHROW(check("num_processes", good));
   for (const auto* bad : {"0", "-1", "two", "1.5", "", " 1", "100000001", "99999999999999999999"}) {
@@ -107,7 +107,7 @@ TEST_CASE("variables of the environment are settings, and checked") {
   const auto with = [](const std::string& name, const std::string& value) {
     return from_environment([=](const char* asked) { return asked == name ? std::optional(value) : std::nullopt; });
   };
-  CHECK(with("HORTATOR_RANKS", "4").at("num_processes").values == Words{"4"});
+  CHECK(with("HORTATOR_RANKS", "4").at("num_processes").values == Values{"4"});
   CHECK(with("HORTATOR_RANKS", "").empty());
   CHECK(with("RANKS", "4").empty());
   CHECK_THROWS_WITH(with("HORTATOR_DEBUG", "perhaps"), ContainsSubstring("HORTATOR_DEBUG: "));
@@ -117,19 +117,20 @@ TEST_CASE("two of ranks, nodes and ranks per node are enough, and three must agr
   const auto is = [](const RankPlacement& got, int ranks, std::optional<int> nodes, std::optional<int> per_node) {
     return got.ranks == ranks && got.nodes == nodes && got.ranks_per_node == per_node;
   };
-  CHECK(is(place({{"num_processes", {"6"}}}), 6, {}, {}));
-  CHECK(is(place({{"num_processes", {"6"}}, {"num_machines", {"2"}}}), 6, 2, 3));
-  CHECK(is(place({{"num_processes", {"7"}}, {"num_machines", {"2"}}}), 7, 2, {}));
-  CHECK(is(place({{"num_processes", {"6"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
-  CHECK(is(place({{"num_processes", {"2"}}, {"ranks_per_node", {"4"}}}), 2, 1, 2));
-  CHECK(is(place({{"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
-  CHECK(is(place({{"num_processes", {"6"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
-  CHECK_THROWS_WITH(place({}), ContainsSubstring("number of ranks is missing"));
-  CHECK_THROWS_WITH(place({{"num_machines", {"2"}}}), ContainsSubstring("number of ranks is missing"));
-  CHECK_THROWS_WITH(place({{"num_processes", {"7"}}, {"ranks_per_node", {"3"}}}), ContainsSubstring("7 ranks (x)"));
-  CHECK_THROWS_WITH(place({{"num_processes", {"7"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}),
+  CHECK(is(placement_of({{"num_processes", {"6"}}}), 6, {}, {}));
+  CHECK(is(placement_of({{"num_processes", {"6"}}, {"num_machines", {"2"}}}), 6, 2, 3));
+  CHECK(is(placement_of({{"num_processes", {"7"}}, {"num_machines", {"2"}}}), 7, 2, {}));
+  CHECK(is(placement_of({{"num_processes", {"6"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
+  CHECK(is(placement_of({{"num_processes", {"2"}}, {"ranks_per_node", {"4"}}}), 2, 1, 2));
+  CHECK(is(placement_of({{"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
+  CHECK(is(placement_of({{"num_processes", {"6"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
+  CHECK_THROWS_WITH(placement_of({}), ContainsSubstring("number of ranks is missing"));
+  CHECK_THROWS_WITH(placement_of({{"num_machines", {"2"}}}), ContainsSubstring("number of ranks is missing"));
+  CHECK_THROWS_WITH(placement_of({{"num_processes", {"7"}}, {"ranks_per_node", {"3"}}}),
+                    ContainsSubstring("7 ranks (x)"));
+  CHECK_THROWS_WITH(placement_of({{"num_processes", {"7"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}),
                     ContainsSubstring("7 ranks (x) are not 2 nodes of 3"));
-  CHECK_THROWS_WITH(place({{"num_processes", {"1"}}, {"num_machines", {"2"}}}), ContainsSubstring("too few"));
+  CHECK_THROWS_WITH(placement_of({{"num_processes", {"1"}}, {"num_machines", {"2"}}}), ContainsSubstring("too few"));
 }
 
 TEST_CASE("a flag for the placement overrides the other numbers of a file") {
@@ -150,7 +151,7 @@ TEST_CASE("a request has what the settings ask for") {
                                                         {"num_cpu_threads_per_process", {"3"}},
                                                         {"gpu_ids", {"0,2"}},
                                                         {"max_restarts", {"1"}}})}));
-  CHECK(request.variables == Words{"OMP_NUM_THREADS=3", "CUDA_VISIBLE_DEVICES=0,2"});
+  CHECK(request.variables == Values{"OMP_NUM_THREADS=3", "CUDA_VISIBLE_DEVICES=0,2"});
   CHECK(request.survives_nodes);
   CHECK(request_of(Settings({layer("x", {{"num_processes", {"4"}}})})).variables.empty());
   CHECK_THROWS_WITH(request_of(Settings({layer("x", {{"num_processes", {"4"}}, {"gpu_ids", {"$(ls)"}}})})),

@@ -113,10 +113,10 @@ TEST_CASE("with sharing as few ranks as possible use each device") {
   for (int rank = 0; rank < 5; ++rank) picked.push_back(machine::pick_device(two, rank, Sharing::allowed));
   CHECK(picked == std::vector<int>{0, 1, 0, 1, 0});
   CHECK_THROWS_AS(machine::pick_device(all_see(2, 0), 0, Sharing::allowed), UsageError);
-  const auto asked = [](const char* words) {
-    return machine::asked_sharing([words](const char* name) -> std::optional<std::string> {
-      if (std::string(name) != "HORTATOR_SHARE_DEVICES" || words == nullptr) return std::nullopt;
-      return words;
+  const auto asked = [](const char* value) {
+    return machine::asked_sharing([value](const char* name) -> std::optional<std::string> {
+      if (std::string(name) != "HORTATOR_SHARE_DEVICES" || value == nullptr) return std::nullopt;
+      return value;
     });
   };
   CHECK(asked(nullptr) == Sharing::refused);
@@ -127,9 +127,9 @@ TEST_CASE("with sharing as few ranks as possible use each device") {
 }
 
 TEST_CASE("the CPU is requested by any spelling of yes") {
-  const auto asked = [](const std::optional<std::string>& words) {
+  const auto asked = [](const std::optional<std::string>& value) {
     return machine::asked_for_cpu(
-        [&](const char* name) { return std::string(name) == "HORTATOR_CPU" ? words : std::nullopt; });
+        [&](const char* name) { return std::string(name) == "HORTATOR_CPU" ? value : std::nullopt; });
   };
   CHECK(asked("1"));
   CHECK_FALSE(asked("0"));

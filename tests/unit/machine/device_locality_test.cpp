@@ -68,9 +68,9 @@ TEST_CASE("the locality of a device is its NUMA node, the CPUs near it and the n
   const FakeSys sys;
   add_sockets(sys);
   for (const char* gpu : {"0000:12:00.0", "0000:13:00.0"}) {
-    const auto place = machine::find_locality(gpu, sys.root());
-    CHECK(place == machine::DeviceLocality{.numa_node = 0, .cpus = left_cpus, .network = "mlx5_1"});
-    CHECK(to_string(place) == "NUMA node 0, nearest network device mlx5_1");
+    const auto locality = machine::find_locality(gpu, sys.root());
+    CHECK(locality == machine::DeviceLocality{.numa_node = 0, .cpus = left_cpus, .network = "mlx5_1"});
+    CHECK(to_string(locality) == "NUMA node 0, nearest network device mlx5_1");
   }
   const auto other = machine::find_locality("0000:82:00.0", sys.root());
   CHECK(other.numa_node == 1);
@@ -94,7 +94,7 @@ TEST_CASE(
   CHECK(nearest() == "eth1");
   sys.add_to_class("net", "eth2", "pci0000:40/0000:40:01.0/0000:43:00.0");
   CHECK(nearest() == "eth2");
-  // The fabric is meant, however far it is.
+  // The fabric is preferred at any distance.
   sys.add_to_class("cxi", "cxi0", "pci0000:00/0000:00:02.0/0000:02:00.0");
   CHECK(nearest() == "cxi0");
 }
@@ -104,9 +104,9 @@ TEST_CASE("single NUMA nodes, hidden device trees and empty files are not errors
   CHECK(machine::find_locality("0000:01:00.0", sys.root()) == machine::DeviceLocality{});
   CHECK(machine::online_cpus(sys.root()).empty());
   sys.add_device("pci0000:00/0000:01:00.0", -1, "not a list");
-  const auto place = machine::find_locality("0000:01:00.0", sys.root());
-  CHECK(place == machine::DeviceLocality{});
-  CHECK(to_string(place).empty());
+  const auto locality = machine::find_locality("0000:01:00.0", sys.root());
+  CHECK(locality == machine::DeviceLocality{});
+  CHECK(to_string(locality).empty());
 }
 
 TEST_CASE("unbound ranks keep the CPUs near their device") {
@@ -133,7 +133,7 @@ TEST_CASE("a binding by the launcher stays, and is reported") {
   CHECK(outcome_of(by_launcher, 1) == Outcome::launcher);
   CHECK(outcome_of(by_launcher, 2) == Outcome::launcher_far);
   CHECK(outcome_of({{3, 4}}, 0) == Outcome::launcher);                            // alone, with a part of the node
-  CHECK(outcome_of({{0, 4, 5, 6, 7}, {0, 4, 5, 6, 7}}, 0) == Outcome::launcher);  // one beside it, for two ranks
+  CHECK(outcome_of({{0, 4, 5, 6, 7}, {0, 4, 5, 6, 7}}, 0) == Outcome::launcher);  // one near CPU for two ranks
   CHECK(outcome_of(by_launcher, 1, {}) == Outcome::unknown);
   CHECK(outcome_of({all_cpus, all_cpus}, 0, all_cpus) == Outcome::near);
   CHECK(to_string(Outcome::unknown).empty());

@@ -9,7 +9,7 @@ using namespace hortator;
 
 namespace {
 
-/// How many have started it, and not given it back; it stays loaded.
+/// The number of initialisations without shutdown; the library stays loaded.
 int users_of_the_library() {
   static void* const library = dlopen(HORTATOR_TEST_NVML, RTLD_NOW);
   return reinterpret_cast<int (*)()>(dlsym(library, "fake_nvml_users"))();

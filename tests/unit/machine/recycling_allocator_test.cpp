@@ -76,7 +76,7 @@ TEST_CASE("memory can be allocated and freed by address, also after the end", "[
   CHECK(machine::RecyclingAllocator::counters().kept_bytes == 0);
 }
 
-// oneDNN takes its working memory from LibTorch by raw calls.
+// oneDNN allocates its work space from LibTorch by raw calls.
 TEST_CASE("convolutions work while memory is recycled", "[recycling_allocator]") {
   const at::NoGradGuard no_grad;
   const auto input = at::rand({4, 16, 96, 96});

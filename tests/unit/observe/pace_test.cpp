@@ -11,7 +11,7 @@ namespace {
 
 const Clock::time_point start{1h};
 
-// The moments, in milliseconds after the start, at which a loop with a step every `step` draws.
+// The times, in milliseconds after the start, at which a loop with a step every `step` draws.
 std::vector<long> moments(Pace::Medium medium, Clock::duration step, Clock::duration length) {
   std::vector<long> shown;
   Pace pace(medium, start);

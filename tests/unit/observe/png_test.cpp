@@ -11,7 +11,7 @@ using namespace hortator;
 
 namespace {
 
-std::vector<std::uint8_t> drawing(std::size_t bytes) {  // long runs, and places without any
+std::vector<std::uint8_t> drawing(std::size_t bytes) {  // long runs, and parts without runs
   std::vector<std::uint8_t> pixels(bytes, 255);
   for (std::size_t i = 0; i < bytes; ++i) {
     if (i % 700 < 90) pixels[i] = static_cast<std::uint8_t>(i * 37);

@@ -9,7 +9,7 @@ using observe::ProfileAction;
 
 namespace {
 
-// One letter a step: - nothing, w warm-up, r recorded, R recorded and the last of its cycle.
+// One character per step: - none, w warm-up, r recorded, R recorded and last of its cycle.
 std::string actions(const std::optional<ProfileSchedule>& schedule, int steps) {
   std::string characters;
   for (int step = 0; step < steps; ++step) {

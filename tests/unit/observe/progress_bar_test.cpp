@@ -154,7 +154,7 @@ TEST_CASE("a step costs next to nothing") {
   bar->start("cost", 1'000'000, 0);
   const double advance = cost([&] { bar->advance(); });
   const double set = cost([&] { bar->set("loss", loss); });
-  // What a loop pays that only keeps its loss, in the same build: a sanitizer makes both dearer.
+  // Compared with a loop that only keeps its loss, in the same build: a sanitizer slows down both.
   at::Tensor kept;
   const double keep = cost([&] { kept = loss.detach(); });
   INFO("advance " << advance << " ns, set of a tensor " << set << " ns, detach alone " << keep << " ns");

@@ -22,7 +22,7 @@ struct NotedSink final : ProgressSink {
   std::string notes;
 };
 
-// As a loader: begin() changes it, the end is of another type, the element belongs to the iterator.
+// Like a loader: begin() changes it, the end has another type, the element belongs to the iterator.
 class Batches {
  public:
   struct End {};
@@ -86,8 +86,8 @@ TEST_CASE("constant ranges, lists, ranges of bool, elements that cannot be copie
 TEST_CASE("a temporary is kept for the loop") {
   NotedSink sink;
   std::string joined;
-  for (const auto& word : progress(sink, std::vector<std::string>{std::string(40, 'a'), std::string(40, 'b')}))
-    joined += word;
+  for (const auto& text : progress(sink, std::vector<std::string>{std::string(40, 'a'), std::string(40, 'b')}))
+    joined += text;
   CHECK(joined == std::string(40, 'a') + std::string(40, 'b'));
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a run of tracked.cpp has left, read without TensorBoard: read_events.py LOGS.
+"""Reads the event files of a run of tracked.cpp without TensorBoard: read_events.py LOGS.
 
 Strict: every record's checksums, every field known, every number once. Restarts purge what came after them, as
-TensorBoard does. Needs Python's own library alone."""
+TensorBoard does. Needs only Python's standard library."""
 import csv
 import json
 import os

@@ -75,9 +75,9 @@ TEST_CASE("fields without room in a row are dropped") {
 }
 
 TEST_CASE("a session's row shows whether the run resumed") {
-  const auto anew = observe::parse_session(observe::to_row(observe::Session{.run_id = "a", .started = 1, .world = 2}));
-  REQUIRE(anew);
-  CHECK_FALSE(anew->resumed_after.has_value());
+  const auto fresh = observe::parse_session(observe::to_row(observe::Session{.run_id = "a", .started = 1, .world = 2}));
+  REQUIRE(fresh);
+  CHECK_FALSE(fresh->resumed_after.has_value());
   const auto resumed = observe::parse_session(
       observe::to_row(observe::Session{.run_id = "a", .started = 1, .world = 2, .resumed_after = 41}));
   REQUIRE(resumed);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every number is there once, of a run that was killed twice and resumed: tensorboard.sh TRACKED MPIRUN... A strict reader of our own says
-# so, and TensorBoard's own loader where HORTATOR_TEST_PYTHON names a Python that has the package tensorboard.
+# A run that was killed twice and resumed has every number once: tensorboard.sh TRACKED MPIRUN... Checked by a strict reader, and by
+# TensorBoard's loader if HORTATOR_TEST_PYTHON names a Python with the package tensorboard.
 set -u
 tracked=$1
 shift

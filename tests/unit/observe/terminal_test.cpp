@@ -17,7 +17,7 @@ using namespace hortator;
 
 namespace {
 
-// What `work` leaves on the standard error of a child whose terminal has that many columns.
+// The standard error of a child that runs `work` on a terminal with that many columns.
 std::string seen_on_terminal(int columns, const std::function<void()>& work) {
   winsize size{};
   size.ws_row = 24;
@@ -53,7 +53,7 @@ TEST_CASE("a file or a pipe is not a terminal, even if the parent shell uses one
   const auto seen = seen_on_terminal(97, [] {
     const int file = open("stderr.txt", O_CREAT | O_TRUNC | O_WRONLY, 0600);
     dup2(file, STDERR_FILENO);
-    if (fork() == 0) {  // its parent, as a shell's would, is on the terminal with all but standard error
+    if (fork() == 0) {  // its parent, like a shell, uses the terminal except for standard error
       dprintf(1, "%s", observe::terminal_columns() ? "terminal" : "file");
       _exit(0);
     }
