@@ -53,7 +53,7 @@ launching::Layer said_by_flags(const po::variables_map& values, Scope verb, cons
   for (const auto& key : launching::keys()) {
     const std::string flag(key.flag);
     if (!has(verb, key) || own.contains(flag) || !values.contains(flag)) continue;
-    launching::Given given{.origin = "--" + flag};
+    launching::SettingValue given{.origin = "--" + flag};
     if (is_many(key)) {
       given.values = values[flag].as<std::vector<std::string>>();
     } else {

@@ -110,6 +110,12 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   return {};
 }
 
+std::string clock(double seconds) {
+  const long long whole = std::llround(seconds);
+  if (whole < 3600) return print("%lld:%02lld", whole / 60, whole % 60);
+  return print("%lld:%02lld:%02lld", whole / 3600, whole % 3600 / 60, whole % 60);
+}
+
 std::string number(double value) { return print("%.3g", value); }
 
 }  // namespace hortator::units

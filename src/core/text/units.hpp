@@ -22,6 +22,9 @@ std::string duration(std::chrono::duration<double> time);
 /// Parses "500ms", "30s", "10min" or "1.5h"; nothing for any other text and for less than a millisecond.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
+/// "0:36", "1:02:03": minutes and seconds, with hours if necessary.
+std::string clock(double seconds);
+
 /// Three significant digits: "0.0123", "4.56", "789"
 std::string number(double value);
 

@@ -29,7 +29,7 @@ std::string_view last_part(std::string_view key) {
 }
 
 // Whether the value is what Accelerate writes for a feature that is not used.
-bool is_unused(const Entry& entry) {
+bool is_unused(const ConfigEntry& entry) {
   if (entry.values.empty()) return true;
   const auto& value = entry.values.front();
   return value.empty() || value == "none" || value == "None" || value == "1" || text::parse_bool(value) == false;
@@ -72,7 +72,7 @@ Support support_of_type(const std::string& type) {
   return Support::refused;
 }
 
-AccelerateRemark remark_for(const Entry& entry, const AccelerateName& row) {
+AccelerateRemark remark_for(const ConfigEntry& entry, const AccelerateName& row) {
   AccelerateRemark remark{entry.key, entry.line, row.support, std::string(row.text)};
   if (row.name == "compute_environment") {
     remark.support = entry.values == std::vector<std::string>{"LOCAL_MACHINE"} ? Support::honoured : Support::refused;
@@ -86,13 +86,13 @@ AccelerateRemark remark_for(const Entry& entry, const AccelerateName& row) {
 
 // Whether the entry carries a setting. Accelerate writes -1 processes when the launcher decides, and one machine on
 // every laptop: that must not restrict a job of several nodes to one node.
-bool is_setting(const Entry& entry, const AccelerateName& row) {
+bool is_setting(const ConfigEntry& entry, const AccelerateName& row) {
   if (entry.values.empty()) return false;
   const auto& value = entry.values.front();
   return !(row.name == "num_processes" && value == "-1") && !(row.name == "num_machines" && value == "1");
 }
 
-void read_entry(const Entry& entry, const std::string& file, AccelerateFile& settings) {
+void read_entry(const ConfigEntry& entry, const std::string& file, AccelerateFile& settings) {
   const auto* row = find(last_part(entry.key));
   if (!row || row->source == NameSource::flag) {
     settings.remarks.push_back({entry.key, entry.line, Support::refused, "not a known key of Accelerate"});
@@ -121,13 +121,13 @@ std::string_view to_string(Support support) {
 
 std::span<const AccelerateName> accelerate_names() { return known_names; }
 
-bool is_accelerate_file(const std::vector<Entry>& entries) {
-  return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+bool is_accelerate_file(const std::vector<ConfigEntry>& entries) {
+  return std::any_of(entries.begin(), entries.end(), [](const ConfigEntry& entry) {
     return entry.key == "compute_environment" || entry.key == "distributed_type";
   });
 }
 
-AccelerateFile read_accelerate_file(const std::vector<Entry>& entries, const std::string& file) {
+AccelerateFile read_accelerate_file(const std::vector<ConfigEntry>& entries, const std::string& file) {
   AccelerateFile settings;
   for (const auto& entry : entries) read_entry(entry, file, settings);
   return settings;

@@ -45,11 +45,11 @@ struct AccelerateFile {
 };
 
 /// Whether a file with these entries comes from `accelerate config`.
-bool is_accelerate_file(const std::vector<Entry>& entries);
+bool is_accelerate_file(const std::vector<ConfigEntry>& entries);
 
 /// Translates such a file into settings of Hortator. Does not throw for any value: an unsupported one becomes a refused
 /// remark.
-AccelerateFile read_accelerate_file(const std::vector<Entry>& entries, const std::string& file);
+AccelerateFile read_accelerate_file(const std::vector<ConfigEntry>& entries, const std::string& file);
 
 /// Throws UsageError for the first refused remark; it names file, line and key.
 void throw_if_refused(const AccelerateFile& settings, const std::string& file);

@@ -8,29 +8,31 @@ namespace hortator::launching {
 namespace {
 
 // A one-element list for a single value, and the reverse, is refused: its meaning would be ambiguous.
-void check_shape(const Key& key, const Entry& entry, const std::string& where) {
-  const auto wanted = key.kind == KeyKind::list        ? Shape::list
-                      : key.kind == KeyKind::variables ? Shape::map
-                                                       : Shape::scalar;
+void check_shape(const Key& key, const ConfigEntry& entry, const std::string& where) {
+  const auto wanted = key.kind == KeyKind::list        ? EntryShape::list
+                      : key.kind == KeyKind::variables ? EntryShape::map
+                                                       : EntryShape::scalar;
   if (entry.shape == wanted) return;
-  const auto* form = wanted == Shape::list ? "[first, second]" : wanted == Shape::map ? "{NAME: value}" : "one value";
+  const auto* form = wanted == EntryShape::list  ? "[first, second]"
+                     : wanted == EntryShape::map ? "{NAME: value}"
+                                                 : "one value";
   throw UsageError({.what = text::concat(where, key.name, " has the wrong form"),
                     .hint = text::concat("write ", key.name, ": ", form)});
 }
 
 // An error in a value of a list or a map names that value's own line.
-void check_entry(const Key& key, const Entry& entry, const std::string& file) {
+void check_entry(const Key& key, const ConfigEntry& entry, const std::string& file) {
   const auto before = [&](int line) { return text::concat(file, ':', line, ": ", key.name, ": "); };
-  if (entry.shape == Shape::scalar) return check_values(key, entry.values, before(entry.line));
+  if (entry.shape == EntryShape::scalar) return check_values(key, entry.values, before(entry.line));
   for (std::size_t i = 0; i < entry.values.size(); ++i) check_values(key, {entry.values[i]}, before(entry.line_of(i)));
 }
 
 }  // namespace
 
-std::vector<Entry> open_sections(const std::vector<Entry>& entries) {
-  std::vector<Entry> opened;
+std::vector<ConfigEntry> open_sections(const std::vector<ConfigEntry>& entries) {
+  std::vector<ConfigEntry> opened;
   for (const auto& entry : entries) {
-    if (entry.shape != Shape::map) {
+    if (entry.shape != EntryShape::map) {
       opened.push_back(entry);
       continue;
     }
@@ -46,7 +48,7 @@ std::vector<Entry> open_sections(const std::vector<Entry>& entries) {
   return opened;
 }
 
-Layer read_settings(const std::vector<Entry>& entries, const std::string& file) {
+Layer read_settings(const std::vector<ConfigEntry>& entries, const std::string& file) {
   Layer layer;
   for (const auto& entry : entries) {
     const auto origin = text::concat(file, ':', entry.line);
@@ -57,7 +59,7 @@ Layer read_settings(const std::vector<Entry>& entries, const std::string& file) 
     if (entry.values.empty()) continue;  // null or an empty list: not set
     check_shape(key, entry, before);
     check_entry(key, entry, file);
-    layer.emplace(entry.key, Given{entry.values, origin});
+    layer.emplace(entry.key, SettingValue{entry.values, origin});
   }
   return layer;
 }

@@ -8,13 +8,13 @@
 /// A parsed file of settings.
 namespace hortator::launching {
 
-enum class Shape { scalar, list, map };
+enum class EntryShape { scalar, list, map };
 
 /// One key with its value. Within a section of an Accelerate file the key is "fsdp_config.fsdp_version".
-struct Entry {
+struct ConfigEntry {
   std::string key = "";
   int line = 0;
-  Shape shape = Shape::scalar;
+  EntryShape shape = EntryShape::scalar;
   std::vector<std::string> values = {};  ///< "name=value" each for a map; empty for null
   std::vector<int> lines = {};           ///< of the values of lists and maps
 
@@ -23,9 +23,9 @@ struct Entry {
 
 /// Replaces each section of an Accelerate file by one entry per key. (The only maps in files of Hortator are
 /// KeyKind::variables.)
-std::vector<Entry> open_sections(const std::vector<Entry>& entries);
+std::vector<ConfigEntry> open_sections(const std::vector<ConfigEntry>& entries);
 
 /// The settings of a Hortator file. Throws UsageError with file, line, key and, for an unknown key, the nearest one.
-Layer read_settings(const std::vector<Entry>& entries, const std::string& file);
+Layer read_settings(const std::vector<ConfigEntry>& entries, const std::string& file);
 
 }  // namespace hortator::launching

@@ -24,7 +24,7 @@ void replace_or_append(std::vector<std::string>& assignments, const std::string&
 }
 
 // Merges `given` into `below`, the value from all lower layers.
-Given on_top(const Key& key, Given below, const Given& given) {
+SettingValue on_top(const Key& key, SettingValue below, const SettingValue& given) {
   if (!adds_up(key) || below.values.empty()) return given;
   for (const auto& value : given.values) {
     if (key.kind == KeyKind::variables) {
@@ -37,7 +37,7 @@ Given on_top(const Key& key, Given below, const Given& given) {
   return below;
 }
 
-bool is_true(const Given& given) { return text::parse_bool(given.values.front()).value_or(false); }
+bool is_true(const SettingValue& given) { return text::parse_bool(given.values.front()).value_or(false); }
 
 // A YAML scalar, quoted wherever YAML could read the plain text as something else.
 std::string yaml_scalar(const std::string& text) {
@@ -63,7 +63,7 @@ std::string yaml_scalar(const std::string& text) {
 
 Settings::Settings(const std::vector<Layer>& layers) {
   for (const auto& key : keys()) {
-    Given value;
+    SettingValue value;
     if (!key.builtin.empty()) value = {{std::string(key.builtin)}, "built-in"};
     for (const auto& layer : std::views::reverse(layers)) {
       const auto given = layer.find(key.name);
@@ -73,7 +73,7 @@ Settings::Settings(const std::vector<Layer>& layers) {
   }
 }
 
-const Given* Settings::find(std::string_view key) const {
+const SettingValue* Settings::find(std::string_view key) const {
   const auto given = values_.find(key);
   return given != values_.end() ? &given->second : nullptr;
 }
@@ -130,7 +130,7 @@ std::string Settings::explain() const {
   return std::move(out).str();
 }
 
-std::string yaml_value(const Key& key, const Given& given) {
+std::string yaml_value(const Key& key, const SettingValue& given) {
   if (!adds_up(key)) return yaml_scalar(given.values.front());
   std::vector<std::string> items;
   for (const auto& value : given.values) {
@@ -151,7 +151,7 @@ Layer from_environment(const std::function<std::optional<std::string>(const char
     if (!value || value->empty()) continue;
     const auto values = adds_up(key) ? text::split(*value, '\n') : std::vector<std::string>{*value};
     check_values(key, values, name + ": ");
-    layer.emplace(key.name, Given{values, name});
+    layer.emplace(key.name, SettingValue{values, name});
   }
   return layer;
 }

@@ -12,13 +12,13 @@
 /// The effective settings: flags, environment variables, files and built-in values, merged.
 namespace hortator::launching {
 
-struct Given {
+struct SettingValue {
   std::vector<std::string> values = {};
   std::string origin = "";  ///< "--ranks", "HORTATOR_RANKS", "hortator.yaml:3"
 };
 
 /// The settings from one source, by the names of keys().
-using Layer = std::map<std::string, Given, std::less<>>;
+using Layer = std::map<std::string, SettingValue, std::less<>>;
 
 class Settings {
  public:
@@ -27,7 +27,7 @@ class Settings {
   explicit Settings(const std::vector<Layer>& layers);
 
   /// Null when no layer has the key and it has no built-in value.
-  const Given* find(std::string_view key) const;
+  const SettingValue* find(std::string_view key) const;
 
   std::optional<std::string> word(std::string_view key) const;
   std::optional<int> number(std::string_view key) const;
@@ -47,7 +47,7 @@ class Settings {
 };
 
 /// The value in the YAML syntax of a file of settings.
-std::string yaml_value(const Key& key, const Given& given);
+std::string yaml_value(const Key& key, const SettingValue& given);
 
 /// The settings from the environment: every key whose variable is set. Throws UsageError that names the variable.
 Layer from_environment(const std::function<std::optional<std::string>(const char* name)>& variables);

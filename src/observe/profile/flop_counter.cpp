@@ -55,7 +55,7 @@ double convolution(OperatorInputs inputs) {
 }
 
 // grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask:
-// the gradients of input and weight take what the forward pass took, each.
+// the gradients of input and of weight each cost as much as the forward pass.
 double convolution_backward(OperatorInputs inputs) {
   const bool is_transposed = inputs[7].toBool();
   const auto numbers = static_cast<double>(inputs[is_transposed ? 1 : 0].toTensor().numel());

@@ -1,11 +1,11 @@
 #include "observe/progress/render.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/text/column.hpp"
 #include "core/text/print.hpp"
 #include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "observe/status/progress_text.hpp"
 
 namespace hortator::observe {
@@ -20,18 +20,11 @@ using core::one_line;  // a line break in a title would break the drawing
 using core::print;
 using core::width_of;
 
-// "0:36", "1:02:03"
-std::string clock_text(double seconds) {
-  const long long whole = std::llround(seconds);
-  if (whole < 3600) return print("%lld:%02lld", whole / 60, whole % 60);
-  return print("%lld:%02lld:%02lld", whole / 3600, whole % 3600 / 60, whole % 60);
-}
-
 std::string time_text(const Snapshot& now) {
   const auto left = static_cast<double>(now.total - now.done) / now.per_second;
   const bool is_known = !now.is_over && now.per_second > 0 && left >= 0 && left < 1e9;
-  if (!is_known) return clock_text(now.elapsed);
-  return text::concat(clock_text(now.elapsed), ", ", clock_text(left), " left");
+  if (!is_known) return units::clock(now.elapsed);
+  return text::concat(units::clock(now.elapsed), ", ", units::clock(left), " left");
 }
 
 double fraction(const Snapshot& now) {

@@ -9,7 +9,7 @@ using namespace hortator::launching;
 
 namespace {
 
-Entry entry(const std::string& key, const std::string& text) { return {key, 1, Shape::scalar, {text}}; }
+ConfigEntry entry(const std::string& key, const std::string& text) { return {key, 1, EntryShape::scalar, {text}}; }
 
 AccelerateFile read(const std::string& key, const std::string& text) {
   return read_accelerate_file({entry(key, text)}, "f");
@@ -81,8 +81,9 @@ TEST_CASE("settings of unused features are accepted") {
                                   {"deepspeed_config.offload_param_device", "none"}}) {
     CHECK(support(key, text) == Support::noted);
   }
-  CHECK(read_accelerate_file({{"tpu_env", 1, Shape::list, {}}, {"main_process_ip", 2}}, "f").remarks.at(0).support ==
-        Support::noted);
+  CHECK(
+      read_accelerate_file({{"tpu_env", 1, EntryShape::list, {}}, {"main_process_ip", 2}}, "f").remarks.at(0).support ==
+      Support::noted);
 }
 
 TEST_CASE("one machine and -1 processes are ignored") {
@@ -93,7 +94,7 @@ TEST_CASE("one machine and -1 processes are ignored") {
 
 TEST_CASE("sections are opened into their keys") {
   const auto opened =
-      open_sections({{"fsdp_config", 3, Shape::map, {"fsdp_version=2", "fsdp_offload_params="}, {4, 6}}});
+      open_sections({{"fsdp_config", 3, EntryShape::map, {"fsdp_version=2", "fsdp_offload_params="}, {4, 6}}});
   REQUIRE(opened.size() == 2);
   CHECK(opened[0].key == "fsdp_config.fsdp_version");
   CHECK(opened[0].values.at(0) == "2");

@@ -87,20 +87,22 @@ TEST_CASE("values are checked by the type of their key, and the error names thei
 }
 
 TEST_CASE("a file's errors name the file, the line and the key") {
-  CHECK(read_settings({{"num_processes", 1, Shape::scalar, {"4"}}, {"modules", 2, Shape::list, {"a"}}, {"account", 3}},
-                      "f")
+  CHECK(read_settings(
+            {{"num_processes", 1, EntryShape::scalar, {"4"}}, {"modules", 2, EntryShape::list, {"a"}}, {"account", 3}},
+            "f")
             .size() == 2);
-  CHECK(read_settings({{"num_processes", 7, Shape::scalar, {"4"}}}, "f").at("num_processes").origin == "f:7");
-  CHECK_THROWS_WITH(read_settings({{"ranks", 9, Shape::scalar, {"4"}}}, "f"),
+  CHECK(read_settings({{"num_processes", 7, EntryShape::scalar, {"4"}}}, "f").at("num_processes").origin == "f:7");
+  CHECK_THROWS_WITH(read_settings({{"ranks", 9, EntryShape::scalar, {"4"}}}, "f"),
                     ContainsSubstring("f:9: unknown key 'ranks'"));
-  CHECK_THROWS_WITH(read_settings({{"num_processes", 7, Shape::scalar, {"abc"}}}, "f"),
+  CHECK_THROWS_WITH(read_settings({{"num_processes", 7, EntryShape::scalar, {"abc"}}}, "f"),
                     ContainsSubstring("f:7: num_processes: expected a whole number from 1, got 'abc'"));
-  CHECK_THROWS_WITH(read_settings({{"debug", 2, Shape::list, {"1"}}}, "f"),
+  CHECK_THROWS_WITH(read_settings({{"debug", 2, EntryShape::list, {"1"}}}, "f"),
                     ContainsSubstring("f:2: debug has the wrong form"));
-  CHECK_THROWS_WITH(read_settings({{"modules", 2, Shape::scalar, {"a"}}}, "f"),
+  CHECK_THROWS_WITH(read_settings({{"modules", 2, EntryShape::scalar, {"a"}}}, "f"),
                     ContainsSubstring("modules: [first, second]"));
-  CHECK_THROWS_WITH(read_settings({{"debug", 2, Shape::scalar, {"1"}}, {"debug", 5, Shape::scalar, {"0"}}}, "f"),
-                    ContainsSubstring("f:5: debug is given twice"));
+  CHECK_THROWS_WITH(
+      read_settings({{"debug", 2, EntryShape::scalar, {"1"}}, {"debug", 5, EntryShape::scalar, {"0"}}}, "f"),
+      ContainsSubstring("f:5: debug is given twice"));
 }
 
 TEST_CASE("variables of the environment are settings, and checked") {

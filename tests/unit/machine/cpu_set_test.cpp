@@ -61,9 +61,9 @@ TEST_CASE("a process is bound with all threads except those bound to other CPUs"
   const CpuSet last{all.back()};
   std::promise<void> bound;
   auto go_on = bound.get_future().share();
-  auto follower = std::async(std::launching::async, [&] { return go_on.wait(), machine::own_cpu_set(); });
+  auto follower = std::async(std::launch::async, [&] { return go_on.wait(), machine::own_cpu_set(); });
   std::promise<void> elsewhere;
-  auto loner = std::async(std::launching::async, [&] {
+  auto loner = std::async(std::launch::async, [&] {
     cpu_set_t first;
     CPU_ZERO(&first);
     CPU_SET(static_cast<std::size_t>(all.front()), &first);

@@ -4,7 +4,8 @@
 
 #include "support/catch.hpp"
 
-using namespace hortator::tools;
+using namespace hortator;
+using namespace hortator::observe;
 
 namespace {
 

@@ -41,7 +41,7 @@ TEST_CASE("a file of YAML becomes entries with their lines") {
   CHECK(entries[1].values == std::vector<std::string>{"no"});
   CHECK(entries[2].values.empty());
   CHECK(entries[3].values == std::vector<std::string>{"gcc", "a b"});
-  CHECK(entries[4].shape == launching::Shape::map);
+  CHECK(entries[4].shape == launching::EntryShape::map);
   CHECK(entries[4].values == std::vector<std::string>{"NCCL_NET=AWS Libfabric"});
   CHECK(read_yaml(write("empty.yaml", "# nothing\n")).empty());
   CHECK(read_yaml(write("a.json", "{\"num_processes\": 2}")).size() == 1);
