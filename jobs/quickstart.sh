@@ -1,44 +1,44 @@
 #!/usr/bin/env bash
-# Sets everything up, then trains a small GPT on several ranks, stops it half way, resumes it, and lets it write a few lines.
+# Installs what is missing, builds, trains a small GPT on several ranks, stops halfway, resumes from the checkpoint and prints a sample.
 set -euo pipefail
 # shellcheck source=share/setup/setup.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../share/setup/setup.sh"
 
 usage() {
-  echo 'usage: ./jobs/quickstart.sh [option...]    from a fresh clone to a model that trains, stops and resumes'
+  echo 'usage: ./jobs/quickstart.sh [option...]    installs what is missing, builds, trains a small GPT, stops halfway and resumes'
   # shellcheck disable=SC2059
   printf "$shared_usage" 'MPI ranks that train (default 2)'
   echo '
-environment: HORTATOR_NO_INSTALL=1 never installs nor downloads; LIBTORCH names the torch folder of a LibTorch to use'
+environment: HORTATOR_NO_INSTALL=1 installs and downloads nothing; LIBTORCH names the torch folder of the LibTorch to use'
 }
 parse_options "$@"
 ranks=${ranks:-2}
 
-# The main job: trains half way, stops on purpose, and goes on from the checkpoint.
+# Trains to the middle, stops on purpose, and resumes from the checkpoint.
 train() {
   local run=$1 steps=600
   local gpt=("$build/bin/hortator" launch -n "$ranks" "$build/bin/gpt" --run-dir "$run" --steps "$steps" --batch-size $((16 * ranks)))
 
-  # the run before this one is kept once: nothing that a user has made is lost at a keystroke
+  # keep the previous run: repeating the command must not delete a user's results
   if [ -d "$run" ]; then
     rm -rf "$run.previous"
     mv "$run" "$run.previous"
-    say "the run before this one now lies in $run.previous"
+    log "the previous run is now in $run.previous"
   fi
-  say "training a small GPT on $ranks ranks; it stops on purpose half way"
+  log "training a small GPT on $ranks ranks; it stops on purpose halfway"
   "${gpt[@]}" --stop-after $((steps / 2))
-  say 'the same command again resumes from the checkpoint'
+  log 'the same command again resumes from the checkpoint'
   "${gpt[@]}"
 }
 
 summary() {
   local run=$1 program=${build#"$root"/}/bin
-  say 'done. What lies where:'
+  log 'done. Results:'
   echo "  $run/checkpoint    model, optimizer and position in the data, in parallel HDF5
   $run/loss.csv      the loss of every step"
-  say 'What to try next:'
+  log 'Next steps:'
   echo "  $program/hortator launch -n $ranks $program/gpt --text FILES... --run-dir runs/mine    your own text
-  ./jobs/quickstart.sh --ranks 4      more ranks
+  ./jobs/quickstart.sh --ranks 4      with more ranks
   $program/gpt --help                 the program's options
   ./tests/run.sh                      all tests"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# C++ files as .clang-format wants them. Releases of clang-format differ in detail, so only the one that the file was written for decides.
+# Checks that C++ files are formatted as .clang-format requires. Releases of clang-format differ in details, so only release 14 is used.
 set -euo pipefail
 release=14
 for tool in "clang-format-$release" clang-format; do
@@ -8,4 +8,4 @@ for tool in "clang-format-$release" clang-format; do
     exit
   fi
 done
-echo "skipped: clang-format $release is not here"
+echo "skipped: clang-format $release is not installed"

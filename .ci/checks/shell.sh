@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Every shell script, found by name or by first line.
+# Runs shellcheck on all shell scripts, which are found by name or by first line.
 set -euo pipefail
 mapfile -t scripts < <({
   git ls-files '*.sh'
   git grep -lE -e '^#!.*\b(ba)?sh$' -- ':!*.sh' || true
 } | sort -u)
 
-# A grep that stops at its first match can end the command before it by SIGPIPE: under pipefail what was found then counts as missing.
+# grep -q exits at its first match, which may end the command before it in the pipe by SIGPIPE: with pipefail the match then counts as a
+# failure.
 if git grep -nE '[^|]\| *grep (.* )?(-[a-zA-Z]*q|--quiet)' -- "${scripts[@]}"; then
-  echo '.ci/checks/shell.sh: a pipe into grep -q fails now and then. let grep read a here-string (<<<) instead' >&2
+  echo '.ci/checks/shell.sh: A pipe into grep -q fails sporadically. Let grep read a here-string (<<<) instead' >&2
   exit 1
 fi
-command -v shellcheck >/dev/null || { echo 'skipped: shellcheck is not here'; exit 0; }
+command -v shellcheck >/dev/null || { echo 'skipped: shellcheck is not installed'; exit 0; }
 shellcheck -x "${scripts[@]}"

@@ -1,7 +1,7 @@
-# LibTorch as imported targets. TorchConfig.cmake is not used: it drags in the whole CUDA toolkit, also for a CPU build.
-#   LibTorch::cpu   libtorch_cpu and c10: all that a CPU build needs
-#   LibTorch::cuda  adds libtorch_cuda and c10_cuda, if this LibTorch has them (LibTorch_HAS_CUDA)
-# Sets LibTorch_ROOT_DIR, LibTorch_SOURCE (how it was found), LibTorch_VERSION, LibTorch_SITE (the folder beside it, of a wheel).
+# Finds LibTorch and defines imported targets. TorchConfig.cmake is not used: it requires the whole CUDA toolkit even for a CPU build.
+#   LibTorch::cpu   libtorch_cpu and c10, which is all that a CPU build needs
+#   LibTorch::cuda  also libtorch_cuda and c10_cuda, if this LibTorch has them (LibTorch_HAS_CUDA)
+# Sets LibTorch_ROOT_DIR, LibTorch_SOURCE (how it was found), LibTorch_VERSION, LibTorch_SITE (its parent, the site-packages folder of a wheel).
 include("${CMAKE_CURRENT_LIST_DIR}/libtorch_search.cmake")
 if(NOT LibTorch_ROOT_DIR)
   hortator_search_libtorch("${CMAKE_CURRENT_LIST_DIR}/../.." LibTorch_FOUND_AT)
@@ -22,7 +22,7 @@ find_package_handle_standard_args(LibTorch
   REQUIRED_VARS LibTorch_ROOT_DIR
   VERSION_VAR LibTorch_VERSION
   REASON_FAILURE_MESSAGE
-    "LibTorch is needed (tensors and autograd). Set LIBTORCH to an unpacked LibTorch, activate a Python that has torch, or run ./jobs/quickstart.sh, which fetches it into .deps/.")
+    "LibTorch is needed (tensors and autograd). Set LIBTORCH to an unpacked LibTorch, activate a Python that has torch, or run ./jobs/quickstart.sh, which downloads it into .deps/.")
 
 if(LibTorch_FOUND AND NOT TARGET LibTorch::cpu)
   set(include_dirs "${LibTorch_ROOT_DIR}/include" "${LibTorch_ROOT_DIR}/include/torch/csrc/api/include")
@@ -32,7 +32,7 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::cpu)
       IMPORTED_LOCATION "${LibTorch_ROOT_DIR}/lib/lib${library}.so"
       INTERFACE_INCLUDE_DIRECTORIES "${include_dirs}")
   endforeach()
-  # Its own dependencies (gomp, cudart, cupti) are found through its own RPATH, also by the linker.
+  # The linker need not find LibTorch's own dependencies (gomp, cudart, cupti): its RPATH does at run time.
   add_library(LibTorch::cpu INTERFACE IMPORTED)
   target_link_libraries(LibTorch::cpu INTERFACE LibTorch::torch_cpu LibTorch::c10)
   target_link_options(LibTorch::cpu INTERFACE "LINKER:--allow-shlib-undefined")
@@ -42,7 +42,7 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::cpu)
       set_target_properties(LibTorch::${library} PROPERTIES IMPORTED_LOCATION "${LibTorch_ROOT_DIR}/lib/lib${library}.so")
     endforeach()
     add_library(LibTorch::cuda INTERFACE IMPORTED)
-    # Nothing refers to libtorch_cuda by name (its kernels register themselves), so it must be kept against --as-needed.
+    # No symbol refers to libtorch_cuda (its kernels register themselves), so --as-needed must not drop it.
     target_link_options(LibTorch::cuda INTERFACE "LINKER:--no-as-needed,${LibTorch_ROOT_DIR}/lib/libtorch_cuda.so,--as-needed")
     target_link_libraries(LibTorch::cuda INTERFACE LibTorch::cpu LibTorch::c10_cuda LibTorch::torch_cuda)
   endif()

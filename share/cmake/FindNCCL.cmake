@@ -1,16 +1,16 @@
-# The NCCL that LibTorch was built with: the wheel beside it, else one that the site names by NCCL_ROOT or its paths. Two NCCLs in one
-# process do not mix, and libtorch_cuda needs functions that an older one lacks: all that it leaves to NCCL must be there.
-# Sets NCCL_FOUND, NCCL_LIBRARY, NCCL_INCLUDE_DIR, NCCL_VERSION, NCCL_REASON (why not); target NCCL::NCCL.
+# Finds the NCCL that LibTorch was built with: the wheel beside it, or the one that NCCL_ROOT or the system's paths name. One process cannot
+# use two NCCLs, so the library must define every NCCL symbol that libtorch_cuda leaves undefined; an older NCCL does not.
+# Sets NCCL_FOUND, NCCL_LIBRARY, NCCL_INCLUDE_DIR, NCCL_VERSION and NCCL_REASON (why it was not found); defines NCCL::NCCL.
 set(NCCL_REASON "")
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS "${LibTorch_SITE}/nvidia/nccl/include" ENV NCCL_ROOT PATH_SUFFIXES include)
 find_library(NCCL_LIBRARY NAMES libnccl.so.2 nccl HINTS "${LibTorch_SITE}/nvidia/nccl/lib" ENV NCCL_ROOT PATH_SUFFIXES lib lib64)
 if(NOT NCCL_INCLUDE_DIR OR NOT NCCL_LIBRARY)
-  set(NCCL_REASON "no NCCL was found beside LibTorch (${LibTorch_SITE}/nvidia/nccl) nor on the system; set NCCL_ROOT, or run the set-up with --gpu")
+  set(NCCL_REASON "no NCCL was found, neither beside LibTorch (${LibTorch_SITE}/nvidia/nccl) nor on the system; set NCCL_ROOT, or run the set-up with --gpu")
 else()
   file(STRINGS "${NCCL_INCLUDE_DIR}/nccl.h" nccl_lines REGEX "^#define NCCL_(MAJOR|MINOR|PATCH) +[0-9]+")
   string(REGEX REPLACE "[^0-9;]" "" NCCL_VERSION "${nccl_lines}")
   list(JOIN NCCL_VERSION "." NCCL_VERSION)
-  # The names that libtorch_cuda leaves to NCCL must all be in this library.
+
   execute_process(COMMAND "${CMAKE_NM}" -D --undefined-only "${LibTorch_ROOT_DIR}/lib/libtorch_cuda.so" OUTPUT_VARIABLE wanted ERROR_QUIET)
   execute_process(COMMAND "${CMAKE_NM}" -D --defined-only "${NCCL_LIBRARY}" OUTPUT_VARIABLE offered ERROR_QUIET)
   string(REGEX MATCHALL " p?nccl[A-Za-z0-9]+" wanted "${wanted}")
@@ -23,7 +23,7 @@ else()
     endif()
   endforeach()
   if(nccl_missing)
-    set(NCCL_REASON "the NCCL ${NCCL_VERSION} at ${NCCL_LIBRARY} is not the one that LibTorch was built with (it lacks ${nccl_missing}); set NCCL_ROOT to LibTorch's own")
+    set(NCCL_REASON "the NCCL ${NCCL_VERSION} at ${NCCL_LIBRARY} is not the one that LibTorch was built with (missing in it: ${nccl_missing}); set NCCL_ROOT to LibTorch's own")
   endif()
 endif()
 if(NCCL_REASON)

@@ -1,4 +1,4 @@
-# HORTATOR_WITH_CUDA=AUTO means: the toolkit AND a LibTorch with CUDA AND the NCCL that this LibTorch was built with are all there.
+# HORTATOR_WITH_CUDA=AUTO enables CUDA if all are found: the toolkit, a LibTorch with CUDA, and the NCCL that this LibTorch was built with.
 set(HORTATOR_CUDA FALSE)
 set(cuda_reason "")
 if(HORTATOR_WITH_CUDA STREQUAL "OFF")
@@ -17,12 +17,12 @@ else()
     set(cuda_reason "toolkit ${CUDAToolkit_VERSION}, NCCL ${NCCL_VERSION} at ${NCCL_LIBRARY}")
   endif()
   if(NOT HORTATOR_CUDA AND HORTATOR_WITH_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "HORTATOR_WITH_CUDA=ON, but ${cuda_reason}. Mend that, or configure with HORTATOR_WITH_CUDA=OFF for CPU only.")
+    message(FATAL_ERROR "HORTATOR_WITH_CUDA=ON, but ${cuda_reason}. Fix that, or configure with HORTATOR_WITH_CUDA=OFF for CPU only.")
   endif()
 endif()
 add_feature_info(CUDA HORTATOR_CUDA "${cuda_reason}")
 
-# What a room that touches the device links: one name, empty in a CPU build.
+# Link target of rooms that use the device; empty in a CPU build.
 add_library(hortator_cuda_libraries INTERFACE)
 if(HORTATOR_CUDA)
   target_link_libraries(hortator_cuda_libraries INTERFACE LibTorch::cuda CUDA::cudart NCCL::NCCL)

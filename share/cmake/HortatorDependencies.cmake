@@ -1,19 +1,19 @@
-# Everything that the build stands on, each with an error that names the cure.
+# Finds everything that the build depends on. What is missing is an error that says how to get it.
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
 find_package(LibTorch 2.11)
 if(NOT LibTorch_FOUND)
   message(FATAL_ERROR "LibTorch 2.11 or newer was not found (needed for tensors and autograd). Set LIBTORCH to an unpacked LibTorch, "
-                      "activate a Python that has torch, or run ./jobs/quickstart.sh, which fetches it into .deps/.")
+                      "activate a Python that has torch, or run ./jobs/quickstart.sh, which downloads it into .deps/.")
 endif()
 if(LibTorch_VERSION VERSION_GREATER_EQUAL 2.16)
-  message(WARNING "LibTorch ${LibTorch_VERSION} is newer than any that was tried (2.11 to 2.15): it may not compile, or behave differently. "
-                  "Set LIBTORCH to one of these if tests fail.")
+  message(WARNING "LibTorch ${LibTorch_VERSION} is newer than the tested releases (2.11 to 2.15): it may not compile, or behave differently. "
+                  "If tests fail, set LIBTORCH to one of these.")
 endif()
 add_feature_info(LibTorch LibTorch_FOUND "${LibTorch_VERSION} by ${LibTorch_SOURCE}: ${LibTorch_ROOT_DIR}")
 
-# Where a distribution has several MPIs, their wrappers have the MPI's name as an ending (Debian: mpicc.mpich).
+# In a distribution with several MPIs, the name of each wrapper ends with the MPI's name (Debian: mpicc.mpich).
 if(HORTATOR_MPI)
   foreach(pair MPI_C_COMPILER|mpicc MPIEXEC_EXECUTABLE|mpiexec HDF5_C_COMPILER_EXECUTABLE|h5pcc)
     string(REPLACE "|" ";" pair "${pair}")
@@ -21,8 +21,8 @@ if(HORTATOR_MPI)
     list(GET pair 1 program)
     find_program(${variable} NAMES ${program}.${HORTATOR_MPI})
     if(NOT ${variable})
-      message(FATAL_ERROR "HORTATOR_MPI is '${HORTATOR_MPI}', but there is no ${program}.${HORTATOR_MPI} on PATH. Install that MPI and the "
-                          "HDF5 that belongs to it (Debian: libmpich-dev libhdf5-mpich-dev), or leave HORTATOR_MPI out.")
+      message(FATAL_ERROR "HORTATOR_MPI: '${HORTATOR_MPI}' has no ${program}.${HORTATOR_MPI} on PATH. Install that MPI and the "
+                          "HDF5 that belongs to it (Debian: libmpich-dev libhdf5-mpich-dev), or unset HORTATOR_MPI.")
     endif()
   endforeach()
 endif()
@@ -32,10 +32,10 @@ if(NOT MPI_C_FOUND)
                       "libopenmpi-dev (Debian, Ubuntu) or openmpi-devel (Rocky), then configure again.")
 endif()
 if(MPI_C_VERSION AND MPI_C_VERSION VERSION_LESS 3.1)
-  message(FATAL_ERROR "The MPI found (${MPI_C_LIBRARIES}) keeps to the standard's version ${MPI_C_VERSION}; Hortator needs 3.1 or "
+  message(FATAL_ERROR "The MPI found (${MPI_C_LIBRARIES}) implements version ${MPI_C_VERSION} of the standard; Hortator needs 3.1 or "
                       "newer. Load a newer MPI module of your site, or set MPI_HOME to one.")
 endif()
-# The C++ bindings of old MPIs are neither needed nor wanted at link time.
+# Omits the C++ bindings of old MPIs, which are not needed.
 add_library(hortator_mpi_c INTERFACE)
 target_link_libraries(hortator_mpi_c INTERFACE MPI::MPI_C)
 target_compile_definitions(hortator_mpi_c INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
@@ -51,7 +51,7 @@ if(NOT Boost_PROGRAM_OPTIONS_FOUND)
   message(FATAL_ERROR "Boost.Program_options was not found (the hortator command reads its options with it). Load your site's Boost "
                       "module, or install libboost-program-options-dev (Debian, Ubuntu) or boost-devel (Rocky).")
 endif()
-# Its package names the target differently before and after 0.8.
+# The name of the target changed with release 0.8.
 find_package(yaml-cpp 0.6 QUIET)
 if(NOT yaml-cpp_FOUND)
   message(FATAL_ERROR "yaml-cpp was not found (the hortator command reads its settings with it). Load your site's yaml-cpp module, or install "

@@ -1,4 +1,4 @@
-# Parallel HDF5 of the same MPI, or a clear refusal.
+# Finds parallel HDF5 built with the same MPI; anything else is an error.
 set(HDF5_PREFER_PARALLEL TRUE)
 find_package(HDF5 COMPONENTS C)
 if(NOT HDF5_FOUND)
@@ -6,15 +6,15 @@ if(NOT HDF5_FOUND)
                       "libhdf5-openmpi-dev (Debian, Ubuntu) or hdf5-openmpi-devel (Rocky), or set HDF5_ROOT.")
 endif()
 if(HDF5_VERSION VERSION_LESS 1.10.2)
-  message(FATAL_ERROR "HDF5 ${HDF5_VERSION} at ${HDF5_INCLUDE_DIRS} is too old (1.10.2 is the first that keeps checksums of a file's structure). "
+  message(FATAL_ERROR "HDF5 ${HDF5_VERSION} at ${HDF5_INCLUDE_DIRS} is too old (1.10.2 is the first release with checksums of a file's metadata). "
                       "Load a newer module, or set HDF5_ROOT.")
 endif()
 if(NOT HDF5_IS_PARALLEL)
-  message(FATAL_ERROR "the HDF5 found at ${HDF5_INCLUDE_DIRS} is serial (ranks write checkpoints together, which it cannot). "
+  message(FATAL_ERROR "The HDF5 found at ${HDF5_INCLUDE_DIRS} is serial (all ranks write one checkpoint, which needs parallel HDF5). "
                       "Point HDF5_ROOT at a parallel HDF5 built with your MPI, e.g. the package libhdf5-openmpi-dev.")
 endif()
 
-# Two MPIs in one process end in crashes far from here, so compare the libmpi that HDF5 asks for with ours.
+# Two MPIs in one process crash later, for no visible reason: compare the libmpi that HDF5 needs with the one found.
 function(hortator_needed_mpi library out)
   execute_process(COMMAND "${CMAKE_OBJDUMP}" -p "${library}" OUTPUT_VARIABLE headers ERROR_QUIET)
   string(REGEX MATCH "NEEDED +(libmpi[a-z]*\\.so[.0-9]*)" unused "${headers}")
@@ -35,7 +35,7 @@ foreach(hdf5_library IN LISTS HDF5_C_LIBRARIES HDF5_LIBRARIES)
       list(APPEND our_mpis "${soname}")
     endforeach()
     if(hdf5_mpi AND our_mpis AND NOT hdf5_mpi IN_LIST our_mpis)
-      message(FATAL_ERROR "${hdf5_library} was built with another MPI (it needs ${hdf5_mpi}, the MPI found has ${our_mpis}); two MPIs in "
+      message(FATAL_ERROR "${hdf5_library} was built with another MPI (it needs ${hdf5_mpi}, the MPI found has ${our_mpis}): two MPIs in "
                           "one process crash. Load matching modules, or set HDF5_ROOT or MPI_HOME so that both agree.")
     endif()
     break()

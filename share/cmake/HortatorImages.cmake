@@ -1,4 +1,4 @@
-# libpng and libjpeg, for folders of images. A build without one of them says so when such an image is read.
+# libpng and libjpeg, for folders of images. Without one of them, reading such an image is an error at run time.
 find_package(PNG 1.6)
 find_package(JPEG)
 add_library(hortator_images INTERFACE)
@@ -8,5 +8,5 @@ endif()
 if(JPEG_FOUND)
   target_link_libraries(hortator_images INTERFACE JPEG::JPEG)
 endif()
-add_feature_info(PNG PNG_FOUND "images in PNG files: ${PNG_VERSION_STRING}")
-add_feature_info(JPEG JPEG_FOUND "images in JPEG files: ${JPEG_VERSION}")
+add_feature_info(PNG PNG_FOUND "PNG images: ${PNG_VERSION_STRING}")
+add_feature_info(JPEG JPEG_FOUND "JPEG images: ${JPEG_VERSION}")

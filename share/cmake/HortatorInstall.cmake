@@ -1,11 +1,11 @@
-# An installation that may be moved: everything finds its neighbours from its own place; LibTorch is found where it was at build time.
+# A relocatable installation: all files find each other by relative paths; LibTorch is expected where it was at build time.
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Hortator")
 set(find_files "${PROJECT_SOURCE_DIR}/share/cmake/FindLibTorch.cmake" "${PROJECT_SOURCE_DIR}/share/cmake/libtorch_search.cmake"
                "${PROJECT_SOURCE_DIR}/share/cmake/hortator_compatibility.cmake")
 
-# Libraries outside the system's folders (MPI, HDF5) are found where they were linked; LibTorch is named, since it may lie in .deps/, which
-# CMake takes for a part of the build and would leave out.
+# Libraries outside the system's folders (MPI, HDF5) are found where they were at link time. LibTorch is listed explicitly: CMake would
+# omit .deps/, which it considers part of the build tree.
 set_target_properties(hortator PROPERTIES INSTALL_RPATH "$ORIGIN;${LibTorch_ROOT_DIR}/lib" INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS hortator EXPORT HortatorTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 set_target_properties(hortator_cli PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
@@ -25,7 +25,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/doc/" DESTINATION "${CMAKE_INSTAL
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/share/examples" DESTINATION "${CMAKE_INSTALL_DATADIR}/hortator")
 install(FILES LICENSE README.md INSTALL DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
-# The package, for a build tree and for an installation alike.
+# The CMake package, for the build tree and for an installation.
 configure_package_config_file("${PROJECT_SOURCE_DIR}/share/cmake/HortatorConfig.cmake.in" "${PROJECT_BINARY_DIR}/HortatorConfig.cmake"
                               INSTALL_DESTINATION "${package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/HortatorConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

@@ -1,7 +1,7 @@
-# What a user may choose, and what holds for every target.
-set(HORTATOR_WITH_CUDA AUTO CACHE STRING "CUDA devices and NCCL: AUTO (on when all parts are found), ON (their absence is an error), OFF")
+# Options for users, and settings of all targets.
+set(HORTATOR_WITH_CUDA AUTO CACHE STRING "CUDA devices and NCCL: AUTO (on if all parts are found), ON (an error if one is missing), OFF")
 set_property(CACHE HORTATOR_WITH_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(HORTATOR_MPI "" CACHE STRING "Which of several MPIs of the distribution: openmpi, mpich, or empty for the usual one")
+set(HORTATOR_MPI "" CACHE STRING "The distribution's MPI to use: openmpi, mpich, or empty for its default")
 set_property(CACHE HORTATOR_MPI PROPERTY STRINGS "" openmpi mpich)
 option(HORTATOR_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(HORTATOR_BUILD_EXAMPLES "Build the example programs" ${PROJECT_IS_TOP_LEVEL})
@@ -24,7 +24,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 
-# A compiler cache only understands precompiled headers when told that their time stamps and macros do not matter.
+# ccache caches compilations with a precompiled header only if it may ignore the header's time stamps and macros.
 find_program(HORTATOR_CCACHE ccache)
 mark_as_advanced(HORTATOR_CCACHE)
 if(HORTATOR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -33,15 +33,15 @@ if(HORTATOR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 add_feature_info(ccache HORTATOR_CCACHE "compiler cache: ${HORTATOR_CCACHE}")
 
-# Flags of our own targets, never imposed on consumers.
+# Flags of Hortator's own targets; not exported to consumers.
 add_library(hortator_flags INTERFACE)
 target_compile_options(hortator_flags INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 sees overlapping copies in std::string where there are none (its bug 105329).
+  # GCC 12 warns of overlapping copies in std::string that do not exist (GCC bug 105329).
   target_compile_options(hortator_flags INTERFACE -fpch-preprocess -Wno-restrict)
   if(CMAKE_UNITY_BUILD)
-    # Sources compiled as one: names of unnamed namespaces stand "in a header", and the larger optimised unit brings false alarms
-    # about strings and optionals. The dev preset compiles each source alone and is where warnings count.
+    # In a unity build GCC treats names of unnamed namespaces as defined in a header, and gives false warnings about strings and optionals.
+    # The dev preset, which has no unity build, is the one that checks for warnings.
     target_compile_options(hortator_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage -Wno-stringop-overflow
                                                     -Wno-array-bounds -Wno-maybe-uninitialized>)
   endif()

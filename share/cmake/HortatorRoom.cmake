@@ -1,6 +1,6 @@
-# hortator_room(room SOURCES file... [NAME name] [LINKS target...] [TORCH]): one room of src/, an object library hortator_<room>, or
-# hortator_<name> where a room is several libraries. TORCH says that its sources see LibTorch and share the precompiled header.
-# Which rooms may include which: .ci/checks.
+# hortator_room(room SOURCES file... [NAME name] [LINKS target...] [TORCH]): defines one room of src/, the object library hortator_<room>;
+# hortator_<name> where a room consists of several libraries. TORCH: its sources include LibTorch and use the precompiled header.
+# .ci/checks/rooms.txt lists which rooms may include which.
 function(hortator_room room)
   cmake_parse_arguments(PARSE_ARGV 1 room "TORCH" "NAME" "SOURCES;LINKS")
   if(NOT room_NAME)

@@ -1,5 +1,5 @@
 # hortator_add_test(name SOURCES file... RANKS n... [LINKS target...] [LABELS label...] [TIMEOUT seconds])
-# One Catch2 program, run once a rank count as name.np<n>, with the labels npN and those given.
+# Builds one Catch2 program and adds a test name.np<n> for each number of ranks, with the label np<n> and the given ones.
 find_package(Catch2 REQUIRED)
 add_library(hortator_test_main STATIC "${PROJECT_SOURCE_DIR}/tests/support/mpi_main.cpp")
 target_include_directories(hortator_test_main PUBLIC "${PROJECT_SOURCE_DIR}/tests")
@@ -8,19 +8,19 @@ if(Catch2_VERSION VERSION_LESS 3)
   target_compile_definitions(hortator_test_main PUBLIC HORTATOR_CATCH2_V2)
 endif()
 
-# A changed source links every test program again, which is mostly reading LibTorch's hundred thousand symbols. What users run is linked by
-# the compiler's own linker.
+# After a change every test program is linked again, which takes mostly the time to read LibTorch's hundred thousand symbols. mold is faster.
+# Programs for users are linked by the compiler's default linker.
 include(CheckLinkerFlag)
 check_linker_flag(CXX -fuse-ld=mold HORTATOR_MOLD)
-add_feature_info(mold HORTATOR_MOLD "links the test programs in less time")
+add_feature_info(mold HORTATOR_MOLD "links the test programs faster")
 if(HORTATOR_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-# Ranks outnumber cores on small machines: they must yield while they wait, and threads must not multiply. Several nodes may share one
-# address: Open MPI 5 then finds no way between them by asking the kernel for routes (netlink), but does by weighing interfaces. Tests that
-# configure projects of users use the generator that is here: CMake's own default may not be. Devices are for the tests with the label gpu, one
-# at a time: the others are of ranks that share one machine, and do there what they do on machines without.
+# On small machines there are more ranks than cores: ranks must yield while they wait, and each has one thread. Simulated nodes may share one
+# address: Open MPI 5 then finds no route between them with the kernel's routing table (netlink), but does with reachable=weighted. Tests that
+# configure user projects use the generator of this build, because CMake's default one may not be installed. Only the tests with the label gpu
+# see devices, and they run one at a time: all other tests behave as on a machine without GPUs.
 set(HORTATOR_TEST_ENVIRONMENT
     OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=slot:oversubscribe
     OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
@@ -34,7 +34,7 @@ if(HORTATOR_MPI STREQUAL "mpich")
        "LD_PRELOAD=${PROJECT_BINARY_DIR}/tests/libyield_when_idle.so")
 endif()
 
-set(HORTATOR_TEST_TIMEOUT 120)  # seconds, unless a test says otherwise
+set(HORTATOR_TEST_TIMEOUT 120)  # seconds, unless a test sets its own
 
 function(hortator_mpi_test name ranks)
   cmake_parse_arguments(PARSE_ARGV 2 test "" "TIMEOUT;WORKING_DIRECTORY" "COMMAND;LABELS;ENVIRONMENT")
@@ -54,7 +54,7 @@ function(hortator_mpi_test name ranks)
   endif()
 endfunction()
 
-add_custom_target(serial_tests COMMENT "Tests that need no MPI are built")
+add_custom_target(serial_tests COMMENT "Building the tests that need no MPI")
 
 function(hortator_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 test "" "TIMEOUT" "SOURCES;RANKS;LINKS;LABELS")

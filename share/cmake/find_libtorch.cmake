@@ -1,11 +1,11 @@
-# cmake -P share/cmake/find_libtorch.cmake: prints "source<TAB>folder<TAB>version" of the LibTorch that a build would use; fails if there is none.
+# cmake -P share/cmake/find_libtorch.cmake: prints "source<TAB>folder<TAB>version" of the LibTorch that a build would use. Fails if none is found.
 cmake_minimum_required(VERSION 3.25)
 include("${CMAKE_CURRENT_LIST_DIR}/libtorch_search.cmake")
 cmake_path(SET repository NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../..")
 string(REGEX REPLACE "/$" "" repository "${repository}")
 hortator_search_libtorch("${repository}" found)
 if(NOT found_ROOT)
-  message(FATAL_ERROR "no LibTorch was found")
+  message(FATAL_ERROR "No LibTorch was found. Set LIBTORCH to its folder.")
 endif()
 hortator_torch_version("${found_ROOT}" version)
 execute_process(COMMAND ${CMAKE_COMMAND} -E echo "${found_SOURCE}\t${found_ROOT}\t${version}")

@@ -1,5 +1,5 @@
-# What a program and the Hortator that it uses must have in common beside LibTorch: MPI, HDF5 and the C++ library. Two of one kind in one
-# process crash far from here. Plain functions: the build takes down with them what it has, a user's configuration compares.
+# Checks that a program and its Hortator use the same MPI, HDF5 and C++ library (besides LibTorch): two versions of one in one process crash.
+# Hortator's build records its own versions with these functions; the configuration of a user's project compares.
 
 # Sets <out>_NAME ("Open MPI", "MPICH", ...) and <out>_VERSION of the MPI whose mpi.h lies in one of `folders`, or leaves both empty.
 function(hortator_mpi_identity folders out)
@@ -18,7 +18,7 @@ function(hortator_mpi_identity folders out)
       set(${out}_VERSION "${version}" PARENT_SCOPE)
       return()
     endif()
-    # The makers' own macro stands beside MPICH's, from which they all come.
+    # All of these derive from MPICH and define its macro as well, so their own macros are tried first.
     foreach(pair "I_MPI|Intel MPI" "CRAY_MPICH|Cray MPICH" "MVAPICH2|MVAPICH" "MVAPICH|MVAPICH" "MPICH|MPICH")
       string(REPLACE "|" ";" pair "${pair}")
       list(GET pair 0 macro)
@@ -32,8 +32,8 @@ function(hortator_mpi_identity folders out)
   endforeach()
 endfunction()
 
-# Sets <out> to the C++ library and its binary interface as the C++ compiler has them with the flags of this folder: "libstdc++",
-# "libstdc++ with the ABI before C++11", "libc++"; to nothing where that cannot be found out.
+# Sets <out> to the C++ library and ABI that the C++ compiler uses with the flags of this directory: "libstdc++",
+# "libstdc++ with the ABI before C++11" or "libc++"; to nothing if it cannot be determined.
 function(hortator_cxx_library out)
   set(probe "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/hortator_cxx_library.cpp")
   file(WRITE "${probe}" "#include <cstddef>\n")
@@ -55,8 +55,8 @@ function(hortator_cxx_library out)
   set(${out} "${library}" PARENT_SCOPE)
 endfunction()
 
-# Sets <out> to TRUE unless programs of one MPI cannot run with the library of the other: Open MPI keeps its binary interface within a
-# major release; MPICH, Intel MPI, Cray MPICH and MVAPICH share one.
+# Sets <out> to whether programs of one MPI can run with the library of the other. Open MPI keeps its ABI within a major release; MPICH,
+# Intel MPI, Cray MPICH and MVAPICH share one ABI. TRUE if one of them is unknown.
 function(hortator_mpis_fit one_name one_version other_name other_version out)
   set(${out} TRUE PARENT_SCOPE)
   if(one_name STREQUAL "" OR other_name STREQUAL "")
@@ -72,42 +72,42 @@ function(hortator_mpis_fit one_name one_version other_name other_version out)
   endif()
 endfunction()
 
-# Sets <out> to what this folder's project has that does not fit a Hortator of these, or to nothing.
+# Sets <out> to an error message if the project of this directory has found something that a Hortator with these does not match, else to nothing.
 function(hortator_misfit mpi_name mpi_version hdf5_version cxx_library out)
-  set(why "two of them in one process crash. Configure with what Hortator was built with, or build Hortator with yours.")
+  set(why "two of them in one process crash. Configure with the one that Hortator was built with, or build Hortator with yours.")
   set(${out} "" PARENT_SCOPE)
   hortator_mpi_identity("${MPI_C_HEADER_DIR};${MPI_CXX_HEADER_DIR};${MPI_C_INCLUDE_DIRS};${MPI_CXX_INCLUDE_DIRS}" found)
   hortator_mpis_fit("${mpi_name}" "${mpi_version}" "${found_NAME}" "${found_VERSION}" fit)
   if(NOT fit)
-    set(${out} "this Hortator was built with ${mpi_name} ${mpi_version}, the project has found ${found_NAME} ${found_VERSION}; ${why}" PARENT_SCOPE)
+    set(${out} "This Hortator was built with ${mpi_name} ${mpi_version}, but the project has found ${found_NAME} ${found_VERSION}; ${why}" PARENT_SCOPE)
     return()
   endif()
   if(HDF5_FOUND AND HDF5_VERSION)
     string(REGEX MATCH "^[0-9]+\\.[0-9]+" built "${hdf5_version}")
     string(REGEX MATCH "^[0-9]+\\.[0-9]+" found "${HDF5_VERSION}")
     if(NOT built STREQUAL found)
-      set(${out} "this Hortator was built with HDF5 ${hdf5_version}, the project has found HDF5 ${HDF5_VERSION}; ${why}" PARENT_SCOPE)
+      set(${out} "This Hortator was built with HDF5 ${hdf5_version}, but the project has found HDF5 ${HDF5_VERSION}; ${why}" PARENT_SCOPE)
       return()
     endif()
-    # CMake's module says it by the first name, HDF5's own package by the second or the third, others not at all.
-    set(says_nothing ON)
-    foreach(word IN ITEMS HDF5_IS_PARALLEL HDF5_ENABLE_PARALLEL HDF5_PROVIDES_PARALLEL)
-      if(DEFINED ${word})
-        set(says_nothing OFF)
+    # CMake's module sets the first variable, HDF5's own package the second or the third; others set none.
+    set(is_unknown ON)
+    foreach(variable IN ITEMS HDF5_IS_PARALLEL HDF5_ENABLE_PARALLEL HDF5_PROVIDES_PARALLEL)
+      if(DEFINED ${variable})
+        set(is_unknown OFF)
       endif()
     endforeach()
-    if(NOT says_nothing AND NOT HDF5_IS_PARALLEL AND NOT HDF5_ENABLE_PARALLEL AND NOT HDF5_PROVIDES_PARALLEL)
-      set(${out} "this Hortator was built with a parallel HDF5 ${hdf5_version}, the project has found a serial HDF5 ${HDF5_VERSION}; ${why} (CMake finds it by HDF5_PREFER_PARALLEL.)" PARENT_SCOPE)
+    if(NOT is_unknown AND NOT HDF5_IS_PARALLEL AND NOT HDF5_ENABLE_PARALLEL AND NOT HDF5_PROVIDES_PARALLEL)
+      set(${out} "This Hortator was built with a parallel HDF5 ${hdf5_version}, but the project has found a serial HDF5 ${HDF5_VERSION}; ${why} Set HDF5_PREFER_PARALLEL to make CMake find the parallel one." PARENT_SCOPE)
       return()
     endif()
   endif()
   hortator_cxx_library(cxx)
   if(cxx AND cxx_library AND NOT cxx STREQUAL cxx_library)
-    set(${out} "this Hortator was built with ${cxx_library}, the project is compiled with ${cxx}; what they pass to each other differs in memory. Change _GLIBCXX_USE_CXX11_ABI or -stdlib, or build Hortator and LibTorch so." PARENT_SCOPE)
+    set(${out} "This Hortator was built with ${cxx_library}, but the project is compiled with ${cxx}: their ABIs differ. Change _GLIBCXX_USE_CXX11_ABI or -stdlib, or build Hortator and LibTorch in the same way." PARENT_SCOPE)
   endif()
 endfunction()
 
-# At the end of the project's folder: what it has found after Hortator.
+# Called at the end of the project's directory: an error if what it found after Hortator does not match.
 function(hortator_refuse_misfit mpi_name mpi_version hdf5_version cxx_library)
   hortator_misfit("${mpi_name}" "${mpi_version}" "${hdf5_version}" "${cxx_library}" misfit)
   if(misfit)

@@ -1,7 +1,7 @@
-# Where LibTorch is: the first hit wins. Plain functions, so that a script (find_libtorch.cmake) and a configure run
-# (FindLibTorch.cmake) cannot disagree.
+# The search for LibTorch; the first hit wins. Shared by find_libtorch.cmake (a script) and FindLibTorch.cmake (a configuration), so that
+# both find the same one.
 
-# Sets <out> to the folder that holds include/ and lib/, or to nothing, from any path at or below it.
+# Sets <out> to the folder with LibTorch's include/ and lib/, given its path, its parent's, or that of its TorchConfig.cmake; else to nothing.
 function(hortator_torch_root path out)
   set(${out} "" PARENT_SCOPE)
   foreach(up "" "/torch" "/libtorch" "/../../.." "/../..")
@@ -14,7 +14,7 @@ function(hortator_torch_root path out)
   endforeach()
 endfunction()
 
-# A LibTorch of an active Python: looked up without importing torch, which would take seconds.
+# Sets <out> to the torch folder of the active Python, or to nothing. Does not import torch, which would take seconds.
 function(hortator_python_torch out)
   set(${out} "" PARENT_SCOPE)
   find_program(HORTATOR_PYTHON NAMES python3 python NO_CACHE)
@@ -60,13 +60,13 @@ function(hortator_search_libtorch repository prefix)
       set(${prefix}_SOURCE "${source}" PARENT_SCOPE)
       return()
     elseif(source MATCHES "^(LIBTORCH|Torch_DIR)$")
-      message(FATAL_ERROR "${source} is set to '${path}', which holds no LibTorch (include/ATen and lib/libtorch_cpu.so are missing). "
+      message(FATAL_ERROR "${source} is set to '${path}', which contains no LibTorch (include/ATen or lib/libtorch_cpu.so is missing). "
                           "Set it to the folder of an unpacked LibTorch, or unset it.")
     endif()
   endwhile()
 endfunction()
 
-# Sets <out> to "major.minor.patch" of the LibTorch in root.
+# Sets <out> to "major.minor.patch" of the LibTorch in root; to nothing if it has no version header.
 function(hortator_torch_version root out)
   foreach(header "torch/headeronly/version.h" "torch/csrc/api/include/torch/version.h")
     if(EXISTS "${root}/include/${header}")

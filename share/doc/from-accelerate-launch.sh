@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes from-accelerate-launch.md, beside this script, from src/launch/settings/accelerate_names.inc: from-accelerate-launch.sh [--check]
+# Generates from-accelerate-launch.md (next to this script) from src/launch/settings/accelerate_names.inc: from-accelerate-launch.sh [--check]
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 table=$here/../../src/launch/settings/accelerate_names.inc
@@ -9,14 +9,18 @@ make_page() {
   cat <<'MD'
 # From `accelerate launch`
 
-How Hortator treats each flag of `accelerate launch` (1.15) and each key of Accelerate's `default_config.yaml`. Hortator reads that file unchanged: give it
-by `--config_file`; without settings of Hortator's own, the file is found where Accelerate keeps it. `hortator config validate FILE` reports the same line by line.
-Made by `share/doc/from-accelerate-launch.sh` from `src/launch/settings/accelerate_names.inc`.
+This table lists every flag of `accelerate launch` (1.15) and every key of `default_config.yaml`, and what Hortator does with it. Hortator reads
+`default_config.yaml` unchanged: from `--config_file`, or from the place where Accelerate keeps it if you have no Hortator settings.
+`hortator config validate FILE` prints the same information for a file, line by line. `share/doc/from-accelerate-launch.sh` generates this page
+from `src/launch/settings/accelerate_names.inc`.
 
-*honoured*: works as in Accelerate. *noted*: accepted, has no effect. *refused*: an error in a file, with the alternative, unless its value says that it
-is not used.
+| support | meaning |
+|---|---|
+| *honoured* | Hortator has a setting with the same effect; the last column names it |
+| *noted* | has no effect; you can leave it in the file |
+| *refused* | an error in a file, which explains the alternative, unless its value means that the feature is not used |
 
-| Accelerate | in | support | Hortator |
+| Accelerate | where | support | Hortator |
 |---|---|---|---|
 MD
   sed -nE 's/^\{"([^"]*)", NameSource::(flag|file|both), Support::([a-z]+), "([^"]*)", "([^"]*)"\},$/\1\t\2\t\3\t\4\t\5/p' "$table" |
@@ -29,8 +33,8 @@ MD
 
 if [ "${1:-}" = --check ]; then
   rows=$(grep -c '^{"' "$table")
-  [ "$(make_page | grep -c '^| `')" = "$rows" ] || { echo "some lines of $table do not read as one name a line" >&2; exit 1; }
-  make_page | diff "$page" - || { echo "$page is older than the table: run $0" >&2; exit 1; }
+  [ "$(make_page | grep -c '^| `')" = "$rows" ] || { echo "some lines of $table do not have the form of one name per line" >&2; exit 1; }
+  make_page | diff "$page" - || { echo "$page is out of date: run $0" >&2; exit 1; }
 else
   make_page >"$page"
 fi

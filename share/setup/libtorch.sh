@@ -1,24 +1,24 @@
-# LibTorch: the first one found wins (share/cmake/find_libtorch.cmake knows the order), else the pinned wheels. Sourced, never run.
-# shellcheck shell=bash disable=SC2034,SC2154  # one program in several files: the names of one are used in others
+# Finds LibTorch, in the order of share/cmake/find_libtorch.cmake, or downloads the pinned wheels. To be sourced, not executed.
+# shellcheck shell=bash disable=SC2034,SC2154  # the files of the set-up share their variables
 
 libtorch=$deps/libtorch
 
-# What of the pinned LibTorch is wanted: with its CUDA libraries for --gpu, and for tests wherever a toolkit can build that side.
+# Whether the pinned LibTorch needs its CUDA libraries: for --gpu, and for tests if a toolkit can build the CUDA part.
 choose_wheels() {
   wheels_for_cuda=$gpu
   if [ "${1:-}" = tests ] && [ -z "${HORTATOR_NO_INSTALL:-}" ] && version_at_least 13.0 "$(toolkit_version)"; then wheels_for_cuda=1; fi
 }
 
-# The pinned wheels that this build needs: "bytes sha256 file"
+# Prints the pinned wheels that this build needs, as "bytes sha256 file".
 pinned_wheels() {
   awk -v arch="$(uname -m)" -v cuda="$wheels_for_cuda" '$1 !~ /^#/ && $2 == arch && ($1 == "cpu" || cuda) { print $3, $4, $5 }' \
     "$root/share/setup/libtorch.txt"
 }
 
-# The libraries in a wheel's record as "bytes path"; records may have DOS line ends.
+# Prints the libraries in a wheel's record as "bytes path". Records may have DOS line ends.
 recorded_libraries() { tr -d '\r' <"$1" | awk -F, '$1 ~ /\.so(\.[0-9]+)*$/ { print $3, $1 }'; }
 
-# Unpacked to the end (the record is written last), and every library as long as the record says.
+# Whether the wheel is completely unpacked: its record, which is written last, is there, and every library has the recorded size.
 wheel_is_whole() {
   local name version record
   IFS=- read -r name version _ <<<"$1"
@@ -34,12 +34,12 @@ missing_wheels() {
   done < <(pinned_wheels)
 }
 
-# Sets `found_libtorch` to "source<TAB>torch folder<TAB>version" of what CMake will take. It stays empty where we must download,
-# which a folder of ours that is not whole also means; a place that the user named and that has none is an error.
+# Sets `found_libtorch` to "source<TAB>torch folder<TAB>version" of the LibTorch that CMake will use. Empty if it must be downloaded, which
+# includes an incomplete .deps/libtorch. Exits if the user named a folder without LibTorch.
 look_for_libtorch() {
   local named=${LIBTORCH:-}${Torch_DIR:-} search=(cmake -P "$root/share/cmake/find_libtorch.cmake")
   if ! command -v cmake >/dev/null; then
-    found_libtorch=$named  # it is looked at once CMake is here
+    found_libtorch=$named  # checked again once CMake is installed
   elif [ -n "$named" ]; then
     found_libtorch=$("${search[@]}") || exit 1
   else
@@ -52,16 +52,16 @@ look_for_libtorch() {
 
 ensure_libtorch() {
   if [ -z "$found_libtorch" ]; then
-    [ -n "$(pinned_wheels)" ] || fail "no LibTorch is pinned for $(uname -m) (only x86_64 and aarch64 have wheels). set LIBTORCH to the torch folder of one that you have"
-    # two set-ups in one tree take turns
+    [ -n "$(pinned_wheels)" ] || fail "No LibTorch to download for '$(uname -m)': only x86_64 and aarch64 have wheels. Set LIBTORCH to the torch folder of your own LibTorch"
+    # the lock serialises two set-ups in one tree
     mkdir -p "$deps"
     (flock 9 && missing_wheels | python3 "$root/share/setup/wheels.py" "$libtorch") 9>"$deps/lock" || exit
     look_for_libtorch
-    [ -n "$found_libtorch" ] || fail "LibTorch lies in $libtorch, but CMake does not find it there. remove that folder and run the same command again"
+    [ -n "$found_libtorch" ] || fail "CMake does not find LibTorch in '$libtorch', where it was unpacked. Remove that folder and run the same command again"
   fi
   local source folder version
   IFS=$'\t' read -r source folder version <<<"$found_libtorch"
   [ "$gpu" = 0 ] || [ -e "$folder/lib/libtorch_cuda.so" ] ||
-    fail "--gpu needs a LibTorch with CUDA (the one found through $source, $folder, has none). take another, or let set-up download one"
-  say "LibTorch $version, found through $source: $folder"
+    fail "--gpu: the LibTorch found through $source, '$folder', has no CUDA. Name one that has, or unset it so that set-up downloads one"
+  log "LibTorch $version, found through $source: $folder"
 }

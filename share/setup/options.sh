@@ -1,13 +1,13 @@
-# The options that the commands share. Sourced, never run.
-# shellcheck shell=bash disable=SC2034,SC2154  # one program in several files: the names of one are used in others
+# The options that the commands share. To be sourced, not executed.
+# shellcheck shell=bash disable=SC2034,SC2154  # the files of the set-up share their variables
 #
-# A command defines `usage` (prints its help) and may name more flags in `more_flags`; --name sets the variable `name` to 1.
+# A command defines `usage`, which prints its help, and may list more flags in `more_flags`: --name sets the variable `name` to 1.
 
 ranks='' gpu=0 prefix='' clean=0
 shared_usage="  --ranks N      %s
-  --gpu          build for CUDA: needs the CUDA toolkit, brings the full LibTorch with its NCCL
+  --gpu          build for CUDA: needs the CUDA toolkit, downloads the full LibTorch with its NCCL
   --prefix DIR   also install Hortator into DIR
-  --clean        remove the build first (downloads in .deps stay)
+  --clean        remove the build first (keeps the downloads in .deps)
   --help         print this
 "
 
@@ -24,7 +24,7 @@ parse_options() {
     case $option in
       --ranks=* | --prefix=*) value=${option#*=} option=${option%%=*} ;;
       --ranks | --prefix)
-        [ $# -gt 0 ] || usage_error "$option needs a value"
+        [ $# -gt 0 ] || usage_error "$option: expected a value"
         value=$1
         shift
         ;;
@@ -34,15 +34,15 @@ parse_options() {
       --gpu) gpu=1 ;;
       --clean) clean=1 ;;
       --ranks)
-        [[ $value =~ ^[1-9][0-9]{0,5}$ ]] || usage_error "--ranks needs a number from 1 up, not '$value'"
+        [[ $value =~ ^[1-9][0-9]{0,5}$ ]] || usage_error "--ranks: expected a whole number from 1 to 999999, got '$value'"
         ranks=$value
         ;;
       --prefix)
-        [ -n "$value" ] || usage_error '--prefix needs a folder'
+        [ -n "$value" ] || usage_error "--prefix: expected a folder, got ''"
         case $value in /*) prefix=$value ;; *) prefix=$PWD/$value ;; esac
         ;;
       *)
-        [[ " ${more_flags:-} " == *" $option "* ]] || usage_error "unknown option '$option'"
+        [[ " ${more_flags:-} " == *" $option "* ]] || usage_error "Unknown option '$option'"
         option=${option#--}
         printf -v "${option//-/_}" 1
         ;;

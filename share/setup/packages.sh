@@ -1,11 +1,11 @@
-# What the build needs from the system: looks for capabilities, not for packages, so that environment modules count too;
-# installs only what is missing, and only where it may. Sourced, never run.
-# shellcheck shell=bash disable=SC2034,SC2154  # one program in several files: the names of one are used in others
+# Checks what the build needs from the system and installs what is missing, if permitted. It looks for capabilities, not for packages, so
+# that environment modules count as well. To be sourced, not executed.
+# shellcheck shell=bash disable=SC2034,SC2154  # the files of the set-up share their variables
 
 lists=$root/share/setup/packages
 test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images lmod hosts fuzz mold)
 
-# The folders in which a cluster's modules may have put a library.
+# Prints the folders in which a cluster's modules may have installed a library.
 prefixes() {
   local IFS=: dir
   # shellcheck disable=SC2086
@@ -16,7 +16,7 @@ prefixes() {
 
 version_at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
 
-# One run of the preprocessor answers for everything that is a header.
+# Sets `headers` to the capabilities that are headers, all found with one run of the preprocessor.
 probe_headers() {
   local flags=() dir
   while read -r dir; do flags+=("-I$dir/include" "-L$dir/lib" "-L$dir/lib64"); done < <(prefixes)
@@ -42,7 +42,7 @@ images
 #endif
 CPP
   ) || headers=''
-  # Boost's headers come in one package, each of its libraries in another.
+  # Boost's headers are one package, each of its libraries another
   if [[ $headers == *boost* ]] && ! echo 'int main() {}' |
     "${CXX:-g++}" -x c++ - -o /dev/null "${flags[@]}" -lboost_program_options 2>/dev/null; then
     headers=${headers/boost/}
@@ -73,14 +73,14 @@ have_hdf5() {
   return 1
 }
 nvcc() { command nvcc "$@" 2>/dev/null || "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" "$@" 2>/dev/null; }
-toolkit_version() { nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p'; }  # nothing where there is none
+toolkit_version() { nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p'; }  # empty without a toolkit
 have_cuda() { [ -n "$(toolkit_version)" ]; }
 have_download() { command -v python3 >/dev/null && python3 -m pip --version >/dev/null 2>&1; }
 have_extra() { command -v ccache >/dev/null && command -v git >/dev/null; }
 have_shellcheck() { command -v shellcheck >/dev/null; }
 have_clang_format() { command -v clang-format >/dev/null; }
-have_mold() { command -v mold >/dev/null; }  # links the test programs in half the time
-have_hosts() { command -v ip >/dev/null; }  # several hosts on one machine
+have_mold() { command -v mold >/dev/null; }  # halves the time to link the test programs
+have_hosts() { command -v ip >/dev/null; }  # to simulate several hosts on one machine
 have_lmod() { [ -r /usr/share/lmod/lmod/init/bash ]; }
 have_environment_modules() { [ -n "$(find "$deps/environment-modules" /usr/lib /usr/share/Modules -name modulecmd.tcl -print -quit 2>/dev/null)" ]; }
 have_slurm() { command -v slurmctld >/dev/null && command -v munged >/dev/null && ls /usr/lib/*/libpmix.so >/dev/null 2>&1; }
@@ -89,7 +89,7 @@ have_h5py() { python3 -c 'import h5py' 2>/dev/null || /usr/bin/python3 -c 'impor
 have_aarch64() { command -v aarch64-linux-gnu-g++ >/dev/null; }
 have_doxygen() { command -v doxygen >/dev/null; }
 have_clang_tidy() { compgen -c clang-tidy- | grep -E "^clang-tidy-(1[6-9]|2[0-9])$" >/dev/null; }
-# a clang 16 or newer that compiles, and one of any release that has libFuzzer's runtime: as tests/fuzz looks for them
+# a clang 16 or newer that compiles, and one of any release with libFuzzer's runtime: the same search as in tests/fuzz
 have_fuzz() {
   local clang
   compgen -c clang++- | grep -E '^clang\+\+-(1[6-9]|2[0-9])$' >/dev/null || return 1
@@ -102,10 +102,10 @@ have_fuzz() {
 have_python() { have_download; }
 have_package_tools() { [ -e "$package_tools/whole-${package_tool_pins[*]}" ] || { command -v eb && command -v reframe; } >/dev/null; }
 
-# missing CAPABILITY...: those that are not here, one a line
+# missing CAPABILITY...: prints those that are missing, one per line
 missing() { local c; for c in "$@"; do "have_$c" || printf '%s\n' "$c"; done; }
 
-# The list of this distribution, e.g. debian-12; nothing where we have none.
+# Prints the name of this distribution's list, e.g. debian-12. The list may not exist.
 distribution() {
   local ID='' VERSION_ID=''
   # shellcheck disable=SC1091
@@ -115,7 +115,7 @@ distribution() {
   printf '%s-%s' "$ID" "$VERSION_ID"
 }
 
-# packages_of LIST CAPABILITY...: the packages that bring them
+# packages_of LIST CAPABILITY...: prints the packages that provide them
 packages_of() {
   local list=$1
   shift
@@ -123,13 +123,13 @@ packages_of() {
   awk -v wanted=" $* " 'index(wanted, " " $1 " ") { for (i = 2; i <= NF; i++) { printf "%s%s", gap, $i; gap = " " } }' "$list"
 }
 
-# Prints the command that makes us root, nothing if we are; fails where we may not.
+# Prints the command that gives root rights, nothing if this is root. Fails if root rights are not available or not permitted.
 as_root() {
   [ -z "${HORTATOR_NO_INSTALL:-}" ] || return 1
   [ "$(id -u)" != 0 ] || return 0
   command -v sudo >/dev/null || return 1
   if sudo -n true 2>/dev/null; then echo 'sudo -n'; return; fi
-  # sudo may ask for a password only where someone can type it
+  # sudo may ask for a password only on a terminal
   [ -t 0 ] && sudo -v && echo sudo
 }
 
@@ -137,18 +137,18 @@ as_root() {
 install_packages() {
   local sudo=$1
   shift
-  # shellcheck disable=SC2086  # $sudo is one or two words, or none
+  # shellcheck disable=SC2086  # $sudo is empty, or a command with options
   if command -v apt-get >/dev/null; then
     local apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3"
     $apt update </dev/null
-    # an installation that was interrupted before is finished first
+    # finish an interrupted installation first
     if [ -n "$(dpkg --audit)" ]; then
       $sudo env DEBIAN_FRONTEND=noninteractive dpkg --configure -a </dev/null >/dev/null || true
       $apt install -y --fix-broken --no-install-recommends </dev/null >/dev/null
     fi
     $apt install -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" </dev/null >/dev/null
   elif command -v dnf >/dev/null; then
-    # parallel HDF5, Catch2 and JSON live in EPEL and CRB
+    # parallel HDF5, Catch2 and nlohmann-json are in EPEL and CRB
     $sudo dnf install -y -q epel-release dnf-plugins-core </dev/null
     $sudo dnf config-manager --set-enabled crb </dev/null
     $sudo dnf install -y -q "$@" </dev/null
@@ -157,88 +157,89 @@ install_packages() {
   fi
 }
 
-# Says what is missing, what brings it, and stops.
+# stop_for LIST CAPABILITY...: prints what is missing and which packages provide it, then exits.
 stop_for() {
   local list=$1 c packages
   shift
   {
-    echo "hortator: missing on this machine:"
+    echo "hortator: Missing on this machine:"
     for c in "$@"; do
       awk -v c="$c" '$1 == c { $1 = ""; print "  -" $0 }' "$lists/modules.txt"
     done
     packages=$(packages_of "$list" "$@")
-    [ -z "$packages" ] || echo "hortator: packages of this distribution that bring it: $packages"
-    if [ -n "${HORTATOR_NO_INSTALL:-}" ]; then echo "hortator: HORTATOR_NO_INSTALL is set, so nothing was installed"; fi
+    [ -z "$packages" ] || echo "hortator: Packages of this distribution that provide it: $packages"
+    if [ -n "${HORTATOR_NO_INSTALL:-}" ]; then echo "hortator: Nothing was installed, because HORTATOR_NO_INSTALL is set. Unset it, or install or load these yourself"; fi
   } >&2
   exit 1
 }
 
-# ensure_packages REQUIRED... : makes sure that they are here, or stops before anything is built
+# ensure_packages REQUIRED...: installs what is missing, or exits before anything is built
 ensure_packages() {
-  local list lacking=() wanted=() sudo packages
+  local list absent=() wanted=() sudo packages
   list=$lists/$(distribution).txt
   probe_headers
-  mapfile -t lacking < <(missing "$@")
-  [ ${#lacking[@]} -gt 0 ] || return 0
-  mapfile -t wanted < <(missing extra images)  # comforts: they come along, but are no reason to install or to stop
-  packages=$(packages_of "$list" "${lacking[@]}" "${wanted[@]}")
-  if [ -z "$packages" ] || ! sudo=$(as_root); then stop_for "$list" "${lacking[@]}"; fi
-  say "installing from $(distribution): $packages"
+  mapfile -t absent < <(missing "$@")
+  [ ${#absent[@]} -gt 0 ] || return 0
+  mapfile -t wanted < <(missing extra images)  # optional: installed together with required ones, but not by themselves
+  packages=$(packages_of "$list" "${absent[@]}" "${wanted[@]}")
+  if [ -z "$packages" ] || ! sudo=$(as_root); then stop_for "$list" "${absent[@]}"; fi
+  log "installing from $(distribution): $packages"
   # shellcheck disable=SC2086
-  install_packages "$sudo" $packages || fail "installing packages failed (see above). correct the cause, then run the same command again"
+  install_packages "$sudo" $packages || fail "Cannot install these packages (see above): $packages. Fix the cause, then run the same command again"
   hash -r
   probe_headers
-  mapfile -t lacking < <(missing "$@")
-  [ ${#lacking[@]} -eq 0 ] || stop_for "$list" "${lacking[@]}"
+  mapfile -t absent < <(missing "$@")
+  [ ${#absent[@]} -eq 0 ] || stop_for "$list" "${absent[@]}"
 }
 
-# What only tests use. Where it cannot be installed, the tests that need it skip themselves: no reason to stop.
+# Installs what only the tests use. Never fails: tests whose tools are missing are skipped.
 ensure_test_packages() {
-  local lacking=()
+  local absent=()
   install_test_packages "${test_capabilities[@]}"
   unpack_environment_modules
   fetch_package_tools
-  mapfile -t lacking < <(missing "${test_capabilities[@]}" environment_modules package_tools)
-  [ ${#lacking[@]} -eq 0 ] || say "not here, so the tests that need it are skipped: ${lacking[*]}"
+  mapfile -t absent < <(missing "${test_capabilities[@]}" environment_modules package_tools)
+  [ ${#absent[@]} -eq 0 ] || log "not installed, so the tests that need it are skipped: ${absent[*]}"
 }
 
-# install_test_packages CAPABILITY...: those that are missing, as far as that may be done here
+# install_test_packages CAPABILITY...: installs those that are missing, if permitted
 install_test_packages() {
-  local list lacking=() sudo packages
+  local list absent=() sudo packages
   list=$lists/tests/$(distribution).txt
-  mapfile -t lacking < <(missing "$@")
-  packages=$(packages_of "$list" "${lacking[@]}")
+  mapfile -t absent < <(missing "$@")
+  packages=$(packages_of "$list" "${absent[@]}")
   if [ -z "$packages" ] || ! sudo=$(as_root); then return 0; fi
-  say "installing for the tests from $(distribution): $packages"
+  log "installing for the tests from $(distribution): $packages"
   # shellcheck disable=SC2086
-  install_packages "$sudo" $packages || say 'these could not be installed (see above): going on without them'
+  install_packages "$sudo" $packages || log 'could not install these packages (see above): continuing without them'
   hash -r
   probe_headers
 }
 
-# Debian lets only one of Lmod and Environment Modules into a system: the second lies beside, unpacked and not installed.
+# Debian does not allow Lmod and Environment Modules to be installed together: the latter is unpacked into .deps instead.
 unpack_environment_modules() {
   if [ -n "${HORTATOR_NO_INSTALL:-}" ] || have_environment_modules || ! command -v dpkg-deb >/dev/null; then return 0; fi
   local aside=$deps/environment-modules
   rm -rf "$aside" "$aside.part"
   mkdir -p "$aside.part"
-  # it gets its name when it is whole: an interrupt leaves no half that counts
+  # renamed when complete: what an interrupt leaves does not count
   (cd "$aside.part" && apt-get -qq download environment-modules >/dev/null 2>&1 && dpkg-deb -x ./*.deb . && rm ./*.deb && mv "$PWD" "$aside") ||
-    say 'environment-modules could not be fetched'
+    log 'could not download environment-modules'
 }
 
-# EasyBuild and ReFrame, which read the recipes in share/packages: from PyPI, in an environment of their own. The last file says that it is whole.
+# EasyBuild and ReFrame, which read the recipes in share/packages: from PyPI, in their own virtual environment. The last file written marks
+# it as complete.
 package_tools=$deps/package-tools
 package_tool_pins=(easybuild==5.4.1 reframe-hpc==4.10.4)
 fetch_package_tools() {
   if [ -n "${HORTATOR_NO_INSTALL:-}" ] || have_package_tools || ! have_download; then return 0; fi
-  say "fetching for the tests from PyPI: ${package_tool_pins[*]}"
+  log "downloading for the tests from PyPI: ${package_tool_pins[*]}"
   rm -rf "$package_tools"
-  # without a pip of its own, which Debian keeps in one more package
+  # without pip inside, which is a package of its own in Debian
   if python3 -m venv --without-pip "$package_tools" &&
     timeout 300 python3 -m pip --python "$package_tools/bin/python" --disable-pip-version-check --no-input --retries 1 --timeout 15 -q install "${package_tool_pins[@]}"; then
     touch "$package_tools/whole-${package_tool_pins[*]}"
   else
-    say 'EasyBuild and ReFrame could not be fetched'
+    log 'could not download EasyBuild and ReFrame'
   fi
 }

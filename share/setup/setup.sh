@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All set-up: system packages, LibTorch, build. The commands source this file and call set_up; run by itself it does only that.
+# The whole set-up: system packages, LibTorch, build. The commands source this file and call set_up; executed, it does the same.
 set -euo pipefail
 
 # shellcheck source=share/setup/common.sh
@@ -13,24 +13,24 @@ set -euo pipefail
 # shellcheck source=share/setup/build.sh
 . "$root/share/setup/build.sh"
 
-# Which of a distribution's MPIs.
+# Selects one of the distribution's MPIs.
 choose_mpi() {
   mpi=${HORTATOR_MPI:-}
   case $mpi in
     '' | openmpi) ;;
     mpich) required=("${required[@]/#mpi/mpich}") required=("${required[@]/#hdf5/hdf5_mpich}") ;;
-    *) fail "HORTATOR_MPI is '$mpi': it may be openmpi or mpich, or unset" ;;
+    *) fail "HORTATOR_MPI: expected openmpi, mpich or nothing, got '$mpi'" ;;
   esac
 }
 
-# set_up [tests]: after it, the programs are in $build/bin
+# set_up [tests]: installs, configures and builds. Afterwards the programs are in $build/bin.
 set_up() {
   local required=(compiler cmake ninja mpi hdf5 boost catch2 json yaml)
   choose_mpi
   choose_build
   choose_wheels "${1:-}"
   if [ "$clean" = 1 ]; then rm -rf "$build"; fi
-  if [ -n "$prefix" ]; then mkdir -p "$prefix" || fail "--prefix $prefix cannot be made"; fi
+  if [ -n "$prefix" ]; then mkdir -p "$prefix" || fail "--prefix: cannot create the folder '$prefix'. Name one that you may write"; fi
   look_for_libtorch
   if [ -z "$found_libtorch" ]; then required+=(download); fi
   if [ "$gpu" = 1 ]; then required+=(cuda); fi
@@ -40,17 +40,17 @@ set_up() {
   if [ -z "$found_libtorch" ] && [ -n "${HORTATOR_NO_INSTALL:-}" ]; then stop_for '' libtorch; fi
   ensure_libtorch
   if [ "${only_deps:-0}" = 1 ]; then return; fi
-  # a job needs no tests, which take most of a build's time
+  # jobs do not need the tests, which take most of the build time
   if [ "${1:-}" = tests ]; then configure_and_build; else configure_and_build src/all share/examples/all; fi
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
   usage() {
-    echo "usage: share/setup/setup.sh [option...]    set-up without a job, e.g. on a cluster's login node"
+    echo "usage: share/setup/setup.sh [option...]    set-up only, e.g. on a cluster's login node"
     # shellcheck disable=SC2059
     printf "$shared_usage" 'has no effect here'
-    echo '  --tests        bring what only the tests need, too'
-    echo '  --only-deps    packages and LibTorch, no build'
+    echo '  --tests        also install what only the tests need'
+    echo '  --only-deps    packages and LibTorch only, no build'
   }
   more_flags='--tests --only-deps' tests=0 only_deps=0
   parse_options "$@"

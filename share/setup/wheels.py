@@ -1,10 +1,10 @@
-"""Downloads wheels and unpacks them side by side, as site-packages would hold them.
+"""Downloads wheels and unpacks them into one folder, as into site-packages.
 
-    wheels.py FOLDER < list        the list has a line "bytes sha256 file" for each wheel
+    wheels.py FOLDER < list        one line "bytes sha256 file" per wheel
 
-Interrupted anywhere, the same call goes on where it was: a download in FOLDER/NAME.part is continued, and a wheel counts as
-unpacked only when its dist-info is there, which is written last. pip says where a wheel lies, so its settings (index, mirror,
-certificates) hold here too; the transfer is ours because pip starts an interrupted one from nothing.
+After an interruption the same call resumes: a download in FOLDER/NAME.part is continued, and a wheel counts as unpacked only
+when its dist-info is there, which is written last. The URLs come from pip, so that its settings (index, mirror, certificates)
+apply. The transfer is implemented here because pip restarts an interrupted one from the beginning.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ BLOCK = 1 << 20
 
 
 class Progress:
-    """One line, redrawn on a terminal; in a log only its last state."""
+    """A progress line: redrawn on a terminal, printed once at the end into a log."""
 
     def __init__(self, total):
         self.total, self.done, self.fetched = total, 0, 0
@@ -53,7 +53,7 @@ def pip(*arguments):
 
 
 def address(wheel):
-    """Where pip would get it from: `pip index` names every link that it looks at."""
+    """The URL from which pip would download the wheel, or None: `pip index -vv` prints every link that it inspects."""
     listing = pip("--disable-pip-version-check", "index", "versions", "-vv", wheel.split("-")[0]).stdout
     links = re.findall(r"\b((?:https?|file)://\S+/" + re.escape(wheel) + r")(?=[#\s])", listing)
     return links[0] if links else None
@@ -67,7 +67,7 @@ def certificates():
 
 
 def transfer(url, part, size, progress):
-    """Continues `part` up to `size` bytes; several tries, as long lines break."""
+    """Continues `part` up to `size` bytes, with up to five attempts. Raises OSError."""
     for attempt in range(5):
         have = os.path.getsize(part) if os.path.exists(part) else 0
         if have >= size:
@@ -75,7 +75,7 @@ def transfer(url, part, size, progress):
         request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
         try:
             with urllib.request.urlopen(request, timeout=60, context=certificates()) as answer:
-                whole = getattr(answer, "status", 200) != 206  # the server sends from the start
+                whole = getattr(answer, "status", 200) != 206  # the server ignored Range and sends the whole file
                 if whole:
                     progress.done -= have
                 with open(part, "wb" if whole else "ab") as file:
@@ -88,14 +88,14 @@ def transfer(url, part, size, progress):
             if isinstance(error, urllib.error.HTTPError) and error.code == 416:
                 os.remove(part)
             time.sleep(1 << attempt)
-    raise OSError("the connection ends early again and again")
+    raise OSError("the connection was closed early in 5 attempts")
 
 
 def download_by_pip(wheel, folder):
-    """For an index that wants a password or a setting that only pip knows."""
+    """Fallback for an index that needs a password or a setting that only pip knows."""
     name, version, python, abi, platforms = wheel[: -len(".whl")].split("-")
     interpreter = ["--implementation", "cp", "--python-version", python[2:], "--abi", abi] if abi != "none" else []
-    tags = [word for tag in platforms.split(".") for word in ("--platform", tag)]
+    tags = [argument for tag in platforms.split(".") for argument in ("--platform", tag)]
     result = pip("download", "--quiet", "--no-deps", "--only-binary=:all:", *interpreter, *tags, "--dest", folder, f"{name}=={version}")
     if result.returncode != 0:
         raise OSError(result.stdout.strip().splitlines()[-1] if result.stdout.strip() else "pip failed")
@@ -111,7 +111,7 @@ def sha256(path):
 
 def download(wheel, size, digest, folder, progress):
     path, part = os.path.join(folder, wheel), os.path.join(folder, wheel + ".part")
-    if os.path.exists(path):  # it was checked before it got this name
+    if os.path.exists(path):  # the checksum was verified before the file got this name
         progress.advance(size, fetched=False)
         return path
     progress.advance(os.path.getsize(part) if os.path.exists(part) else 0, fetched=False)
@@ -119,7 +119,7 @@ def download(wheel, size, digest, folder, progress):
     url = address(wheel)
     try:
         if url is None:
-            raise OSError("pip names no link")
+            raise OSError("pip prints no URL")
         transfer(url, part, size, progress)
     except OSError:
         progress.done = before
@@ -127,7 +127,7 @@ def download(wheel, size, digest, folder, progress):
         os.replace(path, part)
     if sha256(part) != digest:
         os.remove(part)
-        raise OSError("its checksum is not the pinned one (it was removed)")
+        raise OSError("its checksum is not the pinned one, so it was removed")
     os.replace(part, path)
     return path
 
@@ -136,7 +136,7 @@ def unpack(path, folder):
     with zipfile.ZipFile(path) as archive:
         members = sorted(archive.infolist(), key=lambda m: (".dist-info/" in m.filename, m.filename.endswith("/RECORD")))
         for member in members:
-            # a new file each time: a program may still have the old one open
+            # removed, not overwritten: a program may still have the old file open
             target = os.path.join(folder, member.filename)
             if os.path.isfile(target):
                 os.remove(target)
@@ -144,7 +144,7 @@ def unpack(path, folder):
             mode = member.external_attr >> 16 & 0o777
             if mode and not member.is_dir():
                 os.chmod(target, mode | 0o600)
-            if not member.is_dir():  # the wheel's own times, or a second unpacking would make every object file look old
+            if not member.is_dir():  # keep the wheel's times: otherwise unpacking it again would make every object file out of date
                 moment = time.mktime(member.date_time + (0, 0, -1))
                 os.utime(target, (moment, moment))
     os.remove(path)
@@ -160,7 +160,7 @@ def main():
             path = download(wheel, int(size), digest, folder, progress)
         except OSError as error:
             progress.close()
-            sys.exit(f"hortator: {wheel} could not be downloaded: {error}. run the same command again to go on from here")
+            sys.exit(f"hortator: Cannot download '{wheel}': {error}. To resume, run the same command again")
         unpack(path, folder)
     progress.close()
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What a centre does and its users after it: install into a prefix, move the prefix, module load, hortator new, build, hortator test.
+# What a computing centre and its users do: install into a prefix, move it, module load, hortator new, build, hortator test.
 #   centre.sh BUILD_DIR
 set -euo pipefail
 build=$1
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/setup/support.sh
 . "$here/../setup/support.sh"
-[ -r /usr/share/lmod/lmod/init/bash ] || { echo 'skipped: lmod is not here'; exit 77; }
+[ -r /usr/share/lmod/lmod/init/bash ] || { echo 'skipped: Lmod is not installed'; exit 77; }
 for name in $(compgen -e | grep -E '^(SLURM|PBS|HORTATOR|LMOD|MODULE|CMAKE_PREFIX)' || true); do unset "$name"; done
 unset LD_LIBRARY_PATH
 set +u
@@ -19,9 +19,9 @@ mkdir "$scratch/apps"
 mv "$scratch/first" "$scratch/apps/hortator"
 module use "$scratch/apps/hortator/share/modulefiles/lmod"
 module load hortator
-[ "$(command -v hortator)" = "$scratch/apps/hortator/bin/hortator" ] || wrong "hortator is $(command -v hortator)"
+[ "$(command -v hortator)" = "$scratch/apps/hortator/bin/hortator" ] || wrong "the hortator on PATH is $(command -v hortator)"
 [[ $LD_LIBRARY_PATH != *torch* ]] || wrong "LD_LIBRARY_PATH is $LD_LIBRARY_PATH"
-[[ $(module -t list 2>&1) =~ hortator/[0-9.]+-torch[0-9.]+-(cpu|cuda[0-9.]+)-[a-z]+[0-9.]+ ]] || wrong "the module is called $(module -t list 2>&1)"
+[[ $(module -t list 2>&1) =~ hortator/[0-9.]+-torch[0-9.]+-(cpu|cuda[0-9.]+)-[a-z]+[0-9.]+ ]] || wrong "the name of the module is $(module -t list 2>&1)"
 
 cd "$scratch"
 run hortator doctor --json .

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds a user's project against Hortator and runs it on two ranks: against the build tree, or against an installation that was moved.
+# Builds a user's project against the build tree, or against an installation that was moved, and runs it on two ranks.
 #   check.sh build|install BUILD_DIR
 set -euo pipefail
 kind=$1 build=$2
@@ -12,22 +12,22 @@ if [ "$kind" = install ]; then
   cmake --install "$build" --prefix "$work/first" >/dev/null
   mv "$work/first" "$work/moved"
   package=$work/moved
-  diff <(cd "$build/libexec/hortator" && ls) <(cd "$package/libexec/hortator" && ls)  # every verb that is a program of its own
+  diff <(cd "$build/libexec/hortator" && ls) <(cd "$package/libexec/hortator" && ls)  # all verbs that are separate programs
   "$package/bin/hortator" --version
 fi
 
-# What the library shows: its soname changes with each version that may break programs, and all that is its own is hortator's. Vague symbols
-# (W, V, u: templates and inline functions of LibTorch and the standard library) are any program's.
+# What the library exports: its soname has the version, which changes when programs may break, and its own symbols are all in namespace
+# hortator. Vague symbols (W, V, u: templates and inline functions of LibTorch and the standard library) are not counted as its own.
 library=$(ls "$package"/lib*/libhortator.so)
 readelf -d "$library" | grep -E 'SONAME.*\[libhortator\.so\.[0-9]+\.[0-9]+\]$'
 nm -DC --defined-only "$library" >"$work/symbols"
 grep -qE '^[0-9a-f]+ T hortator::' "$work/symbols"
 if grep -E '^[0-9a-f]+ [^WVu] ' "$work/symbols" | grep -vE '^[0-9a-f]+ . (typeinfo (name )?for |vtable for |VTT for |(non-virtual|virtual) thunk to )?hortator::'; then
-  echo "$library shows these, which are not hortator's"
+  echo "$library exports these symbols outside of namespace hortator"
   exit 1
 fi
 if grep -E '^[0-9a-f]+ [WVu] (typeinfo (name )?for |vtable for )?(YAML|nlohmann|boost)::' "$work/symbols"; then
-  echo "$library shows these of libraries that only it uses: another release of them in a program would meet them"
+  echo "$library exports these symbols of libraries that it uses internally: they would clash with another release in a program"
   exit 1
 fi
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `hortator new`: the project builds at once, against the build tree whose `hortator` is on PATH, and trains; its job file makes a job.
+# `hortator new`: the project builds, against the build tree whose `hortator` is on PATH, and trains; its job.sh submits a job.
 #   new.sh BUILD_DIR
 set -euo pipefail
 build=$1
@@ -25,19 +25,19 @@ expect_code 2
 expect_line "'spiral' is there already"
 
 cd spiral
-! grep -rnE '@[a-z_]+@' . || wrong 'something was not filled in'
-# As its README says. A build tree is no installation, so that its place is named.
+! grep -rnE '@[a-z_]+@' . || wrong 'a placeholder was not replaced'
+# The commands of its README, plus the path, because a build tree is not an installation.
 cmake -S . -B build "-DCMAKE_PREFIX_PATH=$build" >../log 2>&1 || wrong "$(cat ../log)"
 cmake --build build >../log 2>&1 || wrong "$(cat ../log)"
 run hortator launch -n 2 build/spiral
 expect_code 0
 percent=$(grep -oE '[0-9.]+ % right in the last epoch' <<<"$output" | head -n 1 | cut -d ' ' -f 1)
-awk -v percent="$percent" 'BEGIN { exit !(percent > 95) }' || wrong "only '$percent' % right"
-[ -d runs/spiral/checkpoint ] || wrong 'no checkpoint'
+awk -v percent="$percent" 'BEGIN { exit !(percent > 95) }' || wrong "only '$percent' % are right"
+[ -d runs/spiral/checkpoint ] || wrong 'the checkpoint is missing'
 run hortator launch -n 2 build/spiral
 expect_code 0
 
-# the job file hands it to the scheduler, with the modules that are loaded here
+# job.sh submits it to the scheduler, with the modules that are loaded here
 mkdir ../bin
 cat >../bin/sbatch <<SH
 #!/bin/sh
@@ -54,4 +54,4 @@ grep -q 'build/spiral' "$scratch/job" || wrong 'the job does not start the progr
 grep -q -- '--time=01:00:00' "$scratch/job" || wrong 'the job has no time limit'
 PATH=$scratch/bin:$PATH run ./job.sh --nodes 2 --ranks-per-node 8 --time 02:00:00
 expect_code 0
-grep -q -- '--time=02:00:00' "$scratch/job" || wrong "options do not reach the job: $(cat "$scratch/job")"
+grep -q -- '--time=02:00:00' "$scratch/job" || wrong "the options are not in the job: $(cat "$scratch/job")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A project or a program with another LibTorch, MPI, HDF5 or C++ library than Hortator's is refused where it is configured, and a program
-# where it starts: both versions are named.
+# A project with another LibTorch, MPI, HDF5 or C++ library than Hortator's fails to configure, and such a program fails to start; the message
+# has both versions.
 #   refusals.sh BUILD_DIR CXX MPI HDF5
 set -euo pipefail
 build=$1 compiler=$2 mpi=$3 hdf5=$4
@@ -10,7 +10,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 torch=$(sed -n 's/^LibTorch_ROOT_DIR[^=]*=//p' "$build/CMakeCache.txt")
 [ -n "$torch" ] || torch=$(sed -n 's|^  set(LibTorch_ROOT_DIR "\(.*\)")|\1|p' "$build/HortatorConfig.cmake")
 
-# What another one looks like to CMake, without having it.
+# Stand-ins that CMake finds as other versions of the libraries.
 mkdir "$scratch/mpi" "$scratch/torch"
 other='MPICH 4\.0\.2'
 printf '#define MPICH_VERSION "4.0.2"\n' >"$scratch/mpi/mpi.h"
@@ -29,14 +29,14 @@ touch "$scratch/torch/lib/libtorch_cpu.so" "$scratch/torch/include/ATen/core/Ten
 printf '#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR 11\n#define TORCH_VERSION_PATCH 7\n' >"$scratch/torch/include/torch/headeronly/version.h"
 
 configure() { run cmake -S "$here/misfit" -B "$scratch/project" --fresh "-DCMAKE_CXX_COMPILER=$compiler" "-DCMAKE_PREFIX_PATH=$build" "$@"; }
-refused() { # what is named, then how it is configured
-  local words=$1
+refused() { # PATTERN OPTION...: configuring with these options fails with a line that matches
+  local pattern=$1
   shift
   configure "$@"
-  [ "$code" != 0 ] || wrong "configures with $*"
-  # CMake breaks its lines
+  [ "$code" != 0 ] || wrong "configuration succeeds with $*"
+  # undo CMake's line breaks
   output=$(tr -s ' \n' '  ' <<<"$output")
-  expect_line "$words"
+  expect_line "$pattern"
 }
 configure
 expect_code 0
@@ -47,11 +47,11 @@ refused "HDF5 $hdf5.* HDF5 1\\.8\\.23" "-DAFTER=$scratch/hdf5.cmake"
 for when in BEFORE AFTER; do refused "a parallel HDF5 $hdf5.* a serial HDF5 $hdf5" "-D$when=$scratch/serial_hdf5.cmake"; done
 configure "-DBEFORE=$scratch/same_hdf5.cmake"
 expect_code 0
-refused 'libstdc\+\+, the project is compiled with libstdc\+\+ with the ABI before' "-DBEFORE=$scratch/abi.cmake"
-refused 'libstdc\+\+, the project is compiled with libstdc\+\+ with the ABI before' -DCMAKE_CXX_FLAGS=-D_GLIBCXX_USE_CXX11_ABI=0
-LIBTORCH=$scratch/torch refused 'built with LibTorch [0-9.]+, found is 2\.11\.7'
+refused 'libstdc\+\+, but the project is compiled with libstdc\+\+ with the ABI before' "-DBEFORE=$scratch/abi.cmake"
+refused 'libstdc\+\+, but the project is compiled with libstdc\+\+ with the ABI before' -DCMAKE_CXX_FLAGS=-D_GLIBCXX_USE_CXX11_ABI=0
+LIBTORCH=$scratch/torch refused 'built with LibTorch [0-9.]+, but LibTorch 2\.11\.7 was found'
 
-# At the start: programs compiled by hand, so that nothing could refuse them before.
+# At program start: programs compiled without CMake, so that no check has rejected them before.
 cat >"$scratch/program.cpp" <<'CPP'
 #include <hortator/run.hpp>
 int main(int argc, char** argv) {
@@ -60,13 +60,13 @@ int main(int argc, char** argv) {
 CPP
 mkdir -p "$scratch/other/torch"
 echo '#define TORCH_VERSION "2.11.7"' >"$scratch/other/torch/version.h"
-# stand-ins of libraries: another MPI beside ours, and ours that say they are others
+# stand-ins of libraries: another MPI besides ours, and wrappers that report another version of ours
 echo 'int hortator_stand_in;' >"$scratch/stand_in.c"
-cat >"$scratch/words.c" <<'C'
+cat >"$scratch/mpi_version.c" <<'C'
 #include <string.h>
-int MPI_Get_library_version(char* words, int* length) {
-  strcpy(words, "Open MPI v99.1.0, package: stand-in");
-  *length = (int)strlen(words);
+int MPI_Get_library_version(char* version, int* length) {
+  strcpy(version, "Open MPI v99.1.0, package: stand-in");
+  *length = (int)strlen(version);
   return 0;
 }
 C
@@ -77,10 +77,10 @@ int H5get_libversion(unsigned* major, unsigned* minor, unsigned* release) {
 }
 C
 "$compiler" -x c -shared -fPIC "$scratch/stand_in.c" -Wl,-soname,libmpi.so.12 -o "$scratch/libmpi.so.12"
-"$compiler" -x c -shared -fPIC "$scratch/words.c" -o "$scratch/words.so"
+"$compiler" -x c -shared -fPIC "$scratch/mpi_version.c" -o "$scratch/mpi_version.so"
 "$compiler" -x c -shared -fPIC "$scratch/hdf5.c" -o "$scratch/hdf5.so"
 "$compiler" -x c -shared -fPIC "$scratch/stand_in.c" -Wl,-soname,libhdf5_serial.so.103 -o "$scratch/libhdf5_serial.so.103"
-# a serial HDF5 of our release in the place of ours: with all that Hortator asks of HDF5, but for the parallel calls
+# a stand-in for our HDF5 that is serial: the same release and all functions that Hortator calls, except the parallel ones
 program=$(find "$build" -path '*/hortator/hortator-bench' -print -quit)
 name=$(ldd "$program" | grep -oE '^\s*libhdf5[^ ]*' | tr -d '[:space:]')
 mkdir "$scratch/serial"
@@ -89,7 +89,7 @@ IFS=. read -r major minor release <<<"${hdf5//[^0-9.]/}"
   echo "int H5get_libversion(unsigned* a, unsigned* b, unsigned* c) { *a = $major, *b = $minor, *c = $release; return 0; }"
   nm -D --undefined-only "$program" | grep -oE ' H5[A-Za-z0-9_]+' | grep -vE 'mpio|mpi|H5get_libversion' | sort -u | sed 's/.*_g$/long&[64];/; t; s/.*/long&(void) { return 0; }/'
 } >"$scratch/serial.c"
-# with the symbols' versions, where HDF5 has them
+# with symbol versions, if HDF5 has them
 nm -D --undefined-only "$program" | sed -nE 's/.* (H5[A-Za-z0-9_]+)@+(.+)$/\2 \1/p' |
   awk '{ names[$1] = names[$1] " " $2 ";" } END { for (version in names) print version " { global:" names[version] " };" }' >"$scratch/serial.map"
 [ ! -s "$scratch/serial.map" ] || versions=-Wl,--version-script=$scratch/serial.map
@@ -111,10 +111,10 @@ expect_line 'compiled with LibTorch 2\.11\.7, its Hortator with LibTorch [0-9]'
 run ./other_abi
 expect_code 1
 expect_line 'compiled with libstdc\+\+ with the ABI before C\+\+11, its Hortator with libstdc\+\+ '
-# hortator bench starts as any program does
+# `hortator bench` starts as any program does
 bench=$build/bin/hortator
 preloaded() { run env LD_PRELOAD="$1" "$bench" bench step --blocks 1 --steps 1; }
-preloaded "$scratch/words.so"
+preloaded "$scratch/mpi_version.so"
 expect_code 1
 expect_line "loaded is Open MPI v99\\.1\\.0, this Hortator was built with $mpi"
 preloaded "$scratch/libmpi.so.12"
@@ -124,10 +124,10 @@ expect_line 'libmpi\.so\.12'
 preloaded "$scratch/hdf5.so"
 expect_code 1
 expect_line "loaded is HDF5 1\\.99\\.3, this Hortator was built with HDF5 $hdf5"
-# another library's, which is not the one that Hortator calls
+# an HDF5 of another library, which Hortator does not call
 preloaded "$scratch/libhdf5_serial.so.103"
 expect_code 0
-# where HDF5 is no part of the program, and LD_LIBRARY_PATH outranks what is written into it
+# if HDF5 is not linked statically and LD_LIBRARY_PATH takes precedence over the program's RUNPATH
 if [ -n "$name" ] && grep -q RUNPATH <<<"$(readelf -d "$program")"; then
   run env LD_LIBRARY_PATH="$scratch/serial" "$bench" bench step --blocks 1 --steps 1
   expect_code 1

@@ -1,4 +1,4 @@
-// What the compiler refuses, each line with the words that it must say. Compiled by refused_calls.sh.
+// Calls that must not compile, each with the message that the compiler must print. Compiled by refused_calls.sh.
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/schedulers/step_lr.h>
 #include <torch/optim/sgd.h>

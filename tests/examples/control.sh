@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# control.sh PROGRAM LAUNCHER...: all ranks stop at one step; the second run goes on with the average that the first saved.
+# control.sh PROGRAM RANKS LAUNCHER...: all ranks stop at the same step; a second run resumes with the average that the first one saved.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
@@ -10,7 +10,7 @@ cd "$scratch"
 run "${launcher[@]}" "$program"
 expect_code 0
 expect_line '^stopped at step [1-9][0-9]*, sizes'
-[ "$(grep -acE '(^|sizes) *64$' <<<"$output")" = "$ranks" ] || wrong 'not every rank has told its size'
+[ "$(grep -acE '(^|sizes) *64$' <<<"$output")" = "$ranks" ] || wrong 'the sizes of some ranks are missing'
 run "${launcher[@]}" "$program"
 expect_code 0
 expect_line '^stopped at step 0, sizes'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# generate.sh PROGRAM GPT LAUNCHER...: the example on several ranks gives the answers of one rank; a checkpoint that is mostly on disk those of
-# one in memory.
+# generate.sh PROGRAM GPT LAUNCHER...: several ranks give the same answers as one rank; a checkpoint that is mostly on disk gives the same
+# answers as one in memory.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
@@ -15,17 +15,17 @@ run "$generate" "${tiny[@]}" --answers one --batch-size 1
 expect_code 0
 run "${launcher[@]}" "$generate" "${tiny[@]}" --answers many --batch-size 5 --keep kept
 expect_code 0
-expect_line '^31 prompts are answered by'
-[ "$(wc -l <one)" = 31 ] || wrong 'there is not an answer to each prompt'
-cmp one many || wrong 'several ranks, and several prompts at once, give other answers'
+expect_line '^31 prompts answered by'
+[ "$(wc -l <one)" = 31 ] || wrong 'not every prompt has an answer'
+cmp one many || wrong 'several ranks and larger batches give different answers'
 expect_absent kept
 
 run "${launcher[@]}" "$generate" --prompts nowhere --answers many
 expect_code 2
-expect_line 'hortator: rank .*the prompts in nowhere cannot be read'
+expect_line 'hortator: rank .*Cannot read the prompts in .nowhere.'
 run "${launcher[@]}" "$generate" --prompts prompts --answers many --width 10 --heads 4
 expect_code 2
-expect_line 'hortator: rank .*--width is not an even multiple of --heads'
+expect_line 'hortator: rank .*--width: expected an even multiple of --heads'
 
 shape=(--context 32 --layers 6 --width 64 --heads 2)
 for i in $(seq 1000); do echo "$i galleys keep time, and $((i * i)) rowers hear the hortator"; done >text
@@ -36,8 +36,8 @@ run "$generate" --prompts prompts --bytes 12 "${shape[@]}" --weights "$saved" --
 expect_code 0
 run "${launcher[@]}" "$generate" --prompts prompts --bytes 12 "${shape[@]}" --weights "$saved" --memory 500000 --answers dispatched
 expect_code 0
-cmp resident dispatched || wrong 'a model that is mostly on disk gives other answers'
-if cmp -s resident one; then wrong 'the weights are not those of the checkpoint'; fi
+cmp resident dispatched || wrong 'a model that is mostly on disk gives different answers'
+if cmp -s resident one; then wrong 'the weights were not loaded from the checkpoint'; fi
 run "${launcher[@]}" "$generate" --prompts prompts --weights nowhere --answers many
 expect_code 1
 expect_line 'nowhere'

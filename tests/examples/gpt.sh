@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# gpt.sh PROGRAM LAUNCHER...: the example on several ranks. Stopped and resumed, it is the run that was never stopped.
+# gpt.sh PROGRAM LAUNCHER...: on several ranks, a run that is stopped and resumed equals the run that was never stopped.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
@@ -19,32 +19,32 @@ expect_same_end() {
 HORTATOR_ESTIMATE=1 train --run-dir estimated
 expect_line '^model 0: [0-9]+ numbers in'
 expect_line 'ZeRO 3'
-expect_no_line 'learn from'
+expect_no_line 'training [0-9]+ parameters'
 expect_absent estimated
 
 train --run-dir whole
 printf '%s\n' "$output" >whole.txt
-expect_no_line 'goes on at'
-expect_line '^held-out text: [0-9.]+ nats a byte'
+expect_no_line 'resumes at'
+expect_line '^held-out text: [0-9.]+ nats per byte'
 expect_line '^The '
-[ "$(wc -l <whole/loss.csv)" = 9 ] || wrong 'the table of losses has no row a step'
+[ "$(wc -l <whole/loss.csv)" = 9 ] || wrong 'loss.csv does not have one row per step'
 
 train --run-dir parts --stop-after 3
 expect_line '^stopped after step 3'
 train --run-dir parts --stop-after 4
-expect_line 'goes on at step 3 of 8'
+expect_line 'resumes at step 3 of 8'
 expect_line '^stopped after step 7'
 train --run-dir parts
-expect_line 'goes on at step 7 of 8'
+expect_line 'resumes at step 7 of 8'
 expect_same_end
 
-# a run that is over stays as it is
+# running it again after its end changes nothing
 train --run-dir parts
-expect_line 'goes on at step 8 of 8'
+expect_line 'resumes at step 8 of 8'
 expect_same_end
 
 run "${launcher[@]}" "$gpt" --run-dir wrong --width 10 --heads 4
 expect_code 2
-[ "$(grep -ac '^hortator: rank' <<<"$output")" = 1 ] || wrong 'a usage error is not told once'
-expect_line 'hortator: rank .*--width is not an even multiple of --heads.*choose for example'
+[ "$(grep -ac '^hortator: rank' <<<"$output")" = 1 ] || wrong 'a usage error is not reported exactly once'
+expect_line 'hortator: rank .*--width: expected an even multiple of --heads.*use for example'
 expect_absent wrong

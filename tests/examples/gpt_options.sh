@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# gpt_options.sh PROGRAM: every wrong use is named, with exit code 2, before anything is made.
+# gpt_options.sh PROGRAM: every usage error is reported, with exit code 2, before any file is created.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
@@ -8,20 +8,20 @@ cd "$scratch"
 echo 'far too short' >short
 
 expect_usage_error() {
-  local told=$1
+  local message=$1
   shift
   run "$gpt" --run-dir wrong "$@"
   expect_code 2
-  expect_line "$told"
+  expect_line "$message"
   expect_absent wrong/checkpoint wrong/loss.csv
 }
 
 expect_usage_error 'no-such-option' --no-such-option
 expect_usage_error 'steps' --steps many
-expect_usage_error 'begin at 1' --steps 0
-expect_usage_error 'cannot be negative' --stop-after -1
+expect_usage_error 'expected whole numbers from 1' --steps 0
+expect_usage_error '--stop-after: expected 0 or more' --stop-after -1
 expect_usage_error 'too many positional' notes.txt
-expect_usage_error 'there is no text nowhere.txt' --text nowhere.txt
+expect_usage_error "'nowhere.txt' does not exist" --text nowhere.txt
 expect_usage_error 'too short for a context' --text short
 
 run "$gpt" --help

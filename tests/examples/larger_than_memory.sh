@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# larger_than_memory.sh PROGRAM GPT LAUNCHER...: weights of another program are learned further, from disk, and are saved; nothing is left
-# where they were meanwhile.
+# larger_than_memory.sh PROGRAM GPT LAUNCHER...: the example trains the weights of another program further, offloaded to disk, and saves them;
+# no files are left in the offload folder.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"
@@ -21,7 +21,7 @@ ln -s "$(find trained -name manifest.json -printf '%h\n' | sort | tail -1)" weig
 TMPDIR=$scratch/node_disk run "${launcher[@]}" "$program"
 expect_code 0
 [ -s runs/larger/final/manifest.json ] || wrong 'nothing was saved'
-[ -z "$(find node_disk -type f)" ] || wrong 'files are left behind'
+[ -z "$(find node_disk -type f)" ] || wrong 'files are left in the offload folder'
 sed -n 's/.*"loss":\([0-9.]*\).*/\1/p' runs/larger/logs/*.jsonl |
   awk 'NR <= 2 { first += $1 } { last = before + $1; before = $1 } END { exit !(NR >= 4 && last < 0.9 * first) }' ||
-  wrong "nothing was learned: $(cat runs/larger/logs/*.jsonl)"
+  wrong "the loss does not decrease: $(cat runs/larger/logs/*.jsonl)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# two_networks.sh PROGRAM LAUNCHER...: the generator learns what the circle's radius is, on any number of ranks.
+# two_networks.sh PROGRAM LAUNCHER...: the generator learns the radius of the circle, on any number of ranks.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../setup/support.sh"

@@ -1,4 +1,4 @@
-// Any bytes as a file of torch.save, or as the pickle in one: it is taken or refused, and nothing else happens.
+// Fuzzes the readers of torch.save files and of pickles: any bytes are accepted or rejected, without other effects.
 #include <cstdint>
 #include <cstring>
 

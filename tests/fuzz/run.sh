@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# run.sh PROGRAM SECONDS SEEDS [OPTION...]: what libFuzzer finds in so many seconds, from these seeds on. Inputs that
-# crash stay in the folder where it runs. Without a program: skipped, with the reason.
+# run.sh PROGRAM SECONDS SEEDS [OPTION...]: runs libFuzzer for that time, starting from the seeds. Inputs that crash are kept
+# in the working directory. Skipped if the program was not built.
 set -euo pipefail
 program=$1 seconds=$2 seeds=$3
 shift 3
-[ -x "$program" ] || { echo "skipped: not built, for want of clang 16 or newer with libFuzzer (libclang-rt-<release>-dev), or beside another sanitizer"; exit 77; }
+[ -x "$program" ] || { echo "skipped: not built: needs clang 16 or newer with libFuzzer (libclang-rt-<release>-dev), and no other sanitizer"; exit 77; }
 mkdir -p corpus
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1
 exec "$program" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 -verbosity=1 "$@" corpus "$seeds"

@@ -1,4 +1,4 @@
-// Any bytes as the header of a file of safetensors: it is taken or refused, and nothing else happens.
+// Fuzzes the reader of safetensors headers: any bytes are accepted or rejected, without other effects.
 #include "formats/safetensors/header.hpp"
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 using namespace hortator::formats;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // The first byte says how much data the file has behind the header.
+  // The first byte is the size of the data after the header.
   if (size == 0) return 0;
   const std::string_view header(reinterpret_cast<const char*>(data) + 1, size - 1);
   try {

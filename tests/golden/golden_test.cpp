@@ -1,4 +1,4 @@
-// The public files, each by as many ranks as its cases need.
+// Replays the golden files of this folder; each case runs on the number of ranks that it needs.
 #include "replay.hpp"
 #include "runtime/launcher.hpp"
 #include "support/catch.hpp"
@@ -16,18 +16,18 @@ int ranks() {
   return size;
 }
 
-golden::Verdict replayed(const std::string& name) {
+golden::ReplaySummary replayed(const std::string& name) {
   const auto file = golden::read_file(std::string(GOLDEN_DIR "/") + name + ".json");
   const auto& format = golden::format_of(file);
   CHECK(format.name == name);
-  auto verdict = golden::replay(format, file, ranks());
-  if (ranks() == 1) verdict += golden::replay(format, file, 0);
-  for (const auto& failure : verdict.failures) UNSCOPED_INFO(failure);
-  CHECK(verdict.failures.empty());
-  return verdict;
+  auto summary = golden::replay(format, file, ranks());
+  if (ranks() == 1) summary += golden::replay(format, file, 0);
+  for (const auto& failure : summary.failures) UNSCOPED_INFO(failure);
+  CHECK(summary.failures.empty());
+  return summary;
 }
 
-// The format's judges must be able to find a difference.
+// Replays one case with a wrong expected value, and returns the number of failures: the comparison must detect it.
 int failures_of(const std::string& name, std::size_t index, const std::string& field, const json& wrong) {
   auto file = golden::read_file(std::string(GOLDEN_DIR "/") + name + ".json");
   const auto& format = golden::format_of(file);
@@ -37,30 +37,30 @@ int failures_of(const std::string& name, std::size_t index, const std::string& f
   return golden::replay(format, file, format.world(one)).failed();
 }
 
-// How a case made here is judged: the rule by which it differs on purpose, or whether it is equal.
-std::string judged(const std::string& name, const std::string& words) {
+// Replays a case given as JSON. Returns the rule by which it differs on purpose, "equal" or "differs".
+std::string judged(const std::string& name, const std::string& text) {
   auto file = golden::read_file(std::string(GOLDEN_DIR "/") + name + ".json");
   const auto& format = golden::format_of(file);
-  const auto one = json::parse(words);
+  const auto one = json::parse(text);
   file["cases"] = {one};
-  const auto verdict = golden::replay(format, file, format.world(one));
-  if (verdict.failed() > 0) return "differs";
-  return verdict.rules.empty() ? "equal" : verdict.rules.begin()->first;
+  const auto summary = golden::replay(format, file, format.world(one));
+  if (summary.failed() > 0) return "differs";
+  return summary.rules.empty() ? "equal" : summary.rules.begin()->first;
 }
 
 }  // namespace
 
 TEST_CASE("collectives") {
-  const auto verdict = replayed("collectives");
-  CHECK(verdict.passed == std::map<int, int>{{1, 0}, {2, 38}, {3, 36}, {4, 38}}.at(ranks()));
-  // Rank 1 reads what the file says of all.
+  const auto summary = replayed("collectives");
+  CHECK(summary.passed == std::map<int, int>{{1, 0}, {2, 38}, {3, 36}, {4, 38}}.at(ranks()));
+  // Rank 1 checks the values of all ranks.
   if (ranks() != 2) return;
   CHECK(failures_of("collectives", 1, "/out/1/0", -13) == 1);
   CHECK(failures_of("collectives", 1, "/out_dtype", "float64") == 1);
   CHECK(failures_of("collectives", 1, "/out_shape", {7}) == 1);
 }
 
-TEST_CASE("collectives that differ on purpose, and those that do not") {
+TEST_CASE("collectives differ from Accelerate only by the known rules") {
   if (ranks() != 2) return;
   const auto pads = [](const std::string& what) {
     return judged("collectives",
@@ -100,33 +100,33 @@ TEST_CASE("collectives that differ on purpose, and those that do not") {
 
 TEST_CASE("batch_sampler_shard") {
   if (ranks() > 1) return;
-  const auto verdict = replayed("batch_sampler_shard");
-  CHECK(verdict.passed == 2768);
-  CHECK(verdict.rules == std::map<std::string, int>{{"length_is_what_is_handed_out", 90}});
+  const auto summary = replayed("batch_sampler_shard");
+  CHECK(summary.passed == 2768);
+  CHECK(summary.rules == std::map<std::string, int>{{"length_is_what_is_handed_out", 90}});
   CHECK(failures_of("batch_sampler_shard", 1, "/ranks/0", {{5}}) == 1);
 }
 
 TEST_CASE("iterable_dataset_shard") {
   if (ranks() > 1) return;
-  const auto verdict = replayed("iterable_dataset_shard");
-  CHECK(verdict.passed == 1404);
-  CHECK(verdict.rules ==
+  const auto summary = replayed("iterable_dataset_shard");
+  CHECK(summary.passed == 1404);
+  CHECK(summary.rules ==
         std::map<std::string, int>{{"length_is_what_is_handed_out", 149}, {"one_sample_cannot_be_split", 120}});
   CHECK(failures_of("iterable_dataset_shard", 600, "/ranks/0", {5}) == 1);
 }
 
 TEST_CASE("skip_first_batches") {
   if (ranks() > 1) return;
-  const auto verdict = replayed("skip_first_batches");
-  CHECK(verdict.passed == 631);
-  CHECK(verdict.rules == std::map<std::string, int>{{"length_is_never_negative", 185}, {"remainder_is_kept", 183}});
+  const auto summary = replayed("skip_first_batches");
+  CHECK(summary.passed == 631);
+  CHECK(summary.rules == std::map<std::string, int>{{"length_is_never_negative", 185}, {"remainder_is_kept", 183}});
   CHECK(failures_of("skip_first_batches", 100, "/ranks/0", {{5}}) == 1);
 }
 
 TEST_CASE("gather_for_metrics") {
-  const auto verdict = replayed("gather_for_metrics");
-  CHECK(verdict.passed == std::map<int, int>{{1, 747}, {2, 510}, {3, 423}, {4, 418}}.at(ranks()));
-  CHECK_FALSE(verdict.rules.contains("?"));
+  const auto summary = replayed("gather_for_metrics");
+  CHECK(summary.passed == std::map<int, int>{{1, 747}, {2, 510}, {3, 423}, {4, 418}}.at(ranks()));
+  CHECK_FALSE(summary.rules.contains("?"));
   if (ranks() > 1) return;
   CHECK(failures_of("gather_for_metrics", 0, "/gathered/0/0", 5) == 1);
   CHECK(failures_of("gather_for_metrics", 0, "/ranks/0/0", {5}) == 1);
@@ -135,9 +135,9 @@ TEST_CASE("gather_for_metrics") {
 
 TEST_CASE("checkpoint_naming") {
   if (ranks() > 1) return;
-  const auto verdict = replayed("checkpoint_naming");
-  CHECK(verdict.passed > 5);
-  CHECK(verdict.rules ==
+  const auto summary = replayed("checkpoint_naming");
+  CHECK(summary.passed > 5);
+  CHECK(summary.rules ==
         std::map<std::string, int>{{"a_new_run_counts_on", 3}, {"files_of_our_own", 1}, {"the_number_is_restored", 4}});
   CHECK(judged("checkpoint_naming", R"({"id": 1, "total_limit": 0, "saves": 1, "start_iteration": 0,
                                          "after_each": [["checkpoint_0"]]})") == "a_limit_leaves_room_for_one");
@@ -146,17 +146,17 @@ TEST_CASE("checkpoint_naming") {
 
 TEST_CASE("seedable_sampler") {
   if (ranks() > 1) return;
-  const auto verdict = replayed("seedable_sampler");
-  CHECK(verdict.passed == 46);
-  CHECK(verdict.rules == std::map<std::string, int>{{"an_epoch_has_each_sample_once", 2}});
+  const auto summary = replayed("seedable_sampler");
+  CHECK(summary.passed == 46);
+  CHECK(summary.rules == std::map<std::string, int>{{"an_epoch_has_each_sample_once", 2}});
   CHECK(failures_of("seedable_sampler", 0, "/order", {1}) == 1);
 }
 
 TEST_CASE("safetensors") {
   if (ranks() > 1) return;
-  const auto verdict = replayed("safetensors");
-  CHECK(verdict.passed == 42);
-  CHECK(verdict.rules.empty());
+  const auto summary = replayed("safetensors");
+  CHECK(summary.passed == 42);
+  CHECK(summary.rules.empty());
   CHECK(failures_of("safetensors", 0, "/tensors/w/values/2", 0.25) == 1);
   CHECK(failures_of("safetensors", 0, "/tensors/w/bytes_hex", "00") == 1);
   CHECK(failures_of("safetensors", 1, "/file_order/0", "u8") == 1);
@@ -167,9 +167,9 @@ TEST_CASE("safetensors") {
 
 TEST_CASE("shard_checkpoint") {
   if (ranks() > 1) return;
-  const auto verdict = replayed("shard_checkpoint");
-  CHECK(verdict.passed == 67);
-  CHECK(verdict.rules == std::map<std::string, int>{{"a_bare_number_is_bytes", 1}, {"bits_or_bytes_is_asked", 1}});
+  const auto summary = replayed("shard_checkpoint");
+  CHECK(summary.passed == 67);
+  CHECK(summary.rules == std::map<std::string, int>{{"a_bare_number_is_bytes", 1}, {"bits_or_bytes_is_asked", 1}});
   CHECK(failures_of("shard_checkpoint", 0, "/total_size", 5) == 1);
   CHECK(failures_of("shard_checkpoint", 0, "/index/weight_map/w5", "model-00001-of-00003.safetensors") == 1);
   CHECK(failures_of("shard_checkpoint", 0, "/files/model-00003-of-00003.safetensors/0", "w4") == 1);
@@ -177,9 +177,9 @@ TEST_CASE("shard_checkpoint") {
 
 TEST_CASE("convert_size") {
   if (ranks() > 1) return;
-  const auto verdict = replayed("convert_size");
-  CHECK(verdict.passed == 73);
-  CHECK(verdict.rules == std::map<std::string, int>{{"a_bare_number_is_bytes", 4},
+  const auto summary = replayed("convert_size");
+  CHECK(summary.passed == 73);
+  CHECK(summary.rules == std::map<std::string, int>{{"a_bare_number_is_bytes", 4},
                                                     {"binary_units_are_named_so", 18},
                                                     {"bits_or_bytes_is_asked", 5}});
   CHECK(judged("convert_size", R"({"id": 1, "in": "1_0MB\n", "accelerate": 10000000})") ==
@@ -191,19 +191,19 @@ TEST_CASE("convert_size") {
 }
 
 TEST_CASE("split_between_processes") {
-  const auto verdict = replayed("split_between_processes");
-  // One rank judges those of five, too.
-  CHECK(verdict.passed == std::map<int, int>{{1, 74 + 71}, {2, 75}, {3, 74}, {4, 76}}.at(ranks()));
-  CHECK(verdict.rules == std::map<std::string, int>{{"lists_of_every_kind_are_padded",
+  const auto summary = replayed("split_between_processes");
+  // The cases for five ranks run on one rank.
+  CHECK(summary.passed == std::map<int, int>{{1, 74 + 71}, {2, 75}, {3, 74}, {4, 76}}.at(ranks()));
+  CHECK(summary.rules == std::map<std::string, int>{{"lists_of_every_kind_are_padded",
                                                      std::map<int, int>{{1, 5}, {2, 5}, {3, 3}, {4, 4}}.at(ranks())}});
   if (ranks() == 2) CHECK(failures_of("split_between_processes", 46, "/ranks/1", {3}) == 1);
 }
 
 TEST_CASE("environment") {
   if (ranks() > 1) return;
-  const auto verdict = replayed("environment");
-  CHECK(verdict.passed == 28);
-  CHECK(verdict.rules == std::map<std::string, int>{{"one_launcher_says_all", 2}});
+  const auto summary = replayed("environment");
+  CHECK(summary.passed == 28);
+  CHECK(summary.rules == std::map<std::string, int>{{"one_launcher_says_all", 2}});
   CHECK(judged("environment", R"({"id": 1, "kind": "rank_info", "env": {"PALS_RANKID": "3", "PMI_SIZE": "4"}, "rank": 0,
                                    "world_size": 4, "local_rank": 0, "local_world_size": 1})") == "pals_is_read");
   CHECK(failures_of("environment", 1, "/rank", 4) == 1);
@@ -212,41 +212,41 @@ TEST_CASE("environment") {
 
 TEST_CASE("find_batch_size") {
   if (ranks() > 1) return;
-  const auto verdict = replayed("find_batch_size");
-  CHECK(verdict.passed == 11);
-  CHECK(verdict.rules.empty());
+  const auto summary = replayed("find_batch_size");
+  CHECK(summary.passed == 11);
+  CHECK(summary.rules.empty());
   CHECK(failures_of("find_batch_size", 0, "/tried/1", 114) == 1);
   CHECK(failures_of("find_batch_size", 7, "/retry", false) == 1);
 }
 
 TEST_CASE("infer_auto_device_map") {
   if (ranks() > 1) return;
-  const auto verdict = replayed("infer_auto_device_map");
-  CHECK(verdict.passed == 498);
-  CHECK(verdict.rules == std::map<std::string, int>{{"buffers_of_split_modules_have_places", 31}});
+  const auto summary = replayed("infer_auto_device_map");
+  CHECK(summary.passed == 498);
+  CHECK(summary.rules == std::map<std::string, int>{{"buffers_of_split_modules_have_places", 31}});
   CHECK(failures_of("infer_auto_device_map", 0, "/sizes/linear1", 65) == 1);
 }
 
 TEST_CASE("estimate_memory") {
   if (ranks() > 1) return;
-  const auto verdict = replayed("estimate_memory");
-  CHECK(verdict.passed == 50);
-  CHECK(verdict.rules == std::map<std::string, int>{{"a_row_says_what_its_type_takes", 16}});
+  const auto summary = replayed("estimate_memory");
+  CHECK(summary.passed == 50);
+  CHECK(summary.rules == std::map<std::string, int>{{"a_row_says_what_its_type_takes", 16}});
   CHECK(failures_of("estimate_memory", 0, "/rows/1/total", 117) == 1);
 }
 
 TEST_CASE("accumulate") {
-  const auto verdict = replayed("accumulate");
-  CHECK(verdict.passed == std::map<int, int>{{1, 256}, {2, 266}, {3, 250}, {4, 267}}.at(ranks()));
-  CHECK(verdict.rules.empty());
+  const auto summary = replayed("accumulate");
+  CHECK(summary.passed == std::map<int, int>{{1, 256}, {2, 266}, {3, 250}, {4, 267}}.at(ranks()));
+  CHECK(summary.rules.empty());
   if (ranks() > 1) return;
   CHECK(failures_of("accumulate", 0, "/opt_steps/1", 3) == 1);
   CHECK(failures_of("accumulate", 0, "/sched_last_epoch/3", 3) == 1);
 }
 
 TEST_CASE("training_trace") {
-  const auto verdict = replayed("training_trace");
-  CHECK(verdict.passed > 30);
+  const auto summary = replayed("training_trace");
+  CHECK(summary.passed > 30);
   if (ranks() > 1) return;
   CHECK(failures_of("training_trace", 0, "/losses/0/1", 0.5) == 1);
   CHECK(failures_of("training_trace", 0, "/params/0/0", 0.5) == 1);
@@ -254,23 +254,23 @@ TEST_CASE("training_trace") {
 
 TEST_CASE("grad_scaler") {
   if (ranks() > 1) return;
-  const auto verdict = replayed("grad_scaler");
-  CHECK(verdict.passed > 100);
-  CHECK(verdict.rules.empty());
+  const auto summary = replayed("grad_scaler");
+  CHECK(summary.passed > 100);
+  CHECK(summary.rules.empty());
   CHECK(failures_of("grad_scaler", 0, "/seq/3/1", 5) == 1);
 }
 
-TEST_CASE("files of no known format are refused, and what is known is listed") {
-  CHECK_THROWS_WITH(golden::read_file("nowhere.json"), ContainsSubstring("there is no file nowhere.json"));
-  CHECK_THROWS_WITH(golden::read_file(GOLDEN_DIR "/replay.hpp"), ContainsSubstring("is not JSON"));
-  CHECK_THROWS_WITH(golden::format_of(json::array()), ContainsSubstring("no list of cases"));
-  CHECK_THROWS_WITH(golden::format_of({{"cases", json::array()}}), ContainsSubstring("no list of cases"));
-  CHECK_THROWS_WITH(golden::format_of({{"cases", {1, 2}}}), ContainsSubstring("no list of cases"));
+TEST_CASE("a file of an unknown format is an error that lists the known formats") {
+  CHECK_THROWS_WITH(golden::read_file("nowhere.json"), ContainsSubstring("Cannot read the file 'nowhere.json'"));
+  CHECK_THROWS_WITH(golden::read_file(GOLDEN_DIR "/replay.hpp"), ContainsSubstring("is not valid JSON"));
+  CHECK_THROWS_WITH(golden::format_of(json::array()), ContainsSubstring("has no list of cases"));
+  CHECK_THROWS_WITH(golden::format_of({{"cases", json::array()}}), ContainsSubstring("has no list of cases"));
+  CHECK_THROWS_WITH(golden::format_of({{"cases", {1, 2}}}), ContainsSubstring("has no list of cases"));
   CHECK_THROWS_WITH(golden::format_of({{"cases", {{{"id", 1}, {"kind", "other"}}}}}),
                     ContainsSubstring("collectives") && ContainsSubstring(R"("kind":"other")"));
 }
 
-TEST_CASE("What a case means is not guessed") {
+TEST_CASE("an unknown value in a case is an error") {
   const json one = {{"kind", "other"}};
   CHECK_THROWS_WITH(golden::one_of(one, "kind", {"this", "that"}),
                     ContainsSubstring("'other'") && ContainsSubstring("this, that"));

@@ -15,10 +15,10 @@ namespace hortator::golden {
 namespace {
 
 std::string shortened(const json& value) {
-  constexpr std::size_t most = 160;
-  auto words = value.dump();
-  if (words.size() > most) words = words.substr(0, most) + "...";
-  return words;
+  constexpr std::size_t max_size = 160;
+  auto line = value.dump();
+  if (line.size() > max_size) line = line.substr(0, max_size) + "...";
+  return line;
 }
 
 Outcome judge(const Format& format, const json& one, const json& file) {
@@ -29,7 +29,7 @@ Outcome judge(const Format& format, const json& one, const json& file) {
   }
 }
 
-// The lowest rank that found a difference speaks for all; rules hold where they hold on any rank.
+// Returns the difference found by the lowest rank, or else the rule found by any rank.
 Outcome agree(const mpi::Communicator& comm, const Outcome& mine) {
   const auto differences = mpi::all_gather(comm, std::string_view(mine.difference));
   const auto rules = mpi::all_gather(comm, std::string_view(mine.rule));
@@ -41,7 +41,7 @@ Outcome agree(const mpi::Communicator& comm, const Outcome& mine) {
   return ruled == rules.end() ? equal() : on_purpose(*ruled);
 }
 
-// Fields may be called as another format's and hold something else.
+// A field of another format may have the same name and another type.
 bool recognises(const Format& format, const json& file) {
   try {
     return format.recognises(file);
@@ -54,24 +54,24 @@ void require_cases(const json& file) {
   const bool has_cases = file.is_object() && file.contains("cases") && file["cases"].is_array() &&
                          !file["cases"].empty() && std::ranges::all_of(file["cases"], &json::is_object);
   if (has_cases) return;
-  throw UsageError({.what = "the file has no list of cases",
+  throw UsageError({.what = "The file has no list of cases",
                     .why = "a golden file is an object with the field \"cases\", a list of objects"});
 }
 
-void count(Verdict& verdict, const json& one, const Outcome& outcome) {
+void count(ReplaySummary& summary, const json& one, const Outcome& outcome) {
   if (!outcome.difference.empty()) {
-    verdict.failures.push_back(text::concat(name_of_case(one), ": ", outcome.difference));
+    summary.failures.push_back(text::concat(name_of_case(one), ": ", outcome.difference));
     return;
   }
-  ++verdict.passed;
-  if (!outcome.rule.empty()) ++verdict.rules[outcome.rule];
+  ++summary.passed;
+  if (!outcome.rule.empty()) ++summary.rules[outcome.rule];
 }
 
 }  // namespace
 
 Outcome compare(std::string_view name, const json& ours, const json& theirs) {
   if (ours == theirs) return equal();
-  return differs(text::concat(name, " is ", shortened(ours), ", the reference has ", shortened(theirs)));
+  return differs(text::concat(name, " is ", shortened(ours), ", Accelerate has ", shortened(theirs)));
 }
 
 const std::vector<Format>& formats() {
@@ -104,53 +104,53 @@ const Format& format_of(const json& file) {
     known.push_back(format.name);
     if (!recognises(format, file)) continue;
     if (found != nullptr)
-      throw Error({.what = text::concat("the file is of two formats: ", found->name, " and ", format.name)});
+      throw Error({.what = text::concat("The file is of two formats: ", found->name, " and ", format.name)});
     found = &format;
   }
   if (found != nullptr) return *found;
-  throw UsageError({.what = "the file's cases are of no format that can be replayed",
-                    .why = text::concat("known are ", text::join(known)),
-                    .hint = text::concat("its first case is ", shortened(file["cases"][0]))});
+  throw UsageError({.what = "The file's cases are of an unknown format",
+                    .why = text::concat("known: ", text::join(known)),
+                    .hint = text::concat("check its first case: ", shortened(file["cases"][0]))});
 }
 
-int Verdict::on_purpose() const {
+int ReplaySummary::on_purpose() const {
   return std::accumulate(rules.begin(), rules.end(), 0, [](int sum, const auto& rule) { return sum + rule.second; });
 }
 
-Verdict& Verdict::operator+=(const Verdict& other) {
+ReplaySummary& ReplaySummary::operator+=(const ReplaySummary& other) {
   passed += other.passed;
   for (const auto& [rule, cases] : other.rules) rules[rule] += cases;
   failures.insert(failures.end(), other.failures.begin(), other.failures.end());
   return *this;
 }
 
-void to_json(json& out, const Verdict& verdict) {
-  out = {{"passed", verdict.passed}, {"rules", verdict.rules}, {"failures", verdict.failures}};
+void to_json(json& out, const ReplaySummary& summary) {
+  out = {{"passed", summary.passed}, {"rules", summary.rules}, {"failures", summary.failures}};
 }
 
-void from_json(const json& in, Verdict& verdict) {
-  verdict.passed = in.at("passed");
-  verdict.rules = in.at("rules").get<std::map<std::string, int>>();
-  verdict.failures = in.at("failures").get<std::vector<std::string>>();
+void from_json(const json& in, ReplaySummary& summary) {
+  summary.passed = in.at("passed");
+  summary.rules = in.at("rules").get<std::map<std::string, int>>();
+  summary.failures = in.at("failures").get<std::vector<std::string>>();
 }
 
 json read_file(const std::string& path) {
   std::ifstream file(path);
-  if (!file.good()) throw UsageError({.what = text::concat("there is no file ", path, " that can be read")});
+  if (!file.good()) throw UsageError({.what = text::concat("Cannot read the file ", text::quote(path))});
   try {
     auto content = json::parse(file);
     if (content.is_object()) content["folder"] = std::filesystem::absolute(path).parent_path().string();
     return content;
   } catch (const json::exception& error) {
-    throw UsageError({.what = path + " is not JSON", .why = error.what()});
+    throw UsageError({.what = text::quote(path) + " is not valid JSON", .why = error.what()});
   }
 }
 
 std::string one_of(const json& one, const char* field, std::initializer_list<const char*> known) {
-  const auto word = one.at(field).get<std::string>();
-  if (std::ranges::find(known, word) != known.end()) return word;
-  throw Error({.what = text::concat("the case's ", field, " is ", text::quote(word), ", which cannot be replayed"),
-               .why = text::concat("known are ", text::join(known))});
+  const auto value = one.at(field).get<std::string>();
+  if (std::ranges::find(known, value) != known.end()) return value;
+  throw Error({.what = text::concat("The case's ", field, ": expected one of ", text::join(known), ", got ",
+                                    text::quote(value))});
 }
 
 std::string name_of_case(const json& one) {
@@ -173,18 +173,18 @@ std::vector<json> cases_for(const Format& format, const json& file, std::optiona
   return cases;
 }
 
-Verdict replay(const Format& format, const json& file, int ranks, std::size_t first, const Progress& progress) {
-  Verdict verdict;
+ReplaySummary replay(const Format& format, const json& file, int ranks, std::size_t first, const Progress& progress) {
+  ReplaySummary summary;
   std::optional<mpi::Communicator> world;
   if (ranks > 0) world.emplace(mpi::Communicator::world());
   const auto cases = cases_for(format, file, ranks);
   for (auto i = first; i < cases.size(); ++i) {
     const auto mine = judge(format, cases[i], file);
-    count(verdict, cases[i], world ? agree(*world, mine) : mine);
-    if (progress) progress(verdict);
+    count(summary, cases[i], world ? agree(*world, mine) : mine);
+    if (progress) progress(summary);
   }
   format.finish();
-  return verdict;
+  return summary;
 }
 
 }  // namespace hortator::golden

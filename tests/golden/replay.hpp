@@ -9,42 +9,42 @@
 #include <string_view>
 #include <vector>
 
-/// The cases measured on the reference, run against the library: by the Catch2 tests of this folder over the public
-/// files, and by golden_replay over any file of these formats.
+/// Replays cases that were measured with Hugging Face Accelerate on this library: the Catch2 tests replay the files of
+/// this folder, golden_replay any file of these formats.
 namespace hortator::golden {
 
 using nlohmann::json;
 
-/// What became of one case on this rank.
+/// The result of one case on this rank.
 struct Outcome {
-  std::string difference = {};  ///< the first one; empty: there is none
-  /// Of a case that differs from the reference on purpose, and behaves as this rule says: the rule's name.
+  std::string difference = {};  ///< the first difference; empty: none
+  /// The rule by which the case differs from Accelerate on purpose; empty: none.
   std::string rule = {};
 };
 
 inline Outcome equal() { return {}; }
 inline Outcome differs(std::string difference) { return {.difference = std::move(difference)}; }
 inline Outcome on_purpose(std::string rule) { return {.rule = std::move(rule)}; }
-/// Of two values that must be equal: what `name` is here and in the case.
+/// Compares two values that must be equal; the difference has `name` and both values.
 Outcome compare(std::string_view name, const json& ours, const json& theirs);
 
-/// Of what Python has as yes or no, and the files as 1 or 0.
+/// Returns a boolean, which golden files store as 1 or 0.
 inline bool flag(const json& one, const char* name) { return one.at(name).get<int>() != 0; }
 
-/// One format: which files have it, and how one of its cases is judged.
+/// One format of golden files.
 struct Format {
   std::string name;
-  /// By what its cases look like; names of files do not count.
+  /// Whether a file has this format, by the fields of its cases; the file name does not matter.
   std::function<bool(const json& file)> recognises;
-  /// How many ranks a case needs; 0: none of its own, it is judged without MPI.
+  /// The number of ranks that a case needs; 0: it is replayed without MPI.
   std::function<int(const json& one)> world;
-  /// `file` is what surrounds the case. With ranks: @collective over all of them. What it throws is a difference.
+  /// Replays a case of `file` and compares. An exception counts as a difference. With ranks: @collective
   std::function<Outcome(const json& one, const json& file)> judge;
-  /// After the last case: lets go of what was kept between cases.
+  /// Called after the last case: releases what was kept between cases.
   std::function<void()> finish = [] {};
 };
 
-/// Each in a file of its own: replay_<name>.cpp.
+/// Each is defined in replay_<name>.cpp.
 Format accumulate();
 Format batch_sampler_shard();
 Format checkpoint_naming();
@@ -64,47 +64,48 @@ Format skip_first_batches();
 Format split_between_processes();
 Format training_trace();
 
-/// All that there are.
+/// All formats.
 const std::vector<Format>& formats();
-/// Throws, listing what is known, when no format or several have such cases.
+/// Returns the format of the file. Throws if there is none, listing the known formats, or if there are several.
 const Format& format_of(const json& file);
 
-/// What became of a number of cases.
-struct Verdict {
-  int passed = 0;  ///< those on purpose among them
+/// The results of a number of cases.
+struct ReplaySummary {
+  int passed = 0;  ///< including those that differ on purpose
   std::map<std::string, int> rules = {};
   std::vector<std::string> failures = {};  ///< "case 7: ..."
 
   int failed() const { return static_cast<int>(failures.size()); }
   std::size_t judged() const { return static_cast<std::size_t>(passed) + failures.size(); }
   int on_purpose() const;
-  Verdict& operator+=(const Verdict& other);
+  ReplaySummary& operator+=(const ReplaySummary& other);
 };
 
-void to_json(json& out, const Verdict& verdict);
-void from_json(const json& in, Verdict& verdict);
+void to_json(json& out, const ReplaySummary& summary);
+void from_json(const json& in, ReplaySummary& summary);
 
-/// The field's text, which is one of `known`. Throws otherwise: what a case means is not guessed.
+/// Returns the text of the field. Throws unless it is one of `known`.
 std::string one_of(const json& one, const char* field, std::initializer_list<const char*> known);
 
-/// How a case is called in what is printed.
+/// The name of a case in messages.
 std::string name_of_case(const json& one);
 
-/// The file's content, with its "folder": the files that cases name lie there. Throws an error that says what is wrong
-/// with it.
+/// Returns the file's content, plus its "folder", which contains the files that cases name. Throws UsageError if the
+/// file cannot be read.
 json read_file(const std::string& path);
 
-/// How many ranks the case needs, 0: it is judged without MPI; nothing if it does not say.
+/// The number of ranks that the case needs, 0: it is replayed without MPI; nothing if the case does not have it.
 std::optional<int> ranks_for(const Format& format, const json& one);
 
-/// Those that so many ranks judge.
+/// The cases that need this number of ranks.
 std::vector<json> cases_for(const Format& format, const json& file, std::optional<int> ranks);
 
-/// Is told what is known, after each case.
-using Progress = std::function<void(const Verdict& until_now)>;
+/// Called after each case with the results so far.
+using Progress = std::function<void(const ReplaySummary& until_now)>;
 
-/// Judges all cases that are for so many ranks, which are those of MPI's world, from the one numbered `first` on.
+/// Replays all cases for this number of ranks, which must be that of MPI's world, starting at case number `first`.
 /// @collective unless `ranks` is 0
-Verdict replay(const Format& format, const json& file, int ranks, std::size_t first = 0, const Progress& progress = {});
+ReplaySummary replay(const Format& format, const json& file, int ranks, std::size_t first = 0,
+                     const Progress& progress = {});
 
 }  // namespace hortator::golden

@@ -1,4 +1,4 @@
-// Which micro-steps synchronise, what steps at them, and what rests.
+// Gradient accumulation: which micro-steps synchronise gradients, and which step the optimizer and the schedule.
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 

@@ -1,4 +1,4 @@
-// How batches are dealt to ranks.
+// Distribution of batches over ranks.
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
@@ -20,7 +20,7 @@ bool is_batch_sampler_shard(const json& file) {
          (one.contains("len") || one.contains("error"));
 }
 
-// An inner sampler of varying batches has no batch size: whole batches are dealt, so the plan runs over their numbers.
+// An inner sampler of varying batches has no batch size: whole batches are distributed, by index.
 data::ShardSpec spec_of(const json& one, int rank) {
   const bool varying = one_of(one, "kind", {"sequential", "order", "varying"}) == "varying";
   return {.samples = varying ? static_cast<std::int64_t>(one.at("batches").size()) : one.at("n").get<std::int64_t>(),
@@ -52,15 +52,15 @@ Outcome judge_refused_sampler(const json& one) {
   try {
     const data::BatchShard shard(spec_of(one, 0));
   } catch (const UsageError& error) {
-    const bool says_why = std::string_view(error.what()).find("cannot be split over") != std::string_view::npos;
-    return says_why ? equal() : differs(text::concat("was refused for another reason: ", error.what()));
+    const bool has_reason = std::string_view(error.what()).find("cannot be split over") != std::string_view::npos;
+    return has_reason ? equal() : differs(text::concat("rejected for another reason: ", error.what()));
   }
   if (one.at("kind") == "varying" && one.at("world") == 1) return on_purpose("one_rank_splits_nothing");
-  return differs(text::concat("was not refused; the reference says ", one.at("error")));
+  return differs(text::concat("not rejected; Accelerate fails with ", one.at("error")));
 }
 
-// With split_batches and without even_batches, the reference's len() counts a batch that ranks behind the last short
-// batch never get.
+// With split_batches and without even_batches, Accelerate's len() counts a batch that ranks after the last short batch
+// never get.
 bool reference_len_is_wrong(const json& one) {
   return flag(one, "split") && !flag(one, "even") && !flag(one, "drop_last");
 }
@@ -75,7 +75,8 @@ Outcome judge_batch_sampler_shard(const json& one, const json&) {
     const auto same = compare(text::concat("what rank ", rank, " gets"), batches_of(one, shard), expected);
     if (!same.difference.empty()) return same;
     if (shard.size() != static_cast<std::int64_t>(expected.size())) {
-      return differs(text::concat("rank ", rank, " is told ", shard.size(), " batches and gets ", expected.size()));
+      return differs(
+          text::concat("rank ", rank, ": the size is ", shard.size(), " batches, but there are ", expected.size()));
     }
     if (reference_len == shard.size()) continue;
     if (!reference_len_is_wrong(one))

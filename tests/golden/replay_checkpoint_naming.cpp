@@ -1,4 +1,4 @@
-// Which folders automatic naming makes, removes, and loads.
+// Automatic checkpoint naming: which folders are created, removed and loaded.
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A project folder of a case's own.
+/// The project folder of a case.
 class Folder {
  public:
   Folder() : path_(fs::temp_directory_path() / ("golden_naming_" + std::to_string(getpid()))) { fs::remove_all(path_); }
@@ -66,7 +66,7 @@ bool is_checkpoint_naming(const json& file) {
   return first.contains("after_each") || first.contains("saves_of_first_run") || first.contains("layout");
 }
 
-// The reference's new run counts from 0 again, whatever it has loaded.
+// In Accelerate a new run counts from 0 again, whatever it has loaded.
 Outcome judge_one_run(const json& one) {
   const Folder folder;
   const std::int64_t start = one.at("start_iteration");
@@ -83,11 +83,11 @@ Outcome judge_one_run(const json& one) {
   const auto next = start + saves;
   if (resumed.iteration() != next) return compare("the number after loading", resumed.iteration(), next);
   const auto saved = resumed.save();
-  if (saved != "checkpoint_" + std::to_string(next)) return differs("the next save went to " + saved);
+  if (saved != "checkpoint_" + std::to_string(next)) return differs("the next save is " + saved);
   return one.at("iteration_after_load_state_in_a_new_run") == next ? equal() : on_purpose("the_number_is_restored");
 }
 
-// The reference's second run removes its own checkpoints, or ends with an error; here it counts on.
+// In Accelerate a second run removes its own checkpoints, or ends with an error. In Hortator it continues the numbers.
 Outcome judge_two_runs(const json& one) {
   const Folder folder;
   const auto save = [](Run& run, const json& times) {
@@ -117,7 +117,7 @@ struct Number {
   void load(const StateReader& in) { value = in.get<double>("value"); }
 };
 
-// The files are of our own format; what the reference has a file for comes back from them.
+// Hortator has its own file format: checks that everything for which Accelerate has a file is restored.
 Outcome judge_layout() {
   const Folder folder;
   Accelerator accelerator({.cpu = true, .project = {.dir = folder.path()}});
@@ -150,7 +150,7 @@ Outcome judge_layout() {
   return all() == saved ? on_purpose("files_of_our_own") : compare("what was saved", all(), saved);
 }
 
-// The reference removes what is there before it saves, so that one is left. Here a limit of 0 is refused.
+// Accelerate removes old checkpoints before it saves, so that one is left. Hortator rejects a limit of 0.
 Outcome judge_no_room(const json& one) {
   const Folder folder;
   try {
@@ -159,7 +159,7 @@ Outcome judge_no_room(const json& one) {
     const bool is_about_it = std::string_view(error.what()).find("total_limit is 0") != std::string_view::npos;
     return is_about_it ? on_purpose("a_limit_leaves_room_for_one") : differs(error.what());
   }
-  return differs("a total_limit of 0 was taken");
+  return differs("a total_limit of 0 was accepted");
 }
 
 Outcome judge_checkpoint_naming(const json& one, const json&) {

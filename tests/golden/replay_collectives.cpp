@@ -1,4 +1,4 @@
-// Collectives on tensors, on structures of them, and on objects.
+// Collectives on tensors, structures of tensors, and objects.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
 
@@ -23,8 +23,8 @@ bool is_collectives(const json& file) {
 
 double tolerance_of(const json& one) { return one.at("dtype") == "float64" ? 1e-10 : 1e-5; }
 
-// Lists whose rows differ in size are lists of tensors, and those that are as long after gathering; all others are
-// tensors.
+// A list is a list of tensors if its rows differ in size, or if it has the same length after gathering; otherwise it is
+// a tensor.
 bool is_list_of_tensors(const json& value, const json& gathered) {
   if (!value.is_array()) return false;
   if (gathered.is_array() && gathered.size() == value.size()) return true;
@@ -56,7 +56,7 @@ Tree to_tree(const json& one, std::size_t rank) {
 Outcome compare_tree(const Tree& ours, const json& theirs) {
   if (ours.size() != theirs.size()) return differs("the trees have different keys");
   for (const auto& [key, tensors] : ours) {
-    if (!theirs.contains(key)) return differs(text::concat("the reference has no ", key));
+    if (!theirs.contains(key)) return differs(text::concat("Accelerate has no ", key));
     auto lists = json::array();
     for (const auto& tensor : tensors) lists.push_back(to_lists(tensor));
     const auto as_list = difference(lists, theirs.at(key), 1e-5);
@@ -70,12 +70,12 @@ Outcome compare_tensor(const at::Tensor& ours, const json& one, std::size_t rank
   const auto found = difference(to_lists(ours), one.at("out").at(rank), tolerance_of(one));
   if (!found.empty()) return differs(found);
   if (one.contains("out_dtype") && one.at("out_dtype") != name_of(ours.scalar_type()))
-    return differs(text::concat("the type is ", ours.scalar_type(), " in place of ", one.at("out_dtype")));
+    return differs(text::concat("the type is ", ours.scalar_type(), ", expected ", one.at("out_dtype")));
   return one.contains("out_shape") ? compare("the shape", ours.sizes().vec(), one.at("out_shape")) : equal();
 }
 
-// A list of no elements does not say how many there are along the dimensions within: none of the operations changes
-// those.
+// An empty list does not have the sizes of inner dimensions. They are taken from the result, because no operation
+// changes them.
 at::Tensor input_of(const json& one, std::size_t rank) {
   const auto type = scalar_type(one.at("dtype"));
   const auto tensor = to_tensor(one.at("in").at(rank), type);
@@ -87,7 +87,7 @@ at::Tensor input_of(const json& one, std::size_t rank) {
   return tensor.reshape(shape);
 }
 
-// utils.reduce means by default, Accelerator.reduce sums; there is one reduce here, which sums.
+// By default utils.reduce computes the mean and Accelerator.reduce the sum. Hortator has one reduce, which sums.
 Reduce operation_of(const json& args) {
   if (args.contains("method")) {
     const auto method = one_of(args, "method", {"utils.reduce default", "Accelerator.reduce default"});
@@ -109,32 +109,32 @@ Tensors run(Accelerator& accelerator, const json& one, const Tensors& mine) {
       {.dim = args.at("dim"), .pad_index = args.at("pad_index"), .pad_first = args.at("pad_first").get<int>() != 0});
 }
 
-// The reference adds whole numbers up and then fails to divide them in place. In one process it does neither.
+// Accelerate adds integers and then fails to divide them in place. In one process it does neither.
 Outcome judge_mean_of_integers(Accelerator& accelerator, const json& one, std::size_t rank) {
   try {
     run(accelerator, one, input_of(one, rank));
   } catch (const UsageError& error) {
-    const bool says_why = std::string_view(error.what()).find("have no exact mean") != std::string_view::npos;
-    if (!says_why) return differs(text::concat("threw another error: ", error.what()));
+    const bool has_reason = std::string_view(error.what()).find("have no exact mean") != std::string_view::npos;
+    if (!has_reason) return differs(text::concat("threw another error: ", error.what()));
     return one.contains("error") ? equal() : on_purpose("whole_numbers_have_no_mean_in_one_process_either");
   }
-  return differs("a mean of whole numbers was not refused");
+  return differs("a mean of integers was not rejected");
 }
 
-// What holds other things than tensors is an error of the reference at run time, and of the compiler here.
+// A structure with other leaves than tensors is a run-time error in Accelerate, and a compile-time error in Hortator.
 Outcome judge_other_leaves(const json& one) {
   static_assert(!TensorStructure<std::map<std::string, int>>);
-  const auto words = one.at("error").dump();
-  return words.find("Unsupported types") != std::string::npos ? on_purpose("other_leaves_are_refused_when_compiled")
-                                                              : differs("the reference fails with " + words);
+  const auto message = one.at("error").dump();
+  return message.find("Unsupported types") != std::string::npos ? on_purpose("other_leaves_are_refused_when_compiled")
+                                                                : differs("Accelerate fails with " + message);
 }
 
-// The reference joins whatever can be gone through, texts letter by letter. Here only vectors are joined.
+// Accelerate concatenates all iterables, and strings by character. Hortator concatenates only vectors.
 Outcome judge_objects(Accelerator& accelerator, const json& one, std::size_t rank) {
   const auto& in = one.at("in");
   const bool are_lists = std::all_of(in.begin(), in.end(), [](const json& mine) { return mine.is_array(); });
   if (are_lists) {
-    if (one.contains("error")) return differs("the reference fails with " + one.at("error").dump());
+    if (one.contains("error")) return differs("Accelerate fails with " + one.at("error").dump());
     const auto ours = accelerator.gather_object(in.at(rank).get<std::vector<json>>());
     return compare("what all ranks have", ours, one.at("out").at(rank));
   }
@@ -151,7 +151,7 @@ bool holds(at::ScalarType type, double number) {
   return number == std::trunc(number) && number < above && number >= (has_sign ? -above : 0);
 }
 
-// Does some rank have the dimension, and a type that cannot hold the number?
+// Whether padding is an error: the type cannot represent the number, and a rank has the dimension.
 bool is_padding_refused(const json& one) {
   const auto& args = one.at("args");
   if (holds(scalar_type(one.at("dtype")), args.at("pad_index"))) return false;
@@ -163,7 +163,7 @@ bool is_padding_refused(const json& one) {
   return false;
 }
 
-// The reference adds the number to zeros: it goes round, or the tensor of this rank alone gets another type.
+// Accelerate adds the number to zeros: it overflows, or only the tensor of this rank gets another type.
 Outcome judge_padding(Accelerator& accelerator, const json& one, std::size_t rank) {
   const bool is_refused = is_padding_refused(one);
   try {
@@ -179,7 +179,7 @@ Outcome judge_padding(Accelerator& accelerator, const json& one, std::size_t ran
   }
 }
 
-// What all ranks brought, reckoned in double.
+// Reduces the inputs of all ranks in double precision.
 at::Tensor reduced_exactly(const json& one) {
   std::vector<at::Tensor> parts;
   for (const auto& part : one.at("in")) parts.push_back(to_tensor(part, scalar_type(one.at("dtype"))).to(at::kDouble));
@@ -188,7 +188,7 @@ at::Tensor reduced_exactly(const json& one) {
   return operation == Reduce::sum ? all.sum(0) : operation == Reduce::mean ? all.mean(0) : all.amax(0);
 }
 
-// gloo rounds sums of 16 bits at each rank, and whether it keeps NaN depends on the order of ranks.
+// gloo rounds sums of 16-bit types at each rank, and whether max keeps NaN depends on the order of ranks.
 Outcome judge_reduction(const at::Tensor& ours, const json& one, std::size_t rank) {
   const auto same = compare_tensor(ours, one, rank);
   const bool is_max = operation_of(one.at("args")) == Reduce::max;

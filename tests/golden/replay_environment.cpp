@@ -1,4 +1,4 @@
-// What the environment says: who a process is among others, words for yes and no, where a configuration lies.
+// Environment variables: rank and size, texts for booleans, the path of the configuration file.
 #include <algorithm>
 #include <array>
 
@@ -26,7 +26,7 @@ json rank_numbers_of(const runtime::LauncherFacts& facts) {
   return {facts.rank.value_or(0), facts.size.value_or(1), facts.local_rank.value_or(0), facts.local_size.value_or(1)};
 }
 
-// What one launcher by itself says, in the order of rank_numbers_of.
+// The numbers of one launcher, in the order of rank_numbers_of.
 json numbers_by(const std::array<const char*, 4>& names, const core::Variables& variables) {
   constexpr std::array<int, 4> defaults = {0, 1, 0, 1};
   auto numbers = json::array();
@@ -35,8 +35,8 @@ json numbers_by(const std::array<const char*, 4>& names, const core::Variables& 
   return numbers;
 }
 
-// The reference takes each number from whoever has it first, and knows nothing of Slurm and PALS. Here one launcher
-// says all of them, so that a rank and a size always belong together; those that start MPI's ranks come first.
+// Accelerate takes each number from the first launcher that sets it, and does not know Slurm and PALS. Hortator takes
+// all numbers from one launcher, so that rank and size always belong together; launchers of MPI ranks come first.
 Outcome judge_other_facts(const json& ours, const json& theirs, const core::Variables& variables) {
   constexpr std::array<std::array<const char*, 4>, 6> launchers = {
       {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
@@ -45,22 +45,22 @@ Outcome judge_other_facts(const json& ours, const json& theirs, const core::Vari
        {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
        {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "-"},
        {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"}}};
-  constexpr std::size_t known_by_rank = 3;  // of the launchers: nobody else gives ranks such names
-  const auto says = [&](const char* name) { return core::number(variables, name).has_value(); };
-  int speak = 0;
+  constexpr std::size_t known_by_rank = 3;  // the first three launchers: only they set these variables
+  const auto is_set = [&](const char* name) { return core::number(variables, name).has_value(); };
+  int count = 0;
   const std::array<const char*, 4>* first = nullptr;
   for (const auto& names : launchers) {
-    speak += std::any_of(names.begin(), names.end(), says) ? 1 : 0;
+    count += std::any_of(names.begin(), names.end(), is_set) ? 1 : 0;
     const bool needs_size = &names >= &launchers[known_by_rank];
-    if (first == nullptr && says(names[0]) && (says(names[1]) || !needs_size)) first = &names;
+    if (first == nullptr && is_set(names[0]) && (is_set(names[1]) || !needs_size)) first = &names;
   }
   const auto expected = first == nullptr ? json{0, 1, 0, 1} : numbers_by(*first, variables);
   if (ours != expected) return compare("rank, size, local rank and local size", ours, expected);
   if (first != nullptr && (*first)[0] == launchers[2][0]) return on_purpose("pals_is_read");
   if (first != nullptr && (*first)[0] == launchers[4][0]) return on_purpose("slurm_is_read");
-  if (first == nullptr && speak > 0) return on_purpose("a_rank_or_a_size_alone_is_no_fact");
-  if (first != nullptr && !says((*first)[1])) return on_purpose("a_launcher_is_known_by_its_rank");
-  return speak > 1 ? on_purpose("one_launcher_says_all")
+  if (first == nullptr && count > 0) return on_purpose("a_rank_or_a_size_alone_is_no_fact");
+  if (first != nullptr && !is_set((*first)[1])) return on_purpose("a_launcher_is_known_by_its_rank");
+  return count > 1 ? on_purpose("one_launcher_says_all")
                    : compare("rank, size, local rank and local size", ours, theirs);
 }
 
@@ -74,8 +74,8 @@ Outcome judge_rank_info(const json& one) {
 
 Outcome judge_bool(const json& one) {
   const auto ours = text::parse_bool(one.at("value").get<std::string>());
-  if (one.contains("error")) return ours ? differs("was taken for a word") : equal();
-  return ours ? compare("the meaning", *ours ? 1 : 0, one.at("out")) : differs("was not understood");
+  if (one.contains("error")) return ours ? differs("was parsed as a boolean") : equal();
+  return ours ? compare("the meaning", *ours ? 1 : 0, one.at("out")) : differs("was not parsed as a boolean");
 }
 
 Outcome judge_config_path(const json& one) {

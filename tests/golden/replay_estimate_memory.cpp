@@ -1,4 +1,4 @@
-// What a model takes in some types, and to train.
+// Memory of a model in several types, and for training.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -29,9 +29,9 @@ json training_of(Bytes bytes, const std::string& type) {
           {"step", training->step}};
 }
 
-// As the reference prints a size: of two digits behind the point those that are not zero, one for what Python has as a
-// float, none for what it has as an int.
-std::string words(double bytes, bool is_float) {
+// Formats a size as Accelerate does: up to two decimals without trailing zeros, at least one for a Python float, none
+// for an int.
+std::string format_size(double bytes, bool is_float) {
   const char* unit = "bytes";
   for (const char* next : {"KB", "MB", "GB", "TB", "PB"}) {
     if (bytes < 1024) break;
@@ -55,10 +55,10 @@ bool has_tensor(const bigmodel::TreeNode& node, const Holds& holds) {
                      [&](const bigmodel::TreeNode& child) { return has_tensor(child, holds); });
 }
 
-/// What a model's tensors are as they come.
+/// The model's tensors in their own types.
 struct Own {
   Bytes total;
-  bool has_bools;         ///< sizes are floats in Python then
+  bool has_bools;         ///< then sizes are floats in Python
   bool has_other_floats;  ///< than those of 32 bits
 };
 
@@ -66,8 +66,8 @@ const bigmodel::EstimateRow& row_of(const std::string& type, const bigmodel::Est
   return *std::ranges::find(estimate.rows, type, &bigmodel::EstimateRow::type);
 }
 
-// The reference divides the bytes that the tensors have by 2, 4 or 8, whatever their type, and leaves them as they are
-// for bfloat16 and fp8. A row here says what the model takes in that type.
+// Accelerate divides the bytes of the tensors by 2, 4 or 8, whatever their type, and not at all for bfloat16 and fp8.
+// Hortator's row is the memory of the model in that type.
 bool counts_as_reference(const std::string& type, const Own& own) {
   return type != "bfloat16" && type != "fp8" && !own.has_other_floats;
 }
@@ -76,10 +76,10 @@ Outcome judge_row(const json& row, const bigmodel::Estimate& estimate, const Own
   const auto type = row.at("dtype").get<std::string>();
   const auto training = training_of(own.total, type);
   if (auto same = compare("training in " + type, training, row.at("training")); !same.difference.empty()) return same;
-  const auto most = std::max({training["model"].get<double>(), training["optimizer"].get<double>(),
+  const auto peak = std::max({training["model"].get<double>(), training["optimizer"].get<double>(),
                               training["gradients"].get<double>(), training["step"].get<double>()});
-  const auto training_words = most < 0 ? "N/A" : words(most, own.has_bools);
-  if (auto same = compare("what training in " + type + " says", training_words, row.at("training_str"));
+  const auto training_text = peak < 0 ? "N/A" : format_size(peak, own.has_bools);
+  if (auto same = compare("the text of training in " + type, training_text, row.at("training_str"));
       !same.difference.empty())
     return same;
 
@@ -96,7 +96,7 @@ Outcome judge_row(const json& row, const bigmodel::Estimate& estimate, const Own
     return on_purpose("a_row_says_what_its_type_takes");
   }
   const bool is_row_float = own.has_bools || type != "float32";
-  const json row_here = {ours.total, ours.largest_layer, words(ours.total, is_row_float)};
+  const json row_here = {ours.total, ours.largest_layer, format_size(ours.total, is_row_float)};
   return compare("the row of " + type, row_here, {row.at("total"), row.at("largest_layer"), row.at("total_str")});
 }
 

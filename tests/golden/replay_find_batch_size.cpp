@@ -1,4 +1,4 @@
-// The search for a batch size that fits into memory, and which exceptions it goes by.
+// The search for a batch size that fits into memory, and the exceptions that count as out of memory.
 #include <hortator/training/find_batch_size.hpp>
 
 #include "accelerator/batch_size/out_of_memory.hpp"
@@ -28,7 +28,7 @@ Outcome judge_search(const json& one) {
   };
   try {
     const auto found = search();
-    if (!one.contains("result")) return differs(text::concat("found ", found, "; the reference fails"));
+    if (!one.contains("result")) return differs(text::concat("found ", found, "; Accelerate fails"));
     const auto same = compare("the result", found, one.at("result"));
     return same.difference.empty() ? same_sizes() : same;
   } catch (const Error& error) {

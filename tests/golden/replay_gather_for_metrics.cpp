@@ -1,4 +1,4 @@
-// Exactly the data set, of every kind of loader, by real ranks.
+// gather_for_metrics gives exactly the data set with every kind of loader, on real ranks.
 #include <algorithm>
 #include <hortator/accelerator.hpp>
 #include <numeric>
@@ -27,7 +27,7 @@ bool is_dispatched(const json& one) {
   return mode_of(one) == "dispatch" || (is_stream(one) && !mode_of(one).ends_with("shard"));
 }
 
-// One for all cases with the same options: making one takes longer than a case.
+// Cached for cases with the same options: creating an Accelerator takes longer than a case.
 std::map<std::string, std::unique_ptr<Accelerator>>& accelerators() {
   static std::map<std::string, std::unique_ptr<Accelerator>> all;
   return all;
@@ -56,11 +56,11 @@ Loader loader_of(const json& one) {
   const LoaderOptions options{.batch_size = one.at("bs"), .drop_last = flag(one, "drop_last")};
   const auto count = one.at("n").get<std::int64_t>();
   if (!is_stream(one)) return data_loader(CountingDataset{count}, options);
-  const bool says_size = mode_of(one).find("len") != std::string::npos;
-  return data_loader(CountingStream{.count = count, .says_size = says_size}, options);
+  const bool has_size = mode_of(one).find("len") != std::string::npos;
+  return data_loader(CountingStream{.count = count, .has_size = has_size}, options);
 }
 
-// What must be left of the data set when all is gathered.
+// Returns the samples that must be gathered.
 Numbers expected(const json& one) {
   auto count = one.at("n").get<std::int64_t>();
   const auto total = one.at("bs").get<std::int64_t>() * (flag(one, "split") ? 1 : one.at("world").get<std::int64_t>());
@@ -75,7 +75,7 @@ struct Epoch {
   Batches gathered = {};
   std::vector<int> end_flags = {};
   std::int64_t remainder = 0;
-  std::int64_t last_rows = 0;  ///< in the last step, of all ranks, that repeat none
+  std::int64_t last_rows = 0;  ///< rows of the last step, over all ranks, without repetitions
 };
 
 Epoch run(Accelerator& accelerator, const Loader& loader) {
@@ -101,7 +101,7 @@ bool has_unequal(const json& one) {
   return std::find(gathered.begin(), gathered.end(), "unequal") != gathered.end();
 }
 
-/// Collects what differs, and by which rule.
+/// Collects differences and rules.
 class Findings {
  public:
   void require(std::string_view name, const json& ours, const json& theirs) { add(compare(name, ours, theirs)); }
@@ -118,11 +118,11 @@ class Findings {
   Outcome outcome_;
 };
 
-// A pass without a batch is an error of the reference's dispatching loader.
+// An epoch without a batch is an error in Accelerate's dispatching loader.
 Outcome judge_error(const json& one, const Epoch& epoch) {
   const bool none = epoch.own.empty() && expected(one).empty();
   return none ? on_purpose("an_epoch_may_have_no_batch")
-              : differs(text::concat("the reference says ", one.at("error")));
+              : differs(text::concat("Accelerate fails with ", one.at("error")));
 }
 
 Outcome judge_objects(Accelerator& accelerator, const json& one) {
@@ -145,7 +145,7 @@ void judge_batches(Findings& findings, const json& one, const Epoch& epoch, std:
                       epoch.own, theirs);
 }
 
-// Rank 0 is in every step; where batches are uneven others may have left.
+// Rank 0 takes part in every step; with uneven batches other ranks may have finished.
 void judge_gathered(Findings& findings, const json& one, const Epoch& epoch, std::size_t rank) {
   const auto all = flat(epoch.gathered);
   const auto exact = expected(one);
@@ -159,7 +159,7 @@ void judge_gathered(Findings& findings, const json& one, const Epoch& epoch, std
                       epoch.gathered, one.at("gathered"));
 }
 
-// Of a dispatching loader the reference calls the size of the last step so, also where it repeats nothing.
+// With a dispatching loader Accelerate's remainder is the size of the last step, even if it repeats nothing.
 void judge_remainder(Findings& findings, const json& one, const Epoch& epoch) {
   const auto& theirs = one.at("remainder");
   if (epoch.own.empty()) return;
@@ -171,7 +171,7 @@ void judge_length(Findings& findings, const json& one, const Loader& loader, con
   if (!loader.has_size()) return findings.require("the length", json(), one.at("len"));
   findings.require_or("length_is_what_is_handed_out", loader.size() == static_cast<std::int64_t>(epoch.own.size()),
                       "the length", loader.size(), one.at("len"));
-  findings.require("the length that was told", loader.size(), epoch.own.size());
+  findings.require("the length and the number of batches", loader.size(), epoch.own.size());
 }
 
 Outcome judge_gather_for_metrics(const json& one, const json&) {

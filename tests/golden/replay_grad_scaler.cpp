@@ -1,4 +1,4 @@
-// The scale of the loss over patterns of overflow, step by step.
+// The loss scale at each step, for patterns of overflow.
 #include <torch/nn/module.h>
 #include <torch/optim/sgd.h>
 
@@ -30,7 +30,7 @@ GradScalerOptions scaler_options_of(const json& one) {
           .enabled = one.at("enabled").get<int>() != 0};
 }
 
-// 0: finite, 1: infinite, 2: not a number. One of several gradients, on one of the ranks.
+// Changes one element of the gradient on one of the ranks. 0: unchanged, 1: infinite, 2: not a number.
 void spoil(const at::Tensor& gradient, int how) {
   if (how == 1) gradient[1] = std::numeric_limits<float>::infinity();
   if (how == 2) gradient[1] = std::numeric_limits<float>::quiet_NaN();
@@ -58,7 +58,7 @@ Outcome judge_grad_scaler(const json& one, const json&) {
       continue;
     }
     return differs(text::concat("step ", i, ": scale ", scale, ", tracker ", tracker, ", skipped ", skipped,
-                                "; the reference has ", expected.dump()));
+                                "; Accelerate has ", expected.dump()));
   }
   return equal();
 }

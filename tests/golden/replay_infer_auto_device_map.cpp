@@ -1,4 +1,4 @@
-// Sizes of modules, tied parameters, and which part of a model goes where.
+// Sizes of modules, tied parameters, and device maps.
 #include <algorithm>
 #include <hortator/error.hpp>
 #include <optional>
@@ -91,7 +91,7 @@ DeviceMapOptions map_options(const json& one) {
           .fallback_allocation = one.value("fallback", 0) != 0};
 }
 
-// What the map puts where may be no more than is there. Tied parameters count in their first place.
+// Returns a message if the map exceeds the memory of a device. Tied parameters count on their first device.
 std::string overfull(const DeviceMap& map, const bigmodel::ModuleTree& tree, const DeviceMapOptions& options) {
   const bigmodel::ModuleSizes sizes(tree, options.sizes);
   std::map<Place, Bytes> used;
@@ -113,7 +113,7 @@ void collect_inner_buffers(const bigmodel::TreeNode& node, const std::string& pa
   for (const auto& child : node.children) collect_inner_buffers(child, bigmodel::joined(path, child.name), names);
 }
 
-// Has a module been split that has buffers of its own?
+// Whether the map splits a module that has buffers of its own.
 bool splits_buffers(const bigmodel::ModuleTree& tree, DeviceMapOptions options) {
   options.clean_result = false;
   const auto map = bigmodel::infer_device_map(tree, options);
@@ -122,19 +122,19 @@ bool splits_buffers(const bigmodel::ModuleTree& tree, DeviceMapOptions options) 
   return std::any_of(buffers.begin(), buffers.end(), [&](const std::string& name) { return map.contains(name); });
 }
 
-// The reference loses buffers that lie directly in a module that is split: they have no place, or come by one unseen
-// when their module's parts are joined again. Here they have a place and count. What they take may move what comes
-// after them to a later place, but nothing to an earlier one.
+// Accelerate loses buffers that belong directly to a module that is split: they have no device, or get one uncounted
+// when the parts of the module are merged. In Hortator they have a device and are counted. Their size may move later
+// modules to a later device, but none to an earlier one.
 Outcome judge_map_with_buffers(const DeviceMap& ours, const DeviceMap& theirs, const bigmodel::ModuleTree& tree,
                                const DeviceMapOptions& options) {
   const auto faults = bigmodel::faults_of(ours, tree);
-  if (!faults.without_place.empty()) return differs("there is no place for " + text::join(faults.without_place));
+  if (!faults.without_place.empty()) return differs("no device for " + text::join(faults.without_place));
   const auto full = overfull(ours, tree, options);
-  if (!full.empty()) return differs("too much is on one place: " + full);
+  if (!full.empty()) return differs("a device is too full: " + full);
   for (const auto& [name, own] : ours) {
     const auto* place = bigmodel::place_in(theirs, name);
     if (place != nullptr && own < *place && !options.fallback_allocation)
-      return differs(text::concat(name, " is on ", own, ", before ", *place, ", the reference's place"));
+      return differs(text::concat(name, " is on ", own, ", before ", *place, ", which Accelerate has"));
   }
   return on_purpose("buffers_of_split_modules_have_places");
 }
@@ -147,7 +147,8 @@ Outcome judge_map(const json& one, const bigmodel::ModuleTree& tree, const Devic
   return judge_map_with_buffers(ours, theirs, tree, options);
 }
 
-// The reference takes sizes that are refused here: by a rule for some size in it, empty where none is refused.
+// Accelerate accepts sizes that Hortator rejects. Returns the rule for a rejected size in `memory`; nothing if none is
+// rejected.
 std::optional<Outcome> judge_refused_memory(const json& memory) {
   try {
     memory_of(memory);

@@ -1,4 +1,4 @@
-// How the samples of a stream are dealt to ranks.
+// Distribution of the samples of a stream over ranks.
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
@@ -22,7 +22,7 @@ bool is_iterable_dataset_shard(const json& file) {
   return (one.contains("ranks") && one.contains("len")) || one.contains("error");
 }
 
-// The reference evens out a single rank's last batch as well, which its prepare() never asks for.
+// Accelerate also completes the last batch of a single rank, which its prepare() never requests.
 data::BatchShard shard_of(const json& one, int rank) {
   return data::BatchShard({.samples = data::endless,
                            .batch_size = one.at("bs"),
@@ -34,13 +34,13 @@ data::BatchShard shard_of(const json& one, int rank) {
 
 struct Read {
   std::vector<std::int64_t> samples;
-  std::int64_t len = 0;  ///< what is told before
+  std::int64_t len = 0;  ///< the size known before reading
 };
 
 Read read(const json& one, int rank) {
   const auto shard = shard_of(one, rank);
   const auto count = one.at("n").get<std::int64_t>();
-  Stream source({.count = count, .says_size = true}, {});
+  Stream source({.count = count, .has_size = true}, {});
   data::StreamReader reader(source, shard, {});
   Read result;
   const auto slice = shard.total_batch_size() / shard.spec().world;
@@ -56,31 +56,32 @@ Read read(const json& one, int rank) {
 
 bool splits_nothing(const json& one) { return flag(one, "split") && one.at("bs") == 1 && one.at("world") > 1; }
 
-// The reference refuses such batches as well, but for those of one sample, of which no rank gets any.
+// Accelerate rejects such batches as well, except batches of one sample, of which no rank gets any.
 Outcome judge_refused_dataset(const json& one) {
   try {
     shard_of(one, 0);
   } catch (const UsageError& error) {
-    const bool says_why = std::string_view(error.what()).find("cannot be split over") != std::string_view::npos;
-    if (!says_why) return differs(text::concat("was refused for another reason: ", error.what()));
+    const bool has_reason = std::string_view(error.what()).find("cannot be split over") != std::string_view::npos;
+    if (!has_reason) return differs(text::concat("rejected for another reason: ", error.what()));
     return one.contains("error") ? equal() : on_purpose("one_sample_cannot_be_split");
   }
-  return differs("was not refused");
+  return differs("not rejected");
 }
 
 Outcome judge_iterable_dataset_shard(const json& one, const json&) {
   if (one.contains("error") || splits_nothing(one)) return judge_refused_dataset(one);
   auto outcome = equal();
   for (int rank = 0; rank < one.at("world").get<int>(); ++rank) {
-    const auto place = static_cast<std::size_t>(rank);
+    const auto index = static_cast<std::size_t>(rank);
     const auto ours = read(one, rank);
-    const auto same = compare(text::concat("what rank ", rank, " gets"), ours.samples, one.at("ranks").at(place));
+    const auto same = compare(text::concat("what rank ", rank, " gets"), ours.samples, one.at("ranks").at(index));
     if (!same.difference.empty()) return same;
     if (ours.len != static_cast<std::int64_t>(ours.samples.size())) {
-      return differs(text::concat("rank ", rank, " is told ", ours.len, " samples and gets ", ours.samples.size()));
+      return differs(
+          text::concat("rank ", rank, ": the size is ", ours.len, " samples, but there are ", ours.samples.size()));
     }
-    if (one.at("len").at(place) == ours.len) continue;
-    if (!flag(one, "split")) return compare("the length", ours.len, one.at("len").at(place));
+    if (one.at("len").at(index) == ours.len) continue;
+    if (!flag(one, "split")) return compare("the length", ours.len, one.at("len").at(index));
     outcome = on_purpose("length_is_what_is_handed_out");
   }
   return outcome;

@@ -1,4 +1,4 @@
-// Files of safetensors, good and malformed ones: what is in them, or in which words they are refused.
+// Valid and malformed safetensors files: their contents, or the messages of their errors.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ bool is_safetensors(const json& file) {
   return one.contains("file") && one.at("file").get<std::string>().ends_with(".safetensors");
 }
 
-// Beside the file of cases, or, where that lies elsewhere, with the public cases.
+// The file next to the file of cases, or else the one of this folder.
 fs::path path_of(const json& one, const json& file) {
   const auto name = fs::path("safetensors") / one.at("file").get<std::string>();
   const auto beside = fs::path(file.value("folder", "")) / name;
@@ -30,10 +30,10 @@ fs::path path_of(const json& one, const json& file) {
 
 std::string hex(const at::Tensor& tensor) {
   constexpr std::string_view digits = "0123456789abcdef";
-  std::string words;
+  std::string text;
   const auto* bytes = static_cast<const std::uint8_t*>(tensor.const_data_ptr());
-  for (std::size_t i = 0; i < tensor.nbytes(); ++i) words += {digits[bytes[i] >> 4], digits[bytes[i] & 15]};
-  return words;
+  for (std::size_t i = 0; i < tensor.nbytes(); ++i) text += {digits[bytes[i] >> 4], digits[bytes[i] & 15]};
+  return text;
 }
 
 json values_of(const at::Tensor& tensor) {
@@ -56,7 +56,7 @@ std::string difference_of(const SafetensorsFile& file, const std::string& name, 
   const auto& dtype = expected.at("dtype").get<std::string>();
   const auto python_name = text::concat("torch.", name_of(tensor.scalar_type()));
   if (dtype != info.dtype && dtype != python_name) return "the type is " + info.dtype;
-  const bool as_tensor = dtype == python_name;  // of F4 the tensor has half as many elements as the file
+  const bool as_tensor = dtype == python_name;  // with F4 the tensor has half as many elements as the file
   const auto shape = as_tensor ? tensor.sizes().vec() : info.shape;
   if (json(shape) != expected.at("shape")) return text::concat("the shape is ", text::join(shape));
   if (info.dtype != "F4" && tensor.sizes().vec() != info.shape) return "the tensor has another shape";
@@ -93,7 +93,7 @@ Outcome judge_contents(const json& one, const fs::path& path) {
   return equal();
 }
 
-// Every word of the reference is in ours, which also name the file and the tensor.
+// Hortator's message must contain that of the safetensors library, and the name of the file.
 Outcome judge_refused_file(const json& one, const fs::path& path) {
   auto expected = one.at("error").get<std::string>();
   constexpr std::string_view lead = "SafetensorError: Error while deserializing header: ";
@@ -101,13 +101,13 @@ Outcome judge_refused_file(const json& one, const fs::path& path) {
   try {
     const SafetensorsFile file(path);
   } catch (const formats::FileError& error) {
-    const std::string_view words = error.what();
-    if (words.find(expected) == std::string_view::npos)
-      return differs(text::concat("was refused by: ", words, "; the reference says: ", expected));
-    const bool names_file = words.find(path.filename().string()) != std::string_view::npos;
-    return names_file ? equal() : differs(text::concat("the file is not named: ", words));
+    const std::string_view message = error.what();
+    if (message.find(expected) == std::string_view::npos)
+      return differs(text::concat("rejected with: ", message, "; safetensors has: ", expected));
+    const bool names_file = message.find(path.filename().string()) != std::string_view::npos;
+    return names_file ? equal() : differs(text::concat("the file name is missing: ", message));
   }
-  return differs(text::concat("was opened; the reference says: ", expected));
+  return differs(text::concat("opened; safetensors fails with: ", expected));
 }
 
 Outcome judge_safetensors(const json& one, const json& file) {

@@ -1,4 +1,4 @@
-// Shuffled orders, number for number.
+// Shuffled orders are equal number by number.
 #include <algorithm>
 #include <numeric>
 
@@ -23,7 +23,7 @@ std::vector<std::int64_t> drawn(const json& one, std::int64_t epoch) {
   return all;
 }
 
-// Our orders have no repetitions: an epoch is the data set.
+// Hortator's orders have no repetitions: an epoch has each sample once.
 Outcome judge_replacement(const json& one) {
   auto order = drawn(one, one.at("epoch"));
   std::sort(order.begin(), order.end());

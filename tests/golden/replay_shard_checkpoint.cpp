@@ -1,4 +1,4 @@
-// How a state dict is cut into files.
+// How a state dict is split into files.
 #include <algorithm>
 #include <hortator/error.hpp>
 
@@ -25,12 +25,12 @@ std::vector<weights::WeightToSave> weights_of(const json& one) {
                                       .shape = tensor.at(1).get<std::vector<std::int64_t>>()};
     weights.push_back({.name = tensor.at(0), .bytes = spec.bytes()});
   }
-  const auto place_of = [&](const json& name) {
+  const auto index_of = [&](const json& name) {
     return static_cast<std::size_t>(std::ranges::find(weights, name.get<std::string>(), &weights::WeightToSave::name) -
                                     weights.begin());
   };
   for (const auto& tie : one.at("ties")) {
-    const auto [first, second] = std::minmax({place_of(tie.at(0)), place_of(tie.at(1))});
+    const auto [first, second] = std::minmax({index_of(tie.at(0)), index_of(tie.at(1))});
     weights.at(first).bytes = std::max(weights.at(first).bytes, weights.at(second).bytes);  // all of the storage
     weights.at(second).shares = weights.at(first).shares.value_or(first);
   }
@@ -40,8 +40,8 @@ std::vector<weights::WeightToSave> weights_of(const json& one) {
 weights::WeightFileNames names_of(const json& one) {
   const auto pattern = one.value("pattern", "model{suffix}.safetensors");
   constexpr std::string_view suffix = "{suffix}";
-  const auto place = pattern.find(suffix);
-  return {.stem = pattern.substr(0, place), .extension = pattern.substr(place + suffix.size())};
+  const auto position = pattern.find(suffix);
+  return {.stem = pattern.substr(0, position), .extension = pattern.substr(position + suffix.size())};
 }
 
 json files_in(const weights::WeightShards& shards, const std::vector<weights::WeightToSave>& weights) {
@@ -53,8 +53,8 @@ json files_in(const weights::WeightShards& shards, const std::vector<weights::We
   return files;
 }
 
-Outcome compare_shards(const json& one, const std::vector<weights::WeightToSave>& weights, std::int64_t most) {
-  const auto shards = weights::shard_weights(weights, most, names_of(one));
+Outcome compare_shards(const json& one, const std::vector<weights::WeightToSave>& weights, std::int64_t max_bytes) {
+  const auto shards = weights::shard_weights(weights, max_bytes, names_of(one));
   for (const auto& outcome :
        {compare("the files", files_in(shards, weights), one.at("files")),
         compare("is_sharded", shards.is_sharded() ? 1 : 0, one.at("is_sharded")),
@@ -66,7 +66,7 @@ Outcome compare_shards(const json& one, const std::vector<weights::WeightToSave>
   return equal();
 }
 
-// The reference knows storages by their address, and all that are empty have the same.
+// Accelerate identifies storages by address, which is the same for all empty ones.
 std::vector<weights::WeightToSave> with_empty_ones_tied(std::vector<weights::WeightToSave> weights) {
   const auto first = std::ranges::find(weights, 0, &weights::WeightToSave::bytes);
   for (auto weight = first; weight != weights.end(); ++weight) {
@@ -75,11 +75,11 @@ std::vector<weights::WeightToSave> with_empty_ones_tied(std::vector<weights::Wei
   return weights;
 }
 
-Outcome judge_shards(const json& one, std::int64_t most) {
+Outcome judge_shards(const json& one, std::int64_t max_bytes) {
   const auto weights = weights_of(one);
-  const auto same = compare_shards(one, weights, most);
+  const auto same = compare_shards(one, weights, max_bytes);
   if (same.difference.empty()) return same;
-  const auto as_there = compare_shards(one, with_empty_ones_tied(weights), most);
+  const auto as_there = compare_shards(one, with_empty_ones_tied(weights), max_bytes);
   return as_there.difference.empty() ? on_purpose("empty_tensors_share_nothing") : same;
 }
 
@@ -88,24 +88,24 @@ Outcome judge_refused_shards(const json& one, const std::string& size) {
   if (refused) return equal();
   if (const auto* rule = rule_that_refuses(size)) return on_purpose(rule);
   if (size.find('-') != std::string::npos) return on_purpose("sizes_are_not_negative");
-  return differs("the size " + size + " was refused");
+  return differs("the size " + size + " was rejected");
 }
 
 Outcome judge_shard_checkpoint(const json& one, const json& /*file*/) {
   const auto& size = one.at("max_shard_size");
   if (size.is_number()) return judge_shards(one, size);
-  const auto words = size.get<std::string>();
-  std::int64_t most = 0;
+  const auto size_text = size.get<std::string>();
+  std::int64_t max_bytes = 0;
   try {
-    most = static_cast<std::int64_t>(units::parse_bytes(words));
+    max_bytes = static_cast<std::int64_t>(units::parse_bytes(size_text));
   } catch (const UsageError&) {
-    return judge_refused_shards(one, words);
+    return judge_refused_shards(one, size_text);
   }
-  if (!one.contains("error")) return judge_shards(one, most);
-  const auto number = std::to_string(most);
-  if (words == number || words == number + "B") return on_purpose("a_bare_number_is_bytes");
-  if (words.ends_with("iB")) return on_purpose("binary_units_are_known");
-  return differs("the size " + words + " was taken");
+  if (!one.contains("error")) return judge_shards(one, max_bytes);
+  const auto number = std::to_string(max_bytes);
+  if (size_text == number || size_text == number + "B") return on_purpose("a_bare_number_is_bytes");
+  if (size_text.ends_with("iB")) return on_purpose("binary_units_are_known");
+  return differs("the size " + size_text + " was accepted");
 }
 
 }  // namespace

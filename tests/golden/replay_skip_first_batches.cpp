@@ -52,39 +52,39 @@ Outcome first_difference(std::initializer_list<Outcome> outcomes) {
   return equal();
 }
 
-// The reference's may be negative, which is an error there.
+// In Accelerate the length may be negative, which is an error there.
 Outcome judge_length(const Loader& skipped, const Pass& pass, const json& theirs) {
   if (!skipped.has_size()) return compare("the length", json(), theirs);
   const auto size = skipped.size();
   if (size != static_cast<std::int64_t>(pass.batches.size()))
-    return differs(text::concat("the length is told as ", size, ", batches are ", pass.batches.size()));
+    return differs(text::concat("the length is ", size, ", but the number of batches is ", pass.batches.size()));
   if (theirs.is_null() && size == 0) return on_purpose("length_is_never_negative");
   return compare("the length", size, theirs);
 }
 
-// The reference loses it, and with it what gather_for_metrics leaves out: here it is that of the whole loader.
+// Accelerate loses the remainder, which gather_for_metrics needs. In Hortator it is that of the whole loader.
 Outcome judge_remainder(const Pass& pass, const Pass& whole, const json& theirs) {
   if (!pass.remainder) return compare("the remainder", json(), theirs);
   if (pass.remainder != whole.remainder) return differs("the remainder is not that of the whole loader");
   return theirs == *pass.remainder ? equal() : on_purpose("remainder_is_kept");
 }
 
-// A pass over the skipped loader is one of the loader, too.
+// A pass over the skipping loader counts as an epoch of the loader.
 Outcome judge_epoch(const Loader& loader) {
-  return loader.epoch() == 2 ? equal() : differs("the loader has not learned that its epoch ended");
+  return loader.epoch() == 2 ? equal() : differs("the loader did not count the epoch of the skipping loader");
 }
 
-Outcome judge_rank(const json& one, int rank, std::size_t place) {
+Outcome judge_rank(const json& one, int rank, std::size_t index) {
   const auto loader = loader_of(one, rank);
   auto skipped = hortator::skip_first_batches(loader, one.at("skip").get<std::int64_t>());
   if (one.contains("skip2")) skipped = hortator::skip_first_batches(skipped, one.at("skip2").get<std::int64_t>());
   const auto pass = pass_over(skipped);
   const auto whole = pass_over(loader);
   const auto same = first_difference(
-      {compare(text::concat("what rank ", rank, " gets"), pass.batches, one.at("ranks").at(place)), judge_epoch(loader),
+      {compare(text::concat("what rank ", rank, " gets"), pass.batches, one.at("ranks").at(index)), judge_epoch(loader),
        one.contains("end_flags") && rank == 0 ? compare("the flags", pass.end_flags, one.at("end_flags")) : equal()});
   if (!same.difference.empty()) return same;
-  const auto length = judge_length(skipped, pass, one.at("len").at(place));
+  const auto length = judge_length(skipped, pass, one.at("len").at(index));
   const auto remainder =
       one.contains("remainder") && rank == 0 ? judge_remainder(pass, whole, one.at("remainder")) : equal();
   const auto worst = first_difference({length, remainder});

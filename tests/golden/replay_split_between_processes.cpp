@@ -1,4 +1,4 @@
-// What each rank gets of values that all ranks have.
+// Splitting values, which all ranks have, between the ranks.
 #include <ATen/ops/arange.h>
 
 #include <hortator/accelerator.hpp>
@@ -59,12 +59,12 @@ json split_values(const json& one, const Split& split) {
   return to_json_value(split(both));
 }
 
-// The reference cannot pad tuples. Here the list that is padded has one type.
+// Accelerate cannot pad tuples. In Hortator tuples are lists, which are padded.
 Outcome judge_padded_tuple(const json& one, const json& mine, int rank) {
   auto expected = json(detail::split(numbers(one.at("n")), rank, one.at("world"), {}));
   while (expected.size() < mine.size()) expected.push_back(one.at("n").get<std::int64_t>() - 1);
-  const auto most = detail::split(numbers(one.at("n")), 0, one.at("world"), {}).size();
-  if (mine != expected || mine.size() != most) return differs(text::concat("a padded list is ", mine));
+  const auto max_size = detail::split(numbers(one.at("n")), 0, one.at("world"), {}).size();
+  if (mine != expected || mine.size() != max_size) return differs(text::concat("a padded list is ", mine));
   return on_purpose("lists_of_every_kind_are_padded");
 }
 
@@ -78,7 +78,7 @@ Outcome judge_rank(const json& one, int rank, const Split& split) {
   }
   if (!one.contains("error")) return compare("the part", mine, one.at("ranks").at(static_cast<std::size_t>(rank)));
   if (one.at("type") == "tuple") return judge_padded_tuple(one, mine, rank);
-  return differs(text::concat("nothing was thrown, the reference has ", one.at("error")));
+  return differs(text::concat("nothing was thrown, Accelerate has ", one.at("error")));
 }
 
 Outcome judge_without_ranks(const json& one, const SplitOptions& options) {

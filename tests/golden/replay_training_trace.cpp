@@ -40,18 +40,18 @@ void load(torch::nn::Module& module, const json& init, at::ScalarType type) {
   for (auto& item : module.named_parameters()) item.value().copy_(to_tensor(init.at(item.key()), type));
 }
 
-// The samples in the file's fixed order; remembers which were asked for.
+// The samples in the fixed order of the file; records the requested indices.
 struct Samples {
   at::Tensor x;
   at::Tensor y;
   std::vector<std::int64_t> order;
-  std::vector<std::vector<std::int64_t>>* asked;
+  std::vector<std::vector<std::int64_t>>* requested;
 
   std::size_t size() const { return order.size(); }
   Example<> get_batch(std::span<const std::int64_t> positions) const {
     std::vector<std::int64_t> indices;
     for (const auto position : positions) indices.push_back(order[static_cast<std::size_t>(position)]);
-    asked->push_back(indices);
+    requested->push_back(indices);
     const auto rows = at::tensor(indices);
     return {x.index_select(0, rows), y.index_select(0, rows)};
   }
@@ -75,16 +75,16 @@ std::vector<double> flat(const torch::nn::Module& module) {
   return values;
 }
 
-// Numbers near zero are compared with those around them in mind.
+// Compares with a relative tolerance; for values near zero it is relative to the largest one.
 Outcome near(const std::string& name, const std::vector<double>& ours, const std::vector<double>& theirs,
              double tolerance) {
   if (ours.size() != theirs.size())
-    return differs(text::concat(name, ": ", ours.size(), " numbers, the reference has ", theirs.size()));
+    return differs(text::concat(name, ": ", ours.size(), " numbers, Accelerate has ", theirs.size()));
   double scale = 0;
   for (const double value : theirs) scale = std::max(scale, std::abs(value));
   for (std::size_t i = 0; i < ours.size(); ++i) {
     if (!(std::abs(ours[i] - theirs[i]) <= tolerance * std::max(std::abs(theirs[i]), 0.1 * scale)))
-      return differs(text::concat(name, "[", i, "] is ", ours[i], ", the reference has ", theirs[i]));
+      return differs(text::concat(name, "[", i, "] is ", ours[i], ", Accelerate has ", theirs[i]));
   }
   return equal();
 }
@@ -114,7 +114,7 @@ Trace train(const json& one, const json& data, std::int64_t warmup_steps) {
   Samples samples{.x = to_tensor(data.at("x"), type),
                   .y = to_tensor(data.at("y"), type),
                   .order = data.at("order"),
-                  .asked = &trace.indices};
+                  .requested = &trace.indices};
   auto [model, optimizer, loader, schedule] =
       accelerator.prepare(net, *inner, data_loader(samples, {.batch_size = batch_size, .prefetch = 0}), rates);
   while (loader.epoch() < 2) {

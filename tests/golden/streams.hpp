@@ -6,18 +6,18 @@
 
 namespace hortator::golden {
 
-/// 0, 1, ... count - 1, read one after the other; it may say how many they are.
+/// A stream of 0, 1, ... count - 1. Its size is known only if `has_size` is set.
 struct CountingStream {
   std::int64_t count = 0;
-  bool says_size = false;
+  bool has_size = false;
   std::int64_t at = 0;
 
-  std::optional<std::int64_t> size() const { return says_size ? std::optional(count) : std::nullopt; }
+  std::optional<std::int64_t> size() const { return has_size ? std::optional(count) : std::nullopt; }
   void reset() { at = 0; }
   std::optional<std::int64_t> next() { return at < count ? std::optional(at++) : std::nullopt; }
 };
 
-/// The same by number.
+/// The same as a data set with random access.
 struct CountingDataset {
   std::int64_t count = 0;
   std::int64_t size() const { return count; }

@@ -19,9 +19,9 @@ using nlohmann::json;
 double number_of(const json& value) {
   if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
   if (!value.is_string()) return value.get<double>();
-  const auto words = value.get<std::string>();
-  if (words == "nan") return std::numeric_limits<double>::quiet_NaN();
-  return words == "-inf" ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  const auto name = value.get<std::string>();
+  if (name == "nan") return std::numeric_limits<double>::quiet_NaN();
+  return name == "-inf" ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
 }
 
 bool is_near(double ours, double theirs, double tolerance) {
@@ -34,7 +34,7 @@ bool is_near(double ours, double theirs, double tolerance) {
 
 at::ScalarType scalar_type(const std::string& name) {
   const auto type = formats::torch_type_named("torch." + name);
-  if (!type) throw Error({.what = "no type " + name + " is known"});
+  if (!type) throw Error({.what = "Unknown type '" + name + "'"});
   return *type;
 }
 
@@ -61,13 +61,13 @@ json to_lists(const at::Tensor& tensor) {
 }
 
 std::string difference(const json& ours, const json& theirs, double tolerance) {
-  if (ours.is_array() != theirs.is_array()) return text::concat(ours, " in place of ", theirs);
+  if (ours.is_array() != theirs.is_array()) return text::concat("expected ", theirs, ", got ", ours);
   if (!ours.is_array()) {
     const bool are_whole = ours.is_number_integer() && theirs.is_number_integer();
     if (are_whole ? ours == theirs : is_near(number_of(ours), number_of(theirs), tolerance)) return "";
-    return text::concat(ours, " in place of ", theirs);
+    return text::concat("expected ", theirs, ", got ", ours);
   }
-  if (ours.size() != theirs.size()) return text::concat(ours.size(), " elements in place of ", theirs.size());
+  if (ours.size() != theirs.size()) return text::concat("expected ", theirs.size(), " elements, got ", ours.size());
   for (std::size_t i = 0; i < ours.size(); ++i) {
     const auto inner = difference(ours[i], theirs[i], tolerance);
     if (!inner.empty()) return text::concat("[", i, "]", inner[0] == '[' ? "" : ": ", inner);

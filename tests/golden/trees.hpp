@@ -5,15 +5,15 @@
 
 namespace hortator::golden {
 
-/// A tree as golden files of big models write it: {cls, p, b, c}, and tie beside it.
+/// Reads a tree of modules in golden files: {cls, p, b, c}, with ties in a separate list.
 bigmodel::ModuleTree tree_of(const json& model);
 
-/// The model that a case names.
+/// Returns the model of a case.
 inline bigmodel::ModuleTree model_of(const json& one, const json& file) {
   return tree_of(file.at("models").at(one.at("model").get<std::string>()));
 }
 
-/// null, or names of classes.
+/// Reads the names of classes; empty for null.
 inline std::vector<std::string> class_names(const json& names) {
   return names.is_null() ? std::vector<std::string>{} : names.get<std::vector<std::string>>();
 }

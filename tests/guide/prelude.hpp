@@ -7,7 +7,7 @@
 #include <hortator/hortator.hpp>
 #include <iostream>
 
-// What the guide's snippets take for given; declared, never run.
+// What the guide's snippets assume to exist; declared only.
 namespace given {
 
 struct Digits {

@@ -1,5 +1,5 @@
-# awk -v into=FILE: makes one C++ file of all ```cpp blocks of a Markdown page: a function each, with what the page's words take for given
-# (prelude.hpp); a block with #include lines is a program of its own. Errors are told by the page's lines.
+# awk -v into=FILE: writes all ```cpp blocks of a Markdown page into one C++ file: each block becomes a function that uses the declarations of
+# prelude.hpp; a block with #include lines is a program of its own. Compiler errors refer to the lines of the page.
 function open_block() {
   if (lines ~ /(^|\n)#include/) {
     program = lines

@@ -1,3 +1,3 @@
 #include "prelude.hpp"
-// All blocks of the guide.
+// All C++ blocks of the guide.
 #include "snippets.inc"

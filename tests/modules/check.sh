@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Modulefiles in an installation that was moved, loaded, used and unloaded as a user does.
+# Modulefiles of an installation that was moved can be loaded, used and unloaded.
 #   check.sh lmod|lmod_tcl|environment_modules TREE
 set -euo pipefail
 kind=$1 tree=$2
@@ -11,7 +11,7 @@ unset MANPATH LD_LIBRARY_PATH
 
 case $kind in
   lmod | lmod_tcl)
-    [ -r /usr/share/lmod/lmod/init/bash ] || { echo 'skipped: lmod is not here'; exit 77; }
+    [ -r /usr/share/lmod/lmod/init/bash ] || { echo 'skipped: Lmod is not installed'; exit 77; }
     set +u
     # shellcheck disable=SC1091
     . /usr/share/lmod/lmod/init/bash
@@ -20,7 +20,7 @@ case $kind in
     ;;
   environment_modules)
     modulecmd=$(find "$tree/.deps/environment-modules" /usr/lib /usr/share/Modules -name modulecmd.tcl -print -quit 2>/dev/null) || true
-    if [ -z "$modulecmd" ] || ! command -v tclsh >/dev/null; then echo 'skipped: environment-modules is not here'; exit 77; fi
+    if [ -z "$modulecmd" ] || ! command -v tclsh >/dev/null; then echo 'skipped: environment-modules is not installed'; exit 77; fi
     export MODULEPATH='' LOADEDMODULES=''
     module() { eval "$(tclsh "$modulecmd" bash "$@")"; }
     ;;
@@ -28,7 +28,7 @@ esac
 format=${kind#lmod_}
 case $format in environment_modules) format=tcl ;; esac
 
-# An installation of nothing but the modulefiles and a program, made in one place and moved to another.
+# An installation with only the modulefiles and a program, created in one place and moved to another.
 site() { # NAME [OPTION...]
   cmake -S "$here/site" -B "$scratch/build/$1" "${@:2}" >"$scratch/log" 2>&1 || wrong "$(cat "$scratch/log")"
   cmake --install "$scratch/build/$1" --prefix "$scratch/made/$1" >/dev/null
@@ -39,27 +39,27 @@ site() { # NAME [OPTION...]
   mv "$scratch/made/$1" "$scratch/moved/$1"
 }
 folder() { echo "$scratch/moved/$1/share/modulefiles/$format"; }
-is() { [ "$2" = "$3" ] || wrong "$1 is '$2', not '$3'"; }
-loads() { # in a shell of its own: what it says, and whether it works
+is() { [ "$2" = "$3" ] || wrong "$1: expected '$3', got '$2'"; }
+loads() { # MODULE...: loads them in a subshell; sets `output` and `code`
   code=0
   output=$(module load "$@" 2>&1) || code=$?
-  case $output in *rror:* | *ERROR* | *cannot\ be\ loaded* | *no\ Hortator*) code=1 ;; esac
+  case $output in *rror:* | *ERROR* | *cannot\ be\ loaded* | *No\ Hortator*) code=1 ;; esac
 }
 
 site plain
 root=$scratch/moved/plain
 module use "$(folder plain)"
-# what stands twice in PATH, Lmod leaves standing once
+# Lmod removes duplicates from PATH
 PATH=$(tr : '\n' <<<"$PATH" | awk '!seen[$0]++' | paste -sd :)
 export LD_LIBRARY_PATH=/before PATH
 before=$PATH
 version=0.1.0-torch2.15.0-cpu-openmpi5.0.7
 listed=$(module -t avail hortator 2>&1)
-[[ $listed == *"hortator/$version"* ]] || wrong "the name is not listed: $listed"
+[[ $listed == *"hortator/$version"* ]] || wrong "the module is not listed: $listed"
 output=$(module help "hortator/$version" 2>&1)
-[[ $output == *'LibTorch 2.15.0, Open MPI 5.0.7, HDF5 1.14.5'* ]] || wrong 'help does not say what it was built with'
+[[ $output == *'LibTorch 2.15.0, Open MPI 5.0.7, HDF5 1.14.5'* ]] || wrong 'help does not print the libraries that it was built with'
 output=$(module whatis "hortator/$version" 2>&1)
-[[ $output == *'LibTorch training loops'* ]] || wrong 'whatis does not say what it is'
+[[ $output == *'LibTorch training loops'* ]] || wrong 'whatis does not print the description'
 
 module load "hortator/$version"
 is HORTATOR_ROOT "${HORTATOR_ROOT:-}" "$root"
@@ -67,49 +67,49 @@ is PATH "$PATH" "$root/bin:$before"
 is LD_LIBRARY_PATH "$LD_LIBRARY_PATH" "$root/lib64:/before"
 is CMAKE_PREFIX_PATH "${CMAKE_PREFIX_PATH:-}" "$root"
 case :${MANPATH:-}: in *":$root/share/man:"*) ;; *) wrong "MANPATH is '${MANPATH:-}'" ;; esac
-is 'what runs' "$(hortator)" 'hortator of plain'
-! grep -rq 'torch/lib\|LIBTORCH' "$(folder plain)" || wrong "LibTorch's folder is named"
+is 'the hortator on PATH' "$(hortator)" 'hortator of plain'
+! grep -rq 'torch/lib\|LIBTORCH' "$(folder plain)" || wrong "the modulefile contains LibTorch's folder"
 module unload hortator
 is 'HORTATOR_ROOT after unload' "${HORTATOR_ROOT:-}" ''
 is 'PATH after unload' "$PATH" "$before"
 is 'LD_LIBRARY_PATH after unload' "$LD_LIBRARY_PATH" /before
 is 'CMAKE_PREFIX_PATH after unload' "${CMAKE_PREFIX_PATH:-}" ''
 
-# never two at a time: Lmod swaps them, Environment Modules refuses the second
+# two versions are never loaded at the same time: Lmod swaps them, Environment Modules refuses the second
 site cuda -DCUDA=ON
 module use "$(folder cuda)"
 module load hortator/0.1.0-torch2.15.0-cuda13.0-openmpi5.0.7
-is 'what runs' "$(hortator)" 'hortator of cuda'
+is 'the hortator on PATH' "$(hortator)" 'hortator of cuda'
 module load "hortator/$version" >"$scratch/log" 2>&1 || true
 case $kind in
-  environment_modules) is 'what runs' "$(hortator)" 'hortator of cuda' ;;
-  *) is 'what runs' "$(hortator)" 'hortator of plain' ;;
+  environment_modules) is 'the hortator on PATH' "$(hortator)" 'hortator of cuda' ;;
+  *) is 'the hortator on PATH' "$(hortator)" 'hortator of plain' ;;
 esac
 module unload hortator
 is 'PATH at the end' "$PATH" "$before"
 
-# what the site wants to be loaded before
+# prerequisites of the site
 site strict '-DHORTATOR_MODULE_PREREQUISITES=mpi/5' -DHORTATOR_MODULE_VERSION=strict
 mkdir -p "$scratch/others/mpi"
 printf '#%%Module1.0\nsetenv SITE_MPI 5\n' >"$scratch/others/mpi/5"
 module use "$scratch/others" "$(folder strict)"
 loads hortator/strict
 expect_line 'mpi/5'
-case $kind in  # Environment Modules may load it by itself
+case $kind in  # Environment Modules may load it automatically
   environment_modules) [ "$code" != 0 ] || expect_line 'requirement: mpi/5' ;;
-  *) [ "$code" != 0 ] || wrong 'it loads without what the site wants' ;;
+  *) [ "$code" != 0 ] || wrong 'it loads without its prerequisites' ;;
 esac
 module load mpi/5 hortator/strict
-is 'what runs' "$(hortator)" 'hortator of strict'
+is 'the hortator on PATH' "$(hortator)" 'hortator of strict'
 module unload hortator/strict mpi/5
 
-# a copy elsewhere cannot know where the installation is, and says so
+# a copy in another place cannot find the installation, which is an error
 mkdir -p "$scratch/copied/hortator"
 suffix=
 case $format in lmod) suffix=.lua ;; esac
 cp "$(folder plain)/hortator/$version$suffix" "$scratch/copied/hortator/copied$suffix"
 module use "$scratch/copied"
 loads hortator/copied
-[ "$code" != 0 ] || wrong 'a copy elsewhere loads'
-output=$(tr '\n' ' ' <<<"$output") # Lmod breaks its lines
-expect_line 'no Hortator in'
+[ "$code" != 0 ] || wrong 'a copy in another place loads'
+output=$(tr '\n' ' ' <<<"$output") # undo Lmod's line breaks
+expect_line 'No Hortator in'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The ReFrame check, run by the real reframe on this machine; and with a Hortator whose checks fail.
+# The real reframe runs the check on this machine; it reports a failure for a Hortator whose checks fail.
 #   reframe.sh HORTATOR
 set -euo pipefail
 hortator=$1
@@ -7,7 +7,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/setup/support.sh
 . "$here/../setup/support.sh"
 export PATH=$source_tree/.deps/package-tools/bin:$PATH
-command -v reframe >/dev/null || { echo 'skipped: reframe is not here (share/setup/setup.sh --tests --only-deps fetches it)'; exit 77; }
+command -v reframe >/dev/null || { echo 'skipped: reframe is not installed (share/setup/setup.sh --tests --only-deps downloads it)'; exit 77; }
 cat >"$scratch/settings.py" <<'PY'
 site_configuration = {
     "systems": [{
@@ -35,5 +35,5 @@ mkdir "$scratch/bin"
 printf '#!/bin/sh\necho "FAILED  mpi  0.10 s  wrong sums"\necho "7 of 8 checks passed"\nexit 1\n' >"$scratch/bin/hortator"
 chmod +x "$scratch/bin/hortator"
 judge "$scratch/bin"
-[ "$code" != 0 ] || wrong 'a failed check is not seen'
+[ "$code" != 0 ] || wrong 'a failed check is not reported'
 expect_line '\(1 failure'

@@ -1,5 +1,5 @@
-"""Runs the Spack package against a stand-in for Spack's package API: a directive or helper that Spack does not have is an error, and so are
-versions, variants and options that do not exist. spack_package.py PACKAGE_PY SOURCES"""
+"""Runs the Spack package against a stand-in for Spack's package API. Directives and helpers that Spack does not have are errors, and so are
+versions, variants and options that do not exist. Usage: spack_package.py PACKAGE_PY SOURCES"""
 
 import pathlib
 import re
@@ -8,12 +8,12 @@ import types
 
 package_file, sources = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
 seen = {"version": [], "variant": {}, "depends_on": [], "conflicts": [], "license": [], "generator": []}
-spec_words = re.compile(r"^(?P<name>[a-z][a-z0-9-]*)?(@[0-9.:,=a-z]+)?((\s*)[+~][a-z_]+|\s+[a-z_]+=[a-z0-9]+|\s*%[a-z]+(@[0-9.:]+)?)*$")
+spec_pattern = re.compile(r"^(?P<name>[a-z][a-z0-9-]*)?(@[0-9.:,=a-z]+)?((\s*)[+~][a-z_]+|\s+[a-z_]+=[a-z0-9]+|\s*%[a-z]+(@[0-9.:]+)?)*$")
 
 
 def check_spec(text):
-    if not spec_words.match(text):
-        sys.exit(f"'{text}' is no spec")
+    if not spec_pattern.match(text):
+        sys.exit(f"Invalid spec '{text}'")
 
 
 def check_when(when):
@@ -21,18 +21,18 @@ def check_when(when):
         check_spec(when)
         for name in re.findall(r"[+~]([a-z_]+)", when):
             if name not in seen["variant"]:
-                sys.exit(f"when='{when}' asks for a variant that there is not")
+                sys.exit(f"when='{when}': unknown variant '{name}'")
 
 
 def version(name, *, branch=None, tag=None, commit=None, sha256=None, url=None, preferred=False, deprecated=False):
     if not (branch or tag or commit or sha256):
-        sys.exit(f"version {name} has neither branch, tag, commit nor sha256")
+        sys.exit(f"Version {name} has neither branch, tag, commit nor sha256")
     seen["version"].append(name)
 
 
 def variant(name, *, default=None, description="", values=None, multi=None, when=None):
     if not description:
-        sys.exit(f"variant {name} has no description")
+        sys.exit(f"Variant {name} has no description")
     seen["variant"][name] = default
 
 
@@ -41,7 +41,7 @@ def depends_on(spec, *, type=("build", "link"), when=None, patches=None):
     check_when(when)
     kinds = {type} if isinstance(type, str) else set(type)
     if not kinds <= {"build", "link", "run", "test"}:
-        sys.exit(f"depends_on {spec}: type {kinds}")
+        sys.exit(f"depends_on {spec}: unknown type in {kinds}")
     seen["depends_on"].append(spec)
 
 
@@ -57,7 +57,7 @@ def license(name, *, checked_by=None, when=None):
 
 def generator(*names, default=None):
     if not set(names) <= {"ninja", "make"}:
-        sys.exit(f"generator {names}")
+        sys.exit(f"Unknown generator in {names}")
     seen["generator"] += names
 
 
@@ -69,7 +69,7 @@ class CMakePackage:
     @classmethod
     def define_from_variant(cls, name, variant):
         if variant not in seen["variant"]:
-            sys.exit(f"{name} comes from a variant that there is not: {variant}")
+            sys.exit(f"{name}: unknown variant '{variant}'")
         return cls.define(name, bool(seen["variant"][variant]))
 
 
@@ -103,11 +103,11 @@ names = {"__file__": str(package_file), "__name__": "package"}
 exec(compile(package_file.read_text(), str(package_file), "exec"), names)
 package = names["Hortator"]
 missing = {"mpi", "hdf5", "boost", "nlohmann-json", "yaml-cpp", "py-torch", "cmake"} - {
-    spec_words.match(spec)["name"] for spec in seen["depends_on"]}
+    spec_pattern.match(spec)["name"] for spec in seen["depends_on"]}
 if missing:
-    sys.exit(f"the build needs {missing}, the package does not say so")
+    sys.exit(f"The build needs {missing}, which the package does not depend on")
 if not package.git.startswith("file://") or not pathlib.Path(package.git[7:], "CMakeLists.txt").exists():
-    sys.exit(f"git is '{package.git}', which is no folder of sources")
+    sys.exit(f"git: expected the folder of the sources, got '{package.git}'")
 
 known = "".join(path.read_text() for path in [sources / "CMakeLists.txt", *(sources / "share/cmake").glob("*.cmake")])
 for true in (set(), {"+cuda", "+images"}):
@@ -115,8 +115,8 @@ for true in (set(), {"+cuda", "+images"}):
     for argument in package.cmake_args(package()):
         option = re.match(r"-D([A-Za-z0-9_]+)=(ON|OFF)$", argument)
         if not option:
-            sys.exit(f"'{argument}' is no option")
+            sys.exit(f"Invalid CMake option '{argument}'")
         name = option[1].removeprefix("CMAKE_DISABLE_FIND_PACKAGE_")
         if not re.search(rf"\b{name}\b", known):
-            sys.exit(f"the build has no {option[1]}")
+            sys.exit(f"The build has no option {option[1]}")
 print(f"{len(seen['depends_on'])} dependencies, {len(seen['variant'])} variants")

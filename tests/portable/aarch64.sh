@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# Compiles everything that sees neither LibTorch nor MPI for aarch64 (Grace nodes), with a cross-compiler: each room's sources as one, and
-# what they do not include of its headers. Exit code 77: there is none.
+# Cross-compiles everything that includes neither LibTorch nor MPI for aarch64 (Grace nodes): per room one unit with all its sources and
+# headers. Exit code 77 if there is no cross-compiler.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 compiler=aarch64-linux-gnu-g++
-command -v "$compiler" >/dev/null || { echo "skipped: $compiler is not here"; exit 77; }
+command -v "$compiler" >/dev/null || { echo "skipped: $compiler is not installed"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$root"
 
-# The command's own sources are left out: the verbs are never compiled as one.
+# The sources of the command are excluded: its verbs cannot be compiled as one unit.
 mapfile -t portable < <(grep -rE '^ *# *(include|pragma once)|^namespace' src include --include='*.cpp' --include='*.hpp' |
   awk -f "$here/no_libtorch.awk" | grep -vE '^src/tools/([^/]*|(bench|checkpoint|completion|config|doctor|env|estimate|job|launch|new|test)/.*|.*_verb\.cpp)$|^include/' | sort)
 for file in src/comm/shm/kernels/half_floats.hpp src/comm/shm/wait.hpp src/comm/shm/kernels/reduce_kernels_portable.cpp src/machine/memory/stream_copy.cpp src/tools/plot/svg.cpp; do
-  [[ " ${portable[*]} " == *" $file "* ]] || { echo "$file is not among them" >&2; exit 1; }
+  [[ " ${portable[*]} " == *" $file "* ]] || { echo "$file is not in the list of portable files" >&2; exit 1; }
 done
-compile() { # NAME: work/NAME.cpp
+compile() { # NAME: compiles work/NAME.cpp
   "$compiler" -std=c++20 -O0 -Wall -Wextra -Werror -Wno-subobject-linkage -DHORTATOR_BUILDING -I src -I include -c "$work/$1.cpp" -o "$work/$1.o"
   grep -q AArch64 <<<"$(readelf -h "$work/$1.o")"
 }
 rooms=0
 while read -r room; do
-  # the kernels are the same names for each instruction set
+  # kernels are compiled separately: they define the same names for each instruction set
   printf '%s\n' "${portable[@]}" | grep "^src/$room/" | grep -v 'reduce_kernels_' | sort -t . -k 2 | sed "s|.*|#include \"$root/&\"|" >"$work/$room.cpp"
   compile "$room"
   rooms=$((rooms + 1))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# When CMake is asked again: once anything outside the tree that a configuration was made from has changed, and only then.
+# The build is configured again if anything outside the tree that the configuration depends on has changed, and only then.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "$0")/support.sh"
@@ -13,19 +13,19 @@ mkdir -p "$scratch/bin" "$libtorch"
 PATH=$scratch/bin:$PATH
 
 before=$(configuration)
-[ "$(configuration)" = "$before" ] || wrong 'it differs, and nothing has changed'
+[ "$(configuration)" = "$before" ] || wrong 'the configuration differs although nothing has changed'
 
-# expect_new WHAT: it differs from what it was
+# expect_new WHAT: the configuration differs from the previous one
 expect_new() {
   local now
   now=$(configuration)
-  [ "$now" != "$before" ] || wrong "$1 is not noticed"
+  [ "$now" != "$before" ] || wrong "not detected: $1"
   before=$now
 }
 
 printf '#!/bin/sh\n' >"$scratch/bin/clang++-99"
 chmod +x "$scratch/bin/clang++-99"
-expect_new 'a clang that came with the tests, after a job had configured the build,'
+expect_new 'a clang that the tests installed after a job had configured the build'
 cp "$scratch/bin/clang++-99" "$scratch/bin/cmake"
 expect_new 'another CMake'
 mkdir "$libtorch/nvidia" "$libtorch/nvidia/nccl"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A download that breaks off anywhere is continued, not begun again; a wrong file is refused; an unpacking that broke off is made again.
+# An interrupted download is resumed, not restarted; a wrong file is rejected; an interrupted unpacking is repeated.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "$0")/support.sh"
-python3 -m pip --version >/dev/null 2>&1 || { echo 'skipped: python3 with pip is not here'; exit 77; }
+python3 -m pip --version >/dev/null 2>&1 || { echo 'skipped: python3 with pip is not installed'; exit 77; }
 grep -q '^ *index' <<<"$(python3 -m pip help 2>/dev/null)" || { echo 'skipped: this pip has no index command'; exit 77; }
 
-# a package index of one wheel, on this machine; its log has a line "first byte" for each transfer
+# a local package index with one wheel; its log has one line per transfer: the first byte
 cat >"$scratch/server.py" <<'PY'
 import http.server, os, re, sys
 folder = sys.argv[1]
@@ -23,7 +23,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         start = int(start[1]) if start else 0
         with open(os.path.join(folder, "log"), "a") as log:
             print(start, file=log)
-        # the line breaks in the middle of a transfer as long as this file is there
+        # while this file exists, the connection is closed after 1 MiB
         broken = os.path.exists(os.path.join(folder, "broken"))
         self.reply(206 if start else 200, data[start:], "application/octet-stream", 1 << 20 if broken else None)
 
@@ -49,7 +49,7 @@ import os, sys, zipfile
 with zipfile.ZipFile(os.path.join(sys.argv[1], "hortator_probe-1.0-py3-none-any.whl"), "w") as wheel:
     record = "hortator_probe-1.0.dist-info/RECORD"
     data = os.urandom(7 << 20)
-    wheel.writestr(record, f"probe/lib/libprobe.so,sha256=x,{len(data)}\n")  # first on purpose: it must be written last
+    wheel.writestr(record, f"probe/lib/libprobe.so,sha256=x,{len(data)}\n")  # first in the archive on purpose: it must be unpacked last
     wheel.writestr("hortator_probe-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: hortator-probe\nVersion: 1.0\n")
     wheel.writestr("hortator_probe-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
     wheel.writestr("probe/lib/libprobe.so", data)
@@ -69,38 +69,38 @@ target=$scratch/target library=$scratch/target/probe/lib/libprobe.so library_byt
 fetch() { python3 "$source_tree/share/setup/wheels.py" "$target" <<<"$bytes ${1:-$digest} $wheel"; }
 transfers() { tr '\n' ' ' <"$scratch/index/log"; }
 
-# 1. killed in the middle, then the same command
+# 1. interrupted in the middle, then the same command
 touch "$scratch/index/broken"
 run timeout -s INT 4 bash -c "$(declare -f fetch); source_tree=$source_tree target=$target bytes=$bytes digest=$digest wheel=$wheel; fetch"
-[ "$code" != 0 ] || wrong 'an interrupted download counts as done'
+[ "$code" != 0 ] || wrong 'an interrupted download counts as complete'
 expect_absent "$target/$record"
-[ -s "$target/$wheel.part" ] || wrong 'the interrupted download was thrown away'
+[ -s "$target/$wheel.part" ] || wrong 'the partial download was deleted'
 have=$(stat -c %s "$target/$wheel.part")
 rm "$scratch/index/broken" "$scratch/index/log"
 run fetch
 expect_code 0
-[ "$(transfers)" = "$have " ] || wrong "continued at byte $(transfers) instead of $have"
-[ -s "$target/$record" ] || wrong 'not unpacked'
+[ "$(transfers)" = "$have " ] || wrong "resumed at byte $(transfers), expected $have"
+[ -s "$target/$record" ] || wrong 'the wheel was not unpacked'
 expect_bytes "$library" "$library_bytes"
 expect_absent "$target/$wheel" "$target/$wheel.part"
 
-# 2. broken off while unpacking: no record, so it is made again
+# 2. interrupted while unpacking: there is no record, so it is downloaded and unpacked again
 rm "$target/$record"
 truncate -s 1000 "$library"
 run fetch
 expect_code 0
 expect_bytes "$library" "$library_bytes"
 
-# 3. not the pinned bytes: refused, removed, nothing unpacked
+# 3. another checksum: rejected, removed, nothing unpacked
 rm -rf "$target"
 run fetch "${digest//[0-9]/0}"
 expect_code 1
 expect_line 'checksum'
 expect_absent "$target/$wheel" "$target/$wheel.part" "$target/$record"
 
-# 4. no connection at all: an error that says what to do
+# 4. no connection: an error that says what to do
 kill "$server"
 wait "$server" 2>/dev/null || true
 run fetch
 expect_code 1
-expect_line 'run the same command again'
+expect_line 'To resume, run the same command again'

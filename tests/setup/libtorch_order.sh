@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Of several LibTorchs the first of a fixed order is taken, and its place is said; one that the user named and that is none is an error.
+# Of several LibTorchs the first one in a fixed order is used, and its source is printed; a folder without LibTorch that the user named is an error.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "$0")/support.sh"
-command -v cmake >/dev/null || { echo 'skipped: cmake is not here'; exit 77; }
+command -v cmake >/dev/null || { echo 'skipped: cmake is not installed'; exit 77; }
 copy_tree
 
 torch() { # FOLDER PATCH
@@ -22,7 +22,7 @@ places=("Torch_DIR=$scratch/1/torch/share/cmake/Torch" "CMAKE_PREFIX_PATH=$scrat
 found() { run env -u Torch_DIR -u CMAKE_PREFIX_PATH -u LIBTORCH "PATH=$scratch/bin:$PATH" "$@" cmake -P "$tree/share/cmake/find_libtorch.cmake"; }
 is() { # SOURCE FOLDER VERSION
   expect_code 0
-  [ "$output" = "$(printf '%s\t%s\t%s' "$@")" ] || wrong "$1 was expected"
+  [ "$output" = "$(printf '%s\t%s\t%s' "$@")" ] || wrong "expected the LibTorch of $1"
 }
 found "${places[@]}"
 is Torch_DIR "$scratch/1/torch" 2.12.1
@@ -37,11 +37,11 @@ found
 is .deps "$tree/.deps/libtorch/torch" 2.12.5
 rm -r "$tree/.deps"
 found
-[ "$code" != 0 ] || wrong 'one is found where there is none'
+[ "$code" != 0 ] || wrong 'a LibTorch is found where there is none'
 
 for name in LIBTORCH Torch_DIR; do
   found "$name=$scratch"
-  [ "$code" != 0 ] || wrong "$name may name a folder without LibTorch"
-  output=$(tr -s ' \n' '  ' <<<"$output")  # CMake breaks its lines
-  expect_line "$name is set to '$scratch', which holds no LibTorch"
+  [ "$code" != 0 ] || wrong "a folder without LibTorch in $name is not an error"
+  output=$(tr -s ' \n' '  ' <<<"$output")  # undo CMake's line breaks
+  expect_line "$name is set to '$scratch', which contains no LibTorch"
 done

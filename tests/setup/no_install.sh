@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A machine without any of the tools, where nothing may be installed: says what is missing and stops before building anything.
+# On a machine without tools, where nothing may be installed, the commands print what is missing and stop before building.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "$0")/support.sh"
@@ -11,12 +11,12 @@ for tool in bash awk basename cat cksum cut dirname dpkg env flock grep head id 
   if path=$(command -v "$tool"); then ln -s "$path" "$bare/$tool"; fi
 done
 
-# parallel HDF5 is looked for in fixed folders too, so it may be found here
+# without parallel HDF5, which is also searched in fixed folders and may be found
 expect_refusal() {
   expect_code 1
-  expect_line 'missing on this machine'
-  for word in 'C\+\+20 compiler' 'CMake 3.25' Ninja 'MPI with' Boost.Program_options Catch2 nlohmann-json yaml-cpp 'python3 with pip'; do
-    expect_line "^ +- .*$word"
+  expect_line 'Missing on this machine'
+  for name in 'C\+\+20 compiler' 'CMake 3.25' Ninja 'MPI with' Boost.Program_options Catch2 nlohmann-json yaml-cpp 'python3 with pip'; do
+    expect_line "^ +- .*$name"
   done
   expect_no_line 'installing'
   expect_absent "$tree/.deps" "$tree/build"
@@ -28,10 +28,10 @@ for command in jobs/quickstart.sh tests/run.sh; do
   expect_line 'HORTATOR_NO_INSTALL is set'
 done
 
-# neither root nor sudo: the same, and a distribution that we know gets its package names
+# without root and sudo: the same, with package names if the distribution is known
 rm "$bare/id"
 printf '#!/bin/sh\necho 1000\n' >"$bare/id"
 chmod +x "$bare/id"
 run env -i PATH="$bare" "$tree/tests/run.sh"
 expect_refusal
-if grep -qE '^ID=debian' /etc/os-release; then expect_line 'packages .*: g\+\+ cmake .*openmpi-bin'; fi
+if grep -qE '^ID=debian' /etc/os-release; then expect_line 'Packages .*: g\+\+ cmake .*openmpi-bin'; fi

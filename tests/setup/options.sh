@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The commands' options: help works, and whatever is wrong is a usage error before anything happens.
+# The commands' options: --help works, and anything invalid is a usage error before any work starts.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "$0")/support.sh"
@@ -10,9 +10,9 @@ for command in jobs/quickstart.sh tests/run.sh share/setup/setup.sh; do
   expect_code 0
   for option in --ranks --gpu --prefix --clean --help; do expect_line "^ +$option "; done
 
-  for words in --nonsense nonsense --ranks '--ranks 0' '--ranks -1' '--ranks two' '--ranks=1.5' --prefix '--prefix=' '--clean --nonsense'; do
+  for arguments in --nonsense nonsense --ranks '--ranks 0' '--ranks -1' '--ranks two' '--ranks=1.5' --prefix '--prefix=' '--clean --nonsense'; do
     # shellcheck disable=SC2086
-    run "$tree/$command" $words
+    run "$tree/$command" $arguments
     expect_code 2
     expect_line '^usage: '
   done

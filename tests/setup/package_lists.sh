@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The lists of packages, also those of distributions that nobody has tried: each line names something that set-up looks for and what brings
-# it, and nothing that set-up needs is missing.
+# The lists of packages, including those of untested distributions: each line has a capability that the set-up checks and the packages that
+# provide it, and nothing that the set-up needs is missing.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "$0")/support.sh"
@@ -13,18 +13,18 @@ needed=(compiler cmake ninja mpi hdf5 boost catch2 json yaml download extra imag
 for list in "$lists"/*-*.txt "$lists"/tests/*.txt "$lists/modules.txt"; do
   name=${list#"$lists"/}
   while read -r capability packages; do
-    [ "$capability" = libtorch ] || declare -F "have_$capability" >/dev/null || wrong "$name: nothing looks for $capability"
-    [ -n "$packages" ] || wrong "$name: nothing brings $capability"
+    [ "$capability" = libtorch ] || declare -F "have_$capability" >/dev/null || wrong "$name: the set-up has no check for $capability"
+    [ -n "$packages" ] || wrong "$name: no package for $capability"
   done < <(grep -v '^#' "$list")
-  [ -z "$(grep -v '^#' "$list" | cut -d ' ' -f 1 | sort | uniq -d)" ] || wrong "$name names something twice"
+  [ -z "$(grep -v '^#' "$list" | cut -d ' ' -f 1 | sort | uniq -d)" ] || wrong "$name lists a capability twice"
 done
 for list in "$lists"/*-*.txt; do
   for capability in "${needed[@]}"; do
-    [ -n "$(packages_of "$list" "$capability")" ] || wrong "${list##*/} does not say what brings $capability"
+    [ -n "$(packages_of "$list" "$capability")" ] || wrong "${list##*/}: no package for $capability"
   done
-  [ -r "$lists/tests/${list##*/}" ] || wrong "${list##*/}: what tests use there is not listed"
+  [ -r "$lists/tests/${list##*/}" ] || wrong "${list##*/}: there is no list of packages for the tests"
 done
-# what may be missing where nothing can be installed is explained
+# modules.txt explains everything that may be missing where nothing can be installed
 for capability in compiler cmake ninja mpi hdf5 mpich hdf5_mpich boost catch2 json yaml cuda download libtorch; do
   grep -q "^$capability " "$lists/modules.txt" || wrong "modules.txt does not explain $capability"
 done

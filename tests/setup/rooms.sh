@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The room rules: what they allow and what they refuse.
+# The check of the room rules accepts what they allow and rejects what they forbid.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "$0")/support.sh"
@@ -10,7 +10,7 @@ git init -q .
 mkdir -p .ci
 cp -r "$source_tree/.ci/checks" .ci
 
-# judge FILE INCLUDE: runs the check on a tree of this one file
+# judge FILE INCLUDE: runs the check on a tree with only this file and include
 judge() {
   rm -rf src include
   mkdir -p "$(dirname "$1")"
@@ -18,7 +18,7 @@ judge() {
   git add -A
   run .ci/checks/rooms.sh
 }
-# judge_line FILE LINE: the same, of one line
+# judge_line FILE LINE: the same, with this line
 judge_line() {
   rm -rf src include
   mkdir -p "$(dirname "$1")"
@@ -58,11 +58,11 @@ refused include/hortator/hortator.hpp '<mpi.h>'
 
 # standard MPI only
 judge_line src/mpi/agree.cpp 'MPIX_Query_cuda_support();'
-[ "$code" != 0 ] || wrong 'a call of Open MPI alone is taken'
+[ "$code" != 0 ] || wrong 'a call that only Open MPI has is accepted'
 expect_line 'src/mpi/agree.cpp:2: *MPIX_Query_cuda_support'
-expect_line 'not standard MPI: only nobody'
+expect_line 'not standard MPI\. Files that may use it: none'
 judge_line src/comm/mpi/mpi_communicator.cpp 'std::getenv("OMPI_COMM_WORLD_RANK");'
-[ "$code" != 0 ] || wrong "the launcher's variables are read anywhere"
+[ "$code" != 0 ] || wrong "the launcher's variables may be read anywhere"
 judge_line src/runtime/launcher.cpp 'std::getenv("OMPI_COMM_WORLD_RANK");'
 expect_code 0
 judge_line src/mpi/agree.cpp 'MPI_Allreduce(); PMI_RANK; // no COMPI_X'

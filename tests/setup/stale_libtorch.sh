@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Which wheels are taken as unpacked: all of one, with every library at its full length.
+# A wheel counts as unpacked only if it is complete, with every library at its full size.
 set -euo pipefail
 # shellcheck source=tests/setup/support.sh
 . "$(dirname "$0")/support.sh"
@@ -15,7 +15,7 @@ choose_wheels tests
 
 wheels=$(pinned_wheels | awk '{ print $3 }')
 [ -n "$wheels" ] || { echo "skipped: no wheels for $(uname -m)"; exit 77; }
-[ "$(missing_wheels | awk '{ print $3 }')" = "$wheels" ] || wrong 'an empty folder is not taken as empty'
+[ "$(missing_wheels | awk '{ print $3 }')" = "$wheels" ] || wrong 'not all wheels are missing in an empty folder'
 
 for wheel in $wheels; do
   IFS=- read -r name version _ <<<"$wheel"
@@ -24,24 +24,24 @@ for wheel in $wheels; do
   # records of some wheels have DOS line ends
   printf '%s/lib/lib%s.so.1,sha256=x,4\r\n' "$name" "$name" >"$libtorch/$name-$version.dist-info/RECORD"
 done
-[ -z "$(missing_wheels)" ] || wrong 'whole wheels are taken as missing'
+[ -z "$(missing_wheels)" ] || wrong 'complete wheels are reported as missing'
 
 printf 'cut' >"$libtorch/torch/lib/libtorch.so.1"
-[[ $(missing_wheels) == *torch-2* ]] || wrong 'a cut library is not noticed'
+[[ $(missing_wheels) == *torch-2* ]] || wrong 'a truncated library is not detected'
 rm "$libtorch/torch/lib/libtorch.so.1"
-[[ $(missing_wheels) == *torch-2* ]] || wrong 'a lost library is not noticed'
+[[ $(missing_wheels) == *torch-2* ]] || wrong 'a missing library is not detected'
 
-# --gpu needs more of the same, and so do tests where a toolkit can build the CUDA side
-asks_for_nccl() { [[ $(missing_wheels) == *nvidia_nccl* ]]; }
+# --gpu needs more wheels, and so do the tests where a toolkit can build the CUDA part
+needs_nccl() { [[ $(missing_wheels) == *nvidia_nccl* ]]; }
 # shellcheck disable=SC2034
 gpu=1
 choose_wheels
-asks_for_nccl || wrong '--gpu does not ask for NCCL'
+needs_nccl || wrong '--gpu does not need NCCL'
 gpu=0
 nvcc() { echo 'Cuda compilation tools, release 13.0, V13.0.88'; }
 choose_wheels tests
-asks_for_nccl || wrong 'tests beside a toolkit do not ask for NCCL'
+needs_nccl || wrong 'tests with a toolkit do not need NCCL'
 choose_wheels
-! asks_for_nccl || wrong 'a job beside a toolkit asks for NCCL'
+! needs_nccl || wrong 'a job with a toolkit needs NCCL'
 HORTATOR_NO_INSTALL=1 choose_wheels tests
-! asks_for_nccl || wrong 'NCCL is asked for where nothing may be downloaded'
+! needs_nccl || wrong 'NCCL is needed although nothing may be downloaded'

@@ -1,4 +1,4 @@
-# What the set-up's tests share: a copy of the set-up in a temporary folder, and expectations. Sourced, never run.
+# Shared by shell tests: a temporary folder, a copy of the set-up, and expectations. To be sourced, not executed.
 # shellcheck shell=bash disable=SC2034
 
 source_tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -13,15 +13,15 @@ copy_tree() {
   cp "$source_tree/jobs/quickstart.sh" "$tree/jobs"
 }
 
-# run COMMAND...: its exit code in $code, all that it printed in $output
+# run COMMAND...: sets $code to its exit code and $output to everything that it printed
 run() {
   code=0
   output=$("$@" 2>&1 </dev/null) || code=$?
 }
 
 wrong() { printf 'wrong: %s\nexit code %s, output:\n%s\n' "$1" "${code:-}" "${output:-}" >&2; exit 1; }
-expect_code() { [ "$code" = "$1" ] || wrong "exit code $1 was expected"; }
+expect_code() { [ "$code" = "$1" ] || wrong "expected exit code $1"; }
 expect_line() { grep -qE "$1" <<<"$output" || wrong "no line matches '$1'"; }
 expect_no_line() { ! grep -qE "$1" <<<"$output" || wrong "a line matches '$1'"; }
-expect_absent() { local path; for path in "$@"; do [ ! -e "$path" ] || wrong "$path is there"; done; }
+expect_absent() { local path; for path in "$@"; do [ ! -e "$path" ] || wrong "$path exists"; done; }
 expect_bytes() { [ "$(stat -c %s "$1")" = "$2" ] || wrong "$1 is not $2 bytes long"; }

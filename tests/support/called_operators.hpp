@@ -8,7 +8,7 @@
 
 namespace hortator::test {
 
-/// What operators of LibTorch this thread calls in this scope, by name: "aten::empty". One at a time.
+/// Records the names of the LibTorch operators that this thread calls in this scope, as "aten::empty". Not nestable.
 class CalledOperators {
  public:
   CalledOperators() {

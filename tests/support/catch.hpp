@@ -1,7 +1,7 @@
 #pragma once
 
-// LibTorch's logging has a CHECK of its own, which ends the program: it must come first, so that Catch's is the one
-// that counts.
+// LibTorch's logging defines its own CHECK, which ends the program: it is included first and undefined, so that Catch's
+// is used.
 #if __has_include(<c10/util/Logging.h>)
 #include <c10/util/Logging.h>
 #undef CHECK

@@ -10,8 +10,7 @@
 
 namespace hortator::test {
 
-/// What files that this process has open in `folder` take on the disk, in bytes, by their numbers there; also of files
-/// without a name.
+/// Returns the bytes on disk of the files in `folder` that this process has open, by inode. Includes deleted files.
 inline std::map<std::uint64_t, std::uint64_t> open_files_in(const std::filesystem::path& folder) {
   std::map<std::uint64_t, std::uint64_t> files;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -26,8 +25,8 @@ inline std::map<std::uint64_t, std::uint64_t> open_files_in(const std::filesyste
 }
 
 struct DiskUse {
-  std::uint64_t mine = 0;  ///< of the files that this rank has open
-  std::uint64_t all = 0;   ///< of those that any rank has, each once
+  std::uint64_t mine = 0;  ///< files that this rank has open
+  std::uint64_t all = 0;   ///< files that any rank has open, each counted once
 };
 
 /// @collective

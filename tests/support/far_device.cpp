@@ -22,11 +22,11 @@ namespace hortator::test {
 namespace {
 
 std::atomic<std::int64_t> in_use = 0;
-std::atomic<std::int64_t> most = 0;
+std::atomic<std::int64_t> peak = 0;
 
 void count(std::int64_t bytes) {
   const auto now = in_use += bytes;
-  for (auto known = most.load(); known < now && !most.compare_exchange_weak(known, now);) {
+  for (auto known = peak.load(); known < now && !peak.compare_exchange_weak(known, now);) {
   }
 }
 
@@ -62,32 +62,32 @@ FarMemory& far_memory() {
   return memory;
 }
 
-/// The streams beside the current one: what they were given, in its order.
+/// The streams other than the default one: copies in the order in which they were submitted.
 class LateStreams {
  public:
-  struct Place {
+  struct StreamPosition {
     c10::StreamId stream = 0;
-    std::uint64_t given = 0;
+    std::uint64_t submitted = 0;
   };
 
   void give(c10::StreamId stream, std::function<void()> copy) {
     const std::lock_guard lock(mutex_);
     auto& queue = queues_[stream];
-    ++queue.given;
+    ++queue.submitted;
     queue.copies.push_back(std::move(copy));
   }
-  Place end_of(c10::StreamId stream) {
+  StreamPosition end_of(c10::StreamId stream) {
     const std::lock_guard lock(mutex_);
-    return {stream, queues_[stream].given};
+    return {stream, queues_[stream].submitted};
   }
-  bool has_passed(const Place& place) {
+  bool has_passed(const StreamPosition& position) {
     const std::lock_guard lock(mutex_);
-    return queues_[place.stream].done >= place.given;
+    return queues_[position.stream].done >= position.submitted;
   }
-  void run_to(const Place& place) {
+  void run_to(const StreamPosition& position) {
     const std::lock_guard lock(mutex_);
-    auto& queue = queues_[place.stream];
-    for (; queue.done < place.given; ++queue.done) {
+    auto& queue = queues_[position.stream];
+    for (; queue.done < position.submitted; ++queue.done) {
       queue.copies.front()();
       queue.copies.pop_front();
     }
@@ -99,13 +99,13 @@ class LateStreams {
   std::int64_t to_come() {
     const std::lock_guard lock(mutex_);
     std::uint64_t copies = 0;
-    for (const auto& [stream, queue] : queues_) copies += queue.given - queue.done;
+    for (const auto& [stream, queue] : queues_) copies += queue.submitted - queue.done;
     return static_cast<std::int64_t>(copies);
   }
 
  private:
   struct Queue {
-    std::uint64_t given = 0;
+    std::uint64_t submitted = 0;
     std::uint64_t done = 0;
     std::deque<std::function<void()>> copies = {};
   };
@@ -137,7 +137,7 @@ at::Tensor far_empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std
   return at::detail::empty_strided_generic(sizes, strides, &far_memory(), far_keys, c10::dtype_or_default(type));
 }
 
-/// The same elements, for the CPU.
+/// Returns a CPU tensor of the same elements.
 at::Tensor near_view(const at::Tensor& tensor) {
   if (tensor.is_cpu()) return tensor;
   auto* memory = near(static_cast<std::byte*>(const_cast<void*>(tensor.const_data_ptr())));
@@ -186,12 +186,12 @@ at::Tensor& far_set(at::Tensor& tensor, at::Storage storage, std::int64_t offset
   return tensor;
 }
 
-// As between the CPU and CUDA: to() puts other memory into a parameter.
+// As between CPU and CUDA: to() replaces the memory of a parameter.
 bool far_may_take_place(const at::Tensor& /*tensor*/, const at::Tensor& /*from*/) { return true; }
 
 void on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) { at::native::cpu_fallback(op, stack); }
 
-/// One device. What the current stream is given is done at once, so that it is never waited for.
+/// One device. Work on the default stream is done at once, so nothing waits for it.
 struct FarGuard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return c10::kPrivateUse1; }
   c10::Device exchangeDevice(c10::Device) const override { return far_device; }
@@ -206,13 +206,13 @@ struct FarGuard final : c10::impl::DeviceGuardImplInterface {
   }
   c10::DeviceIndex deviceCount() const noexcept override { return 1; }
   void record(void** event, const c10::Stream& stream, c10::DeviceIndex, c10::EventFlag) const override {
-    if (*event == nullptr) *event = new LateStreams::Place;
-    place_of(*event) = streams().end_of(stream.id());
+    if (*event == nullptr) *event = new LateStreams::StreamPosition;
+    position_of(*event) = streams().end_of(stream.id());
   }
-  void block(void* event, const c10::Stream&) const override { streams().run_to(place_of(event)); }
-  bool queryEvent(void* event) const override { return event == nullptr || streams().has_passed(place_of(event)); }
-  void synchronizeEvent(void* event) const override { streams().run_to(place_of(event)); }
-  void destroyEvent(void* event, c10::DeviceIndex) const noexcept override { delete &place_of(event); }
+  void block(void* event, const c10::Stream&) const override { streams().run_to(position_of(event)); }
+  bool queryEvent(void* event) const override { return event == nullptr || streams().has_passed(position_of(event)); }
+  void synchronizeEvent(void* event) const override { streams().run_to(position_of(event)); }
+  void destroyEvent(void* event, c10::DeviceIndex) const noexcept override { delete &position_of(event); }
   bool queryStream(const c10::Stream& stream) const override {
     return streams().has_passed(streams().end_of(stream.id()));
   }
@@ -220,7 +220,9 @@ struct FarGuard final : c10::impl::DeviceGuardImplInterface {
   void synchronizeDevice(c10::DeviceIndex) const override { streams().run_all(); }
   void recordDataPtrOnStream(const c10::DataPtr&, const c10::Stream&) const override {}
 
-  static LateStreams::Place& place_of(void* event) { return *static_cast<LateStreams::Place*>(event); }
+  static LateStreams::StreamPosition& position_of(void* event) {
+    return *static_cast<LateStreams::StreamPosition*>(event);
+  }
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
@@ -244,8 +246,8 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, library) { library.fallback(torch::CppFunctio
 C10_REGISTER_GUARD_IMPL(PrivateUse1, FarGuard);
 
 std::int64_t far_bytes() { return in_use; }
-std::int64_t far_peak() { return most; }
+std::int64_t far_peak() { return peak; }
 std::int64_t far_copies_to_come() { return streams().to_come(); }
-void reset_far_peak() { most = in_use.load(); }
+void reset_far_peak() { peak = in_use.load(); }
 
 }  // namespace hortator::test

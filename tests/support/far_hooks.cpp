@@ -1,4 +1,4 @@
-// What LibTorch asks of a device before backward goes to it.
+// The hooks that LibTorch needs to run backward on the device.
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/DeviceType.h>

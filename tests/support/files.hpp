@@ -9,7 +9,7 @@
 
 namespace hortator::test {
 
-/// All bytes of a file; empty when it is not there.
+/// Returns all bytes of a file; empty if it does not exist.
 inline std::string content_of(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream content;
@@ -17,7 +17,7 @@ inline std::string content_of(const std::filesystem::path& file) {
   return std::move(content).str();
 }
 
-/// Where this process alone may put files: nothing is there at first, and nothing is left.
+/// A temporary folder of this process: does not exist at first (the test creates it), and is removed at the end.
 struct OwnFolder {
   explicit OwnFolder(const std::string& name)
       : path(std::filesystem::temp_directory_path() / ("hortator-" + name + "-" + std::to_string(getpid()))) {

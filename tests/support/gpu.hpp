@@ -6,16 +6,16 @@
 
 namespace hortator::test {
 
-/// Whether there is a device to test on. Where there is none it says why, in the words by which ctest lists a test as
-/// skipped: `if (!test::has_gpu()) return;` first in each test.
+/// Whether there is a CUDA device. If not, prints the reason once, in the form that ctest recognises as a skipped test.
+/// Each test begins with `if (!test::has_gpu()) return;`.
 inline bool has_gpu() {
   int count = 0;
   const auto code = cudaGetDeviceCount(&count);
   if (code == cudaSuccess && count > 0) return true;
-  static bool told = false;
-  if (!told)
+  static bool printed = false;
+  if (!printed)
     std::printf("skipped: no CUDA device (%s)\n", code == cudaSuccess ? "none visible" : cudaGetErrorString(code));
-  told = true;
+  printed = true;
   return false;
 }
 

@@ -7,32 +7,33 @@
 #include <fstream>
 #include <string>
 
-/// What work costs in memory. For a program of its own: what others leave behind hides it.
+/// Measures the memory that work takes. To be used in a separate program: free memory left by other tests would hide
+/// it.
 namespace hortator::test {
 
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 
-/// A line of what Linux says of this process, in bytes.
+/// Returns a value of /proc/self/status, in bytes.
 inline std::int64_t memory_status(const std::string& key) {
   std::ifstream file("/proc/self/status");
-  for (std::string word; file >> word;) {
+  for (std::string field; file >> field;) {
     std::int64_t kib = 0;
-    if (word == key && file >> kib) return kib * 1024;
+    if (field == key && file >> kib) return kib * 1024;
   }
   return 0;
 }
 
-/// How much more memory than before `work` held at its worst.
+/// Returns the peak of the memory during `work`, minus the memory before.
 template <typename Work>
 std::int64_t extra_memory(const Work& work) {
   malloc_trim(0);
-  std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
+  std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak
   const auto before = memory_status("VmRSS:");
   work();
   return memory_status("VmHWM:") - before;
 }
 
-/// While it lives this process can take `more` bytes of memory of its own, and no more.
+/// Limits this process to `more` bytes of additional private memory, until the end of the scope.
 class MemoryLimit {
  public:
   explicit MemoryLimit(rlim_t more) {

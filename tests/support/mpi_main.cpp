@@ -1,5 +1,6 @@
-// The main of every test program, alone or under mpirun: MPI outlives all tests, all ranks end with one verdict, and a
-// failure that would leave the other ranks waiting ends the job at once with the line of the rank that failed.
+// The main function of every test program, as a single process or under mpirun. MPI is initialised for all tests; all
+// ranks return the same exit code; a failure that would leave other ranks waiting aborts the job with a line of the
+// failed rank.
 #include <mpi.h>
 
 #include <cstdio>
@@ -38,8 +39,8 @@ int world_rank() {
   return rank;
 }
 
-// REQUIRE and uncaught exceptions end the test case on this rank only: with peers in a collective that would be a hang.
-// (A killed rank's signal handler reports too: FatalErrorCondition is not ours to print.)
+// REQUIRE and uncaught exceptions end the test case on this rank only: other ranks in a collective would hang.
+// (FatalErrorCondition is ignored: the signal handler of a killed rank has already reported it.)
 struct FailFast : ListenerBase {
   using ListenerBase::ListenerBase;
 
@@ -73,7 +74,7 @@ int main(int argc, char** argv) {
   int level = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
   Catch::Session session;
-  // Catch2 3.9 and later shuffle by default, each rank in its own way.
+  // Catch2 3.9 and later run tests in random order by default, which would differ between ranks.
   int failed = session.applyCommandLine(argc, argv);
 #ifdef HORTATOR_CATCH2_V2
   session.configData().runOrder = Catch::RunTests::InDeclarationOrder;

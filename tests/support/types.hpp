@@ -4,7 +4,7 @@
 
 namespace hortator::test {
 
-/// All that files hold.
+/// All types that files can store.
 constexpr at::ScalarType stored_types[] = {at::kBool,
                                            at::kByte,
                                            at::kChar,

@@ -7,7 +7,7 @@
 
 namespace hortator::test {
 
-/// What this process writes to a descriptor (STDOUT_FILENO, STDERR_FILENO) while it lives: that goes nowhere else.
+/// Captures what this process writes to a descriptor (STDOUT_FILENO, STDERR_FILENO) in this scope.
 class Written {
  public:
   explicit Written(int descriptor) : descriptor_(descriptor), file_(std::tmpfile()) {
@@ -38,7 +38,7 @@ class Written {
   int kept_ = -1;
 };
 
-/// What `work` writes to it.
+/// Returns what `work` writes to the descriptor.
 template <typename Work>
 std::string written_to(int descriptor, const Work& work) {
   const Written written(descriptor);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""One step of training with Accelerate: accelerate-first-step.py FILE writes when it was done (CLOCK_MONOTONIC, seconds).
+"""Runs one training step with Accelerate and writes the time of its end (CLOCK_MONOTONIC, seconds): accelerate-first-step.py FILE
 
-What tests/integration/startup/first_step.cpp is, for its peer."""
+The counterpart of tests/integration/startup/first_step.cpp."""
 import sys
 import time
 
@@ -14,7 +14,7 @@ model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters()
 accelerator.backward(model(torch.randn(4, 10)).square().mean())
 optimizer.step()
 now = time.monotonic()
-assert accelerator.num_processes == 2, "one process was started, not two"
+assert accelerator.num_processes == 2, "expected two processes"
 if accelerator.is_main_process:
     with open(sys.argv[1], "w") as out:
         out.write(f"{now:.6f}\n")

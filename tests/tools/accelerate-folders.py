@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Remakes tests/unit/accelerator/accelerate: folders that Accelerate's save_state() writes, and how those runs went on.
+"""Regenerates tests/unit/accelerator/accelerate: folders written by Accelerate's save_state(), and the results of these runs after it.
 
     python3 tests/tools/accelerate-folders.py tests/unit/accelerator/accelerate     # needs accelerate
 """
@@ -16,7 +16,7 @@ from accelerate import Accelerator
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.fc1 = torch.nn.Linear(4, 3, bias=False)  # which BatchNorm would take out again, but for rounding
+        self.fc1 = torch.nn.Linear(4, 3, bias=False)  # BatchNorm would cancel a bias, except for rounding
         self.norm = torch.nn.BatchNorm1d(3)
         self.fc2 = torch.nn.Linear(3, 1)
 
@@ -74,7 +74,7 @@ def chained(net):
 
 
 def gather(folder):
-    """What FSDP's FULL_STATE_DICT makes of the same run: one file, and names in the place of numbers."""
+    """Converts the folder to what FSDP's FULL_STATE_DICT writes for the same run: one file, with names instead of numbers."""
     (folder / "pytorch_model.bin").rename(folder / "pytorch_model_fsdp.bin")
     state = torch.load(folder / "optimizer.bin")
     net = Net()
@@ -134,7 +134,7 @@ def main():
         "chained": run(root / "chained", chained, by_metric=False, safe=False),
         "gathered": run(root / "gathered", adamw, by_metric=False, safe=False),
     }
-    # Only CUDA has a scaler; this is what torch.amp.GradScaler.state_dict() gives.
+    # Accelerate uses a scaler only with CUDA; this is the result of torch.amp.GradScaler.state_dict().
     scaler = {"scale": 1024.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000, "_growth_tracker": 7}
     torch.save(scaler, root / "adamw" / "scaler.pt")
     gather(root / "gathered")

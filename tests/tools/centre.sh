@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All that a centre does with the sources, in one command: what is missing, library and command, an installation that moves, `module load`,
+# Everything that a computing centre does with the sources, in one command: set-up, build, an installation that is moved, `module load`,
 # a new project, `hortator test`. On bare machines:
 #   tests/tools/fresh-machine.sh . tests/tools/centre.sh
 #   tests/tools/fresh-machine.sh --suite trixie . tests/tools/centre.sh
@@ -14,5 +14,5 @@ usage() {
 parse_options "$@"
 set_up
 install_test_packages lmod
-export CMAKE_GENERATOR=Ninja  # of the user's project: set-up brings no make
+export CMAKE_GENERATOR=Ninja  # for the user's project: the set-up does not install make
 exec "$root/tests/consumer/centre.sh" "$build"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Seconds a training step in eager PyTorch for Python, of workloads of `hortator bench step` (src/tools/bench/workloads.cpp).
+"""Measures the seconds per training step in eager PyTorch, for workloads of `hortator bench step` (src/tools/bench/workloads.cpp).
 
     python3 tests/tools/eager-step.py mlp-small gpt-124m [--precision bf16] [--blocks 10] [--steps 10] [--device cuda]
 
-One JSON object a line, as `hortator bench step --json` prints them: the same model, batch and optimizer kernel. To be run beside it,
-on a machine that does nothing else.
+Prints one JSON object per line, like `hortator bench step --json`: the same model, batch and optimizer kernel. Run both on the same,
+otherwise idle machine.
 """
 import argparse
 import json
@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 
 class Layer(nn.Module):
-    """Pre-norm, causal, GELU by tanh."""
+    """Pre-norm, causal attention, GELU with the tanh approximation."""
 
     def __init__(self, width, heads):
         super().__init__()
@@ -33,19 +33,19 @@ class Layer(nn.Module):
 
 
 class Gpt(nn.Module):
-    """The words' scores come from the embedding's own weight."""
+    """The output layer is tied to the token embedding."""
 
-    def __init__(self, width=768, words=50257):
+    def __init__(self, width=768, vocabulary=50257):
         super().__init__()
-        self.words, self.places = nn.Embedding(words, width), nn.Embedding(1024, width)
+        self.tokens, self.positions = nn.Embedding(vocabulary, width), nn.Embedding(1024, width)
         self.layers = nn.ModuleList(Layer(width, 12) for _ in range(12))
         self.norm = nn.LayerNorm(width)
 
     def forward(self, ids):
-        x = self.words(ids) + self.places(torch.arange(ids.size(1), device=ids.device))
+        x = self.tokens(ids) + self.positions(torch.arange(ids.size(1), device=ids.device))
         for layer in self.layers:
             x = layer(x)
-        return F.linear(self.norm(x), self.words.weight).flatten(0, 1)
+        return F.linear(self.norm(x), self.tokens.weight).flatten(0, 1)
 
 
 def small_mlp():

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs a command in a fresh clone of the project on a bare Debian (12 bookworm, or 13 trixie): a new root with only the base system and
-# certificates, as a new user's machine would be. Needs root and debootstrap. The base is kept and reused.
+# Runs a command in a fresh clone of the project on a bare Debian (12 bookworm, or 13 trixie): a new root file system with only the base
+# system and certificates, like the machine of a new user. Needs root and debootstrap. The base system is kept and reused.
 #   fresh-machine.sh [--keep] [--suite bookworm|trixie] REPO COMMAND [ARG...]    e.g. tests/tools/fresh-machine.sh . ./tests/run.sh
-# What is committed is what is tried; --keep leaves the root for a look.
+# Only what is committed is in the clone; --keep keeps the root file system for inspection.
 set -euo pipefail
 keep=0 suite=bookworm
 while :; do
@@ -12,7 +12,7 @@ while :; do
     *) break ;;
   esac
 done
-[ $# -ge 2 ] || { sed -n '2,6p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,5p' "$0" >&2; exit 2; }
 repo=$(cd "$1" && git rev-parse --show-toplevel); shift
 command -v debootstrap >/dev/null || { apt-get update -qq; apt-get install -y -qq debootstrap >/dev/null; }
 
@@ -42,7 +42,7 @@ mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 cp -L --remove-destination /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 git clone -q "$repo" "$root/hortator"
-# a site's own certificates, mirrors and proxies hold inside, too
+# the site's certificates, mirrors and proxies apply inside as well
 site=()
 while IFS= read -r setting; do site+=("$setting"); done < <(env | grep -E '^(PIP_INDEX_URL|PIP_EXTRA_INDEX_URL|https?_proxy|no_proxy|HORTATOR_NO_INSTALL|CI)=' || true)
 env -i "${site[@]}" HOME=/root TERM="${TERM:-dumb}" LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

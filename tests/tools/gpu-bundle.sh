@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The tests with the label gpu and the benchmarks in one folder, with the libraries that they need beside LibTorch and CUDA: for a machine
-# that has a device and Python's torch, and no MPI nor HDF5. They must have been built with the LibTorch that is there.
+# Collects the tests with the label gpu and the benchmarks in one folder, with the libraries that they need besides LibTorch and CUDA, for a
+# machine with a GPU and Python's torch but without MPI and HDF5. They must have been built with the LibTorch of that machine.
 #   tests/tools/gpu-bundle.sh BUILD FOLDER     e.g. tests/tools/gpu-bundle.sh build/gpu gpu-bundle
-# There: FOLDER/gpu-session.sh, in a writable folder.
+# On that machine run FOLDER/gpu-session.sh, in a writable folder.
 set -euo pipefail
 if [ $# != 2 ]; then
   sed -n '2,5s/^# *//p' "$0"
@@ -18,16 +18,16 @@ for program in "${programs[@]}"; do
   strip "$folder/bin/$(basename "$program")"
 done
 
-# What is on the other machine: the C and C++ libraries, LibTorch and all of NVIDIA's.
+# Libraries of the other machine: the C and C++ libraries, LibTorch and those of NVIDIA.
 foreign='/(libstdc\+\+|libgcc_s|libtorch|libc10|libcu|libnv|libnccl|libc\.|libm\.|libdl\.|librt\.|libpthread|ld-linux|libgomp|libgfortran)'
-copy_needed() {  # FILE...: the libraries that they need
+copy_needed() {  # FILE...: copies the libraries that they need
   ldd "$@" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u | { grep -vE "$foreign" || true; } | while read -r library; do
     cp -Lu "$library" "$folder/lib/"
   done
 }
 copy_needed "$folder"/bin/*
 
-# Open MPI opens its parts by itself, and mpirun is needed where ranks share the device. Those for networks and schedulers stay here.
+# Open MPI loads its plugins at run time, and ranks that share the GPU need mpirun. Plugins for networks and schedulers are not copied.
 mpirun=$(readlink -f "$(command -v mpirun)")
 cp -L "$mpirun" "$folder/bin/mpirun"
 mpi_library=$(ldd "$build/tests/test_gpu" | awk '/libmpi\.so|libopen-pal\.so/ && !found++ {print $3}')
@@ -38,7 +38,7 @@ done
 find "$folder/mpi/parts" -regextype egrep \
   -regex '.*_(ofi|ucx|uct|openib|usnic|psm|psm2|portals4|verbs|monitoring|hcoll|sctp|slurm|tm|gridengine|lsf|alps)\.so|.*mca_(spml|scoll|sshmem|memheap|atomic)_.*' -delete
 if ! compgen -G "$folder/mpi/parts/mca_*.so" >/dev/null; then
-  echo "gpu-bundle.sh: no parts of Open MPI beside $mpi_library" >&2
+  echo "gpu-bundle.sh: No plugins of Open MPI found beside '$mpi_library'. The build must use Open MPI" >&2
   exit 1
 fi
 copy_needed "$folder/bin/mpirun" "$folder"/mpi/parts/*.so

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What a machine with a device shows: the tests with the label gpu, the benchmarks on a device, and compute-sanitizer over what writes to
-# memory that a device and the host share. Everything goes on after a failure; what was printed lies in OUT, with the line for the table of
-# share/doc/gpu.md in OUT/summary.txt.
-#   tests/tools/gpu-session.sh [PART...] [--out OUT]     the programs of a build: BUILD=build/gpu
-#   FOLDER/gpu-session.sh [PART...] [--out OUT]          those of a folder that gpu-bundle.sh has made
-# PART: tests, sanitize, bench; by default all, one after the other. LIMIT: seconds that one program may take (240).
+# Runs on a machine with a GPU: the tests with the label gpu, the benchmarks, and compute-sanitizer on the tests that write to memory shared by
+# GPU and host. Continues after a failure. Writes all output to the folder OUT, and the line for the table of share/doc/gpu.md to
+# OUT/summary.txt.
+#   tests/tools/gpu-session.sh [PART...] [--out OUT]     with the programs of a build: BUILD=build/gpu
+#   FOLDER/gpu-session.sh [PART...] [--out OUT]          with those of a folder that gpu-bundle.sh has written
+# PART: tests, sanitize, bench; default: all, in this order. LIMIT: time limit of one program in seconds (240).
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=gpu-session parts=()
@@ -27,7 +27,7 @@ if [ -d "$here/bin" ]; then
   for folder in "$torch"/../nvidia/*/lib "$torch"/../nvidia/*/lib64; do
     if [ -d "$folder" ]; then LD_LIBRARY_PATH+=:$folder; fi
   done
-  # Open MPI looks for its parts where it was installed.
+  # Open MPI searches its plugins where it was installed, unless these variables are set.
   export OPAL_PREFIX=$here/mpi OMPI_MCA_mca_base_component_path=$here/mpi/parts OMPI_MCA_btl=self,vader OMPI_MCA_pml=ob1
   export OMPI_MCA_ess_singleton_isolated=1 OMPI_MCA_orte_silence_shared_fs=1 OMPI_MCA_plm_rsh_agent=false
   PATH=$here/bin:$PATH
@@ -76,7 +76,7 @@ run_tests() {
   for ranks in 2 4; do run tests mpirun -n "$ranks" --oversubscribe "$tests/test_gpu_shared" -d yes; done
 }
 
-# There are no kernels of our own; what is looked at is memory that both sides write.
+# Hortator has no kernels of its own; this checks memory that both host and GPU write.
 run_sanitize() {
   for tool in memcheck racecheck; do
     run sanitize compute-sanitizer --tool "$tool" --error-exitcode 1 "$tests/test_gpu" 'a graph repeats*,a loss on the device*,batches come*'
@@ -84,7 +84,7 @@ run_sanitize() {
 }
 
 run_bench() {
-  # beside the same in eager PyTorch for Python, with a Python that has it
+  # each with its counterpart in eager PyTorch, if Python has torch
   run bench "$bench" step --case mlp-small --json
   run bench python3 "$here/eager-step.py" mlp-small
   run bench env HORTATOR_MIXED_PRECISION=bf16 "$bench" step --case gpt-124m --blocks 10 --steps 10 --json

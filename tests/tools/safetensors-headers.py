@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints headers of safetensors, most of them damaged, with what the format's own library says of each:
+"""Prints safetensors headers, most of them damaged, with the result or error of the safetensors library for each:
 tests/unit/formats/safetensors_headers.json. Needs: pip install safetensors==0.8.0"""
 import collections
 import json
@@ -56,7 +56,7 @@ def templates():
 
 
 def damaged(header):
-    """Copies with a byte or two changed, left out or put in."""
+    """Yields copies with one or two bytes changed, removed or inserted."""
     for _ in range(2):
         broken = bytearray(header)
         for _ in range(random.randint(1, 2)):
@@ -87,7 +87,7 @@ def kind(case):
     return re.sub(r'[`"].*?[`"]|\d+', '#', case.get('error', 'opens'))
 
 
-def main(most_of_a_kind=7):
+def main(max_per_kind=7):
     seen = set()
     kinds = collections.Counter()
     cases = []
@@ -97,12 +97,12 @@ def main(most_of_a_kind=7):
             if variant in seen:
                 continue
             seen.add(variant)
-            # of tensors at one place the library names any
+            # skip unstable results: of several tensors at the same offset the library reports any
             if any(verdict(variant, 8) != verdict(variant, 8) for _ in range(20)):
                 continue
             case = {'header': variant.hex(), 'data': 8, **verdict(variant, 8)}
             kinds[kind(case)] += 1
-            if kinds[kind(case)] <= most_of_a_kind or 'tensors' in case:
+            if kinds[kind(case)] <= max_per_kind or 'tensors' in case:
                 cases.append(case)
     print('[' + ',\n'.join(json.dumps(case, separators=(',', ':')) for case in cases) + ']')
 

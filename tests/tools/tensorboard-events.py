@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/unit/observe/events.tfevents: the records that event_test.cpp makes, by TensorBoard's own messages.
+"""Writes tests/unit/observe/events.tfevents: the records of event_test.cpp, encoded by TensorBoard's own protocol buffers.
 
 usage: tensorboard-events.py FILE     (needs the package tensorboard)"""
 import struct
@@ -31,8 +31,8 @@ restart = event_pb2.Event(
     wall_time=1700000000.5, step=41, session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START))
 scalars = summary(41, Value(tag="loss", simple_value=0.25), Value(tag="lr", simple_value=1e-3))
 shape = tensor_shape_pb2.TensorShapeProto(dim=[tensor_shape_pb2.TensorShapeProto.Dim(size=1)])
-words = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING, tensor_shape=shape, string_val=[b"to be, or not"])
-text = summary(300, Value(tag="sample/text_summary", tensor=words, metadata=plugin("text")))
+line = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING, tensor_shape=shape, string_val=[b"to be, or not"])
+text = summary(300, Value(tag="sample/text_summary", tensor=line, metadata=plugin("text")))
 histo = summary_pb2.HistogramProto(
     min=-1, max=3, num=4, sum=4.5, sum_squares=12.25, bucket_limit=[0, 1.5, 3], bucket=[1, 1, 2])
 histogram = summary(41, Value(tag="weights", histo=histo))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Remakes tests/unit/formats/pickles: files as torch.save writes them, and in expected.json the tensors that are in them.
+"""Regenerates tests/unit/formats/pickles: files written by torch.save, and expected.json with the tensors in them.
 
     python3 tests/tools/torch-pickles.py tests/unit/formats/pickles
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Learning rates, momenta and their likes as PyTorch's own schedulers give them, for tests/unit/step/torch_schedules_test.cpp.
+"""Prints the learning rates and momenta of PyTorch's schedulers, for tests/unit/step/torch_schedules_test.cpp.
 
     python3 tests/tools/torch-schedules.py > tests/unit/step/torch_schedules.json
 
-Needs PyTorch. The warm-ups are Transformers' get_*_schedule_with_warmup, by their definitions.
+Needs PyTorch. The warm-ups follow the definitions of Transformers' get_*_schedule_with_warmup.
 """
 import json
 import math

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A model of Hugging Face's transformers on its way through save_model: `write FOLDER` saves it as FOLDER/before, `check FOLDER`
+"""Round trip of a Hugging Face transformers model through save_model: `write FOLDER` saves it as FOLDER/before; `check FOLDER`
 loads FOLDER/after, which the tests have written, and compares. Needs: pip install torch transformers"""
 import pathlib
 import shutil
@@ -22,10 +22,10 @@ def write(folder):
 def check(folder):
     for config in (folder / 'before').glob('*config.json'):
         shutil.copy(config, folder / 'after')
-    assert (folder / 'after' / 'model.safetensors.index.json').exists(), 'it is in one file'
+    assert (folder / 'after' / 'model.safetensors.index.json').exists(), 'the model is not sharded'
     loaded, report = GPT2LMHeadModel.from_pretrained(folder / 'after', output_loading_info=True)
     assert not any(report.values()), report
-    assert loaded.lm_head.weight is loaded.transformer.wte.weight, 'it is no longer tied'
+    assert loaded.lm_head.weight is loaded.transformer.wte.weight, 'the output layer is no longer tied to the embedding'
     expected = model().state_dict()
     found = loaded.state_dict()
     assert list(found) == list(expected)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Several hosts on one machine: network namespaces on a bridge, each with a name of its own, talking real TCP, whose rate can be limited.
-# Runs mpirun over them and takes them down. Needs root, iproute2 and Open MPI. Kernels without netem have no delay to offer.
-# With -c it is a COMMAND that calls mpirun itself: it runs on the first host, and finds the hosts with their slots in the file $HOSTS_FILE.
+# Simulates several hosts on one machine: network namespaces on a bridge, each with its own host name; they use real TCP with an optional rate
+# limit. Runs mpirun over them, then removes them. Needs root, iproute2 and Open MPI. There is no option for delay: not all kernels have netem.
+# -c: run a COMMAND that calls mpirun itself, on the first host; the file $HOSTS_FILE lists the hosts with their slots.
 #   two-hosts.sh [-N HOSTS] [-r RANKS_A_HOST] [-b RATE] [-c] PROGRAM [ARG...]      e.g. two-hosts.sh -b 1gbit build/release/bin/hortator bench collectives
 set -euo pipefail
 usage() { sed -n '2,5p' "$0" >&2; exit 2; }
@@ -23,7 +23,7 @@ bridge=hortator$$
 work=$(mktemp -d /var/tmp/two-hosts.XXXXXX)
 host() { echo "h$1-$$"; }
 take_down() {
-  # an mpirun that was interrupted leaves its ranks behind
+  # an interrupted mpirun leaves ranks running
   for i in $(seq "$hosts"); do ip netns pids "$(host "$i")" 2>/dev/null | xargs -r kill -9 || true; done
   for i in $(seq "$hosts"); do ip netns del "$(host "$i")" 2>/dev/null || true; done
   ip link del "$bridge" 2>/dev/null || true
@@ -48,7 +48,7 @@ for i in $(seq "$hosts"); do
   places+=("$name:$ranks")
 done
 
-# A host has its own network, name, hosts file and /dev/shm. What mpirun calls in place of ssh hands on as little of the environment.
+# Each host has its own network, name, hosts file and /dev/shm. The replacement for ssh passes on as little of the environment as ssh does.
 cat >"$work/on" <<EOF
 #!/usr/bin/env bash
 name=\$1
@@ -59,20 +59,20 @@ EOF
 # shellcheck disable=SC2016
 printf '#!/usr/bin/env bash\nexec env -i HOME="$HOME" PATH="$PATH" "%s/on" "$@"\n' "$work" >"$work/far"
 chmod +x "$work/on" "$work/far"
-# Open MPI 5 calls the same settings after PRRTE.
+# Open MPI 5 has the same settings under PRRTE's names.
 settings=(plm_rsh_agent="$work/far" plm_rsh_no_tree_spawn=1 btl_tcp_if_include=eth0 oob_tcp_if_include=eth0 btl_base_warn_component_unused=0)
 export PRTE_MCA_plm_ssh_agent=$work/far PRTE_MCA_plm_ssh_no_tree_spawn=1 PRTE_MCA_prte_if_include=eth0
 if [ $is_command = 1 ]; then
   export "${settings[@]/#/OMPI_MCA_}" HOSTS_FILE=$work/slots OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   printf '%s\n' "${places[@]/:/ slots=}" >"$HOSTS_FILE"
-  words=("$@")
+  arguments=("$@")
 else
-  words=(mpirun --allow-run-as-root)
-  for setting in "${settings[@]}"; do words+=(--mca "${setting%%=*}" "${setting#*=}"); done
-  for name in $(compgen -e | grep -E '^(HORTATOR|OMP)_' || true); do words+=(-x "$name"); done
-  words+=(--oversubscribe --bind-to none -H "$(IFS=,; echo "${places[*]}")" -n $((hosts * ranks)) "$@")
+  arguments=(mpirun --allow-run-as-root)
+  for setting in "${settings[@]}"; do arguments+=(--mca "${setting%%=*}" "${setting#*=}"); done
+  for name in $(compgen -e | grep -E '^(HORTATOR|OMP)_' || true); do arguments+=(-x "$name"); done
+  arguments+=(--oversubscribe --bind-to none -H "$(IFS=,; echo "${places[*]}")" -n $((hosts * ranks)) "$@")
 fi
-printf -v command '%q ' "${words[@]}"
-"$work/on" "$(host 1)" "$command" &  # so that a signal to this script is acted upon at once
+printf -v command '%q ' "${arguments[@]}"
+"$work/on" "$(host 1)" "$command" &  # in the background, so that the script handles signals at once
 trap 'exit 130' INT TERM
 wait $!

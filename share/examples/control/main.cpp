@@ -1,4 +1,4 @@
-// Own objects in checkpoints, early stopping that all ranks agree on, work that only one rank does, plain collectives.
+// Your own objects in checkpoints, early stopping at the same step on all ranks, work on one rank only, collectives.
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
@@ -8,13 +8,13 @@
 
 namespace {
 
-struct MovingAverage {  // anything with these two is checkpointed with the rest
+struct MovingAverage {  // any object with save() and load() can be part of a checkpoint
   double value = 1;
   void save(hortator::StateWriter& out) const { out.put("value", value); }
   void load(const hortator::StateReader& in) { value = in.get<double>("value"); }
 };
 
-/// Writes the numbers once; whoever comes later reads them.
+/// Writes the numbers if the file does not exist yet, then reads them.
 std::vector<double> prepare_once(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) {
     std::ofstream out(file);
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     MovingAverage average;
     accelerator.register_for_checkpointing("average", average);
 
-    auto numbers = accelerator.main_process_first([] { return prepare_once("numbers.txt"); });  // the others wait
+    auto numbers = accelerator.main_process_first([] { return prepare_once("numbers.txt"); });  // the other ranks wait
     const auto x = torch::tensor(numbers).to(torch::kFloat).unsqueeze(1);
 
     torch::nn::Linear net(1, 1);
@@ -50,8 +50,8 @@ int main(int argc, char** argv) {
       optimizer.zero_grad();
       average.value =
           0.9 * average.value + 0.1 * accelerator.reduce(loss.detach(), hortator::Reduce::mean).item<double>();
-      if (average.value < 1e-3) accelerator.set_trigger();  // one rank may ask,
-      if (accelerator.check_trigger()) break;               // all stop at the same step
+      if (average.value < 1e-3) accelerator.set_trigger();  // any rank may set it;
+      if (accelerator.check_trigger()) break;               // all ranks stop at the same step
     }
 
     auto sizes = accelerator.gather(torch::tensor({static_cast<std::int64_t>(numbers.size())}));

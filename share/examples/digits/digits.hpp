@@ -14,7 +14,7 @@ namespace digits {
 
 constexpr std::int64_t side = 12;
 
-/// Pictures of the ten digits, shifted and noisy, drawn when they are asked for: the same number gives the same one.
+/// Images of the ten digits, shifted and with noise. Each is generated on request: the same index gives the same image.
 class Digits {
  public:
   explicit Digits(std::string_view part) : first_(part == "train" ? 0 : 4096), size_(part == "train" ? 4096 : 1024) {}
@@ -37,7 +37,7 @@ class Digits {
   }
 
  private:
-  /// Seven bars: above, upper left and right, middle, lower left and right, below.
+  /// A seven-segment digit; bars: top, upper left, upper right, middle, lower left, lower right, bottom.
   static bool is_lit(std::int64_t digit, std::int64_t row, std::int64_t column) {
     static constexpr std::array<std::string_view, 10> bars = {"1110111", "0010010", "1011101", "1011011", "0111010",
                                                               "1101011", "1101111", "1010010", "1111111", "1111011"};

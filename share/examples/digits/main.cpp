@@ -1,5 +1,5 @@
-// Train, evaluate on exactly the data set, track, checkpoint, resume. The lines with `accelerator` are all that
-// distribution costs.
+// Trains, evaluates on each sample exactly once, tracks, saves checkpoints and resumes. Only the lines with
+// `accelerator` are for distributed training.
 #include <torch/nn/functional/loss.h>
 #include <torch/optim/adamw.h>
 
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
         hortator::data_loader(digits::Digits("test"), {.batch_size = 64}),
         hortator::linear_warmup(adamw, {.warmup_steps = 16, .total_steps = 192}));
 
-    if (accelerator.has_checkpoint()) accelerator.load_state();  // any number of ranks; in the middle of an epoch
+    if (accelerator.has_checkpoint()) accelerator.load_state();  // on any number of ranks; also within an epoch
 
     while (train.epoch() < 3) {
       model.train();
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
 
         accelerator.log({{"loss", loss}, {"lr", schedule.last_lr()}});
         accelerator.save_state_every(std::chrono::minutes(10));
-        if (accelerator.should_stop()) return;  // the job's time is nearly over: it is saved, and goes on later
+        if (accelerator.should_stop()) return;  // the job's time is nearly over: saved, to resume later
       }
       accelerator.save_state();
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t end_of_line = '\n';
 
-/// Prompts of different lengths side by side: they end at the same column, and begin behind their padding.
+/// A batch of prompts of different lengths, padded on the left: all end at the same column.
 struct Rows {
   at::Tensor tokens;   ///< [batch, time]
   at::Tensor padding;  ///< [batch]
@@ -46,14 +46,14 @@ std::vector<std::string> complete(gpt::Gpt& model, const std::vector<std::string
   std::vector<bool> ended(prompts.size());
   gpt::Cache cache;
   for (std::int64_t made = 0; made < max_bytes && cache.time() + tokens.size(1) <= context; ++made) {
-    tokens = model->go_on(tokens, padding, cache).argmax(-1, /*keepdim=*/true);
+    tokens = model->next_token(tokens, padding, cache).argmax(-1, /*keepdim=*/true);
     const auto bytes = tokens.cpu();
     for (std::size_t i = 0; i < answers.size(); ++i) {
       const auto byte = bytes.const_data_ptr<std::int64_t>()[i];
       ended[i] = ended[i] || byte == end_of_line;
       if (!ended[i]) answers[i].push_back(static_cast<char>(byte));
     }
-    if (std::all_of(ended.begin(), ended.end(), [](bool is_over) { return is_over; })) break;
+    if (std::all_of(ended.begin(), ended.end(), [](bool has_ended) { return has_ended; })) break;
   }
   return answers;
 }

@@ -8,9 +8,9 @@
 
 namespace generate {
 
-/// What the model makes of each prompt, up to the end of the line: the likeliest byte each time, `max_bytes` of them
-/// at most. Each byte is computed once, for all prompts together; of prompts that are longer than the model sees the
-/// end counts.
+/// Returns the model's continuation of each prompt up to the end of the line, by greedy decoding, at most `max_bytes`
+/// bytes. Prompts are decoded as one batch, with a cache; only the last bytes of a prompt longer than the model's
+/// context are used.
 std::vector<std::string> complete(gpt::Gpt& model, const std::vector<std::string>& prompts, std::int64_t max_bytes);
 
 }  // namespace generate

@@ -1,5 +1,5 @@
-// Distributed inference: each rank goes on with its share of the prompts, several at once, with a cache of keys and
-// values. A checkpoint larger than the memory stays on disk, and comes as it is needed. Runs alone, under mpirun and
+// Distributed inference: each rank completes its share of the prompts in batches, with a cache of keys and values. A
+// checkpoint larger than the memory stays on disk and is loaded on demand. Runs as a single process, under mpirun and
 // under srun.
 #include <fstream>
 #include <hortator/hortator.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 std::vector<std::string> read_lines(const std::filesystem::path& path) {
   std::ifstream in(path);
-  if (!in) throw hortator::UsageError({.what = "the prompts in " + path.string() + " cannot be read"});
+  if (!in) throw hortator::UsageError({.what = "Cannot read the prompts in '" + path.string() + "'"});
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;
@@ -22,7 +22,7 @@ std::vector<std::string> read_lines(const std::filesystem::path& path) {
 void write_lines(const std::filesystem::path& path, const std::vector<std::string>& lines) {
   std::ofstream out(path);
   for (const auto& line : lines) out << line << '\n';
-  if (!out.flush()) throw hortator::Error({.what = "the answers cannot be written to " + path.string()});
+  if (!out.flush()) throw hortator::Error({.what = "Cannot write the answers to '" + path.string() + "'"});
 }
 
 auto dispatch(const hortator::State& state, const generate::Options& options) {
@@ -48,7 +48,7 @@ void answer(const generate::Options& options) {
       [&](const std::vector<std::string>& batch) { return generate::complete(model, batch, options.max_bytes); },
       options.answering);
   state.on_main_process([&] { write_lines(options.answers, answers); });
-  state.print(answers.size(), " prompts are answered by ", state.num_processes(), " ranks");
+  state.print(answers.size(), " prompts answered by ", state.num_processes(), " ranks");
 }
 
 }  // namespace

@@ -21,19 +21,20 @@ struct Paths {
 po::options_description described(Options& options, Paths& paths) {
   po::options_description all("options", 120);
   auto add = all.add_options();
-  add("prompts", po::value(&paths.prompts)->value_name("FILE"), "a prompt a line");
-  add("answers", po::value(&paths.answers)->value_name("FILE"), "gets an answer a line, in the prompts' order");
-  add("weights", po::value(&paths.weights)->value_name("PATH"), "a checkpoint of gpt, or a file of safetensors");
+  add("prompts", po::value(&paths.prompts)->value_name("FILE"), "file with one prompt per line");
+  add("answers", po::value(&paths.answers)->value_name("FILE"),
+      "output file: one answer per line, in the order of the prompts");
+  add("weights", po::value(&paths.weights)->value_name("PATH"), "a checkpoint of gpt, or a safetensors file");
   add("memory", into(options.memory)->value_name("BYTES"),
-      "for the model; what does not fit stays on disk; 0: what there is");
-  add("keep", po::value(&paths.keep)->value_name("DIR"), "answers so far, for the case that a rank fails");
-  add("batch-size", into(options.answering.batch_size)->value_name("N"), "prompts that a rank answers at once");
-  add("bytes", into(options.max_bytes)->value_name("N"), "of an answer, at most");
-  add("context", into(options.model.context)->value_name("N"), "bytes that the model sees at once");
-  add("layers", into(options.model.layers)->value_name("N"), "of the transformer");
-  add("width", into(options.model.width)->value_name("N"), "numbers that stand for a byte inside it");
-  add("heads", into(options.model.heads)->value_name("N"), "attention heads; they divide the width");
-  add("seed", into(options.seed)->value_name("N"), "of the model's random weights");
+      "memory for the model; what does not fit stays on disk; 0: all that is free");
+  add("keep", po::value(&paths.keep)->value_name("DIR"), "folder that keeps finished answers, in case a rank fails");
+  add("batch-size", into(options.answering.batch_size)->value_name("N"), "prompts that a rank answers in one batch");
+  add("bytes", into(options.max_bytes)->value_name("N"), "maximum length of an answer");
+  add("context", into(options.model.context)->value_name("N"), "context length of the model, in bytes");
+  add("layers", into(options.model.layers)->value_name("N"), "layers of the transformer");
+  add("width", into(options.model.width)->value_name("N"), "width of the model: elements per token");
+  add("heads", into(options.model.heads)->value_name("N"), "attention heads; the width must be an even multiple");
+  add("seed", into(options.seed)->value_name("N"), "seed of random weights");
   add("cpu", po::bool_switch(&options.cpu), "stay on the CPU");
   add("help", po::bool_switch(&options.help), "print this");
   return all;
@@ -61,11 +62,12 @@ Options parse_options(int argc, const char* const* argv) {
   options.weights = paths.weights;
   if (options.help) return options;
   const auto& model = options.model;
-  check(!paths.prompts.empty() && !paths.answers.empty(), "--prompts and --answers are needed");
-  check(options.memory >= 0, "--memory is no number of bytes");
-  check(options.max_bytes > 0 && model.context > 0 && model.layers > 0, "--bytes, --context and --layers begin at 1");
+  check(!paths.prompts.empty() && !paths.answers.empty(), "--prompts and --answers: expected both");
+  check(options.memory >= 0, "--memory: expected a number of bytes, 0 or more");
+  check(options.max_bytes > 0 && model.context > 0 && model.layers > 0,
+        "--bytes, --context and --layers: expected whole numbers from 1");
   check(model.heads > 0 && model.width > 0 && model.width % (2 * model.heads) == 0,
-        "--width is not an even multiple of --heads");
+        "--width: expected an even multiple of --heads");
   return options;
 }
 
@@ -73,8 +75,8 @@ std::string usage() {
   Options options;
   Paths paths;
   std::ostringstream out;
-  out << "usage: generate --prompts FILE --answers FILE [option...]    goes on with each line of a file, on any number "
-         "of ranks\n\n"
+  out << "usage: generate --prompts FILE --answers FILE [option...]    completes each line of a file, on any number of "
+         "ranks\n\n"
       << described(options, paths);
   return out.str();
 }

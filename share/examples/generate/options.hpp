@@ -10,11 +10,11 @@
 namespace generate {
 
 struct Options {
-  std::filesystem::path prompts = {};  ///< a prompt a line
-  std::filesystem::path answers = {};  ///< an answer a line
+  std::filesystem::path prompts = {};  ///< one prompt per line
+  std::filesystem::path answers = {};  ///< one answer per line
   gpt::ModelOptions model;
-  std::filesystem::path weights = {};  ///< of the model; empty: random ones
-  double memory = 0;                   ///< bytes of the host's memory that the model may take; 0: what there is
+  std::filesystem::path weights = {};  ///< of the model; empty: random weights
+  double memory = 0;                   ///< bytes of host memory that the model may take; 0: all that is free
   std::int64_t max_bytes = 64;         ///< of an answer
   hortator::AnswerOptions answering;
   std::uint64_t seed = 7;  ///< of random weights
@@ -22,7 +22,7 @@ struct Options {
   bool help = false;
 };
 
-/// Throws hortator::UsageError for what does not exist or makes no sense.
+/// Parses the command line. Throws hortator::UsageError for unknown options and invalid values.
 Options parse_options(int argc, const char* const* argv);
 std::string usage();
 

@@ -7,7 +7,7 @@
 namespace gpt {
 namespace {
 
-// The head and the rows of the first `steps` steps.
+// Returns the header and the rows of the first `steps` steps.
 std::string kept_of(const std::filesystem::path& file, std::int64_t steps) {
   std::string kept = "step,loss,learning_rate\n";
   std::ifstream in(file);
@@ -23,12 +23,13 @@ LossLog::LossLog(const std::filesystem::path& file, std::int64_t steps) {
   const auto kept = kept_of(file, steps);
   std::filesystem::create_directories(file.parent_path());
   out_.open(file, std::ios::trunc);
-  if (!(out_ << kept)) throw hortator::Error({.what = "the log " + file.string() + " cannot be written"});
+  if (!(out_ << kept)) throw hortator::Error({.what = "Cannot write the loss log '" + file.string() + "'"});
   out_.precision(std::numeric_limits<float>::max_digits10);
 }
 
 void LossLog::add(std::int64_t step, double loss, double learning_rate) {
-  out_ << step << ',' << loss << ',' << learning_rate << std::endl;  // a row can be read as soon as it is there
+  out_ << step << ',' << loss << ',' << learning_rate
+       << std::endl;  // flushed, so that others can read each row at once
 }
 
 }  // namespace gpt

@@ -6,11 +6,11 @@
 
 namespace gpt {
 
-/// The run's losses as a table for spreadsheets and plots: step,loss,learning_rate. One rank writes it:
-/// the losses are those of its own part of each batch.
+/// The run's losses as CSV for spreadsheets and plots: step,loss,learning_rate. One rank writes it: the losses are
+/// those of its own part of each batch.
 class LossLog {
  public:
-  /// Goes on with the table that is there: rows after `steps` belong to steps that are about to be taken again.
+  /// Appends to an existing file. Rows after `steps` are removed: the resumed run repeats these steps.
   LossLog(const std::filesystem::path& file, std::int64_t steps);
 
   void add(std::int64_t step, double loss, double learning_rate);

@@ -1,5 +1,5 @@
-// Trains a small GPT on text. Runs alone, under mpirun and under srun; the lines with `accelerator` are all that
-// distribution costs.
+// Trains a small GPT on text. Runs as a single process, under mpirun and under srun; only the lines with `accelerator`
+// are for distributed training.
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adamw.h>
@@ -19,7 +19,7 @@ namespace {
 
 namespace nn = torch::nn::functional;
 
-/// Nats a byte over the whole held-out text, each window counted once, whatever the number of ranks.
+/// Returns the loss in nats per byte over the held-out text; each window counts once on any number of ranks.
 template <typename Model, typename Loader>
 double evaluate(hortator::Accelerator& accelerator, Model& model, Loader& loader) {
   torch::NoGradGuard no_grad;
@@ -57,11 +57,11 @@ void train(const gpt::Options& options) {
       hortator::cosine_warmup(adamw,
                               {.warmup_steps = options.steps / 20, .total_steps = options.steps, .floor = 0.05}));
 
-  accelerator.print(net->parameter_count(), " parameters learn from ", text.files, " files, ", text.training.numel(),
-                    " bytes; ", text.held_out.numel(), " more are held out");
+  accelerator.print("training ", net->parameter_count(), " parameters on ", text.files, " files, ",
+                    text.training.numel(), " bytes; ", text.held_out.numel(), " more bytes are held out");
   if (accelerator.has_checkpoint()) {
     accelerator.load_state();
-    accelerator.print("the checkpoint in ", options.run_dir.string(), " goes on at step ", schedule.steps(), " of ",
+    accelerator.print("the run in ", options.run_dir.string(), " resumes at step ", schedule.steps(), " of ",
                       options.steps);
   }
 
@@ -85,12 +85,12 @@ void train(const gpt::Options& options) {
     if (step == last_step && step < options.steps) break;
   }
   if (schedule.steps() < options.steps) {
-    accelerator.print("stopped after step ", schedule.steps(), " as asked; the same command goes on from there");
+    accelerator.print("stopped after step ", schedule.steps(), " as requested; the same command resumes from there");
     return;
   }
 
   const double loss = evaluate(accelerator, model, held_out);
-  accelerator.print("held-out text: ", loss, " nats a byte, perplexity ", std::exp(loss), " (guessing has 256)");
+  accelerator.print("held-out text: ", loss, " nats per byte, perplexity ", std::exp(loss), " (guessing: 256)");
   accelerator.on_main_process([&] { std::cout << "\n" << gpt::sample(net, options.prompt) << "\n\n"; });
 }
 

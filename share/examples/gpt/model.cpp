@@ -11,21 +11,21 @@ namespace {
 
 torch::nn::LayerNorm norm_of(std::int64_t width) { return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width})); }
 
-// Rotary positions: pairs of numbers are turned by an angle that grows with the position, in each pair at another pace.
+// Rotary position embedding: returns cosine and sine of the angles, each with its own frequency per pair of elements.
 // Scores between two tokens then depend on their distance.
-at::Tensor turns_of(const ModelOptions& options) {
+at::Tensor rotations_of(const ModelOptions& options) {
   const auto pairs = options.width / options.heads / 2;
-  const auto paces = at::pow(1000.0, -at::arange(pairs, at::kFloat) / static_cast<double>(pairs));
-  const auto angles = at::outer(at::arange(options.context, at::kFloat), paces).repeat({1, 2});
+  const auto frequencies = at::pow(1000.0, -at::arange(pairs, at::kFloat) / static_cast<double>(pairs));
+  const auto angles = at::outer(at::arange(options.context, at::kFloat), frequencies).repeat({1, 2});
   return at::stack({angles.cos(), angles.sin()});
 }
 
-at::Tensor turn(const at::Tensor& x, const at::Tensor& turns) {
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& rotations) {
   const auto halves = x.chunk(2, -1);
-  return x * turns[0] + at::cat({-halves[1], halves[0]}, -1) * turns[1];
+  return x * rotations[0] + at::cat({-halves[1], halves[0]}, -1) * rotations[1];
 }
 
-// Small everywhere, and smaller where every layer adds to the same sum: the first scores are then nearly equal.
+// Small random weights, smaller ones in the layers that add to the residual stream: the first scores are nearly equal.
 void initialise(torch::nn::Module& model, const ModelOptions& options) {
   const double small = 0.6 / std::sqrt(static_cast<double>(options.width));
   const double smaller = small / std::sqrt(2.0 * static_cast<double>(options.layers));
@@ -47,25 +47,26 @@ BlockImpl::BlockImpl(const ModelOptions& options)
       widen_(register_module("widen", torch::nn::Linear(options.width, 4 * options.width))),
       narrow_(register_module("narrow", torch::nn::Linear(4 * options.width, options.width))) {}
 
-BlockImpl::Heads BlockImpl::heads_of(const at::Tensor& x, const at::Tensor& turns) {
+BlockImpl::Heads BlockImpl::heads_of(const at::Tensor& x, const at::Tensor& rotations) {
   const auto batch = x.size(0), time = x.size(1), width = x.size(2);
   auto parts = query_key_value_(x).view({batch, time, 3, heads_, width / heads_}).permute({2, 0, 3, 1, 4}).unbind(0);
-  return {.queries = turn(parts[0], turns), .keys = turn(parts[1], turns), .values = parts[2]};
+  return {.queries = rotate(parts[0], rotations), .keys = rotate(parts[1], rotations), .values = parts[2]};
 }
 
 at::Tensor BlockImpl::joined(const at::Tensor& mixed) { return project_(mixed.transpose(1, 2).flatten(2)); }
 
 at::Tensor BlockImpl::network(const at::Tensor& x) { return narrow_(at::gelu(widen_(network_norm_(x)), "tanh")); }
 
-at::Tensor BlockImpl::forward(at::Tensor x, const at::Tensor& turns) {
-  const auto heads = heads_of(attention_norm_(x), turns);
+at::Tensor BlockImpl::forward(at::Tensor x, const at::Tensor& rotations) {
+  const auto heads = heads_of(attention_norm_(x), rotations);
   x = x + joined(at::scaled_dot_product_attention(heads.queries, heads.keys, heads.values, {}, 0.0,
                                                   /*is_causal=*/true));
   return x + network(x);
 }
 
-at::Tensor BlockImpl::go_on(at::Tensor x, const at::Tensor& turns, const at::Tensor& mask, Cache::Layer& seen) {
-  const auto heads = heads_of(attention_norm_(x), turns);
+at::Tensor BlockImpl::forward_cached(at::Tensor x, const at::Tensor& rotations, const at::Tensor& mask,
+                                     Cache::Layer& seen) {
+  const auto heads = heads_of(attention_norm_(x), rotations);
   seen.keys = seen.keys.defined() ? at::cat({seen.keys, heads.keys}, 2) : heads.keys;
   seen.values = seen.values.defined() ? at::cat({seen.values, heads.values}, 2) : heads.values;
   x = x + joined(at::scaled_dot_product_attention(heads.queries, seen.keys, seen.values, mask));
@@ -77,32 +78,33 @@ GptImpl::GptImpl(const ModelOptions& options)
       tokens_(register_module("tokens", torch::nn::Embedding(options.vocabulary, options.width))),
       blocks_(register_module("blocks", torch::nn::ModuleList())),
       norm_(register_module("norm", norm_of(options.width))),
-      turns_(register_buffer("turns", turns_of(options))) {
+      rotations_(register_buffer("turns", rotations_of(options))) {
   for (std::int64_t layer = 0; layer < options.layers; ++layer) blocks_->push_back(Block(options));
   initialise(*this, options);
 }
 
 at::Tensor GptImpl::forward(const at::Tensor& tokens) {
   auto x = tokens_(tokens);
-  const auto turns = turns_.slice(1, 0, tokens.size(1));
-  for (auto& block : *blocks_) x = block->as<Block>()->forward(x, turns);
+  const auto rotations = rotations_.slice(1, 0, tokens.size(1));
+  for (auto& block : *blocks_) x = block->as<Block>()->forward(x, rotations);
   return at::linear(norm_(x), tokens_->weight);
 }
 
-at::Tensor GptImpl::go_on(const at::Tensor& tokens, const at::Tensor& padding, Cache& cache) {
+at::Tensor GptImpl::next_token(const at::Tensor& tokens, const at::Tensor& padding, Cache& cache) {
   cache.layers.resize(blocks_->size());
   const auto before = cache.time(), all = before + tokens.size(1);
   const auto columns = at::arange(all, tokens.options());
-  const auto places = columns.slice(0, before).view({-1, 1});
+  const auto rows = columns.slice(0, before).view({-1, 1});
   const auto first = padding.view({-1, 1, 1, 1});
-  // What is no token looks at itself alone: a row of nothing would have no softmax.
-  const auto mask = (columns <= places) & ((columns >= first) | (columns == places));
-  const auto positions = (places.view({1, -1}) - padding.view({-1, 1})).clamp_min(0);
-  const auto turns = turns_.index_select(1, positions.flatten()).view({2, tokens.size(0), 1, tokens.size(1), -1});
+  // Padding attends to itself only: softmax over no element is undefined.
+  const auto mask = (columns <= rows) & ((columns >= first) | (columns == rows));
+  const auto positions = (rows.view({1, -1}) - padding.view({-1, 1})).clamp_min(0);
+  const auto rotations =
+      rotations_.index_select(1, positions.flatten()).view({2, tokens.size(0), 1, tokens.size(1), -1});
 
   auto x = tokens_(tokens);
   for (std::size_t i = 0; i < cache.layers.size(); ++i)
-    x = blocks_->at<BlockImpl>(i).go_on(x, turns, mask, cache.layers[i]);
+    x = blocks_->at<BlockImpl>(i).forward_cached(x, rotations, mask, cache.layers[i]);
   return at::linear(norm_(x.select(1, -1)), tokens_->weight);
 }
 

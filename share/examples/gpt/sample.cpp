@@ -7,7 +7,7 @@
 namespace gpt {
 namespace {
 
-// A model that has learned little makes bytes that would upset a terminal.
+// A badly trained model generates bytes that are control characters for a terminal.
 char shown(char byte) { return byte == '\n' || (byte >= ' ' && byte <= '~') ? byte : '?'; }
 
 }  // namespace

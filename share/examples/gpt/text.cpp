@@ -21,11 +21,11 @@ bool is_hidden(const fs::path& path) { return path.filename().string().starts_wi
 std::string content_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::string content{std::istreambuf_iterator<char>(in), {}};
-  if (!in) throw hortator::Error({.what = "the text " + file.string() + " cannot be read"});
+  if (!in) throw hortator::Error({.what = "Cannot read the text '" + file.string() + "'"});
   return content;
 }
 
-// Zero bytes are what tells programs, images and archives from text.
+// Programs, images and archives contain zero bytes; text does not.
 bool is_text(const std::string& content) { return content.find('\0') == std::string::npos; }
 
 std::vector<fs::path> files_below(const fs::path& folder) {
@@ -37,7 +37,7 @@ std::vector<fs::path> files_below(const fs::path& folder) {
       files.push_back(entry->path());
     }
   }
-  std::ranges::sort(files);  // folders list their files in an order of their own
+  std::ranges::sort(files);  // the order of a directory's entries is unspecified
   return files;
 }
 
@@ -53,7 +53,7 @@ Text Text::read(const std::vector<fs::path>& paths) {
   for (const auto& path : paths) {
     if (!fs::exists(path))
       throw hortator::UsageError(
-          {.what = "there is no text " + path.string(), .hint = "name files or folders with --text"});
+          {.what = "--text: '" + path.string() + "' does not exist", .hint = "name files or folders with --text"});
     for (const auto& file : fs::is_directory(path) ? files_below(path) : std::vector{path}) {
       auto content = content_of(file);
       if (!is_text(content)) continue;

@@ -8,18 +8,17 @@
 
 namespace gpt {
 
-/// All text that `paths` name: files as they are, folders with all text files below them (hidden ones left out), in the
-/// order of their names: every rank that sees the same files makes the same text of them. A token is a byte.
+/// The text of `paths`: files, and folders with all text files below them except hidden ones, sorted by name. Every
+/// rank that sees the same files gets the same text. A token is a byte.
 struct Text {
   at::Tensor training;  ///< uint8 [bytes]
-  at::Tensor held_out;  ///< every tenth block of the text, never trained on
+  at::Tensor held_out;  ///< every tenth block of the text, for evaluation only
   std::size_t files = 0;
 
   static Text read(const std::vector<std::filesystem::path>& paths);
 };
 
-/// What to read when nothing is named: the documents and sources of the repository in which this program was built;
-/// empty elsewhere.
+/// The default text: documents and sources of the repository in which this program was built; empty outside of it.
 std::vector<std::filesystem::path> own_sources();
 
 }  // namespace gpt

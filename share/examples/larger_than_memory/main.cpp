@@ -1,5 +1,6 @@
-// Train a model that fits no rank's memory. The model is plain torch::nn; only the options say how it is spread: each
-// rank owns a part of parameters, gradients and moments, and what is not in use is on the node's disk.
+// Trains a model that does not fit into the memory of a rank. The model is plain torch::nn; only the options select how
+// it is sharded: each rank owns a part of parameters, gradients and moments, and what is not in use is on the node's
+// disk.
 #include <torch/optim/adamw.h>
 
 #include <filesystem>
@@ -20,18 +21,18 @@ int main(int argc, char** argv) {
     hortator::set_seed(7);
 
     const gpt::ModelOptions shape{.context = 64, .layers = 12};
-    auto net = hortator::construct_deferred([&] { return gpt::Gpt(shape); });  // no rank ever holds it whole
+    auto net = hortator::construct_deferred([&] { return gpt::Gpt(shape); });  // no rank holds the whole model
     torch::optim::AdamW adamw(net->parameters(), 1e-3);
     const std::vector<std::filesystem::path> corpus = {"corpus.txt"};
     auto [model, optimizer, loader] =
         accelerator.prepare(net, adamw,
                             hortator::data_loader(hortator::TokenWindows(corpus, {.context = shape.context}),
                                                   {.batch_size = 4, .shuffle = true}));
-    accelerator.load_checkpoint_in_model(model, "weights");  // each rank reads what it owns
+    accelerator.load_checkpoint_in_model(model, "weights");  // each rank reads its own part
 
     for (auto& batch : accelerator.progress(loader, "larger")) {
       auto [loss_sum, tokens] = masked_cross_entropy(model(batch.data), batch.target);
-      accelerator.backward(loss_sum, tokens);  // right over ranks with different numbers of tokens
+      accelerator.backward(loss_sum, tokens);  // correct for ranks with different numbers of tokens
       accelerator.clip_grad_norm_(model.parameters(), 1.0);
       optimizer.step();
       optimizer.zero_grad();

@@ -5,13 +5,13 @@
 
 #include <cstdint>
 
-/// A loss that is a sum, and the number of tokens that it is of.
+/// A sum of losses, and the number of tokens in it.
 struct LossSum {
   at::Tensor sum;
   at::Tensor tokens;
 };
 
-/// Of scores [batch, time, vocabulary] for the target [batch, time]. The ends of lines are not to be learned.
+/// Returns the loss of scores [batch, time, vocabulary] for the target [batch, time], ignoring ends of lines.
 inline LossSum masked_cross_entropy(const at::Tensor& scores, const at::Tensor& target) {
   namespace nn = torch::nn::functional;
   constexpr std::int64_t end_of_line = '\n';

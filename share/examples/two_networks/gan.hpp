@@ -21,7 +21,7 @@ struct Circle {
   }
 };
 
-/// A point from noise.
+/// Generates a point from noise.
 struct GeneratorImpl : torch::nn::Module {
   torch::nn::Linear in = register_module("in", torch::nn::Linear(noise, 64));
   torch::nn::Linear out = register_module("out", torch::nn::Linear(64, 2));
@@ -29,7 +29,7 @@ struct GeneratorImpl : torch::nn::Module {
 };
 TORCH_MODULE(Generator);
 
-/// How much a point looks like one of the circle's.
+/// Rates how much a point looks like one of the circle.
 struct CriticImpl : torch::nn::Module {
   torch::nn::Linear in = register_module("in", torch::nn::Linear(2, 64));
   torch::nn::Linear out = register_module("out", torch::nn::Linear(64, 1));

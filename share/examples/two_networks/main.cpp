@@ -1,4 +1,4 @@
-// A GAN: two models, two optimizers, one accelerator; gradients of one are not synchronised while the other learns.
+// A GAN: two models, two optimizers, one accelerator. While one trains, the other's gradients are not reduced.
 #include <torch/optim/adam.h>
 
 #include <hortator/hortator.hpp>
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
         optimizer_d.step();
         optimizer_d.zero_grad();
 
-        auto critic_rests = accelerator.no_sync(critic);
+        auto critic_no_sync = accelerator.no_sync(critic);
         auto loss_g = gan::generator_loss(critic(fake));
         accelerator.backward(loss_g);
         optimizer_g.step();

@@ -1,7 +1,7 @@
 # reframe -C SITE_SETTINGS.py -c share/packages/reframe/hortator_check.py -r
 #
-# `hortator test` on the site's nodes, with the time of each of its checks as a performance figure. Set on the command line (-S) or in a class
-# of your own: modules, num_tasks, num_tasks_per_node, folder.
+# Runs `hortator test` on the site's nodes; the time of each check is a performance variable. Set on the command line (-S) or in a derived
+# class: modules, num_tasks, num_tasks_per_node, folder.
 import os
 
 import reframe as rfm
@@ -17,12 +17,12 @@ class HortatorTest(rfm.RunOnlyRegressionTest):
     executable = "hortator"
     num_tasks = 2
     time_limit = "10m"
-    folder = variable(str, value=".")  # on the file system that matters; by default the stage folder's
+    folder = variable(str, value=".")  # on the file system to check; by default that of the stage folder
     tags = {"production", "maintenance"}
 
     @run_before("run")
     def choose_options(self):
-        # A scheduler of ReFrame's kind "local" starts ranks where others may work.
+        # With ReFrame's "local" scheduler the ranks run on this node, which `hortator test` refuses on a login node without --here.
         here = ["--here"] if self.current_partition.scheduler.is_local else []
         self.executable_opts = ["test", "--dir", self.folder, *here]
 
@@ -36,7 +36,7 @@ class HortatorTest(rfm.RunOnlyRegressionTest):
 
     @run_before("performance")
     def take_times(self):
-        # Which there are depends on the nodes: "nccl" only where there are devices.
+        # The checks depend on the nodes: "nccl" runs only on nodes with GPUs.
         output = os.path.join(self.stagedir, str(sn.evaluate(self.stdout)))
         names = sn.evaluate(sn.extractall(r"^passed\s+(\S.*?)\s+[0-9.]+ s  ", output, 1))
         self.perf_variables = {

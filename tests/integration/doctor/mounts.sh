@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The faults that take mounts of their own to make: small /dev/shm, control groups, devices, drivers, networks, a machine without an mpirun.
+# `hortator doctor` finds faults that are simulated with mounts: small /dev/shm, control groups, devices, drivers, networks, no mpirun.
 #   mounts.sh HORTATOR SHIM MPIEXEC
-# Exit code 77: mounts cannot be made here, which needs root.
+# Exit code 77 if mounts are not permitted: they need root.
 set -euo pipefail
 hortator=$1 shim=$2 mpiexec=$3
-unshare -m mount -t tmpfs tmpfs /mnt 2>/dev/null || { echo 'skipped: mounts cannot be made here'; exit 77; }
+unshare -m mount -t tmpfs tmpfs /mnt 2>/dev/null || { echo 'skipped: mounts are not permitted'; exit 77; }
 # shellcheck source=tests/integration/doctor/support.sh
 . "$(dirname "${BASH_SOURCE[0]}")/support.sh"
 mounted() { run unshare -m bash -c "set -e; $1; exec \"\$0\" doctor ." "$hortator"; }
@@ -38,7 +38,7 @@ if grep -q '^0::' /proc/self/cgroup; then
   finds 'control group' warning 'the time of 0.5' 'cpus-per-task'
 fi
 
-# the mpirun of our own MPI is gone; then there is another MPI's
+# without the mpirun of Hortator's MPI; then with that of another MPI
 mkdir bin
 hidden="for f in \$(type -ap mpirun mpiexec | sort -u) $mpiexec; do mount --bind /dev/null \$f; done"
 mounted "$hidden"
@@ -50,7 +50,7 @@ expect_code 1
 finds mpirun error 'another MPI \(.*\) than Hortator.s' 'put its mpirun first on PATH'
 rm bin/mpirun
 
-# Two GPUs, of which only one can be opened; CUDA shows as many as are asked for. What else is in /dev stays.
+# Two GPUs, of which only one can be opened; DOCTOR_GPUS sets the number that CUDA reports. The rest of /dev is unchanged.
 # shellcheck disable=SC2016
 devices='d=$(mktemp -d); mount -t tmpfs tmpfs "$d"; mkdir "$d/old"; mount --rbind /dev "$d/old"
 for f in /dev/*; do [[ $f == */nvidia* ]] || ln -s "old/${f##*/}" "$d/${f##*/}"; done
@@ -60,7 +60,7 @@ if [ "$has_cuda" = 0 ]; then
   finds GPUs warning 'has 2 GPUs, this Hortator is built without CUDA' 'with CUDA'
 else
   finds GPUs error 'has 2 GPUs, CUDA shows none' 'gpus-per-node'
-  shown() { # NUMBER RANKS: so many devices are shown to each of so many ranks
+  shown() { # NUMBER RANKS: runs the doctor on RANKS ranks, each of which sees NUMBER devices
     run unshare -m bash -c "set -e; $devices; exec mpirun -n $2 --oversubscribe --bind-to none env LD_PRELOAD=$shim DOCTOR_FAULT=gpus DOCTOR_GPUS=$1 \"\$0\" doctor ." "$hortator"
   }
   shown 2 1

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Each fault that the doctor knows, made on this machine as far as it can be, and found with its remedy.
+# `hortator doctor` finds each fault that can be simulated on this machine, and prints its remedy.
 #   provoke.sh HORTATOR SHIM CXX
-# What needs mounts is in mounts.sh.
+# Faults that need mounts are in mounts.sh.
 set -euo pipefail
 hortator=$1 shim=$2 compiler=$3
 # shellcheck source=tests/integration/doctor/support.sh
 . "$(dirname "${BASH_SOURCE[0]}")/support.sh"
 faulty() { run env DOCTOR_FAULT="$1" LD_PRELOAD="$shim" "${@:2}"; }
 
-# a machine as it is: every check is there, and nothing that the next ones provoke
+# this machine unchanged: every check is listed, and none of the faults simulated below is found
 run "$hortator" doctor .
 for check in kernel 'shared memory' ulimits RemoveIPC 'control group' LibTorch MPI HDF5 CUDA NCCL folder rename fsync 'file locks' 'byte locks' GPUs fabric \
   'CPU binding' clocks; do
   expect_line "^[a-z]+ +$check "
 done
 for check in rename fsync 'file locks' 'byte locks' LibTorch MPI HDF5 mpirun clocks; do expect_line "^ok +$check "; done
-[ -z "$(ls -A .)" ] || wrong 'it leaves files behind'
+[ -z "$(ls -A .)" ] || wrong 'the doctor leaves files in the folder'
 usual=$code
 run "$hortator" doctor --json .
 expect_code "$usual"
@@ -94,7 +94,7 @@ finds mpirun warning 'another MPI \(.*\) than Hortator.s' 'hortator launch, whic
 mkdir "$scratch/torch"
 touch "$scratch/torch/libtorch_cpu.so"
 LD_LIBRARY_PATH=$scratch/torch run bash -c 'exec "$0" doctor .' "$hortator"
-# the RPATH outranks LD_LIBRARY_PATH or not, by how the linker was built: either way it is found, or nothing starts
+# depending on the linker's defaults RPATH or LD_LIBRARY_PATH takes precedence: the doctor finds this, or does not start
 if [ "$code" = 0 ] || [ "$code" = 1 ] && [[ $output == *LD_LIBRARY_PATH* ]]; then
   finds LD_LIBRARY_PATH warning 'has a LibTorch' 'take that folder out'
 fi

@@ -1,5 +1,5 @@
-// Preloaded: a machine with the one fault that DOCTOR_FAULT names, on all ranks or on DOCTOR_RANK alone. DOCTOR_GPUS is
-// the number of devices that CUDA shows there.
+// Preloaded. Simulates the fault DOCTOR_FAULT of a machine, on all ranks or only on DOCTOR_RANK. DOCTOR_GPUS: number of
+// devices that CUDA reports with the fault "gpus".
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -35,7 +35,7 @@ Function* real(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-// As long as LibTorch describes itself: then it asks CUDA more of each device than is known here.
+// True during at::show_config(), which queries more properties of each device than this shim simulates.
 bool describes_itself = false;
 
 int refuse(int code) {
@@ -70,7 +70,7 @@ long sysconf(int name) noexcept {
   return real<long(int)>("sysconf")(name);
 }
 
-// "small": the machine has one CPU. "one_cpu": the first rank is left one, the others have three.
+// "small": the machine has one CPU. "one_cpu": the first rank may use one CPU, the others three.
 int sched_getaffinity(pid_t process, size_t bytes, cpu_set_t* mask) noexcept {
   const int code = real<int(pid_t, size_t, cpu_set_t*)>("sched_getaffinity")(process, bytes, mask);
   const char* rank = own_rank();
@@ -117,7 +117,7 @@ int ncclGetVersion(int* version) {
   return next == nullptr ? 1 : next(version);
 }
 
-// Of what it tells only the UUID counts here, which stands behind the name of 256 letters.
+// Sets only the UUID, which follows the name of 256 bytes.
 int cudaGetDeviceProperties(void* properties, int index) {
   if (!has_fault("gpus")) return real<int(void*, int)>("cudaGetDeviceProperties")(properties, index);
   std::memset(static_cast<char*>(properties) + 256, index + 1, 16);
@@ -146,12 +146,12 @@ namespace at {
 
 std::string show_config() {
   describes_itself = true;
-  auto words = real<std::string()>("_ZN2at11show_configB5cxx11Ev")();
+  auto config = real<std::string()>("_ZN2at11show_configB5cxx11Ev")();
   describes_itself = false;
-  const auto begin = words.find("TORCH_VERSION=");
+  const auto begin = config.find("TORCH_VERSION=");
   if (has_fault("torch") && begin != std::string::npos)
-    words.replace(begin, words.find(',', begin) - begin, "TORCH_VERSION=2.11.7");
-  return words;
+    config.replace(begin, config.find(',', begin) - begin, "TORCH_VERSION=2.11.7");
+  return config;
 }
 
 }  // namespace at

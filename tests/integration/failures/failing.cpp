@@ -1,5 +1,5 @@
-// A program that ends as its first argument says. Prints when it is about to fail, so that the time to the job's end
-// can be measured.
+// A program that ends in the way that its first argument selects. Prints the time just before it fails, so that the
+// time to the end of the job can be measured.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
@@ -38,7 +38,7 @@ void announce_failure() {
 
 bool is_last(const State& state) { return state.is_last_process(); }
 
-// The others sit in a collective, for ever if nobody ends them.
+// The other ranks wait in a collective, for ever unless the job is ended.
 void one() {
   const State state;
   if (is_last(state)) fail("the last rank has a problem");
@@ -51,7 +51,7 @@ void all() {
   fail("every rank has a problem");
 }
 
-// The rank whose problem it is comes last: the others know that it is not theirs to tell.
+// The rank with the error throws last: the other ranks must not report it.
 void agreed() {
   const State state;
   if (is_last(state)) announce_failure();
@@ -65,7 +65,7 @@ void agreed() {
   }
 }
 
-// Ranks are counted anew within a node, so the error may name a rank that is not among those who throw it.
+// Ranks are numbered from 0 within a node, so the error may name a rank that does not throw it.
 void agreed_in_node() {
   const State state;
   if (state.process_index() == state.num_processes() - 1) announce_failure();
@@ -120,14 +120,14 @@ void thread() {
   state.wait_for_everyone();
 }
 
-// The others are not even in MPI.
+// The other ranks are not in an MPI call.
 void busy() {
   const bool last = is_last(State());
   if (last) fail("the last rank has a problem");
   std::this_thread::sleep_for(std::chrono::seconds(30));
 }
 
-// The others have left the body and wait in MPI_Finalize.
+// The other ranks have left the function and wait in MPI_Finalize.
 void late() {
   const bool last = is_last(State());
   if (last) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# forgotten.sh COMMAND...: a run that ends well leaves no failure.json, neither its own nor that of an earlier run.
+# forgotten.sh COMMAND...: a successful run leaves no failure.json and removes that of an earlier run.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -8,7 +8,7 @@ mkdir -p runs/failing
 touch runs/failing/failure.json runs/failing/.failure-earlier runs/failing/log.jsonl
 "$@"
 left=$(ls -A runs/failing)
-[ "$left" = $'log.jsonl\noutcome.json' ] || { echo "in the run folder: $left" >&2 && exit 1; }
+[ "$left" = $'log.jsonl\noutcome.json' ] || { echo "unexpected files in the run folder: $left" >&2 && exit 1; }
 rm -r runs
 "$@"
-[ "$(ls -A runs/failing)" = outcome.json ] || { echo 'a run with nothing else to write left more than its outcome' >&2 && exit 1; }
+[ "$(ls -A runs/failing)" = outcome.json ] || { echo 'a run without other files left more than outcome.json' >&2 && exit 1; }

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# Sourced. What a job must not leave behind: processes, found by a variable in their environment, and memory with our name.
+# To be sourced. Finds what a job must not leave behind: processes, marked by an environment variable, and shared memory of Hortator.
 
 mark_processes() {
   export HORTATOR_TEST_MARK="$$-$RANDOM-$RANDOM"
 }
 
-# Not grep itself, though. Zombies have no environment any more: what the launcher has killed may not have been waited for yet.
+# Prints the marked processes, without grep itself and without zombies, which have no environment: the launcher may not have reaped them yet.
 marked_processes() {
   local environment
   env -u HORTATOR_TEST_MARK grep -lzs "^HORTATOR_TEST_MARK=$HORTATOR_TEST_MARK\$" /proc/[0-9]*/environ | while read -r environment; do
@@ -13,7 +13,7 @@ marked_processes() {
   done
 }
 
-# Launchers give their processes some seconds to go.
+# Prints what is left after up to 10 s: launchers give their processes some seconds to end.
 leftovers() {
   local found=""
   for _ in $(seq 50); do

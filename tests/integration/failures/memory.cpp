@@ -1,4 +1,4 @@
-// Ranks that run out of memory as the first argument says, while a batch size is searched for.
+// Ranks that run out of memory during the search for a batch size, in the way that the first argument selects.
 #include <chrono>
 #include <hortator/hortator.hpp>
 #include <iostream>
@@ -16,7 +16,7 @@ void announce_failure() {
             << std::flush;
 }
 
-// The others wait in a collective that nobody can end: the rank must not wait for them for ever.
+// The other ranks wait in a collective that cannot be aborted: this rank must not wait for them for ever.
 void alone(Accelerator& accelerator) {
   find_executable_batch_size(accelerator, {.start = 4, .patience = std::chrono::seconds(1)}, [&](std::int64_t) {
     if (accelerator.is_last_process()) {
@@ -27,7 +27,7 @@ void alone(Accelerator& accelerator) {
   });
 }
 
-// All of them stop at the same collective: they go on, whatever carries their tensors.
+// All ranks stop at the same collective: they continue with any back end.
 void together(Accelerator& accelerator) {
   const auto sum = find_executable_batch_size(accelerator, {.start = 4}, [&](std::int64_t batch_size) {
     accelerator.reduce(at::ones({10}));
@@ -37,7 +37,7 @@ void together(Accelerator& accelerator) {
   if (sum != accelerator.num_processes()) throw std::runtime_error("the ranks' sum is wrong");
 }
 
-// Not about memory: the job ends as fast as ever.
+// An error other than out of memory ends the job as fast as usual.
 void other(Accelerator& accelerator) {
   find_executable_batch_size(accelerator, {.start = 4}, [&](std::int64_t) {
     if (accelerator.is_last_process()) {

@@ -1,5 +1,5 @@
-// A program that trains with parameters, gradients and moments dealt out and on disk, and ends as its first argument
-// says.
+// A program that trains with parameters, gradients and moments sharded and on disk, and ends in the way that its first
+// argument selects.
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adamw.h>
@@ -31,7 +31,7 @@ torch::nn::Sequential make_net() {
 const hortator::ZeroConfig on_disk = {
     .stage = 3, .offload_optimizer = "scratch", .offload_parameters = "scratch", .resident_bytes = 1};
 
-/// In backward of step number `fails_at` the last rank throws; the others are in a collective, or on their way there.
+/// The last rank throws in backward of step `fails_at`; the other ranks are in a collective, or will enter one.
 void train(int steps, int fails_at, const hortator::ZeroConfig& zero = on_disk) {
   hortator::Accelerator accelerator({.ddp = {.bucket_cap_mb = 0.1}, .zero = zero});
   auto net = make_net();
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
     constexpr int endless = std::numeric_limits<int>::max();
     const std::string_view ending = argv[1];
     if (ending == "endless") return train(endless, -1);
-    // As over several nodes, if the ranks share no memory: parameters come together as they are used.
-    ending == "dealt_out" ? train(10, 3, {.stage = 3, .resident_bytes = 1}) : train(10, 3);
+    // Without offloading: as on several nodes, parameters are gathered when they are used.
+    ending == "zero_3" ? train(10, 3, {.stage = 3, .resident_bytes = 1}) : train(10, 3);
   });
 }

@@ -1,5 +1,6 @@
-// A program whose last rank keeps the others waiting, as its first argument says. Prints when the waiting begins. Those
-// whose names begin with "well" must not be taken for stalled: they take longer than HORTATOR_TIMEOUT and end well.
+// A program whose last rank makes the others wait, in the way that its first argument selects. Prints the time when the
+// waiting begins. Endings that begin with "well" must not be reported as stalled: they take longer than
+// HORTATOR_TIMEOUT and succeed.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <sys/prctl.h>
@@ -25,7 +26,7 @@
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"
 
-// Seen by name in stacks.
+// Exported, so that stacks show its name.
 extern "C" __attribute__((visibility("default"), noinline)) void dawdle_in_user_code(std::chrono::milliseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -36,7 +37,7 @@ namespace {
 using hortator::State;
 using namespace std::chrono_literals;
 
-// What each ending does with a State, a communicator for tensors, and a first collective behind it.
+// The set-up of each ending: a State and a communicator for tensors, which have completed a first collective.
 struct Scene {
   explicit Scene(const hortator::StateOptions& options) : state(options) {
     sum();
@@ -67,12 +68,12 @@ void left(Scene& scene) {
   scene.sum();
 }
 
-// Its main thread stands still meanwhile.
+// A child process stops this rank's main thread for this time, as a debugger would.
 void be_held_by_a_child(std::chrono::milliseconds time) {
   const auto held = getpid();
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   const auto child = fork();
-  if (child == -1) throw hortator::Error({.what = "there is no child to hold this rank"});
+  if (child == -1) throw hortator::Error({.what = "Cannot fork a child to trace this rank"});
   if (child == 0) {
     const bool holds = ptrace(PTRACE_SEIZE, held, nullptr, nullptr) == 0 &&
                        ptrace(PTRACE_INTERRUPT, held, nullptr, nullptr) == 0 && waitpid(held, nullptr, __WALL) == held;
@@ -81,10 +82,10 @@ void be_held_by_a_child(std::chrono::milliseconds time) {
   }
   int status = 0;
   while (waitpid(child, &status, 0) == -1 && errno == EINTR) continue;
-  if (status != 0) throw hortator::Error({.what = "the child could not hold its parent"});
+  if (status != 0) throw hortator::Error({.what = "The child cannot trace its parent"});
 }
 
-// Its State ends, and then it waits in MPI_Finalize for the others.
+// The last rank destroys its State and waits for the others in MPI_Finalize.
 void returned(Scene& scene) {
   if (!scene.is_last()) scene.sum();
 }
@@ -107,7 +108,7 @@ void odd_count(Scene& scene) {
   scene.tensors->all_reduce(tensor, hortator::comm::ReduceOp::sum).wait();
 }
 
-// Each side waits in another communicator for the other side.
+// The last rank waits on one communicator, the others on another.
 void crossed(Scene& scene) {
   const auto part = scene.tensors->split(0, 0);
   if (scene.is_last()) {
@@ -123,12 +124,12 @@ void late(Scene& scene) {
   scene.sum();
 }
 
-// Until somebody kills it.
+// Runs until it is killed.
 void endless(Scene& scene) {
   while (true) scene.sum();
 }
 
-// Nobody waits meanwhile.
+// All ranks are busy; none waits.
 void well_busy(Scene& scene) {
   dawdle_in_user_code(3500ms);
   scene.sum();
@@ -154,13 +155,13 @@ void well_first(Scene& scene) {
   other->all_reduce(tensor, hortator::comm::ReduceOp::sum).wait();
 }
 
-// The test suspends the whole job meanwhile. The work is not over because the clock has jumped.
+// The test suspends the whole job during this time. The work is counted in steps, because the clock jumps.
 void well_suspended(Scene& scene) {
   for (int i = 0; i < 75 && scene.is_last(); ++i) std::this_thread::sleep_for(20ms);
   scene.sum();
 }
 
-// A child of the rank holds it, as a debugger would, and lets it go by its own end.
+// A child process traces the rank, as a debugger would, and releases it when it exits.
 void well_traced(Scene& scene) {
   if (scene.is_last()) be_held_by_a_child(3500ms);
   scene.sum();
@@ -182,7 +183,7 @@ const std::map<std::string, std::function<void(Scene&)>> endings = {{"stopped", 
                                                                     {"well_suspended", well_suspended},
                                                                     {"well_traced", well_traced}};
 
-// TIMEOUT_BY_OPTION: in milliseconds.
+// TIMEOUT_BY_OPTION: the option collective_timeout, in milliseconds.
 hortator::StateOptions options_from_environment() {
   const char* time = std::getenv("TIMEOUT_BY_OPTION");
   if (time == nullptr) return {};

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# well.sh COMMAND...: a job that takes longer than HORTATOR_TIMEOUT, for a good reason, ends well and without a word of ours.
-# SUSPEND=seconds: all ranks are stopped for so long meanwhile, as by a batch system that suspends jobs.
+# well.sh COMMAND...: a job that takes longer than HORTATOR_TIMEOUT, for a good reason, succeeds without a message of Hortator.
+# SUSPEND=seconds: all ranks are stopped for this time, as by a batch system that suspends jobs.
 set -uo pipefail
 # shellcheck source=tests/support/ranks_of.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../support/ranks_of.sh"
@@ -23,7 +23,7 @@ wait $job
 code=$?
 left=$(find . -type f ! -name output | grep -v '^./runs/[a-z_]*/outcome.json$')
 if [ $code -ne 0 ] || grep -q '^hortator: ' output || [ -n "$left" ]; then
-  echo "failed: it ended with $code" >&2
+  echo "failed: the job ended with code $code, a message or files (${left:-none})" >&2
   cat output >&2
   exit 1
 fi

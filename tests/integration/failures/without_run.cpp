@@ -1,4 +1,4 @@
-// Programs that have no hortator::run: how MPI ends when nobody ends it, and MPI that belongs to the application.
+// Programs without hortator::run: when MPI is finalised, and how MPI of the application is used.
 #include <mpi.h>
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ int static_state() {
   return 0;
 }
 
-// The others wait for this rank, for ever unless the launcher sees that it has gone without MPI_Finalize.
+// The other ranks wait for this one, for ever unless the launcher detects that it exited without MPI_Finalize.
 int exit_in_the_middle() {
   const State state;
   if (state.is_last_process()) std::exit(3);
@@ -77,7 +77,7 @@ int low_level() {
     problem = error.what();
   }
   MPI_Finalize();
-  // An MPI may give more than it was asked for.
+  // MPI may provide a higher level than requested.
   return level >= MPI_THREAD_SERIALIZED || problem.find("MPI offers only MPI_THREAD_SINGLE") != std::string::npos ? 0
                                                                                                                   : 1;
 }

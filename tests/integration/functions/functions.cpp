@@ -1,4 +1,4 @@
-// Launches functions on ranks: `functions CASE`. What each says goes to standard output, for functions.sh.
+// Launches functions on ranks: `functions CASE`. Prints results to standard output, for functions.sh.
 #include <hortator/hortator.hpp>
 #include <iostream>
 #include <string>

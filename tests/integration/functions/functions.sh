@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# functions.sh PROGRAM: functions launched on ranks give what they should, or the reason why not.
+# functions.sh PROGRAM: functions launched on ranks print their results, or the reason of the failure.
 set -euo pipefail
 program=$1
 failed=0
 
-# expect CODE CASE PATTERN...: the program ends with CODE, and each pattern is in what it says, none twice.
+# expect CODE CASE PATTERN...: the program ends with CODE, and exactly one line of its output matches each pattern.
 expect() {
   local code=0 output wanted=$1 name=$2
   output=$("$program" "$name" 2>&1) || code=$?
   if [ "$code" != "$wanted" ]; then echo "failed: $name ended with $code: $output"; failed=1; fi
   shift 2
   for pattern in "$@"; do
-    if [ "$(grep -acE "$pattern" <<<"$output")" != 1 ]; then echo "failed: $name does not say '$pattern' once: $output"; failed=1; fi
+    if [ "$(grep -acE "$pattern" <<<"$output")" != 1 ]; then echo "failed: $name does not print '$pattern' exactly once: $output"; failed=1; fi
   done
 }
 

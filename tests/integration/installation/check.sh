@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# hortator test: passes where all is well, says what is not, and keeps away from login nodes.
+# `hortator test` passes on a good machine, reports what is wrong on others, and refuses to run on login nodes.
 #   check.sh HORTATOR WRONG_SUMS
 set -euo pipefail
 hortator=$1 wrong_sums=$2
@@ -16,14 +16,14 @@ for check in ranks self mpi node checkpoint 'checkpoint by MPI-IO' loader paging
 expect_line '2 ranks, 1 node, 2 a node'
 expect_line '^([0-9]+) of \1 checks passed'
 expect_no_line '^FAILED'
-[ -z "$(ls -A disk)" ] || wrong 'it leaves files behind'
+[ -z "$(ls -A disk)" ] || wrong 'hortator test leaves files in the folder'
 expect_absent runs
-# but for whom it is asked to
+# a record is written only on request
 HORTATOR_RUN_DIR=kept run "$hortator" test -n 2 --here --dir disk
 expect_code 0
-grep -q finished kept/outcome.json || wrong 'there is no record in HORTATOR_RUN_DIR'
-[ -z "$(ls -A disk)" ] || wrong 'it leaves files behind'
-# the ranks may be started by hand, and one is enough
+grep -q finished kept/outcome.json || wrong 'outcome.json in HORTATOR_RUN_DIR is missing'
+[ -z "$(ls -A disk)" ] || wrong 'hortator test leaves files in the folder'
+# ranks may be started with mpirun, and one rank is enough
 run mpirun -n 3 --oversubscribe "$hortator" test --here --dir disk
 expect_code 0
 expect_line '3 ranks, 1 node, 3 a node'
@@ -32,18 +32,18 @@ run "$hortator" test --here --dir disk
 expect_code 0
 expect_line '^([0-9]+) of \1 checks passed'
 
-# an MPI that computes something else
+# an MPI that computes wrong sums
 run env LD_PRELOAD="$wrong_sums" "$hortator" test -n 2 --here --dir disk
 expect_code 1
 expect_line '^FAILED +mpi .*all_reduce of .* gives a wrong result'
 expect_line '^passed +checkpoint '
 expect_line 'of 9 checks passed'
-# a folder that nobody can write
+# a folder that is not writable
 run "$hortator" test -n 2 --here --dir /proc
 expect_code 1
 expect_line '/proc'
 
-# a login node: a scheduler, but no job
+# a login node: a scheduler is installed, and this is not a job
 printf '#!/bin/sh\n' >bin/sbatch
 chmod +x bin/sbatch
 PATH=$scratch/bin:$PATH run "$hortator" test --dir disk

@@ -1,9 +1,9 @@
-// Preloaded: an MPI whose large reductions are a bit off.
+// Preloaded. Makes the results of large reductions wrong.
 #include <mpi.h>
 
 namespace {
 
-// One bit of what rank 0 brings.
+// Flips one bit of the result on rank 0.
 void spoil(void* data, int count, MPI_Comm comm) {
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# in_group.sh PROGRAM: what PROGRAM trains takes 1.5 GiB. In a control group with a quarter of that, all of the process included, it
-# cannot train in memory, and trains from disk to the same losses. Exit code 77: there is no such group to be had.
+# in_group.sh PROGRAM: PROGRAM trains a model of 1.5 GiB. In a control group with a quarter of that for the whole process it cannot train in
+# memory, but trains from disk with the same losses. Exit code 77 if no control group can be created.
 set -uo pipefail
 program=$1
 limit=$((384 << 20))
@@ -10,7 +10,7 @@ fail() {
   exit 1
 }
 
-# Version 2 of control groups, or version 1.
+# Creates a group with the memory limit, with version 2 of control groups or version 1.
 make_group() {
   local mine name
   mine=$(sed -n 's/^0:://p' /proc/self/cgroup)
@@ -32,12 +32,12 @@ within_group() (
   exec "$@"
 )
 
-make_group || { echo 'skipped: no control group of memory can be made here'; exit 77; }
+make_group || { echo 'skipped: no control group with a memory limit can be created'; exit 77; }
 work=$(mktemp -d -p .)
 trap 'rm -rf "$work"; rmdir "$group"' EXIT
-in_memory=$("$program") || fail 'it does not train in memory'
-within_group "$program" >/dev/null 2>&1 && fail 'the limit is none: it trains in memory within it'
-on_disk=$(within_group "$program" "$work/scratch") || fail 'it does not train from disk within the limit'
+in_memory=$("$program") || fail 'training in memory fails'
+within_group "$program" >/dev/null 2>&1 && fail 'the limit has no effect: training in memory succeeds within it'
+on_disk=$(within_group "$program" "$work/scratch") || fail 'training from disk fails within the limit'
 [ "$in_memory" = "$on_disk" ] || fail "the losses differ: $in_memory from memory, $on_disk from disk"
 [ -z "$(ls -A "$work/scratch")" ] || fail 'files are left in the folder'
 echo "losses with 1.5 GiB in memory, and in $((limit >> 20)) MiB from disk:" "$on_disk"

@@ -1,5 +1,5 @@
-// larger_than_memory [FOLDER]: trains a model whose parameters, gradients and moments take 1.5 GiB, with all of them in
-// the folder or in memory, and prints the losses.
+// larger_than_memory [FOLDER]: trains a model whose parameters, gradients and moments take 1.5 GiB, all in FOLDER or,
+// by default, in memory, and prints the losses.
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adamw.h>

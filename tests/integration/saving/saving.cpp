@@ -1,6 +1,5 @@
-// saving [beside] SAVES: saves that many versions of one state, one after the other, each in the place of the one
-// before, by a thread if it is told so; checks first that what an earlier run has left is one version, whole. Prints
-// what it finds and does.
+// saving [asynchronous] SAVES: first loads the checkpoint of an earlier run, if any, and checks that it is one complete
+// version; then saves SAVES new versions, each replacing the previous one. Prints the versions that it loads and saves.
 #include <torch/nn/modules/linear.h>
 
 #include <chrono>
@@ -25,21 +24,21 @@ void fill(torch::nn::Module& net, std::int64_t number) {
 void check(const torch::nn::Module& net, std::int64_t number) {
   for (const auto& parameter : net.parameters()) {
     if (parameter.eq(static_cast<double>(number)).all().item<bool>()) continue;
-    throw std::runtime_error("what was loaded is not version " + std::to_string(number) + " throughout");
+    throw std::runtime_error("some loaded parameters are not of version " + std::to_string(number));
   }
 }
 
-void say(const Accelerator& accelerator, const std::string& what) {
+void print_on_main(const Accelerator& accelerator, const std::string& what) {
   accelerator.on_main_process([&] { std::cout << what << std::endl; });
 }
 
-// A save that fails is told, with the time that it took; the run goes on.
+// Saves; prints a failure with the time that it took, and continues.
 void save(Accelerator& accelerator, std::int64_t number) {
   const auto begin = std::chrono::steady_clock::now();
   try {
     accelerator.save_state();
     accelerator.wait_for_checkpoint();
-    say(accelerator, "saved " + std::to_string(number));
+    print_on_main(accelerator, "saved " + std::to_string(number));
   } catch (const Error& problem) {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     std::cout << "rank " + std::to_string(accelerator.process_index()) + " after " + std::to_string(took.count()) +
@@ -48,8 +47,8 @@ void save(Accelerator& accelerator, std::int64_t number) {
   }
 }
 
-void run_saves(std::int64_t saves, bool beside) {
-  Accelerator accelerator({.project = {.dir = "run"}, .checkpoint = {.asynchronous = beside}});
+void run_saves(std::int64_t saves, bool asynchronous) {
+  Accelerator accelerator({.project = {.dir = "run"}, .checkpoint = {.asynchronous = asynchronous}});
   torch::nn::Linear net(300, 1000);
   Version version;
   auto model = accelerator.prepare(net);
@@ -57,7 +56,7 @@ void run_saves(std::int64_t saves, bool beside) {
   if (accelerator.has_checkpoint()) {
     accelerator.load_state();
     check(*net, version.number);
-    say(accelerator, "loaded " + std::to_string(version.number));
+    print_on_main(accelerator, "loaded " + std::to_string(version.number));
   }
   for (std::int64_t i = 0; i < saves; ++i) {
     fill(*net, ++version.number);
@@ -68,7 +67,7 @@ void run_saves(std::int64_t saves, bool beside) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  const bool beside = !words.empty() && words.front() == "beside";
-  return run(argc, argv, [&] { run_saves(std::stoll(words.at(beside ? 1 : 0)), beside); });
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const bool asynchronous = !arguments.empty() && arguments.front() == "asynchronous";
+  return run(argc, argv, [&] { run_saves(std::stoll(arguments.at(asynchronous ? 1 : 0)), asynchronous); });
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced. A folder of its own, in which programs run and print into `output`.
+# To be sourced. Changes to a temporary folder, in which programs run and write their output to the file `output`.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

@@ -1,23 +1,23 @@
-// counted FOLDER: what each rank asks of MPI to start up, to make one training step, and to save a checkpoint, as lines
-// of figures.hpp. measure.sh runs it at 2 to 32 ranks and has the figures judged:
+// counted FOLDER: prints the MPI calls of each rank for start-up, for one training step, and for saving a checkpoint,
+// as lines of figures.hpp. measure.sh runs it with 2 to 32 ranks and checks the figures with `judge`:
 //
 //   phase                      ranks  rank 0 calls    bytes others' calls    bytes
 //   mpi:checkpoint                 2            17     2489            17     2473
 //   mpi:checkpoint                32            17     2730            17     2474
 //
-// Each line is one phase of one job: calls into MPI and bytes by these calls' arguments (traffic.cpp), on rank 0 and,
-// the most, on any other rank. Read them downwards: where a number grows with the ranks, a job of thousands pays for it
-// on every rank. The back ends, named before the colon:
+// Each line is one phase of one job: MPI calls and the bytes in their arguments (traffic.cpp), on rank 0 and the
+// maximum over the other ranks. Compare the lines of a phase: a number that grows with the ranks is expensive on every
+// rank of a job with thousands. The back ends, before the colon:
 //
 //   mpi    HORTATOR_COMMUNICATOR=mpi on nodes of two ranks
-//   node   the default, shared memory, on nodes of two ranks, from 4 ranks on: what ranks of a node exchange through
-//          memory is no call
+//   node   the default, shared memory, on nodes of two ranks, from 4 ranks: exchange within a node through shared
+//          memory is not an MPI call
 //   nodes  the same on nodes of one rank, so that two ranks are two nodes as well
 //
-// More than 16 nodes leave the exchange between nodes to MPI_Allreduce, which by its arguments is fewer bytes.
+// With more than 16 nodes the exchange between nodes uses MPI_Allreduce, whose arguments are fewer bytes.
 //
-// All ranks run on this machine; traffic.cpp divides them into nodes. A node's own exchanges (its CPUs, its window) may
-// grow with the ranks of a node, not with those of the job, so nodes keep their size here.
+// All ranks run on this machine; traffic.cpp divides them into nodes. Exchanges within a node (its CPUs, its window)
+// may grow with the ranks of the node but not with those of the job, so the size of nodes is constant here.
 #include <mpi.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -40,11 +40,10 @@ namespace {
 
 using namespace hortator;
 
-// With the reducer's four marks, gradients are width (width + 3) + 4 numbers: enough for the exchange between nodes
-// (64 KiB a rank), and a multiple of 256, so that shares of 2 to 16 nodes are equal: they come in whole lines of the
-// cache.
+// With the reducer's four flags, gradients have width (width + 3) + 4 elements: enough for the exchange between nodes
+// (64 KiB per rank), and a multiple of 256, so that the parts of 2 to 16 nodes, which are whole cache lines, are equal.
 constexpr int width = 345;
-constexpr int steps_until_settled = 3;  // buckets are laid out by then, and moments are there
+constexpr int steps_until_settled = 3;  // after these steps buckets and moments exist
 
 struct Rows {
   std::int64_t count;
@@ -53,7 +52,7 @@ struct Rows {
   Example<> get(std::int64_t i) const { return {at::full({width}, 0.01 * static_cast<double>(i)), at::ones({1})}; }
 };
 
-/// Prints what its scope has cost each rank, from rank 0.
+/// Counts the MPI calls in its scope; rank 0 prints them for each rank.
 class Phase {
  public:
   explicit Phase(std::string name) : name_(std::move(name)), before_(scale::traffic()) {}

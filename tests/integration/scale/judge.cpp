@@ -1,4 +1,4 @@
-// judge < FIGURES: prints the table, then what breaks the promises of figures.hpp; fails if anything does.
+// judge < FIGURES: prints the table, then each breach of the rules of figures.hpp; fails if there is one.
 #include <exception>
 #include <iostream>
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# measure.sh FOLDER PROGRAMS LIBRARY LAYER MPIEXEC...: runs PROGRAMS/counted in jobs of 2 to 32 ranks, MPIEXEC taking
-# the number of them as its last word, and has PROGRAMS/judge look at the figures. Files go to FOLDER.
+# measure.sh FOLDER PROGRAMS LIBRARY LAYER MPIEXEC...: runs PROGRAMS/counted in jobs of 2 to 32 ranks (the last argument of
+# MPIEXEC is the number of ranks) and checks the figures with PROGRAMS/judge. Writes files to FOLDER.
 set -euo pipefail
 folder=$1 programs=$2 library=$3 layer=$4
 shift 4
 
-# What MPI does for one rank alone, or what only ends or watches what was counted when it began.
+# Calls that need not be counted: local ones, and those that complete or poll an operation that was counted when it started.
 local='Abort|Errhandler_free|File_(create|get|set)_errhandler|Comm_(free|group|rank|size|set_errhandler|f2c|c2f)|Info_(create|free|set)|Group_(free|range_incl|translate_ranks)|Iprobe|Error_string|Finalize|Finalized|Get_[a-z_]*|Init_thread|Initialized|Query_thread|Test|Op_create|Op_free|Type_.*'
 uncounted=$(nm -D --undefined-only "$library" | grep -oE '\bMPI_[A-Za-z0-9_]+' | sort -u | grep -vxE "MPI_($local)" |
   while read -r name; do grep -q "int $name(" "$layer" || echo "$name"; done)
-[ -z "$uncounted" ] || { echo "the library calls what $layer does not count:" "$uncounted" && exit 1; }
+[ -z "$uncounted" ] || { echo "the library makes MPI calls that $layer does not count:" "$uncounted" && exit 1; }
 
 rm -rf "$folder"
 mkdir -p "$folder"

@@ -5,16 +5,16 @@
 #include <atomic>
 #include <numeric>
 
-// MPI's profiling interface: these definitions stand before MPI's own, for the library as well, and call them by their
-// second names. A call counts once, with every buffer that its arguments name: what all_gather brings from N ranks are
-// N parts, what a broadcast moves is one. Whatever an MPI does with it inside is not ours to choose. MPI_Comm_split is
-// handed a color and a key, 8 bytes. measure.sh demands that the library calls nothing but what is here, or is local.
+// Uses MPI's profiling interface: these definitions replace MPI's, also for the library, and call them by their PMPI
+// names. A call counts once, with the size of all buffers in its arguments: N parts for an all_gather over N ranks, one
+// for a broadcast, whatever MPI does internally. MPI_Comm_split counts a color and a key, 8 bytes. measure.sh checks
+// that the library makes only calls that are defined here, or are local.
 namespace hortator::scale {
 namespace {
 
 std::atomic<std::int64_t> calls = 0;
 std::atomic<std::int64_t> bytes = 0;
-int ranks_a_node = 0;  // 0: as MPI finds them
+int ranks_a_node = 0;  // 0: MPI's own nodes
 
 std::int64_t size_of(MPI_Datatype type, std::int64_t count) {
   int size = 0;
@@ -155,7 +155,7 @@ int MPI_Iallgather(const void* in, int n, MPI_Datatype type, void* out, int n_ou
   return PMPI_Iallgather(in, n, type, out, n_out, type_out, comm, request);
 }
 
-// In place, what this rank gives is among what it gets.
+// With MPI_IN_PLACE the rank's own part is already in the output.
 int MPI_Iallgatherv(const void* in, int n, MPI_Datatype type, void* out, const int counts[], const int offsets[],
                     MPI_Datatype type_out, MPI_Comm comm, MPI_Request* request) {
   count((in == MPI_IN_PLACE ? 0 : size_of(type, n)) + size_of(type_out, sum_of(counts, comm)));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# drill.sh BINARIES: what a real Slurm of two nodes has to see. Runs within tests/tools/slurm-two-nodes.sh.
+# drill.sh BINARIES: tests on a real Slurm of two nodes. Runs under tests/tools/slurm-two-nodes.sh.
 set -uo pipefail
 binaries=$1
 work=$(mktemp -d)
@@ -7,27 +7,27 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failures=0
 
-# Open MPI 4.1 can die within MPI_Init, before any line of ours: a peer of the other node connects by TCP before the rank is ready for it
-# (a null pointer in mca_btl_tcp; about one start in twenty where cores are short). Such a start says nothing about us: up to three.
+# run COMMAND...: up to three attempts, because Open MPI 4.1 may crash within MPI_Init, before any line of Hortator: a peer on the other node
+# connects by TCP before the rank is ready (a null pointer in mca_btl_tcp; about one start in twenty with too few cores).
 run() {
   local try
   for try in 1 2 3; do
     "$@" >raw 2>&1 && return
     ended=$?
     grep -aq 'Signal: Segmentation fault' raw && ! grep -aqE '^(rank |hortator: )' raw || return "$ended"
-    echo "died within MPI_Init, start $try: $*"
+    echo "crashed within MPI_Init, attempt $try: $*"
   done
   return "$ended"
 }
 
-# expect NAME CODE LINES COMMAND...: the command ends with CODE (ok, bad, or a number), and its lines of ours, sorted, match the patterns
-# LINES.
+# expect NAME CODE LINES COMMAND...: the command ends with CODE (ok, bad, or a number), and its sorted lines of Hortator match the patterns
+# in LINES.
 expect() {
   local name=$1 code=$2 wanted=$3 result=ok
   shift 3
   run "$@" || result=$?
-  tr -d '\000' <raw >output  # the mpirun of Open MPI 5 ends its words with a zero byte
-  grep -hE '^(rank |hortator: )' output | LC_ALL=C sort >ours
+  tr -d '\000' <raw >output  # the mpirun of Open MPI 5 ends its messages with a zero byte
+  grep -hE '^(rank |hortator: )' output | LC_ALL=C sort >lines
   local good=1 i=0 line
   if [ "$result" != "$code" ] && [[ $code != bad || $result == ok ]]; then good=0; fi
   local patterns=()
@@ -35,7 +35,7 @@ expect() {
   while IFS= read -r line; do
     if [ "$i" -ge ${#patterns[@]} ] || ! [[ $line =~ ^${patterns[$i]}$ ]]; then good=0; fi
     i=$((i + 1))
-  done <ours
+  done <lines
   if [ "$i" -ne ${#patterns[@]} ]; then good=0; fi
   if [ $good = 1 ]; then
     echo "ok: $name"
@@ -56,7 +56,7 @@ batch() {
   return "$code"
 }
 
-# soon_and_clean NAME PROGRAM COMMAND...: the command, which ends a step of PROGRAM, takes less than nine seconds, and nothing is left.
+# soon_and_clean NAME PROGRAM COMMAND...: the command, which runs a step of PROGRAM, ends within nine seconds and leaves nothing behind.
 soon_and_clean() {
   local name=$1 program=$2 started=${EPOCHREALTIME/[.,]/}
   shift 2
@@ -79,26 +79,26 @@ apart='hortator: rank 0 \(n1\): srun started 2 ranks, but .*each rank would be a
 
 expect 'srun with PMIx: two nodes of two ranks' ok "${two_by_two//LAUNCHER/srun}" srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/place"
 expect 'srun -n 1' ok "${alone//LAUNCHER/srun}" srun --mpi=pmix -n1 "$binaries/place"
-expect 'srun without PMIx: one error that names the cure' bad "$apart" srun --mpi=none -w n1 -n2 "$binaries/place"
-expect 'the same by the default of the site' bad "$apart" env SLURM_MPI_TYPE=none srun -w n1 -n2 "$binaries/place"
+expect 'srun without PMIx: one error with the fix' bad "$apart" srun --mpi=none -w n1 -n2 "$binaries/place"
+expect 'the same by default of the site' bad "$apart" env SLURM_MPI_TYPE=none srun -w n1 -n2 "$binaries/place"
 expect 'in a batch script: ./prog, and mpirun -n 1 on either node' ok \
   "${alone//.*, LAUNCHER/n1, mpirun}"$'\n'"${alone//.*, LAUNCHER/n1, plain start}"$'\n'"${alone//.*, LAUNCHER/n2, mpirun}" \
   batch "$binaries/place" "mpirun -n 1 $binaries/place" "mpirun -n 1 --host n2 $binaries/place"
 expect './prog in an interactive allocation' ok "${alone//LAUNCHER/plain start}" salloc --quiet -N2 -n4 "$binaries/place"
 expect 'every rank on two nodes fails: one line' bad 'hortator: rank [0-3] \(n[12]\): every rank has a problem' \
   srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/failing" all
-soon_and_clean 'one rank fails' failing expect 'one rank fails: one line that names it' 1 'hortator: rank 3 \(n2\): the last rank has a problem' \
+soon_and_clean 'one rank fails' failing expect 'one rank fails: one line reports it' 1 'hortator: rank 3 \(n2\): the last rank has a problem' \
   srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/failing" one
-expect 'a node fails as one: one line' bad 'hortator: rank [23] \(n2\): this node is full' \
+expect 'all ranks of a node fail: one line' bad 'hortator: rank [23] \(n2\): this node is full' \
   srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/failing" agreed_in_node
 if ! grep -q '"problem": "this node is full"' runs/failing/failure.json; then
-  echo 'failed: failure.json of the last'
+  echo 'failed: the problem is not in failure.json'
   failures=$((failures + 1))
 fi
 
-# The centre's own checks, on the nodes: of the doctor's findings errors are the machine's, not the drill's.
+# The checks of an installation, on the nodes. Errors that the doctor finds on this machine do not fail the test.
 hortator=$(dirname "$binaries")/bin/hortator
-# contains NAME LINES: in what was printed last there is a line for each of the patterns LINES
+# contains NAME LINES: the latest output has a line for each pattern in LINES
 contains() {
   local pattern
   while IFS= read -r pattern; do
@@ -122,20 +122,20 @@ contains 'test on two nodes' '^passed +ranks .*4 ranks, 2 nodes, 2 a node
 ^([0-9]+) of \1 checks passed'
 
 if run srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/test_weights" '[.two_nodes]'; then
-  echo 'ok: weights come to two nodes'
+  echo 'ok: weights are loaded on two nodes'
 else
-  echo 'failed: weights come to two nodes'
+  echo 'failed: weights are loaded on two nodes'
   sed 's/^/    /' raw
   failures=$((failures + 1))
 fi
 
-# A rank that keeps the others waiting is named, whichever node it is on; the other node's slots come by a file each.
+# A stalled rank is reported from either node; ranks of the other node publish their state in files.
 export HORTATOR_TIMEOUT=2s
-# stall ENDING CODE LINE [RECORDED]: the step ends with CODE, which the record knows; or RECORDED, where Slurm reports a rank that it killed
+# stall ENDING CODE LINE [RECORDED]: the step ends with CODE, which is also in failure.json (or RECORDED, if Slurm reports a killed rank)
 stall() {
   soon_and_clean "$1" stalling expect "$1 on two nodes" "$2" "$3" srun --mpi=pmix -N2 --ntasks-per-node=2 "$binaries/stalling" "$1"
   if ! grep -q "\"exit_code\": ${4:-$2}," runs/stalling/failure.json; then
-    echo "failed: $1: not ${4:-$2} in $(cat runs/stalling/failure.json)"
+    echo "failed: $1: expected exit_code ${4:-$2} in $(cat runs/stalling/failure.json)"
     failures=$((failures + 1))
   fi
   rm -rf runs/stalling
@@ -148,7 +148,7 @@ stall mismatch 124 'hortator: rank 3 \(n2\): is in barrier #[0-9]* \(4 ranks\) w
 stall odd_count 2 'hortator: rank 3 \(n2\): rank 3: the ranks are in different .* rank 3: all_reduce .* of 5 x .* ranks 0-2: all_reduce .* of 4 x .*'
 HORTATOR_DEBUG=1 HORTATOR_TIMEOUT=60s stall crossed 124 'hortator: rank 3 \(n2\): is in all_reduce #1 .* while ranks 0-2 are in all_reduce #3 .*'
 stall left bad 'hortator: rank 3 \(n2\): the program has left by exit\(\).*' 1
-# What is killed says nothing; Slurm names it, newer releases together with whom they end at once.
+# A killed rank is reported by Slurm; newer releases report it together with the ranks that Slurm ends at the same time.
 # shellcheck disable=SC2317
 killed() {
   local result=ended

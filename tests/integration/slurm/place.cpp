@@ -1,4 +1,4 @@
-// Says where each of its ranks is.
+// Prints the position of each rank: rank, local rank, node, host and launcher.
 #include <hortator/run.hpp>
 #include <hortator/state.hpp>
 #include <iostream>
@@ -10,10 +10,11 @@
 int main(int argc, char** argv) {
   return hortator::run(argc, argv, [] {
     const hortator::State state;
-    const auto& place = state.world().topology();
-    const auto line = hortator::text::concat("rank ", place.rank, " of ", place.size, " is ", place.local_rank, " of ",
-                                             place.local_size, " on node ", place.node, " of ", place.nodes, " (",
-                                             state.host(), ", ", to_string(hortator::runtime::launcher().kind), ")\n");
+    const auto& topology = state.world().topology();
+    const auto line =
+        hortator::text::concat("rank ", topology.rank, " of ", topology.size, " is ", topology.local_rank, " of ",
+                               topology.local_size, " on node ", topology.node, " of ", topology.nodes, " (",
+                               state.host(), ", ", to_string(hortator::runtime::launcher().kind), ")\n");
     std::cout << line << std::flush;
   });
 }

@@ -1,4 +1,5 @@
-// One training step of a trivial model; then rank 0 writes the time (CLOCK_MONOTONIC, in seconds) to the file given.
+// Runs one training step of a trivial model; then rank 0 writes the time (CLOCK_MONOTONIC, in seconds) to the given
+// file.
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 

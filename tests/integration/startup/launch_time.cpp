@@ -1,8 +1,9 @@
-// launch_time RUNS HORTATOR PROGRAM [PEER...]: what starting costs, as lines of JSON. First the seconds from starting
-// `hortator launch -n 2 PROGRAM` to the end of PROGRAM's first step, beside the command that it would run itself, and
-// beside PEER where one is given, in turns; each writes the time of its first step to a file that is its last argument.
-// Then what the launcher itself takes, with an mpirun that starts nothing: launcher_cpu_s is processor time, which
-// other programs of the machine change little, launcher_wall_s the shortest time.
+// launch_time RUNS HORTATOR PROGRAM [PEER...]: measures start-up and prints lines of JSON. First the seconds from the
+// start of `hortator launch -n 2 PROGRAM` to the end of PROGRAM's first step, compared with the command that the
+// launcher runs and, if given, with PEER (the command for Accelerate), in turns; each writes the time of its first step
+// to the file that is its last argument. Then the launcher's own time, with an mpirun that starts nothing:
+// launcher_cpu_s is processor time, which depends little on other programs of the machine, launcher_wall_s the shortest
+// elapsed time.
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -22,7 +23,7 @@
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -35,12 +36,12 @@ double seconds_now() {
 
 struct Used {
   double wall = 0;
-  double cpu = 0;  ///< of all processes that it waited for
+  double cpu = 0;  ///< of all processes that it has waited for
 };
 
-Used run(Words words) {
+Used run(Arguments command) {
   std::vector<char*> arguments;
-  for (auto& word : words) arguments.push_back(word.data());
+  for (auto& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   const double begin = seconds_now();
   pid_t child = 0;
@@ -48,19 +49,19 @@ Used run(Words words) {
   rusage usage{};
   if (posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) == 0)
     wait4(child, &status, 0, &usage);
-  if (status != 0) die(words[0] + " did not end well");
+  if (status != 0) die("'" + command[0] + "' failed");
   const auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
   };
   return {.wall = seconds_now() - begin, .cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime)};
 }
 
-double time_to_first_step(Words words, const std::string& file) {
-  words.push_back(file);
+double time_to_first_step(Arguments command, const std::string& file) {
+  command.push_back(file);
   const double begin = seconds_now();
-  run(words);
+  run(command);
   double end = 0;
-  if (!(std::ifstream(file) >> end)) die(words[0] + " did not come to its first step");
+  if (!(std::ifstream(file) >> end)) die("'" + command[0] + "' did not reach its first step");
   fs::remove(file);
   return end - begin;
 }
@@ -74,7 +75,7 @@ std::string first_line(const std::string& command) {
   return line;
 }
 
-Words words_of(const std::string& line) {
+Arguments split_line(const std::string& line) {
   std::istringstream in(line);
   return {std::istream_iterator<std::string>(in), {}};
 }
@@ -92,26 +93,26 @@ void print_pair(const std::string& reference, const std::vector<double>& ours, c
       median(ours) / median(theirs), ours.size());
 }
 
-/// An mpirun that says which it is, and else does nothing, comes first on PATH.
-class Stand {
+/// Puts an mpirun first on PATH that prints its version and otherwise does nothing.
+class StubMpirun {
  public:
-  explicit Stand(const fs::path& folder) : folder_(fs::absolute(folder)) {
+  explicit StubMpirun(const fs::path& folder) : folder_(fs::absolute(folder)) {
     const auto real = first_line("command -v mpirun");
     fs::create_directories(folder_);
     std::ofstream(folder_ / "mpirun") << "#!/bin/sh\n[ \"$1\" != --version ] || exec " << real << " --version\n";
     fs::permissions(folder_ / "mpirun", fs::perms::owner_all);
     setenv("PATH", (folder_.string() + ":" + std::getenv("PATH")).c_str(), 1);
   }
-  ~Stand() { fs::remove_all(folder_); }
-  Stand(const Stand&) = delete;
-  Stand& operator=(const Stand&) = delete;
+  ~StubMpirun() { fs::remove_all(folder_); }
+  StubMpirun(const StubMpirun&) = delete;
+  StubMpirun& operator=(const StubMpirun&) = delete;
 
  private:
   fs::path folder_;
 };
 
-void time_launcher(const Words& launch, int runs, const std::string& name) {
-  const Stand stand(name);
+void time_launcher(const Arguments& launch, int runs, const std::string& name) {
+  const StubMpirun stub(name);
   std::vector<double> wall;
   std::vector<double> cpu;
   for (int i = 0; i < runs; ++i) {
@@ -130,9 +131,9 @@ int main(int argc, char** argv) {
   if (argc < 4) return 2;
   const int runs = std::atoi(argv[1]);
   const std::string file = "first_step." + std::to_string(getpid());
-  const Words ours = {argv[2], "launch", "-n", "2", argv[3]};
-  const Words itself = words_of(first_line(std::string(argv[2]) + " launch -n 2 --dry-run " + argv[3]));
-  const Words peer(argv + 4, argv + argc);
+  const Arguments ours = {argv[2], "launch", "-n", "2", argv[3]};
+  const Arguments itself = split_line(first_line(std::string(argv[2]) + " launch -n 2 --dry-run " + argv[3]));
+  const Arguments peer(argv + 4, argv + argc);
   std::vector<double> our_times;
   std::vector<double> own_times;
   std::vector<double> peer_times;
@@ -141,7 +142,7 @@ int main(int argc, char** argv) {
     own_times.push_back(time_to_first_step(itself, file));
     if (!peer.empty()) peer_times.push_back(time_to_first_step(peer, file));
   }
-  print_pair("the command itself", our_times, own_times);
-  if (!peer.empty()) print_pair("the peer", our_times, peer_times);
+  print_pair("the launcher's command", our_times, own_times);
+  if (!peer.empty()) print_pair("Accelerate", our_times, peer_times);
   time_launcher(ours, runs, file + ".bin");
 }

@@ -1,6 +1,6 @@
-// opened_files PROGRAM [ARGUMENT...]: runs it, then says on standard output how many files it and its threads have
-// opened, the loader's included. The kernel's own (/proc, /sys) ask no file system and are left out; what the program
-// starts in its turn is not followed.
+// opened_files PROGRAM [ARGUMENT...]: runs it, then prints how many files it and its threads have opened, including
+// those of the dynamic loader. Files in /proc and /sys are not counted, because they need no access to a file system;
+// child processes are not followed.
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -22,7 +22,7 @@ void die(const char* what) {
   std::exit(1);
 }
 
-std::string word_at(pid_t thread, std::uint64_t address) {
+std::string text_at(pid_t thread, std::uint64_t address) {
   std::array<char, 8> begin{};
   iovec here = {begin.data(), begin.size() - 1};
   iovec there = {reinterpret_cast<void*>(address), begin.size() - 1};
@@ -32,7 +32,7 @@ std::string word_at(pid_t thread, std::uint64_t address) {
 
 bool is_on_disk(const std::string& path) { return !path.starts_with("/proc/") && !path.starts_with("/sys/"); }
 
-/// Sees the begin and the end of each call of each thread.
+/// Tracks entry and exit of system calls for each thread.
 class Calls {
  public:
   /// Whether the thread has just opened a file.
@@ -40,7 +40,7 @@ class Calls {
     __ptrace_syscall_info info{};
     ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof info, &info);
     if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
-      opening_[thread] = info.entry.nr == SYS_openat && is_on_disk(word_at(thread, info.entry.args[1]));
+      opening_[thread] = info.entry.nr == SYS_openat && is_on_disk(text_at(thread, info.entry.args[1]));
     return info.op == PTRACE_SYSCALL_INFO_EXIT && opening_[thread] && info.exit.rval >= 0;
   }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# check.sh SIGNAL RANK COMMAND...: a run of 100 steps whose RANK (or `launcher`: its parent; `slurm`: each rank of the only job, by
-# scancel) gets SIGNAL in the middle ends with code 75, says so in outcome.json, and when it is started again ends as the run that was
-# never stopped: losses, rows, rates, random numbers and parameters bit for bit on each rank. With KILL it goes on from the newest save by the clock. IGNORED names signals to which the
-# run is started deaf; STEPS and WORDS are the program's; with UNSAVED it must leave without a save, on a disk that is slow as
-# FAULT_... say (SHIM).
+# check.sh SIGNAL RANK COMMAND...: sends SIGNAL in the middle of a run of 100 steps to RANK (or `launcher`: its parent; `slurm`: each rank of the
+# only job, by scancel). The run ends with code 75 and records this in outcome.json. Started again, it resumes and ends like a run that was
+# never stopped: losses, rows, rates, random numbers and parameters are equal bit for bit on each rank. After KILL it resumes from the newest
+# timed save. IGNORED: signals that the run ignores from its start. STEPS, ARGUMENTS: of the program. UNSAVED: the run must leave without a
+# save, because the disk is slow (SHIM, FAULT_...).
 set -uo pipefail
 # shellcheck source=tests/support/ranks_of.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../support/ranks_of.sh"
@@ -13,7 +13,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/whole" "$work/parts"
 steps=${STEPS:-100}
-read -ra words <<<"${WORDS:-}"
+read -ra arguments <<<"${ARGUMENTS:-}"
 for one in ${IGNORED:-}; do trap '' "$one"; done
 
 fail() {
@@ -24,18 +24,18 @@ fail() {
 outcome() { grep -o '"outcome": "[a-z]*"' run/outcome.json; }
 
 cd "$work/whole" || exit 1
-"$@" "$steps" >output 2>&1 || fail "the whole run ended with $?"
-[ "$(outcome)" = '"outcome": "finished"' ] || fail 'the whole run has no mark of its end'
+"$@" "$steps" >output 2>&1 || fail "the run without a stop ended with $?"
+[ "$(outcome)" = '"outcome": "finished"' ] || fail 'the outcome of the run without a stop is not finished'
 
 cd "$work/parts" || exit 1
-LD_PRELOAD=${SHIM:-${LD_PRELOAD:-}} "$@" "$steps" "${words[@]}" >output 2>&1 &
+LD_PRELOAD=${SHIM:-${LD_PRELOAD:-}} "$@" "$steps" "${arguments[@]}" >output 2>&1 &
 job=$!
 until grep -q '^step 50$' output && [ -e run/checkpoint ]; do
-  kill -0 $job 2>/dev/null || fail 'it ended before it was told to'
+  kill -0 $job 2>/dev/null || fail 'the run ended before the signal'
   sleep 0.02
 done
 if [ "$rank" = slurm ]; then
-  scancel "--signal=$signal" "$(squeue --noheader --format=%i).0" || fail 'scancel does not work'
+  scancel "--signal=$signal" "$(squeue --noheader --format=%i).0" || fail 'scancel fails'
   target=''
 elif [ "$rank" = launcher ]; then
   target=$job
@@ -46,23 +46,23 @@ fi
 [ -z "$target" ] || kill "-$signal" "$target"
 wait $job
 code=$?
-grep -q '^end' output && fail 'it did not stop'
+grep -q '^end' output && fail 'the run did not stop'
 if [ "$signal" = KILL ]; then
-  if [ $code -eq 0 ] || [ $code -eq 75 ]; then fail "it was killed, and ended with $code"; fi
+  if [ $code -eq 0 ] || [ $code -eq 75 ]; then fail "a killed run ended with $code"; fi
 else
-  [ $code -eq 75 ] || fail "it ended with $code in place of 75"
-  [ "$(outcome)" = '"outcome": "stopped"' ] || fail 'nothing says that it was stopped'
+  [ $code -eq 75 ] || fail "expected exit code 75, got $code"
+  [ "$(outcome)" = '"outcome": "stopped"' ] || fail 'the outcome is not stopped'
   if [ -n "${UNSAVED:-}" ]; then
-    grep -q 'which is no time to save: the run leaves' output || fail 'it does not say that there was no time to save'
+    grep -q 'time to save: the run leaves' output || fail 'the lack of time to save is not reported'
   else
-    grep -q 'is saved in .*run/checkpoint and leaves' output || fail 'it does not say where it was saved'
+    grep -q 'is saved in .*run/checkpoint and leaves' output || fail 'the place of the checkpoint is not reported'
   fi
 fi
 "$@" "$steps" >output_2 2>&1 || fail "the second part ended with $?"
-[ "$(outcome)" = '"outcome": "finished"' ] || fail 'the second part has no mark of its end'
+[ "$(outcome)" = '"outcome": "finished"' ] || fail 'the outcome of the second part is not finished'
 first=$(grep -m 1 '^step' output_2)
-if [ -z "$first" ] || [ "$first" = 'step 0' ]; then fail "the second part did not go on: $first"; fi
+if [ -z "$first" ] || [ "$first" = 'step 0' ]; then fail "the second part did not resume: $first"; fi
 for end in ../whole/end-*; do
-  cmp "$end" "$(basename "$end")" || fail "the two do not end alike: $(diff "$end" "$(basename "$end")" | head -n 4)"
+  cmp "$end" "$(basename "$end")" || fail "the results differ: $(diff "$end" "$(basename "$end")" | head -n 4)"
 done
-[ "$(grep -c rows end-0)" -eq "$steps" ] || fail 'the curve has another number of steps'
+[ "$(grep -c rows end-0)" -eq "$steps" ] || fail 'the curve does not have one row per step'

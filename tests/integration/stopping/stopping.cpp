@@ -1,6 +1,6 @@
-// A run that is told to stop, and goes on: stopping STEPS [beside]. Prints each step as it begins; at the end each rank
-// writes what it has seen and what became of the model to end-RANK, bit for bit. Saves go on beside the program if it
-// is told so.
+// stopping STEPS [asynchronous]: a run that stops on a signal and resumes when started again. Prints each step as it
+// begins; at the end each rank writes its data, losses, rates and parameters to end-RANK, exactly. Saves are
+// asynchronous on request.
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adamw.h>
@@ -31,7 +31,7 @@ struct Rows {
   }
 };
 
-/// A line a step: its loss, its rows, and the rate that it was made with.
+/// One line per step: its loss, its learning rate and its rows.
 struct Progress {
   std::int64_t step = 0;
   std::string curve;
@@ -64,8 +64,8 @@ void write_end(const Accelerator& accelerator, const Progress& progress, const t
   }
 }
 
-void run_steps(std::int64_t steps, bool beside) {
-  Accelerator accelerator({.project = {.dir = "run"}, .checkpoint = {.asynchronous = beside}});
+void run_steps(std::int64_t steps, bool asynchronous) {
+  Accelerator accelerator({.project = {.dir = "run"}, .checkpoint = {.asynchronous = asynchronous}});
   set_seed(7, {.device_specific = true});
   Net net;
   torch::optim::AdamW adamw(net->parameters(), 1e-2);
@@ -87,7 +87,7 @@ void run_steps(std::int64_t steps, bool beside) {
       optimizer.zero_grad();
       progress.note(loss.item<double>(), batch.data, rate);
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      accelerator.save_state_every(std::chrono::milliseconds(beside ? 500 : 150));
+      accelerator.save_state_every(std::chrono::milliseconds(asynchronous ? 500 : 150));
       if (accelerator.should_stop()) return;
     }
   }
@@ -98,6 +98,6 @@ void run_steps(std::int64_t steps, bool beside) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  return run(argc, argv, [&] { run_steps(std::stoll(words.at(0)), words.size() > 1); });
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  return run(argc, argv, [&] { run_steps(std::stoll(arguments.at(0)), arguments.size() > 1); });
 }

@@ -20,7 +20,7 @@
 #include <ctime>
 #include <mutex>
 
-// The system is called by number: the C library's own functions are the ones that this file replaces.
+// System calls are made by number, because this file replaces the C library's functions.
 namespace hortator::faults {
 namespace {
 
@@ -34,13 +34,13 @@ State state;
 std::mutex recording;
 std::vector<Call> calls_seen;
 
-enum class Verdict { go_on, fail, shorten };
+enum class CallOutcome { succeed, fail, shorten };
 
 bool concerns(const char* path) { return path != nullptr && std::strstr(path, state.part.data()) != nullptr; }
 
 std::string path_of(const char* path) { return path; }
 
-/// Empty: none.
+/// Empty if the descriptor has no path.
 std::string path_of(int descriptor) {
   std::array<char, 64> link{};
   std::array<char, PATH_MAX> path{};
@@ -64,21 +64,21 @@ void wait(double seconds) {
 }
 
 template <typename File>
-Verdict judge(File file, const char* what, const char* to = "") {
-  if (!state.armed || state.fault.kind == Kind::no_locks || !concerns(file)) return Verdict::go_on;
+CallOutcome outcome_of(File file, const char* what, const char* to = "") {
+  if (!state.armed || state.fault.kind == Kind::no_locks || !concerns(file)) return CallOutcome::succeed;
   const long call = ++state.calls;
   const auto& fault = state.fault;
   if (fault.kind == Kind::record) record(what, file, to);
   if (fault.kind == Kind::count || fault.kind == Kind::record || call < fault.at || (call > fault.at && !fault.on))
-    return Verdict::go_on;
+    return CallOutcome::succeed;
   if (fault.kind == Kind::kill) syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
-  if (fault.kind == Kind::shorter) return Verdict::shorten;
+  if (fault.kind == Kind::shorter) return CallOutcome::shorten;
   if (fault.kind == Kind::delay) {
     wait(fault.seconds);
-    return Verdict::go_on;
+    return CallOutcome::succeed;
   }
   errno = fault.error;
-  return Verdict::fail;
+  return CallOutcome::fail;
 }
 
 bool refuses_lock(int file) {
@@ -90,14 +90,15 @@ bool refuses_lock(int file) {
 
 bool is_lock(int command) { return command == F_SETLK || command == F_SETLKW || command == F_GETLK; }
 
-std::size_t shortened(Verdict verdict, std::size_t bytes) {
-  return verdict == Verdict::shorten && bytes > 1 ? bytes / 2 : bytes;
+std::size_t shortened(CallOutcome outcome, std::size_t bytes) {
+  return outcome == CallOutcome::shorten && bytes > 1 ? bytes / 2 : bytes;
 }
 
 bool changes_files(int flags) { return (flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) != 0; }
 
 int open_at(int folder, const char* path, int flags, mode_t mode) {
-  if (changes_files(flags) && judge(path, (flags & O_CREAT) != 0 ? "create" : "open") == Verdict::fail) return -1;
+  if (changes_files(flags) && outcome_of(path, (flags & O_CREAT) != 0 ? "create" : "open") == CallOutcome::fail)
+    return -1;
   return static_cast<int>(syscall(SYS_openat, folder, path, flags, mode));
 }
 
@@ -111,7 +112,7 @@ int error_named(std::string_view name) {
   return EIO;
 }
 
-/// As its launcher calls this process; "0" without one.
+/// The rank as set by the launcher; "0" without one.
 std::string_view own_rank() {
   for (const auto* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     if (const auto* rank = std::getenv(name)) return rank;
@@ -119,13 +120,13 @@ std::string_view own_rank() {
   return "0";
 }
 
-Kind kind_named(std::string_view word) {
-  if (word == "kill") return Kind::kill;
-  if (word == "shorter") return Kind::shorter;
-  return word == "delay" ? Kind::delay : Kind::error;
+Kind kind_named(std::string_view name) {
+  if (name == "kill") return Kind::kill;
+  if (name == "shorter") return Kind::shorter;
+  return name == "delay" ? Kind::delay : Kind::error;
 }
 
-// As a preloaded library: by the environment, once the program starts.
+// A preloaded library is configured by the environment when the program starts.
 struct FromEnvironment {
   FromEnvironment() {
     const auto* path = std::getenv("FAULT_PATH");
@@ -164,8 +165,8 @@ std::vector<Call> recorded() { return calls_seen; }
 
 }  // namespace hortator::faults
 
-using hortator::faults::judge;
-using hortator::faults::Verdict;
+using hortator::faults::CallOutcome;
+using hortator::faults::outcome_of;
 
 // NOLINTBEGIN(readability-identifier-naming, cert-dcl50-cpp): names and forms are the C library's.
 #pragma GCC visibility push(default)
@@ -188,27 +189,27 @@ int open64(const char* path, int flags, ...) {
 }
 
 ssize_t write(int file, const void* data, size_t bytes) {
-  const auto verdict = judge(file, "write");
-  if (verdict == Verdict::fail) return -1;
-  return syscall(SYS_write, file, data, hortator::faults::shortened(verdict, bytes));
+  const auto outcome = outcome_of(file, "write");
+  if (outcome == CallOutcome::fail) return -1;
+  return syscall(SYS_write, file, data, hortator::faults::shortened(outcome, bytes));
 }
 
 ssize_t writev(int file, const iovec* parts, int count) {
-  if (judge(file, "write") == Verdict::fail) return -1;
+  if (outcome_of(file, "write") == CallOutcome::fail) return -1;
   return syscall(SYS_writev, file, parts, count);
 }
 
 ssize_t pwrite(int file, const void* data, size_t bytes, off_t offset) {
-  const auto verdict = judge(file, "write");
-  if (verdict == Verdict::fail) return -1;
-  return syscall(SYS_pwrite64, file, data, hortator::faults::shortened(verdict, bytes), offset);
+  const auto outcome = outcome_of(file, "write");
+  if (outcome == CallOutcome::fail) return -1;
+  return syscall(SYS_pwrite64, file, data, hortator::faults::shortened(outcome, bytes), offset);
 }
 
 ssize_t pwrite64(int file, const void* data, size_t bytes, off64_t offset) { return pwrite(file, data, bytes, offset); }
 
-// How MPI-IO writes.
+// MPI-IO writes with this call.
 ssize_t pwritev(int file, const iovec* parts, int count, off_t offset) {
-  if (judge(file, "write") == Verdict::fail) return -1;
+  if (outcome_of(file, "write") == CallOutcome::fail) return -1;
   return syscall(SYS_pwritev, file, parts, count, offset, 0L);
 }
 
@@ -237,35 +238,40 @@ int fcntl64(int file, int command, ...) {
   return fcntl(file, command, argument);
 }
 
-int fsync(int file) { return judge(file, "sync") == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_fsync, file)); }
+int fsync(int file) {
+  return outcome_of(file, "sync") == CallOutcome::fail ? -1 : static_cast<int>(syscall(SYS_fsync, file));
+}
 
 int fdatasync(int file) {
-  return judge(file, "sync") == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_fdatasync, file));
+  return outcome_of(file, "sync") == CallOutcome::fail ? -1 : static_cast<int>(syscall(SYS_fdatasync, file));
 }
 
 int ftruncate(int file, off_t length) noexcept {
-  return judge(file, "resize") == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_ftruncate, file, length));
+  return outcome_of(file, "resize") == CallOutcome::fail ? -1 : static_cast<int>(syscall(SYS_ftruncate, file, length));
 }
 
 int ftruncate64(int file, off64_t length) noexcept { return ftruncate(file, length); }
 
 int rename(const char* from, const char* to) noexcept {
-  return judge(from, "rename", to) == Verdict::fail
+  return outcome_of(from, "rename", to) == CallOutcome::fail
              ? -1
              : static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
-  return judge(path, "make") == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+  return outcome_of(path, "make") == CallOutcome::fail ? -1
+                                                       : static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
 }
 
 int unlink(const char* path) noexcept {
-  return judge(path, "remove") == Verdict::fail ? -1 : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
+  return outcome_of(path, "remove") == CallOutcome::fail ? -1
+                                                         : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
 }
 
 int rmdir(const char* path) noexcept {
-  return judge(path, "remove") == Verdict::fail ? -1
-                                                : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR));
+  return outcome_of(path, "remove") == CallOutcome::fail
+             ? -1
+             : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR));
 }
 
 int remove(const char* path) noexcept {

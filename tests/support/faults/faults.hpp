@@ -5,33 +5,33 @@
 #include <string_view>
 #include <vector>
 
-/// A disk that fails where a test wants it to. Linked into a program, or preloaded, this takes the place of the C
-/// library's calls that change files; those below a chosen folder are counted, and one of them goes wrong.
+/// Injects disk faults. Linked into a program, or preloaded, this replaces the C library's functions that change files.
+/// Calls on files below a chosen folder are counted, and one of them fails.
 namespace hortator::faults {
 
 enum class Kind {
-  count,     ///< nothing goes wrong
-  kill,      ///< the process is killed in place of the call
+  count,     ///< no fault
+  kill,      ///< the process is killed instead of the call
   error,     ///< the call fails with Fault::error
   shorter,   ///< a write writes half of its bytes; all other calls work
   delay,     ///< the call takes Fault::seconds longer, as on a file system that does not answer
   no_locks,  ///< every file lock is refused with ENOLCK, as on mounts without them; all other calls work
-  record     ///< nothing goes wrong, and recorded() tells what was called
+  record     ///< no fault; recorded() returns the calls
 };
 
 struct Fault {
   Kind kind = Kind::count;
-  long at = 0;      ///< the number of the call, from 1 on
+  long at = 0;      ///< the number of the call, from 1
   int error = 0;    ///< an errno
   bool on = false;  ///< also at every later call: a disk that is full stays full
   double seconds = 0;
 };
 
-/// From now on calls on files whose paths contain `part` are counted, and `fault` happens. In a preloaded program by
-/// FAULT_PATH, FAULT_KIND (kill, shorter, delay, or an errno's name), FAULT_AT, FAULT_ON, FAULT_SECONDS (very many: the
-/// call never returns), and on FAULT_RANK alone, by whichever launcher's variable.
+/// Starts to count calls on files whose paths contain `part`, and injects `fault`. A preloaded program is configured by
+/// FAULT_PATH, FAULT_KIND (kill, shorter, delay, or the name of an errno), FAULT_AT, FAULT_ON, FAULT_SECONDS (a large
+/// value: the call never returns) and FAULT_RANK (only on that rank, as set by any launcher).
 void arm(std::string_view part, const Fault& fault);
-/// No more; returns how many calls there were.
+/// Stops counting and injecting; returns the number of calls.
 long disarm();
 
 /// A call that changes files, or makes changes durable: "create", "open", "write", "sync", "resize", "rename", "make",
@@ -41,7 +41,7 @@ struct Call {
   std::string path;
   std::string to;  ///< of a rename
 };
-/// Those since Kind::record was armed, in their order.
+/// The calls since Kind::record was armed, in order.
 std::vector<Call> recorded();
 
 }  // namespace hortator::faults

@@ -1,5 +1,5 @@
-// Preloaded. MPICH over UCX polls without ever giving its core away, and tests have more ranks than cores: who finds
-// nothing to do yields, as with Open MPI's mpi_yield_when_idle.
+// Preloaded. MPICH over UCX polls without yielding its core, and the tests run more ranks than cores. This makes a rank
+// without progress yield, like Open MPI's mpi_yield_when_idle.
 #include <dlfcn.h>
 #include <sched.h>
 

@@ -7,7 +7,8 @@
 
 #include "support/catch.hpp"
 
-using namespace hortator::step;
+using namespace hortator;
+using namespace hortator::parallel;
 
 namespace {
 

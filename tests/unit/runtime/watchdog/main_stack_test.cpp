@@ -21,7 +21,7 @@ std::vector<struct sigaction> real_time_actions() {
 unsigned long long bit(int signal) { return 1ULL << (signal - 1); }
 
 std::vector<std::string> stack_seen_from_elsewhere(std::chrono::milliseconds patience) {
-  auto stack = std::async(std::launching::async, [&] { return runtime::stack_of_main_thread(patience); });
+  auto stack = std::async(std::launch::async, [&] { return runtime::stack_of_main_thread(patience); });
   while (stack.wait_for(1ms) != std::future_status::ready) std::this_thread::sleep_for(1ms);
   return stack.get();
 }

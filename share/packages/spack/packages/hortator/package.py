@@ -1,6 +1,6 @@
 # spack repo add share/packages/spack && spack install hortator
 #
-# Builds the clone that this file lies in. LibTorch is that of py-torch, which Spack puts on CMAKE_PREFIX_PATH, where Hortator looks for it.
+# Builds the clone that contains this file. LibTorch is that of py-torch: Spack adds it to CMAKE_PREFIX_PATH, where Hortator searches.
 import pathlib
 
 from spack.package import *
@@ -37,7 +37,7 @@ class Hortator(CMakePackage, CudaPackage):
     depends_on("py-torch@2.11:2.15 +cuda +nccl", when="+cuda")
     depends_on("nccl", when="+cuda")
 
-    conflicts("%gcc@:10", msg="Hortator is C++20: GCC 11 or newer")
+    conflicts("%gcc@:10", msg="Hortator needs C++20: use GCC 11 or newer")
 
     generator("ninja")
 
@@ -51,7 +51,7 @@ class Hortator(CMakePackage, CudaPackage):
         ]
 
     def test_installation(self):
-        """the command runs and finds nothing wrong with what it was built with"""
+        """run the command and let it report the libraries that it was built with"""
         hortator = which(self.prefix.bin.hortator)
         hortator("--version")
         hortator("env")

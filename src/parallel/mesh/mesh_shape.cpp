@@ -1,0 +1,87 @@
+#include "parallel/mesh/mesh_shape.hpp"
+
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+
+namespace hortator::parallel {
+namespace {
+
+std::string product_text(const MeshShape::Request& request) {
+  std::vector<std::string> factors;
+  const auto add = [&](Axis axis, int size) {
+    if (size != 1) factors.push_back(text::concat(name_of(axis), " (", size, ")"));
+  };
+  add(Axis::tensor, request.tensor);
+  add(Axis::context, request.context);
+  add(Axis::shard, request.shard);
+  if (request.replicate != 0) add(Axis::replicate, request.replicate);
+  add(Axis::pipeline, request.pipeline);
+  return text::join(factors, " x ");
+}
+
+void require_positive(Axis axis, int size) {
+  if (size > 0) return;
+  throw UsageError({.what = text::concat("parallel.", name_of(axis), " is ", size),
+                    .why = "it is the number of ranks along an axis of the mesh",
+                    .hint = "use a number from 1 on"});
+}
+
+}  // namespace
+
+std::string_view name_of(Axis axis) {
+  static constexpr std::array<std::string_view, axis_count> names = {"pipeline", "replicate", "shard", "context",
+                                                                     "tensor"};
+  return names[static_cast<std::size_t>(axis)];
+}
+
+MeshShape::MeshShape(const Request& request, int ranks)
+    : sizes_{request.pipeline, request.replicate, request.shard, request.context, request.tensor}, ranks_(ranks) {
+  const bool fills = request.replicate == 0;
+  if (fills) sizes_[static_cast<std::size_t>(Axis::replicate)] = 1;
+  long long product = 1;
+  for (const auto axis : all_axes) {
+    require_positive(axis, size(axis));
+    product *= size(axis);
+    if (product > ranks) break;
+  }
+  if (fills && product <= ranks && ranks % product == 0) {
+    sizes_[static_cast<std::size_t>(Axis::replicate)] = static_cast<int>(ranks / product);
+    return;
+  }
+  if (product == ranks) return;
+  throw UsageError(
+      {.what = text::concat(product_text(request), fills ? " must divide " : " must be ", text::count(ranks, "rank")),
+       .why = "each rank has one place along each axis of the mesh",
+       .hint = "change the number of ranks, or the ranks along an axis"});
+}
+
+int MeshShape::stride(Axis axis) const {
+  int stride = 1;
+  for (auto inner = static_cast<std::size_t>(axis) + 1; inner < axis_count; ++inner) stride *= sizes_[inner];
+  return stride;
+}
+
+int MeshShape::index(Axis axis, int rank) const { return rank / stride(axis) % size(axis); }
+
+int MeshShape::group(Axis axis, int rank) const { return rank - index(axis, rank) * stride(axis); }
+
+std::vector<int> MeshShape::ranks_along(Axis axis, int rank) const {
+  std::vector<int> ranks;
+  for (int i = 0; i < size(axis); ++i) ranks.push_back(group(axis, rank) + i * stride(axis));
+  return ranks;
+}
+
+int MeshShape::data_index(int rank) const {
+  return index(Axis::replicate, rank) * size(Axis::shard) + index(Axis::shard, rank);
+}
+
+std::string MeshShape::text() const {
+  std::vector<std::string> parts;
+  for (const auto axis : all_axes) {
+    if (size(axis) > 1) parts.push_back(text::concat(name_of(axis), " ", size(axis)));
+  }
+  return parts.empty() ? "1 rank" : text::join(parts, " x ");
+}
+
+}  // namespace hortator::parallel

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hortator::parallel {
+
+/// The dimensions of parallelism, outermost first. Ranks that differ only along an inner axis are neighbours, so that
+/// they share a node: tensor parallelism communicates most, pipelines least.
+enum class Axis { pipeline, replicate, shard, context, tensor };
+
+inline constexpr std::size_t axis_count = 5;
+inline constexpr std::array<Axis, axis_count> all_axes = {Axis::pipeline, Axis::replicate, Axis::shard, Axis::context,
+                                                          Axis::tensor};
+
+/// "pipeline", "replicate", "shard", "context" or "tensor".
+std::string_view name_of(Axis axis);
+
+/// How the ranks of a run are arranged: the number of ranks along each axis. Their product is the number of all ranks.
+/// Pure.
+class MeshShape {
+ public:
+  /// Ranks along each axis, as they are asked for. `replicate` may be 0: all ranks that the other axes leave.
+  struct Request {
+    int pipeline = 1;
+    int replicate = 0;
+    int shard = 1;
+    int context = 1;
+    int tensor = 1;
+  };
+
+  /// Arranges `ranks` ranks. Throws UsageError, naming the axes, unless their product is `ranks`.
+  MeshShape(const Request& request, int ranks);
+
+  int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
+  int ranks() const { return ranks_; }
+
+  /// The position of `rank` along `axis`.
+  int index(Axis axis, int rank) const;
+  /// A number that exactly the ranks share which differ from `rank` only along `axis`: the color for splitting.
+  int group(Axis axis, int rank) const;
+  /// The ranks that differ from `rank` only along `axis`, in ascending order; `rank` is one of them.
+  std::vector<int> ranks_along(Axis axis, int rank) const;
+
+  /// Ranks that get different batches: the product of replicate and shard.
+  int data_size() const { return size(Axis::replicate) * size(Axis::shard); }
+  /// Which of the data_size() parts of a batch belongs to `rank`. Ranks of one pipeline, context or tensor group have
+  /// the same.
+  int data_index(int rank) const;
+
+  /// "replicate 2 x shard 4"; axes of one rank are left out, "1 rank" where all are.
+  std::string text() const;
+
+ private:
+  int stride(Axis axis) const;  ///< between neighbours along it
+
+  std::array<int, axis_count> sizes_;
+  int ranks_;
+};
+
+}  // namespace hortator::parallel
