@@ -71,7 +71,7 @@ void write_everywhere(std::string_view line) {
   write_line("", line);
 }
 
-void write_last_words(std::string_view line) {
+void write_last_line(std::string_view line) {
   // The thread that holds the lock may be the one that failed.
   const std::unique_lock lock(log_output().mutex, std::try_to_lock);
   const auto whole = text::concat(line, '\n');

@@ -16,7 +16,7 @@ void set_identity(int rank, std::string_view host);
 void write_info(std::string_view line);
 void write_warning(std::string_view line);
 /// Writes a line unchanged to standard error, for a process that is about to end. Does not wait for locks.
-void write_last_words(std::string_view line);
+void write_last_line(std::string_view line);
 /// Writes a line of the program to standard output, on any rank.
 void print(std::string_view line);
 

@@ -13,7 +13,7 @@ namespace hortator::activity {
 // new field sees the odd version as well.
 struct alignas(64) ThreadRecord {
   std::atomic<std::uint64_t> version{0};
-  std::array<std::atomic<std::uint64_t>, Name::words> name{};
+  std::array<std::atomic<std::uint64_t>, Name::chunks> name{};
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::uint64_t> communicator{0};
   std::atomic<std::uint64_t> family{0};
@@ -69,7 +69,7 @@ ThreadRecord* take_thread_record() {
 void write(ThreadRecord& record, const Operation& operation, bool inside = true) {
   const auto version = record.version.load(relaxed);
   record.version.store(version + 1, relaxed);
-  for (std::size_t i = 0; i < Name::words; ++i) record.name[i].store(operation.name.packed()[i], release);
+  for (std::size_t i = 0; i < Name::chunks; ++i) record.name[i].store(operation.name.packed()[i], release);
   record.bytes.store(operation.bytes, release);
   record.communicator.store(operation.communicator, release);
   record.family.store(operation.family, release);
@@ -83,8 +83,8 @@ View::Current read(const ThreadRecord& record) {
   View::Current current;
   do {
     current.visit = record.version.load(acquire);
-    std::array<std::uint64_t, Name::words> name{};
-    for (std::size_t i = 0; i < Name::words; ++i) name[i] = record.name[i].load(acquire);
+    std::array<std::uint64_t, Name::chunks> name{};
+    for (std::size_t i = 0; i < Name::chunks; ++i) name[i] = record.name[i].load(acquire);
     current.operation = {.name = Name(name),
                          .bytes = record.bytes.load(acquire),
                          .communicator = record.communicator.load(acquire),
@@ -131,8 +131,8 @@ bool is_patient(Phase phase) { return phase == Phase::checkpoint || phase == Pha
 
 std::string Name::text() const {
   std::string text;
-  for (std::size_t i = 0; i < words * 8; ++i) {
-    const char c = static_cast<char>(words_[i / 8] >> (i % 8 * 8));
+  for (std::size_t i = 0; i < chunks * 8; ++i) {
+    const char c = static_cast<char>(chunks_[i / 8] >> (i % 8 * 8));
     if (c == '\0') break;
     text += c;
   }

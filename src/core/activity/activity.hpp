@@ -21,20 +21,20 @@ bool is_patient(Phase phase);
 /// A short text that another thread can read by atomic 64-bit loads. Cut to 23 characters.
 class Name {
  public:
-  static constexpr std::size_t words = 3;
+  static constexpr std::size_t chunks = 3;
 
   consteval Name(const char* text) {  // NOLINT(google-explicit-constructor): names are written as literals
-    for (std::size_t i = 0; text[i] != '\0' && i + 1 < words * 8; ++i) {
-      words_[i / 8] |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[i])) << (i % 8 * 8);
+    for (std::size_t i = 0; text[i] != '\0' && i + 1 < chunks * 8; ++i) {
+      chunks_[i / 8] |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[i])) << (i % 8 * 8);
     }
   }
-  constexpr explicit Name(const std::array<std::uint64_t, words>& packed) : words_(packed) {}
+  constexpr explicit Name(const std::array<std::uint64_t, chunks>& packed) : chunks_(packed) {}
 
-  constexpr const std::array<std::uint64_t, words>& packed() const { return words_; }
+  constexpr const std::array<std::uint64_t, chunks>& packed() const { return chunks_; }
   std::string text() const;
 
  private:
-  std::array<std::uint64_t, words> words_{};
+  std::array<std::uint64_t, chunks> chunks_{};
 };
 
 /// One collective of one communicator.

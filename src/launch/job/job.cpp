@@ -127,7 +127,7 @@ std::string render(const Job& job, const LaunchEnvironment& environment, const T
   auto program = std::vector<std::string>{job.request.program};
   program.insert(program.end(), job.request.arguments.begin(), job.request.arguments.end());
   const auto& request = job.request;
-  const TemplateValues values = {.words = {{"title", "The job " + job.name + ": " + text::count(request.ranks, "rank") +
+  const TemplateValues values = {.texts = {{"title", "The job " + job.name + ": " + text::count(request.ranks, "rank") +
                                                          " on " + text::count(*request.nodes, "node")},
                                            {"launcher", shell_line(launcher_arguments(request, here))},
                                            {"one_each", shell_line(launcher_arguments(one_on_each_node(job), here))},

@@ -18,14 +18,14 @@ const auto& find(const Map& map, const std::string& name) {
   return value->second;
 }
 
-std::string fill_words(const std::string& line, const TemplateValues& values) {
+std::string fill_line(const std::string& line, const TemplateValues& values) {
   std::string filled;
   std::size_t at = 0;
   while (at < line.size()) {
     const auto end = line[at] == '@' ? line.find('@', at + 1) : std::string::npos;
     const auto name = end == std::string::npos ? "" : line.substr(at + 1, end - at - 1);
     if (is_name(name)) {
-      filled += find(values.words, name);
+      filled += find(values.texts, name);
       at = end + 1;
     } else {
       filled += line[at++];
@@ -52,7 +52,7 @@ std::string fill(std::string_view text, const TemplateValues& values) {
   for (const auto& line : lines) {
     const auto [prefix, name] = repeated(line, values);
     if (name.empty()) {
-      filled += fill_words(line, values) + "\n";
+      filled += fill_line(line, values) + "\n";
       continue;
     }
     for (const auto& inserted : find(values.lines, name)) filled += prefix + inserted + "\n";

@@ -9,7 +9,7 @@ namespace hortator::launching {
 
 /// The values for a template.
 struct TemplateValues {
-  std::map<std::string, std::string> words = {};               ///< @name@ within a line
+  std::map<std::string, std::string> texts = {};               ///< @name@ within a line
   std::map<std::string, std::vector<std::string>> lines = {};  ///< for "#@ name": replaced by these lines; for
                                                                ///< "#SBATCH @name@": each with that prefix
 };

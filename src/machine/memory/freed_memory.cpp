@@ -24,8 +24,8 @@ bool is_tuned_by_user() {
 
 }  // namespace
 
-// 32 MiB is the largest threshold that glibc accepts, and the one that it reaches by itself after a block of that size
-// was freed.
+// 32 MiB is the largest threshold that glibc accepts, and the one that it reaches automatically after a block of that
+// size was freed.
 bool keep_freed_memory() {
   constexpr int max_kept = 32 << 20;
   constexpr int never = -1;

@@ -87,7 +87,7 @@ TEST_CASE("a job requests whole nodes, and its warning comes after its start") {
 }
 
 TEST_CASE("a template is filled once, and inserted text is not scanned again") {
-  const TemplateValues values = {.words = {{"a", "@b@"}, {"b", "x"}}, .lines = {{"l", {"@a@", "2"}}}};
+  const TemplateValues values = {.texts = {{"a", "@b@"}, {"b", "x"}}, .lines = {{"l", {"@a@", "2"}}}};
   CHECK(fill("1 @a@ @b@\n", values) == "1 @b@ x\n");
   CHECK(fill("#SBATCH @l@\nend\n", values) == "#SBATCH @a@\n#SBATCH 2\nend\n");
   CHECK(fill("#@ l\n", values) == "@a@\n2\n");

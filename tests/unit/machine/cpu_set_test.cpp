@@ -60,8 +60,8 @@ TEST_CASE("a process is bound with all threads except those bound to other CPUs"
   if (all.size() < 2) return;
   const CpuSet last{all.back()};
   std::promise<void> bound;
-  auto go_on = bound.get_future().share();
-  auto follower = std::async(std::launch::async, [&] { return go_on.wait(), machine::own_cpu_set(); });
+  auto proceed = bound.get_future().share();
+  auto follower = std::async(std::launch::async, [&] { return proceed.wait(), machine::own_cpu_set(); });
   std::promise<void> elsewhere;
   auto loner = std::async(std::launch::async, [&] {
     cpu_set_t first;
@@ -69,7 +69,7 @@ TEST_CASE("a process is bound with all threads except those bound to other CPUs"
     CPU_SET(static_cast<std::size_t>(all.front()), &first);
     sched_setaffinity(0, sizeof first, &first);
     elsewhere.set_value();
-    return go_on.wait(), machine::own_cpu_set();
+    return proceed.wait(), machine::own_cpu_set();
   });
   elsewhere.get_future().wait();
   CHECK(machine::bind_own_threads(all, last));

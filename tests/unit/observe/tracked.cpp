@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     }
     auto& tensorboard = accelerator.get_tracker("tensorboard");
     tensorboard.log_histogram("numbers", at::arange(100), number(2));
-    tensorboard.log_images("picture", at::full({3, 4, 6}, 0.5), number(2));
+    tensorboard.log_images("image", at::full({3, 4, 6}, 0.5), number(2));
     accelerator.end_training();
   });
 }
