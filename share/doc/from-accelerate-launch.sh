@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Generates from-accelerate-launch.md (next to this script) from src/launch/settings/reference_table.inc: from-accelerate-launch.sh [--check]
+# Generates from-accelerate-launch.md (next to this script) from src/launch/settings/accelerate_names.inc: from-accelerate-launch.sh [--check]
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-table=$here/../../src/launch/settings/reference_table.inc
+table=$here/../../src/launch/settings/accelerate_names.inc
 page=$here/from-accelerate-launch.md
 
 make_page() {
@@ -12,18 +12,18 @@ make_page() {
 This table lists every flag of `accelerate launch` (1.15) and every key of `default_config.yaml`, and what Hortator does with it. Hortator reads
 `default_config.yaml` unchanged: from `--config_file`, or from the place where Accelerate keeps it if you have no Hortator settings.
 `hortator config validate FILE` prints the same information for a file, line by line. `share/doc/from-accelerate-launch.sh` generates this page
-from `src/launch/settings/reference_table.inc`.
+from `src/launch/settings/accelerate_names.inc`.
 
-| verdict | meaning |
+| support | meaning |
 |---|---|
 | *honoured* | Hortator has a setting with the same effect; the last column names it |
 | *noted* | has no effect; you can leave it in the file |
 | *refused* | an error in a file, which explains the alternative, unless its value means that the feature is not used |
 
-| Accelerate | where | verdict | Hortator |
+| Accelerate | where | support | Hortator |
 |---|---|---|---|
 MD
-  sed -nE 's/^\{"([^"]*)", Place::(flag|file|both), Verdict::([a-z]+), "([^"]*)", "([^"]*)"\},$/\1\t\2\t\3\t\4\t\5/p' "$table" |
+  sed -nE 's/^\{"([^"]*)", NameSource::(flag|file|both), Support::([a-z]+), "([^"]*)", "([^"]*)"\},$/\1\t\2\t\3\t\4\t\5/p' "$table" |
     awk -F'\t' '{
       where = $2 == "both" ? "flag, file" : $2
       key = $4 == "" ? "" : "key `" $4 "`" ($5 == "" ? "" : "; ")

@@ -4,7 +4,7 @@
 
 #include "accelerator/training/training.hpp"
 #include "bigmodel/estimate.hpp"
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "runtime/ending/early_end.hpp"
 

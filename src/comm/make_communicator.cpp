@@ -5,7 +5,7 @@
 #include "comm/decorators/checked_communicator.hpp"
 #include "comm/decorators/staged_communicator.hpp"
 #include "comm/decorators/watched_communicator.hpp"
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "machine/cpu/device_choice.hpp"

@@ -16,7 +16,7 @@ namespace {
 
 thread_local const void* outermost = nullptr;
 
-// A return address lies behind the call, perhaps in the next function already.
+// A return address points behind the call, possibly into the next function.
 Dl_info facts_of(const void* address) {
   Dl_info facts{};
   dladdr(static_cast<const char*>(address) - 1, &facts);
@@ -47,12 +47,12 @@ CallSite::~CallSite() {
 
 std::uint64_t CallSite::current() {
   if (outermost == nullptr) return 0;
-  // The loader's lists are long, the places in a program few.
+  // Cached: looking up an address is slow, and a program has few call sites.
   thread_local std::unordered_map<const void*, std::uint64_t> known;
   const auto [entry, is_new] = known.try_emplace(outermost, 0);
   if (is_new) {
     const auto facts = facts_of(outermost);
-    // Without a module there is nothing that would be the same on all ranks.
+    // Without a module no value would be equal on all ranks.
     if (facts.dli_fname == nullptr) return 0;
     entry->second = core::hash(text::file_name(facts.dli_fname)) ^ offset_in(facts, outermost);
   }
@@ -63,8 +63,9 @@ std::string CallSite::describe_current() {
   if (outermost == nullptr) return "";
   const auto facts = facts_of(outermost);
   if (facts.dli_fname == nullptr) return "";
-  const auto place = text::concat(text::file_name(facts.dli_fname), "+0x", std::hex, offset_in(facts, outermost) - 1);
-  return facts.dli_sname != nullptr ? text::concat(place, " (", readable(facts.dli_sname), ")") : place;
+  const auto position =
+      text::concat(text::file_name(facts.dli_fname), "+0x", std::hex, offset_in(facts, outermost) - 1);
+  return facts.dli_sname != nullptr ? text::concat(position, " (", readable(facts.dli_sname), ")") : position;
 }
 
 }  // namespace detail

@@ -6,7 +6,7 @@ namespace hortator {
 
 using detail::CallSite;
 
-/// What is called in its scope has no place: ranks come to it from different ones.
+/// Hides the call site within its scope: ranks reach the calls there from different places.
 class AnyCallSite {
  public:
   AnyCallSite();

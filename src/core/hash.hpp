@@ -5,7 +5,7 @@
 
 namespace hortator::core {
 
-/// FNV-1a: the same on every machine and in every build, for comparing, never for security.
+/// FNV-1a: equal on every machine and in every build. For comparing, not for security.
 constexpr std::uint64_t hash(std::string_view text, std::uint64_t seed = 0xcbf29ce484222325ULL) {
   for (const char byte : text) {
     seed ^= static_cast<unsigned char>(byte);
@@ -14,8 +14,8 @@ constexpr std::uint64_t hash(std::string_view text, std::uint64_t seed = 0xcbf29
   return seed;
 }
 
-/// Well mixed: neighbouring numbers give unlike results (the finaliser of splitmix64). Counted on by all that is drawn
-/// as a function of (seed, epoch, position): it must stay what it is.
+/// The finaliser of splitmix64: neighbouring numbers give unrelated results. It must never change: all random draws
+/// that are a function of (seed, epoch, position) depend on it.
 constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t number) {
   std::uint64_t bits = (state ^ number) + 0x9e3779b97f4a7c15U;
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;

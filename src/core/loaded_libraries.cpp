@@ -8,22 +8,22 @@ namespace hortator::core {
 namespace {
 
 struct Search {
-  std::string_view beginning;
+  std::string_view prefix;
   std::vector<std::string> found = {};
 };
 
-int look_at(dl_phdr_info* library, std::size_t, void* data) {
+int add_match(dl_phdr_info* library, std::size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
   const std::string_view path = library->dlpi_name;
-  if (text::file_name(path).starts_with(search.beginning)) search.found.emplace_back(path);
+  if (text::file_name(path).starts_with(search.prefix)) search.found.emplace_back(path);
   return 0;
 }
 
 }  // namespace
 
-std::vector<std::string> loaded_libraries(std::string_view beginning) {
-  Search search{beginning};
-  dl_iterate_phdr(look_at, &search);
+std::vector<std::string> loaded_libraries(std::string_view prefix) {
+  Search search{prefix};
+  dl_iterate_phdr(add_match, &search);
   return std::move(search.found);
 }
 

@@ -6,8 +6,8 @@
 
 namespace hortator::core {
 
-/// Where the libraries whose file names begin so ("libmpi.so") were loaded from, in the order of their loading: what
-/// really runs, whatever was configured.
-std::vector<std::string> loaded_libraries(std::string_view beginning);
+/// The paths of the loaded libraries whose file names begin with `prefix` ("libmpi.so"), in loading order: the
+/// libraries that really run, whatever was configured.
+std::vector<std::string> loaded_libraries(std::string_view prefix);
 
 }  // namespace hortator::core

@@ -8,72 +8,72 @@
 #include <mutex>
 #include <utility>
 
-#include "core/environment/variable.hpp"
+#include "core/environment/environment.hpp"
 #include "core/log_everywhere.hpp"
 
 namespace hortator::log {
 namespace {
 
-// A process has one standard error, so who speaks on it is a fact of the process too.
-struct Speaker {
+// Global, because a process has one standard error.
+struct LogOutput {
   std::mutex mutex;
   int rank = 0;
   std::string prefix;
-  std::function<void()> make_way;
+  std::function<void()> clear_line;
 };
 
-Speaker& speaker() {
-  static Speaker instance;
+LogOutput& log_output() {
+  static LogOutput instance;
   return instance;
 }
 
-// One write a line: lines of several ranks may interleave, but never within a line.
+// One write per line: lines of several ranks may interleave, but characters within a line do not.
 void write_whole(FILE* stream, const std::string& line) {
-  if (speaker().make_way) speaker().make_way();
+  if (log_output().clear_line) log_output().clear_line();
   std::fwrite(line.data(), 1, line.size(), stream);
   std::fflush(stream);
 }
 
 void write_line(std::string_view level, std::string_view line) {
-  write_whole(stderr, text::concat(speaker().prefix, level, line, '\n'));
+  write_whole(stderr, text::concat(log_output().prefix, level, line, '\n'));
 }
 
-// HORTATOR_LOG_LEVEL; a word that is no level is an error where a logger is made.
+// Compares HORTATOR_LOG_LEVEL. An invalid level is reported where a logger is made.
 bool is_any_of(std::initializer_list<const char*> levels) {
   const auto asked = core::variable("HORTATOR_LOG_LEVEL");
   return asked &&
          std::ranges::any_of(levels, [&](const char* level) { return strcasecmp(asked->c_str(), level) == 0; });
 }
 
-bool hears_warnings() { return !is_any_of({"error", "critical"}); }
-bool hears_info() { return hears_warnings() && !is_any_of({"warning"}); }
+bool shows_warnings() { return !is_any_of({"error", "critical"}); }
+bool shows_info() { return shows_warnings() && !is_any_of({"warning"}); }
 
 }  // namespace
 
 void set_identity(int rank, std::string_view host) {
-  const std::scoped_lock lock(speaker().mutex);
-  speaker().rank = rank;
-  speaker().prefix = text::concat('[', rank, '/', host, "] ");
+  const std::scoped_lock lock(log_output().mutex);
+  log_output().rank = rank;
+  log_output().prefix = text::concat('[', rank, '/', host, "] ");
 }
 
 void write_info(std::string_view line) {
-  const std::scoped_lock lock(speaker().mutex);
-  if (speaker().rank == 0 && hears_info()) write_line("", line);
+  const std::scoped_lock lock(log_output().mutex);
+  if (log_output().rank == 0 && shows_info()) write_line("", line);
 }
 
 void write_warning(std::string_view line) {
-  const std::scoped_lock lock(speaker().mutex);
-  if (hears_warnings()) write_line("warning: ", line);
+  const std::scoped_lock lock(log_output().mutex);
+  if (shows_warnings()) write_line("warning: ", line);
 }
 
 void write_everywhere(std::string_view line) {
-  const std::scoped_lock lock(speaker().mutex);
+  const std::scoped_lock lock(log_output().mutex);
   write_line("", line);
 }
 
-void write_last_words(std::string_view line) {
-  // Whoever holds the lock may be what has failed.
-  const std::unique_lock lock(speaker().mutex, std::try_to_lock);
+void write_last_line(std::string_view line) {
+  // The thread that holds the lock may be the one that failed.
+  const std::unique_lock lock(log_output().mutex, std::try_to_lock);
   const auto whole = text::concat(line, '\n');
   if (lock.owns_lock()) {
     write_whole(stderr, whole);
@@ -83,13 +83,13 @@ void write_last_words(std::string_view line) {
 }
 
 void print(std::string_view line) {
-  const std::scoped_lock lock(speaker().mutex);
+  const std::scoped_lock lock(log_output().mutex);
   write_whole(stdout, text::concat(line, '\n'));
 }
 
-void set_line_guard(std::function<void()> make_way) {
-  const std::scoped_lock lock(speaker().mutex);
-  speaker().make_way = std::move(make_way);
+void set_line_guard(std::function<void()> clear_line) {
+  const std::scoped_lock lock(log_output().mutex);
+  log_output().clear_line = std::move(clear_line);
 }
 
 }  // namespace hortator::log

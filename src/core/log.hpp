@@ -6,23 +6,23 @@
 
 #include "core/text/text.hpp"
 
-/// Lines for people on standard error: information from the main rank only, warnings from every rank, each with
-/// [rank/host]. HORTATOR_LOG_LEVEL=warning leaves out the information, error the warnings as well.
+/// Log lines on standard error: information from the main rank only, warnings from every rank, each with [rank/host].
+/// HORTATOR_LOG_LEVEL=warning suppresses information; error suppresses warnings as well.
 namespace hortator::log {
 
-/// Who speaks. Set once the ranks are known; until then lines carry no prefix.
+/// Sets rank and host for the prefix. Call it once the ranks are known; until then lines have no prefix.
 void set_identity(int rank, std::string_view host);
 
 void write_info(std::string_view line);
 void write_warning(std::string_view line);
-/// A line on standard error as it is, by a process that is about to end: waits for nobody.
-void write_last_words(std::string_view line);
-/// A line of the program's own, on standard output, on whichever rank asks.
+/// Writes a line unchanged to standard error, for a process that is about to end. Does not wait for locks.
+void write_last_line(std::string_view line);
+/// Writes a line of the program to standard output, on any rank.
 void print(std::string_view line);
 
-/// Called before each of these lines: what stands on the terminal's last line (a progress bar) makes way. It must not
-/// log. Empty: none.
-void set_line_guard(std::function<void()> make_way);
+/// Sets a function that is called before each of these lines, so that a progress bar on the terminal's last line can
+/// clear it. It must not log. Empty: none.
+void set_line_guard(std::function<void()> clear_line);
 
 template <typename... Parts>
 void info(const Parts&... parts) {

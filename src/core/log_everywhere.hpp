@@ -4,7 +4,7 @@
 
 namespace hortator::log {
 
-/// A line with this rank's prefix, whichever rank it is: for those who have chosen who speaks.
+/// Writes a line with this rank's prefix, on any rank: for callers that have already chosen the rank.
 void write_everywhere(std::string_view line);
 
 }  // namespace hortator::log

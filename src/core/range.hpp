@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-/// How a range of elements is dealt out to equal parties.
+/// Ranges of elements, and how they are distributed over equal parts.
 namespace hortator::core {
 
 struct Range {
@@ -14,7 +14,7 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// How many groups of `size` hold `count`: the last may be smaller.
+/// The number of groups of `size` that hold `count`; the last one may be smaller.
 constexpr std::int64_t ceil_div(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
 
 /// The part of [0, total) that `part` of `parts` owns: contiguous, in order, sizes differ by at most one, the first
@@ -26,7 +26,7 @@ constexpr Range balanced(std::int64_t total, std::int64_t parts, std::int64_t pa
   return {begin, begin + base + (part < larger ? 1 : 0)};
 }
 
-/// The same with every border but the last on a multiple of `grain`.
+/// The same, with every boundary except the last on a multiple of `grain`.
 constexpr Range aligned(std::int64_t total, std::int64_t parts, std::int64_t part, std::int64_t grain) {
   const Range blocks = balanced(ceil_div(total, grain), parts, part);
   return {std::min(blocks.begin * grain, total), std::min(blocks.end * grain, total)};

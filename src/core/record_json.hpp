@@ -6,7 +6,8 @@
 
 namespace hortator::core {
 
-/// A record as JSON; discarded (no object, no array, no value) where it is none, or too large or deep to be one.
+/// Parses a record. The result is discarded (is_discarded(); no object, array or value) for invalid JSON and for text
+/// that is too large or too deeply nested.
 template <typename Json = nlohmann::json>
 Json parse_record(std::string_view text) {
   if (text.size() > max_record_bytes || !is_shallow(text)) return Json(Json::value_t::discarded);

@@ -9,19 +9,20 @@ std::optional<std::string> read_whole(const std::filesystem::path& file) {
   return read_at_most(file, std::numeric_limits<std::uint64_t>::max());
 }
 
-std::optional<std::string> read_at_most(const std::filesystem::path& file, std::uint64_t most) {
+std::optional<std::string> read_at_most(const std::filesystem::path& file, std::uint64_t max) {
   std::ifstream in(file, std::ios::binary);
   if (!in) return {};
-  // A file may grow meanwhile, and a pipe has no size. (Buffers' iterators throw where reading fails.)
+  // Reads until the end: a file may grow meanwhile, and a pipe has no size. (Stream-buffer iterators would throw on a
+  // read error.)
   std::string content;
-  constexpr std::size_t piece = std::size_t{1} << 16;
-  while (in && content.size() <= most) {
+  constexpr std::size_t chunk = std::size_t{1} << 16;
+  while (in && content.size() <= max) {
     const auto before = content.size();
-    content.resize(before + piece);
-    in.read(content.data() + before, piece);
+    content.resize(before + chunk);
+    in.read(content.data() + before, chunk);
     content.resize(before + static_cast<std::size_t>(in.gcount()));
   }
-  if (in.bad() || content.size() > most) return {};
+  if (in.bad() || content.size() > max) return {};
   return content;
 }
 

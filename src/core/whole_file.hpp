@@ -6,16 +6,17 @@
 #include <string>
 #include <string_view>
 
-/// Small files that are read and written as a whole.
+/// Reading and writing small files as a whole.
 namespace hortator::core {
 
-/// All bytes; nothing when the file cannot be opened or read, which may end between the two: a process's, a folder's.
+/// All bytes; nothing when the file cannot be opened or read. (Files in /proc and folders may open and then fail to
+/// read.)
 std::optional<std::string> read_whole(const std::filesystem::path& file);
-/// The same, and nothing for one that has more than `most` bytes.
-std::optional<std::string> read_at_most(const std::filesystem::path& file, std::uint64_t most);
+/// The same, but nothing for a file of more than `max` bytes.
+std::optional<std::string> read_at_most(const std::filesystem::path& file, std::uint64_t max);
 
-/// A reader sees the old file or the new one. The new one is written under the name `aside`, next to it. Their folder
-/// is made if need be. False when that cannot be.
+/// Replaces the file: a reader sees the old one or the new one. The new content is first written to `aside`, in the
+/// same folder. Creates the folder if necessary. Returns false on failure.
 bool write_whole(const std::filesystem::path& file, const std::filesystem::path& aside, std::string_view content);
 
 }  // namespace hortator::core

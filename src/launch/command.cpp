@@ -9,209 +9,214 @@
 namespace hortator::launching {
 namespace {
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
-void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+void append(Arguments& arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+}
 
-// Slurm reads --export as a list with commas and quotes of its own.
+// srun parses --export as a list with its own commas and quotes.
 bool fits_into_export(const std::string& variable) {
   return variable.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_=+-./:@%") ==
          std::string::npos;
 }
 
-// Every launcher has a way of its own to pass variables on; env works with all of them.
-Words by_env(const Words& variables) {
+// Launchers differ in how they pass variables on; env works with all of them.
+Arguments by_env(const Arguments& variables) {
   if (variables.empty()) return {};
-  Words words = {"env"};
-  append(words, variables);
-  return words;
+  Arguments arguments = {"env"};
+  append(arguments, variables);
+  return arguments;
 }
 
-// ALL, although it is the default: a job that was submitted with --export=NONE hands that on to its steps.
-Words srun_variables(const Request& request) {
+// ALL is given although it is the default: a job submitted with --export=NONE passes that on to its steps.
+Arguments srun_variables(const LaunchRequest& request) {
   if (std::all_of(request.variables.begin(), request.variables.end(), fits_into_export)) {
-    Words names = {"ALL"};
+    Arguments names = {"ALL"};
     append(names, request.variables);
     return {"--export=" + text::join(names, ",")};
   }
   if (request.bcast) {
-    throw UsageError({.what = "--bcast cannot pass on " + request.variables.back(),
-                      .why = "srun would copy env in place of the program",
-                      .hint = "export it before `hortator launch`, or leave out --bcast"});
+    throw UsageError({.what = "--bcast: cannot pass on " + request.variables.back(),
+                      .why = "srun would copy env instead of the program",
+                      .hint = "export it before `hortator launch`, or drop --bcast"});
   }
-  Words words = {"--export=ALL"};
-  append(words, by_env(request.variables));
-  return words;
+  Arguments arguments = {"--export=ALL"};
+  append(arguments, by_env(request.variables));
+  return arguments;
 }
 
-// One rank that is killed must not leave the others waiting for it until the job's time is over.
-Words srun(const Request& request, const Facts& facts) {
-  Words words = {"srun", "--mpi=" + *facts.srun_mpi, "--kill-on-bad-exit=1"};
-  if (request.survives_nodes) words.emplace_back("--no-kill");
-  if (request.nodes) append(words, {"-N", std::to_string(*request.nodes)});
-  append(words, {"-n", std::to_string(request.ranks)});
-  if (request.ranks_per_node) words.push_back("--ntasks-per-node=" + std::to_string(*request.ranks_per_node));
-  const auto cpus = request.threads ? request.threads : facts.cpus_per_task;
-  if (cpus) words.push_back("--cpus-per-task=" + std::to_string(*cpus));
-  // Ranks of a node reach each other's devices only as long as they see them: per node, never per task. No --gpu-bind:
-  // with "none" Slurm 22.05 would not even say which of the node's devices are the job's.
-  if (request.gpus_per_node.value_or(0) > 0) words.push_back(text::concat("--gpus-per-node=", *request.gpus_per_node));
-  if (request.prefix_output) words.emplace_back("--label");
-  if (!request.log_dir.empty()) words.push_back("--output=" + request.log_dir + "/rank_%t.log");
-  if (request.bcast) append(words, {"--bcast=/tmp/" + std::string(text::file_name(request.program))});
-  append(words, srun_variables(request));
-  return words;
+// Without --kill-on-bad-exit, ranks would wait for a killed rank until the job's time limit.
+Arguments srun(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  Arguments arguments = {"srun", "--mpi=" + *environment.srun_mpi, "--kill-on-bad-exit=1"};
+  if (request.survives_nodes) arguments.emplace_back("--no-kill");
+  if (request.nodes) append(arguments, {"-N", std::to_string(*request.nodes)});
+  append(arguments, {"-n", std::to_string(request.ranks)});
+  if (request.ranks_per_node) arguments.push_back("--ntasks-per-node=" + std::to_string(*request.ranks_per_node));
+  const auto cpus = request.threads ? request.threads : environment.cpus_per_task;
+  if (cpus) arguments.push_back("--cpus-per-task=" + std::to_string(*cpus));
+  // Ranks of a node can use each other's devices only if they see them, so GPUs are requested per node, not per task.
+  // No --gpu-bind: with "none", Slurm 22.05 does not report which of the node's devices belong to the job.
+  if (request.gpus_per_node.value_or(0) > 0)
+    arguments.push_back(text::concat("--gpus-per-node=", *request.gpus_per_node));
+  if (request.prefix_output) arguments.emplace_back("--label");
+  if (!request.log_dir.empty()) arguments.push_back("--output=" + request.log_dir + "/rank_%t.log");
+  if (request.bcast) append(arguments, {"--bcast=/tmp/" + std::string(text::file_name(request.program))});
+  append(arguments, srun_variables(request));
+  return arguments;
 }
 
-bool has_nodes(const Request& request, const Facts& facts) {
-  return facts.in_slurm || facts.in_other_batch_job || !request.hostfile.empty();
+bool has_nodes(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  return environment.in_slurm || environment.in_other_batch_job || !request.hostfile.empty();
 }
 
-void check_nodes(const Request& request, const Facts& facts) {
-  if (request.nodes.value_or(1) == 1 || has_nodes(request, facts)) return;
-  throw UsageError({.what = text::concat(*request.nodes, " nodes were asked for, but this is no job of several"),
-                    .hint = "start within a job (hortator job makes one), or name the hosts with --hostfile"});
+void check_nodes(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  if (request.nodes.value_or(1) == 1 || has_nodes(request, environment)) return;
+  throw UsageError(
+      {.what = text::concat("--nodes: ", *request.nodes, " nodes were requested, but this is no job of several"),
+       .hint = "start within a job (`hortator job` makes one), or list the hosts with --hostfile"});
 }
 
-// How many cores of this machine each rank gets to itself; nothing: they share all that there are, or a scheduler deals
-// them out.
-std::optional<int> own_cores(const Request& request, const Facts& facts) {
-  if (has_nodes(request, facts) || request.ranks == 1 || request.ranks > facts.cores || facts.is_confined) return {};
-  const int fair = facts.cores / request.ranks;
+// The number of this machine's cores for each rank; nothing if the ranks share all cores or a scheduler assigns them.
+std::optional<int> own_cores(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  if (has_nodes(request, environment) || request.ranks == 1 || request.ranks > environment.cores ||
+      environment.is_confined)
+    return {};
+  const int fair = environment.cores / request.ranks;
   return std::clamp(request.threads.value_or(fair), 1, fair);
 }
 
-// By default Open MPI gives each of two ranks one core, whatever there is, and lets more than two share a socket.
-// ":OVERSUBSCRIBE" is understood by Open MPI 4 and 5; --oversubscribe is on its way out.
-Words open_mpi_placement(const Request& request, const Facts& facts) {
-  const bool is_given_nodes = has_nodes(request, facts);
-  if (request.ranks_per_node && (is_given_nodes || request.nodes.value_or(1) > 1)) {
+// By default, Open MPI gives each of two ranks a single core, and lets more than two share a socket. Open MPI 4 and 5
+// both accept ":OVERSUBSCRIBE"; --oversubscribe is deprecated.
+Arguments open_mpi_placement(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  const bool has_node_list = has_nodes(request, environment);
+  if (request.ranks_per_node && (has_node_list || request.nodes.value_or(1) > 1)) {
     const auto cores = request.threads ? text::concat(":PE=", *request.threads) : "";
     return {"--map-by", text::concat("ppr:", *request.ranks_per_node, ":node", cores)};
   }
-  if (is_given_nodes) return {};
-  check_nodes(request, facts);
-  if (request.ranks > facts.cores) return {"--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"};
-  const auto cores = own_cores(request, facts);
+  if (has_node_list) return {};
+  check_nodes(request, environment);
+  if (request.ranks > environment.cores) return {"--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"};
+  const auto cores = own_cores(request, environment);
   if (!cores) return {"--bind-to", "none"};
   return {"--map-by", text::concat("slot:PE=", *cores), "--bind-to", "core"};
 }
 
-Words open_mpi_output(const Request& request, int major) {
-  Words words;
+Arguments open_mpi_output(const LaunchRequest& request, int major) {
+  Arguments arguments;
   if (major >= 5) {
-    Words forms;
+    Arguments forms;
     if (request.prefix_output) forms.emplace_back("tag");
     if (!request.log_dir.empty()) forms.push_back("dir=" + request.log_dir);
-    if (!forms.empty()) append(words, {"--output", text::join(forms, ",")});
-    return words;
+    if (!forms.empty()) append(arguments, {"--output", text::join(forms, ",")});
+    return arguments;
   }
-  if (request.prefix_output) words.emplace_back("--tag-output");
-  if (!request.log_dir.empty()) append(words, {"--output-filename", request.log_dir});
-  return words;
+  if (request.prefix_output) arguments.emplace_back("--tag-output");
+  if (!request.log_dir.empty()) append(arguments, {"--output-filename", request.log_dir});
+  return arguments;
 }
 
-// Without an agent of PBS's own, ranks on other nodes run outside of the job: unlimited, and not killed with it.
-Words open_mpi_in_pbs(const Facts& facts) {
-  if (facts.pbs_node_file.empty()) return {};
-  if (!facts.has_pbs_tmrsh) {
-    throw Error({.what = "this Open MPI was built without PBS, and there is no pbs_tmrsh on PATH",
+// Without PBS's agent, ranks on other nodes would run outside of the job: without its limits, and not killed with it.
+Arguments open_mpi_in_pbs(const LaunchEnvironment& environment) {
+  if (environment.pbs_node_file.empty()) return {};
+  if (!environment.has_pbs_tmrsh) {
+    throw Error({.what = "This Open MPI was built without PBS support, and there is no pbs_tmrsh on PATH",
                  .why = "ranks on other nodes would not belong to the job",
-                 .hint = "load an Open MPI that was built with tm, or put PBS's bin folder on PATH"});
+                 .hint = "load an Open MPI that was built with tm, or add PBS's bin folder to PATH"});
   }
-  return {"--hostfile", facts.pbs_node_file, "--mca", "plm_rsh_agent", "pbs_tmrsh"};
+  return {"--hostfile", environment.pbs_node_file, "--mca", "plm_rsh_agent", "pbs_tmrsh"};
 }
 
-// Other launchers give all hosts the environment; Open MPI's other hosts get what is named.
-Words open_mpi_variables(const Request& request, const Facts& facts) {
-  if (!has_nodes(request, facts)) return {};
-  Words words;
-  for (const auto& name : facts.own_variables) append(words, {"-x", name});
-  return words;
+// Open MPI passes only named variables to other hosts; other launchers pass the whole environment.
+Arguments open_mpi_variables(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  if (!has_nodes(request, environment)) return {};
+  Arguments arguments;
+  for (const auto& name : environment.own_variables) append(arguments, {"-x", name});
+  return arguments;
 }
 
-Words open_mpi(const Request& request, const Facts& facts) {
-  Words words = {facts.mpirun, "-n", std::to_string(request.ranks)};
-  if (facts.is_root) words.emplace_back("--allow-run-as-root");
+Arguments open_mpi(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  Arguments arguments = {environment.mpirun, "-n", std::to_string(request.ranks)};
+  if (environment.is_root) arguments.emplace_back("--allow-run-as-root");
   if (!request.hostfile.empty()) {
-    append(words, {"--hostfile", request.hostfile});
+    append(arguments, {"--hostfile", request.hostfile});
   } else {
-    append(words, open_mpi_in_pbs(facts));
+    append(arguments, open_mpi_in_pbs(environment));
   }
-  append(words, open_mpi_placement(request, facts));
-  append(words, open_mpi_output(request, facts.mpi_major));
-  append(words, open_mpi_variables(request, facts));
-  return words;
+  append(arguments, open_mpi_placement(request, environment));
+  append(arguments, open_mpi_output(request, environment.mpi_major));
+  append(arguments, open_mpi_variables(request, environment));
+  return arguments;
 }
 
-// By default Hydra binds nothing: each rank would start as many threads as the machine has cores.
-Words mpich(const Request& request, const Facts& facts) {
-  check_nodes(request, facts);
-  Words words = {facts.mpirun, "-n", std::to_string(request.ranks)};
-  if (!request.hostfile.empty()) append(words, {"-f", request.hostfile});
-  if (request.ranks_per_node) append(words, {"-ppn", std::to_string(*request.ranks_per_node)});
-  if (const auto cores = own_cores(request, facts)) {
+// By default Hydra does not bind: each rank would start as many threads as the machine has cores.
+Arguments mpich(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  check_nodes(request, environment);
+  Arguments arguments = {environment.mpirun, "-n", std::to_string(request.ranks)};
+  if (!request.hostfile.empty()) append(arguments, {"-f", request.hostfile});
+  if (request.ranks_per_node) append(arguments, {"-ppn", std::to_string(*request.ranks_per_node)});
+  if (const auto cores = own_cores(request, environment)) {
     const auto each = text::concat("core:", *cores);
-    append(words, {"-bind-to", each, "-map-by", each});
+    append(arguments, {"-bind-to", each, "-map-by", each});
   }
-  if (request.prefix_output) words.emplace_back("-prepend-rank");
-  if (!request.log_dir.empty()) append(words, {"-outfile-pattern", request.log_dir + "/rank_%r.log"});
-  return words;
+  if (request.prefix_output) arguments.emplace_back("-prepend-rank");
+  if (!request.log_dir.empty()) append(arguments, {"-outfile-pattern", request.log_dir + "/rank_%r.log"});
+  return arguments;
 }
 
-Words pals(const Request& request, const Facts& facts) {
-  Words words = {facts.mpirun, "-n", std::to_string(request.ranks)};
-  if (request.ranks_per_node) append(words, {"-ppn", std::to_string(*request.ranks_per_node)});
-  if (request.threads) append(words, {"--cpu-bind", "depth", "-d", std::to_string(*request.threads)});
-  if (request.prefix_output) words.emplace_back("--label");
-  return words;
+Arguments pals(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  Arguments arguments = {environment.mpirun, "-n", std::to_string(request.ranks)};
+  if (request.ranks_per_node) append(arguments, {"-ppn", std::to_string(*request.ranks_per_node)});
+  if (request.threads) append(arguments, {"--cpu-bind", "depth", "-d", std::to_string(*request.threads)});
+  if (request.prefix_output) arguments.emplace_back("--label");
+  return arguments;
 }
 
-// What an unknown mpirun was asked for and would not do is an error, not a surprise.
-Words other(const Request& request, const Facts& facts) {
-  for (const auto& [asked, flag] : {std::pair(request.prefix_output, "--prefix-output"),
-                                    {!request.log_dir.empty(), "--log-dir"},
-                                    {!request.hostfile.empty(), "--hostfile"},
-                                    {request.nodes.value_or(1) > 1, "--nodes"}}) {
-    if (asked) {
-      throw UsageError({.what = text::concat(flag, " is not known of ", facts.mpirun),
-                        .why = "it is neither Open MPI's nor MPICH's",
-                        .hint = "leave it out, or call it by itself"});
+// Options that an unknown mpirun may not support are errors, rather than being ignored.
+Arguments other(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  for (const auto& [is_given, flag] : {std::pair(request.prefix_output, "--prefix-output"),
+                                       {!request.log_dir.empty(), "--log-dir"},
+                                       {!request.hostfile.empty(), "--hostfile"},
+                                       {request.nodes.value_or(1) > 1, "--nodes"}}) {
+    if (is_given) {
+      throw UsageError({.what = text::concat(flag, " is not known to work with ", environment.mpirun),
+                        .why = "that is neither Open MPI's nor MPICH's",
+                        .hint = "drop the option, or start the ranks with that command directly"});
     }
   }
-  return {facts.mpirun, "-n", std::to_string(request.ranks)};
+  return {environment.mpirun, "-n", std::to_string(request.ranks)};
 }
 
-Words launcher(const Request& request, const Facts& facts) {
-  if (facts.in_slurm && facts.srun_mpi) return srun(request, facts);
+Arguments launcher(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  if (environment.in_slurm && environment.srun_mpi) return srun(request, environment);
   if (request.bcast)
-    throw UsageError({.what = "--bcast is srun's", .hint = "leave it out: mpirun starts the ranks here"});
-  Words words;
-  switch (facts.mpi) {
+    throw UsageError({.what = "--bcast works only with srun", .hint = "drop it: mpirun starts the ranks here"});
+  Arguments arguments;
+  switch (environment.mpi) {
     case MpiFlavor::open_mpi:
-      words = open_mpi(request, facts);
+      arguments = open_mpi(request, environment);
       break;
     case MpiFlavor::mpich:
-      words = mpich(request, facts);
+      arguments = mpich(request, environment);
       break;
     case MpiFlavor::pals:
-      words = pals(request, facts);
+      arguments = pals(request, environment);
       break;
     case MpiFlavor::other:
-      words = other(request, facts);
+      arguments = other(request, environment);
       break;
   }
-  append(words, by_env(request.variables));
-  return words;
+  append(arguments, by_env(request.variables));
+  return arguments;
 }
 
 }  // namespace
 
-std::vector<std::string> command_line(const Request& request, const Facts& facts) {
-  Words words = launcher(request, facts);
-  words.push_back(request.program);
-  append(words, request.arguments);
-  return words;
+std::vector<std::string> command_line(const LaunchRequest& request, const LaunchEnvironment& environment) {
+  Arguments arguments = launcher(request, environment);
+  arguments.push_back(request.program);
+  append(arguments, request.arguments);
+  return arguments;
 }
 
 }  // namespace hortator::launching

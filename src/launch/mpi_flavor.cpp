@@ -6,7 +6,7 @@
 namespace hortator::launching {
 
 MpiFlavor mpi_flavor(std::string_view version_text) {
-  // Open MPI 5 calls its mpirun "mpirun (Open MPI) 5.0.7"; a prterun of its own says "prterun (PRRTE)".
+  // Open MPI 5 prints "mpirun (Open MPI) 5.0.7"; a separate prterun prints "prterun (PRRTE)".
   static constexpr std::array<std::pair<std::string_view, MpiFlavor>, 6> marks = {{
       {"Open MPI", MpiFlavor::open_mpi},
       {"OpenRTE", MpiFlavor::open_mpi},
@@ -22,7 +22,7 @@ MpiFlavor mpi_flavor(std::string_view version_text) {
 }
 
 int mpi_major(std::string_view version_text) {
-  // PRRTE 3 is what Open MPI 5 starts ranks with.
+  // Open MPI 5 starts ranks with PRRTE 3.
   if (version_text.find("PRRTE") != std::string_view::npos) return 5;
   const auto mark = version_text.find(") ");
   if (mark == std::string_view::npos || mark + 2 >= version_text.size()) return 0;

@@ -6,19 +6,19 @@
 
 namespace hortator::launching {
 
-/// How many ranks where.
-struct Placement {
+/// The number of ranks and their distribution over nodes.
+struct RankPlacement {
   int ranks = 1;                           ///< in total
-  std::optional<int> nodes = {};           ///< nothing: wherever the launcher puts them
-  std::optional<int> ranks_per_node = {};  ///< as many on each
+  std::optional<int> nodes = {};           ///< nothing: the launcher decides
+  std::optional<int> ranks_per_node = {};  ///< equal on all nodes
 };
 
-/// From any two of the three numbers, or the ranks alone. UsageError for too few, and for three that contradict each
-/// other.
-Placement placement(const Settings& settings);
+/// Computes the placement from any two of the three numbers, or from the ranks only. Throws UsageError for too few
+/// numbers and for numbers that contradict each other.
+RankPlacement placement(const Settings& settings);
 
-/// Of ranks, nodes and ranks per node two are enough: what lower layers say beyond the first two that were said is
-/// taken out, so that `-n 4` outranks a file with nodes and ranks per node. What one layer says stays together.
+/// Two of ranks, nodes and ranks per node are enough. Removes from lower layers what exceeds the first two that are
+/// given, so that `-n 4` overrides a file with nodes and ranks per node. The numbers of the first layer stay together.
 void settle_placement(std::vector<Layer>& layers);
 
 }  // namespace hortator::launching

@@ -8,8 +8,7 @@
 
 namespace hortator::launching {
 
-/// Which --mpi srun is to be given, from what `srun --mpi=list` prints; nothing where it offers none that this MPI
-/// could find its peers by.
+/// Chooses srun's --mpi from the output of `srun --mpi=list`; nothing if srun offers none that this MPI supports.
 std::optional<std::string> choose_srun_mpi(std::string_view list, MpiFlavor mpi);
 
 }  // namespace hortator::launching

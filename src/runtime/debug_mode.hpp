@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 
 namespace hortator::runtime {
 

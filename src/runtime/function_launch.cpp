@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "machine/device/cuda.hpp"

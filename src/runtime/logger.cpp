@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 #include "core/log_everywhere.hpp"
 #include "core/text/text.hpp"
 

@@ -8,7 +8,7 @@
 #include <hortator/error.hpp>
 #include <mutex>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"

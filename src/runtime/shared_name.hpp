@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 
 namespace hortator::runtime {
 

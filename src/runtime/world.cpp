@@ -6,11 +6,11 @@
 #include <atomic>
 #include <limits>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 #include "core/log.hpp"
 #include "machine/cpu/device_binding.hpp"
 #include "machine/cpu/device_choice.hpp"
-#include "machine/cpu/device_place.hpp"
+#include "machine/cpu/device_locality.hpp"
 #include "machine/device/cuda.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
@@ -49,7 +49,7 @@ machine::ThreadPlan plan_own_threads(const mpi::Communicator& node, const machin
 
 // Logs one line for the whole job. Nothing is changed: the launcher's settings ask for it.
 void warn_of_far_devices(const mpi::Communicator& comm, const machine::DeviceBinding& binding) {
-  const bool is_far = binding.kind == machine::DeviceBinding::Kind::launchers_far;
+  const bool is_far = binding.outcome == machine::DeviceBinding::Outcome::launcher_far;
   const int count = mpi::all_reduce(comm, is_far ? 1 : 0, MPI_SUM);
   static std::atomic_flag warned;  // programs make several States
   if (count == 0 || comm.rank() != 0 || warned.test_and_set()) return;
@@ -70,7 +70,7 @@ void warn_if_crowded(const World& world) {
   const int count = mpi::all_reduce(comm, crowded ? 1 : 0, MPI_SUM);
   const auto mine =
       text::concat("rank ", comm.rank(), " on ", world.host(), " has CPUs ", machine::to_ranges(world.cpus()),
-                   ", up to ", world.threads().ranks_a_cpu, " ranks on each");
+                   ", up to ", world.threads().ranks_per_cpu, " ranks on each");
   const auto words = mpi::broadcast(comm, std::string_view(mine), example);
   static std::atomic_flag warned;  // programs make several States
   if (comm.rank() != 0 || warned.test_and_set()) return;
@@ -152,15 +152,15 @@ World::World(const StateOptions& options)
 
 // @collective
 void World::move_beside_device() {
-  machine::DevicePlace place;
-  mpi::all_or_none(comm_, [&] { place = machine::find_place(machine::pci_address(device_.index())); });
+  machine::DeviceLocality place;
+  mpi::all_or_none(comm_, [&] { place = machine::find_locality(machine::pci_address(device_.index())); });
   auto binding = machine::bind_to_device(sets_of_node(node_, cpus_), node_.rank(), machine::online_cpus(), place.cpus);
-  if (binding.kind == machine::DeviceBinding::Kind::bind && !machine::bind_own_threads(cpus_, binding.cpus))
-    binding = {.kind = machine::DeviceBinding::Kind::unknown, .cpus = cpus_};
+  if (binding.outcome == machine::DeviceBinding::Outcome::bind && !machine::bind_own_threads(cpus_, binding.cpus))
+    binding = {.outcome = machine::DeviceBinding::Outcome::unknown, .cpus = cpus_};
   cpus_ = binding.cpus;
   warn_of_far_devices(comm_, binding);
   std::vector<std::string> parts;
-  for (auto& part : {to_string(place), to_string(binding.kind)}) {
+  for (auto& part : {to_string(place), to_string(binding.outcome)}) {
     if (!part.empty()) parts.push_back(part);
   }
   device_place_ = text::join(parts);

@@ -7,7 +7,7 @@ namespace hortator::tools {
 namespace {
 
 namespace po = boost::program_options;
-using launching::Kind;
+using launching::KeyKind;
 using launching::Scope;
 
 bool has(Scope verb, const launching::Key& key) { return key.scope == Scope::both || key.scope == verb; }
@@ -21,12 +21,12 @@ std::string help_of(const launching::Key& key) {
 // -n is everybody's letter for the number of ranks.
 std::string spelling(const launching::Key& key) { return std::string(key.flag) + (key.flag == "ranks" ? ",n" : ""); }
 
-bool is_many(const launching::Key& key) { return key.kind == Kind::list || key.kind == Kind::variables; }
+bool is_many(const launching::Key& key) { return key.kind == KeyKind::list || key.kind == KeyKind::variables; }
 
 const char* value_name(const launching::Key& key) {
-  if (key.kind == Kind::count || key.kind == Kind::number) return "N";
-  if (key.kind == Kind::time) return "HH:MM:SS";
-  return key.kind == Kind::variables ? "NAME=VALUE" : "WORD";
+  if (key.kind == KeyKind::count || key.kind == KeyKind::number) return "N";
+  if (key.kind == KeyKind::time) return "HH:MM:SS";
+  return key.kind == KeyKind::variables ? "NAME=VALUE" : "WORD";
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ void add_setting_flags(Options& options, Scope verb, const OwnFlags& own) {
     if (is_many(key)) {
       add(spelling(key).c_str(), po::value<std::vector<std::string>>()->composing()->value_name(value_name(key)),
           help_of(key).c_str());
-    } else if (key.kind == Kind::onoff) {
+    } else if (key.kind == KeyKind::onoff) {
       add(spelling(key).c_str(), help_of(key).c_str());
     } else {
       add(spelling(key).c_str(), po::value<std::string>()->value_name(value_name(key)), help_of(key).c_str());
@@ -53,13 +53,13 @@ launching::Layer said_by_flags(const po::variables_map& values, Scope verb, cons
   for (const auto& key : launching::keys()) {
     const std::string flag(key.flag);
     if (!has(verb, key) || own.contains(flag) || !values.contains(flag)) continue;
-    launching::Given given{.origin = "--" + flag};
+    launching::SettingValue given{.origin = "--" + flag};
     if (is_many(key)) {
-      given.words = values[flag].as<std::vector<std::string>>();
+      given.values = values[flag].as<std::vector<std::string>>();
     } else {
-      given.words = {key.kind == Kind::onoff ? "true" : values[flag].as<std::string>()};
+      given.values = {key.kind == KeyKind::onoff ? "true" : values[flag].as<std::string>()};
     }
-    launching::check_text(key, given.words, given.origin + ": ");
+    launching::check_values(key, given.values, given.origin + ": ");
     layer.emplace(key.name, std::move(given));
   }
   return layer;

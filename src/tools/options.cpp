@@ -3,7 +3,7 @@
 #include <hortator/error.hpp>
 
 #include "core/text/text.hpp"
-#include "launch/settings/reference.hpp"
+#include "launch/settings/accelerate_names.hpp"
 
 namespace hortator::tools {
 namespace {

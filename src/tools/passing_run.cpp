@@ -5,7 +5,7 @@
 #include <hortator/run.hpp>
 #include <string_view>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"

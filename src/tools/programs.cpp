@@ -11,7 +11,7 @@
 #include <hortator/error.hpp>
 #include <memory>
 
-#include "core/environment/variable.hpp"
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::tools {

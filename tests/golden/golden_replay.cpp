@@ -59,13 +59,13 @@ class Scratch {
 // Returns the command that replays on `ranks` ranks. They yield, as cores may be fewer, and write only to `scratch`.
 std::string command_for(int ranks, const std::string& file, std::size_t first, const Scratch& scratch) {
   const auto mpirun = tools::own_mpirun().value_or(tools::built_mpirun());
-  const launching::Facts facts{
+  const launching::LaunchEnvironment facts{
       .is_root = geteuid() == 0, .mpirun = mpirun.program, .mpi = mpirun.flavor, .mpi_major = mpirun.major, .cores = 0};
-  launching::Request request{.ranks = ranks,
-                             .program = own_path(),
-                             .arguments = {as_ranks, file, std::to_string(first), scratch / "result"},
-                             .variables = {"OMP_NUM_THREADS=1", "OMPI_MCA_mpi_yield_when_idle=1",
-                                           text::concat("HORTATOR_RUN_DIR=", (scratch / "run").string())}};
+  launching::LaunchRequest request{.ranks = ranks,
+                                   .program = own_path(),
+                                   .arguments = {as_ranks, file, std::to_string(first), scratch / "result"},
+                                   .variables = {"OMP_NUM_THREADS=1", "OMPI_MCA_mpi_yield_when_idle=1",
+                                                 text::concat("HORTATOR_RUN_DIR=", (scratch / "run").string())}};
   if (std::getenv("HORTATOR_TIMEOUT") == nullptr) request.variables.emplace_back("HORTATOR_TIMEOUT=60s");
   return launching::shell_line(launching::command_line(request, facts)) + " >" +
          launching::shell_quote((scratch / "output").string()) + " 2>&1";

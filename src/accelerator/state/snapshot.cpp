@@ -273,7 +273,7 @@ void restore_snapshot(Training& training, const checkpoint::Reader& reader, int 
     policy.attempt([&] { object.load(read_object(reader, own, object.name)); });
   training.output.project().set_iteration(reader.values().get<std::int64_t>("run/iteration"));
   training.output.resume_after(reader.manifest().updates);
-  if (own.contains("log/last_step")) training.output.trackers().go_on_after(own.get<std::int64_t>("log/last_step"));
+  if (own.contains("log/last_step")) training.output.trackers().resume_after(own.get<std::int64_t>("log/last_step"));
   if (same_world) {
     restore_random_state(training.device(), own.under("random"));
   } else {

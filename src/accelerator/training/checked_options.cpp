@@ -4,7 +4,7 @@
 
 #include "accelerator/training/zero.hpp"
 #include "core/text/text.hpp"
-#include "observe/trackers/tracker_names.hpp"
+#include "observe/trackers/tracker_factory.hpp"
 #include "parallel/data_parallel/data_parallel.hpp"
 
 namespace hortator::accelerator {
@@ -51,7 +51,7 @@ void check_together(const AcceleratorOptions& options) {
 AcceleratorOptions checked(AcceleratorOptions options) {
   parallel::check(options.ddp);
   check(options.checkpoint);
-  observe::check(options.log_with);
+  observe::check_trackers(options.log_with);
   check(options.zero);
   check_together(options);
   return options;

@@ -2,7 +2,7 @@
 
 #include <hortator/accelerator.hpp>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 
 namespace hortator::accelerator {
 

@@ -11,8 +11,8 @@ observe::Audience audience_of(const runtime::World& world) {
   return world.topology().local_rank == 0 ? observe::Audience::people : observe::Audience::nobody;
 }
 
-observe::Trackers::Place place_of(const runtime::World& world) {
-  return world.topology().rank == 0 ? observe::Trackers::Place::main : observe::Trackers::Place::elsewhere;
+observe::TrackerRole place_of(const runtime::World& world) {
+  return world.topology().rank == 0 ? observe::TrackerRole::writer : observe::TrackerRole::silent;
 }
 
 std::filesystem::path logging_dir(const ProjectOptions& options, const Project& project) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "accelerator/training/memory_by_owner.hpp"
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 #include "core/log.hpp"
 #include "core/unix_time.hpp"
 #include "core/whole_file.hpp"

@@ -75,7 +75,7 @@ std::string message_for(const SaveTask& task, const std::string& problem) {
 }  // namespace
 
 void end_job_at_once(const std::string& problem) {
-  log::write_last_words(problem);
+  log::write_last_line(problem);
   mpi::abort_job(failed_disk_exit_code);
 }
 

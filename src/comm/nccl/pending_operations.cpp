@@ -8,7 +8,7 @@
 namespace hortator::comm {
 
 NcclPendingOperations::~NcclPendingOperations() {
-  if (reported_) activity::tell_device_idle();
+  if (reported_) activity::publish_device_idle();
 }
 
 void NcclPendingOperations::add(const activity::Operation& operation, machine::Event begin,
@@ -32,12 +32,12 @@ void NcclPendingOperations::update() {
 // Reports changes only: the watchdog counts the time since the last report.
 void NcclPendingOperations::report_first() {
   if (pending_.empty()) {
-    if (std::exchange(reported_, std::nullopt)) activity::tell_device_idle();
+    if (std::exchange(reported_, std::nullopt)) activity::publish_device_idle();
     return;
   }
   const auto& [operation, begin, end] = pending_.front();
   const Reported now{operation.communicator, operation.sequence, begin.is_reached()};
-  if (std::exchange(reported_, now) != now) activity::tell_device(operation, now.is_its_turn);
+  if (std::exchange(reported_, now) != now) activity::publish_device(operation, now.is_its_turn);
 }
 
 }  // namespace hortator::comm

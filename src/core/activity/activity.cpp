@@ -10,11 +10,11 @@
 
 namespace hortator::activity {
 
-// A thread's collective. The version is odd while it changes; every field is released, so that whoever sees a new field
-// sees the odd version as well.
-struct alignas(64) NodePeerGroup {
+// A thread's collective. The version is odd during a change. Every field is stored with release, so that a reader of a
+// new field sees the odd version as well.
+struct alignas(64) ThreadRecord {
   std::atomic<std::uint64_t> version{0};
-  std::array<std::atomic<std::uint64_t>, Name::words> name{};
+  std::array<std::atomic<std::uint64_t>, Name::chunks> name{};
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::uint64_t> communicator{0};
   std::atomic<std::uint64_t> family{0};
@@ -22,11 +22,11 @@ struct alignas(64) NodePeerGroup {
   std::atomic<int> size{0};
   std::atomic<bool> inside{false};
   std::atomic<bool> taken{false};
-  int depth = 0;  // the thread's own
+  int depth = 0;  // used only by the thread itself
 };
 
-struct Entry {
-  std::atomic<std::uint64_t> communicator{0};  // 0 while the others change
+struct CommunicatorRecord {
+  std::atomic<std::uint64_t> communicator{0};  // 0 while the other fields change
   std::atomic<std::uint64_t> family{0};
   std::atomic<std::uint64_t> entered{0};
   std::atomic<bool> open{false};
@@ -38,78 +38,78 @@ constexpr auto relaxed = std::memory_order_relaxed;
 constexpr auto acquire = std::memory_order_acquire;
 constexpr auto release = std::memory_order_release;
 
-// Never destroyed: other threads look here until the very end of the process. A thread or communicator too many is not
-// recorded, which costs words in a report and nothing else.
-constinit std::array<NodePeerGroup, 8> lanes;
-constinit std::array<Entry, 64> entries;
-constinit NodePeerGroup device_lane;
+// Never destroyed: other threads read them until the process ends. Threads and communicators beyond these limits are
+// not recorded; only the report is shorter.
+constinit std::array<ThreadRecord, 8> thread_records;
+constinit std::array<CommunicatorRecord, 64> communicator_records;
+constinit ThreadRecord device_record;
 constinit std::atomic<bool> has_device_operation{false};
 constinit std::atomic<Phase> phase{Phase::running};
-constinit std::mutex entries_mutex;
+constinit std::mutex communicators_mutex;
 
-constinit thread_local NodePeerGroup* own_lane = nullptr;
+constinit thread_local ThreadRecord* own_record = nullptr;
 
-// Gives the lane back when its thread ends.
-struct Seat {
-  ~Seat() {
-    if (auto* lane = std::exchange(own_lane, nullptr)) lane->taken.store(false, release);
+// Releases the record when its thread ends.
+struct RecordOwner {
+  ~RecordOwner() {
+    if (auto* record = std::exchange(own_record, nullptr)) record->taken.store(false, release);
   }
   void keep() {}
 };
-thread_local Seat seat;
+thread_local RecordOwner record_owner;
 
-NodePeerGroup* take_lane() {
-  for (auto& lane : lanes) {
-    if (lane.taken.exchange(true, std::memory_order_acq_rel)) continue;
-    seat.keep();
-    return own_lane = &lane;
+ThreadRecord* take_thread_record() {
+  for (auto& record : thread_records) {
+    if (record.taken.exchange(true, std::memory_order_acq_rel)) continue;
+    record_owner.keep();
+    return own_record = &record;
   }
   return nullptr;
 }
 
-void write(NodePeerGroup& lane, const Operation& operation, bool inside = true) {
-  const auto version = lane.version.load(relaxed);
-  lane.version.store(version + 1, relaxed);
-  for (std::size_t i = 0; i < Name::words; ++i) lane.name[i].store(operation.name.packed()[i], release);
-  lane.bytes.store(operation.bytes, release);
-  lane.communicator.store(operation.communicator, release);
-  lane.family.store(operation.family, release);
-  lane.sequence.store(operation.sequence, release);
-  lane.size.store(operation.size, release);
-  lane.inside.store(inside, release);
-  lane.version.store(version + 2, release);
+void write(ThreadRecord& record, const Operation& operation, bool inside = true) {
+  const auto version = record.version.load(relaxed);
+  record.version.store(version + 1, relaxed);
+  for (std::size_t i = 0; i < Name::chunks; ++i) record.name[i].store(operation.name.packed()[i], release);
+  record.bytes.store(operation.bytes, release);
+  record.communicator.store(operation.communicator, release);
+  record.family.store(operation.family, release);
+  record.sequence.store(operation.sequence, release);
+  record.size.store(operation.size, release);
+  record.inside.store(inside, release);
+  record.version.store(version + 2, release);
 }
 
-View::Current read(const NodePeerGroup& lane) {
+View::Current read(const ThreadRecord& record) {
   View::Current current;
   do {
-    current.visit = lane.version.load(acquire);
-    std::array<std::uint64_t, Name::words> name{};
-    for (std::size_t i = 0; i < Name::words; ++i) name[i] = lane.name[i].load(acquire);
+    current.visit = record.version.load(acquire);
+    std::array<std::uint64_t, Name::chunks> name{};
+    for (std::size_t i = 0; i < Name::chunks; ++i) name[i] = record.name[i].load(acquire);
     current.operation = {.name = Name(name),
-                         .bytes = lane.bytes.load(acquire),
-                         .communicator = lane.communicator.load(acquire),
-                         .family = lane.family.load(acquire),
-                         .sequence = lane.sequence.load(acquire),
-                         .size = lane.size.load(acquire)};
-    current.inside = lane.inside.load(acquire);
-  } while (current.visit % 2 == 1 || current.visit != lane.version.load(relaxed));
+                         .bytes = record.bytes.load(acquire),
+                         .communicator = record.communicator.load(acquire),
+                         .family = record.family.load(acquire),
+                         .sequence = record.sequence.load(acquire),
+                         .size = record.size.load(acquire)};
+    current.inside = record.inside.load(acquire);
+  } while (current.visit % 2 == 1 || current.visit != record.version.load(relaxed));
   return current;
 }
 
-// Communicators that are gone are remembered as long as there is room: others may still wait in them.
-Entry* take_entry(std::uint64_t id, std::uint64_t family) {
-  const std::scoped_lock lock(entries_mutex);
+// Released communicators stay recorded as long as there is room: other ranks may still wait in them.
+CommunicatorRecord* take_communicator_record(std::uint64_t id, std::uint64_t family) {
+  const std::scoped_lock lock(communicators_mutex);
   static std::size_t next = 0;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    auto& entry = entries[next++ % entries.size()];
-    if (entry.open.load(relaxed)) continue;
-    entry.communicator.store(0, relaxed);
-    entry.family.store(family, release);
-    entry.entered.store(0, release);
-    entry.open.store(true, release);
-    entry.communicator.store(id, release);
-    return &entry;
+  for (std::size_t i = 0; i < communicator_records.size(); ++i) {
+    auto& record = communicator_records[next++ % communicator_records.size()];
+    if (record.open.load(relaxed)) continue;
+    record.communicator.store(0, relaxed);
+    record.family.store(family, release);
+    record.entered.store(0, release);
+    record.open.store(true, release);
+    record.communicator.store(id, release);
+    return &record;
   }
   return nullptr;
 }
@@ -125,8 +125,8 @@ bool is_patient(Phase phase) { return phase == Phase::checkpoint || phase == Pha
 
 std::string Name::text() const {
   std::string text;
-  for (std::size_t i = 0; i < words * 8; ++i) {
-    const char c = static_cast<char>(words_[i / 8] >> (i % 8 * 8));
+  for (std::size_t i = 0; i < chunks * 8; ++i) {
+    const char c = static_cast<char>(chunks_[i / 8] >> (i % 8 * 8));
     if (c == '\0') break;
     text += c;
   }
@@ -134,7 +134,7 @@ std::string Name::text() const {
 }
 
 Membership::Membership(std::uint64_t id, std::uint64_t family, int size)
-    : id_(id), family_(family), size_(size), entry_(take_entry(id, family)) {}
+    : id_(id), family_(family), size_(size), record_(take_communicator_record(id, family)) {}
 
 Membership::~Membership() { close(); }
 
@@ -148,12 +148,12 @@ Membership& Membership::operator=(Membership&& other) noexcept {
   size_ = other.size_;
   sequence_ = other.sequence_;
   derived_ = other.derived_;
-  entry_ = std::exchange(other.entry_, nullptr);
+  record_ = std::exchange(other.record_, nullptr);
   return *this;
 }
 
 void Membership::close() noexcept {
-  if (auto* entry = std::exchange(entry_, nullptr)) entry->open.store(false, release);
+  if (auto* record = std::exchange(record_, nullptr)) record->open.store(false, release);
 }
 
 Membership Membership::derive(int part, int size) const {
@@ -164,16 +164,17 @@ Membership Membership::derive(int part, int size) const {
 
 Operation Membership::begin(Name name, std::uint64_t bytes) const {
   ++sequence_;
-  if (entry_ != nullptr) entry_->entered.store(sequence_, release);
+  if (record_ != nullptr) record_->entered.store(sequence_, release);
   return {.name = name, .bytes = bytes, .communicator = id_, .family = family_, .sequence = sequence_, .size = size_};
 }
 
-Collective::Collective(const Operation& operation) : lane_(own_lane != nullptr ? own_lane : take_lane()) {
-  if (lane_ != nullptr && lane_->depth++ == 0) write(*lane_, operation);
+Collective::Collective(const Operation& operation)
+    : record_(own_record != nullptr ? own_record : take_thread_record()) {
+  if (record_ != nullptr && record_->depth++ == 0) write(*record_, operation);
 }
 
 Collective::~Collective() {
-  if (lane_ != nullptr && --lane_->depth == 0) lane_->inside.store(false, release);
+  if (record_ != nullptr && --record_->depth == 0) record_->inside.store(false, release);
 }
 
 PhaseScope::PhaseScope(Phase now) : before_(phase.exchange(now, relaxed)) {}
@@ -182,37 +183,39 @@ PhaseScope::~PhaseScope() { phase.store(before_, relaxed); }
 
 View view() {
   View seen{.phase = phase.load(relaxed)};
-  for (const auto& lane : lanes) seen.threads.push_back(read(lane));
-  for (const auto& entry : entries) {
-    const auto id = entry.communicator.load(acquire);
-    const View::Standing standing{
-        .communicator = id, .family = entry.family.load(acquire), .entered = entry.entered.load(acquire)};
-    if (id != 0 && id == entry.communicator.load(relaxed)) seen.standings.push_back(standing);
+  for (const auto& record : thread_records) seen.threads.push_back(read(record));
+  for (const auto& record : communicator_records) {
+    const auto id = record.communicator.load(acquire);
+    const View::Progress progress{
+        .communicator = id, .family = record.family.load(acquire), .entered = record.entered.load(acquire)};
+    if (id != 0 && id == record.communicator.load(relaxed)) seen.progress.push_back(progress);
   }
   return seen;
 }
 
-Operation current() { return own_lane != nullptr && own_lane->depth > 0 ? read(*own_lane).operation : Operation(); }
+Operation current() {
+  return own_record != nullptr && own_record->depth > 0 ? read(*own_record).operation : Operation();
+}
 
-void tell_device(const Operation& operation, bool is_its_turn) {
-  write(device_lane, operation, is_its_turn);
+void publish_device(const Operation& operation, bool is_its_turn) {
+  write(device_record, operation, is_its_turn);
   has_device_operation.store(true, release);
 }
 
-void tell_device_idle() {
+void publish_device_idle() {
   has_device_operation.store(false, release);
-  device_lane.inside.store(false, release);
+  device_record.inside.store(false, release);
 }
 
 std::optional<OnDevice> on_device() {
-  const auto now = read(device_lane);
+  const auto now = read(device_record);
   if (!has_device_operation.load(acquire)) return {};
   return OnDevice{.operation = now.operation, .is_its_turn = now.inside};
 }
 
 View view_with_device() {
   auto seen = view();
-  seen.threads.push_back(read(device_lane));
+  seen.threads.push_back(read(device_record));
   return seen;
 }
 

@@ -7,33 +7,34 @@
 #include <string_view>
 #include <vector>
 
-/// What this process is doing, kept for whoever has to explain why others wait for it. Written by any thread with plain
-/// atomic stores: no lock, nothing allocated once a thread has entered its first collective. A collective costs about
-/// 12 ns in all. The record is the process's own; who wants others to see it publishes view().
+/// Records what this process is doing, to explain why other ranks wait for it. Any thread writes with plain atomic
+/// stores: no lock, and no allocation after a thread's first collective. A collective costs about 12 ns in all. The
+/// record is local to the process; publish view() to show it to others.
 namespace hortator::activity {
 
-/// In patient phases one rank may work for long while all others wait for it.
+/// Phases of a process. Patient phases are exempt from the stall timeout: one rank may work for long while all others
+/// wait for it.
 enum class Phase : std::uint8_t { running, set_up, checkpoint, one_side_first };
 std::string_view to_string(Phase phase);
 bool is_patient(Phase phase);
 
-/// A short text that another thread can read word by word. Cut to 23 characters.
+/// A short text that another thread can read by atomic 64-bit loads. Cut to 23 characters.
 class Name {
  public:
-  static constexpr std::size_t words = 3;
+  static constexpr std::size_t chunks = 3;
 
   consteval Name(const char* text) {  // NOLINT(google-explicit-constructor): names are written as literals
-    for (std::size_t i = 0; text[i] != '\0' && i + 1 < words * 8; ++i) {
-      words_[i / 8] |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[i])) << (i % 8 * 8);
+    for (std::size_t i = 0; text[i] != '\0' && i + 1 < chunks * 8; ++i) {
+      chunks_[i / 8] |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[i])) << (i % 8 * 8);
     }
   }
-  constexpr explicit Name(const std::array<std::uint64_t, words>& packed) : words_(packed) {}
+  constexpr explicit Name(const std::array<std::uint64_t, chunks>& packed) : chunks_(packed) {}
 
-  constexpr const std::array<std::uint64_t, words>& packed() const { return words_; }
+  constexpr const std::array<std::uint64_t, chunks>& packed() const { return chunks_; }
   std::string text() const;
 
  private:
-  std::array<std::uint64_t, words> words_{};
+  std::array<std::uint64_t, chunks> chunks_{};
 };
 
 /// One collective of one communicator.
@@ -42,20 +43,20 @@ struct Operation {
   std::uint64_t bytes = 0;
   std::uint64_t communicator = 0;
   std::uint64_t family = 0;
-  std::uint64_t sequence = 0;  ///< the communicator's collectives are counted from 1 on; 0: none
+  std::uint64_t sequence = 0;  ///< number within the communicator, from 1; 0: none
   int size = 0;                ///< the communicator's ranks
 
   explicit operator bool() const { return sequence != 0; }
 };
 
-struct Entry;
+struct CommunicatorRecord;
 
-/// This rank's place in one communicator, by which its collectives are counted. A family is a communicator that
-/// somebody made from scratch, and all that came of it.
+/// This rank's membership in one communicator; counts its collectives. A family is a communicator that was made from
+/// scratch, with all communicators derived from it.
 class Membership {
  public:
   Membership() = default;
-  /// `id` is the same on all of its ranks and nowhere else.
+  /// `id` must be equal on all ranks of the communicator and differ from that of any other one.
   Membership(std::uint64_t id, std::uint64_t family, int size);
   ~Membership();
   Membership(const Membership&) = delete;
@@ -63,11 +64,11 @@ class Membership {
   Membership(Membership&& other) noexcept;
   Membership& operator=(Membership&& other) noexcept;
 
-  /// For a communicator made of this one, by a call that all its ranks make in the same order. `part` tells apart what
-  /// one call makes on different ranks.
+  /// The membership in a communicator derived from this one. All ranks must call it in the same order. `part`
+  /// distinguishes the communicators that one call makes on different ranks.
   Membership derive(int part, int size) const;
 
-  /// Counts a collective that begins. The ranks count alike, because they make the same calls.
+  /// Counts a collective that begins. All ranks get the same number, because they make the same calls.
   Operation begin(Name name, std::uint64_t bytes) const;
 
   std::uint64_t family() const { return family_; }
@@ -81,28 +82,27 @@ class Membership {
   int size_ = 0;
   mutable std::uint64_t sequence_ = 0;
   mutable std::uint64_t derived_ = 0;
-  Entry* entry_ = nullptr;
+  CommunicatorRecord* record_ = nullptr;
 };
 
-struct NodePeerGroup;
+struct ThreadRecord;
 
-/// From its construction to its end this thread is in a collective. Within another one it only counts: what the ranks
-/// wait in is the outer one.
+/// During its lifetime this thread is in a collective. A nested one is only counted: the ranks wait in the outer one.
 class Collective {
  public:
   Collective(const Membership& membership, Name name, std::uint64_t bytes = 0)
       : Collective(membership.begin(name, bytes)) {}
-  /// Takes up again what was counted before.
+  /// For an operation that was counted before.
   explicit Collective(const Operation& operation);
   ~Collective();
   Collective(const Collective&) = delete;
   Collective& operator=(const Collective&) = delete;
 
  private:
-  NodePeerGroup* lane_;
+  ThreadRecord* record_;
 };
 
-/// From its construction to its end the process is in a phase.
+/// During its lifetime the process is in a phase.
 class PhaseScope {
  public:
   explicit PhaseScope(Phase phase);
@@ -114,14 +114,14 @@ class PhaseScope {
   Phase before_;
 };
 
-/// What another thread sees.
+/// A snapshot, as another thread sees it.
 struct View {
   struct Current {
     std::uint64_t visit = 0;  ///< changes each time a collective is entered; 0: none yet
     Operation operation = {};
     bool inside = false;
   };
-  struct Standing {
+  struct Progress {
     std::uint64_t communicator = 0;
     std::uint64_t family = 0;
     std::uint64_t entered = 0;  ///< how many of its collectives this rank has begun
@@ -129,7 +129,7 @@ struct View {
 
   Phase phase = Phase::running;
   std::vector<Current> threads = {};  ///< in a fixed order
-  std::vector<Standing> standings = {};
+  std::vector<Progress> progress = {};
 };
 
 View view();

@@ -8,10 +8,10 @@ namespace hortator::core {
 
 int width_of(std::string_view text);
 
-/// At most `columns` wide: what is too long ends there. Text without escape sequences.
+/// Cuts the text to `columns`. The text must not contain escape sequences.
 std::string cut(std::string text, int columns);
 
-/// On one line: control characters become spaces.
+/// Puts the text on one line: control characters become spaces.
 std::string one_line(std::string text);
 
 }  // namespace hortator::core

@@ -3,14 +3,14 @@
 #include <cstdint>
 #include <string_view>
 
-/// Texts that somebody else may have written, or that are damaged: never larger or deeper than they can mean something.
+/// Limits on size and nesting for untrusted or damaged text.
 namespace hortator::core {
 
-constexpr std::uint64_t max_record_bytes = std::uint64_t{1} << 24;  ///< of what runs and people write down
+constexpr std::uint64_t max_record_bytes = std::uint64_t{1} << 24;  ///< of records and configuration files
 constexpr int max_record_levels = 64;
 
-/// Whether no value of a JSON text is within more than `levels` others. Looks at brackets alone: the text need not be
-/// JSON.
+/// Whether values of a JSON text are nested at most `levels` deep. Looks only at brackets and strings: the text need
+/// not be valid JSON.
 bool is_shallow(std::string_view json, int levels = max_record_levels);
 
 }  // namespace hortator::core

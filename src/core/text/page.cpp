@@ -30,8 +30,8 @@ const char* escape_of(Ink ink) {
 void Page::add(const std::string& text, Ink ink) {
   const auto fitting = cut(one_line(text), std::max(room(), 0));
   used_ += width_of(fitting);
-  const bool is_bare = !has_colour_ || ink == Ink::plain || fitting.empty();
-  text_ += is_bare ? fitting : escape_of(ink) + fitting + "\x1b[0m";
+  const bool is_plain = !has_colour_ || ink == Ink::plain || fitting.empty();
+  text_ += is_plain ? fitting : escape_of(ink) + fitting + "\x1b[0m";
 }
 
 void Page::label(std::string name) {

@@ -8,7 +8,7 @@ namespace hortator::core {
 
 enum class Ink { plain, faint, good, bad, warning, bold };
 
-/// Lines that never grow wider than the terminal. Most are a row: a label, then text.
+/// Builds lines that are never wider than the terminal. Most are a row: a label, then text.
 class Page {
  public:
   static constexpr int label_columns = 11;
@@ -19,7 +19,7 @@ class Page {
   void label(std::string name);
   void end_line();
   void row(const std::string& name, const std::string& text, Ink ink = Ink::plain);
-  /// Columns that are left of this line.
+  /// The columns that are still free on this line.
   int room() const { return columns_ - used_; }
   std::string text() && { return std::move(text_); }
 

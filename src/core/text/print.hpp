@@ -6,7 +6,7 @@
 
 namespace hortator::core {
 
-/// printf for short texts.
+/// snprintf into a string; the result is cut to 127 characters.
 template <typename... Args>
 std::string print(const char* format, Args... args) {
   std::array<char, 128> buffer{};

@@ -5,7 +5,7 @@
 
 namespace hortator::core {
 
-/// A value's course as a character each, between the least and the greatest; empty for fewer than two.
+/// Plots the values as one character each, scaled between minimum and maximum; empty for fewer than two values.
 std::string sparkline(const std::vector<double>& values, bool utf8);
 
 }  // namespace hortator::core

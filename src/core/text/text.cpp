@@ -31,11 +31,11 @@ std::string count(long long number, std::string_view noun) {
   return std::to_string(number) + " " + std::string(noun) + (number == 1 ? "" : "s");
 }
 
-std::string nearest(std::string_view word, std::span<const std::string> known) {
+std::string nearest(std::string_view name, std::span<const std::string> known) {
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const auto& candidate : known) {
-    const auto distance = edit_distance(word, candidate);
+    const auto distance = edit_distance(name, candidate);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;
@@ -44,8 +44,8 @@ std::string nearest(std::string_view word, std::span<const std::string> known) {
   return best;
 }
 
-std::string suggestion(std::string_view word, std::span<const std::string> known) {
-  const auto near = nearest(word, known);
+std::string suggestion(std::string_view name, std::span<const std::string> known) {
+  const auto near = nearest(name, known);
   return near.empty() ? "known are: " + join(known) : "did you mean " + quote(near) + "?";
 }
 
@@ -69,10 +69,10 @@ std::string first_line(std::string_view text) { return std::string(text.substr(0
 std::optional<bool> parse_bool(std::string_view text) {
   constexpr std::array<std::string_view, 6> yes = {"y", "yes", "t", "true", "on", "1"};
   constexpr std::array<std::string_view, 6> no = {"n", "no", "f", "false", "off", "0"};
-  std::string word(text);
-  for (char& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  if (std::find(yes.begin(), yes.end(), word) != yes.end()) return true;
-  if (std::find(no.begin(), no.end(), word) != no.end()) return false;
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (std::find(yes.begin(), yes.end(), lower) != yes.end()) return true;
+  if (std::find(no.begin(), no.end(), lower) != no.end()) return false;
   return {};
 }
 

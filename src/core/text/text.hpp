@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-/// Text for people. (GCC 12 has no std::format.)
+/// Building and parsing text. (GCC 12 has no std::format.)
 namespace hortator::text {
 
-/// The arguments one after the other, as a stream would print them.
+/// The arguments joined, each as a stream prints it.
 template <typename... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream out;
@@ -36,24 +36,24 @@ std::string quote(std::string_view name);
 /// "3 ranks", "1 rank"
 std::string count(long long number, std::string_view noun);
 
-/// The entry of `known` that `word` most likely meant, or nothing when none is near.
-std::string nearest(std::string_view word, std::span<const std::string> known);
+/// The entry of `known` that is nearest to `name`; empty when none is near.
+std::string nearest(std::string_view name, std::span<const std::string> known);
 
 /// "did you mean 'x'?" or "known are a, b, c"
-std::string suggestion(std::string_view word, std::span<const std::string> known);
+std::string suggestion(std::string_view name, std::span<const std::string> known);
 
 /// The last part of a path: "bin/train" gives "train".
 std::string_view file_name(std::string_view path);
 
 std::vector<std::string> split(std::string_view text, char separator);
 
-/// Up to the first end of a line: what programs and the kernel answer.
+/// The text up to the first end of a line, such as the answer of a program or the kernel.
 std::string first_line(std::string_view text);
 
-/// What y, yes, t, true, on, 1 and n, no, f, false, off, 0 mean, in any case; nothing for all other words.
+/// Parses y, yes, t, true, on, 1 and n, no, f, false, off, 0, in any case; nothing for any other text.
 std::optional<bool> parse_bool(std::string_view text);
 
-/// The whole of `text` as a number; nothing else is accepted.
+/// Parses all of `text` as an integer. Returns false, with `value` undefined, for any other text.
 bool parse_integer(std::string_view text, long long& value);
 
 }  // namespace hortator::text

@@ -5,21 +5,17 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <hortator/error.hpp>
+
+#include "core/text/print.hpp"
 
 namespace hortator::units {
 namespace {
 
-template <typename... Args>
-std::string print(const char* format, Args... args) {
-  std::array<char, 64> buffer{};
-  std::snprintf(buffer.data(), buffer.size(), format, args...);
-  return buffer.data();
-}
+using core::print;
 
 [[noreturn]] void refuse_bytes(std::string_view text, const char* hint) {
-  throw UsageError({.what = "'" + std::string(text) + "' is no number of bytes", .hint = hint});
+  throw UsageError({.what = "Invalid byte count '" + std::string(text) + "'", .hint = hint});
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -29,9 +25,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 std::string upper(std::string_view text) {
-  std::string words(text);
-  for (auto& c : words) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return words;
+  std::string result(text);
+  for (auto& c : result) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return result;
 }
 
 }  // namespace
@@ -63,25 +59,25 @@ std::uint64_t parse_bytes(std::string_view text) {
                                                   {"MB", 1e6},
                                                   {"GB", 1e9},
                                                   {"TB", 1e12}}};
-  constexpr double most = 0x1p63;
-  auto words = trimmed(text);
-  if (words.starts_with('+') && !words.starts_with("+-")) words.remove_prefix(1);
+  constexpr double max = 0x1p63;
+  auto number = trimmed(text);
+  if (number.starts_with('+') && !number.starts_with("+-")) number.remove_prefix(1);
   double value = 0;
-  const auto* last = words.data() + words.size();
-  const auto [end, error] = std::from_chars(words.data(), last, value);
-  std::uint64_t whole = 0;  // exactly, where it is
-  const bool is_whole = std::from_chars(words.data(), last, whole).ptr == end;
-  const auto name = trimmed(words.substr(static_cast<std::size_t>(end - words.data())));
-  // Of decimal units a small b would be bits: some read it so, others as bytes.
+  const auto* last = number.data() + number.size();
+  const auto [end, error] = std::from_chars(number.data(), last, value);
+  std::uint64_t whole = 0;  // the exact value of a whole number
+  const bool is_whole = std::from_chars(number.data(), last, whole).ptr == end;
+  const auto name = trimmed(number.substr(static_cast<std::size_t>(end - number.data())));
+  // A small b after a decimal prefix is ambiguous: some read it as bits, others as bytes.
   const bool may_be_bits = name.size() == 2 && name.ends_with('b');
   for (const auto& unit : units) {
     const double bytes = value * unit.bytes;
-    if (error != std::errc{} || unit.name != upper(name) || !(bytes >= 0 && bytes < most)) continue;
-    if (may_be_bits) refuse_bytes(text, "bits or bytes? write MB for a million bytes");
+    if (error != std::errc{} || unit.name != upper(name) || !(bytes >= 0 && bytes < max)) continue;
+    if (may_be_bits) refuse_bytes(text, "write MB for a million bytes; a small b may mean bits");
     if (unit.bytes == 1 && bytes != std::floor(bytes)) continue;
     return is_whole && unit.bytes == 1 ? whole : static_cast<std::uint64_t>(bytes);
   }
-  refuse_bytes(text, "write it as 64MiB or 4096");
+  refuse_bytes(text, "use a form like 64MiB or 4096");
 }
 
 std::string duration(std::chrono::duration<double> time) {
@@ -94,25 +90,30 @@ std::string duration(std::chrono::duration<double> time) {
   return print("%lld h %02lld min", whole / 3600, whole % 3600 / 60);
 }
 
-std::optional<std::chrono::milliseconds> parse_duration(std::string_view words) {
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   struct Unit {
     std::string_view name;
     double milliseconds;
   };
   static constexpr std::array<Unit, 4> units = {{{"ms", 1}, {"s", 1e3}, {"min", 60e3}, {"h", 3600e3}}};
-  constexpr double longest = 1e15;
+  constexpr double max = 1e15;
   double value = 0;
-  const char* end = words.data() + words.size();
-  const auto [rest, error] = std::from_chars(words.data(), end, value);
+  const char* end = text.data() + text.size();
+  const auto [suffix, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc()) return {};
-  auto name = std::string_view(rest, static_cast<std::size_t>(end - rest));
+  auto name = std::string_view(suffix, static_cast<std::size_t>(end - suffix));
   while (name.starts_with(' ')) name.remove_prefix(1);
   for (const auto& unit : units) {
     const double time = value * unit.milliseconds;
-    if (unit.name == name && time >= 1 && time < longest)
-      return std::chrono::milliseconds(static_cast<std::int64_t>(time));
+    if (unit.name == name && time >= 1 && time < max) return std::chrono::milliseconds(static_cast<std::int64_t>(time));
   }
   return {};
+}
+
+std::string clock(double seconds) {
+  const long long whole = std::llround(seconds);
+  if (whole < 3600) return print("%lld:%02lld", whole / 60, whole % 60);
+  return print("%lld:%02lld:%02lld", whole / 3600, whole % 3600 / 60, whole % 60);
 }
 
 std::string number(double value) { return print("%.3g", value); }

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 
 namespace hortator::data {
 

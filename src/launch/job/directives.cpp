@@ -12,35 +12,36 @@ namespace {
 using Lines = std::vector<std::string>;
 
 constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+@%/-";
-// Slurm's constraints have operators.
+// Slurm's constraints may contain operators.
 constexpr std::string_view with_operators =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+@%/-&|*()[]";
 
-const std::string& harmless(const std::string& value, std::string_view what, std::string_view characters = plain) {
+const std::string& checked_value(const std::string& value, std::string_view what, std::string_view characters = plain) {
   const auto at = value.find_first_not_of(characters);
   if (at == std::string::npos && !value.empty()) return value;
-  throw UsageError({.what = text::concat(what, " cannot be ", text::quote(value)),
-                    .why = "the lines for the scheduler are no shell: nothing can be quoted there",
+  throw UsageError({.what = text::concat("Invalid ", what, ": ", text::quote(value)),
+                    .why = "values in the scheduler's lines cannot be quoted",
                     .hint = text::concat("use letters, digits and ", characters.substr(62))});
 }
 
 void add(Lines& lines, const Job& job, std::string_view key, const std::string& option,
          std::string_view characters = plain) {
-  if (const auto value = job.settings.word(key)) lines.push_back(option + harmless(*value, key, characters));
+  if (const auto value = job.settings.word(key)) lines.push_back(option + checked_value(*value, key, characters));
 }
 
-// As they are, but one line each, and an option.
+// Unchanged, but each must be a single line that is an option.
 void add_verbatim(Lines& lines, const Job& job) {
   const auto characters = std::string(with_operators) + " ";
   for (const auto& line : job.settings.list("directives")) {
-    if (!line.starts_with('-')) throw UsageError({.what = "a directive begins with '-', not as " + text::quote(line)});
-    lines.push_back(harmless(line, "a directive", characters));
+    if (!line.starts_with('-'))
+      throw UsageError({.what = "--directive: expected a line that begins with '-', got " + text::quote(line)});
+    lines.push_back(checked_value(line, "a directive", characters));
   }
 }
 
-int nodes_in_all(const Job& job) { return *job.request.nodes + job.spare_nodes; }
+int total_nodes(const Job& job) { return *job.request.nodes + job.spare_nodes; }
 
-// What each rank gets: its share of the node, or as many as it has threads.
+// One CPU per thread of the rank, or the rank's share of the node.
 std::optional<int> cpus_per_rank(const Job& job) {
   if (job.request.threads) return job.request.threads;
   if (!job.cpus_per_node) return std::nullopt;
@@ -48,14 +49,14 @@ std::optional<int> cpus_per_rank(const Job& job) {
 }
 
 Lines slurm(const Job& job) {
-  Lines lines = {"--job-name=" + harmless(job.name, "job_name"),
-                 text::concat("--nodes=", nodes_in_all(job)),
+  Lines lines = {"--job-name=" + checked_value(job.name, "job_name"),
+                 text::concat("--nodes=", total_nodes(job)),
                  text::concat("--ntasks-per-node=", *job.request.ranks_per_node),
                  "--time=" + walltime(job.seconds),
                  text::concat("--signal=B:USR1@", job.warning_seconds),
                  "--requeue",
                  "--open-mode=append",
-                 "--output=" + harmless(job.records + "/%j.out", "run_dir")};
+                 "--output=" + checked_value(job.records + "/%j.out", "run_dir")};
   if (const auto cpus = cpus_per_rank(job)) lines.push_back(text::concat("--cpus-per-task=", *cpus));
   if (job.request.gpus_per_node.value_or(0) > 0) {
     lines.push_back(text::concat("--gpus-per-node=", *job.request.gpus_per_node));
@@ -75,31 +76,32 @@ Lines slurm(const Job& job) {
 std::string select(const Job& job) {
   const auto& request = job.request;
   const int ranks = *request.ranks_per_node;
-  auto words =
+  auto line =
       text::concat("-l select=", *request.nodes,
                    ":ncpus=", job.cpus_per_node.value_or(ranks * request.threads.value_or(1)), ":mpiprocs=", ranks);
-  if (request.gpus_per_node.value_or(0) > 0) words += text::concat(":ngpus=", *request.gpus_per_node);
-  return words;
+  if (request.gpus_per_node.value_or(0) > 0) line += text::concat(":ngpus=", *request.gpus_per_node);
+  return line;
 }
 
-// What PBS has no word for would be forgotten in silence.
-void refuse_slurms_own(const Job& job) {
+// Settings without an equivalent in PBS are errors, rather than being ignored.
+void refuse_slurm_settings(const Job& job) {
   for (const auto* key : {"qos", "constraint", "licenses"}) {
     if (!job.settings.find(key)) continue;
-    throw UsageError(
-        {.what = text::concat(key, " is Slurm's, and this is a job of PBS (", job.settings.find(key)->origin, ")"),
-         .hint = "say what your site calls it by --directive"});
+    throw UsageError({.what = text::concat(key, " works only with Slurm, and this is a PBS job (",
+                                           job.settings.find(key)->origin, ")"),
+                      .hint = "use --directive with your site's equivalent"});
   }
   if (job.settings.find("reservation")) {
-    throw UsageError({.what = "a reservation of PBS is a queue", .hint = "say --queue R123 in place of --reservation"});
+    throw UsageError(
+        {.what = "--reservation: PBS treats a reservation as a queue", .hint = "use --queue R123 instead"});
   }
-  if (job.spare_nodes > 0) throw UsageError({.what = "spare nodes are Slurm's, and this is a job of PBS"});
+  if (job.spare_nodes > 0) throw UsageError({.what = "--spare-nodes works only with Slurm, and this is a PBS job"});
 }
 
 Lines pbs(const Job& job) {
-  refuse_slurms_own(job);
-  Lines lines = {"-N " + harmless(job.name, "job_name"), select(job), "-l walltime=" + walltime(job.seconds), "-j oe",
-                 "-o " + harmless(job.records + "/", "run_dir")};
+  refuse_slurm_settings(job);
+  Lines lines = {"-N " + checked_value(job.name, "job_name"), select(job), "-l walltime=" + walltime(job.seconds),
+                 "-j oe", "-o " + checked_value(job.records + "/", "run_dir")};
   add(lines, job, "account", "-A ");
   add(lines, job, "queue", "-q ");
   add(lines, job, "filesystems", "-l filesystems=");

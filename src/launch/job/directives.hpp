@@ -7,9 +7,8 @@
 
 namespace hortator::launching {
 
-/// The options of sbatch or qsub for the lines at the script's head, without "#SBATCH ". Those lines are no shell:
-/// nothing can be quoted there, so every value is made of letters that mean nothing to anybody, or is refused
-/// (UsageError).
+/// The options of sbatch or qsub for the head of the script, without "#SBATCH ". These lines are not shell code:
+/// nothing can be quoted. Throws UsageError for a value with characters that could have a special meaning.
 std::vector<std::string> directives(const Job& job);
 
 }  // namespace hortator::launching

@@ -13,13 +13,14 @@
 namespace hortator::launching {
 namespace {
 
-// A job asks for whole nodes of equal ranks.
-void complete(Request& request) {
+// A job requests whole nodes with the same number of ranks each.
+void complete(LaunchRequest& request) {
   if (!request.nodes) request.nodes = 1;
   if (!request.ranks_per_node) {
     if (request.ranks % *request.nodes != 0) {
-      throw UsageError({.what = text::concat(request.ranks, " ranks do not go evenly on ", *request.nodes, " nodes"),
-                        .hint = "say --ranks-per-node"});
+      throw UsageError(
+          {.what = text::concat(request.ranks, " ranks do not divide evenly over ", *request.nodes, " nodes"),
+           .hint = "use --ranks-per-node"});
     }
     request.ranks_per_node = request.ranks / *request.nodes;
   }
@@ -56,42 +57,42 @@ std::vector<std::string> module_lines(const Job& job) {
   return lines;
 }
 
-// srun takes all variables along by itself; of the others each has a way of its own, and env works with all.
-std::vector<std::string> passed_on(const Job& job) {
+// srun passes all variables on. Other launchers differ in how they do; env works with all of them.
+std::vector<std::string> variable_arguments(const Job& job) {
   if (job.scheduler == Scheduler::slurm) return {};
-  std::vector<std::string> words = {"env"};
-  for (const auto& variable : job.settings.list("environment")) words.push_back(variable);
-  for (const auto& variable : job.request.variables) words.push_back(variable);
-  words.push_back("HORTATOR_RUN_DIR=" + job.run_dir);
-  return words;
+  std::vector<std::string> arguments = {"env"};
+  for (const auto& variable : job.settings.list("environment")) arguments.push_back(variable);
+  for (const auto& variable : job.request.variables) arguments.push_back(variable);
+  arguments.push_back("HORTATOR_RUN_DIR=" + job.run_dir);
+  return arguments;
 }
 
-std::vector<std::string> launcher_words(Request request, const Facts& facts) {
+std::vector<std::string> launcher_arguments(LaunchRequest request, const LaunchEnvironment& environment) {
   request.variables.clear();
   request.arguments.clear();
   request.program = "program";
-  auto words = command_line(request, facts);
-  // Variables have a place of their own in the script.
-  words.erase(
-      std::find_if(words.begin(), words.end(), [](const auto& word) { return word == "env" || word == "program"; }),
-      words.end());
-  return words;
+  auto arguments = command_line(request, environment);
+  // The script passes variables separately.
+  arguments.erase(std::find_if(arguments.begin(), arguments.end(),
+                               [](const auto& argument) { return argument == "env" || argument == "program"; }),
+                  arguments.end());
+  return arguments;
 }
 
-Request one_on_each_node(const Job& job) {
+LaunchRequest one_on_each_node(const Job& job) {
   return {.ranks = *job.request.nodes, .nodes = job.request.nodes, .ranks_per_node = 1};
 }
 
-Facts facts_in_job(const Job& job, Facts facts) {
-  facts.in_slurm = job.scheduler == Scheduler::slurm;
-  facts.in_other_batch_job = !facts.in_slurm;
-  // The script finds out on the node whether Open MPI has to be told of PBS.
-  facts.pbs_node_file.clear();
-  facts.cpus_per_task = job.request.threads;
-  if (!facts.cpus_per_task && job.cpus_per_node) {
-    facts.cpus_per_task = std::max(1, *job.cpus_per_node / *job.request.ranks_per_node);
+LaunchEnvironment environment_in_job(const Job& job, LaunchEnvironment environment) {
+  environment.in_slurm = job.scheduler == Scheduler::slurm;
+  environment.in_other_batch_job = !environment.in_slurm;
+  // The script detects on the node whether Open MPI needs the node list of PBS.
+  environment.pbs_node_file.clear();
+  environment.cpus_per_task = job.request.threads;
+  if (!environment.cpus_per_task && job.cpus_per_node) {
+    environment.cpus_per_task = std::max(1, *job.cpus_per_node / *job.request.ranks_per_node);
   }
-  return facts;
+  return environment;
 }
 
 }  // namespace
@@ -114,39 +115,39 @@ Job job_of(const Settings& settings, Scheduler scheduler, std::string program, s
   job.request.program = std::move(program);
   job.request.arguments = std::move(arguments);
   if (job.warning_seconds >= job.seconds) {
-    throw UsageError({.what = text::concat("a warning ", job.warning_seconds, " s before the end of ",
+    throw UsageError({.what = text::concat("A warning ", job.warning_seconds, " s before the end of a job of ",
                                            walltime(job.seconds), " comes before the job begins"),
-                      .hint = "ask for more --time, or for fewer --warning-seconds"});
+                      .hint = "increase --time or reduce --warning-seconds"});
   }
   return job;
 }
 
-std::string render(const Job& job, const Facts& facts, const Templates& templates) {
-  const auto here = facts_in_job(job, facts);
+std::string render(const Job& job, const LaunchEnvironment& environment, const Templates& templates) {
+  const auto here = environment_in_job(job, environment);
   auto program = std::vector<std::string>{job.request.program};
   program.insert(program.end(), job.request.arguments.begin(), job.request.arguments.end());
   const auto& request = job.request;
-  const Filling filling = {.words = {{"title", "The job " + job.name + ": " + text::count(request.ranks, "rank") +
-                                                   " on " + text::count(*request.nodes, "node")},
-                                     {"launcher", shell_line(launcher_words(request, here))},
-                                     {"one_each", shell_line(launcher_words(one_on_each_node(job), here))},
-                                     {"open_mpi", facts.mpi == MpiFlavor::open_mpi ? "yes" : "no"},
-                                     {"pass", shell_line(passed_on(job))},
-                                     {"program", shell_line(program)},
-                                     {"nodes", std::to_string(*request.nodes)},
-                                     {"per_node", std::to_string(*request.ranks_per_node)},
-                                     {"gpus", std::to_string(request.gpus_per_node.value_or(0))},
-                                     {"restarts", std::to_string(job.restarts)},
-                                     {"requeues", std::to_string(job.requeues)},
-                                     {"seconds", std::to_string(job.seconds)},
-                                     {"warning", std::to_string(job.warning_seconds)},
-                                     {"run_dir", shell_quote(job.run_dir)},
-                                     {"records", shell_quote(job.records)}},
-                           .lines = {{"directives", directives(job)},
-                                     {"exports", exports(job)},
-                                     {"modules", module_lines(job)},
-                                     {"common", text::split(templates.common, '\n')}}};
-  return fill(templates.scheduler, filling);
+  const TemplateValues values = {.texts = {{"title", "The job " + job.name + ": " + text::count(request.ranks, "rank") +
+                                                         " on " + text::count(*request.nodes, "node")},
+                                           {"launcher", shell_line(launcher_arguments(request, here))},
+                                           {"one_each", shell_line(launcher_arguments(one_on_each_node(job), here))},
+                                           {"open_mpi", environment.mpi == MpiFlavor::open_mpi ? "yes" : "no"},
+                                           {"pass", shell_line(variable_arguments(job))},
+                                           {"program", shell_line(program)},
+                                           {"nodes", std::to_string(*request.nodes)},
+                                           {"per_node", std::to_string(*request.ranks_per_node)},
+                                           {"gpus", std::to_string(request.gpus_per_node.value_or(0))},
+                                           {"restarts", std::to_string(job.restarts)},
+                                           {"requeues", std::to_string(job.requeues)},
+                                           {"seconds", std::to_string(job.seconds)},
+                                           {"warning", std::to_string(job.warning_seconds)},
+                                           {"run_dir", shell_quote(job.run_dir)},
+                                           {"records", shell_quote(job.records)}},
+                                 .lines = {{"directives", directives(job)},
+                                           {"exports", exports(job)},
+                                           {"modules", module_lines(job)},
+                                           {"common", text::split(templates.common, '\n')}}};
+  return fill(templates.scheduler, values);
 }
 
 }  // namespace hortator::launching

@@ -7,7 +7,7 @@
 #include "launch/command.hpp"
 #include "launch/settings/settings.hpp"
 
-/// A job's script, from the same settings that a launch has.
+/// Job scripts, made from the same settings as a launch.
 namespace hortator::launching {
 
 enum class Scheduler { slurm, pbs };
@@ -15,29 +15,30 @@ enum class Scheduler { slurm, pbs };
 struct Job {
   Scheduler scheduler = Scheduler::slurm;
   std::string name = "";
-  Request request = {};  ///< with nodes and ranks_per_node
+  LaunchRequest request = {};  ///< with nodes and ranks_per_node
   long long seconds = 3600;
   int warning_seconds = 120;
   int spare_nodes = 0;
   int restarts = 0;
   int requeues = 0;
   std::optional<int> cpus_per_node = {};
-  std::string run_dir = "";  ///< of the program's files
-  std::string records = "";  ///< of the job's own: its output above all
-  Settings settings{{}};     ///< the fields that only directives have
+  std::string run_dir = "";  ///< folder for the program's files
+  std::string records = "";  ///< folder for the job's own files, such as its output
+  Settings settings{{}};     ///< for the settings that only directives use
 };
 
-/// UsageError for what contradicts itself.
+/// Throws UsageError for settings that contradict each other.
 Job job_of(const Settings& settings, Scheduler scheduler, std::string program, std::vector<std::string> arguments,
            const std::string& stamp);
 
-/// The texts of jobs/: of the scheduler's own template, and of what both have in common.
+/// The texts in jobs/: the scheduler's template and the common part.
 struct Templates {
   std::string scheduler = "";
   std::string common = "";
 };
 
-/// The script. `facts` are the nodes': which MPI is there. UsageError for what must not stand in a directive.
-std::string render(const Job& job, const Facts& facts, const Templates& templates);
+/// Renders the script. `environment` describes the nodes, such as their MPI. Throws UsageError for values that a
+/// directive must not contain.
+std::string render(const Job& job, const LaunchEnvironment& environment, const Templates& templates);
 
 }  // namespace hortator::launching

@@ -6,10 +6,10 @@
 
 namespace hortator::launching {
 
-/// One word as a POSIX shell would have to be given it.
-std::string shell_quote(std::string_view word);
+/// Quotes one argument for a POSIX shell, if necessary.
+std::string shell_quote(std::string_view argument);
 
-/// A command that can be pasted into a shell.
-std::string shell_line(std::span<const std::string> words);
+/// The command as a line that can be pasted into a shell.
+std::string shell_line(std::span<const std::string> arguments);
 
 }  // namespace hortator::launching

@@ -7,14 +7,14 @@
 
 namespace hortator::launching {
 
-/// What fills a template.
-struct Filling {
-  std::map<std::string, std::string> words = {};               ///< @name@ within a line
-  std::map<std::string, std::vector<std::string>> lines = {};  ///< "#@ name": lines in its place; the same for a line
-                                                               ///< "#SBATCH @name@", each with that beginning
+/// The values for a template.
+struct TemplateValues {
+  std::map<std::string, std::string> texts = {};               ///< @name@ within a line
+  std::map<std::string, std::vector<std::string>> lines = {};  ///< for "#@ name": replaced by these lines; for
+                                                               ///< "#SBATCH @name@": each with that prefix
 };
 
-/// The template's text, filled. Nothing that was filled in is looked into again. Error for a name that nobody fills.
-std::string fill(std::string_view text, const Filling& filling);
+/// Fills the template. Inserted text is not scanned again. Throws Error for an unknown name.
+std::string fill(std::string_view text, const TemplateValues& values);
 
 }  // namespace hortator::launching

@@ -7,21 +7,21 @@
 
 namespace hortator::launching {
 
-std::optional<long long> parse_walltime(std::string_view words) {
+std::optional<long long> parse_walltime(std::string_view text) {
   long long days = 0;
-  std::string rest(words);
-  if (const auto dash = rest.find('-'); dash != std::string::npos) {
-    if (!text::parse_integer(rest.substr(0, dash), days) || days < 0 || days > 3650) return std::nullopt;
-    rest = rest.substr(dash + 1);
+  std::string clock(text);
+  if (const auto dash = clock.find('-'); dash != std::string::npos) {
+    if (!hortator::text::parse_integer(clock.substr(0, dash), days) || days < 0 || days > 3650) return std::nullopt;
+    clock = clock.substr(dash + 1);
   }
-  const auto parts = text::split(rest, ':');
+  const auto parts = hortator::text::split(clock, ':');
   if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
   long long seconds = 0;
   for (const auto& part : parts) {
     long long value = 0;
     if (part.empty() || part.size() > 4 || part.find_first_not_of("0123456789") != std::string::npos)
       return std::nullopt;
-    text::parse_integer(part, value);
+    hortator::text::parse_integer(part, value);
     seconds = 60 * seconds + value;
   }
   seconds += 86400 * days;
@@ -29,9 +29,9 @@ std::optional<long long> parse_walltime(std::string_view words) {
 }
 
 std::string walltime(long long seconds) {
-  std::array<char, 32> words{};
-  std::snprintf(words.data(), words.size(), "%02lld:%02lld:%02lld", seconds / 3600, seconds / 60 % 60, seconds % 60);
-  return words.data();
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%02lld:%02lld:%02lld", seconds / 3600, seconds / 60 % 60, seconds % 60);
+  return text.data();
 }
 
 }  // namespace hortator::launching

@@ -6,10 +6,11 @@
 
 namespace hortator::launching {
 
-/// Seconds of "30:00" (minutes), "02:00:00" and Slurm's "1-12:00:00"; nothing for other text and for no time at all.
-std::optional<long long> parse_walltime(std::string_view words);
+/// Parses "30:00" (minutes and seconds), "02:00:00" and Slurm's "1-12:00:00" into seconds; nothing for other text and
+/// for 0.
+std::optional<long long> parse_walltime(std::string_view text);
 
-/// "26:00:00": what Slurm and PBS both understand.
+/// "26:00:00", a form that both Slurm and PBS accept.
 std::string walltime(long long seconds);
 
 }  // namespace hortator::launching

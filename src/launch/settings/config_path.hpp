@@ -6,15 +6,14 @@
 
 namespace hortator::launching {
 
-/// What decides where a user's files lie; whoever asks the environment fills it in.
-struct UserPlaces {
+/// The variables that decide where a user's files are. The caller fills it from the environment.
+struct UserFolders {
   std::string home = "";
   std::optional<std::string> hf_home = {};         ///< HF_HOME
   std::optional<std::string> xdg_cache_home = {};  ///< XDG_CACHE_HOME
 };
 
-/// Where `accelerate config` has put its answers: what a user of the reference has said already need not be asked
-/// again.
-std::filesystem::path accelerate_config_path(const UserPlaces& places);
+/// Where `accelerate config` stores its answers, so that a user of Accelerate need not give them again.
+std::filesystem::path accelerate_config_path(const UserFolders& folders);
 
 }  // namespace hortator::launching

@@ -5,26 +5,27 @@
 
 #include "launch/settings/settings.hpp"
 
-/// A file of settings, once somebody has parsed it.
+/// A parsed file of settings.
 namespace hortator::launching {
 
-enum class Shape { scalar, list, map };
+enum class EntryShape { scalar, list, map };
 
-/// One key with its value. In a section of the reference's the key is "fsdp_config.fsdp_version".
-struct Entry {
+/// One key with its value. Within a section of an Accelerate file the key is "fsdp_config.fsdp_version".
+struct ConfigEntry {
   std::string key = "";
   int line = 0;
-  Shape shape = Shape::scalar;
-  std::vector<std::string> words = {};  ///< of a map "name=value" each; empty for null
-  std::vector<int> lines = {};          ///< of the words of lists and maps
+  EntryShape shape = EntryShape::scalar;
+  std::vector<std::string> values = {};  ///< "name=value" each for a map; empty for null
+  std::vector<int> lines = {};           ///< of the values of lists and maps
 
-  int line_of(std::size_t word) const { return word < lines.size() ? lines[word] : line; }
+  int line_of(std::size_t value) const { return value < lines.size() ? lines[value] : line; }
 };
 
-/// A section of the reference's, with an entry for each key in it; ours have none but Kind::variables.
-std::vector<Entry> open_sections(const std::vector<Entry>& entries);
+/// Replaces each section of an Accelerate file by one entry per key. (The only maps in files of Hortator are
+/// KeyKind::variables.)
+std::vector<ConfigEntry> open_sections(const std::vector<ConfigEntry>& entries);
 
-/// What a file of ours says. UsageError names file, line, key and the nearest one.
-Layer read_settings(const std::vector<Entry>& entries, const std::string& file);
+/// The settings of a Hortator file. Throws UsageError with file, line, key and, for an unknown key, the nearest one.
+Layer read_settings(const std::vector<ConfigEntry>& entries, const std::string& file);
 
 }  // namespace hortator::launching

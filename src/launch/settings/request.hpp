@@ -5,7 +5,8 @@
 
 namespace hortator::launching {
 
-/// What the settings ask for; the program and its arguments are the caller's. UsageError for what contradicts itself.
-Request request_of(const Settings& settings);
+/// The launch request that the settings describe; the caller adds the program and its arguments. Throws UsageError for
+/// settings that contradict each other.
+LaunchRequest request_of(const Settings& settings);
 
 }  // namespace hortator::launching

@@ -9,46 +9,46 @@
 namespace hortator::launching {
 namespace {
 
-bool adds_up(const Key& key) { return key.kind == Kind::list || key.kind == Kind::variables; }
+bool adds_up(const Key& key) { return key.kind == KeyKind::list || key.kind == KeyKind::variables; }
 
 std::string name_of(const std::string& assignment) { return assignment.substr(0, assignment.find('=')); }
 
-void replace_or_append(std::vector<std::string>& words, const std::string& assignment) {
-  const auto same = std::find_if(words.begin(), words.end(),
+void replace_or_append(std::vector<std::string>& assignments, const std::string& assignment) {
+  const auto same = std::find_if(assignments.begin(), assignments.end(),
                                  [&](const auto& known) { return name_of(known) == name_of(assignment); });
-  if (same != words.end()) {
+  if (same != assignments.end()) {
     *same = assignment;
   } else {
-    words.push_back(assignment);
+    assignments.push_back(assignment);
   }
 }
 
-// `below` is what lower layers have said so far.
-Given on_top(const Key& key, Given below, const Given& given) {
-  if (!adds_up(key) || below.words.empty()) return given;
-  for (const auto& word : given.words) {
-    if (key.kind == Kind::variables) {
-      replace_or_append(below.words, word);
+// Merges `given` into `below`, the value from all lower layers.
+SettingValue on_top(const Key& key, SettingValue below, const SettingValue& given) {
+  if (!adds_up(key) || below.values.empty()) return given;
+  for (const auto& value : given.values) {
+    if (key.kind == KeyKind::variables) {
+      replace_or_append(below.values, value);
     } else {
-      below.words.push_back(word);
+      below.values.push_back(value);
     }
   }
   below.origin += " + " + given.origin;
   return below;
 }
 
-bool is_true(const Given& given) { return text::parse_bool(given.words.front()).value_or(false); }
+bool is_true(const SettingValue& given) { return text::parse_bool(given.values.front()).value_or(false); }
 
-// Quoted wherever YAML might take it for something else.
-std::string yaml_word(const std::string& word) {
-  const bool is_plain = !word.empty() &&
-                        word.find_first_not_of(
+// A YAML scalar, quoted wherever YAML could read the plain text as something else.
+std::string yaml_scalar(const std::string& text) {
+  const bool is_plain = !text.empty() &&
+                        text.find_first_not_of(
                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                             "0123456789_./+-") == std::string::npos &&
-                        word[0] != '-';
-  if (is_plain) return word;
+                        text[0] != '-';
+  if (is_plain) return text;
   std::string quoted = "\"";
-  for (const char c : word) {
+  for (const char c : text) {
     if (c == '\n') {
       quoted += "\\n";
     } else {
@@ -63,30 +63,30 @@ std::string yaml_word(const std::string& word) {
 
 Settings::Settings(const std::vector<Layer>& layers) {
   for (const auto& key : keys()) {
-    Given value;
+    SettingValue value;
     if (!key.builtin.empty()) value = {{std::string(key.builtin)}, "built-in"};
     for (const auto& layer : std::views::reverse(layers)) {
       const auto given = layer.find(key.name);
-      if (given != layer.end() && !given->second.words.empty()) value = on_top(key, value, given->second);
+      if (given != layer.end() && !given->second.values.empty()) value = on_top(key, value, given->second);
     }
-    if (!value.words.empty()) values_.emplace(key.name, std::move(value));
+    if (!value.values.empty()) values_.emplace(key.name, std::move(value));
   }
 }
 
-const Given* Settings::find(std::string_view key) const {
+const SettingValue* Settings::find(std::string_view key) const {
   const auto given = values_.find(key);
   return given != values_.end() ? &given->second : nullptr;
 }
 
 std::optional<std::string> Settings::word(std::string_view key) const {
   const auto* given = find(key);
-  return given ? std::optional(given->words.front()) : std::nullopt;
+  return given ? std::optional(given->values.front()) : std::nullopt;
 }
 
 std::optional<int> Settings::number(std::string_view key) const {
   long long value = 0;
   const auto* given = find(key);
-  if (!given || !text::parse_integer(given->words.front(), value)) return std::nullopt;
+  if (!given || !text::parse_integer(given->values.front(), value)) return std::nullopt;
   return static_cast<int>(value);
 }
 
@@ -97,7 +97,7 @@ bool Settings::is_on(std::string_view key) const {
 
 std::vector<std::string> Settings::list(std::string_view key) const {
   const auto* given = find(key);
-  return given ? given->words : std::vector<std::string>{};
+  return given ? given->values : std::vector<std::string>{};
 }
 
 std::vector<std::string> Settings::for_program() const {
@@ -105,7 +105,7 @@ std::vector<std::string> Settings::for_program() const {
   for (const auto& key : keys()) {
     const auto* given = find(key.name);
     if (!key.is_for_program || !given || given->origin == "built-in") continue;
-    const auto value = key.kind == Kind::onoff ? std::string(is_true(*given) ? "1" : "0") : given->words.front();
+    const auto value = key.kind == KeyKind::onoff ? std::string(is_true(*given) ? "1" : "0") : given->values.front();
     variables.push_back(text::concat(key.variable, '=', value));
   }
   return variables;
@@ -130,16 +130,17 @@ std::string Settings::explain() const {
   return std::move(out).str();
 }
 
-std::string yaml_value(const Key& key, const Given& given) {
-  if (!adds_up(key)) return yaml_word(given.words.front());
-  std::vector<std::string> words;
-  for (const auto& word : given.words) {
-    const auto end = word.find('=');
-    words.push_back(key.kind == Kind::list ? yaml_word(word)
-                                           : text::concat(word.substr(0, end), ": ", yaml_word(word.substr(end + 1))));
+std::string yaml_value(const Key& key, const SettingValue& given) {
+  if (!adds_up(key)) return yaml_scalar(given.values.front());
+  std::vector<std::string> items;
+  for (const auto& value : given.values) {
+    const auto end = value.find('=');
+    items.push_back(key.kind == KeyKind::list
+                        ? yaml_scalar(value)
+                        : text::concat(value.substr(0, end), ": ", yaml_scalar(value.substr(end + 1))));
   }
-  const auto all = text::join(words);
-  return key.kind == Kind::list ? "[" + all + "]" : "{" + all + "}";
+  const auto all = text::join(items);
+  return key.kind == KeyKind::list ? "[" + all + "]" : "{" + all + "}";
 }
 
 Layer from_environment(const std::function<std::optional<std::string>(const char* name)>& variables) {
@@ -148,9 +149,9 @@ Layer from_environment(const std::function<std::optional<std::string>(const char
     const std::string name(key.variable);
     const auto value = variables(name.c_str());
     if (!value || value->empty()) continue;
-    const auto words = adds_up(key) ? text::split(*value, '\n') : std::vector<std::string>{*value};
-    check_text(key, words, name + ": ");
-    layer.emplace(key.name, Given{words, name});
+    const auto values = adds_up(key) ? text::split(*value, '\n') : std::vector<std::string>{*value};
+    check_values(key, values, name + ": ");
+    layer.emplace(key.name, SettingValue{values, name});
   }
   return layer;
 }

@@ -9,47 +9,47 @@
 
 #include "launch/settings/keys.hpp"
 
-/// What holds after flags, variables, files and built-in values have had their say.
+/// The effective settings: flags, environment variables, files and built-in values, merged.
 namespace hortator::launching {
 
-struct Given {
-  std::vector<std::string> words = {};
+struct SettingValue {
+  std::vector<std::string> values = {};
   std::string origin = "";  ///< "--ranks", "HORTATOR_RANKS", "hortator.yaml:3"
 };
 
-/// What one source says, by the names of keys().
-using Layer = std::map<std::string, Given, std::less<>>;
+/// The settings from one source, by the names of keys().
+using Layer = std::map<std::string, SettingValue, std::less<>>;
 
 class Settings {
  public:
-  /// Of all that say something about a key, the first of `layers` wins; lists and variables add up, the last layer's
-  /// words first. The built-in values come below them all.
+  /// For each key, the first of `layers` that has it wins. Lists and variables add up, beginning with the values of the
+  /// last layer. The built-in values rank below all layers.
   explicit Settings(const std::vector<Layer>& layers);
 
-  /// Nothing when nobody has said anything, not even the table of keys.
-  const Given* find(std::string_view key) const;
+  /// Null when no layer has the key and it has no built-in value.
+  const SettingValue* find(std::string_view key) const;
 
   std::optional<std::string> word(std::string_view key) const;
   std::optional<int> number(std::string_view key) const;
   bool is_on(std::string_view key) const;
   std::vector<std::string> list(std::string_view key) const;
 
-  /// NAME=value of what the ranks are to know, as far as somebody has said it: built-in values are the program's own.
+  /// NAME=value for the environment of the ranks. Only keys that a layer has: the program has its own defaults.
   std::vector<std::string> for_program() const;
 
-  /// "num_processes: 4", a line a key: a file of settings.
+  /// The settings as a file: "num_processes: 4", a line per key.
   std::string show() const;
-  /// The same, with where each value comes from: "num_processes: 4   # --ranks".
+  /// The same with the origin of each value: "num_processes: 4   # --ranks".
   std::string explain() const;
 
  private:
   Layer values_;
 };
 
-/// The value as a file of settings has it.
-std::string yaml_value(const Key& key, const Given& given);
+/// The value in the YAML syntax of a file of settings.
+std::string yaml_value(const Key& key, const SettingValue& given);
 
-/// What the environment says: every key's variable that is set. UsageError names the variable.
+/// The settings from the environment: every key whose variable is set. Throws UsageError that names the variable.
 Layer from_environment(const std::function<std::optional<std::string>(const char* name)>& variables);
 
 }  // namespace hortator::launching

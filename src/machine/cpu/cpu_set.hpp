@@ -6,19 +6,20 @@
 
 namespace hortator::machine {
 
-/// Numbers of CPUs (or of ranks), ascending.
+/// CPU numbers (or ranks), ascending.
 using CpuSet = std::vector<int>;
 
-/// The CPUs that this process may run on: what srun or mpirun has bound it to.
+/// The CPUs that this process may run on, as bound by srun or mpirun. Throws Error when the kernel does not report
+/// them.
 CpuSet own_cpu_set();
 
-/// From now on this process runs on `cpus` alone: all its threads that may run on `before` now. False where the kernel
-/// does not allow it.
+/// Binds this process to `cpus`: this thread and all threads whose CPUs are exactly `before`. Returns false when the
+/// kernel refuses.
 bool bind_own_threads(const CpuSet& before, const CpuSet& cpus);
 
 /// "0-3,8"
 std::string to_ranges(const CpuSet& set);
-/// The reverse, for texts that to_ranges made.
+/// The reverse, for texts that to_ranges() made. Throws Error for other texts.
 CpuSet from_ranges(std::string_view text);
 
 }  // namespace hortator::machine

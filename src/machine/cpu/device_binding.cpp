@@ -14,32 +14,32 @@ bool are_bound_by_launcher(std::span<const CpuSet> sets_of_node, const CpuSet& o
 }  // namespace
 
 DeviceBinding bind_to_device(std::span<const CpuSet> sets_of_node, int local_rank, const CpuSet& online,
-                             const CpuSet& beside_device) {
-  using Kind = DeviceBinding::Kind;
+                             const CpuSet& near_device) {
+  using Outcome = DeviceBinding::Outcome;
   const auto& mine = sets_of_node[static_cast<std::size_t>(local_rank)];
-  if (beside_device.empty()) return {.kind = Kind::unknown, .cpus = mine};
+  if (near_device.empty()) return {.outcome = Outcome::unknown, .cpus = mine};
   CpuSet both;
-  std::ranges::set_intersection(mine, beside_device, std::back_inserter(both));
-  if (both == mine) return {.kind = Kind::beside, .cpus = mine};
-  if (both.empty()) return {.kind = Kind::launchers_far, .cpus = mine};
-  if (are_bound_by_launcher(sets_of_node, online)) return {.kind = Kind::launchers, .cpus = mine};
-  // All are confined alike, mostly to CPUs elsewhere: each would lose some of those that it may have.
+  std::ranges::set_intersection(mine, near_device, std::back_inserter(both));
+  if (both == mine) return {.outcome = Outcome::near, .cpus = mine};
+  if (both.empty()) return {.outcome = Outcome::launcher_far, .cpus = mine};
+  if (are_bound_by_launcher(sets_of_node, online)) return {.outcome = Outcome::launcher, .cpus = mine};
+  // All ranks have the same set, mostly of CPUs elsewhere: binding would leave each rank less than its share.
   const auto ranks = sets_of_node.size();
-  if (ranks > 1 && both.size() * ranks < mine.size()) return {.kind = Kind::launchers, .cpus = mine};
-  return {.kind = Kind::bind, .cpus = both};
+  if (ranks > 1 && both.size() * ranks < mine.size()) return {.outcome = Outcome::launcher, .cpus = mine};
+  return {.outcome = Outcome::bind, .cpus = both};
 }
 
-std::string to_string(DeviceBinding::Kind kind) {
-  switch (kind) {
-    case DeviceBinding::Kind::unknown:
+std::string to_string(DeviceBinding::Outcome outcome) {
+  switch (outcome) {
+    case DeviceBinding::Outcome::unknown:
       return "";
-    case DeviceBinding::Kind::beside:
+    case DeviceBinding::Outcome::near:
       return "its CPUs are beside it";
-    case DeviceBinding::Kind::bind:
+    case DeviceBinding::Outcome::bind:
       return "bound to the CPUs beside it";
-    case DeviceBinding::Kind::launchers:
+    case DeviceBinding::Outcome::launcher:
       return "CPUs as the launcher has bound them, some beside it";
-    case DeviceBinding::Kind::launchers_far:
+    case DeviceBinding::Outcome::launcher_far:
       break;
   }
   return "CPUs as the launcher has bound them, none beside it";

@@ -7,28 +7,28 @@
 
 namespace hortator::machine {
 
-/// What becomes of a rank's CPUs for the sake of its device.
+/// The CPUs of a rank after taking its device into account.
 struct DeviceBinding {
-  enum class Kind {
-    unknown,       ///< nobody tells which CPUs are beside the device
-    beside,        ///< all of the rank's are
-    bind,          ///< the rank is to keep those that are
-    launchers,     ///< the launcher has bound the rank, also to others
-    launchers_far  ///< the launcher has bound the rank, and none of its CPUs is beside the device
+  enum class Outcome {
+    unknown,      ///< the CPUs near the device are unknown
+    near,         ///< all CPUs of the rank are near the device
+    bind,         ///< the caller binds the rank to those of its CPUs that are near the device
+    launcher,     ///< the binding by the launcher stays, with some CPUs near the device
+    launcher_far  ///< the binding by the launcher stays, with no CPU near the device
   };
-  Kind kind = Kind::unknown;
-  CpuSet cpus = {};  ///< the rank's from now on
+  Outcome outcome = Outcome::unknown;
+  CpuSet cpus = {};  ///< the rank's CPUs from now on
 
   friend bool operator==(const DeviceBinding&, const DeviceBinding&) = default;
 };
 
-/// `sets_of_node` are the CPUs of the ranks of a node. A launcher has bound them where they differ; a rank that is
-/// alone there was bound where it may not use all of the node (`online`). Nobody else binds a rank; who wants it to
-/// keep all CPUs says so to the launcher. Pure.
+/// Decides whether to bind a rank to the CPUs near its device. `sets_of_node` are the CPUs of the ranks of a node.
+/// Ranks count as bound by a launcher if their sets differ, or, for a single rank, if its set is not all of the node
+/// (`online`). A user who wants a rank to keep all CPUs binds it with the launcher. Pure.
 DeviceBinding bind_to_device(std::span<const CpuSet> sets_of_node, int local_rank, const CpuSet& online,
-                             const CpuSet& beside_device);
+                             const CpuSet& near_device);
 
-/// "bound to the CPUs beside it"; for people. Empty: there is nothing to say.
-std::string to_string(DeviceBinding::Kind kind);
+/// Text for the log: "bound to the CPUs beside it". Empty for Outcome::unknown.
+std::string to_string(DeviceBinding::Outcome outcome);
 
 }  // namespace hortator::machine

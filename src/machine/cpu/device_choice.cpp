@@ -12,25 +12,24 @@ namespace {
 
 void check_known(const std::string& device) {
   if (device == "cpu" || device == "cuda") return;
-  throw UsageError(
-      {.what = text::concat("HORTATOR_DEVICE=", device, " is no device"), .hint = "it may be cpu or cuda"});
+  throw UsageError({.what = text::concat("HORTATOR_DEVICE: expected cpu or cuda, got ", text::quote(device))});
 }
 
-void check_cuda_can_be_had(const DeviceRequest& request) {
-  const std::string why = "HORTATOR_DEVICE=cuda asks for it";
+void check_cuda_available(const DeviceRequest& request) {
+  const std::string why = "HORTATOR_DEVICE=cuda requests CUDA";
   if (request.cpu_asked) {
     throw UsageError(
-        {.what = "this program stays on the CPU", .why = why, .hint = "unset HORTATOR_DEVICE, or drop the option cpu"});
+        {.what = "This program stays on the CPU", .why = why, .hint = "unset HORTATOR_DEVICE, or drop the option cpu"});
   }
   if (!request.is_built) {
-    throw UsageError({.what = "this Hortator was built without CUDA",
+    throw UsageError({.what = "This Hortator was built without CUDA",
                       .why = why,
                       .hint = "build with HORTATOR_WITH_CUDA=ON, or unset HORTATOR_DEVICE"});
   }
   if (request.visible == 0) {
-    throw UsageError({.what = "no CUDA device is visible on this node",
+    throw UsageError({.what = "No CUDA device is visible on this node",
                       .why = why,
-                      .hint = "ask the scheduler for GPUs (e.g. --gpus-per-node), look at CUDA_VISIBLE_DEVICES and "
+                      .hint = "request GPUs from the scheduler (e.g. --gpus-per-node), check CUDA_VISIBLE_DEVICES and "
                               "nvidia-smi, or unset HORTATOR_DEVICE"});
   }
 }
@@ -39,10 +38,10 @@ void check_cuda_can_be_had(const DeviceRequest& request) {
   const auto cards = text::count(static_cast<long long>(devices), "visible CUDA device");
   throw UsageError(
       {.what = text::concat(text::count(static_cast<long long>(ranks), "rank"), " on this node for ", cards),
-       .why = "each rank needs a device of its own",
+       .why = "each rank needs its own device",
        .hint = text::concat(
-           "start ", devices, " a node (srun --ntasks-per-node=", devices, ", mpirun --map-by ppr:", devices,
-           ":node), ask for more GPUs, set HORTATOR_DEVICE=cpu, or HORTATOR_SHARE_DEVICES=1 to have them share")});
+           "start ", devices, " per node (srun --ntasks-per-node=", devices, ", mpirun --map-by ppr:", devices,
+           ":node), request more GPUs, set HORTATOR_DEVICE=cpu, or set HORTATOR_SHARE_DEVICES=1 to share devices")});
 }
 
 }  // namespace
@@ -50,7 +49,7 @@ void check_cuda_can_be_had(const DeviceRequest& request) {
 bool wants_cuda(const DeviceRequest& request) {
   const auto& asked = request.environment;
   if (asked) check_known(*asked);
-  if (asked == "cuda") check_cuda_can_be_had(request);
+  if (asked == "cuda") check_cuda_available(request);
   return !request.cpu_asked && asked != "cpu" && request.is_built && request.visible > 0;
 }
 
@@ -68,7 +67,7 @@ int pick_device(std::span<const std::vector<std::string>> visible_of_node, int l
   std::set<std::string> all;
   for (const auto& visible : visible_of_node) all.insert(visible.begin(), visible.end());
 
-  // Every rank deals the devices out to all ranks in the same order, so that no two can choose the same.
+  // Every rank assigns devices to all ranks in the same order, so that no two choose the same one.
   std::map<std::string, int> owners;
   for (int rank = 0;; ++rank) {
     const auto& visible = visible_of_node[static_cast<std::size_t>(rank)];

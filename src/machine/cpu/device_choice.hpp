@@ -6,32 +6,33 @@
 #include <string>
 #include <vector>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 
 namespace hortator::machine {
 
-/// What decides between CPU and CUDA on a rank.
+/// The inputs for the choice between CPU and CUDA on a rank.
 struct DeviceRequest {
   bool cpu_asked = false;                       ///< by the program (StateOptions::cpu), or by HORTATOR_CPU
   std::optional<std::string> environment = {};  ///< HORTATOR_DEVICE: "cpu" or "cuda"
-  bool is_built = false;                        ///< is there CUDA in this build
+  bool is_built = false;                        ///< whether this build has CUDA
   int visible = 0;                              ///< CUDA devices that this rank sees
 };
 
-/// HORTATOR_CPU=1, as `hortator launch --cpu` says it.
+/// Whether HORTATOR_CPU=1 is set, as by `hortator launch --cpu`.
 bool asked_for_cpu(const core::Variables& variables);
 
-/// CUDA where there is a device, unless the CPU is asked for. CUDA that is asked for and cannot be had throws.
+/// Whether to use CUDA: yes if there is a device, unless the CPU is requested. Throws UsageError when CUDA is requested
+/// but not available.
 bool wants_cuda(const DeviceRequest& request);
 
-/// May several ranks have one device? Only where it is asked for, by HORTATOR_SHARE_DEVICES=1: their tensors then
-/// travel through the host.
+/// Whether several ranks may use one device: only with HORTATOR_SHARE_DEVICES=1. Their tensors are then sent through
+/// the host.
 enum class Sharing { refused, allowed };
 Sharing asked_sharing(const core::Variables& variables);
 
-/// The number, among the devices that it sees, of the device of the rank `local_rank`: never one that another rank of
-/// the node has, or with sharing one that as few as possible have. Devices are given by UUID, for each rank of the node
-/// those that it sees: all ranks may see all of them, or each its own.
+/// Picks the device of the rank `local_rank`, as an index into the devices that the rank sees. No other rank of the
+/// node gets it; with sharing, as few as possible do. Devices are given by UUID, for each rank of the node those that
+/// it sees: all of them, or only its own. Throws UsageError when there are too few devices.
 int pick_device(std::span<const std::vector<std::string>> visible_of_node, int local_rank,
                 Sharing sharing = Sharing::refused);
 

@@ -20,11 +20,11 @@ CopyStream::Done CopyStream::copy(const at::Tensor& from, const at::Tensor& to) 
     to.copy_(from);
     return nullptr;
   }
-  c10::Event given_so_far(device_.type());
-  given_so_far.record(current());
-  given_so_far.block(*stream_);
+  c10::Event earlier_work(device_.type());
+  earlier_work.record(current());
+  earlier_work.block(*stream_);
   {
-    const c10::StreamGuard there(*stream_);
+    const c10::StreamGuard guard(*stream_);
     to.copy_(from, /*non_blocking=*/true);
   }
   auto done = std::make_shared<c10::Event>(device_.type());

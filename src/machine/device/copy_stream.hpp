@@ -10,27 +10,27 @@
 
 namespace hortator::machine {
 
-/// Copies between page-locked memory of the host and a device, on a stream of their own: each after what the current
-/// stream was given before it, so that they overlap with what it is given next. The host never waits. Where the device
-/// is the CPU a copy is made at once.
+/// Copies between page-locked host memory and a device on a separate stream. Each copy comes after the earlier work of
+/// the current stream and overlaps with later work. The host never waits. If the device is the CPU, copies are
+/// immediate.
 class CopyStream {
  public:
-  /// When a copy is done; null: it is.
+  /// The end of a copy; null: already done.
   using Done = std::shared_ptr<const c10::Event>;
 
   explicit CopyStream(c10::Device device);
 
   Done copy(const at::Tensor& from, const at::Tensor& to) const;
-  /// What the current stream is given from now on comes after the copy.
+  /// Makes later work of the current stream wait for the copy.
   void hold_current(const Done& copy) const;
-  /// Bytes of the device's memory, which are somebody else's.
+  /// A tensor over memory of the device, which it does not own.
   at::Tensor view(std::byte* memory, std::size_t bytes) const;
 
  private:
   c10::Stream current() const;
 
   c10::Device device_;
-  std::optional<c10::Stream> stream_;  ///< nothing on the CPU
+  std::optional<c10::Stream> stream_;  ///< empty on the CPU
 };
 
 }  // namespace hortator::machine

@@ -4,8 +4,8 @@
 
 namespace hortator::machine {
 
-/// For deterministic algorithms on a device: cuBLAS asks the environment for it, and LibTorch refuses products without
-/// it. What the user has set stays. Before the first product.
+/// Sets the variable that cuBLAS needs for deterministic algorithms; LibTorch refuses matrix products without it. Keeps
+/// a value that the user has set. Call it before the first product.
 inline void fix_cublas_workspace() { setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*replace=*/0); }
 
 }  // namespace hortator::machine

@@ -11,13 +11,13 @@ namespace hortator::machine {
 namespace {
 
 // "nvidia0", "nvidia12"; not "nvidiactl"
-bool names_a_device(std::string_view name) {
+bool is_device_name(std::string_view name) {
   constexpr std::string_view prefix = "nvidia";
   if (!name.starts_with(prefix) || name.size() == prefix.size()) return false;
   return std::ranges::all_of(name.substr(prefix.size()), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// A device cgroup leaves the file in its place and refuses to open it.
+// With a device cgroup the file exists, but opening it fails.
 bool can_open(const std::filesystem::path& file) {
   const int opened = open(file.c_str(), O_RDWR | O_CLOEXEC);
   if (opened < 0) return false;
@@ -31,7 +31,7 @@ int openable_devices(const std::filesystem::path& folder) {
   int count = 0;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (names_a_device(entry->path().filename().string()) && can_open(entry->path())) ++count;
+    if (is_device_name(entry->path().filename().string()) && can_open(entry->path())) ++count;
   }
   return count;
 }

@@ -4,8 +4,8 @@
 
 namespace hortator::machine {
 
-/// How many of the node's NVIDIA devices this process is allowed to open, whatever CUDA_VISIBLE_DEVICES says: fewer
-/// than there are where the scheduler has put it into a device cgroup. 0 where devices have no such files.
+/// The number of the node's NVIDIA devices that this process may open, independent of CUDA_VISIBLE_DEVICES: fewer than
+/// exist if the scheduler has put it into a device cgroup. 0 if there are no device files.
 int openable_devices(const std::filesystem::path& folder = "/dev");
 
 }  // namespace hortator::machine

@@ -4,7 +4,7 @@
 
 namespace hortator::machine {
 
-/// A place in a stream. Move-only; a moved-from one may only be destroyed.
+/// A position in a stream. Move-only; a moved-from event may only be destroyed.
 class Event {
  public:
   Event(void* native, int device) : native_(native), device_(device) {}  ///< owns a cudaEvent_t of that device
@@ -19,8 +19,7 @@ class Event {
   }
 
   bool is_reached() const;
-  /// What the current stream of its device is given from now on is done after this place; the calling thread goes on at
-  /// once.
+  /// Makes later work of the current stream of its device wait for this position; the calling thread does not wait.
   void hold_current_stream() const;
   void* native() const { return native_; }
 

@@ -5,7 +5,7 @@
 
 namespace hortator::machine {
 
-/// Work that a device was given once, kept to be given to it again as a whole.
+/// Recorded work of a device, which can be replayed as a whole.
 class Graph {
  public:
   explicit Graph(int device);
@@ -13,13 +13,14 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  /// Does `work` on the stream that it will be recorded on, after all that the current stream was given and before all
-  /// that it will be given. What LibTorch sets up on first use must exist before it is recorded.
+  /// Runs `work` on the stream for recording, after earlier and before later work of the current stream. Call it before
+  /// record(): what LibTorch sets up on first use must exist by then.
   void rehearse(const std::function<void()>& work) const;
-  /// Runs `work`, of which the device does nothing: what this thread, and backward's threads, give to the stream is
-  /// kept. Once. Waits for the device. When `work` throws, or does what cannot be recorded, nothing is kept.
+  /// Records the work that `work` submits from this thread and from backward threads; the device does not execute it.
+  /// Call it once. Waits for the device. When `work` throws or does something that cannot be recorded, the error is
+  /// passed on and nothing is recorded.
   void record(const std::function<void()>& work);
-  /// Gives the current stream what was recorded.
+  /// Submits the recorded work to the current stream.
   void replay();
 
  private:

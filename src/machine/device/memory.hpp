@@ -7,14 +7,14 @@
 
 namespace hortator::machine {
 
-/// So many bytes of page-locked memory of the host, and not more: LibTorch's own allocator rounds up to the next power
-/// of two, which is for small pieces that come and go. Taking it and giving it back takes its time, and may wait for
-/// the device. Throws where the system gives no more, or in a build without CUDA.
+/// Allocates exactly `bytes` of page-locked host memory. (LibTorch's allocator rounds up to the next power of two,
+/// which suits small, short-lived blocks.) Allocating and releasing is slow and may wait for the device. Throws Error
+/// when there is not enough memory, and in a build without CUDA.
 std::shared_ptr<void> page_locked(std::size_t bytes);
 
-/// From now on `act` is called where memory of a CUDA device has run out for good, by the thread that has asked for it,
-/// with the bytes that it asked for and before what then throws: whatever it was doing. One act a process; an empty
-/// one ends it. Does nothing in a build without CUDA.
+/// Registers `act`, which is called when memory of a CUDA device has finally run out: by the thread that requested it,
+/// with the requested bytes, before the allocation throws. One per process; an empty function removes it. Does nothing
+/// in a build without CUDA.
 void on_out_of_memory(std::function<void(std::uint64_t asked_bytes)> act);
 
 }  // namespace hortator::machine

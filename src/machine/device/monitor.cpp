@@ -5,18 +5,18 @@
 namespace hortator::machine {
 namespace {
 
-// As nvml.h has them; code 0 is success.
-struct Rates {
+// The structs of nvml.h. Return code 0 is success.
+struct NvmlUtilization {
   unsigned busy_percent;
   unsigned memory_percent;
 };
-struct Memory {
+struct NvmlMemory {
   unsigned long long total;
   unsigned long long free;
   unsigned long long used;
 };
 
-/// Calls a function of the library by its name; false where it has none, or the call fails.
+// Calls a function of the library by its name; false if the function does not exist or fails.
 template <typename... Arguments>
 bool call(void* library, const char* name, Arguments... arguments) {
   auto* function = library == nullptr ? nullptr : dlsym(library, name);
@@ -31,17 +31,17 @@ DeviceMonitor::DeviceMonitor(const std::string& uuid, const char* library)
   if (!is_started_ || !call(library_, "nvmlDeviceGetHandleByUUID", name, &device_)) device_ = nullptr;
 }
 
-// Others of this process may use it as well: it counts who has started it.
+// Other code of this process may use the library as well; it counts initialisations.
 DeviceMonitor::~DeviceMonitor() {
   if (is_started_) call(library_, "nvmlShutdown");
   if (library_ != nullptr) dlclose(library_);
 }
 
 std::optional<DeviceUse> DeviceMonitor::look() const {
-  Memory memory{};
+  NvmlMemory memory{};
   if (device_ == nullptr || !call(library_, "nvmlDeviceGetMemoryInfo", device_, &memory)) return {};
   DeviceUse use{.used_bytes = memory.used, .total_bytes = memory.total};
-  Rates rates{};
+  NvmlUtilization rates{};
   if (call(library_, "nvmlDeviceGetUtilizationRates", device_, &rates)) use.busy = rates.busy_percent / 100.0;
   return use;
 }

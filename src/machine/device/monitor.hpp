@@ -6,15 +6,15 @@
 
 namespace hortator::machine {
 
-/// A device, whoever uses it.
+/// The use of a device by all processes.
 struct DeviceUse {
-  std::optional<double> busy = {};  ///< share of the last moments in which it computed; not known of parts of one (MIG)
+  std::optional<double> busy = {};  ///< share of the recent time in which it computed; unknown for MIG instances
   std::uint64_t used_bytes = 0;
   std::uint64_t total_bytes = 0;
 };
 
-/// Looks at a device by NVIDIA's management library, which comes with the driver and is loaded here and now: Hortator
-/// is not linked to it. Where it is missing, or does not know the device, there is nothing to see.
+/// Monitors a device through NVIDIA's management library, which comes with the driver. It is loaded at run time:
+/// Hortator is not linked to it. Without the library, or if it does not know the device, look() returns nothing.
 class DeviceMonitor {
  public:
   explicit DeviceMonitor(const std::string& uuid, const char* library = "libnvidia-ml.so.1");

@@ -9,7 +9,7 @@ namespace hortator::machine {
 namespace {
 
 [[noreturn]] void refuse(int index) {
-  throw UsageError({.what = text::concat("there is no CUDA device ", index),
+  throw UsageError({.what = text::concat("There is no CUDA device ", index),
                     .why = "this Hortator was built without CUDA",
                     .hint = "use the CPU, or build with HORTATOR_WITH_CUDA=ON"});
 }

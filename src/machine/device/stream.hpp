@@ -4,23 +4,23 @@
 
 #include "machine/device/event.hpp"
 
-/// Only in builds with CUDA: nobody hands work to a device where there is none.
+/// Only in builds with CUDA.
 namespace hortator::machine {
 
-/// A queue of a device's work beside the one that the program is using (its "current stream"). It is one of LibTorch's
-/// own streams, which live as long as the process: the memory cache keeps blocks that belong to a stream for as long.
-/// Nothing here waits for the device, and whatever device the calling thread is using, it is using afterwards.
+/// A stream beside the program's current one. It is one of LibTorch's streams, which live as long as the process: the
+/// memory cache keeps the blocks of a stream that long. No member waits for the device or changes the current device of
+/// the calling thread.
 class Stream {
  public:
-  /// Of high priority: communication that starts late holds up every rank.
+  /// Makes a stream of high priority: communication that starts late delays every rank.
   explicit Stream(int device);
 
-  /// What this stream is given from now on is done after all that its device's current stream was given so far.
+  /// Makes later work of this stream wait for the earlier work of its device's current stream.
   void follow_current() const;
-  /// Where this stream has come to: reached when all that it was given so far is done.
+  /// An event that is reached when all earlier work of this stream is done.
   Event mark() const;
 
-  /// For c10::StreamGuard: operations go here meanwhile, and the memory that they allocate belongs here.
+  /// For c10::StreamGuard: operations run on this stream, and memory that they allocate belongs to it.
   c10::Stream get() const { return stream_; }
   void* native() const;  ///< cudaStream_t
 
@@ -28,7 +28,7 @@ class Stream {
   c10::Stream stream_;
 };
 
-/// Waits for the device, as cudaFree does: only for memory that is about to go away, never in a training step.
+/// Waits for the device, as cudaFree does. Only before memory is released, never in a training step.
 void wait_until_idle(int device);
 
 }  // namespace hortator::machine

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>  // tells whether this is glibc
+#include <cstdlib>  // defines __GLIBC__
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
-#include "core/environment/variable.hpp"
+#include "core/environment/environment.hpp"
 
 namespace hortator::machine {
 
@@ -24,11 +24,12 @@ bool is_tuned_by_user() {
 
 }  // namespace
 
-// The largest threshold that glibc takes; what it would reach by itself after a block of that size was freed.
+// 32 MiB is the largest threshold that glibc accepts, and the one that it reaches automatically after a block of that
+// size was freed.
 bool keep_freed_memory() {
-  constexpr int largest_kept = 32 << 20;
+  constexpr int max_kept = 32 << 20;
   constexpr int never = -1;
-  return !is_tuned_by_user() && mallopt(M_MMAP_THRESHOLD, largest_kept) == 1 && mallopt(M_TRIM_THRESHOLD, never) == 1;
+  return !is_tuned_by_user() && mallopt(M_MMAP_THRESHOLD, max_kept) == 1 && mallopt(M_TRIM_THRESHOLD, never) == 1;
 }
 
 void return_freed_memory() noexcept { malloc_trim(0); }

@@ -2,13 +2,14 @@
 
 namespace hortator::machine {
 
-/// From now on glibc keeps what the main thread frees, and up to 64 MiB for each other thread. A training step frees as
-/// much as it takes; by default much of that goes to the system and comes back page by page in the next step. Blocks
-/// above 32 MiB still go. Nothing changes, and it returns false, where the user's environment has tuned glibc's
-/// allocator, or there is no glibc.
+/// Makes glibc keep the memory that the main thread frees, and up to 64 MiB for each other thread. A training step
+/// frees as much as it allocates; by default glibc returns much of that to the system and gets it back page by page in
+/// the next step. Blocks above 32 MiB are still returned. Changes nothing and returns false when the environment has
+/// tuned glibc's allocator, or without glibc.
 bool keep_freed_memory();
 
-/// What glibc keeps for the main thread goes back to the system. Not in a step: it takes some 0.2 s a GB.
+/// Returns the memory that glibc keeps for the main thread to the system. Takes about 0.2 s per GB: do not call it in a
+/// training step.
 void return_freed_memory() noexcept;
 
 }  // namespace hortator::machine

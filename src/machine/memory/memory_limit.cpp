@@ -13,10 +13,10 @@ namespace {
 
 std::string content(const std::filesystem::path& file) { return core::read_whole(file).value_or(""); }
 
-std::optional<std::size_t> number(std::string_view words) {
-  while (!words.empty() && (words.back() == '\n' || words.back() == ' ')) words.remove_suffix(1);
+std::optional<std::size_t> number(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
   long long value = 0;
-  if (!text::parse_integer(words, value) || value < 0) return {};
+  if (!text::parse_integer(text, value) || value < 0) return {};
   return static_cast<std::size_t>(value);
 }
 
@@ -28,7 +28,7 @@ std::string own_group() {
   return {};
 }
 
-// The number behind `key` at the start of a line.
+// The number on the line that starts with `key`.
 std::optional<std::size_t> value_of(std::string_view key, std::string_view lines) {
   for (const auto& line : text::split(std::string(lines), '\n')) {
     if (!line.starts_with(key)) continue;
@@ -58,17 +58,17 @@ std::optional<std::size_t> left_in_group(std::string_view max, std::string_view 
 }
 
 std::optional<std::size_t> available_memory() {
-  return_freed_memory();  // most of what this process could use again would count as taken
-  auto least = parse_mem_available(content("/proc/meminfo"));
-  // A limit of any group above binds as well.
+  return_freed_memory();  // otherwise memory that this process can reuse counts as taken
+  auto min_left = parse_mem_available(content("/proc/meminfo"));
+  // The limits of all enclosing groups apply as well.
   for (std::filesystem::path group = own_group(); !group.empty(); group = group.parent_path()) {
     const auto folder = std::filesystem::path("/sys/fs/cgroup") / group.relative_path();
     const auto left = left_in_group(content(folder / "memory.max"), content(folder / "memory.current"),
                                     content(folder / "memory.stat"));
-    if (left) least = std::min(least.value_or(*left), *left);
+    if (left) min_left = std::min(min_left.value_or(*left), *left);
     if (group == group.root_path()) break;
   }
-  return least;
+  return min_left;
 }
 
 }  // namespace hortator::machine

@@ -6,10 +6,11 @@
 #include "machine/memory/system_memory.hpp"
 
 namespace hortator::machine {
+
 RecycledBlocks::Block RecycledBlocks::take(std::size_t bytes) {
   Block block{.bytes = whole_pages(bytes)};
   const std::lock_guard lock(mutex_);
-  // The newest is the likeliest to be in the cache.
+  // The newest block is the most likely to be in the cache.
   const auto found =
       std::find_if(kept_.rbegin(), kept_.rend(), [&](const Block& kept) { return kept.bytes == block.bytes; });
   if (found != kept_.rend()) {

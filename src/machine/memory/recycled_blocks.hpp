@@ -8,7 +8,7 @@
 
 namespace hortator::machine {
 
-/// Blocks of memory from the system, kept for the next that asks for the same size. May be used from several threads.
+/// Blocks of memory from the system, kept for the next request of the same size. Thread-safe.
 class RecycledBlocks {
  public:
   struct Block {
@@ -21,12 +21,12 @@ class RecycledBlocks {
     std::size_t kept_bytes = 0;
   };
 
-  /// Of whole pages of the system; data is null if there is no memory.
+  /// Takes a block of whole pages; data is null when there is no memory.
   Block take(std::size_t bytes);
-  /// The block that was taken at this address; nothing where none was.
+  /// The block that was taken at this address; nothing if none was.
   std::optional<Block> taken_at(const void* data) const;
   void put_back(const Block& block) noexcept;
-  /// Beyond so much, the oldest go back to the system.
+  /// Limits the bytes of unused blocks; beyond it, the oldest return to the system.
   void set_cap(std::size_t bytes) noexcept;
 
   Counters counters() const;
@@ -36,7 +36,7 @@ class RecycledBlocks {
   void shrink() noexcept;
 
   mutable std::mutex mutex_;
-  std::unordered_map<const void*, std::size_t> taken_;  ///< their bytes
+  std::unordered_map<const void*, std::size_t> taken_;  ///< bytes by address
   std::deque<Block> kept_;                              ///< the oldest first
   std::size_t cap_ = 0;
   Counters counters_;

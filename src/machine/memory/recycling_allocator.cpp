@@ -14,20 +14,19 @@
 namespace hortator::machine {
 namespace {
 
-constexpr std::size_t smallest_block = std::size_t{1} << 20;
-constexpr std::uint8_t priority = 1;  // above LibTorch's own, which has 0
+constexpr std::size_t min_block = std::size_t{1} << 20;
+constexpr std::uint8_t priority = 1;  // above LibTorch's allocator, which has 0
 
-/// LibTorch asks it for all of its CPU memory; small blocks, and all while nobody wants them recycled, come from where
-/// they came from before. Once there it stays: oneDNN frees by the address alone, and asks whichever allocator is there
-/// then.
+/// Serves all CPU memory of LibTorch. Small blocks, and all blocks while recycling is off, come from the former
+/// allocator. Once installed it stays: oneDNN frees by address and uses whichever allocator is installed then.
 class Allocator final : public c10::Allocator {
  public:
   explicit Allocator(c10::Allocator& former) : former_(former) { former_raw = former.raw_deleter(); }
 
   c10::DataPtr allocate(std::size_t bytes) override {
-    if (bytes < smallest_block || !is_wanted) return former_.allocate(bytes);
+    if (bytes < min_block || !is_wanted) return former_.allocate(bytes);
     const auto block = blocks().take(bytes);
-    if (block.data == nullptr) return former_.allocate(bytes);  // and fails there, in LibTorch's words
+    if (block.data == nullptr) return former_.allocate(bytes);  // which then throws LibTorch's error
     c10::profiledCPUMemoryReporter().New(block.data, block.bytes);
     return {block.data, block.data, &release, c10::Device(c10::kCPU)};
   }
@@ -52,7 +51,7 @@ class Allocator final : public c10::Allocator {
   c10::Allocator& former_;
 };
 
-/// Never destroyed: storages refer to the allocator that they came from.
+/// Never destroyed: storages refer to their allocator.
 struct Shared {
   std::mutex mutex;
   std::multiset<std::size_t> caps;
@@ -69,7 +68,7 @@ void install(Shared& shared) {
   shared.allocator = new Allocator(*present);
   c10::SetCPUAllocator(shared.allocator, priority);
   if (c10::GetCPUAllocator() != shared.allocator)
-    log::warn("gradients are not recycled: this program has set an allocator of its own for the CPU");
+    log::warn("Gradient memory is not recycled: this program has set its own CPU allocator");
 }
 
 }  // namespace

@@ -6,22 +6,22 @@
 
 namespace hortator::machine {
 
-/// While one of these lives, LibTorch's CPU tensors of 1 MiB and more get blocks that are used again for the next of
-/// the same size: gradients come and go with each step, and fresh memory costs ten times what recycled does. What is
-/// not in use is kept up to a cap. When the last one dies all of that goes back to the system, and new memory comes
-/// from LibTorch's former allocator again; what is still alive stays good.
+/// During its lifetime, LibTorch's CPU tensors of 1 MiB and more get recycled blocks of the same size: gradients are
+/// allocated and freed in each step, and fresh memory costs ten times as much as recycled memory. Unused blocks are
+/// kept up to a cap. When the last instance is destroyed, they return to the system and LibTorch's former allocator
+/// provides new memory again; live tensors stay valid.
 class RecyclingAllocator {
  public:
-  /// Of several that live the largest cap counts.
+  /// With several instances, the largest cap counts.
   explicit RecyclingAllocator(std::size_t cap_bytes);
   ~RecyclingAllocator();
   RecyclingAllocator(const RecyclingAllocator&) = delete;
   RecyclingAllocator& operator=(const RecyclingAllocator&) = delete;
 
-  /// Of these blocks, in all of the process.
+  /// Counts these blocks in the whole process.
   static RecycledBlocks::Counters counters();
   static void reset_peak();
-  /// Gives back to the system what is not in use.
+  /// Returns unused blocks to the system.
   static void trim();
 
  private:

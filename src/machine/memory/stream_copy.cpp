@@ -16,14 +16,15 @@ constexpr std::size_t line = 64;
 constexpr std::size_t page = 4096;
 constexpr std::size_t pages_at_once = 4;
 
-// `to` begins a line.
+// `to` must be aligned to a cache line.
 void stream_line(char* to, const char* from) {
   for (std::size_t i = 0; i < line; i += 16) {
     _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
   }
 }
 
-// A line of each in turn: the processor reads ahead in all of them, and one alone would not keep the memory busy.
+// Copies a line of each page in turn: the processor prefetches in all pages, and a single page would not saturate
+// memory.
 void stream_pages(char* to, const char* from) {
   for (std::size_t begin = 0; begin < page; begin += line) {
     for (std::size_t i = 0; i < pages_at_once; ++i) stream_line(to + i * page + begin, from + i * page + begin);

@@ -4,7 +4,8 @@
 
 namespace hortator::machine {
 
-/// memcpy for much that is not read soon: past the cache where the processor can, which saves reading the target first.
+/// memcpy for large data that is not read soon: bypasses the cache where the processor can, which avoids reading the
+/// target first.
 void stream_copy(void* to, const void* from, std::size_t bytes);
 
 }  // namespace hortator::machine

@@ -2,13 +2,14 @@
 
 #include <cstddef>
 
-/// Memory straight from the system, in whole pages of it.
+/// Memory directly from the system, in whole pages.
 namespace hortator::machine {
 
 std::size_t whole_pages(std::size_t bytes);
-/// Zeroed; null: there is none.
+/// Returns zeroed memory; null on failure.
 std::byte* map_memory(std::size_t bytes) noexcept;
-/// The same content, as far as it fits, perhaps elsewhere; null: there is not so much, and all is as it was.
+/// Resizes the memory, possibly at another address, and keeps the content as far as it fits. Returns null on failure;
+/// the old memory is then unchanged.
 std::byte* resize_memory(std::byte* data, std::size_t bytes, std::size_t new_bytes) noexcept;
 void unmap_memory(std::byte* data, std::size_t bytes) noexcept;
 

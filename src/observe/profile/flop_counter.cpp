@@ -13,7 +13,7 @@ namespace {
 
 using OperatorInputs = c10::ArrayRef<const c10::IValue>;
 
-// Every number of the first meets each column of the second.
+// Each element of `a` is multiplied with each column of `b`.
 double product(const at::Tensor& a, const at::Tensor& b) {
   return 2.0 * static_cast<double>(a.numel()) * static_cast<double>(b.dim() > 1 ? b.size(-1) : 1);
 }
@@ -21,28 +21,28 @@ double product(const at::Tensor& a, const at::Tensor& b) {
 double first_two(OperatorInputs inputs) { return product(inputs[0].toTensor(), inputs[1].toTensor()); }
 double second_two(OperatorInputs inputs) { return product(inputs[1].toTensor(), inputs[2].toTensor()); }
 
-/// Lists of a convolution have an element for each dimension, or one for all.
+// A convolution's list has one element per dimension, or one for all dimensions.
 std::int64_t element(const c10::IValue& list, std::size_t i) {
   const auto numbers = list.toIntVector();
   return numbers.size() == 1 ? numbers.front() : numbers.at(i);
 }
 
-/// What the kernel is laid upon, so many times: the output's numbers, or with a transposed one the input's.
+// The kernel is applied once for each of `numbers` elements: those of the output or, if transposed, of the input.
 double forward_convolution(double numbers, const at::Tensor& weight) {
   return weight.size(0) == 0 ? 0
                              : 2 * numbers * static_cast<double>(weight.numel()) / static_cast<double>(weight.size(0));
 }
 
-double outputs_of(OperatorInputs inputs) {
+double output_elements(OperatorInputs inputs) {
   const auto& input = inputs[0].toTensor();
   const auto& weight = inputs[1].toTensor();
   auto numbers = static_cast<double>(input.size(0) * weight.size(0));
   for (std::int64_t i = 2; i < weight.dim(); ++i) {
-    const auto place = static_cast<std::size_t>(i - 2);
-    const auto reach = element(inputs[5], place) * (weight.size(i) - 1) + 1;
-    const auto room = input.size(i) + 2 * element(inputs[4], place) - reach;
-    const auto places = room / element(inputs[3], place) + 1;
-    numbers *= static_cast<double>(places);
+    const auto dimension = static_cast<std::size_t>(i - 2);
+    const auto reach = element(inputs[5], dimension) * (weight.size(i) - 1) + 1;
+    const auto room = input.size(i) + 2 * element(inputs[4], dimension) - reach;
+    const auto positions = room / element(inputs[3], dimension) + 1;
+    numbers *= static_cast<double>(positions);
   }
   return numbers;
 }
@@ -50,12 +50,12 @@ double outputs_of(OperatorInputs inputs) {
 // input, weight, bias, stride, padding, dilation, transposed, ...
 double convolution(OperatorInputs inputs) {
   const bool is_transposed = inputs[6].toBool();
-  const double numbers = is_transposed ? static_cast<double>(inputs[0].toTensor().numel()) : outputs_of(inputs);
+  const double numbers = is_transposed ? static_cast<double>(inputs[0].toTensor().numel()) : output_elements(inputs);
   return forward_convolution(numbers, inputs[1].toTensor());
 }
 
 // grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask:
-// the gradients of input and weight take what the forward pass took, each.
+// the gradients of input and of weight each cost as much as the forward pass.
 double convolution_backward(OperatorInputs inputs) {
   const bool is_transposed = inputs[7].toBool();
   const auto numbers = static_cast<double>(inputs[is_transposed ? 1 : 0].toTensor().numel());
@@ -63,7 +63,7 @@ double convolution_backward(OperatorInputs inputs) {
   return (wanted.get(0) + wanted.get(1)) * forward_convolution(numbers, inputs[2].toTensor());
 }
 
-/// Scores of queries and keys, and the values' sums by them.
+// The product of queries and keys, and the product of the scores and the values.
 double attention_over(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
   const auto numbers = static_cast<double>(query.numel());
   const auto width = static_cast<double>(std::max<std::int64_t>(query.size(-1), 1));
@@ -73,7 +73,7 @@ double attention_over(const at::Tensor& query, const at::Tensor& key, const at::
 double attention(OperatorInputs inputs) {
   return attention_over(inputs[0].toTensor(), inputs[1].toTensor(), inputs[2].toTensor());
 }
-// Two gradients for each product; that kernels compute the scores once more is their own affair.
+// Two gradients for each product; the recomputation of scores in kernels is not counted.
 double attention_backward(OperatorInputs inputs) {
   return 2 * attention_over(inputs[1].toTensor(), inputs[2].toTensor(), inputs[3].toTensor());
 }
@@ -109,9 +109,9 @@ const Rule* rule_of(std::string_view name) {
   return found == rules.end() ? nullptr : found;
 }
 
-// LibTorch calls plain functions, on the threads of backward passes, too.
+// A global: LibTorch calls plain functions, also on the threads of backward passes.
 std::atomic<double> flops_so_far = 0;
-// Operators call others to do their work: those of an operator that was counted are not.
+// Operators call other operators: those within a counted operator are not counted again.
 thread_local int depth = 0;
 
 std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction& call) {

@@ -4,9 +4,9 @@
 
 namespace hortator::observe {
 
-/// Counts floating-point operations while it lives: those of matrix products, convolutions and attention, two for each
-/// product that is added up. All others are as nothing beside them. Masked attention counts as if it were not. Of this
-/// thread, and of the backward passes that it starts; one counter at a time; costs some microseconds an operator.
+/// Counts floating-point operations during its lifetime: of matrix products, convolutions and attention, two for each
+/// multiply-add. All other operators are negligible. Masked attention counts as unmasked. Covers this thread and the
+/// backward passes that it starts. Only one counter may exist at a time; it costs some microseconds per operator.
 class FlopCounter {
  public:
   FlopCounter();

@@ -11,8 +11,8 @@ struct Peak {
   double flops;
 };
 
-// NVIDIA's data sheets, https://www.nvidia.com/en-us/data-center/: half of what they say "with sparsity". The names are
-// those that the driver gives; of two that fit the first counts.
+// NVIDIA's data sheets, https://www.nvidia.com/en-us/data-center/: half of the rates "with sparsity". The names are
+// those that the driver reports; the first match counts.
 constexpr std::array peaks = {
     Peak{"Tesla V100-PCIE", 112e12},  //
     Peak{"Tesla V100-SXM2", 125e12},  //
@@ -28,7 +28,7 @@ constexpr std::array peaks = {
 }  // namespace
 
 std::optional<double> peak_flops(std::string_view device) {
-  if (device.find(" MIG ") != std::string_view::npos) return {};  // a slice, of which sheets say nothing
+  if (device.find(" MIG ") != std::string_view::npos) return {};  // a slice of a device; data sheets do not list it
   const auto* found =
       std::find_if(peaks.begin(), peaks.end(), [&](const Peak& peak) { return device.starts_with(peak.device); });
   return found == peaks.end() ? std::nullopt : std::optional(found->flops);

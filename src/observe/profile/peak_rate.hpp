@@ -5,8 +5,8 @@
 
 namespace hortator::observe {
 
-/// What a device does at most, by its maker's data sheet: floating-point operations a second of dense products in 16
-/// bits. Nothing for devices that are not listed.
+/// The peak rate of a device from its data sheet: floating-point operations per second of dense 16-bit products.
+/// Nothing for unlisted devices.
 std::optional<double> peak_flops(std::string_view device);
 
 }  // namespace hortator::observe

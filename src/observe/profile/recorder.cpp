@@ -29,27 +29,29 @@ std::set<ActivityType> activities_of(const ProfileOptions& options, bool on_cuda
     activities.insert(activity == ProfilerActivity::cpu ? ActivityType::CPU : ActivityType::CUDA);
   }
   if (on_cuda || !activities.contains(ActivityType::CUDA)) return activities;
-  throw UsageError({.what = "profile was asked for CUDA activities",
-                    .why = "this Accelerator works on the CPU",
-                    .hint = "leave ProfileOptions::activities empty: what there is is recorded"});
+  throw UsageError({.what = "profile: CUDA activities were requested",
+                    .why = "this Accelerator uses the CPU",
+                    .hint = "leave ProfileOptions::activities empty to record everything that is available"});
 }
 
-// Kineto writes a line for each start and end, and complains of absent devices. Where there is a device its errors say
-// why kernels are missing in a trace: there they stay.
+// Kineto logs a line for each start and end, and errors about missing devices. Only called without a device: with one,
+// the errors explain why kernels are missing in a trace.
 void quieten_kineto() { setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0); }
 
-bool records(ProfileAction action) { return action == ProfileAction::record || action == ProfileAction::record_last; }
+bool is_recorded(ProfileAction action) {
+  return action == ProfileAction::record || action == ProfileAction::record_last;
+}
 
 }  // namespace
 
-Recorder::Claim::Claim() {
+Recorder::ProfilerClaim::ProfilerClaim() {
   if (!torch::profiler::impl::profilerEnabled() && !is_claimed.exchange(true)) return;
-  throw UsageError({.what = "a profile was begun while another one runs",
-                    .why = "LibTorch has one profiler a process",
-                    .hint = "end the first one's scope before"});
+  throw UsageError({.what = "profile: another profile is running",
+                    .why = "LibTorch has one profiler per process",
+                    .hint = "end the scope of the first one before"});
 }
 
-Recorder::Claim::~Claim() { is_claimed = false; }
+Recorder::ProfilerClaim::~ProfilerClaim() { is_claimed = false; }
 
 Recorder::Recorder(ProfileOptions options, int rank, std::filesystem::path folder, bool on_cuda)
     : options_((check(options), std::move(options))),
@@ -61,11 +63,11 @@ Recorder::Recorder(ProfileOptions options, int rank, std::filesystem::path folde
   begin_step();
 }
 
-// Of a recording that finish() did not save nothing is kept.
+// A recording that finish() did not save is dropped.
 Recorder::~Recorder() {
   range_.reset();
   try {
-    if (state_ == State::recording) profiler::disableProfiler();
+    if (state_ == RecorderState::recording) profiler::disableProfiler();
   } catch (...) {
   }
 }
@@ -80,15 +82,15 @@ void Recorder::step() {
 void Recorder::finish() {
   if (std::exchange(is_over_, true)) return;
   range_.reset();
-  if (state_ == State::recording) stop_and_save();
+  if (state_ == RecorderState::recording) stop_and_save();
 }
 
 void Recorder::begin_step() {
   const auto action = profile_action(options_.schedule_option, step_);
-  if (action != ProfileAction::none && state_ == State::idle) prepare();
-  if (!records(action)) return;
-  if (state_ == State::prepared) start();
-  if (!options_.schedule_option) return;  // one recording, perhaps without steps
+  if (action != ProfileAction::none && state_ == RecorderState::idle) prepare();
+  if (!is_recorded(action)) return;
+  if (state_ == RecorderState::prepared) start();
+  if (!options_.schedule_option) return;  // a single recording, possibly without steps
   range_.emplace(at::RecordScope::USER_SCOPE);
   if (range_->isActive()) range_->before(text::concat("ProfilerStep#", step_));
 }
@@ -100,23 +102,23 @@ void Recorder::end_step() {
 
 void Recorder::prepare() {
   profiler::prepareProfiler(config_, activities_);
-  state_ = State::prepared;
+  state_ = RecorderState::prepared;
 }
 
 void Recorder::start() {
   profiler::enableProfiler(config_, activities_);
-  state_ = State::recording;
+  state_ = RecorderState::recording;
 }
 
 void Recorder::stop_and_save() {
-  state_ = State::idle;
+  state_ = RecorderState::idle;
   const auto result = profiler::disableProfiler();
   const auto file = next_file();
   std::filesystem::create_directories(folder_);
   result->save(file.string());
   if (!std::filesystem::exists(file)) {
-    throw Error({.what = "the trace " + file.string() + " could not be written",
-                 .hint = "choose another ProfileOptions::output_trace_dir"});
+    throw Error(
+        {.what = "Cannot write the trace " + file.string(), .hint = "choose another ProfileOptions::output_trace_dir"});
   }
   ++written_;
   if (options_.on_trace_ready) options_.on_trace_ready(file);

@@ -13,17 +13,18 @@
 
 namespace hortator::observe {
 
-/// LibTorch's profiler on this thread, following a schedule. There is one in a process.
+/// Runs LibTorch's profiler on this thread, following a schedule. Only one may exist in a process; the constructor
+/// throws UsageError for a second one.
 class Recorder {
  public:
-  /// Traces go to profile_<rank>.json in `folder`.
+  /// Writes traces to profile_<rank>.json in `folder`.
   Recorder(ProfileOptions options, int rank, std::filesystem::path folder, bool on_cuda);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
   void step();
-  /// Writes what is being recorded. Nothing happens afterwards.
+  /// Writes the current recording. Further calls do nothing.
   void finish();
 
  private:
@@ -34,13 +35,13 @@ class Recorder {
   void stop_and_save();
   std::filesystem::path next_file() const;
 
-  enum class State { idle, prepared, recording };
-  /// LibTorch's profiler is the process's.
-  struct Claim {
-    Claim();
-    ~Claim();
-    Claim(const Claim&) = delete;
-    Claim& operator=(const Claim&) = delete;
+  enum class RecorderState { idle, prepared, recording };
+  /// Reserves LibTorch's profiler, of which a process has one.
+  struct ProfilerClaim {
+    ProfilerClaim();
+    ~ProfilerClaim();
+    ProfilerClaim(const ProfilerClaim&) = delete;
+    ProfilerClaim& operator=(const ProfilerClaim&) = delete;
   };
 
   ProfileOptions options_;
@@ -48,8 +49,8 @@ class Recorder {
   std::filesystem::path folder_;
   torch::profiler::impl::ProfilerConfig config_;
   std::set<torch::profiler::impl::ActivityType> activities_;
-  Claim claim_;
-  State state_ = State::idle;
+  ProfilerClaim claim_;
+  RecorderState state_ = RecorderState::idle;
   std::int64_t step_ = 0;
   std::int64_t written_ = 0;
   bool is_over_ = false;

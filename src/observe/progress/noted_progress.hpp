@@ -13,7 +13,7 @@
 
 namespace hortator::observe {
 
-/// Hands everything on to another sink, and knows for others where the loops are.
+/// Forwards everything to another sink and records the position of every loop.
 class NotedProgress final : public ProgressSink {
  public:
   /// `on_step` is called after each step.
@@ -25,7 +25,7 @@ class NotedProgress final : public ProgressSink {
   void set(std::string_view name, Loggable value) override { inner_->set(name, std::move(value)); }
   void finish() noexcept override;
 
-  /// The loops that run, the outermost first. Called now and then: rates are of the time in between.
+  /// The running loops, the outermost first. Rates cover the time since the last call.
   std::vector<observe::LoopStatus> loops();
 
  private:

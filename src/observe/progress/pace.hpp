@@ -3,13 +3,13 @@
 #include <chrono>
 #include <cstdint>
 
-/// When a running bar is shown again: pure, the caller says what time it is.
+/// Decides when a running bar is redrawn. Pure: the caller passes the time.
 namespace hortator::observe {
 
 using Clock = std::chrono::steady_clock;
 
-/// On a terminal, ten times a second. In a log first after five seconds, then after 5, 10, 20, 40 more, then each
-/// minute: a short run shows signs of life, a long one does not fill the disk.
+/// On a terminal, ten times a second. In a log, first after 5 seconds, then after 5, 10, 20 and 40 more, then every
+/// minute: a short run shows progress and a long run does not fill the disk.
 class Pace {
  public:
   enum class Medium { terminal, log };
@@ -21,7 +21,7 @@ class Pace {
 
  private:
   Clock::duration wait_;
-  Clock::duration longest_;
+  Clock::duration max_wait_;
   Clock::time_point next_;
 };
 

@@ -8,15 +8,15 @@
 namespace hortator {
 namespace {
 
-// Not detach(): variable_data() leaves the graph behind without a trip through the dispatcher.
+// variable_data() rather than detach(): it drops the graph without a call through the dispatcher.
 at::Tensor without_graph(const at::Tensor& tensor) { return tensor.requires_grad() ? tensor.variable_data() : tensor; }
 
 void check_single(const at::Tensor& tensor) {
   if (tensor.defined() && tensor.numel() == 1) return;
-  throw UsageError({.what = tensor.defined() ? text::concat("a tensor of ", text::count(tensor.numel(), "element"),
-                                                            " cannot be logged")
-                                             : std::string("an undefined tensor cannot be logged"),
-                    .why = "one number has room beside a progress bar",
+  throw UsageError({.what = tensor.defined()
+                                ? text::concat("Cannot log a tensor of ", text::count(tensor.numel(), "element"))
+                                : std::string("Cannot log an undefined tensor"),
+                    .why = "only single numbers can be logged",
                     .hint = "log its mean() or another single number"});
 }
 

@@ -53,7 +53,7 @@ void ProgressBar::set(std::string_view name, Loggable value) {
 
 void ProgressBar::finish() noexcept {
   if (loops_.empty()) return;
-  // A loop ends whatever becomes of its last line (a tensor that cannot be read any more, a terminal that is gone).
+  // A loop ends even when its last line fails (a tensor that cannot be read any more, a terminal that was closed).
   try {
     draw_last();
   } catch (...) {
@@ -76,8 +76,8 @@ void ProgressBar::draw(Clock::time_point now) {
 
 void ProgressBar::draw_last() {
   const auto& loop = loops_.back();
-  // While an exception is on its way a device may wait for ranks that are gone: reading a tensor would hang.
-  if (std::uncaught_exceptions() <= loop.exceptions) read_values_at_last();
+  // During stack unwinding a device may wait for ranks that have ended: reading a tensor would hang.
+  if (std::uncaught_exceptions() <= loop.exceptions) read_last_values();
   const double elapsed = seconds(now_() - loop.begin);
   const double per_second = elapsed > 0 ? static_cast<double>(loop.done - loop.first) / elapsed : 0;
   show({.title = loop.title,
@@ -96,16 +96,16 @@ void ProgressBar::show(Snapshot snapshot) {
 }
 
 void ProgressBar::read_values() {
-  if (on_their_way_ && !on_their_way_->has_come()) return;
-  if (on_their_way_) shown_values_ = on_their_way_->read().values;
-  on_their_way_.emplace(/*step=*/0, /*time=*/0, values_);
-  if (!on_their_way_->is_here()) return;
-  shown_values_ = on_their_way_->read().values;
-  on_their_way_.reset();
+  if (pending_ && !pending_->is_ready()) return;
+  if (pending_) shown_values_ = pending_->read().values;
+  pending_.emplace(/*step=*/0, /*time=*/0, values_);
+  if (!pending_->is_on_host()) return;
+  shown_values_ = pending_->read().values;
+  pending_.reset();
 }
 
-void ProgressBar::read_values_at_last() {
-  on_their_way_.reset();
+void ProgressBar::read_last_values() {
+  pending_.reset();
   shown_values_ = LateRecord(/*step=*/0, /*time=*/0, values_).read().values;
 }
 

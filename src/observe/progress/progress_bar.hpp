@@ -16,8 +16,8 @@
 
 namespace hortator::observe {
 
-/// Shows the innermost running loop with the numbers logged so far. A step costs a look at the clock; text is made, and
-/// tensors are read, only when a line is drawn. Those on a device are asked for then, and shown in the line after it:
+/// Shows the innermost running loop with the numbers logged so far. A step costs one reading of the clock; text is made
+/// and tensors are read only when a line is drawn. Values on a device are requested then and shown in the next line;
 /// only a loop's last line waits for them.
 class ProgressBar final : public ProgressSink {
  public:
@@ -42,24 +42,24 @@ class ProgressBar final : public ProgressSink {
     Clock::time_point begin;
     Pace pace;
     Rate rate;
-    int exceptions;  // on their way when the loop began
+    int exceptions;  // uncaught when the loop began
   };
 
   void draw(Clock::time_point now);
   void draw_last();
   void read_values();
-  void read_values_at_last();
+  void read_last_values();
   void show(Snapshot snapshot);
 
   std::unique_ptr<Screen> screen_;
   Now now_;
   std::vector<Loop> loops_;
   std::vector<std::pair<std::string, Loggable>> values_;
-  std::optional<LateRecord> on_their_way_;
+  std::optional<LateRecord> pending_;
   std::vector<std::pair<std::string, double>> shown_values_;
 };
 
-/// A bar on standard error, or a silent one.
+/// Makes a bar on standard error, or a silent sink.
 enum class Audience { people, nobody };
 std::unique_ptr<ProgressSink> make_progress(Audience audience);
 

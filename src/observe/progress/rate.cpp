@@ -11,7 +11,7 @@ constexpr double memory_seconds = 10;
 }  // namespace
 
 void Rate::update(std::int64_t done, double elapsed) {
-  // An interval without a step says nothing yet: it is counted when the step is there.
+  // An interval without a step is counted once the step is done.
   if (done <= done_ || elapsed <= elapsed_) return;
   const double interval = elapsed - elapsed_;
   const double latest = static_cast<double>(done - done_) / interval;

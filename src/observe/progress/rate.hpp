@@ -4,11 +4,11 @@
 
 namespace hortator::observe {
 
-/// Steps a second of late: a moving average over about the last ten seconds, so that a slow first step does not spoil
-/// the time left.
+/// Recent steps per second: a moving average over about ten seconds, so that a slow first step does not distort the
+/// remaining time.
 class Rate {
  public:
-  /// `done` steps after `elapsed` seconds. Called when a line is drawn, not each step.
+  /// Records `done` steps after `elapsed` seconds. Call it when a line is drawn, not at each step.
   void update(std::int64_t done, double elapsed);
   double per_second() const { return per_second_; }
 

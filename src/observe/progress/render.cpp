@@ -1,37 +1,30 @@
 #include "observe/progress/render.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/text/column.hpp"
 #include "core/text/print.hpp"
 #include "core/text/text.hpp"
-#include "observe/status/progress_words.hpp"
+#include "core/text/units.hpp"
+#include "observe/status/progress_text.hpp"
 
 namespace hortator::observe {
 namespace {
 
-constexpr int narrowest_bar = 5;
-constexpr int widest_bar = 30;
+constexpr int min_bar_width = 5;
+constexpr int max_bar_width = 30;
 constexpr std::string_view gap = "  ";
 
 using core::cut;
-using core::one_line;  // a title that ends a line, or starts a new one, would break the drawing
+using core::one_line;  // a line break in a title would break the drawing
 using core::print;
 using core::width_of;
 
-// 36 s: "0:36", an hour and a bit: "1:02:03"
-std::string clock_text(double seconds) {
-  const long long whole = std::llround(seconds);
-  if (whole < 3600) return print("%lld:%02lld", whole / 60, whole % 60);
-  return print("%lld:%02lld:%02lld", whole / 3600, whole % 3600 / 60, whole % 60);
-}
-
 std::string time_text(const Snapshot& now) {
   const auto left = static_cast<double>(now.total - now.done) / now.per_second;
-  const bool can_tell = !now.is_over && now.per_second > 0 && left >= 0 && left < 1e9;
-  if (!can_tell) return clock_text(now.elapsed);
-  return text::concat(clock_text(now.elapsed), ", ", clock_text(left), " left");
+  const bool is_known = !now.is_over && now.per_second > 0 && left >= 0 && left < 1e9;
+  if (!is_known) return units::clock(now.elapsed);
+  return text::concat(units::clock(now.elapsed), ", ", units::clock(left), " left");
 }
 
 double fraction(const Snapshot& now) {
@@ -39,7 +32,7 @@ double fraction(const Snapshot& now) {
   return std::clamp(static_cast<double>(now.done) / static_cast<double>(now.total), 0.0, 1.0);
 }
 
-// Rounded down: 100% is said only when it is true.
+// Rounded down, so that 100% appears only when all is done.
 std::string percent_text(const Snapshot& now, const char* format) {
   return print(format, static_cast<int>(fraction(now) * 100));
 }
@@ -51,11 +44,11 @@ std::string count_text(const Snapshot& now) {
 }
 
 std::vector<std::string> details(const Snapshot& now) {
-  std::vector<std::string> parts;
-  if (now.per_second > 0) parts.push_back(observe::rate_text(now.per_second));
-  parts.push_back(time_text(now));
-  for (const auto& [name, value] : now.values) parts.push_back(text::concat(name, ' ', observe::value_text(value)));
-  return parts;
+  std::vector<std::string> items;
+  if (now.per_second > 0) items.push_back(observe::rate_text(now.per_second));
+  items.push_back(time_text(now));
+  for (const auto& [name, value] : now.values) items.push_back(text::concat(name, ' ', observe::value_text(value)));
+  return items;
 }
 
 }  // namespace
@@ -64,12 +57,13 @@ std::string bar_line(const Snapshot& now, int columns) {
   const auto percent = is_endless(now) ? "" : percent_text(now, "%3d%%");
   std::string head = text::concat(one_line(now.title), now.title.empty() ? "" : " ", percent);
   std::string tail = text::concat(gap, count_text(now));
-  for (const auto& part : details(now)) {
-    if (width_of(head) + width_of(tail) + width_of(part) + static_cast<int>(gap.size()) > columns) break;
-    tail.append(gap).append(one_line(part));
+  for (const auto& item : details(now)) {
+    if (width_of(head) + width_of(tail) + width_of(item) + static_cast<int>(gap.size()) > columns) break;
+    tail.append(gap).append(one_line(item));
   }
   const int room = columns - width_of(head) - width_of(tail) - static_cast<int>(std::string_view(" []").size());
-  if (room >= narrowest_bar && !is_endless(now)) head += ' ' + observe::bar(fraction(now), std::min(room, widest_bar));
+  if (room >= min_bar_width && !is_endless(now))
+    head += ' ' + observe::bar(fraction(now), std::min(room, max_bar_width));
   return cut(head + tail, std::max(columns, 0));
 }
 

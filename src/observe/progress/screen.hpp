@@ -6,16 +6,16 @@
 
 namespace hortator::observe {
 
-/// Where the lines of a bar go.
+/// Output for the lines of a bar.
 class Screen {
  public:
   virtual ~Screen() = default;
 
   virtual Pace::Medium medium() const = 0;
   virtual int columns() const = 0;  ///< of a terminal
-  /// Shows `line` in place of the one before; in a log, below it.
+  /// Shows `line` in place of the previous one; in a log, below it.
   virtual void show(const std::string& line) = 0;
-  /// The line last shown stays; what comes next goes below it.
+  /// Keeps the line shown last; the next one goes below it.
   virtual void keep() = 0;
 };
 

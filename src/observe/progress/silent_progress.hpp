@@ -4,7 +4,7 @@
 
 namespace hortator::observe {
 
-/// For all ranks but the first of each machine.
+/// Shows nothing: for all ranks but the first of each machine.
 class SilentProgress final : public ProgressSink {
  public:
   void start(std::string_view title, std::int64_t total, std::int64_t done) override;

@@ -13,13 +13,13 @@
 namespace hortator::observe {
 namespace {
 
-constexpr int usual_columns = 80;
+constexpr int default_columns = 80;
 
 std::optional<int> columns_of(int descriptor) {
   if (isatty(descriptor) == 0) return std::nullopt;
   winsize size{};
   const bool is_known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return is_known ? size.ws_col : usual_columns;
+  return is_known ? size.ws_col : default_columns;
 }
 
 std::string process_file(pid_t process, const std::string& name) {
@@ -32,7 +32,7 @@ std::string process_name(pid_t process) {
   return name;
 }
 
-// "PID (NAME) STATE PARENT ...", and the name may have spaces and brackets.
+// The line is "PID (NAME) STATE PARENT ..."; the name may contain spaces and brackets.
 pid_t parent_of(pid_t process) {
   std::string line;
   std::getline(std::ifstream(process_file(process, "stat")), line);
@@ -40,7 +40,7 @@ pid_t parent_of(pid_t process) {
   return end == std::string::npos || end + 4 >= line.size() ? 0 : static_cast<pid_t>(std::atoi(line.c_str() + end + 4));
 }
 
-// MPICH's stands behind a proxy, one on each machine.
+// MPICH starts ranks through a proxy, one per machine.
 pid_t launcher_of_this() {
   const auto parent = getppid();
   return process_name(parent) == "hydra_pmi_proxy" ? parent_of(parent) : parent;

@@ -10,19 +10,19 @@ namespace {
 
 constexpr const char* to_start_of_cleared_line = "\r\x1b[K";
 
-// One write: standard error has no buffer of its own, and mpirun passes on what comes in one piece in one piece.
+// A single write: standard error is unbuffered, and mpirun forwards each write as a whole.
 void write(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 }  // namespace
 
 TerminalScreen::~TerminalScreen() { keep(); }
 
-// The last column stays free: terminals differ in when they wrap.
+// The last column stays empty: terminals differ in when they wrap.
 int TerminalScreen::columns() const { return terminal_columns().value_or(80) - 1; }
 
-// The guard is set before our lock is taken: a logging thread takes the log's lock first, then ours.
+// Sets the guard before locking: a logging thread locks the log first, then this screen.
 void TerminalScreen::show(const std::string& line) {
-  log::set_line_guard([this] { make_way(); });
+  log::set_line_guard([this] { clear_line(); });
   const std::scoped_lock lock(mutex_);
   write(to_start_of_cleared_line + line);
   is_drawn_ = true;
@@ -35,7 +35,7 @@ void TerminalScreen::keep() {
   is_drawn_ = false;
 }
 
-void TerminalScreen::make_way() {
+void TerminalScreen::clear_line() {
   const std::scoped_lock lock(mutex_);
   if (is_drawn_) write(to_start_of_cleared_line);
   is_drawn_ = false;

@@ -7,7 +7,7 @@
 
 namespace hortator::observe {
 
-/// The last line of a terminal, redrawn in place; lines of the log and of State::print push it down.
+/// The last line of a terminal, redrawn in place; lines of the log and of State::print appear above it.
 class TerminalScreen final : public Screen {
  public:
   TerminalScreen() = default;
@@ -21,13 +21,13 @@ class TerminalScreen final : public Screen {
   void keep() override;
 
  private:
-  void make_way();
+  void clear_line();
 
   mutable std::mutex mutex_;  // any thread may log
   bool is_drawn_ = false;
 };
 
-/// Information lines of the main rank.
+/// Writes the lines to the log, as information from the main rank.
 class LogScreen final : public Screen {
  public:
   Pace::Medium medium() const override { return Pace::Medium::log; }
@@ -36,7 +36,7 @@ class LogScreen final : public Screen {
   void keep() override {}
 };
 
-/// The one that fits what standard error is.
+/// Makes the screen for the kind of standard error: a terminal or a log.
 std::unique_ptr<Screen> make_screen();
 
 }  // namespace hortator::observe

@@ -6,26 +6,26 @@
 
 namespace hortator::observe {
 
-/// What a run measures of itself for `hortator scale`: rank 0 writes it, at the run's end, into the file that
+/// Measurements of a run for `hortator scale`. Rank 0 writes them at the end of the run to the file that
 /// HORTATOR_MEASURE names.
 struct Measure {
-  std::string identity = "";  ///< of Hortator, LibTorch and MPI: what all points must have alike
+  std::string identity = "";  ///< of Hortator, LibTorch and MPI; must be equal in all points of a study
   int ranks = 1;
   int nodes = 1;
-  int cpus = 1;                     ///< that each rank may use
+  int cpus = 1;                     ///< available to each rank
   std::int64_t updates = 0;         ///< backward passes that averaged gradients
-  double seconds_per_update = 0;    ///< without the first few
-  double seconds = 0;               ///< of the whole run, start and end included
-  double cpu_seconds = 0;           ///< that rank 0 has used
-  double communicating = 0;         ///< of these, keeping the ranks together: rank 0's
-  double waiting_for_data = 0;      ///< rank 0's
-  std::int64_t gradient_bytes = 0;  ///< that are averaged in an update
-  std::string device = "";          ///< rank 0's; empty: the CPU
-  double flops_per_update = 0;      ///< rank 0's, counted in one update; 0: there were too few
+  double seconds_per_update = 0;    ///< without the first few updates
+  double seconds = 0;               ///< of the whole run, with start and end
+  double cpu_seconds = 0;           ///< used by rank 0
+  double communicating = 0;         ///< seconds of `seconds` spent in communication, on rank 0
+  double waiting_for_data = 0;      ///< seconds on rank 0
+  std::int64_t gradient_bytes = 0;  ///< averaged in an update
+  std::string device = "";          ///< of rank 0; empty: the CPU
+  double flops_per_update = 0;      ///< of rank 0, counted in one update; 0: too few updates
 };
 
 std::string to_json(const Measure& measure);
-/// Nothing for what is none.
+/// Returns nothing for any other text.
 std::optional<Measure> parse_measure(const std::string& json);
 
 }  // namespace hortator::observe

@@ -25,8 +25,8 @@ StatusFile::~StatusFile() {
 
 bool StatusFile::write(const std::string& row) {
   if (descriptor_ < 0) descriptor_ = open_in_folder(path_, 0);
-  const auto place = static_cast<off_t>(row_) * static_cast<off_t>(row.size());
-  return descriptor_ >= 0 && all_written(::pwrite(descriptor_, row.data(), row.size(), place), row);
+  const auto offset = static_cast<off_t>(row_) * static_cast<off_t>(row.size());
+  return descriptor_ >= 0 && all_written(::pwrite(descriptor_, row.data(), row.size(), offset), row);
 }
 
 bool append_row(const std::filesystem::path& file, const std::string& row) {

@@ -6,7 +6,8 @@
 
 namespace hortator::observe {
 
-/// A rank's row among those of all ranks, in one file: replaced in place, so that a running job makes no files.
+/// A rank's row in the file with the rows of all ranks. It is replaced in place, so that a running job creates no
+/// files.
 class StatusFile {
  public:
   StatusFile(std::filesystem::path file, int row) : path_(std::move(file)), row_(row) {}
@@ -14,7 +15,7 @@ class StatusFile {
   StatusFile(const StatusFile&) = delete;
   StatusFile& operator=(const StatusFile&) = delete;
 
-  /// Opens the file the first time; its folder is made if need be. False when that cannot be.
+  /// Writes the row; the first call opens the file and creates its folder if necessary. Returns false on failure.
   bool write(const std::string& row);
 
  private:
@@ -23,10 +24,10 @@ class StatusFile {
   int descriptor_ = -1;
 };
 
-/// Adds a row to a file that several runs may write. False when that cannot be.
+/// Appends a row to a file that several runs may write. Returns false on failure.
 bool append_row(const std::filesystem::path& file, const std::string& row);
 
 std::int64_t resident_bytes();  ///< of this process
-double cpu_seconds();           ///< that all its threads have used
+double cpu_seconds();           ///< of all threads of this process
 
 }  // namespace hortator::observe

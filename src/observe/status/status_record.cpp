@@ -10,41 +10,117 @@ using Json = nlohmann::ordered_json;
 
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
+// Each visit_*() lists the fields of one record once, in the order of the file; FieldWriter and FieldReader do the
+// rest.
+class FieldWriter {
+ public:
+  explicit FieldWriter(Json& json) : json_(json) {}
+
+  template <typename T>
+  void field(const char* name, const T& member) const {
+    json_[name] = member;
+  }
+  /// Missing in rows of earlier releases.
+  template <typename T>
+  void new_field(const char* name, const T& member) const {
+    json_[name] = member;
+  }
+  /// May be infinite or NaN.
+  void number(const char* name, double member) const { json_[name] = core::json_of(member); }
+  /// Left out when there is no value.
+  template <typename T>
+  void optional(const char* name, const std::optional<T>& member) const {
+    if (member) json_[name] = *member;
+  }
+
+ private:
+  Json& json_;
+};
+
+class FieldReader {
+ public:
+  explicit FieldReader(const Json& json) : json_(json) {}
+
+  template <typename T>
+  void field(const char* name, T& member) const {
+    json_.at(name).get_to(member);
+  }
+  template <typename T>
+  void new_field(const char* name, T& member) const {
+    if (json_.contains(name)) field(name, member);
+  }
+  void number(const char* name, double& member) const { member = core::number_of(json_.at(name)); }
+  template <typename T>
+  void optional(const char* name, std::optional<T>& member) const {
+    if (json_.contains(name)) member = json_.at(name).template get<T>();
+  }
+
+ private:
+  const Json& json_;
+};
+
+template <typename AnyStatus, typename Visitor>
+void visit_status(AnyStatus& status, const Visitor& visitor) {
+  visitor.field("run_id", status.run_id);
+  visitor.field("rank", status.rank);
+  visitor.field("world", status.world);
+  visitor.field("host", status.host);
+  visitor.field("job", status.job);
+  visitor.field("started", status.started);
+  visitor.field("time", status.time);
+  visitor.field("every", status.every);
+  visitor.field("over", status.is_over);
+  visitor.field("phase", status.phase);
+  visitor.field("updates", status.updates);
+  visitor.number("updates_per_second", status.updates_per_second);
+  visitor.number("cpus_used", status.cpus_used);
+  visitor.field("cpus", status.cpus);
+  visitor.field("memory_bytes", status.memory_bytes);
+  visitor.field("device_bytes", status.device_bytes);
+  visitor.new_field("device_peak_bytes", status.device_peak_bytes);
+  visitor.number("communication", status.communication);
+  visitor.number("data_wait", status.data_wait);
+}
+
+template <typename AnyLoop, typename Visitor>
+void visit_loop(AnyLoop& loop, const Visitor& visitor) {
+  visitor.field("title", loop.title);
+  visitor.field("done", loop.done);
+  visitor.field("total", loop.total);
+  visitor.number("per_second", loop.per_second);
+}
+
+template <typename AnySave, typename Visitor>
+void visit_save(AnySave& save, const Visitor& visitor) {
+  visitor.field("at", save.at);
+  visitor.field("seconds", save.seconds);
+  visitor.field("longest", save.longest);
+}
+
+template <typename AnyStatus, typename Visitor>
+void visit_device(AnyStatus& status, const Visitor& visitor) {
+  visitor.field("used_bytes", status.device_used_bytes);
+  visitor.field("total_bytes", status.device_total_bytes);
+  visitor.optional("busy", status.device_busy);
+}
+
+template <typename AnySession, typename Visitor>
+void visit_session(AnySession& session, const Visitor& visitor) {
+  visitor.field("run_id", session.run_id);
+  visitor.field("started", session.started);
+  visitor.field("world", session.world);
+  visitor.field("job", session.job);
+  visitor.optional("resumed_after", session.resumed_after);
+}
+
 Json json_of_status(const RankStatus& status) {
-  Json json = {{"run_id", status.run_id},
-               {"rank", status.rank},
-               {"world", status.world},
-               {"host", status.host},
-               {"job", status.job},
-               {"started", status.started},
-               {"time", status.time},
-               {"every", status.every},
-               {"over", status.is_over},
-               {"phase", status.phase},
-               {"updates", status.updates},
-               {"updates_per_second", core::json_of(status.updates_per_second)},
-               {"cpus_used", core::json_of(status.cpus_used)},
-               {"cpus", status.cpus},
-               {"memory_bytes", status.memory_bytes},
-               {"device_bytes", status.device_bytes},
-               {"device_peak_bytes", status.device_peak_bytes},
-               {"communication", core::json_of(status.communication)},
-               {"data_wait", core::json_of(status.data_wait)}};
+  Json json;
+  visit_status(status, FieldWriter(json));
   json["loops"] = Json::array();
-  for (const auto& loop : status.loops) {
-    json["loops"].push_back({{"title", loop.title},
-                             {"done", loop.done},
-                             {"total", loop.total},
-                             {"per_second", core::json_of(loop.per_second)}});
-  }
-  if (status.save) {
-    json["save"] = {{"at", status.save->at}, {"seconds", status.save->seconds}, {"longest", status.save->longest}};
-  }
-  if (status.deadline) json["deadline"] = *status.deadline;
-  if (status.device_total_bytes > 0) {
-    json["device"] = {{"used_bytes", status.device_used_bytes}, {"total_bytes", status.device_total_bytes}};
-    if (status.device_busy) json["device"]["busy"] = *status.device_busy;
-  }
+  for (const auto& loop : status.loops) visit_loop(loop, FieldWriter(json["loops"].emplace_back(Json::object())));
+  if (status.save) visit_save(*status.save, FieldWriter(json["save"]));
+  FieldWriter(json).optional("deadline", status.deadline);
+  if (status.device_total_bytes > 0) visit_device(status, FieldWriter(json["device"]));
   if (!status.rows.empty()) json["rows"] = status.rows;
   if (!status.values.empty()) json["values"] = Json::object();
   for (const auto& [name, value] : status.values) json["values"][name] = core::json_of(value);
@@ -57,43 +133,13 @@ std::optional<Json> parsed(std::string_view row) {
 }
 
 RankStatus read_status(const Json& json) {
-  RankStatus status{.run_id = json.at("run_id"),
-                    .rank = json.at("rank"),
-                    .world = json.at("world"),
-                    .host = json.at("host"),
-                    .job = json.at("job"),
-                    .started = json.at("started"),
-                    .time = json.at("time"),
-                    .every = json.at("every"),
-                    .is_over = json.at("over"),
-                    .phase = json.at("phase"),
-                    .updates = json.at("updates"),
-                    .updates_per_second = core::number_of(json.at("updates_per_second")),
-                    .cpus_used = core::number_of(json.at("cpus_used")),
-                    .cpus = json.at("cpus"),
-                    .memory_bytes = json.at("memory_bytes"),
-                    .device_bytes = json.at("device_bytes"),
-                    .device_peak_bytes = json.value("device_peak_bytes", std::int64_t{0}),
-                    .communication = core::number_of(json.at("communication")),
-                    .data_wait = core::number_of(json.at("data_wait"))};
-  for (const auto& loop : json.at("loops")) {
-    status.loops.push_back({.title = loop.at("title"),
-                            .done = loop.at("done"),
-                            .total = loop.at("total"),
-                            .per_second = core::number_of(loop.at("per_second"))});
-  }
-  if (json.contains("save")) {
-    const auto& save = json.at("save");
-    status.save = {.at = save.at("at"), .seconds = save.at("seconds"), .longest = save.at("longest")};
-  }
-  if (json.contains("deadline")) status.deadline = json.at("deadline").get<double>();
-  if (json.contains("device")) {
-    const auto& device = json.at("device");
-    status.device_used_bytes = device.at("used_bytes");
-    status.device_total_bytes = device.at("total_bytes");
-    if (device.contains("busy")) status.device_busy = device.at("busy").get<double>();
-  }
-  status.rows = json.value("rows", "");
+  RankStatus status;
+  visit_status(status, FieldReader(json));
+  for (const auto& loop : json.at("loops")) visit_loop(status.loops.emplace_back(), FieldReader(loop));
+  if (json.contains("save")) visit_save(status.save.emplace(), FieldReader(json.at("save")));
+  FieldReader(json).optional("deadline", status.deadline);
+  if (json.contains("device")) visit_device(status, FieldReader(json.at("device")));
+  FieldReader(json).new_field("rows", status.rows);
   if (json.contains("values")) {
     for (const auto& [name, value] : json.at("values").items())
       status.values.emplace_back(name, core::number_of(value));
@@ -129,9 +175,8 @@ std::optional<RankStatus> parse_status(std::string_view row) {
 }
 
 std::string to_row(const Session& session) {
-  Json json = {
-      {"run_id", session.run_id}, {"started", session.started}, {"world", session.world}, {"job", session.job}};
-  if (session.resumed_after) json["resumed_after"] = *session.resumed_after;
+  Json json;
+  visit_session(session, FieldWriter(json));
   return text_of(json) + '\n';
 }
 
@@ -139,11 +184,8 @@ std::optional<Session> parse_session(std::string_view row) {
   const auto json = parsed(row);
   if (!json) return {};
   try {
-    Session session{.run_id = json->at("run_id"),
-                    .started = json->at("started"),
-                    .world = json->at("world"),
-                    .job = json->at("job")};
-    if (json->contains("resumed_after")) session.resumed_after = json->at("resumed_after").get<std::int64_t>();
+    Session session;
+    visit_session(session, FieldReader(*json));
     return session;
   } catch (const Json::exception&) {
     return {};

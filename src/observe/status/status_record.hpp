@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-/// What a run leaves in its folder for those who watch it: status/ranks.jsonl, in which row i is rank i's, each of so
-/// many bytes that every rank can write its own at once, and status/sessions.jsonl, a row each time the run began or
-/// went on. Pure; times are seconds since 1970.
+/// The files in a run's folder that `hortator watch` reads: status/ranks.jsonl, with the row of rank i at position i,
+/// all rows of the same length so that all ranks can write at the same time; and status/sessions.jsonl, with a row for
+/// each start or resume. Pure functions; times are seconds since 1970.
 namespace hortator::observe {
 
 constexpr auto status_folder = "status";
@@ -21,7 +21,7 @@ constexpr std::size_t row_bytes = 2048;
 struct LoopStatus {
   std::string title = "";
   std::int64_t done = 0;
-  std::int64_t total = -1;  ///< below 0: not known
+  std::int64_t total = -1;  ///< below 0: unknown
   double per_second = 0;    ///< 0: not known yet
 };
 
@@ -46,24 +46,25 @@ struct RankStatus {
   std::int64_t updates = 0;            ///< backward passes that averaged gradients
   double updates_per_second = 0;
   double cpus_used = 0;  ///< since the last row
-  int cpus = 1;          ///< that this rank may use
+  int cpus = 1;          ///< available to this rank
   std::int64_t memory_bytes = 0;
-  std::int64_t device_bytes = 0;           ///< that this rank's tensors take of its device
-  std::int64_t device_peak_bytes = 0;      ///< the most that they have taken at once
-  std::int64_t device_used_bytes = 0;      ///< that all take of it; 0: not known
-  std::int64_t device_total_bytes = 0;     ///< 0: not known
-  std::optional<double> device_busy = {};  ///< share of the last moments in which it computed
+  std::int64_t device_bytes = 0;           ///< used by this rank's tensors
+  std::int64_t device_peak_bytes = 0;      ///< maximum of device_bytes
+  std::int64_t device_used_bytes = 0;      ///< used by all processes; 0: unknown
+  std::int64_t device_total_bytes = 0;     ///< 0: unknown
+  std::optional<double> device_busy = {};  ///< share of the recent time in which it computed
   double communication = 0;                ///< share of the time since the last row
   double data_wait = 0;                    ///< share of the time since the last row
   std::optional<SaveStatus> save = {};
   std::optional<double> deadline = {};                      ///< of the job
-  std::vector<std::pair<std::string, double>> values = {};  ///< logged last; the main rank's
-  std::string rows = "";                                    ///< the file with all that was logged; the main rank's
+  std::vector<std::pair<std::string, double>> values = {};  ///< last logged values; main rank only
+  std::string rows = "";                                    ///< the file with all logged rows; main rank only
 };
 
-/// Exactly row_bytes, the last one a newline. What has no room is left out, numbers first.
+/// Exactly row_bytes, ending with a newline. If there is not enough room, values are dropped first, then loops and
+/// rows.
 std::string to_row(RankStatus status);
-/// Nothing for what is no row, or one that was written while it was read.
+/// Returns nothing for an invalid row, also one that was written while it was read.
 std::optional<RankStatus> parse_status(std::string_view row);
 
 struct Session {
@@ -71,7 +72,7 @@ struct Session {
   double started = 0;
   int world = 1;
   std::string job = "";
-  std::optional<std::int64_t> resumed_after = {};  ///< the last step logged before; nothing: it began anew
+  std::optional<std::int64_t> resumed_after = {};  ///< the last step logged before; nothing: started from scratch
 };
 
 std::string to_row(const Session& session);

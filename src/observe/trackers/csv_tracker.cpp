@@ -21,10 +21,10 @@ std::optional<std::int64_t> step_of_row(std::string_view row) {
   return error == std::errc() && end != row.data() + row.size() && *end == ',' ? std::optional(step) : std::nullopt;
 }
 
-// A name is a cell of one line: rows are found by their ends.
+// A name without line breaks: rows are found by their line ends.
 std::string column_name(std::string name) {
   std::replace_if(
-      name.begin(), name.end(), [](char one) { return one == '\n' || one == '\r'; }, ' ');
+      name.begin(), name.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return name;
 }
 
@@ -39,7 +39,7 @@ std::string heading(const std::vector<std::string>& columns) {
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string cell = "\"";
-  for (const char one : text) cell.append(one == '"' ? 2 : 1, one);
+  for (const char c : text) cell.append(c == '"' ? 2 : 1, c);
   return cell + '"';
 }
 
@@ -68,11 +68,11 @@ void CsvTracker::add_columns(const TrackerRecord& record) {
     std::ifstream in(path());
     std::string row;
     std::getline(in, row);
-    // What the earlier rows lack is empty at their ends.
+    // Earlier rows get empty cells for the new columns.
     while (std::getline(in, row)) content.append("\n").append(row).append(columns_.size() - before, ',');
     if (!core::write_whole(path(), path().string() + ".new", content + '\n')) {
-      throw Error({.what = path().string() + " cannot be written",
-                   .why = "the numbers of the run are kept there",
+      throw Error({.what = "Cannot write " + path().string(),
+                   .why = "the tracker records the run there",
                    .hint = "make room or choose another project.logging_dir"});
     }
   }
@@ -82,8 +82,8 @@ void CsvTracker::add_columns(const TrackerRecord& record) {
 std::string CsvTracker::row(const TrackerRecord& record) const {
   std::vector<std::string> cells(columns_.size());
   for (const auto& [name, value] : record.values) {
-    const auto place = std::find(columns_.begin(), columns_.end(), column_name(name)) - columns_.begin();
-    cells[static_cast<std::size_t>(place)] = number_text(value);
+    const auto column = std::find(columns_.begin(), columns_.end(), column_name(name)) - columns_.begin();
+    cells[static_cast<std::size_t>(column)] = number_text(value);
   }
   std::array<char, 32> time{};
   std::snprintf(time.data(), time.size(), "%.3f", record.time);

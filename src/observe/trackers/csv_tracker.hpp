@@ -9,8 +9,8 @@
 
 namespace hortator::observe {
 
-/// NAME.csv: a row a record, with the columns step, time, and one for each name. What comes with a name of its own
-/// later gets a new column, for which the file is written anew.
+/// Writes NAME.csv: a row per record, with the columns step, time and one for each name. A name that appears later gets
+/// a new column, for which the file is rewritten.
 class CsvTracker final : public Tracker {
  public:
   std::string name() const override { return "csv"; }
@@ -31,7 +31,7 @@ class CsvTracker final : public Tracker {
   std::unique_ptr<LogFile> file_;
 };
 
-/// A cell of RFC 4180: in quotes where it must be.
+/// A cell as in RFC 4180, quoted only if necessary.
 std::string csv_cell(const std::string& text);
 
 }  // namespace hortator::observe

@@ -10,7 +10,7 @@
 namespace hortator::observe {
 namespace {
 
-// Fields of the messages.
+// Numbers of the fields, one namespace per message.
 namespace event {
 constexpr int wall_time = 1;
 constexpr int step = 2;
@@ -26,11 +26,71 @@ constexpr int histogram = 5;
 constexpr int tensor = 8;
 constexpr int metadata = 9;
 }  // namespace value
+namespace plugin_data {
+constexpr int in_metadata = 1;  // its field of SummaryMetadata
+constexpr int name = 1;
+constexpr int content = 2;
+}  // namespace plugin_data
+namespace tensor {
+constexpr int type = 1;
+constexpr int shape = 2;
+constexpr int string_value = 8;
+constexpr int string_type = 7;  // DT_STRING
+}  // namespace tensor
+namespace histogram {
+constexpr int min = 1;
+constexpr int max = 2;
+constexpr int count = 3;
+constexpr int sum = 4;
+constexpr int sum_of_squares = 5;
+constexpr int limits = 6;
+constexpr int counts = 7;
+}  // namespace histogram
+namespace image {
+constexpr int height = 1;
+constexpr int width = 2;
+constexpr int channels = 3;
+constexpr int png = 4;
+}  // namespace image
+// google.protobuf.Value
+namespace any_value {
+constexpr int number = 2;
+constexpr int text = 3;
+constexpr int boolean = 4;
+}  // namespace any_value
+// The messages of the hyper-parameter plugin.
+namespace hparams {
+constexpr int experiment = 2;
+constexpr int session_start = 3;
+}  // namespace hparams
+namespace experiment {
+constexpr int time_created = 3;
+constexpr int setting = 4;
+constexpr int name = 6;
+}  // namespace experiment
+namespace setting_info {
+constexpr int name = 1;
+constexpr int type = 4;
+constexpr int text_type = 1;
+constexpr int boolean_type = 2;
+constexpr int number_type = 3;
+}  // namespace setting_info
+namespace session {
+constexpr int setting = 1;
+constexpr int group = 4;
+constexpr int start_time = 5;
+}  // namespace session
+namespace map_entry {
+constexpr int key = 1;
+constexpr int value = 2;
+}  // namespace map_entry
 constexpr int summary_value = 1;
 constexpr int session_status = 1;
-constexpr int session_start = 1;
+constexpr int session_status_start = 1;
+constexpr int shape_dimension = 2;
+constexpr int dimension_size = 1;
 
-// A checksum of data that holds checksums would be weak: so they are masked.
+// The checksum in the format of event files: masked, because a checksum of data that contains checksums is weak.
 std::uint32_t masked_crc(const std::string& bytes) {
   const auto crc = core::crc32c(bytes.data(), bytes.size());
   return std::rotr(crc, 15) + 0xa282ead8U;
@@ -57,55 +117,52 @@ Wire event_at(double time, std::int64_t step) {
 
 std::string with_summary(Wire message, const std::vector<Wire>& values) {
   Wire summary;
-  for (const auto& one : values) summary.put_message(summary_value, one);
+  for (const auto& value : values) summary.put_message(summary_value, value);
   return message.put_message(event::summary, summary).bytes();
 }
 
-Wire plugin(const std::string& name, const std::string& content) {
-  constexpr int plugin_data = 1;
+Wire plugin_metadata(const std::string& name, const std::string& content) {
   Wire data;
-  data.put_bytes(1, name);
-  if (!content.empty()) data.put_bytes(2, content);
-  return Wire().put_message(plugin_data, data);
+  data.put_bytes(plugin_data::name, name);
+  if (!content.empty()) data.put_bytes(plugin_data::content, content);
+  return Wire().put_message(plugin_data::in_metadata, data);
 }
 
-// A tensor of one text.
+// A tensor with one element, the text.
 Wire text_tensor(const std::string& text) {
-  constexpr int string_type = 7;
   Wire dimension;
-  dimension.put_int(1, 1);
+  dimension.put_int(dimension_size, 1);
   Wire shape;
-  shape.put_message(2, dimension);
-  return Wire().put_int(1, string_type).put_message(2, shape).put_bytes(8, text);
+  shape.put_message(shape_dimension, dimension);
+  return Wire()
+      .put_int(tensor::type, tensor::string_type)
+      .put_message(tensor::shape, shape)
+      .put_bytes(tensor::string_value, text);
 }
 
-// google.protobuf.Value
-Wire any_value(const TrackerSetting& setting) {
+Wire setting_value(const TrackerSetting& setting) {
   return std::visit(
       [](const auto& held) {
         using Held = std::decay_t<decltype(held)>;
         if constexpr (std::is_same_v<Held, bool>) {
-          return Wire().put_int(4, held ? 1 : 0);
+          return Wire().put_int(any_value::boolean, held ? 1 : 0);
         } else if constexpr (std::is_same_v<Held, std::string>) {
-          return Wire().put_bytes(3, held);
+          return Wire().put_bytes(any_value::text, held);
         } else {
-          return Wire().put_double(2, static_cast<double>(held));
+          return Wire().put_double(any_value::number, static_cast<double>(held));
         }
       },
       setting.value());
 }
 
 int type_of(const TrackerSetting& setting) {
-  constexpr int text = 1;
-  constexpr int yes_or_no = 2;
-  constexpr int number = 3;
-  if (std::holds_alternative<std::string>(setting.value())) return text;
-  return std::holds_alternative<bool>(setting.value()) ? yes_or_no : number;
+  if (std::holds_alternative<std::string>(setting.value())) return setting_info::text_type;
+  return std::holds_alternative<bool>(setting.value()) ? setting_info::boolean_type : setting_info::number_type;
 }
 
 Wire settings_summary(const std::string& tag, int field, const Wire& content) {
   const Wire data = Wire().put_message(field, content);  // version 0, the default
-  return Wire().put_bytes(value::tag, tag).put_message(value::metadata, plugin("hparams", data.bytes()));
+  return Wire().put_bytes(value::tag, tag).put_message(value::metadata, plugin_metadata("hparams", data.bytes()));
 }
 
 }  // namespace
@@ -120,8 +177,8 @@ std::string version_event(double time) {
 }
 
 std::string restart_event(double time, std::int64_t step) {
-  const Wire session = Wire().put_int(session_status, session_start);
-  return event_at(time, step).put_message(event::session_log, session).bytes();
+  const Wire start = Wire().put_int(session_status, session_status_start);
+  return event_at(time, step).put_message(event::session_log, start).bytes();
 }
 
 std::string scalars_event(const TrackerRecord& record) {
@@ -136,18 +193,18 @@ std::string text_event(double time, std::int64_t step, const std::string& name, 
   return with_summary(event_at(time, step), {Wire()
                                                  .put_bytes(value::tag, name + "/text_summary")
                                                  .put_message(value::tensor, text_tensor(text))
-                                                 .put_message(value::metadata, plugin("text", ""))});
+                                                 .put_message(value::metadata, plugin_metadata("text", ""))});
 }
 
-std::string histogram_event(double time, std::int64_t step, const std::string& name, const Histogram& histogram) {
+std::string histogram_event(double time, std::int64_t step, const std::string& name, const Histogram& numbers) {
   const Wire message = Wire()
-                           .put_double(1, histogram.min)
-                           .put_double(2, histogram.max)
-                           .put_double(3, static_cast<double>(histogram.count))
-                           .put_double(4, histogram.sum)
-                           .put_double(5, histogram.sum_of_squares)
-                           .put_doubles(6, histogram.limits)
-                           .put_doubles(7, histogram.counts);
+                           .put_double(histogram::min, numbers.min)
+                           .put_double(histogram::max, numbers.max)
+                           .put_double(histogram::count, static_cast<double>(numbers.count))
+                           .put_double(histogram::sum, numbers.sum)
+                           .put_double(histogram::sum_of_squares, numbers.sum_of_squares)
+                           .put_doubles(histogram::limits, numbers.limits)
+                           .put_doubles(histogram::counts, numbers.counts);
   return with_summary(event_at(time, step),
                       {Wire().put_bytes(value::tag, name).put_message(value::histogram, message)});
 }
@@ -156,9 +213,12 @@ std::string images_event(double time, std::int64_t step, const std::string& name
                          const std::vector<EncodedImage>& images) {
   std::vector<Wire> values;
   for (std::size_t i = 0; i < images.size(); ++i) {
-    const auto& image = images[i];
-    const Wire message =
-        Wire().put_int(1, image.height).put_int(2, image.width).put_int(3, image.channels).put_bytes(4, image.png);
+    const auto& encoded = images[i];
+    const Wire message = Wire()
+                             .put_int(image::height, encoded.height)
+                             .put_int(image::width, encoded.width)
+                             .put_int(image::channels, encoded.channels)
+                             .put_bytes(image::png, encoded.png);
     const auto tag = images.size() == 1 ? name : text::concat(name, '/', i);
     values.push_back(Wire().put_bytes(value::tag, tag).put_message(value::image, message));
   }
@@ -166,17 +226,20 @@ std::string images_event(double time, std::int64_t step, const std::string& name
 }
 
 std::string settings_event(double time, const std::string& run, const TrackerConfig& config) {
-  Wire experiment;
-  experiment.put_double(3, time);
-  Wire session;
+  Wire all_runs;
+  all_runs.put_double(experiment::time_created, time);
+  Wire this_run;
   for (const auto& [name, setting] : config) {
-    experiment.put_message(4, Wire().put_bytes(1, name).put_int(4, type_of(setting)));
-    session.put_message(1, Wire().put_bytes(1, name).put_message(2, any_value(setting)));
+    all_runs.put_message(experiment::setting,
+                         Wire().put_bytes(setting_info::name, name).put_int(setting_info::type, type_of(setting)));
+    this_run.put_message(session::setting,
+                         Wire().put_bytes(map_entry::key, name).put_message(map_entry::value, setting_value(setting)));
   }
-  experiment.put_bytes(6, run);
-  session.put_bytes(4, run).put_double(5, time);
-  return with_summary(event_at(time), {settings_summary("_hparams_/experiment", 2, experiment),
-                                       settings_summary("_hparams_/session_start_info", 3, session)});
+  all_runs.put_bytes(experiment::name, run);
+  this_run.put_bytes(session::group, run).put_double(session::start_time, time);
+  return with_summary(event_at(time),
+                      {settings_summary("_hparams_/experiment", hparams::experiment, all_runs),
+                       settings_summary("_hparams_/session_start_info", hparams::session_start, this_run)});
 }
 
 }  // namespace hortator::observe

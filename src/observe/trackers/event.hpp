@@ -3,24 +3,28 @@
 #include <cstdint>
 #include <hortator/tracker.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "observe/trackers/histogram.hpp"
 
-/// What TensorBoard reads: records of one event each, pure. The messages are those of tensorflow's event.proto and
-/// summary.proto, and of TensorBoard's plugins for text and hyper-parameters.
+/// The records of a TensorBoard event file, one event each. Pure functions. The messages are those of TensorFlow's
+/// event.proto and summary.proto, and of TensorBoard's plugins for text and hyper-parameters.
 namespace hortator::observe {
+
+/// How the names of event files begin.
+constexpr std::string_view event_file_prefix = "events.out.tfevents.";
 
 /// A record of an event file: length, its checksum, the event, its checksum.
 std::string framed(const std::string& event);
 
 /// The first event of each file.
 std::string version_event(double time);
-/// A run that goes on: readers drop what is there of steps from `step` on.
+/// A resumed run: readers drop earlier events of steps from `step` on.
 std::string restart_event(double time, std::int64_t step);
 std::string scalars_event(const TrackerRecord& record);
 std::string text_event(double time, std::int64_t step, const std::string& name, const std::string& text);
-std::string histogram_event(double time, std::int64_t step, const std::string& name, const Histogram& histogram);
+std::string histogram_event(double time, std::int64_t step, const std::string& name, const Histogram& numbers);
 
 struct EncodedImage {
   std::int64_t width = 0;
@@ -28,11 +32,11 @@ struct EncodedImage {
   int channels = 3;
   std::string png = "";
 };
-/// Several are called NAME/0, NAME/1, ...
+/// Several images get the tags NAME/0, NAME/1, ...
 std::string images_event(double time, std::int64_t step, const std::string& name,
                          const std::vector<EncodedImage>& images);
 
-/// The table of hyper-parameters: what they are, and this run's.
+/// The table of hyper-parameters: their names and types, and the values of this run.
 std::string settings_event(double time, const std::string& run, const TrackerConfig& config);
 
 }  // namespace hortator::observe

@@ -5,38 +5,38 @@
 #include <vector>
 
 #include "core/whole_file.hpp"
+#include "observe/trackers/event.hpp"
 
 namespace hortator::observe {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view event_stem = "events.out.tfevents.";
-constexpr std::string_view aside_stem = "events.out.oldevents.";
+constexpr std::string_view aside_prefix = "events.out.oldevents.";
 
-// A record: the length's eight bytes, their checksum, the event, its checksum.
+// A record: the length in eight bytes, its checksum, the event, its checksum.
 constexpr std::size_t frame_head = 12;
 constexpr std::size_t frame_tail = 4;
 
-std::vector<fs::path> files_with(const fs::path& folder, std::string_view stem) {
+std::vector<fs::path> event_files_with(const fs::path& folder, std::string_view prefix) {
   std::vector<fs::path> found;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(folder, none)) {
-    if (entry.path().filename().string().starts_with(stem)) found.push_back(entry.path());
+    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
   }
   return found;
 }
 
-void write_events(const fs::path& file, const std::string& records) {
+void replace_events(const fs::path& file, const std::string& records) {
   const auto aside = file.parent_path() / ".cut";
   if (!core::write_whole(file, aside, records))
-    throw Error({.what = aside.string() + " cannot be written", .why = "the numbers of the run go on there"});
+    throw Error({.what = "Cannot write " + aside.string(), .why = "the resumed run continues its log there"});
 }
 
 }  // namespace
 
 std::optional<std::int64_t> step_of_event(std::string_view event) {
-  constexpr std::size_t time_bytes = 9;  // its tag and a double
+  constexpr std::size_t time_bytes = 9;  // the tag and a double
   constexpr char step_tag = 0x10;
   if (event.size() <= time_bytes || event[time_bytes] != step_tag) return {};
   std::uint64_t step = 0;
@@ -64,20 +64,20 @@ std::string without_later(std::string_view records, std::int64_t last_step) {
 }
 
 void cut_events(const fs::path& folder, std::int64_t last_step) {
-  for (const auto& file : files_with(folder, event_stem)) {
+  for (const auto& file : event_files_with(folder, event_file_prefix)) {
     const auto records = core::read_whole(file).value_or("");
     const auto kept = without_later(records, last_step);
-    if (kept != records) write_events(file, kept);
+    if (kept != records) replace_events(file, kept);
   }
 }
 
 void put_events_aside(const fs::path& folder) {
-  const auto files = files_with(folder, event_stem);
+  const auto files = event_files_with(folder, event_file_prefix);
   if (files.empty()) return;
-  for (const auto& older : files_with(folder, aside_stem)) fs::remove(older);
+  for (const auto& older : event_files_with(folder, aside_prefix)) fs::remove(older);
   for (const auto& file : files) {
-    const auto rest = file.filename().string().substr(event_stem.size());
-    fs::rename(file, folder / (std::string(aside_stem) + rest));
+    const auto suffix = file.filename().string().substr(event_file_prefix.size());
+    fs::rename(file, folder / (std::string(aside_prefix) + suffix));
   }
 }
 

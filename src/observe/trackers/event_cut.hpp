@@ -6,20 +6,21 @@
 #include <string>
 #include <string_view>
 
-/// What becomes of the event files that an earlier run has left. Some of what reads them heeds the word that a run went
-/// back (track/event), some does not, and TensorBoard itself does for numbers and not for texts.
+/// Removes later events from the files of an earlier run. A restart event (event.hpp) is not enough: some readers
+/// ignore it, and TensorBoard itself respects it for numbers but not for texts.
 namespace hortator::observe {
 
-/// Of an event that event.hpp made; nothing for those that have none.
+/// The step of an event that event.hpp made; nothing for an event without one.
 std::optional<std::int64_t> step_of_event(std::string_view event);
 
-/// The records of an event file up to where it breaks off, without those of later steps than `last_step`.
+/// The complete records of an event file, without those of steps after `last_step`.
 std::string without_later(std::string_view records, std::int64_t last_step);
 
-/// That done to all event files of a folder.
+/// Applies without_later() to all event files of a folder. Throws Error when a file cannot be written.
 void cut_events(const std::filesystem::path& folder, std::int64_t last_step);
 
-/// The run begins anew: the folder's event files get names that nobody takes for such, in place of those before them.
+/// For a run that starts from scratch: renames the folder's event files so that no reader opens them. Files that were
+/// put aside before are removed.
 void put_events_aside(const std::filesystem::path& folder);
 
 }  // namespace hortator::observe

@@ -7,7 +7,7 @@
 
 namespace hortator::observe {
 
-/// How many numbers lie between two limits: counts[i] of them above limits[i - 1] and up to limits[i].
+/// Counts of numbers between limits: counts[i] numbers are above limits[i - 1] and at most limits[i].
 struct Histogram {
   double min = 0;
   double max = 0;
@@ -18,8 +18,8 @@ struct Histogram {
   std::vector<double> counts = {};
 };
 
-/// In 30 parts of equal width from the least to the greatest number; one where they are all the same. Numbers that are
-/// not finite are left out.
+/// 30 bins of equal width from the smallest to the largest number; one bin if all are equal. Numbers that are not
+/// finite are skipped.
 Histogram histogram_of(const at::Tensor& numbers);
 
 }  // namespace hortator::observe

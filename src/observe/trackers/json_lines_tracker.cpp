@@ -8,12 +8,14 @@
 
 namespace hortator::observe {
 
-std::filesystem::path JsonLinesTracker::path() const { return start_.folder / (start_.name + ".jsonl"); }
+std::filesystem::path JsonLinesTracker::rows_file(const std::filesystem::path& folder, const std::string& name) {
+  return folder / (name + ".jsonl");
+}
 
 void JsonLinesTracker::store_config(const TrackerConfig& config) {
   const auto file = start_.folder / (start_.name + ".config.json");
   if (!core::write_whole(file, file.string() + ".new", json_config(config) + '\n'))
-    throw Error({.what = file.string() + " cannot be written", .hint = "choose another project.logging_dir"});
+    throw Error({.what = "Cannot write " + file.string(), .hint = "choose another project.logging_dir"});
 }
 
 void JsonLinesTracker::open() {

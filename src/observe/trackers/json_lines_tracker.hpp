@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <hortator/tracker.hpp>
 #include <memory>
 
@@ -7,11 +8,15 @@
 
 namespace hortator::observe {
 
-/// NAME.jsonl, and the settings in NAME.config.json. Nothing is touched before there is something to write: until then
-/// the run may still learn that it goes on from a checkpoint.
+/// Writes NAME.jsonl, and the settings to NAME.config.json. The file is opened only at the first record: until then the
+/// run may still resume from a checkpoint.
 class JsonLinesTracker final : public Tracker {
  public:
-  std::string name() const override { return "jsonl"; }
+  static constexpr auto tracker_name = "jsonl";
+  /// The file with the rows of a run called `name`.
+  static std::filesystem::path rows_file(const std::filesystem::path& folder, const std::string& name);
+
+  std::string name() const override { return tracker_name; }
   void start(const TrackerStart& start) override { start_ = start; }
   void store_config(const TrackerConfig& config) override;
   void log(const TrackerRecord& record) override;
@@ -21,7 +26,7 @@ class JsonLinesTracker final : public Tracker {
 
  private:
   void open();
-  std::filesystem::path path() const;
+  std::filesystem::path path() const { return rows_file(start_.folder, start_.name); }
 
   TrackerStart start_;
   std::unique_ptr<LogFile> file_;

@@ -6,8 +6,8 @@
 namespace hortator::observe {
 namespace {
 
-// Into memory that the device can write by itself.
-at::Tensor on_its_way(const at::Tensor& number) {
+// Starts a copy into pinned memory, which the device writes without the host.
+at::Tensor copy_to_host(const at::Tensor& number) {
   auto copy = at::empty_like(number, number.options().device(at::kCPU).pinned_memory(true));
   return copy.copy_(number, /*non_blocking=*/true);
 }
@@ -21,7 +21,7 @@ LateRecord::LateRecord(std::int64_t step, double time, const NamedValues& values
     if (tensor == nullptr || tensor->is_cpu()) {
       values_.emplace_back(name, value.value());
     } else {
-      values_.emplace_back(name, on_its_way(*tensor));
+      values_.emplace_back(name, copy_to_host(*tensor));
       device = tensor->device();
     }
   }

@@ -13,11 +13,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto longest_unseen = 100ms;
+constexpr auto max_unseen_time = 100ms;
 
 [[noreturn]] void fail(const std::filesystem::path& path, int code) {
-  throw Error({.what = text::concat(path.string(), " cannot be written: ", std::strerror(code)),
-               .why = "the numbers of the run are kept there",
+  throw Error({.what = text::concat("Cannot write ", path.string(), ": ", std::strerror(code)),
+               .why = "the tracker records the run there",
                .hint = "make room or choose another project.logging_dir"});
 }
 
@@ -33,7 +33,7 @@ LogFile::LogFile(std::filesystem::path path) : path_(std::move(path)) {
 
 void LogFile::append(std::string_view bytes) {
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) fail(path_, errno);
-  if (std::chrono::steady_clock::now() - flushed_ > longest_unseen) flush();
+  if (std::chrono::steady_clock::now() - flushed_ > max_unseen_time) flush();
 }
 
 void LogFile::flush() {
@@ -43,7 +43,7 @@ void LogFile::flush() {
 
 void LogFile::make_durable() {
   flush();
-  // Pipes and special files have nothing to make durable.
+  // Pipes and special files do not support fdatasync.
   if (fdatasync(fileno(file_.get())) != 0 && errno != EINVAL && errno != EROFS) fail(path_, errno);
 }
 

@@ -8,15 +8,16 @@
 
 namespace hortator::observe {
 
-/// A file that grows at its end, seen by readers at most a tenth of a second later. Errors throw.
+/// A file that is only appended to; readers see new bytes at most a tenth of a second later. Throws Error when writing
+/// fails.
 class LogFile {
  public:
-  /// Its folder is made if need be.
+  /// Creates the folder if it does not exist.
   explicit LogFile(std::filesystem::path path);
 
   void append(std::string_view bytes);
-  void flush();         ///< readers see it all
-  void make_durable();  ///< and it outlives the machine
+  void flush();         ///< makes everything visible to readers
+  void make_durable();  ///< also survives a crash of the machine
 
  private:
   struct Close {

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 void replace(const fs::path& file, std::string_view content) {
   const fs::path aside = file.string() + ".new";
   if (!core::write_whole(file, aside, content))
-    throw Error({.what = aside.string() + " cannot be written", .why = "the numbers of the run go on there"});
+    throw Error({.what = "Cannot write " + aside.string(), .why = "the resumed run continues its log there"});
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ void cut_rows(const fs::path& file, FirstRow first, const StepOf& step_of, std::
     if (is_heading || (step && *step <= last_step)) kept.append(row).append("\n");
   }
   if (kept == content) return;
-  // As a rule only the end goes: nothing needs to be written again.
+  // Usually only rows at the end are removed, so that truncating is enough.
   if (content.starts_with(kept)) return fs::resize_file(file, kept.size());
   replace(file, kept);
 }

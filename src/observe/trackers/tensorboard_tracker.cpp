@@ -18,9 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view stem = "events.out.tfevents.";
-
-// Bytes, height x width x channels.
+// The image as bytes, height x width x channels.
 at::Tensor pixels_of(const at::Tensor& image) {
   auto bytes = image.detach().to(at::kCPU);
   if (bytes.is_floating_point()) bytes = (bytes.to(at::kFloat).clamp(0, 1) * 255).round();
@@ -44,11 +42,11 @@ void check_images(const at::Tensor& images) {
       images.numel() > 0 && (images.is_floating_point() || images.scalar_type() == at::kByte)) {
     return;
   }
-  throw UsageError({.what = images.defined() ? text::concat("log_images got a tensor of shape ", images.sizes(),
+  throw UsageError({.what = images.defined() ? text::concat("log_images: got a tensor of shape ", images.sizes(),
                                                             " and type ", images.scalar_type())
-                                             : std::string("log_images got an undefined tensor"),
+                                             : std::string("log_images: got an undefined tensor"),
                     .why = "images are bytes, or numbers from 0 to 1, with 1 or 3 channels",
-                    .hint = "give 3 x height x width, or n x 3 x height x width"});
+                    .hint = "pass 3 x height x width, or n x 3 x height x width"});
 }
 
 }  // namespace
@@ -57,15 +55,15 @@ std::string next_event_file(const fs::path& folder, std::int64_t now, const std:
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(folder, none)) {
     const auto name = entry.path().filename().string();
-    if (!name.starts_with(stem)) continue;
+    if (!name.starts_with(event_file_prefix)) continue;
     std::int64_t seconds = 0;
-    std::from_chars(name.data() + stem.size(), name.data() + name.size(), seconds);
+    std::from_chars(name.data() + event_file_prefix.size(), name.data() + name.size(), seconds);
     now = std::max(now, seconds + 1);
   }
-  // Ten digits, so that names sort as numbers do.
+  // Ten digits, so that names sort in the order of the numbers.
   auto digits = std::to_string(now);
   digits.insert(0, digits.size() < 10 ? 10 - digits.size() : 0, '0');
-  return text::concat(stem, digits, '.', host, '.', getpid());
+  return text::concat(event_file_prefix, digits, '.', host, '.', getpid());
 }
 
 void TensorBoardTracker::open() {
@@ -116,20 +114,20 @@ void TensorBoardTracker::log_text(const std::string& name, const std::string& te
 
 void TensorBoardTracker::log_histogram(const std::string& name, const at::Tensor& numbers, std::int64_t step) {
   if (!numbers.defined()) {
-    throw UsageError({.what = "log_histogram got an undefined tensor", .hint = "give the numbers to count"});
+    throw UsageError({.what = "log_histogram: got an undefined tensor", .hint = "pass the numbers to count"});
   }
   append(histogram_event(core::unix_time(), step, name, histogram_of(numbers)));
 }
 
 void TensorBoardTracker::log_images(const std::string& name, const at::Tensor& images, std::int64_t step) {
   check_images(images);
-  std::vector<EncodedImage> all;
+  std::vector<EncodedImage> encoded_images;
   if (images.dim() == 3) {
-    all.push_back(encoded(images));
+    encoded_images.push_back(encoded(images));
   } else {
-    for (const auto& image : images.unbind(0)) all.push_back(encoded(image));
+    for (const auto& image : images.unbind(0)) encoded_images.push_back(encoded(image));
   }
-  append(images_event(core::unix_time(), step, name, all));
+  append(images_event(core::unix_time(), step, name, encoded_images));
 }
 
 }  // namespace hortator::observe

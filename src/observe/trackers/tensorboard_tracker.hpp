@@ -8,8 +8,8 @@
 
 namespace hortator::observe {
 
-/// Event files in the folder NAME. A run that goes on takes later steps out of those that are there, and writes a new
-/// one, which begins with word of it for readers that have seen them.
+/// Writes event files in the folder NAME. A resumed run removes later steps from the existing files and writes a new
+/// file that begins with a restart event, for readers that have already seen those steps.
 class TensorBoardTracker final : public Tracker {
  public:
   std::string name() const override { return "tensorboard"; }
@@ -28,12 +28,12 @@ class TensorBoardTracker final : public Tracker {
   void open();
 
   TrackerStart start_;
-  std::string settings_;  ///< an event that waits for the file
+  std::string settings_;  ///< the event with the settings, until the file is open
   std::unique_ptr<LogFile> file_;
 };
 
-/// The name of a folder's next event file: readers take them in the order of their names, which begin with seconds
-/// since 1970.
+/// The name of a folder's next event file. Readers take files in the order of their names, which begin with the seconds
+/// since 1970, so the new name comes after all existing ones.
 std::string next_event_file(const std::filesystem::path& folder, std::int64_t now, const std::string& host);
 
 }  // namespace hortator::observe

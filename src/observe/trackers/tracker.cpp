@@ -26,9 +26,9 @@ void Tracker::log_images(const std::string& /*name*/, const at::Tensor& /*images
 }
 
 void Tracker::refuse(std::string_view what) const {
-  throw UsageError({.what = text::concat("the tracker ", text::quote(name()), " cannot keep ", what),
-                    .why = "it keeps numbers by step",
-                    .hint = "log with 'tensorboard' as well, and ask get_tracker(\"tensorboard\") for it"});
+  throw UsageError({.what = text::concat("The tracker ", text::quote(name()), " cannot keep ", what),
+                    .why = "it records only numbers by step",
+                    .hint = "add 'tensorboard' to log_with and use get_tracker(\"tensorboard\")"});
 }
 
 }  // namespace hortator

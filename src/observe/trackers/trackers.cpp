@@ -8,13 +8,14 @@
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "core/unix_time.hpp"
-#include "observe/trackers/tracker_names.hpp"
+#include "observe/trackers/json_lines_tracker.hpp"
+#include "observe/trackers/tracker_factory.hpp"
 
 namespace hortator::observe {
 namespace {
 
-/// What other processes get when they ask for a tracker: the program is the same everywhere.
-class BlankTracker final : public Tracker {
+/// What get() returns on processes that record nothing, so that the program is the same everywhere.
+class SilentTracker final : public Tracker {
  public:
   std::string name() const override { return "none"; }
   void log(const TrackerRecord& /*record*/) override {}
@@ -25,36 +26,37 @@ class BlankTracker final : public Tracker {
 
 }  // namespace
 
-Trackers::Trackers(const std::vector<LogWith>& chosen, Place place, std::filesystem::path folder)
-    : place_(place), folder_(std::move(folder)), exceptions_(std::uncaught_exceptions()) {
+Trackers::Trackers(const std::vector<LogWith>& chosen, TrackerRole role, std::filesystem::path folder)
+    : role_(role), folder_(std::move(folder)), exceptions_(std::uncaught_exceptions()) {
   for (auto& tracker : make_trackers(chosen)) {
     names_.push_back(tracker->name());
-    if (place_ == Place::main) trackers_.push_back(std::move(tracker));
+    if (role_ == TrackerRole::writer) trackers_.push_back(std::move(tracker));
   }
 }
 
-// While an exception is on its way a device may wait for ranks that are gone: its numbers are not read.
+// During stack unwinding a device may wait for ranks that have ended, so its values are not read.
 Trackers::~Trackers() {
-  if (late_ && !late_->is_here() && std::uncaught_exceptions() > exceptions_) late_.reset();
+  if (late_ && !late_->is_on_host() && std::uncaught_exceptions() > exceptions_) late_.reset();
   try {
     finish();
   } catch (const std::exception& error) {
-    log::warn("the last numbers were not recorded: ", error.what());
+    log::warn("The last numbers were not recorded: ", error.what());
   }
 }
 
 void Trackers::start(const std::string& name, const TrackerConfig& config) {
   if (!name_.empty()) {
-    throw UsageError({.what = text::concat("init_trackers(", text::quote(name), ") after the trackers have started"),
-                      .why = "a run has one name, under which its numbers lie",
-                      .hint = "call it once, before the first log()"});
+    throw UsageError(
+        {.what = text::concat("init_trackers(", text::quote(name), ") was called after the trackers have started"),
+         .why = "a run has one name for all its records",
+         .hint = "call it once, before the first log()"});
   }
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
-    throw UsageError({.what = "init_trackers got the name " + text::quote(name),
-                      .why = "files and a folder are called so",
-                      .hint = "give a name of letters, digits and dashes"});
+    throw UsageError({.what = "init_trackers: expected a name without '/', got the name " + text::quote(name),
+                      .why = "files and a folder get this name",
+                      .hint = "use letters, digits and dashes"});
   }
-  if (place_ == Place::main && !trackers_.empty()) std::filesystem::create_directories(folder_);
+  if (role_ == TrackerRole::writer && !trackers_.empty()) std::filesystem::create_directories(folder_);
   each([&](Tracker& tracker) {
     tracker.start({.name = name, .folder = folder_, .last_step = resumed_after_});
     tracker.store_config(config);
@@ -62,26 +64,26 @@ void Trackers::start(const std::string& name, const TrackerConfig& config) {
   name_ = name;
 }
 
-void Trackers::start_if_need_be() {
+void Trackers::start_if_needed() {
   if (!name_.empty()) return;
   try {
     start("metrics", {});
   } catch (const std::filesystem::filesystem_error& error) {
-    log::warn("nothing is kept of what is logged: ", error.what());
+    log::warn("Nothing that is logged will be recorded: ", error.what());
     trackers_.clear();
   }
 }
 
 void Trackers::log(const NamedValues& values, std::optional<std::int64_t> step) {
   if (step && *step < 0) {
-    throw UsageError({.what = text::concat("log() got the step ", *step), .hint = "steps are counted from 0 on"});
+    throw UsageError({.what = text::concat("log(): expected a step from 0, got the step ", *step)});
   }
   last_step_ = step.value_or(last_step_ + 1);
   if (trackers_.empty()) return;
-  start_if_need_be();
+  start_if_needed();
   write_late();
   late_.emplace(last_step_, core::unix_time(), values);
-  if (late_->is_here()) write_late();
+  if (late_->is_on_host()) write_late();
 }
 
 void Trackers::write_late() {
@@ -99,7 +101,7 @@ void Trackers::write_late() {
   each([&](Tracker& tracker) { tracker.log(record); });
 }
 
-// A run is worth more than its numbers: where they cannot be written any more it goes on, and says so.
+// A tracker that can no longer write is removed with a warning: the run is worth more than its records.
 template <typename Work>
 void Trackers::each(const Work& work) {
   for (std::size_t i = 0; i < trackers_.size();) {
@@ -109,25 +111,25 @@ void Trackers::each(const Work& work) {
     } catch (const UsageError&) {
       throw;
     } catch (const Error& error) {
-      log::warn("the tracker ", text::quote(trackers_[i]->name()), " keeps nothing from now on: ", error.what());
+      log::warn("The tracker ", text::quote(trackers_[i]->name()), " records nothing from now on: ", error.what());
       trackers_.erase(trackers_.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
 }
 
 Tracker& Trackers::get(const std::string& name) {
-  static BlankTracker blank;
+  static SilentTracker silent;
   if (std::find(names_.begin(), names_.end(), name) == names_.end()) {
     throw UsageError(
-        {.what = "there is no tracker " + text::quote(name) + " in log_with",
+        {.what = "get_tracker: log_with has no tracker " + text::quote(name),
          .hint = names_.empty() ? "name it in AcceleratorOptions::log_with" : text::suggestion(name, names_)});
   }
-  if (place_ == Place::elsewhere) return blank;
-  start_if_need_be();
+  if (role_ == TrackerRole::silent) return silent;
+  start_if_needed();
   for (const auto& tracker : trackers_) {
     if (tracker->name() == name) return *tracker;
   }
-  return blank;  // it could not write any more, and said so
+  return silent;  // it could not write any more and was removed with a warning
 }
 
 void Trackers::flush() {
@@ -141,7 +143,7 @@ void Trackers::finish() {
   trackers_.clear();
 }
 
-void Trackers::go_on_after(std::int64_t last_step) {
+void Trackers::resume_after(std::int64_t last_step) {
   late_.reset();
   last_step_ = last_step;
   resumed_after_ = last_step;
@@ -149,8 +151,8 @@ void Trackers::go_on_after(std::int64_t last_step) {
 }
 
 std::filesystem::path Trackers::rows() const {
-  const bool kept = std::find(names_.begin(), names_.end(), "jsonl") != names_.end();
-  return kept && !name_.empty() ? folder_ / (name_ + ".jsonl") : std::filesystem::path();
+  const bool is_chosen = std::find(names_.begin(), names_.end(), JsonLinesTracker::tracker_name) != names_.end();
+  return is_chosen && !name_.empty() ? JsonLinesTracker::rows_file(folder_, name_) : std::filesystem::path();
 }
 
 }  // namespace hortator::observe

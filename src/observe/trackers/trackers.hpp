@@ -11,43 +11,48 @@
 
 namespace hortator::observe {
 
-/// All trackers of a run, on the main process; on the others it only counts steps.
+enum class TrackerRole {
+  writer,  ///< the main process
+  silent,  ///< all other processes: steps are counted, nothing is recorded
+};
+
+/// All trackers of a run.
 class Trackers {
  public:
-  enum class Place { main, elsewhere };
-
-  Trackers(const std::vector<LogWith>& chosen, Place place, std::filesystem::path folder);
+  Trackers(const std::vector<LogWith>& chosen, TrackerRole role, std::filesystem::path folder);
   ~Trackers();
   Trackers(const Trackers&) = delete;
   Trackers& operator=(const Trackers&) = delete;
 
-  /// Once, before anything is logged; log() does it by itself with the name "metrics".
+  /// Call it at most once, before anything is logged; otherwise log() calls it with the name "metrics". Throws
+  /// UsageError for a second call and for a name that cannot be a file's.
   void start(const std::string& name, const TrackerConfig& config);
-  /// Without a step, that after the last one.
+  /// Without a step, records under the step after the last one.
   void log(const NamedValues& values, std::optional<std::int64_t> step);
-  /// The one of that name; on other processes one that keeps nothing. UsageError for a name that was not chosen.
+  /// The tracker of that name; on silent processes one that records nothing. Throws UsageError for a name that was not
+  /// chosen.
   Tracker& get(const std::string& name);
-  void flush();   ///< everything logged so far is there to stay
-  void finish();  ///< nothing comes after this
+  void flush();   ///< makes everything logged so far durable
+  void finish();  ///< call it last
 
-  /// -1: nothing was logged yet.
+  /// -1: nothing has been logged.
   std::int64_t last_step() const { return last_step_; }
-  /// A checkpoint was loaded: what was logged after `last_step` is no part of the run any more.
-  void go_on_after(std::int64_t last_step);
-  /// The last step that was logged before this process went on; nothing: it began anew.
+  /// Call it when a checkpoint was loaded: records of steps after `last_step` are removed.
+  void resume_after(std::int64_t last_step);
+  /// The last logged step of the run that this process resumed; nothing: it started from scratch.
   std::optional<std::int64_t> resumed_after() const { return resumed_after_; }
-  /// What was logged last, of each name.
+  /// The last logged value of each name.
   const std::vector<std::pair<std::string, double>>& latest() const { return latest_; }
-  /// Where "jsonl" writes; empty unless it is among them.
+  /// The file that the tracker "jsonl" writes; empty unless that tracker was chosen and started.
   std::filesystem::path rows() const;
 
  private:
-  void start_if_need_be();
+  void start_if_needed();
   void write_late();
   template <typename Work>
   void each(const Work& work);
 
-  Place place_;
+  TrackerRole role_;
   std::filesystem::path folder_;
   std::vector<std::string> names_;
   std::vector<std::shared_ptr<Tracker>> trackers_;

@@ -6,10 +6,10 @@
 namespace hortator::observe {
 namespace {
 
-// Kinds of fields.
+// Wire types.
 constexpr int varint = 0;
 constexpr int eight_bytes = 1;
-constexpr int counted = 2;
+constexpr int length_delimited = 2;
 constexpr int four_bytes = 5;
 
 }  // namespace
@@ -21,7 +21,7 @@ void Wire::put_varint(std::uint64_t value) {
 
 void Wire::put_tag(int field, int kind) { put_varint(static_cast<std::uint64_t>(field) << 3 | unsigned(kind)); }
 
-// Little-endian, as the format says and as all our machines are.
+// The format is little-endian, as are all supported machines.
 template <typename T>
 void Wire::put_raw(T value) {
   static_assert(std::endian::native == std::endian::little);
@@ -49,14 +49,14 @@ Wire& Wire::put_float(int field, float value) {
 }
 
 Wire& Wire::put_bytes(int field, std::string_view bytes) {
-  put_tag(field, counted);
+  put_tag(field, length_delimited);
   put_varint(bytes.size());
   bytes_ += bytes;
   return *this;
 }
 
 Wire& Wire::put_doubles(int field, std::span<const double> values) {
-  put_tag(field, counted);
+  put_tag(field, length_delimited);
   put_varint(values.size_bytes());
   for (const double value : values) put_raw(value);
   return *this;

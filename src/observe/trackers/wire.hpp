@@ -7,7 +7,7 @@
 
 namespace hortator::observe {
 
-/// One message in the wire format of protocol buffers, field by field: as much of it as event files need.
+/// Builds one message in the wire format of protocol buffers, field by field; only the types that event files need.
 class Wire {
  public:
   Wire& put_int(int field, std::int64_t value);

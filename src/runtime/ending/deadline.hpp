@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 
 /// The time at which the job's time limit is reached.
 namespace hortator::runtime {

@@ -61,9 +61,9 @@ void speak(const Run& run, const Failure& failure) {
   // Flushes the program's output, which MPI_Abort would lose.
   std::cout.flush();
   std::fflush(stdout);
-  log::write_last_words(failure_line(run, failure));
+  log::write_last_line(failure_line(run, failure));
   if (!write_failure(run.folder, run.id, failure_record(run, failure))) {
-    log::write_last_words("hortator could not write " + (run.folder / "failure.json").string());
+    log::write_last_line("hortator could not write " + (run.folder / "failure.json").string());
   }
 }
 

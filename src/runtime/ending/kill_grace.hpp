@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 #include "runtime/launcher.hpp"
 
 namespace hortator::runtime {

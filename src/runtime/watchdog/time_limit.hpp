@@ -3,7 +3,7 @@
 #include <chrono>
 #include <optional>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 
 namespace hortator::runtime {
 

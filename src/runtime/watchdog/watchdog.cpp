@@ -154,7 +154,7 @@ void Watchdog::look() {
                     .is_its_turn = device->is_its_turn};
   }
   slot_.standings.clear();
-  for (const auto& [communicator, family, entered] : view.standings) {
+  for (const auto& [communicator, family, entered] : view.progress) {
     if (family == family_) slot_.standings.push_back({.communicator = communicator, .entered = entered});
   }
 }

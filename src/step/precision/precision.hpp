@@ -5,7 +5,7 @@
 #include <hortator/training/precision.hpp>
 #include <optional>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 
 namespace hortator::step {
 

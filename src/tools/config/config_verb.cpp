@@ -59,16 +59,16 @@ fs::path file_of(const po::variables_map& values) {
 // Ours are checked, Accelerate's are reported on, key by key.
 int validate(const fs::path& file) {
   const auto entries = read_yaml(file);
-  if (!launching::is_reference(entries)) {
+  if (!launching::is_accelerate_file(entries)) {
     auto layer = launching::read_settings(entries, file.string());
     const launching::Settings settings({layer});
     if (settings.find("num_processes")) launching::placement(settings);
     std::cout << file.string() << ": " << text::count(static_cast<long long>(layer.size()), "key") << ", all well\n";
     return 0;
   }
-  const auto reference = launching::read_reference(launching::open_sections(entries), file.string());
-  std::cout << launching::table_of(reference.remarks);
-  launching::refuse(reference, file.string());
+  const auto reference = launching::read_accelerate_file(launching::open_sections(entries), file.string());
+  std::cout << launching::remark_table(reference.remarks);
+  launching::throw_if_refused(reference, file.string());
   return 0;
 }
 

@@ -69,7 +69,7 @@ launching::Layer ask(const std::vector<Question>& questions, std::istream& in, s
       if (answer.empty()) answer = question.found;
       if (answer.empty()) break;
       try {
-        launching::check_text(launching::find_key(question.key, ""), {answer}, "");
+        launching::check_values(launching::find_key(question.key, ""), {answer}, "");
       } catch (const UsageError& error) {
         out << "  " << error.what() << "\n";
         continue;

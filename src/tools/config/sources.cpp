@@ -2,7 +2,7 @@
 
 #include <hortator/error.hpp>
 
-#include "core/environment/variable.hpp"
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "launch/placement.hpp"
 #include "launch/settings/config_path.hpp"
@@ -73,9 +73,9 @@ std::optional<fs::path> accelerate_file() {
 
 launching::Layer read_file(const fs::path& file) {
   const auto entries = read_yaml(file);
-  if (!launching::is_reference(entries)) return launching::read_settings(entries, file.string());
-  const auto reference = launching::read_reference(launching::open_sections(entries), file.string());
-  launching::refuse(reference, file.string());
+  if (!launching::is_accelerate_file(entries)) return launching::read_settings(entries, file.string());
+  const auto reference = launching::read_accelerate_file(launching::open_sections(entries), file.string());
+  launching::throw_if_refused(reference, file.string());
   return reference.layer;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/settings/reference.hpp"
+#include "launch/settings/accelerate_names.hpp"
 #include "launch/settings/settings.hpp"
 
 /// Where settings come from on this machine.

@@ -40,29 +40,29 @@ std::string scalar(const YAML::Node& node, const std::filesystem::path& file) {
   return node.Scalar();
 }
 
-launching::Entry read_entry(const std::string& key, int line, const YAML::Node& value,
-                            const std::filesystem::path& file) {
-  launching::Entry entry{.key = key, .line = line};
+launching::ConfigEntry read_entry(const std::string& key, int line, const YAML::Node& value,
+                                  const std::filesystem::path& file) {
+  launching::ConfigEntry entry{.key = key, .line = line};
   const auto add = [&](std::string word, const YAML::Mark& mark) {
-    entry.words.push_back(std::move(word));
+    entry.values.push_back(std::move(word));
     entry.lines.push_back(mark.line + 1);
   };
   if (value.IsSequence()) {
-    entry.shape = launching::Shape::list;
+    entry.shape = launching::EntryShape::list;
     for (const auto& one : value) add(scalar(one, file), one.Mark());
   } else if (value.IsMap()) {
-    entry.shape = launching::Shape::map;
+    entry.shape = launching::EntryShape::map;
     for (const auto& one : value) add(scalar(one.first, file) + "=" + scalar(one.second, file), one.first.Mark());
   } else if (!value.IsNull()) {
-    entry.words = {scalar(value, file)};
+    entry.values = {scalar(value, file)};
   }
   return entry;
 }
 
 }  // namespace
 
-std::vector<launching::Entry> read_yaml(const std::filesystem::path& file) {
-  std::vector<launching::Entry> entries;
+std::vector<launching::ConfigEntry> read_yaml(const std::filesystem::path& file) {
+  std::vector<launching::ConfigEntry> entries;
   try {
     const auto root = YAML::Load(read_settings(file));
     if (root.IsNull()) return entries;

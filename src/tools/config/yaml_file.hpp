@@ -9,6 +9,6 @@ namespace hortator::tools {
 
 /// The keys of a YAML (or JSON) file, in their order. UsageError with the line for a file that is neither, or is not
 /// a list of keys.
-std::vector<launching::Entry> read_yaml(const std::filesystem::path& file);
+std::vector<launching::ConfigEntry> read_yaml(const std::filesystem::path& file);
 
 }  // namespace hortator::tools

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "core/environment/variable.hpp"
+#include "core/environment/environment.hpp"
 #include "core/loaded_libraries.hpp"
 #include "core/text/text.hpp"
 #include "formats/hdf5/library.hpp"

@@ -50,7 +50,7 @@ std::string read_template(const std::string& name) {
   return *std::move(content);
 }
 
-launching::Facts facts_of(const launching::Settings& settings, launching::Scheduler scheduler) {
+launching::LaunchEnvironment facts_of(const launching::Settings& settings, launching::Scheduler scheduler) {
   auto facts = facts_elsewhere(settings);
   if (scheduler == launching::Scheduler::pbs) return facts;
   facts.srun_mpi = settings.word("mpi");

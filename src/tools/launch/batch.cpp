@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/environment/variable.hpp"
+#include "core/environment/environment.hpp"
 #include "tools/programs.hpp"
 
 namespace hortator::tools {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <hortator/error.hpp>
 
-#include "core/environment/variable.hpp"
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "launch/job/quote.hpp"
@@ -62,13 +62,13 @@ launching::Mpirun mpirun_for(const launching::Settings& settings) {
   refuse_mpirun();
 }
 
-void take(const launching::Mpirun& mpirun, launching::Facts& facts) {
+void take(const launching::Mpirun& mpirun, launching::LaunchEnvironment& facts) {
   facts.mpirun = mpirun.program;
   facts.mpi = mpirun.flavor;
   facts.mpi_major = mpirun.major;
 }
 
-void look_at_slurm(const launching::Settings& settings, launching::Facts& facts) {
+void look_at_slurm(const launching::Settings& settings, launching::LaunchEnvironment& facts) {
   if (!find_program("srun")) {
     throw Error({.what = "there is no srun on PATH",
                  .why = "it starts the ranks in a Slurm allocation, and SLURM_JOB_ID is set",
@@ -81,7 +81,7 @@ void look_at_slurm(const launching::Settings& settings, launching::Facts& facts)
   if (!facts.srun_mpi) take(mpirun_for(settings), facts);
 }
 
-void look_at_pbs(launching::Facts& facts) {
+void look_at_pbs(launching::LaunchEnvironment& facts) {
   const auto job = launching::read_pbs(variable, core::read_whole);
   facts.in_other_batch_job = job || variable("LSB_JOBID");
   if (!job) return;
@@ -92,22 +92,22 @@ void look_at_pbs(launching::Facts& facts) {
 
 }  // namespace
 
-launching::Facts facts_elsewhere(const launching::Settings& settings) {
+launching::LaunchEnvironment facts_elsewhere(const launching::Settings& settings) {
   const auto built = built_mpirun();
   const auto chosen = settings.word("launcher");
   auto mpirun = chosen ? look_at_mpirun(*chosen) : own_mpirun().value_or(built);
   if (mpirun.flavor == launching::MpiFlavor::other) mpirun = {mpirun.program, built.flavor, built.major};
-  launching::Facts facts;
+  launching::LaunchEnvironment facts;
   take(mpirun, facts);
   return facts;
 }
 
-launching::Facts look_around(const launching::Settings& settings) {
-  launching::Facts facts{.in_slurm = variable("SLURM_JOB_ID").has_value(),
-                         .is_root = geteuid() == 0,
-                         .cores = core_count(),
-                         .is_confined = is_confined(),
-                         .own_variables = own_variables()};
+launching::LaunchEnvironment look_around(const launching::Settings& settings) {
+  launching::LaunchEnvironment facts{.in_slurm = variable("SLURM_JOB_ID").has_value(),
+                                     .is_root = geteuid() == 0,
+                                     .cores = core_count(),
+                                     .is_confined = is_confined(),
+                                     .own_variables = own_variables()};
   if (facts.in_slurm) {
     look_at_slurm(settings, facts);
     return facts;

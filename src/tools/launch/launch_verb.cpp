@@ -45,7 +45,7 @@ void print_help() {
       << known_options().named;
 }
 
-launching::Request read_request(const po::variables_map& values, const launching::Settings& settings) {
+launching::LaunchRequest read_request(const po::variables_map& values, const launching::Settings& settings) {
   // What would be started is asked for first: a forgotten program is the more common mistake.
   if (!values.contains("program")) {
     throw UsageError({.what = "the program is missing", .hint = "say what to start: hortator launch -n 2 ./train"});
@@ -79,7 +79,7 @@ class RunNote {
   std::filesystem::path file_;
 };
 
-int run_once(launching::Request request, const launching::Facts& facts) {
+int run_once(launching::LaunchRequest request, const launching::LaunchEnvironment& facts) {
   const RunNote note;
   request.variables.push_back(note.variable());
   const auto began = std::filesystem::file_time_type::clock::now();
@@ -90,7 +90,7 @@ int run_once(launching::Request request, const launching::Facts& facts) {
 }
 
 // Where Slurm has lost nodes since, on as many ranks as the others hold.
-void leave_out_lost_nodes(launching::Request& request, const launching::Facts& facts) {
+void leave_out_lost_nodes(launching::LaunchRequest& request, const launching::LaunchEnvironment& facts) {
   if (!facts.in_slurm || !facts.srun_mpi || !request.nodes || !request.ranks_per_node) return;
   const auto left = count_nodes_again();
   if (!left || *left >= *request.nodes) return;
@@ -100,7 +100,7 @@ void leave_out_lost_nodes(launching::Request& request, const launching::Facts& f
             << "\n";
 }
 
-int run_until_done(launching::Request request, const launching::Facts& facts, int restarts) {
+int run_until_done(launching::LaunchRequest request, const launching::LaunchEnvironment& facts, int restarts) {
   int code = run_once(request, facts);
   while (code != 0 && code != stopped_code && code != usage_code && restarts-- > 0) {
     std::cerr << "hortator: the run ended with code " << code << "; it starts again from its newest checkpoint ("

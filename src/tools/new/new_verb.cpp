@@ -66,7 +66,7 @@ std::string filled(const std::string& file, const std::string& name) {
     throw Error({.what = text::concat(path, " cannot be read"),
                  .why = "it is the project's template",
                  .hint = "install Hortator again"});
-  return launching::fill(*content, {.words = {{"name", name}, {"version", HORTATOR_VERSION}}});
+  return launching::fill(*content, {.texts = {{"name", name}, {"version", HORTATOR_VERSION}}});
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ int submit_jobs(const fs::path& folder, const ScalePlan& plan, const po::variabl
   }
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     auto flags = said_by_flags(values, launching::Scope::job, own_flags());
-    flags["num_machines"] = {.words = {std::to_string(plan.nodes[i])}, .origin = "--nodes"};
+    flags["num_machines"] = {.values = {std::to_string(plan.nodes[i])}, .origin = "--nodes"};
     const auto file =
         values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
     const auto settings = gather_settings(flags, file);

@@ -1,7 +1,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 #include "mpi/agree.hpp"
 #include "runtime/world.hpp"
 #include "tools/passing_run.hpp"

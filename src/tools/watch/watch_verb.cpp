@@ -7,7 +7,7 @@
 #include <iostream>
 #include <thread>
 
-#include "core/environment/variable.hpp"
+#include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "core/unix_time.hpp"
 #include "launch/job/walltime.hpp"

@@ -9,7 +9,7 @@
 #include "core/text/print.hpp"
 #include "core/text/sparkline.hpp"
 #include "core/text/text.hpp"
-#include "observe/status/progress_words.hpp"
+#include "observe/status/progress_text.hpp"
 #include "tools/watch/watch_ranks.hpp"
 
 namespace hortator::tools {

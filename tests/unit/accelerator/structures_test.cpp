@@ -47,7 +47,7 @@ template <typename Call>
 std::uint64_t tensor_collectives(const Call& call) {
   const auto count = [] {
     std::uint64_t entered = 0;
-    for (const auto& standing : activity::view().standings) entered += standing.entered;
+    for (const auto& standing : activity::view().progress) entered += standing.entered;
     return entered;
   };
   const auto before = count();

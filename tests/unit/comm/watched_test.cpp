@@ -130,7 +130,7 @@ TEST_CASE("make_communicator gives a communicator of the world's family, with th
   const auto made = comm::make_communicator(world, at::kCPU, comm::Checks::off);
   if (world.size() == 1) return;
   made->barrier();
-  const auto standings = activity::view().standings;
+  const auto standings = activity::view().progress;
   const auto ours = std::ranges::count_if(
       standings, [&](const auto& standing) { return standing.family == world.membership().family(); });
   CHECK(ours >= 2);  // the world, what watches, and what the back end made for itself

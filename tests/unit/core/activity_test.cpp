@@ -24,7 +24,7 @@ std::vector<Operation> operations_now() {
 }
 
 std::optional<std::uint64_t> entered(std::uint64_t communicator) {
-  for (const auto& standing : view().standings) {
+  for (const auto& standing : view().progress) {
     if (standing.communicator == communicator) return standing.entered;
   }
   return {};
@@ -32,7 +32,7 @@ std::optional<std::uint64_t> entered(std::uint64_t communicator) {
 
 }  // namespace
 
-TEST_CASE("a collective is seen from its beginning to its end, and counted") {
+TEST_CASE("a collective is visible from its beginning to its end, and counted") {
   const Membership membership(41, 40, 3);
   CHECK(operations_now().empty());
   {
@@ -51,7 +51,7 @@ TEST_CASE("a collective is seen from its beginning to its end, and counted") {
   CHECK(entered(41) == 2);
 }
 
-TEST_CASE("each visit is another one, also of the same operation") {
+TEST_CASE("each entry into a collective is a new visit, also for the same operation") {
   const Membership membership(42, 42, 2);
   const auto operation = membership.begin("all_reduce", 8);
   const auto visit = [&] {
@@ -63,7 +63,7 @@ TEST_CASE("each visit is another one, also of the same operation") {
   CHECK(entered(42) == 1);
 }
 
-TEST_CASE("within a collective others only count") {
+TEST_CASE("nested collectives are only counted") {
   const Membership outer(43, 43, 2);
   const Membership inner(44, 43, 2);
   const Collective one(outer, "outer");
@@ -90,7 +90,7 @@ TEST_CASE("an exception ends the collective and the phase") {
   CHECK(view().phase == Phase::running);
 }
 
-TEST_CASE("threads have collectives of their own, more than there is room for do no harm") {
+TEST_CASE("each thread has its own record, and surplus threads do no harm") {
   const Membership membership(46, 46, 2);
   const Collective mine(membership, "mine");
   std::thread([&] {
@@ -112,7 +112,7 @@ TEST_CASE("threads have collectives of their own, more than there is room for do
   }
 }
 
-TEST_CASE("a communicator that is gone is remembered while there is room") {
+TEST_CASE("a released communicator stays recorded while there is room") {
   { const Membership gone(47, 47, 2); }
   CHECK(entered(47) == 0);
   for (std::uint64_t i = 0; i < 200; ++i) const Membership other(5000 + i, 1, 2);
@@ -123,7 +123,7 @@ TEST_CASE("a communicator that is gone is remembered while there is room") {
   CHECK(many.back().begin("barrier", 0).sequence == 2);
 }
 
-TEST_CASE("what is derived is the same on all ranks, and differs from everything else") {
+TEST_CASE("derived identities are equal on all ranks and differ from all others") {
   const auto ids = [](std::uint64_t id) {
     const Membership parent(id, id, 2);
     std::vector<std::uint64_t> all;
@@ -141,13 +141,13 @@ TEST_CASE("what is derived is the same on all ranks, and differs from everything
   CHECK(Membership(50, 51, 2).derive(0, 1).family() == 51);
 }
 
-TEST_CASE("names are cut, never broken") {
+TEST_CASE("long names are cut") {
   CHECK(Name("").text().empty());
   CHECK(Name("12345678901234567890123456789").text() == "12345678901234567890123");
 }
 
 // Readers check whole operations while a thread changes them as fast as it can.
-TEST_CASE("a reader never sees half of one operation and half of another") {
+TEST_CASE("a reader never sees a mixture of two operations") {
   std::atomic<bool> ends = false;
   const Membership membership(52, 52, 2);
   std::thread writer([&] {
@@ -175,38 +175,38 @@ TEST_CASE("a collective costs nanoseconds: no lock, no allocation, no clock") {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   constexpr double bound = 10'000;
 #else
-  constexpr double bound = 100;  // it is about 10, and a system call more than 100
+  constexpr double bound = 100;  // measured: about 10; a system call takes more than 100
 #endif
-  duration<double, std::nano> least = hours(1);
+  duration<double, std::nano> shortest = hours(1);
   for (int repeat = 0; repeat < 20; ++repeat) {
     const auto begin = steady_clock::now();
     for (int i = 0; i < rounds; ++i) const Collective here(membership, "all_reduce", 8);
-    least = std::min<duration<double, std::nano>>(least, (steady_clock::now() - begin) / double(rounds));
+    shortest = std::min<duration<double, std::nano>>(shortest, (steady_clock::now() - begin) / double(rounds));
   }
-  INFO("it costs " << least.count() << " ns");
-  CHECK(least.count() < bound);
+  INFO("it costs " << shortest.count() << " ns");
+  CHECK(shortest.count() < bound);
 }
 
-TEST_CASE("a device's operation is seen, and counts as a wait from its turn on") {
+TEST_CASE("a device's operation is visible, and counts as a wait from its turn on") {
   const Membership membership(47, 46, 2);
   const auto operation = membership.begin("all_reduce", 8);
   CHECK_FALSE(on_device());
-  tell_device(operation, false);
+  publish_device(operation, false);
   CHECK(on_device()->operation.sequence == 1);
   CHECK_FALSE(on_device()->is_its_turn);
   CHECK_FALSE(view_with_device().threads.back().inside);
   const auto before = view_with_device().threads.back().visit;
-  tell_device(operation, true);
+  publish_device(operation, true);
   CHECK(on_device()->is_its_turn);
   CHECK(view_with_device().threads.back().inside);
   CHECK(operations_now().empty());  // no thread is in it
   CHECK(view_with_device().threads.back().visit != before);
-  tell_device_idle();
+  publish_device_idle();
   CHECK_FALSE(on_device());
   CHECK_FALSE(view_with_device().threads.back().inside);
 }
 
-TEST_CASE("a thread knows the collective that it is in: the outermost") {
+TEST_CASE("a thread knows its outermost collective") {
   const Membership membership(48, 48, 2);
   CHECK_FALSE(current());
   {

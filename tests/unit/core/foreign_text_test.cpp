@@ -4,7 +4,7 @@
 
 using namespace hortator;
 
-TEST_CASE("levels are counted outside of texts") {
+TEST_CASE("nesting is counted outside of strings") {
   CHECK(core::is_shallow("", 0));
   CHECK(core::is_shallow(R"({"a": [1, {"b": 2}]})", 3));
   CHECK_FALSE(core::is_shallow(R"({"a": [1, {"b": 2}]})", 2));

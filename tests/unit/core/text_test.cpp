@@ -10,7 +10,7 @@ TEST_CASE("concat and join print as streams do") {
   CHECK(text::join(std::vector<int>{}, "-").empty());
 }
 
-TEST_CASE("the nearest known word is suggested, a far one is not") {
+TEST_CASE("the nearest known name is suggested, a distant one is not") {
   const std::vector<std::string> known = {"launch", "bench", "env"};
   CHECK(text::nearest("lunch", known) == "launch");
   CHECK(text::nearest("benhc", known) == "bench");
@@ -29,7 +29,7 @@ TEST_CASE("numbers are parsed whole or not at all") {
   CHECK_FALSE(text::parse_integer(" 4", value));
 }
 
-TEST_CASE("words for yes and no, in any case, and no others") {
+TEST_CASE("spellings of yes and no are parsed in any case, and no others") {
   for (const auto* word : {"y", "Yes", "t", "TRUE", "oN", "1"}) CHECK(text::parse_bool(word) == true);
   for (const auto* word : {"n", "No", "f", "FALSE", "oFf", "0"}) CHECK(text::parse_bool(word) == false);
   for (const auto* word : {"", " true", "2", "none", "truely", "-1"}) CHECK_FALSE(text::parse_bool(word));

@@ -8,7 +8,7 @@
 using namespace hortator;
 namespace fs = std::filesystem;
 
-TEST_CASE("a file is read as it was written, whatever its bytes and length") {
+TEST_CASE("a file reads back as written, for any bytes and length") {
   const test::OwnFolder folder("whole-file");
   const auto file = folder.path / "deeper" / "file";
   for (const auto bytes : std::initializer_list<std::size_t>{0, 1, 4095, 4096, 4097, 100'000}) {
@@ -22,14 +22,14 @@ TEST_CASE("a file is read as it was written, whatever its bytes and length") {
   CHECK(core::read_whole("/proc/self/stat")->starts_with(std::to_string(getpid())));
 }
 
-TEST_CASE("what cannot be read is nothing, and is not thrown") {
+TEST_CASE("an unreadable file gives nothing, without an exception") {
   const test::OwnFolder folder("whole-file");
   fs::create_directories(folder.path);
   CHECK_FALSE(core::read_whole(folder.path / "missing"));
   CHECK_FALSE(core::read_whole(folder.path));  // opens, but cannot be read
 }
 
-TEST_CASE("a file that is larger than was allowed is nothing, also one without an end") {
+TEST_CASE("a file above the limit gives nothing, also one without an end") {
   const test::OwnFolder folder("whole-file");
   const auto file = folder.path / "file";
   REQUIRE(core::write_whole(file, folder.path / "aside", std::string(100'000, 'x')));
@@ -38,7 +38,7 @@ TEST_CASE("a file that is larger than was allowed is nothing, also one without a
   CHECK_FALSE(core::read_at_most("/dev/zero", 1000));
 }
 
-TEST_CASE("the old file stays where the new one cannot be written") {
+TEST_CASE("the old file stays when the new one cannot be written") {
   const test::OwnFolder folder("whole-file");
   const auto file = folder.path / "file";
   REQUIRE(core::write_whole(file, folder.path / "aside", "old"));

@@ -11,8 +11,8 @@ using namespace hortator::launching;
 
 namespace {
 
-std::string line(int ranks, const Facts& facts) {
-  const Request request = {.ranks = ranks, .program = "./train", .arguments = {"--lr", "1e-3"}};
+std::string line(int ranks, const LaunchEnvironment& facts) {
+  const LaunchRequest request = {.ranks = ranks, .program = "./train", .arguments = {"--lr", "1e-3"}};
   return shell_line(command_line(request, facts));
 }
 
@@ -20,10 +20,10 @@ constexpr auto open_mpi = MpiFlavor::open_mpi;
 
 }  // namespace
 
-TEST_CASE("on one machine Open MPI gives each rank as many cores of its own as go round") {
+TEST_CASE("on one machine Open MPI gives each rank an equal number of its own cores") {
   struct Row {
     int ranks;
-    Facts facts;
+    LaunchEnvironment facts;
     std::string expected;
   };
   const std::vector<Row> table = {
@@ -38,27 +38,27 @@ TEST_CASE("on one machine Open MPI gives each rank as many cores of its own as g
   for (const auto& row : table) CHECK(line(row.ranks, row.facts) == row.expected);
 }
 
-TEST_CASE("cores that the user chose with taskset stay his choice") {
+TEST_CASE("cores chosen with taskset are respected") {
   CHECK(line(2, {.mpi = open_mpi, .cores = 4, .is_confined = true}) == "mpirun -n 2 --bind-to none ./train --lr 1e-3");
   CHECK(line(5, {.mpi = open_mpi, .cores = 4, .is_confined = true}) ==
         "mpirun -n 5 --map-by :OVERSUBSCRIBE --bind-to none ./train --lr 1e-3");
 }
 
-TEST_CASE("root is allowed for where Open MPI would refuse") {
+TEST_CASE("Open MPI gets the option that allows root") {
   CHECK(line(1, {.is_root = true, .mpi = open_mpi}) ==
         "mpirun -n 1 --allow-run-as-root --bind-to none ./train --lr 1e-3");
   CHECK(line(2, {.is_root = true, .mpi = MpiFlavor::mpich}) == "mpirun -n 2 ./train --lr 1e-3");
   CHECK(line(2, {.is_root = true, .mpi = MpiFlavor::other}) == "mpirun -n 2 ./train --lr 1e-3");
 }
 
-TEST_CASE("in a batch job of PBS or LSF the scheduler's slots decide, not this node's cores") {
+TEST_CASE("in a batch job of PBS or LSF the scheduler's slots count, not this node's cores") {
   CHECK(line(512, {.in_other_batch_job = true, .mpi = open_mpi, .cores = 8}) == "mpirun -n 512 ./train --lr 1e-3");
 }
 
-TEST_CASE("in a Slurm allocation srun starts the ranks, whatever MPI it is and whoever asks") {
+TEST_CASE("in a Slurm allocation srun starts the ranks, for every MPI and every user") {
   for (const auto mpi : {open_mpi, MpiFlavor::mpich, MpiFlavor::other}) {
     for (const bool is_root : {false, true}) {
-      const Facts facts = {.in_slurm = true, .is_root = is_root, .mpi = mpi, .cores = 2};
+      const LaunchEnvironment facts = {.in_slurm = true, .is_root = is_root, .mpi = mpi, .cores = 2};
       CHECK(line(64, facts) == "srun --mpi=pmix --kill-on-bad-exit=1 -n 64 --export=ALL ./train --lr 1e-3");
     }
   }
@@ -66,12 +66,12 @@ TEST_CASE("in a Slurm allocation srun starts the ranks, whatever MPI it is and w
         "srun --mpi=pmix --kill-on-bad-exit=1 -n 64 --cpus-per-task=6 --export=ALL ./train --lr 1e-3");
 }
 
-TEST_CASE("the program's own options stay behind it, untouched") {
-  const auto words = command_line({.ranks = 2, .program = "a b", .arguments = {"-n", "7", ""}}, {});
-  CHECK(words == std::vector<std::string>{"mpirun", "-n", "2", "a b", "-n", "7", ""});
+TEST_CASE("the program's options follow it unchanged") {
+  const auto arguments = command_line({.ranks = 2, .program = "a b", .arguments = {"-n", "7", ""}}, {});
+  CHECK(arguments == std::vector<std::string>{"mpirun", "-n", "2", "a b", "-n", "7", ""});
 }
 
-TEST_CASE("an mpirun is known by what it says of itself") {
+TEST_CASE("the flavor of an mpirun is read from its version text") {
   CHECK(mpi_flavor("mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/") == open_mpi);
   CHECK(mpi_flavor("mpirun (Open MPI) 5.0.7") == open_mpi);
   CHECK(mpi_flavor("prterun (PRRTE) 3.0.8") == open_mpi);
@@ -80,21 +80,21 @@ TEST_CASE("an mpirun is known by what it says of itself") {
   CHECK(mpi_flavor("") == MpiFlavor::other);
 }
 
-TEST_CASE("an mpirun fits the MPI that it belongs to, by its name and, of Open MPI, by its major release") {
-  const auto fits = [](std::string_view says, std::string_view name, std::string_view version) {
-    return fits_mpi(mpirun_of("mpirun", says), name, version);
+TEST_CASE("an mpirun fits its MPI by name and, for Open MPI, by major release") {
+  const auto fits = [](std::string_view version_text, std::string_view name, std::string_view version) {
+    return fits_mpi(mpirun_of("mpirun", version_text), name, version);
   };
   const auto four = "mpirun (Open MPI) 4.1.4\n\nReport bugs";
   const auto hydra = "HYDRA build details:\n    Version: 4.0.2";
   CHECK(fits(four, "Open MPI", "4.0.1"));
   CHECK(!fits(four, "Open MPI", "5.0.7"));
   CHECK(fits("prterun (PRRTE) 3.0.8", "Open MPI", "5.0.7"));
-  CHECK(fits("OpenRTE 4.1", "Open MPI", "5.0.7"));  // does not say its release
+  CHECK(fits("OpenRTE 4.1", "Open MPI", "5.0.7"));  // its release is unknown
   CHECK(!fits(four, "MPICH", "4.0.2"));
   CHECK(!fits(hydra, "Open MPI", "4.1.4"));
   for (const auto* name : {"MPICH", "Intel MPI", "Cray MPICH", "MVAPICH"}) CHECK(fits(hydra, name, "2021.9"));
   CHECK(fits("PALS 1.2", "Cray MPICH", "8.1"));
-  // a site's own words, and an MPI whose name nobody knows
+  // a site's wrapper, and an MPI without a known name
   CHECK(fits("our mpirun", "Open MPI", "4.1.4"));
   CHECK(fits(hydra, "", ""));
   CHECK((mpirun_of("/opt/bin/mpirun", four) == Mpirun{"/opt/bin/mpirun", open_mpi, 4}));
@@ -109,7 +109,7 @@ TEST_CASE("the command begins with the mpirun that was found") {
 }
 
 TEST_CASE("variables reach all ranks through every launcher") {
-  const Request request = {.ranks = 2, .program = "./train", .variables = {"HORTATOR_DEBUG=1"}};
+  const LaunchRequest request = {.ranks = 2, .program = "./train", .variables = {"HORTATOR_DEBUG=1"}};
   CHECK(shell_line(command_line(request, {})) == "mpirun -n 2 env HORTATOR_DEBUG=1 ./train");
   CHECK(shell_line(command_line(request, {.in_slurm = true})) ==
         "srun --mpi=pmix --kill-on-bad-exit=1 -n 2 --export=ALL,HORTATOR_DEBUG=1 ./train");
@@ -117,12 +117,12 @@ TEST_CASE("variables reach all ranks through every launcher") {
 
 namespace {
 
-std::string in_slurm(Request request) {
+std::string in_slurm(LaunchRequest request) {
   request.program = "./train";
   return shell_line(command_line(request, {.in_slurm = true}));
 }
 
-std::string with_open_mpi(Request request, Facts facts = {}) {
+std::string with_open_mpi(LaunchRequest request, LaunchEnvironment facts = {}) {
   request.program = "./train";
   facts.mpi = open_mpi;
   return shell_line(command_line(request, facts));
@@ -130,7 +130,7 @@ std::string with_open_mpi(Request request, Facts facts = {}) {
 
 }  // namespace
 
-TEST_CASE("each wish has its words for srun") {
+TEST_CASE("each option becomes arguments of srun") {
   const std::string srun = "srun --mpi=pmix --kill-on-bad-exit=1 ";
   CHECK(in_slurm({.ranks = 8, .nodes = 2, .ranks_per_node = 4}) ==
         srun + "-N 2 -n 8 --ntasks-per-node=4 --export=ALL ./train");
@@ -144,31 +144,31 @@ TEST_CASE("each wish has its words for srun") {
         "srun --mpi=pmix --kill-on-bad-exit=1 --no-kill -n 2 --export=ALL ./train");
 }
 
-TEST_CASE("threads that were asked for outrank the allocation's CPUs a task") {
-  const Request request = {.ranks = 2, .threads = 3, .program = "./train"};
+TEST_CASE("requested threads override the allocation's CPUs per task") {
+  const LaunchRequest request = {.ranks = 2, .threads = 3, .program = "./train"};
   const auto line = shell_line(command_line(request, {.in_slurm = true, .cpus_per_task = 8}));
   CHECK_THAT(line, ContainsSubstring("--cpus-per-task=3"));
   CHECK_THAT(line, !ContainsSubstring("--cpus-per-task=8"));
 }
 
-TEST_CASE("what srun's list of variables would take apart goes by env, and cannot be had with --bcast") {
+TEST_CASE("variables that srun would split are passed by env, and refused with --bcast") {
   for (const std::string value : {"A=0,1", "A=a b", "A='", "A=\"", "A=a\nb"}) {
-    const auto words = command_line({.variables = {value}}, {.in_slurm = true});
-    CHECK(words[words.size() - 2] == value);
-    CHECK(words[words.size() - 3] == "env");
+    const auto arguments = command_line({.variables = {value}}, {.in_slurm = true});
+    CHECK(arguments[arguments.size() - 2] == value);
+    CHECK(arguments[arguments.size() - 3] == "env");
     CHECK_THROWS_AS(command_line({.bcast = true, .variables = {value}}, {.in_slurm = true}), hortator::UsageError);
   }
 }
 
-TEST_CASE("where srun offers no way for this MPI, mpirun starts the ranks in the allocation") {
-  Facts facts = {.in_slurm = true};
+TEST_CASE("if srun does not support this MPI, mpirun starts the ranks in the allocation") {
+  LaunchEnvironment facts = {.in_slurm = true};
   facts.srun_mpi.reset();
   CHECK(with_open_mpi({.ranks = 8, .nodes = 2, .ranks_per_node = 4}, facts) ==
         "mpirun -n 8 --map-by ppr:4:node ./train");
 }
 
-TEST_CASE("Open MPI's other hosts get Hortator's variables by name, wherever there may be other hosts") {
-  const Facts facts = {.own_variables = {"HORTATOR_A", "HORTATOR_B"}};
+TEST_CASE("Open MPI passes Hortator's variables by name if there may be other hosts") {
+  const LaunchEnvironment facts = {.own_variables = {"HORTATOR_A", "HORTATOR_B"}};
   CHECK(with_open_mpi({.ranks = 2, .hostfile = "hosts", .variables = {"HORTATOR_B=1"}}, facts) ==
         "mpirun -n 2 --hostfile hosts -x HORTATOR_A -x HORTATOR_B env HORTATOR_B=1 ./train");
   CHECK_THAT(with_open_mpi({.ranks = 2}, facts), !ContainsSubstring("-x"));
@@ -177,10 +177,10 @@ TEST_CASE("Open MPI's other hosts get Hortator's variables by name, wherever the
   CHECK(with_open_mpi({.ranks = 2}, in_job) == "mpirun -n 2 -x HORTATOR_A -x HORTATOR_B ./train");
 }
 
-TEST_CASE("each wish has its words for Open MPI 4 and 5") {
+TEST_CASE("each option becomes arguments of Open MPI 4 and 5") {
   const std::string four = "mpirun -n 2 ";
   const std::string five = "mpirun -n 2 ";
-  const Facts new_one = {.mpi_major = 5};
+  const LaunchEnvironment new_one = {.mpi_major = 5};
   CHECK(with_open_mpi({.ranks = 2, .prefix_output = true}, {.cores = 1}) ==
         four + "--map-by :OVERSUBSCRIBE --bind-to none --tag-output ./train");
   CHECK(with_open_mpi({.ranks = 2, .prefix_output = true}, new_one) ==
@@ -194,8 +194,8 @@ TEST_CASE("each wish has its words for Open MPI 4 and 5") {
   CHECK_THAT(with_open_mpi({.ranks = 2, .threads = 9}, {.cores = 8}), ContainsSubstring("slot:PE=4"));
 }
 
-TEST_CASE("in PBS an Open MPI without tm is given the nodes and PBS's agent") {
-  const Facts facts = {.in_other_batch_job = true, .pbs_node_file = "/var/nodes", .has_pbs_tmrsh = true};
+TEST_CASE("in PBS an Open MPI without tm gets the nodes and PBS's agent") {
+  const LaunchEnvironment facts = {.in_other_batch_job = true, .pbs_node_file = "/var/nodes", .has_pbs_tmrsh = true};
   CHECK(with_open_mpi({.ranks = 4, .ranks_per_node = 2}, facts) ==
         "mpirun -n 4 --hostfile /var/nodes --mca plm_rsh_agent pbs_tmrsh "
         "--map-by ppr:2:node ./train");
@@ -203,8 +203,9 @@ TEST_CASE("in PBS an Open MPI without tm is given the nodes and PBS's agent") {
                     ContainsSubstring("no pbs_tmrsh"));
 }
 
-TEST_CASE("MPICH and PALS have words of their own") {
-  const Request request = {.ranks = 8, .ranks_per_node = 4, .threads = 2, .prefix_output = true, .program = "./train"};
+TEST_CASE("MPICH and PALS get their own arguments") {
+  const LaunchRequest request = {
+      .ranks = 8, .ranks_per_node = 4, .threads = 2, .prefix_output = true, .program = "./train"};
   CHECK(shell_line(command_line(request, {.mpi = MpiFlavor::mpich})) == "mpirun -n 8 -ppn 4 -prepend-rank ./train");
   CHECK(shell_line(command_line(request, {.mpirun = "mpiexec", .mpi = MpiFlavor::pals})) ==
         "mpiexec -n 8 -ppn 4 --cpu-bind depth -d 2 --label ./train");
@@ -212,7 +213,7 @@ TEST_CASE("MPICH and PALS have words of their own") {
         "mpirun -n 1 -f h -outfile-pattern l/rank_%r.log ./train");
 }
 
-TEST_CASE("on one machine MPICH gives each rank as many cores of its own as go round, too") {
+TEST_CASE("on one machine MPICH gives each rank an equal number of its own cores") {
   const auto mpich = MpiFlavor::mpich;
   CHECK(line(2, {.mpi = mpich, .cores = 8}) == "mpirun -n 2 -bind-to core:4 -map-by core:4 ./train --lr 1e-3");
   CHECK(line(3, {.mpi = mpich, .cores = 8}) == "mpirun -n 3 -bind-to core:2 -map-by core:2 ./train --lr 1e-3");
@@ -223,15 +224,15 @@ TEST_CASE("on one machine MPICH gives each rank as many cores of its own as go r
   CHECK_THROWS_WITH(command_line({.ranks = 4, .nodes = 2}, {.mpi = mpich}), ContainsSubstring("no job of several"));
 }
 
-TEST_CASE("what the launcher that is here cannot do is refused") {
+TEST_CASE("options that the launcher does not support are refused") {
   CHECK_THROWS_WITH(with_open_mpi({.ranks = 4, .nodes = 2}), ContainsSubstring("no job of several"));
-  CHECK_THROWS_WITH(with_open_mpi({.bcast = true}), ContainsSubstring("--bcast is srun's"));
+  CHECK_THROWS_WITH(with_open_mpi({.bcast = true}), ContainsSubstring("--bcast works only with srun"));
   CHECK_THROWS_WITH(command_line({.log_dir = "l"}, {}), ContainsSubstring("--log-dir is not known"));
   CHECK_THROWS_WITH(command_line({.prefix_output = true}, {}), ContainsSubstring("--prefix-output is not known"));
   CHECK_THROWS_WITH(command_line({.hostfile = "h"}, {}), ContainsSubstring("--hostfile is not known"));
 }
 
-TEST_CASE("srun's --mpi is the best of what it lists") {
+TEST_CASE("srun's --mpi is the best one that it lists") {
   const std::string old_list = "srun: MPI types are...\nsrun: none\nsrun: pmi2\nsrun: pmix_v3\nsrun: pmix\n";
   const std::string new_list =
       "MPI plugin types are...\n\tnone\n\tpmi2\n\tcray_shasta\n\tpmix\nspecific pmix plugin versions available: "
@@ -246,7 +247,7 @@ TEST_CASE("srun's --mpi is the best of what it lists") {
   CHECK(!choose_srun_mpi("", open_mpi));
 }
 
-TEST_CASE("an mpirun's release is read from what it says of itself") {
+TEST_CASE("the release of an mpirun is read from its version text") {
   CHECK(mpi_major("mpirun (Open MPI) 4.1.4\n\nReport bugs") == 4);
   CHECK(mpi_major("mpirun (Open MPI) 5.0.7") == 5);
   CHECK(mpi_major("prterun (PRRTE) 3.0.8") == 5);

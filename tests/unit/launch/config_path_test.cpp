@@ -6,7 +6,7 @@
 
 using hortator::launching::accelerate_config_path;
 
-TEST_CASE("the reference's configuration is where HF_HOME, then XDG_CACHE_HOME, then the home says") {
+TEST_CASE("Accelerate's configuration is looked up in HF_HOME, then XDG_CACHE_HOME, then the home folder") {
   const std::string file = "accelerate/default_config.yaml";
   CHECK(accelerate_config_path({.home = "/h"}) == "/h/.cache/huggingface/" + file);
   CHECK(accelerate_config_path({.home = "/h", .xdg_cache_home = "/x"}) == "/x/huggingface/" + file);

@@ -14,11 +14,11 @@ namespace {
 constexpr auto slurm = Scheduler::slurm;
 constexpr auto pbs = Scheduler::pbs;
 
-Job job(Scheduler scheduler, const Lines& said = {}) {
+Job job(Scheduler scheduler, const Lines& given = {}) {
   Layer layer = {{"num_machines", {{"2"}, "x"}}, {"ranks_per_node", {{"4"}, "x"}}};
-  for (const auto& word : said) {
-    const auto end = word.find('=');
-    layer[word.substr(0, end)] = {{word.substr(end + 1)}, "x"};
+  for (const auto& assignment : given) {
+    const auto end = assignment.find('=');
+    layer[assignment.substr(0, end)] = {{assignment.substr(end + 1)}, "x"};
   }
   return job_of(Settings({layer}), scheduler, "bin/train", {"--lr", "1e-3"}, "now");
 }
@@ -53,12 +53,12 @@ TEST_CASE("the directives of PBS") {
         Lines{"-N train", "-l select=2:ncpus=32:mpiprocs=4:ngpus=4", "-l walltime=01:00:00", "-j oe",
               "-o runs/train/jobs/now/", "-A a", "-q q", "-l filesystems=home:eagle", "-m ae", "-M u@x.org"});
   CHECK(has(directives(job(pbs, {"cpus_per_node=64"})), "-l select=2:ncpus=64:mpiprocs=4"));
-  for (const auto* said : {"qos=x", "constraint=x", "licenses=x", "reservation=x", "spare_nodes=1"}) {
-    CHECK_THROWS_AS(directives(job(pbs, {said})), hortator::UsageError);
+  for (const auto* setting : {"qos=x", "constraint=x", "licenses=x", "reservation=x", "spare_nodes=1"}) {
+    CHECK_THROWS_AS(directives(job(pbs, {setting})), hortator::UsageError);
   }
 }
 
-TEST_CASE("a value that the scheduler's lines could not carry is refused, in every field") {
+TEST_CASE("values that cannot stand in a directive are refused, in every field") {
   for (const auto* key :
        {"account", "queue", "qos", "constraint", "reservation", "licenses", "mail", "job_name", "run_dir"}) {
     for (const auto& value : hostile) {
@@ -78,7 +78,7 @@ TEST_CASE("a value that the scheduler's lines could not carry is refused, in eve
   CHECK_NOTHROW(directives(job(slurm, {"directives=--x a"})));
 }
 
-TEST_CASE("a job asks for whole nodes, and its warning comes after its beginning") {
+TEST_CASE("a job requests whole nodes, and its warning comes after its start") {
   const auto of = [](const Layer& layer) { return job_of(Settings({layer}), slurm, "t", {}, "now").request; };
   CHECK(of({{"num_processes", {{"4"}, "x"}}}).ranks_per_node == 4);
   CHECK(of({{"num_processes", {{"4"}, "x"}}}).nodes == 1);
@@ -86,17 +86,17 @@ TEST_CASE("a job asks for whole nodes, and its warning comes after its beginning
   CHECK_THROWS_WITH(job(slurm, {"time=00:02:00"}), ContainsSubstring("before the job begins"));
 }
 
-TEST_CASE("a template is filled once, and what was filled in is not looked into") {
-  const Filling filling = {.words = {{"a", "@b@"}, {"b", "x"}}, .lines = {{"l", {"@a@", "2"}}}};
-  CHECK(fill("1 @a@ @b@\n", filling) == "1 @b@ x\n");
-  CHECK(fill("#SBATCH @l@\nend\n", filling) == "#SBATCH @a@\n#SBATCH 2\nend\n");
-  CHECK(fill("#@ l\n", filling) == "@a@\n2\n");
-  CHECK(fill("${x[@]+\"${x[@]}\"} \"$@\"\n", filling) == "${x[@]+\"${x[@]}\"} \"$@\"\n");
-  CHECK_THROWS_WITH(fill("@c@\n", filling), ContainsSubstring("@c@ means nothing"));
-  CHECK_THROWS_WITH(fill("#@ c\n", filling), ContainsSubstring("@c@ means nothing"));
+TEST_CASE("a template is filled once, and inserted text is not scanned again") {
+  const TemplateValues values = {.texts = {{"a", "@b@"}, {"b", "x"}}, .lines = {{"l", {"@a@", "2"}}}};
+  CHECK(fill("1 @a@ @b@\n", values) == "1 @b@ x\n");
+  CHECK(fill("#SBATCH @l@\nend\n", values) == "#SBATCH @a@\n#SBATCH 2\nend\n");
+  CHECK(fill("#@ l\n", values) == "@a@\n2\n");
+  CHECK(fill("${x[@]+\"${x[@]}\"} \"$@\"\n", values) == "${x[@]+\"${x[@]}\"} \"$@\"\n");
+  CHECK_THROWS_WITH(fill("@c@\n", values), ContainsSubstring("unknown name @c@"));
+  CHECK_THROWS_WITH(fill("#@ c\n", values), ContainsSubstring("unknown name @c@"));
 }
 
-TEST_CASE("in the script words are quoted, and the variables reach the ranks") {
+TEST_CASE("the script quotes arguments and passes variables to the ranks") {
   const Templates templates = {.scheduler = "@launcher@ @open_mpi@\n@pass@\n@program@\n#@ exports\n#@ modules\n",
                                .common = ""};
   auto one = job(slurm, {"environment=NCCL_NET=AWS Libfabric", "modules=a b", "mixed_precision=bf16"});

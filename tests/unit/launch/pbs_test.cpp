@@ -37,7 +37,7 @@ std::optional<PbsJob> read(Variables variables, const std::optional<std::string>
 
 }  // namespace
 
-TEST_CASE("the node file has the hosts and the slots, by line or by chunk") {
+TEST_CASE("hosts and slots are read from the node file, by line or by chunk") {
   const auto by_slot = read(pbs_variables, "n1.x\nn1.x\nn2.x\nn2.x\n");
   REQUIRE(by_slot);
   CHECK(by_slot->hosts == std::vector<std::string>{"n1.x", "n2.x"});
@@ -49,7 +49,7 @@ TEST_CASE("the node file has the hosts and the slots, by line or by chunk") {
   CHECK(by_chunk->slots == 2);
 }
 
-TEST_CASE("outside of a job there is none") {
+TEST_CASE("there is no PBS job outside of a job") {
   CHECK(!read({}, std::nullopt));
   CHECK(!read({{"PBS_O_WORKDIR", "/x"}}, std::nullopt));
 }

@@ -10,7 +10,7 @@ using namespace hortator::launching;
 
 namespace {
 
-std::string shell_says(const std::string& command) {
+std::string shell_output(const std::string& command) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   std::array<char, 4096> buffer{};
   return {buffer.data(), std::fread(buffer.data(), 1, buffer.size(), pipe.get())};
@@ -18,7 +18,7 @@ std::string shell_says(const std::string& command) {
 
 }  // namespace
 
-TEST_CASE("plain words stay as they are, all others are quoted") {
+TEST_CASE("plain arguments stay unchanged, all others are quoted") {
   CHECK(shell_quote("./train") == "./train");
   CHECK(shell_quote("--lr=1e-3") == "--lr=1e-3");
   CHECK(shell_quote("") == "''");
@@ -30,9 +30,9 @@ TEST_CASE("plain words stay as they are, all others are quoted") {
   CHECK(shell_line(std::array<std::string, 3>{"echo", "a b", "c"}) == "echo 'a b' c");
 }
 
-TEST_CASE("a shell reads back exactly what was quoted, for every character there is") {
+TEST_CASE("a shell reads back quoted text exactly, for every character") {
   for (int code = 1; code < 256; ++code) {
-    const std::string word = std::string("x") + static_cast<char>(code) + "'y";
-    CHECK(shell_says("printf %s " + shell_quote(word)) == word);
+    const std::string argument = std::string("x") + static_cast<char>(code) + "'y";
+    CHECK(shell_output("printf %s " + shell_quote(argument)) == argument);
   }
 }

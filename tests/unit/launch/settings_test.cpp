@@ -9,29 +9,29 @@
 #include "support/catch.hpp"
 
 using namespace hortator::launching;
-using Words = std::vector<std::string>;
+using Values = std::vector<std::string>;
 
 namespace {
 
-Layer layer(const std::string& origin, const std::vector<std::pair<std::string, Words>>& values) {
+Layer layer(const std::string& origin, const std::vector<std::pair<std::string, Values>>& values) {
   Layer made;
-  for (const auto& [key, words] : values) made[key] = {words, origin};
+  for (const auto& [key, texts] : values) made[key] = {texts, origin};
   return made;
 }
 
-Placement place(const std::vector<std::pair<std::string, Words>>& values) {
+RankPlacement placement_of(const std::vector<std::pair<std::string, Values>>& values) {
   return placement(Settings({layer("x", values)}));
 }
 
 }  // namespace
 
-TEST_CASE("of all that say something the highest layer wins, whichever layers speak") {
-  // Each of four layers may or may not say it: all sixteen cases.
-  for (int said = 0; said < 16; ++said) {
+TEST_CASE("the highest layer that has a setting wins") {
+  // Each of four layers may or may not have the setting: all sixteen cases.
+  for (int present = 0; present < 16; ++present) {
     std::vector<Layer> layers(4);
     int highest = -1;
     for (int i = 3; i >= 0; --i) {
-      if ((said >> i & 1) == 0) continue;
+      if ((present >> i & 1) == 0) continue;
       layers[static_cast<std::size_t>(i)] =
           layer("layer " + std::to_string(i), {{"mixed_precision", {i % 2 ? "bf16" : "fp16"}}});
       highest = i;
@@ -43,22 +43,22 @@ TEST_CASE("of all that say something the highest layer wins, whichever layers sp
   }
 }
 
-TEST_CASE("lists add up from below, and of two variables of a name the higher stays") {
+TEST_CASE("lists add up from the lowest layer, and for two variables of a name the higher layer wins") {
   const Settings settings({layer("flag", {{"modules", {"cuda"}}, {"environment", {"B=3"}}}),
                            layer("site", {{"modules", {"gcc", "openmpi"}}, {"environment", {"A=1", "B=2"}}})});
-  CHECK(settings.list("modules") == Words{"gcc", "openmpi", "cuda"});
-  CHECK(settings.list("environment") == Words{"A=1", "B=3"});
+  CHECK(settings.list("modules") == Values{"gcc", "openmpi", "cuda"});
+  CHECK(settings.list("environment") == Values{"A=1", "B=3"});
   CHECK(settings.find("modules")->origin == "site + flag");
 }
 
-TEST_CASE("the program learns what somebody has said, and nothing else") {
+TEST_CASE("the program gets only settings that were given") {
   CHECK(Settings(std::vector<Layer>()).for_program().empty());
   CHECK(Settings(
             {layer("x", {{"debug", {"yes"}}, {"use_cpu", {"off"}}, {"zero_stage", {"2"}}, {"num_processes", {"4"}}})})
-            .for_program() == Words{"HORTATOR_CPU=0", "HORTATOR_ZERO_STAGE=2", "HORTATOR_DEBUG=1"});
+            .for_program() == Values{"HORTATOR_CPU=0", "HORTATOR_ZERO_STAGE=2", "HORTATOR_DEBUG=1"});
 }
 
-TEST_CASE("what is explained can be read as a file, and says where each value comes from") {
+TEST_CASE("the explanation is a readable file with the origin of each value") {
   const Settings settings({layer("--ranks", {{"num_processes", {"4"}}}),
                            layer("f:2", {{"modules", {"a b", "c"}}, {"environment", {"X=1,2", "Y=a\"b\\\n"}}})});
   CHECK_THAT(settings.explain(), ContainsSubstring("num_processes: 4 ") && ContainsSubstring("# --ranks\n"));
@@ -66,9 +66,9 @@ TEST_CASE("what is explained can be read as a file, and says where each value co
   CHECK_THAT(settings.show(), ContainsSubstring("environment: {X: \"1,2\", Y: \"a\\\"b\\\\\\n\"}\n"));
 }
 
-TEST_CASE("values are checked by their kind, and whoever said them is named") {
-  const auto check = [](const std::string& key, const std::string& word) {
-    check_text(find_key(key, ""), {word}, "f:3: ");
+TEST_CASE("values are checked by the type of their key, and the error names their origin") {
+  const auto check = [](const std::string& key, const std::string& value) {
+    check_values(find_key(key, ""), {value}, "f:3: " + key + ": ");
   };
   for (const auto* good : {"1", "4", "100000000"}) CHECK_NOTHROW(check("num_processes", good));
   for (const auto* bad : {"0", "-1", "two", "1.5", "", " 1", "100000001", "99999999999999999999"}) {
@@ -78,59 +78,64 @@ TEST_CASE("values are checked by their kind, and whoever said them is named") {
   CHECK_THROWS(check("gpus_per_node", "-1"));
   for (const auto* good : {"yes", "TRUE", "on", "0", "no"}) CHECK_NOTHROW(check("debug", good));
   CHECK_THROWS_WITH(check("debug", "maybe"), ContainsSubstring("true or false"));
-  CHECK_THROWS_WITH(check("mixed_precision", "fp8"), ContainsSubstring("known are no, fp16, bf16"));
+  CHECK_THROWS_WITH(check("mixed_precision", "fp8"), ContainsSubstring("one of no, fp16, bf16, got 'fp8'"));
   CHECK_THROWS(check("time", "soon"));
   CHECK_NOTHROW(check("environment", "A=b=c d"));
   for (const auto* bad : {"A", "=b", "1A=b", "A B=c", "A-B=c"}) CHECK_THROWS(check("environment", bad));
   CHECK_THROWS_WITH(find_key("num_proceses", "f:3: "),
-                    ContainsSubstring("f:3: there is no key 'num_proceses'. did you mean 'num_processes'?"));
+                    ContainsSubstring("f:3: unknown key 'num_proceses'. did you mean 'num_processes'?"));
 }
 
 TEST_CASE("a file's errors name the file, the line and the key") {
-  CHECK(read_settings({{"num_processes", 1, Shape::scalar, {"4"}}, {"modules", 2, Shape::list, {"a"}}, {"account", 3}},
-                      "f")
+  CHECK(read_settings(
+            {{"num_processes", 1, EntryShape::scalar, {"4"}}, {"modules", 2, EntryShape::list, {"a"}}, {"account", 3}},
+            "f")
             .size() == 2);
-  CHECK(read_settings({{"num_processes", 7, Shape::scalar, {"4"}}}, "f").at("num_processes").origin == "f:7");
-  CHECK_THROWS_WITH(read_settings({{"ranks", 9, Shape::scalar, {"4"}}}, "f"),
-                    ContainsSubstring("f:9: there is no key 'ranks'"));
-  CHECK_THROWS_WITH(read_settings({{"debug", 2, Shape::list, {"1"}}}, "f"),
+  CHECK(read_settings({{"num_processes", 7, EntryShape::scalar, {"4"}}}, "f").at("num_processes").origin == "f:7");
+  CHECK_THROWS_WITH(read_settings({{"ranks", 9, EntryShape::scalar, {"4"}}}, "f"),
+                    ContainsSubstring("f:9: unknown key 'ranks'"));
+  CHECK_THROWS_WITH(read_settings({{"num_processes", 7, EntryShape::scalar, {"abc"}}}, "f"),
+                    ContainsSubstring("f:7: num_processes: expected a whole number from 1, got 'abc'"));
+  CHECK_THROWS_WITH(read_settings({{"debug", 2, EntryShape::list, {"1"}}}, "f"),
                     ContainsSubstring("f:2: debug has the wrong form"));
-  CHECK_THROWS_WITH(read_settings({{"modules", 2, Shape::scalar, {"a"}}}, "f"),
+  CHECK_THROWS_WITH(read_settings({{"modules", 2, EntryShape::scalar, {"a"}}}, "f"),
                     ContainsSubstring("modules: [first, second]"));
-  CHECK_THROWS_WITH(read_settings({{"debug", 2, Shape::scalar, {"1"}}, {"debug", 5, Shape::scalar, {"0"}}}, "f"),
-                    ContainsSubstring("f:5: debug was said before"));
+  CHECK_THROWS_WITH(
+      read_settings({{"debug", 2, EntryShape::scalar, {"1"}}, {"debug", 5, EntryShape::scalar, {"0"}}}, "f"),
+      ContainsSubstring("f:5: debug is given twice"));
 }
 
 TEST_CASE("variables of the environment are settings, and checked") {
   const auto with = [](const std::string& name, const std::string& value) {
     return from_environment([=](const char* asked) { return asked == name ? std::optional(value) : std::nullopt; });
   };
-  CHECK(with("HORTATOR_RANKS", "4").at("num_processes").words == Words{"4"});
+  CHECK(with("HORTATOR_RANKS", "4").at("num_processes").values == Values{"4"});
   CHECK(with("HORTATOR_RANKS", "").empty());
   CHECK(with("RANKS", "4").empty());
   CHECK_THROWS_WITH(with("HORTATOR_DEBUG", "perhaps"), ContainsSubstring("HORTATOR_DEBUG: "));
 }
 
-TEST_CASE("two of ranks, nodes and ranks per node are enough, and three have to agree") {
-  const auto is = [](const Placement& got, int ranks, std::optional<int> nodes, std::optional<int> per_node) {
+TEST_CASE("two of ranks, nodes and ranks per node are enough, and three must agree") {
+  const auto is = [](const RankPlacement& got, int ranks, std::optional<int> nodes, std::optional<int> per_node) {
     return got.ranks == ranks && got.nodes == nodes && got.ranks_per_node == per_node;
   };
-  CHECK(is(place({{"num_processes", {"6"}}}), 6, {}, {}));
-  CHECK(is(place({{"num_processes", {"6"}}, {"num_machines", {"2"}}}), 6, 2, 3));
-  CHECK(is(place({{"num_processes", {"7"}}, {"num_machines", {"2"}}}), 7, 2, {}));
-  CHECK(is(place({{"num_processes", {"6"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
-  CHECK(is(place({{"num_processes", {"2"}}, {"ranks_per_node", {"4"}}}), 2, 1, 2));
-  CHECK(is(place({{"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
-  CHECK(is(place({{"num_processes", {"6"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
-  CHECK_THROWS_WITH(place({}), ContainsSubstring("number of ranks is missing"));
-  CHECK_THROWS_WITH(place({{"num_machines", {"2"}}}), ContainsSubstring("number of ranks is missing"));
-  CHECK_THROWS_WITH(place({{"num_processes", {"7"}}, {"ranks_per_node", {"3"}}}), ContainsSubstring("7 ranks (x)"));
-  CHECK_THROWS_WITH(place({{"num_processes", {"7"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}),
+  CHECK(is(placement_of({{"num_processes", {"6"}}}), 6, {}, {}));
+  CHECK(is(placement_of({{"num_processes", {"6"}}, {"num_machines", {"2"}}}), 6, 2, 3));
+  CHECK(is(placement_of({{"num_processes", {"7"}}, {"num_machines", {"2"}}}), 7, 2, {}));
+  CHECK(is(placement_of({{"num_processes", {"6"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
+  CHECK(is(placement_of({{"num_processes", {"2"}}, {"ranks_per_node", {"4"}}}), 2, 1, 2));
+  CHECK(is(placement_of({{"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
+  CHECK(is(placement_of({{"num_processes", {"6"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}), 6, 2, 3));
+  CHECK_THROWS_WITH(placement_of({}), ContainsSubstring("number of ranks is missing"));
+  CHECK_THROWS_WITH(placement_of({{"num_machines", {"2"}}}), ContainsSubstring("number of ranks is missing"));
+  CHECK_THROWS_WITH(placement_of({{"num_processes", {"7"}}, {"ranks_per_node", {"3"}}}),
+                    ContainsSubstring("7 ranks (x)"));
+  CHECK_THROWS_WITH(placement_of({{"num_processes", {"7"}}, {"num_machines", {"2"}}, {"ranks_per_node", {"3"}}}),
                     ContainsSubstring("7 ranks (x) are not 2 nodes of 3"));
-  CHECK_THROWS_WITH(place({{"num_processes", {"1"}}, {"num_machines", {"2"}}}), ContainsSubstring("too few"));
+  CHECK_THROWS_WITH(placement_of({{"num_processes", {"1"}}, {"num_machines", {"2"}}}), ContainsSubstring("too few"));
 }
 
-TEST_CASE("what a flag says of the placement outranks what a file says of the rest") {
+TEST_CASE("a flag for the placement overrides the other numbers of a file") {
   const auto ranks = [](std::vector<Layer> layers) {
     settle_placement(layers);
     return placement(Settings(layers)).ranks;
@@ -148,17 +153,17 @@ TEST_CASE("a request has what the settings ask for") {
                                                         {"num_cpu_threads_per_process", {"3"}},
                                                         {"gpu_ids", {"0,2"}},
                                                         {"max_restarts", {"1"}}})}));
-  CHECK(request.variables == Words{"OMP_NUM_THREADS=3", "CUDA_VISIBLE_DEVICES=0,2"});
+  CHECK(request.variables == Values{"OMP_NUM_THREADS=3", "CUDA_VISIBLE_DEVICES=0,2"});
   CHECK(request.survives_nodes);
   CHECK(request_of(Settings({layer("x", {{"num_processes", {"4"}}})})).variables.empty());
   CHECK_THROWS_WITH(request_of(Settings({layer("x", {{"num_processes", {"4"}}, {"gpu_ids", {"$(ls)"}}})})),
-                    ContainsSubstring("no gpu_ids"));
+                    ContainsSubstring("--gpu-ids: expected all or comma-separated numbers, got '$(ls)'"));
   CHECK_THROWS_WITH(
       request_of(Settings({layer("x", {{"num_processes", {"4"}}, {"use_cpu", {"1"}}, {"gpus_per_node", {"1"}}})})),
       ContainsSubstring("contradict"));
 }
 
-TEST_CASE("times are read as schedulers write them") {
+TEST_CASE("times are parsed in the formats of schedulers") {
   CHECK(parse_walltime("02:00:00") == 7200);
   CHECK(parse_walltime("30:00") == 1800);
   CHECK(parse_walltime("1-12:00:00") == 129600);

@@ -10,7 +10,7 @@
 using namespace hortator;
 using machine::CpuSet;
 
-TEST_CASE("sets are written as ranges and read back") {
+TEST_CASE("CPU sets are written as ranges and read back") {
   const std::vector<std::pair<CpuSet, std::string>> cases = {{{}, ""},
                                                              {{0}, "0"},
                                                              {{0, 1, 2, 3, 8}, "0-3,8"},
@@ -22,10 +22,10 @@ TEST_CASE("sets are written as ranges and read back") {
     CHECK(machine::to_ranges(set) == text);
     CHECK(machine::from_ranges(text) == set);
   }
-  CHECK_THROWS_WITH(machine::from_ranges("0-x"), ContainsSubstring("'x' is not a CPU number"));
+  CHECK_THROWS_WITH(machine::from_ranges("0-x"), ContainsSubstring("Expected a CPU number, got 'x'"));
 }
 
-TEST_CASE("every set of eight CPUs survives the way there and back") {
+TEST_CASE("every set of eight CPUs survives a round trip") {
   for (int bits = 0; bits < 256; ++bits) {
     CpuSet set;
     for (int cpu = 0; cpu < 8; ++cpu) {
@@ -35,7 +35,7 @@ TEST_CASE("every set of eight CPUs survives the way there and back") {
   }
 }
 
-TEST_CASE("a process knows the CPUs that it is bound to") {
+TEST_CASE("a process reports the CPUs that it is bound to") {
   cpu_set_t before;
   CPU_ZERO(&before);
   if (sched_getaffinity(0, sizeof before, &before) != 0) return;  // more CPUs than a fixed mask holds
@@ -52,7 +52,7 @@ TEST_CASE("a process knows the CPUs that it is bound to") {
   CHECK(bound == CpuSet{all.back()});
 }
 
-TEST_CASE("a process is bound with all its threads, but for those that were bound to something else") {
+TEST_CASE("a process is bound with all threads except those bound to other CPUs") {
   cpu_set_t before;
   CPU_ZERO(&before);
   if (sched_getaffinity(0, sizeof before, &before) != 0) return;  // more CPUs than a fixed mask holds
@@ -60,8 +60,8 @@ TEST_CASE("a process is bound with all its threads, but for those that were boun
   if (all.size() < 2) return;
   const CpuSet last{all.back()};
   std::promise<void> bound;
-  auto go_on = bound.get_future().share();
-  auto follower = std::async(std::launch::async, [&] { return go_on.wait(), machine::own_cpu_set(); });
+  auto proceed = bound.get_future().share();
+  auto follower = std::async(std::launch::async, [&] { return proceed.wait(), machine::own_cpu_set(); });
   std::promise<void> elsewhere;
   auto loner = std::async(std::launch::async, [&] {
     cpu_set_t first;
@@ -69,7 +69,7 @@ TEST_CASE("a process is bound with all its threads, but for those that were boun
     CPU_SET(static_cast<std::size_t>(all.front()), &first);
     sched_setaffinity(0, sizeof first, &first);
     elsewhere.set_value();
-    return go_on.wait(), machine::own_cpu_set();
+    return proceed.wait(), machine::own_cpu_set();
   });
   elsewhere.get_future().wait();
   CHECK(machine::bind_own_threads(all, last));

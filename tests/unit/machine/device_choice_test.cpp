@@ -21,7 +21,7 @@ std::vector<Devices> all_see(int ranks, int devices) {
 
 }  // namespace
 
-TEST_CASE("the kind of device: every request has one answer") {
+TEST_CASE("every request gives one type of device") {
   for (const bool cpu_asked : {false, true}) {
     for (const bool built : {false, true}) {
       for (const int visible : {0, 1, 4}) {
@@ -42,22 +42,22 @@ TEST_CASE("the kind of device: every request has one answer") {
   }
 }
 
-TEST_CASE("CUDA that cannot be had is an error that says why") {
+TEST_CASE("unavailable CUDA is an error with the reason") {
   DeviceRequest request{.environment = "cuda"};
   CHECK_THROWS_WITH(machine::wants_cuda(request),
                     ContainsSubstring("built without CUDA") && ContainsSubstring("HORTATOR_WITH_CUDA=ON"));
   request.is_built = true;
   CHECK_THROWS_WITH(machine::wants_cuda(request),
-                    ContainsSubstring("no CUDA device is visible") && ContainsSubstring("CUDA_VISIBLE_DEVICES"));
+                    ContainsSubstring("No CUDA device is visible") && ContainsSubstring("CUDA_VISIBLE_DEVICES"));
   request.visible = 1;
   request.cpu_asked = true;
   CHECK_THROWS_WITH(machine::wants_cuda(request), ContainsSubstring("stays on the CPU"));
   request.environment = "gpu";
   CHECK_THROWS_WITH(machine::wants_cuda(request),
-                    ContainsSubstring("HORTATOR_DEVICE=gpu") && ContainsSubstring("cpu or cuda"));
+                    ContainsSubstring("HORTATOR_DEVICE: expected cpu or cuda, got 'gpu'"));
 }
 
-TEST_CASE("ranks that see all devices of the node take the one with their number") {
+TEST_CASE("ranks that see all devices of the node take the one with their local rank") {
   for (int devices = 1; devices <= 8; ++devices) {
     for (int ranks = 1; ranks <= 10; ++ranks) {
       const auto visible = all_see(ranks, devices);
@@ -72,7 +72,7 @@ TEST_CASE("ranks that see all devices of the node take the one with their number
   }
 }
 
-TEST_CASE("ranks that see only some devices take one that nobody else has") {
+TEST_CASE("ranks that see only some devices take one that no other rank has") {
   const std::vector<std::vector<Devices>> cases = {
       {{"a"}, {"b"}, {"c"}},                 // one task, one card
       {{"a", "b"}, {"c", "d"}},              // one task, two cards
@@ -89,7 +89,7 @@ TEST_CASE("ranks that see only some devices take one that nobody else has") {
   }
 }
 
-TEST_CASE("more ranks than devices: the error says what to set") {
+TEST_CASE("with more ranks than devices the error says what to set") {
   const std::vector<Devices> same_card(4, Devices{"a"});
   CHECK_THROWS_WITH(machine::pick_device(same_card, 3),
                     ContainsSubstring("4 ranks on this node for 1 visible CUDA device"));
@@ -98,7 +98,7 @@ TEST_CASE("more ranks than devices: the error says what to set") {
                         ContainsSubstring("--ntasks-per-node=2") && ContainsSubstring("HORTATOR_DEVICE=cpu"));
 }
 
-TEST_CASE("the kind of distribution") {
+TEST_CASE("the distributed type follows from devices and ranks") {
   CHECK(machine::distributed_type(false, 1) == DistributedType::no);
   CHECK(machine::distributed_type(true, 1) == DistributedType::no);
   CHECK(machine::distributed_type(false, 2) == DistributedType::multi_cpu);
@@ -106,17 +106,17 @@ TEST_CASE("the kind of distribution") {
   CHECK(to_string(DistributedType::multi_gpu) == "multi_gpu");
 }
 
-TEST_CASE("ranks share devices where that is asked for, as few as possible each") {
+TEST_CASE("with sharing as few ranks as possible use each device") {
   using machine::Sharing;
   const auto two = all_see(5, 2);
   std::vector<int> picked;
   for (int rank = 0; rank < 5; ++rank) picked.push_back(machine::pick_device(two, rank, Sharing::allowed));
   CHECK(picked == std::vector<int>{0, 1, 0, 1, 0});
   CHECK_THROWS_AS(machine::pick_device(all_see(2, 0), 0, Sharing::allowed), UsageError);
-  const auto asked = [](const char* words) {
-    return machine::asked_sharing([words](const char* name) -> std::optional<std::string> {
-      if (std::string(name) != "HORTATOR_SHARE_DEVICES" || words == nullptr) return std::nullopt;
-      return words;
+  const auto asked = [](const char* value) {
+    return machine::asked_sharing([value](const char* name) -> std::optional<std::string> {
+      if (std::string(name) != "HORTATOR_SHARE_DEVICES" || value == nullptr) return std::nullopt;
+      return value;
     });
   };
   CHECK(asked(nullptr) == Sharing::refused);
@@ -126,10 +126,10 @@ TEST_CASE("ranks share devices where that is asked for, as few as possible each"
   CHECK_THROWS_WITH(asked("maybe"), ContainsSubstring("neither yes nor no"));
 }
 
-TEST_CASE("the CPU is asked for by a word for yes") {
-  const auto asked = [](const std::optional<std::string>& words) {
+TEST_CASE("the CPU is requested by any spelling of yes") {
+  const auto asked = [](const std::optional<std::string>& value) {
     return machine::asked_for_cpu(
-        [&](const char* name) { return std::string(name) == "HORTATOR_CPU" ? words : std::nullopt; });
+        [&](const char* name) { return std::string(name) == "HORTATOR_CPU" ? value : std::nullopt; });
   };
   CHECK(asked("1"));
   CHECK_FALSE(asked("0"));

@@ -7,7 +7,7 @@
 using namespace hortator;
 namespace fs = std::filesystem;
 
-TEST_CASE("devices are counted that may be opened, and nothing else of their folder") {
+TEST_CASE("only device files that may be opened are counted") {
   const fs::path folder = "device_files";
   fs::remove_all(folder);
   CHECK(machine::openable_devices(folder) == 0);

@@ -1,5 +1,5 @@
-// A stand-in for NVIDIA's management library: a device that computes 40 % of the time, and a part of one, of which
-// that is not known.
+// A stand-in for NVIDIA's management library: a device that computes 40 % of the time, and a MIG instance whose
+// utilization is unknown.
 #include <cstring>
 
 namespace {

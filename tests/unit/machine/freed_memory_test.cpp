@@ -11,7 +11,7 @@
 
 using namespace hortator;
 
-// Sanitizers have allocators of their own.
+// Sanitizers replace the allocator.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 namespace {
 
@@ -21,7 +21,7 @@ constexpr std::int64_t step_bytes = block_bytes * blocks;
 
 void take_and_free() {
   std::vector<std::unique_ptr<char[]>> taken;
-  taken.reserve(blocks);  // nothing small between them
+  taken.reserve(blocks);  // no small blocks between them
   for (std::size_t i = 0; i < blocks; ++i) {
     taken.push_back(std::make_unique_for_overwrite<char[]>(block_bytes));
     std::memset(taken.back().get(), 1, block_bytes);
@@ -30,17 +30,17 @@ void take_and_free() {
 
 }  // namespace
 
-TEST_CASE("what a step frees stays with the process, unless the user has tuned the allocator") {
+TEST_CASE("memory freed in a step stays with the process, unless the user has tuned the allocator") {
   take_and_free();  // the C library adapts its thresholds to the first blocks that it sees freed
   const auto before = test::memory_status("VmRSS:");
   const auto kept = [&] {
     take_and_free();
     return test::memory_status("VmRSS:") - before;
   };
-  const std::array<std::array<const char*, 2>, 3> words = {{{"MALLOC_TRIM_THRESHOLD_", "131072"},
-                                                            {"MALLOC_MMAP_THRESHOLD_", "131072"},
-                                                            {"GLIBC_TUNABLES", "glibc.malloc.top_pad=4096"}}};
-  for (const auto& [name, value] : words) {
+  const std::array<std::array<const char*, 2>, 3> variables = {{{"MALLOC_TRIM_THRESHOLD_", "131072"},
+                                                                {"MALLOC_MMAP_THRESHOLD_", "131072"},
+                                                                {"GLIBC_TUNABLES", "glibc.malloc.top_pad=4096"}}};
+  for (const auto& [name, value] : variables) {
     setenv(name, value, 1);
     CHECK_FALSE(machine::keep_freed_memory());
     unsetenv(name);

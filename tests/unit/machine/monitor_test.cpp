@@ -9,7 +9,7 @@ using namespace hortator;
 
 namespace {
 
-/// How many have started it, and not given it back; it stays loaded.
+/// The number of initialisations without shutdown; the library stays loaded.
 int users_of_the_library() {
   static void* const library = dlopen(HORTATOR_TEST_NVML, RTLD_NOW);
   return reinterpret_cast<int (*)()>(dlsym(library, "fake_nvml_users"))();
@@ -17,7 +17,7 @@ int users_of_the_library() {
 
 }  // namespace
 
-TEST_CASE("a device is looked at by the driver's library, which is given back") {
+TEST_CASE("a device is monitored through the driver's library, which is released") {
   CHECK(users_of_the_library() == 0);
   {
     const machine::DeviceMonitor monitor("GPU-whole", HORTATOR_TEST_NVML);
@@ -31,7 +31,7 @@ TEST_CASE("a device is looked at by the driver's library, which is given back") 
   CHECK(users_of_the_library() == 0);
 }
 
-TEST_CASE("what is not known of a device is not made up") {
+TEST_CASE("unknown values of a device stay empty") {
   const machine::DeviceMonitor part("MIG-part", HORTATOR_TEST_NVML);
   const auto use = part.look();
   REQUIRE(use);

@@ -16,7 +16,7 @@ at::Tensor bytes(std::int64_t count) { return at::empty({count}, at::kByte); }
 
 }  // namespace
 
-TEST_CASE("Large blocks are used again, small ones are LibTorch's", "[recycling_allocator]") {
+TEST_CASE("large blocks are recycled, small ones come from LibTorch", "[recycling_allocator]") {
   const auto base = machine::RecyclingAllocator::counters().used_bytes;
   const machine::RecyclingAllocator recycling(64 * mib);
   const void* first = nullptr;
@@ -31,7 +31,7 @@ TEST_CASE("Large blocks are used again, small ones are LibTorch's", "[recycling_
   CHECK(machine::RecyclingAllocator::counters().used_bytes == base);
 }
 
-TEST_CASE("What is kept stays under the cap, the newest of it", "[recycling_allocator]") {
+TEST_CASE("unused blocks stay under the cap, the newest are kept", "[recycling_allocator]") {
   const machine::RecyclingAllocator recycling(8 * mib);
   {
     std::vector<at::Tensor> tensors;
@@ -41,7 +41,8 @@ TEST_CASE("What is kept stays under the cap, the newest of it", "[recycling_allo
   CHECK(machine::RecyclingAllocator::counters().kept_bytes > 0);
 }
 
-TEST_CASE("At its end memory goes back, LibTorch allocates as before, tensors stay good", "[recycling_allocator]") {
+TEST_CASE("at its end memory is returned, LibTorch allocates as before and tensors stay valid",
+          "[recycling_allocator]") {
   std::optional<machine::RecyclingAllocator> recycling(std::in_place, 64 * mib);
   const auto survivor = at::full({2 * mib}, 7, at::kByte);
   { const auto freed = bytes(4 * mib); }
@@ -55,7 +56,7 @@ TEST_CASE("At its end memory goes back, LibTorch allocates as before, tensors st
   CHECK(machine::RecyclingAllocator::counters().used_bytes == used);
 }
 
-TEST_CASE("Memory can be taken and freed by its address, also after the end", "[recycling_allocator]") {
+TEST_CASE("memory can be allocated and freed by address, also after the end", "[recycling_allocator]") {
   const auto used = machine::RecyclingAllocator::counters().used_bytes;
   void* late = nullptr;
   {
@@ -75,8 +76,8 @@ TEST_CASE("Memory can be taken and freed by its address, also after the end", "[
   CHECK(machine::RecyclingAllocator::counters().kept_bytes == 0);
 }
 
-// oneDNN takes its working memory from LibTorch by raw calls.
-TEST_CASE("Convolutions work while memory is recycled", "[recycling_allocator]") {
+// oneDNN allocates its work space from LibTorch by raw calls.
+TEST_CASE("convolutions work while memory is recycled", "[recycling_allocator]") {
   const at::NoGradGuard no_grad;
   const auto input = at::rand({4, 16, 96, 96});
   const auto weight = at::rand({64, 16, 3, 3});
@@ -85,7 +86,7 @@ TEST_CASE("Convolutions work while memory is recycled", "[recycling_allocator]")
   CHECK(at::equal(at::conv2d(input, weight), expected));
 }
 
-TEST_CASE("trim() gives back at once, the peak is kept", "[recycling_allocator]") {
+TEST_CASE("trim() returns memory at once and keeps the peak", "[recycling_allocator]") {
   const machine::RecyclingAllocator recycling(64 * mib);
   machine::RecyclingAllocator::reset_peak();
   const auto base = machine::RecyclingAllocator::counters().used_bytes;

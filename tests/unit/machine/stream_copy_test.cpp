@@ -4,7 +4,7 @@
 
 #include "support/catch.hpp"
 
-TEST_CASE("every length from and to every place is copied, and nothing beyond") {
+TEST_CASE("every length is copied from and to every alignment, and nothing beyond") {
   std::string source(1000, ' ');
   for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<char>('a' + i % 26);
   for (const std::size_t length : {0, 1, 15, 63, 64, 65, 127, 128, 500, 700}) {

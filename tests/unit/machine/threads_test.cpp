@@ -23,7 +23,7 @@ CpuSet first(int count) {
 
 }  // namespace
 
-TEST_CASE("a rank that is bound to CPUs of its own has a thread on each") {
+TEST_CASE("a rank bound to its own CPUs has a thread on each") {
   CHECK((plans({{0, 1, 2, 3}, {4, 5}, {6}}) == std::vector<ThreadPlan>{{4, 1, false}, {2, 1, false}, {1, 1, false}}));
 }
 
@@ -37,13 +37,13 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("CPUs that only some ranks may use are divided among those") {
+TEST_CASE("CPUs that only some ranks may use are divided among these") {
   CHECK((plans({{0, 1, 2, 3}, {2, 3}}) == std::vector<ThreadPlan>{{3, 2, false}, {1, 2, false}}));
   CHECK((plans({{0}, {0}, {1, 2}}) == std::vector<ThreadPlan>{{1, 2, true}, {1, 2, true}, {2, 1, false}}));
   CHECK((plans({{0, 1, 2}, {0, 1, 2}, {0, 1, 2}}) == std::vector<ThreadPlan>(3, {1, 3, false})));
 }
 
-TEST_CASE("OMP_NUM_THREADS is taken as it is, where OpenMP would take it") {
+TEST_CASE("OMP_NUM_THREADS is used unchanged when OpenMP accepts it") {
   const auto asked = [](std::optional<std::string> value) {
     return machine::asked_threads([value](const char*) { return value; });
   };

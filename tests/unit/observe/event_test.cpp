@@ -37,7 +37,7 @@ TEST_CASE("event records have the bytes that TensorBoard's own messages have (te
   CHECK(ours == theirs);
 }
 
-TEST_CASE("later steps are taken out of event files, and what was never finished") {
+TEST_CASE("later steps and unfinished records are removed from event files") {
   const auto record = [](std::int64_t step) {
     return observe::framed(observe::scalars_event({.step = step, .time = 1, .values = {{"x", 1}}}));
   };
@@ -72,7 +72,7 @@ TEST_CASE("a histogram counts every finite number once") {
   CHECK(observe::histogram_of(at::zeros({0})).count == 0);
 }
 
-TEST_CASE("event files are read in the order in which they were made, whatever the clocks say") {
+TEST_CASE("event files sort in the order of their creation, whatever the clocks say") {
   const test::Folder folder(State(), "event_files");
   if (!State().is_main_process()) return;
   std::filesystem::create_directories(folder.path());

@@ -30,14 +30,14 @@ TEST_CASE("matrix products count two operations for each product of numbers") {
   CHECK(flops_in([] { at::ones({100, 100}).add(1).relu().sum(); }) == 0);
 }
 
-TEST_CASE("an operator that calls another of its kind counts once") {
+TEST_CASE("an operator that calls another counted operator counts once") {
   at::autocast::set_autocast_enabled(at::kCPU, true);
   CHECK(flops_in([] { at::mm(at::ones({3, 5}), at::ones({5, 7})); }) == 2 * 3 * 5 * 7);
   at::autocast::set_autocast_enabled(at::kCPU, false);
   at::autocast::clear_cache();
 }
 
-TEST_CASE("a backward pass counts as well, with what it is asked for") {
+TEST_CASE("a backward pass counts the requested gradients") {
   torch::nn::Linear net(64, 32);
   const auto x = at::ones({8, 64});
   const double forward = 2.0 * 8 * 64 * 32;
@@ -46,7 +46,7 @@ TEST_CASE("a backward pass counts as well, with what it is asked for") {
   CHECK(flops_in([&] { net(learned({8, 64})).sum().backward(); }) == 3 * forward);
 }
 
-TEST_CASE("convolutions of all kinds count their kernels' products") {
+TEST_CASE("all types of convolutions count their kernels' products") {
   namespace nn = torch::nn::functional;
   const auto image = at::ones({2, 6, 9, 11});
   const auto kernel = at::ones({8, 3, 3, 5});  // of two groups
@@ -76,7 +76,7 @@ TEST_CASE("convolutions of all kinds count their kernels' products") {
         }) == 2 * spread);
 }
 
-TEST_CASE("attention counts both of its products, whichever kernel makes them") {
+TEST_CASE("attention counts both of its products, whichever kernel computes them") {
   const double products = 2.0 * 2 * 4 * 16 * 24 * (8 + 8);
   for (const bool is_fused : {true, false}) {
     const auto work = [&] {
@@ -90,7 +90,7 @@ TEST_CASE("attention counts both of its products, whichever kernel makes them") 
   }
 }
 
-TEST_CASE("counters count one after the other, and nothing when there is none") {
+TEST_CASE("consecutive counters are independent, and nothing is counted without one") {
   const auto product = [] { at::mm(at::ones({2, 2}), at::ones({2, 2})); };
   CHECK(flops_in(product) == 16);
   product();

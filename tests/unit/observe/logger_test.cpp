@@ -10,37 +10,37 @@ using namespace hortator;
 
 namespace {
 
-/// What this process says meanwhile.
+/// Captures the output of this process.
 template <typename Work>
-std::string said(const Work& work) {
+std::string output_of(const Work& work) {
   return test::written_to(STDERR_FILENO, work);
 }
 
 }  // namespace
 
-TEST_CASE("a logger speaks on the main process, everywhere, or in order") {
+TEST_CASE("a logger writes on the main process, on all processes, or in order") {
   const State state;
   const auto logger = get_logger(state, "train");
-  const auto once = said([&] { logger.info("epoch ", 3); });
+  const auto once = output_of([&] { logger.info("epoch ", 3); });
   if (state.is_main_process()) {
     CHECK_THAT(once, ContainsSubstring("train: epoch 3\n"));
   } else {
     CHECK(once.empty());
   }
-  const auto everywhere = said([&] { logger.everywhere().warning("here"); });
+  const auto everywhere = output_of([&] { logger.everywhere().warning("here"); });
   CHECK_THAT(everywhere, ContainsSubstring(text::concat('[', state.process_index(), '/')));
   CHECK_THAT(everywhere, ContainsSubstring("warning: train: here\n"));
-  CHECK_THAT(said([&] { logger.in_order().error("mine"); }), ContainsSubstring("error: train: mine\n"));
-  const auto twice = said([&] {
+  CHECK_THAT(output_of([&] { logger.in_order().error("mine"); }), ContainsSubstring("error: train: mine\n"));
+  const auto twice = output_of([&] {
     for (int i = 0; i < 3; ++i) logger.everywhere().warning_once("again");
   });
   CHECK(twice.find("again") == twice.rfind("again"));
 }
 
-TEST_CASE("a rank that has said its words alone still comes to where all say them in turn") {
+TEST_CASE("a rank that has logged alone still takes part when all log in turn") {
   const State state;
   const auto logger = get_logger(state, "train");
-  const auto all = said([&] {
+  const auto all = output_of([&] {
     if (state.is_last_process()) logger.everywhere().warning_once("once");
     for (int i = 0; i < 2; ++i) logger.in_order().warning_once("once");
   });
@@ -50,7 +50,7 @@ TEST_CASE("a rank that has said its words alone still comes to where all say the
   state.wait_for_everyone();
 }
 
-TEST_CASE("levels come from the call, or from the environment") {
+TEST_CASE("the level comes from the call or from the environment") {
   const State state;
   CHECK_FALSE(get_logger(state, "").is_enabled_for(LogLevel::debug));
   CHECK(get_logger(state, "").is_enabled_for(LogLevel::info));
@@ -60,13 +60,13 @@ TEST_CASE("levels come from the call, or from the environment") {
   const auto logger = get_logger(state, "");
   CHECK(logger.is_enabled_for(LogLevel::debug));
   CHECK_FALSE(get_logger(state, "", LogLevel::error).is_enabled_for(LogLevel::info));
-  CHECK(said([&] { get_logger(state, "", LogLevel::error).everywhere().info("unheard"); }).empty());
-  CHECK(said([&] { get_logger(state, "", LogLevel::error).in_order().info("unheard"); }).empty());
+  CHECK(output_of([&] { get_logger(state, "", LogLevel::error).everywhere().info("unheard"); }).empty());
+  CHECK(output_of([&] { get_logger(state, "", LogLevel::error).in_order().info("unheard"); }).empty());
   setenv("HORTATOR_LOG_LEVEL", "Warning", 1);
-  CHECK(said([&] { log::info("unheard"); }).empty());
-  CHECK_THAT(said([&] { log::warn("heard"); }), ContainsSubstring("heard"));
+  CHECK(output_of([&] { log::info("unheard"); }).empty());
+  CHECK_THAT(output_of([&] { log::warn("heard"); }), ContainsSubstring("heard"));
   setenv("HORTATOR_LOG_LEVEL", "error", 1);
-  CHECK(said([&] { log::warn("unheard"); }).empty());
+  CHECK(output_of([&] { log::warn("unheard"); }).empty());
   setenv("HORTATOR_LOG_LEVEL", "loud", 1);
   CHECK_THROWS_WITH(get_logger(state, ""), ContainsSubstring("HORTATOR_LOG_LEVEL=loud is no level"));
   unsetenv("HORTATOR_LOG_LEVEL");

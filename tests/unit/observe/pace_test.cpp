@@ -11,7 +11,7 @@ namespace {
 
 const Clock::time_point start{1h};
 
-// The moments, in milliseconds after the start, at which a loop with a step every `step` draws.
+// The times, in milliseconds after the start, at which a loop with a step every `step` draws.
 std::vector<long> moments(Pace::Medium medium, Clock::duration step, Clock::duration length) {
   std::vector<long> shown;
   Pace pace(medium, start);
@@ -25,13 +25,13 @@ std::vector<long> moments(Pace::Medium medium, Clock::duration step, Clock::dura
 
 }  // namespace
 
-TEST_CASE("a terminal is redrawn at once and then ten times a second at most") {
+TEST_CASE("a terminal is redrawn at once and then at most ten times a second") {
   CHECK(moments(Pace::Medium::terminal, 1ms, 300ms) == std::vector<long>{0, 100, 200, 300});
   CHECK(moments(Pace::Medium::terminal, 250ms, 1s) == std::vector<long>{0, 250, 500, 750, 1000});
   CHECK(moments(Pace::Medium::terminal, 1ms, 10s).size() == 101);
 }
 
-TEST_CASE("a log has its first line after five seconds, and then at growing intervals up to a minute") {
+TEST_CASE("a log gets its first line after five seconds, then at growing intervals up to a minute") {
   CHECK(moments(Pace::Medium::log, 1s, 4s).empty());
   CHECK(moments(Pace::Medium::log, 1s, 260s) ==
         std::vector<long>{5000, 10000, 20000, 40000, 80000, 140000, 200000, 260000});

@@ -9,7 +9,7 @@ using observe::ProfileAction;
 
 namespace {
 
-// One letter a step: - nothing, w warm-up, r recorded, R recorded and the last of its cycle.
+// One character per step: - none, w warm-up, r recorded, R recorded and last of its cycle.
 std::string actions(const std::optional<ProfileSchedule>& schedule, int steps) {
   std::string characters;
   for (int step = 0; step < steps; ++step) {
@@ -20,7 +20,7 @@ std::string actions(const std::optional<ProfileSchedule>& schedule, int steps) {
 
 }  // namespace
 
-TEST_CASE("a schedule's cycles") {
+TEST_CASE("a schedule repeats its cycles") {
   CHECK(actions({}, 4) == "rrrr");
   CHECK(actions(ProfileSchedule{}, 3) == "RRR");
   CHECK(actions(ProfileSchedule{.wait = 1, .warmup = 1, .active = 3}, 11) == "-wrrR-wrrR-");

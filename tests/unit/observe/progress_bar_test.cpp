@@ -16,7 +16,7 @@ struct Stage {
   std::vector<std::string> shown = {};
 };
 
-// Notes what is shown; "--" for a line that stays.
+// Records the shown lines; "--" for a line that stays.
 struct NotedScreen final : observe::Screen {
   explicit NotedScreen(Stage& stage) : stage_(stage) {}
   observe::Pace::Medium medium() const override { return stage_.medium; }
@@ -34,7 +34,7 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a log gets lines now and then and one at the end, with the numbers of that moment") {
+TEST_CASE("a log gets lines at intervals and one at the end, with the current numbers") {
   Stage stage;
   const auto bar = make_bar(stage);
   bar->start("epoch 0", 12, 0);
@@ -51,7 +51,7 @@ TEST_CASE("a log gets lines now and then and one at the end, with the numbers of
                              "epoch 0: 12/12 (100%), 1/s, 0:12, loss 0.5, done 1", "--"});
 }
 
-TEST_CASE("a resumed loop goes on at its step, at the pace of the steps that it takes itself") {
+TEST_CASE("a resumed loop continues at its step, with the rate of its own steps") {
   Stage stage;
   const auto bar = make_bar(stage);
   bar->start("epoch 0", 20, 10);
@@ -77,7 +77,7 @@ TEST_CASE("a terminal shows the bar from the start") {
                              "100% [==============================]  2/2  20/s  0:00", "--"});
 }
 
-TEST_CASE("a loop inside another takes its place until it ends") {
+TEST_CASE("a nested loop is shown until it ends") {
   Stage stage{.medium = observe::Pace::Medium::terminal};
   const auto bar = make_bar(stage);
   bar->start("outer", 2, 0);
@@ -91,7 +91,7 @@ TEST_CASE("a loop inside another takes its place until it ends") {
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(stage.shown[i].substr(0, 10) == expected[i]);
 }
 
-TEST_CASE("a loop that an exception ends keeps its last line, and no tensor is read on the way") {
+TEST_CASE("a loop that ends by an exception keeps its last line, and no tensor is read") {
   Stage stage;
   const auto bar = make_bar(stage);
   const auto shared = at::full({}, 1.0);
@@ -112,7 +112,7 @@ TEST_CASE("a loop that an exception ends keeps its last line, and no tensor is r
         Lines{"1/10 (10%), 5 s each, 0:05, 0:45 left, loss 1", "1/10 (10%), 5 s each, 0:05, loss 1", "--"});
 }
 
-TEST_CASE("a bar that goes ends its loops") {
+TEST_CASE("destroying a bar ends its loops") {
   Stage stage;
   {
     const auto bar = make_bar(stage);
@@ -122,7 +122,7 @@ TEST_CASE("a bar that goes ends its loops") {
   CHECK(stage.shown == Lines{"--", "b: 0/1 (0%), 0:00", "--", "a: 0/1 (0%), 0:00", "--"});
 }
 
-TEST_CASE("numbers of all kinds can be logged, a tensor without its graph and only when it is one number") {
+TEST_CASE("numbers of all types can be logged, a tensor without its graph and only with one element") {
   CHECK(Loggable(3).value() == 3);
   CHECK(Loggable(2.5F).value() == 2.5);
   CHECK(Loggable(true).value() == 1);
@@ -135,8 +135,8 @@ TEST_CASE("numbers of all kinds can be logged, a tensor without its graph and on
   const Loggable kept(loss);
   CHECK(loss.grad_fn().use_count() == graph);
   CHECK(kept.value() == 9);
-  CHECK_THROWS_WITH(Loggable(at::zeros({2, 5})), ContainsSubstring("a tensor of 10 elements cannot be logged"));
-  CHECK_THROWS_WITH(Loggable(at::Tensor()), ContainsSubstring("an undefined tensor cannot be logged"));
+  CHECK_THROWS_WITH(Loggable(at::zeros({2, 5})), ContainsSubstring("Cannot log a tensor of 10 elements"));
+  CHECK_THROWS_WITH(Loggable(at::Tensor()), ContainsSubstring("Cannot log an undefined tensor"));
 }
 
 TEST_CASE("a step costs next to nothing") {
@@ -154,7 +154,7 @@ TEST_CASE("a step costs next to nothing") {
   bar->start("cost", 1'000'000, 0);
   const double advance = cost([&] { bar->advance(); });
   const double set = cost([&] { bar->set("loss", loss); });
-  // What a loop pays that only keeps its loss, in the same build: a sanitizer makes both dearer.
+  // Compared with a loop that only keeps its loss, in the same build: a sanitizer slows down both.
   at::Tensor kept;
   const double keep = cost([&] { kept = loss.detach(); });
   INFO("advance " << advance << " ns, set of a tensor " << set << " ns, detach alone " << keep << " ns");

@@ -22,7 +22,7 @@ struct NotedSink final : ProgressSink {
   std::string notes;
 };
 
-// As a loader: begin() changes it, the end is of another type, the element belongs to the iterator.
+// Like a loader: begin() changes it, the end has another type, the element belongs to the iterator.
 class Batches {
  public:
   struct End {};
@@ -86,8 +86,8 @@ TEST_CASE("constant ranges, lists, ranges of bool, elements that cannot be copie
 TEST_CASE("a temporary is kept for the loop") {
   NotedSink sink;
   std::string joined;
-  for (const auto& word : progress(sink, std::vector<std::string>{std::string(40, 'a'), std::string(40, 'b')}))
-    joined += word;
+  for (const auto& text : progress(sink, std::vector<std::string>{std::string(40, 'a'), std::string(40, 'b')}))
+    joined += text;
   CHECK(joined == std::string(40, 'a') + std::string(40, 'b'));
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("a loader with a sentinel and a changing begin") {
   CHECK(sink.notes == "t/3:+++.");
 }
 
-TEST_CASE("a loader that was resumed says at which step") {
+TEST_CASE("a resumed loader reports its step") {
   struct Resumed : Batches {
     using Batches::Batches;
     std::int64_t first_step() const { return 2; }
@@ -127,7 +127,7 @@ TEST_CASE("break, return, exceptions and empty ranges close the bar") {
   CHECK(sink.notes == "t/3:+.t/3:.t/0:.");
 }
 
-TEST_CASE("a range that is kept may be run through again, and one that never ran says nothing") {
+TEST_CASE("a stored range can be iterated again, and one that was never iterated shows nothing") {
   NotedSink sink;
   const std::vector<int> numbers = {1};
   {

@@ -4,7 +4,7 @@
 
 using namespace hortator::observe;
 
-TEST_CASE("nothing is known before the first step") {
+TEST_CASE("the rate is 0 before the first step") {
   Rate rate;
   rate.update(0, 3);
   CHECK(rate.per_second() == 0);
@@ -12,7 +12,7 @@ TEST_CASE("nothing is known before the first step") {
   CHECK(rate.per_second() == 0.25);
 }
 
-TEST_CASE("a steady loop has its rate from the first look") {
+TEST_CASE("a steady loop has its rate from the first update") {
   Rate rate;
   for (int second = 1; second < 100; ++second) {
     rate.update(7 * second, second);
@@ -20,7 +20,7 @@ TEST_CASE("a steady loop has its rate from the first look") {
   }
 }
 
-TEST_CASE("a slow start is forgotten, a change is followed within about ten seconds") {
+TEST_CASE("a slow start is forgotten, and a change is followed within about ten seconds") {
   Rate rate;
   rate.update(1, 20);
   for (int second = 1; second <= 60; ++second) rate.update(1 + 10 * second, 20 + second);
@@ -29,7 +29,7 @@ TEST_CASE("a slow start is forgotten, a change is followed within about ten seco
   CHECK(rate.per_second() == Approx(10 + 10 * (1 - std::exp(-1))).epsilon(0.01));
 }
 
-TEST_CASE("how often one looks does not matter") {
+TEST_CASE("the rate does not depend on the frequency of updates") {
   Rate often;
   Rate seldom;
   for (int tenth = 0; tenth <= 300; ++tenth) often.update(tenth, tenth / 10.0);
@@ -38,7 +38,7 @@ TEST_CASE("how often one looks does not matter") {
   CHECK(often.per_second() == Approx(seldom.per_second()));
 }
 
-TEST_CASE("looks between two slow steps do not disturb") {
+TEST_CASE("updates between two slow steps do not change the rate") {
   Rate rate;
   for (int tenth = 1; tenth <= 500; ++tenth) rate.update(tenth / 50, tenth / 10.0);
   CHECK(rate.per_second() == Approx(0.2));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a run of tracked.cpp has left, read without TensorBoard: read_events.py LOGS.
+"""Reads the event files of a run of tracked.cpp without TensorBoard: read_events.py LOGS.
 
 Strict: every record's checksums, every field known, every number once. Restarts purge what came after them, as
-TensorBoard does. Needs Python's own library alone."""
+TensorBoard does. Needs only Python's standard library."""
 import csv
 import json
 import os
@@ -109,16 +109,16 @@ def check(logs):
         assert [step for step, _ in points] == list(range(1000)), f"{name}: {len(points)} points"
         assert all(abs(value - truth(step)) < 1e-6 * (1 + abs(value)) for step, value in points), name
     assert len([entry for entry in entries if entry[2] == "number"]) == 2000
-    words = of("words/text_summary", "tensor")
-    assert [step for step, _ in words] == list(range(0, 1000, 50)), words
-    assert message(words[3][1], TENSOR)["words"] == [b"at 150"]
+    texts = of("words/text_summary", "tensor")
+    assert [step for step, _ in texts] == list(range(0, 1000, 50)), texts
+    assert message(texts[3][1], TENSOR)["words"] == [b"at 150"]
     ((_, content),) = of("numbers", "histogram")
     histogram = message(content, HISTOGRAM)
     assert histogram["count"] == [100] and histogram["max"] == [99], histogram
     counts = histogram["counts"][0]
     assert sum(struct.unpack(f"<{len(counts) // 8}d", counts)) == 100
     if os.environ.get("HORTATOR_TEST_PNG") != "0":  # a build without libpng writes none
-        ((_, content),) = of("picture", "image") or of("picture/0", "image")
+        ((_, content),) = of("image", "image") or of("image/0", "image")
         image = message(content, IMAGE)
         assert (image["width"], image["height"], image["png"][0][1:4]) == ([6], [4], b"PNG"), image
     assert of("_hparams_/experiment", "metadata") and of("_hparams_/session_start_info", "metadata")

@@ -22,7 +22,7 @@ int characters(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("what does not fit is left out from the right, and the bar takes what remains") {
+TEST_CASE("items that do not fit are dropped from the right, and the bar takes the remaining room") {
   CHECK(bar_line(half_way, 200) ==
         "epoch 0  45% [=============>                ]  450/1000  12.3/s  0:36, 0:45 left  loss 0.1235  lr 0.001  "
         "tokens 12345678");
@@ -35,13 +35,13 @@ TEST_CASE("what does not fit is left out from the right, and the bar takes what 
   CHECK(bar_line(half_way, -1).empty());
 }
 
-TEST_CASE("a log line has everything") {
+TEST_CASE("a log line has all items") {
   CHECK(log_line(half_way) ==
         "epoch 0: 450/1000 (45%), 12.3/s, 0:36, 0:45 left, loss 0.1235, lr 0.001, tokens 12345678");
   CHECK(log_line({.done = 1, .total = 2, .elapsed = 1}) == "1/2 (50%), 0:01");
 }
 
-TEST_CASE("an ended loop has no time left, and says 100% only when it is") {
+TEST_CASE("an ended loop shows no remaining time, and 100% only when it is complete") {
   auto ended = half_way;
   ended.is_over = true;
   CHECK(log_line(ended) == "epoch 0: 450/1000 (45%), 12.3/s, 0:36, loss 0.1235, lr 0.001, tokens 12345678");
@@ -50,7 +50,7 @@ TEST_CASE("an ended loop has no time left, and says 100% only when it is") {
         "100% [======================]  5/5  0:02");
 }
 
-TEST_CASE("an empty loop is done, and one that goes further than it said stays at the end") {
+TEST_CASE("an empty loop is done, and a loop beyond its total stays at the end") {
   CHECK(bar_line({.title = "stream", .done = 7, .total = -1, .elapsed = 2, .per_second = 3.5}, 40) ==
         "stream   7  3.5/s  0:02");
   CHECK(log_line({.title = "stream", .done = 7, .total = -1, .elapsed = 2}) == "stream: 7, 0:02");
@@ -58,7 +58,7 @@ TEST_CASE("an empty loop is done, and one that goes further than it said stays a
   CHECK(bar_line({.done = 7, .total = 5, .elapsed = 2, .per_second = 3.5}, 30) == "100% [=====]  7/5  3.5/s  0:02");
 }
 
-TEST_CASE("times and rates in the unit that fits") {
+TEST_CASE("times and rates have a suitable unit") {
   const auto text = [](double elapsed, double per_second) {
     return log_line({.done = 1, .total = 2, .elapsed = elapsed, .per_second = per_second});
   };
@@ -82,7 +82,7 @@ TEST_CASE("any number can be a value") {
   CHECK(value(-std::numeric_limits<double>::infinity()) == "x -inf");
 }
 
-TEST_CASE("no line is ever wider than asked for, nor does it break out of its line") {
+TEST_CASE("no line exceeds its width or contains a line break") {
   const std::vector<std::string> titles = {
       "", "e", "epoch 0", "Ünïcödé títle", "two\nlines\r\x1b[31m\t", std::string(300, 'x')};
   const std::vector<std::int64_t> totals = {0, 1, 1000, std::numeric_limits<std::int64_t>::max()};

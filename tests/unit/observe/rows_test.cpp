@@ -25,7 +25,7 @@ void write(const std::filesystem::path& file, const std::string& content) {
 
 }  // namespace
 
-TEST_CASE("a record is a line of JSON that everybody reads, whatever its names and numbers") {
+TEST_CASE("a record is a valid line of JSON, for any names and numbers") {
   const auto infinity = std::numeric_limits<double>::infinity();
   CHECK(observe::json_row({.step = 12, .time = 1.25, .values = {{"loss", 0.1}, {"n", 3}}}) ==
         "{\"step\":12,\"time\":1.250,\"loss\":0.1,\"n\":3}\n");
@@ -41,7 +41,7 @@ TEST_CASE("a record is a line of JSON that everybody reads, whatever its names a
         nlohmann::json({{"lr", 0.5}, {"fused", true}, {"name", "x"}, {"n", 3}}));
 }
 
-TEST_CASE("rows of later steps, and rows that were never finished, are taken out") {
+TEST_CASE("rows of later steps and unfinished rows are removed") {
   const State state;
   const test::Folder folder(state, "rows");
   if (!state.is_main_process()) return;
@@ -62,11 +62,11 @@ TEST_CASE("rows of later steps, and rows that were never finished, are taken out
   cut(0);
   CHECK(content_of(file).empty());
   std::filesystem::remove(file);
-  cut(1);  // nothing is there, and nothing is made
+  cut(1);  // no file exists, and none is created
   CHECK_FALSE(std::filesystem::exists(file));
 }
 
-TEST_CASE("a table gets columns as they come, and an earlier run's rows stay up to where it goes on") {
+TEST_CASE("a table gets new columns as they appear, and keeps the earlier run's rows up to the resumed step") {
   const State state;
   const test::Folder folder(state, "table");
   if (!state.is_main_process()) return;
@@ -98,7 +98,7 @@ TEST_CASE("a table gets columns as they come, and an earlier run's rows stay up 
   CHECK(std::filesystem::exists(folder.path() / "t.csv.old"));
 }
 
-TEST_CASE("a tracker touches nothing before it has something to write") {
+TEST_CASE("a tracker opens no file before the first record") {
   const State state;
   const test::Folder folder(state, "untouched");
   if (!state.is_main_process()) return;
@@ -108,7 +108,7 @@ TEST_CASE("a tracker touches nothing before it has something to write") {
   tracker.start({.name = "r", .folder = folder.path()});
   tracker.flush();
   CHECK(content_of(file).size() > 20);
-  tracker.rewind(1);  // the state was loaded: the run does not begin anew after all
+  tracker.rewind(1);  // the state was loaded: the run resumes after all
   tracker.log({.step = 2, .time = 9});
   tracker.finish();
   CHECK(content_of(file) == observe::json_row({.step = 1}) + observe::json_row({.step = 2, .time = 9}));

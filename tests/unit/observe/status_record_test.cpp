@@ -40,7 +40,7 @@ observe::RankStatus full() {
 
 }  // namespace
 
-TEST_CASE("a rank's row has its length, and says what it said") {
+TEST_CASE("a rank's row has the fixed length and reads back unchanged") {
   const auto row = observe::to_row(full());
   CHECK(row.size() == row_bytes);
   CHECK(row.back() == '\n');
@@ -60,7 +60,7 @@ TEST_CASE("a rank's row has its length, and says what it said") {
   CHECK_FALSE(observe::parse_status("{\"rank\":1}"));
 }
 
-TEST_CASE("what has no room in a row is left out") {
+TEST_CASE("fields without room in a row are dropped") {
   auto status = full();
   for (int i = 0; i < 200; ++i) status.values.emplace_back("number " + std::to_string(i), i);
   auto row = observe::to_row(status);
@@ -75,10 +75,10 @@ TEST_CASE("what has no room in a row is left out") {
   CHECK(observe::parse_status(row));
 }
 
-TEST_CASE("a session's row says whether the run began anew") {
-  const auto anew = observe::parse_session(observe::to_row(observe::Session{.run_id = "a", .started = 1, .world = 2}));
-  REQUIRE(anew);
-  CHECK_FALSE(anew->resumed_after.has_value());
+TEST_CASE("a session's row shows whether the run resumed") {
+  const auto fresh = observe::parse_session(observe::to_row(observe::Session{.run_id = "a", .started = 1, .world = 2}));
+  REQUIRE(fresh);
+  CHECK_FALSE(fresh->resumed_after.has_value());
   const auto resumed = observe::parse_session(
       observe::to_row(observe::Session{.run_id = "a", .started = 1, .world = 2, .resumed_after = 41}));
   REQUIRE(resumed);

@@ -16,7 +16,7 @@ using namespace hortator;
 using test::content_of;
 using namespace std::chrono_literals;
 
-TEST_CASE("a run of some seconds tells of itself, each rank in its row; a short one leaves nothing") {
+TEST_CASE("a run of some seconds writes a row per rank; a short one writes nothing") {
   const State state;
   const test::Folder folder(state, "told");
   {
@@ -62,7 +62,7 @@ TEST_CASE("a run of some seconds tells of itself, each rank in its row; a short 
   state.wait_for_everyone();
 }
 
-TEST_CASE("telling costs less than a two-hundredth of the time") {
+TEST_CASE("status rows cost less than 0.5 % of the time") {
   const State state;
   const test::Folder folder(state, "cost");
   accelerator::RunStatus status(state.world(), folder.path());
@@ -75,13 +75,13 @@ TEST_CASE("telling costs less than a two-hundredth of the time") {
   CHECK(seconds < 0.005 * accelerator::status_interval(state.process_index(), state.num_processes()));
 }
 
-TEST_CASE("in large jobs ranks tell of themselves more rarely, the main one does not") {
+TEST_CASE("in large jobs ranks write less often, except for the main rank") {
   CHECK(accelerator::status_interval(0, 4096) == 1);
   CHECK(accelerator::status_interval(1, 64) == 1);
   CHECK(accelerator::status_interval(1, 4096) == 64);
 }
 
-TEST_CASE("a run measures its updates when it is asked to") {
+TEST_CASE("a run measures its updates on request") {
   const State state;
   const test::Folder folder(state, "measured");
   const auto file = folder.path() / "measure.json";

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every number is there once, of a run that was killed twice and resumed: tensorboard.sh TRACKED MPIRUN... A strict reader of our own says
-# so, and TensorBoard's own loader where HORTATOR_TEST_PYTHON names a Python that has the package tensorboard.
+# A run that was killed twice and resumed has every number once: tensorboard.sh TRACKED MPIRUN... Checked by a strict reader, and by
+# TensorBoard's loader if HORTATOR_TEST_PYTHON names a Python with the package tensorboard.
 set -u
 tracked=$1
 shift
@@ -31,13 +31,13 @@ for name, value in (("loss", lambda step: 1 / (step + 1)), ("rate", float)):
     points = events.Scalars(name)
     assert [point.step for point in points] == list(range(1000)), f"{name}: {len(points)} points"
     assert all(abs(point.value - value(point.step)) < 1e-6 * (1 + abs(point.value)) for point in points), name
-words = events.Tensors("words/text_summary")
-assert [word.step for word in words] == list(range(0, 1000, 50)), [word.step for word in words]
-assert words[3].tensor_proto.string_val[0] == b"at 150"
+texts = events.Tensors("words/text_summary")
+assert [text.step for text in texts] == list(range(0, 1000, 50)), [text.step for text in texts]
+assert texts[3].tensor_proto.string_val[0] == b"at 150"
 histogram = events.Histograms("numbers")[0].histogram_value
 assert histogram.num == 100 and histogram.min == 0 and histogram.max == 99, histogram
 if os.environ.get("HORTATOR_TEST_PNG") != "0":  # a build without libpng writes none
-    image = events.Images("picture")[0]
+    image = events.Images("image")[0]
     assert (image.width, image.height) == (6, 4) and image.encoded_image_string[1:4] == b"PNG", image
 from tensorboard.plugins.hparams import metadata
 settings = events.SummaryMetadata("_hparams_/session_start_info")

@@ -17,7 +17,7 @@ using namespace hortator;
 
 namespace {
 
-// What `work` leaves on the standard error of a child whose terminal has that many columns.
+// The standard error of a child that runs `work` on a terminal with that many columns.
 std::string seen_on_terminal(int columns, const std::function<void()>& work) {
   winsize size{};
   size.ws_row = 24;
@@ -39,7 +39,7 @@ std::string seen_on_terminal(int columns, const std::function<void()>& work) {
 
 }  // namespace
 
-TEST_CASE("a terminal is asked for its width") {
+TEST_CASE("the width of a terminal is found") {
   CHECK(seen_on_terminal(97, [] { dprintf(1, "%d", observe::terminal_columns().value_or(-1)); }) == "97");
   CHECK(seen_on_terminal(0, [] { dprintf(1, "%d", observe::terminal_columns().value_or(-1)); }) == "80");
   CHECK(seen_on_terminal(97, [] { dprintf(1, "%d", observe::TerminalScreen().columns()); }) == "96");
@@ -49,11 +49,11 @@ TEST_CASE("says on standard output what through_mpirun.sh looks for", "[.columns
   dprintf(1, "columns=%d\n", observe::terminal_columns().value_or(0));
 }
 
-TEST_CASE("a file or a pipe is no terminal, also when the shell that started us sits on one") {
+TEST_CASE("a file or a pipe is not a terminal, even if the parent shell uses one") {
   const auto seen = seen_on_terminal(97, [] {
     const int file = open("stderr.txt", O_CREAT | O_TRUNC | O_WRONLY, 0600);
     dup2(file, STDERR_FILENO);
-    if (fork() == 0) {  // its parent, as a shell's would, is on the terminal with all but standard error
+    if (fork() == 0) {  // its parent, like a shell, uses the terminal except for standard error
       dprintf(1, "%s", observe::terminal_columns() ? "terminal" : "file");
       _exit(0);
     }
@@ -62,12 +62,12 @@ TEST_CASE("a file or a pipe is no terminal, also when the shell that started us 
   CHECK(seen == "file");
 }
 
-TEST_CASE("only those who pass their children's standard error on are asked for theirs") {
+TEST_CASE("only launchers that forward standard error are recognised") {
   for (const auto* name : {"mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra"}) CHECK(observe::is_mpirun(name));
   for (const auto* name : {"bash", "slurmstepd", "orted", "", "mpirun2"}) CHECK(!observe::is_mpirun(name));
 }
 
-TEST_CASE("lines of the log and of the program push the bar down") {
+TEST_CASE("lines of the log and of the program appear above the bar") {
   const auto seen = seen_on_terminal(80, [] {
     observe::TerminalScreen screen;
     screen.show("50%");

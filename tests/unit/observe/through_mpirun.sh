@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A bar is drawn also through mpirun, whose ranks have no terminal of their own: through_mpirun.sh MPIRUN TEST_PROGRAM
+# A bar is also drawn through mpirun, whose ranks have no terminal: through_mpirun.sh MPIRUN TEST_PROGRAM
 set -u
 command -v script >/dev/null || { echo 'skipped: script (util-linux) is not here'; exit 77; }
 
-# seen COMMAND: how many of two ranks tell the width of the terminal on which COMMAND's mpirun was started
+# seen COMMAND: the number of ranks (of two) that report the width of the terminal on which COMMAND's mpirun was started
 seen() { TERM=dumb script -qec "stty cols 97; $1" /dev/null </dev/null | grep -c 'columns=97'; }
 
 start="'$1' -n 2 '$2' '[.columns]'"

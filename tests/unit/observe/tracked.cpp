@@ -1,5 +1,5 @@
-// A run for TensorBoard's loader: tracked FOLDER STEPS SAVE_AFTER KILL_AFTER. Goes on from the newest checkpoint; 0 for
-// never.
+// A run for TensorBoard's loader: tracked FOLDER STEPS SAVE_AFTER KILL_AFTER. Resumes from the newest checkpoint. 0
+// means never.
 #include <ATen/ATen.h>
 
 #include <csignal>
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     }
     auto& tensorboard = accelerator.get_tracker("tensorboard");
     tensorboard.log_histogram("numbers", at::arange(100), number(2));
-    if (HORTATOR_TEST_PNG) tensorboard.log_images("picture", at::full({3, 4, 6}, 0.5), number(2));
+    if (HORTATOR_TEST_PNG) tensorboard.log_images("image", at::full({3, 4, 6}, 0.5), number(2));
     accelerator.end_training();
   });
 }

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "observe/trackers/tracker_names.hpp"
+#include "observe/trackers/tracker_factory.hpp"
 #include "support/catch.hpp"
 #include "unit/accelerator/fixtures.hpp"
 
@@ -14,7 +14,7 @@ using Steps = std::vector<std::int64_t>;
 
 namespace {
 
-/// What a user would write.
+/// A tracker as a user would write it.
 class Notes final : public Tracker {
  public:
   std::string name() const override { return "notes"; }
@@ -37,7 +37,7 @@ Steps range(std::int64_t from, std::int64_t to) {
 
 }  // namespace
 
-TEST_CASE("a run that goes on from a checkpoint has every step once") {
+TEST_CASE("a run that resumes from a checkpoint has every step once") {
   const State state;
   const test::Folder folder(state, "tracked");
   const auto file = folder.path() / "logs" / "digits.jsonl";
@@ -53,11 +53,11 @@ TEST_CASE("a run that goes on from a checkpoint has every step once") {
   };
   run(10, 6, false);
   if (state.is_main_process()) CHECK(steps_in(file) == range(0, 10));
-  run(5, 3, true);  // steps 6 to 10; those of the first run after 5 are void
+  run(5, 3, true);  // steps 6 to 10; those of the first run after 5 are removed
   if (state.is_main_process()) CHECK(steps_in(file) == range(0, 11));
-  run(1, 0, true);  // 9, and what came after it is void again
+  run(1, 0, true);  // 9; later steps are removed again
   if (state.is_main_process()) CHECK(steps_in(file) == range(0, 10));
-  run(2, 0, false);  // anew
+  run(2, 0, false);  // from scratch
   if (state.is_main_process()) {
     CHECK(steps_in(file) == range(0, 2));
     CHECK(steps_in(file.string() + ".old") == range(0, 10));
@@ -65,7 +65,7 @@ TEST_CASE("a run that goes on from a checkpoint has every step once") {
   }
 }
 
-TEST_CASE("what was logged before a save is there when the process is killed after it") {
+TEST_CASE("records logged before a save survive a kill after it") {
   const State state;
   const test::Folder folder(state, "flushed");
   Accelerator accelerator({.project = {.dir = folder.path()}});
@@ -74,7 +74,7 @@ TEST_CASE("what was logged before a save is there when the process is killed aft
   if (state.is_main_process()) CHECK(steps_in(folder.path() / "logs" / "metrics.jsonl") == range(0, 5));
 }
 
-TEST_CASE("an own tracker gets numbers of all kinds, on the main process alone") {
+TEST_CASE("a user's tracker gets numbers of all types, on the main process only") {
   const State state;
   const test::Folder folder(state, "own_tracker");
   const auto notes = std::make_shared<Notes>();
@@ -99,7 +99,7 @@ TEST_CASE("an own tracker gets numbers of all kinds, on the main process alone")
   CHECK_FALSE(std::filesystem::exists(folder.path() / "logs" / "metrics.jsonl"));
 }
 
-TEST_CASE("a tensor that changes after log() was logged as it was") {
+TEST_CASE("a tensor that changes after log() is recorded with its earlier value") {
   const State state;
   const test::Folder folder(state, "changed");
   const auto notes = std::make_shared<Notes>();
@@ -111,7 +111,7 @@ TEST_CASE("a tensor that changes after log() was logged as it was") {
   if (state.is_main_process()) CHECK(notes->records.at(0).values.at(0).second == 1);
 }
 
-TEST_CASE("get_tracker gives the one of a name, and one that keeps nothing elsewhere") {
+TEST_CASE("get_tracker returns the tracker of a name, and a silent one on other processes") {
   const State state;
   const test::Folder folder(state, "get_tracker");
   Accelerator accelerator({.log_with = {"tensorboard", "csv"}, .project = {.dir = folder.path()}});
@@ -120,7 +120,7 @@ TEST_CASE("get_tracker gives the one of a name, and one that keeps nothing elsew
   if (HORTATOR_TEST_PNG) tensorboard.log_images("image", at::rand({2, 3, 4, 5}), 1);
   tensorboard.log_histogram("weights", at::randn({100}), 1);
   CHECK_THROWS_WITH(accelerator.get_tracker("tensorbord"), ContainsSubstring("did you mean 'tensorboard'?"));
-  CHECK_THROWS_WITH(accelerator.get_tracker("jsonl"), ContainsSubstring("there is no tracker 'jsonl' in log_with"));
+  CHECK_THROWS_WITH(accelerator.get_tracker("jsonl"), ContainsSubstring("log_with has no tracker 'jsonl'"));
   if (state.is_main_process()) {
     CHECK_THROWS_WITH(tensorboard.log_images("image", at::rand({4, 5}), 1), ContainsSubstring("of shape [4, 5]"));
     CHECK_THROWS_WITH(accelerator.get_tracker("csv").log_text("a", "b", 1),
@@ -130,21 +130,21 @@ TEST_CASE("get_tracker gives the one of a name, and one that keeps nothing elsew
   }
 }
 
-TEST_CASE("trackers that cannot be had are refused by name, with the way round") {
+TEST_CASE("unavailable trackers are refused by name, with the alternative") {
   const State state;
-  const auto make = [](std::vector<LogWith> chosen) { observe::check(chosen); };
+  const auto make = [](std::vector<LogWith> chosen) { observe::check_trackers(chosen); };
   CHECK_THROWS_WITH(Accelerator({.log_with = {"wandb"}}),
-                    ContainsSubstring("log_with 'wandb' cannot be had") && ContainsSubstring("`wandb sync`"));
+                    ContainsSubstring("log_with: 'wandb' is not available") && ContainsSubstring("`wandb sync`"));
   for (const char* name : {"mlflow", "comet_ml", "aim", "clearml", "dvclive", "swanlab", "trackio"})
     CHECK_THROWS_WITH(make({name}), ContainsSubstring("hortator::Tracker"));
   CHECK_THROWS_WITH(make({"tensorbord"}), ContainsSubstring("did you mean 'tensorboard'?"));
-  CHECK_THROWS_WITH(make({"csv", "csv"}), ContainsSubstring("'csv' twice"));
-  CHECK_THROWS_WITH(make({"all", "csv"}), ContainsSubstring("'csv' twice"));
+  CHECK_THROWS_WITH(make({"csv", "csv"}), ContainsSubstring("'csv' is named twice"));
+  CHECK_THROWS_WITH(make({"all", "csv"}), ContainsSubstring("'csv' is named twice"));
   CHECK_THROWS_WITH(make({std::shared_ptr<Tracker>()}), ContainsSubstring("null"));
   CHECK(observe::make_trackers({"all"}).size() == 3);
 }
 
-TEST_CASE("init_trackers is called once, with a name that is a file's") {
+TEST_CASE("init_trackers is called once, with a valid file name") {
   const State state;
   const test::Folder folder(state, "names");
   Accelerator accelerator({.project = {.dir = folder.path()}});
@@ -153,7 +153,7 @@ TEST_CASE("init_trackers is called once, with a name that is a file's") {
   CHECK_THROWS_WITH(accelerator.init_trackers("twice"), ContainsSubstring("after the trackers have started"));
 }
 
-TEST_CASE("a folder that cannot be written is an error on all ranks at the start, and a warning later") {
+TEST_CASE("an unwritable folder is an error on all ranks at the start, and a warning later") {
   const State state;
   const test::Folder folder(state, "unwritable");
   if (state.is_main_process()) {

@@ -38,11 +38,11 @@ TEST_CASE("a file of YAML becomes entries with their lines") {
   REQUIRE(entries.size() == 5);
   CHECK(entries[0].key == "num_processes");
   CHECK(entries[0].line == 2);
-  CHECK(entries[1].words == std::vector<std::string>{"no"});
-  CHECK(entries[2].words.empty());
-  CHECK(entries[3].words == std::vector<std::string>{"gcc", "a b"});
-  CHECK(entries[4].shape == launching::Shape::map);
-  CHECK(entries[4].words == std::vector<std::string>{"NCCL_NET=AWS Libfabric"});
+  CHECK(entries[1].values == std::vector<std::string>{"no"});
+  CHECK(entries[2].values.empty());
+  CHECK(entries[3].values == std::vector<std::string>{"gcc", "a b"});
+  CHECK(entries[4].shape == launching::EntryShape::map);
+  CHECK(entries[4].values == std::vector<std::string>{"NCCL_NET=AWS Libfabric"});
   CHECK(read_yaml(write("empty.yaml", "# nothing\n")).empty());
   CHECK(read_yaml(write("a.json", "{\"num_processes\": 2}")).size() == 1);
 }
@@ -61,7 +61,7 @@ TEST_CASE("what is no file of settings is an error with the line") {
   for (int i = 0; i < 100'000; ++i) indented += "- ";
   CHECK_THROWS_WITH(read_yaml(write("indented.yaml", indented)), ContainsSubstring("indented.yaml:"));
   CHECK_THROWS_WITH(read_file(write("typo.yaml", "\nnum_proceses: 2\n")),
-                    ContainsSubstring("typo.yaml:2: there is no key 'num_proceses'. did you mean 'num_processes'?"));
+                    ContainsSubstring("typo.yaml:2: unknown key 'num_proceses'. did you mean 'num_processes'?"));
 }
 
 TEST_CASE("what is wrong within a section or a list is told by its own line") {
@@ -79,7 +79,7 @@ TEST_CASE("what is shown can be read again") {
       {"environment", {{"A=1,2", "B=x: y"}, "x"}}, {"modules", {{"a#b", "-c"}, "x"}}, {"account", {{"no"}, "x"}}};
   const launching::Settings settings({layer});
   const auto again = read_file(write("shown.yaml", settings.show()));
-  for (const auto& [key, given] : layer) CHECK(again.at(key).words == given.words);
+  for (const auto& [key, given] : layer) CHECK(again.at(key).values == given.values);
 }
 
 TEST_CASE("a file of Accelerate's is read as it is") {
@@ -90,9 +90,9 @@ TEST_CASE("a file of Accelerate's is read as it is") {
                       "main_training_function: main\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 4\n"
                       "rdzv_backend: static\nsame_network: true\ntpu_env: []\ntpu_use_cluster: false\n"
                       "tpu_use_sudo: false\nuse_cpu: false\n"));
-  CHECK(layer.at("num_processes").words.at(0) == "4");
+  CHECK(layer.at("num_processes").values.at(0) == "4");
   CHECK(layer.at("num_processes").origin == "default_config.yaml:11");
-  CHECK(layer.at("mixed_precision").words.at(0) == "bf16");
+  CHECK(layer.at("mixed_precision").values.at(0) == "bf16");
   CHECK_THROWS_WITH(read_file(write("tpu.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: XLA\n")),
                     ContainsSubstring("tpu.yaml:2: distributed_type"));
 }
@@ -103,15 +103,15 @@ TEST_CASE("questions take what was found for an empty answer, and ask again for 
   std::istringstream in("\nfp8\nbf16\n\n");
   std::ostringstream out;
   const auto answers = ask(list, in, out);
-  CHECK(answers.at("num_processes").words.at(0) == "4");
-  CHECK(answers.at("mixed_precision").words.at(0) == "bf16");
+  CHECK(answers.at("num_processes").values.at(0) == "4");
+  CHECK(answers.at("mixed_precision").values.at(0) == "bf16");
   CHECK(!answers.contains("account"));
-  CHECK_THAT(out.str(), ContainsSubstring("ranks [4]: ") && ContainsSubstring("known are no, fp16, bf16"));
+  CHECK_THAT(out.str(), ContainsSubstring("ranks [4]: ") && ContainsSubstring("one of no, fp16, bf16"));
   std::istringstream ended("2\n");
   CHECK_THROWS_WITH(ask(list, ended, out), ContainsSubstring("--default"));
   for (const auto& question : questions()) {
     if (!question.found.empty())
-      CHECK_NOTHROW(launching::check_text(launching::find_key(question.key, ""), {question.found}, ""));
+      CHECK_NOTHROW(launching::check_values(launching::find_key(question.key, ""), {question.found}, ""));
   }
 }
 

@@ -34,9 +34,9 @@ done
 
 # launch: what it refuses
 run launch -n 2; code_is 2; err_has 'the program is missing'
-run launch ./show; code_is 2; err_has 'the number of ranks is missing'
+run launch ./show; code_is 2; err_has 'The number of ranks is missing'
 for ranks in 0 -1 two 1.5 99999999999999; do
-  run launch --ranks="$ranks" ./show; code_is 2; err_has "--ranks: '$ranks' is no num_processes. a number from 1 on is needed"
+  run launch --ranks="$ranks" ./show; code_is 2; err_has "--ranks: expected a whole number from 1, got '$ranks'"
 done
 run launch -n 2 --dryrun ./show; code_is 2; err_has "did you mean '--dry-run'?"
 run launch -n 2 ./absent; code_is 2; err_has "there is no program './absent'"
@@ -112,7 +112,7 @@ printf '%s\n' 'compute_environment: LOCAL_MACHINE' 'distributed_type: XLA' >tpu.
 run config validate tpu.yaml; code_is 2; out_has 'refused'; err_has 'tpu.yaml:2: distributed_type'
 rm -r .cache
 printf '\nnum_proceses: 2\n' >hortator.yaml
-run launch ./show; code_is 2; err_has "hortator.yaml:2: there is no key 'num_proceses'. did you mean 'num_processes'?"
+run launch ./show; code_is 2; err_has "hortator.yaml:2: unknown key 'num_proceses'. did you mean 'num_processes'?"
 rm hortator.yaml
 run config validate absent.yaml; code_is 2; err_has 'cannot be read'
 run config --show --config_file "$source_dir/../../../share/sites/lumi-c.yaml"; code_is 0; out_has 'scheduler: slurm'

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "core/text/column.hpp"
-#include "observe/status/progress_words.hpp"
+#include "observe/status/progress_text.hpp"
 #include "support/catch.hpp"
 #include "tools/watch/watch_ranks.hpp"
 

@@ -11,16 +11,16 @@
 namespace hortator::machine {
 namespace {
 
-void require_answer(int index, cudaError_t code) {
+void check_answer(int index, cudaError_t code) {
   if (code == cudaSuccess) return;
   throw Error({.what = text::concat("CUDA device ", index, " does not answer: ", cudaGetErrorString(code)),
                .why = "a rank cannot work without its device",
-               .hint = "look at nvidia-smi on this node, or leave the node out of the job"});
+               .hint = "check nvidia-smi on this node, or exclude the node from the job"});
 }
 
 cudaDeviceProp properties(int index) {
   cudaDeviceProp result{};
-  require_answer(index, cudaGetDeviceProperties(&result, index));
+  check_answer(index, cudaGetDeviceProperties(&result, index));
   return result;
 }
 
@@ -65,7 +65,7 @@ std::size_t free_memory(int index) {
   std::size_t free = 0, total = 0;
   const auto code = cudaMemGetInfo(&free, &total);
   set_current(before);
-  require_answer(index, code);
+  check_answer(index, code);
   return free;
 }
 

@@ -12,29 +12,30 @@ namespace {
 void try_to(const std::function<void()>& act) {
   try {
     act();
-  } catch (const std::exception&) {  // there is another error to tell, or nothing to do
+  } catch (const std::exception&) {  // another error is reported, or there is nothing to do
   }
 }
 
-// Before 2.15 LibTorch leaves its generator of random numbers in the state of a recording when that ends with an error:
-// all later ones would be refused. The generator goes on from where it was.
+// Before 2.15, a recording that ends with an error leaves LibTorch's random-number generator in recording state, which
+// makes all later recordings fail. Resets the state; the sequence of numbers continues.
 template <typename State = at::CUDAGeneratorState>
-void leave_recording(int device) {
+void reset_generator(int device) {
   if constexpr (requires(State state) { state.capturing_; }) {
     auto generator = at::cuda::detail::getDefaultCUDAGenerator(static_cast<c10::DeviceIndex>(device));
     generator.graphsafe_set_state(generator.clone());
   }
 }
 
-/// LibTorch before 2.15 leaves a recording that ends with an error half open: its allocators, of the device and of
-/// page-locked memory, go on asking it whose memory they give out, also when it has gone, and keep what it had.
+/// Before 2.15, LibTorch leaves a recording that ends with an error half open: the allocators for device and
+/// page-locked memory still refer to it, even after its destruction, and keep its memory.
 struct Recording final : at::cuda::CUDAGraph {
   template <typename Self = Recording, typename Host = at::HostAllocator>
   void leave_pools() {
     if constexpr (!requires(Self self) { self.allocated_pool_; }) {
-      if (capture_ended_) return;  // then it leaves them itself
+      if (capture_ended_) return;  // then LibTorch has left them itself
       namespace device_memory = c10::cuda::CUDACachingAllocator;
-      try_to([&] { device_memory::endAllocateToPool(capture_dev_, mempool_id_); });  // some versions have, by then
+      try_to(
+          [&] { device_memory::endAllocateToPool(capture_dev_, mempool_id_); });  // some versions have already done so
       try_to([&] { device_memory::releasePool(capture_dev_, mempool_id_); });
       if constexpr (requires(Host & host, c10::MempoolId_t pool) { host.end_allocate_to_pool(pool); }) {
         Host* host_memory = at::getHostAllocator(at::kCUDA);
@@ -45,7 +46,7 @@ struct Recording final : at::cuda::CUDAGraph {
   }
 };
 
-/// `end` comes after `work` even when that throws. Then its error is the one to tell.
+/// Calls `end` after `work`, also when `work` throws; then the error of `work` is passed on.
 void do_and_end(const std::function<void()>& work, const std::function<void()>& end) {
   try {
     work();
@@ -67,29 +68,29 @@ struct Graph::Recorded {
 Graph::Graph(int device) : recorded_(new Recorded{.device = device, .stream = Stream(device)}) {}
 Graph::~Graph() = default;
 
-// Also when the work throws: the current stream may be given what belongs to work that is still under way there.
+// The current stream waits even when `work` throws: it may get memory that is still in use on the other stream.
 void Graph::rehearse(const std::function<void()>& work) const {
   const auto& stream = recorded_->stream;
   stream.follow_current();
   do_and_end(
       [&] {
-        const c10::StreamGuard there(stream.get());
+        const c10::StreamGuard guard(stream.get());
         work();
       },
       [&] { stream.mark().hold_current_stream(); });
 }
 
-// Only this thread is held to what can be recorded: loaders go on putting batches into page-locked memory meanwhile.
+// Thread-local mode restricts only this thread: loaders continue to copy batches to page-locked memory.
 void Graph::record(const std::function<void()>& work) {
   wait_until_idle(recorded_->device);
-  const c10::StreamGuard there(recorded_->stream.get());
+  const c10::StreamGuard guard(recorded_->stream.get());
   auto& graph = recorded_->graph;
   graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
   try {
     do_and_end(work, [&] { graph.capture_end(); });
   } catch (...) {
     graph.leave_pools();
-    leave_recording(recorded_->device);
+    reset_generator(recorded_->device);
     throw;
   }
 }

@@ -21,11 +21,11 @@ std::function<void(std::uint64_t)>& current_act() {
   return act;
 }
 
-// LibTorch keeps observers for ever, so there is one, which looks who wants to know.
+// LibTorch cannot remove observers, so a single one forwards to the current function.
 void observe_once() {
   static std::once_flag observed;
   std::call_once(observed, [] {
-    at::globalContext().lazyInitDevice(c10::kCUDA);  // before that there is nobody to ask
+    at::globalContext().lazyInitDevice(c10::kCUDA);  // the allocator exists only afterwards
     c10::cuda::CUDACachingAllocator::attachOutOfMemoryObserver(
         [](std::int64_t /*device*/, std::size_t asked, std::size_t /*total*/, std::size_t /*free*/) {
           std::unique_lock lock(act_mutex);
@@ -44,9 +44,10 @@ std::shared_ptr<void> page_locked(std::size_t bytes) {
   const auto code = cudaHostAlloc(&memory, bytes, cudaHostAllocDefault);
   if (code != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
-    throw Error({.what = text::concat("no ", units::bytes(bytes), " of page-locked memory: ", cudaGetErrorString(code)),
-                 .why = "copies to and from a device go beside its work from such memory alone",
-                 .hint = "ask the scheduler for more memory, or raise the limit (ulimit -l)"});
+    throw Error({.what = text::concat("Cannot allocate ", units::bytes(bytes),
+                                      " of page-locked memory: ", cudaGetErrorString(code)),
+                 .why = "only copies from and to such memory overlap with the device's work",
+                 .hint = "request more memory from the scheduler, or raise the limit (ulimit -l)"});
   }
   return {memory, [](void* begin) { C10_CUDA_CHECK_WARN(cudaFreeHost(begin)); }};
 }

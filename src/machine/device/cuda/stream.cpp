@@ -8,11 +8,10 @@
 namespace hortator::machine {
 namespace {
 
-// Taken at the place that `stream` has come to. Events without times are cheaper to wait for. An event belongs to the
-// thread's device, and so does the stream that LibTorch calls the default one, which has no name of its own: whoever
-// uses either is on their device.
+// Makes an event at the current position of `stream`, without timing, which makes waiting cheaper. Needs the guard: an
+// event belongs to the current device, and so does the default stream, which has no handle of its own.
 Event event_in(const c10::cuda::CUDAStream& stream) {
-  const c10::DeviceGuard on(stream.device());
+  const c10::DeviceGuard guard(stream.device());
   cudaEvent_t event = nullptr;
   C10_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
   Event result(event, stream.device_index());
@@ -21,7 +20,7 @@ Event event_in(const c10::cuda::CUDAStream& stream) {
 }
 
 void wait_in(const c10::cuda::CUDAStream& stream, const Event& event) {
-  const c10::DeviceGuard on(stream.device());
+  const c10::DeviceGuard guard(stream.device());
   C10_CUDA_CHECK(cudaStreamWaitEvent(stream.stream(), static_cast<cudaEvent_t>(event.native()), 0));
 }
 
@@ -38,8 +37,7 @@ void Stream::follow_current() const {
 
 Event Stream::mark() const { return event_in(c10::cuda::CUDAStream(stream_)); }
 
-// Destroying an event that is still to come is allowed: CUDA keeps what it needs of it. Whoever destroys it, or asks
-// whether it is reached, may be on any device.
+// An event may be destroyed before it is reached. Destroying and querying work with any current device.
 Event::~Event() {
   if (native_) C10_CUDA_CHECK_WARN(cudaEventDestroy(static_cast<cudaEvent_t>(native_)));
 }
@@ -59,7 +57,7 @@ void Event::hold_current_stream() const {
 }
 
 void wait_until_idle(int device) {
-  const c10::DeviceGuard on({c10::kCUDA, static_cast<c10::DeviceIndex>(device)});
+  const c10::DeviceGuard guard({c10::kCUDA, static_cast<c10::DeviceIndex>(device)});
   C10_CUDA_CHECK(cudaDeviceSynchronize());
 }
 

@@ -1,12 +1,17 @@
-#include "core/environment/lookup.hpp"
+#include "core/environment/environment.hpp"
 
+#include <cstdlib>
 #include <hortator/error.hpp>
 #include <limits>
 
-#include "core/environment/variable.hpp"
 #include "core/text/text.hpp"
 
 namespace hortator::core {
+
+std::optional<std::string> variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? std::optional<std::string>(value) : std::nullopt;
+}
 
 Variables process_variables() { return core::variable; }
 
@@ -19,11 +24,11 @@ std::optional<int> number(const Variables& variables, const char* name) {
 }
 
 std::optional<bool> yes_or_no(const Variables& variables, const char* name, const char* hint) {
-  const auto words = variables(name);
-  if (!words || words->empty()) return std::nullopt;
-  if (const auto said = text::parse_bool(*words)) return said;
+  const auto value = variables(name);
+  if (!value || value->empty()) return std::nullopt;
+  if (const auto parsed = text::parse_bool(*value)) return parsed;
   throw UsageError(
-      {.what = text::concat(name, " is ", text::quote(*words)), .why = "that is neither yes nor no", .hint = hint});
+      {.what = text::concat(name, " is ", text::quote(*value)), .why = "that is neither yes nor no", .hint = hint});
 }
 
 }  // namespace hortator::core

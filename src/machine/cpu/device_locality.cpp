@@ -1,4 +1,4 @@
-#include "machine/cpu/device_place.hpp"
+#include "machine/cpu/device_locality.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -15,11 +15,11 @@ namespace fs = std::filesystem;
 
 struct NetworkDevice {
   std::string name;
-  fs::path path;  ///< in the tree of devices
+  fs::path path;  ///< in the device tree
   bool is_fabric;
 };
 
-// Empty where there is none.
+// Empty if the file cannot be read.
 std::string first_line(const fs::path& file) {
   std::ifstream in(file);
   std::string line;
@@ -41,14 +41,14 @@ CpuSet cpus_in(const fs::path& file) {
   }
 }
 
-// Empty where the link leads nowhere.
+// Empty for a dangling link.
 fs::path in_tree(const fs::path& link) {
   std::error_code error;
   auto path = fs::canonical(link, error);
   return error ? fs::path() : path;
 }
 
-// Virtual ones have no device.
+// Skips virtual network devices: they have no device link.
 void add_class(std::vector<NetworkDevice>& all, const fs::path& folder, bool is_fabric) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
@@ -57,7 +57,7 @@ void add_class(std::vector<NetworkDevice>& all, const fs::path& folder, bool is_
   }
 }
 
-// From one up to the bridge that they have in common, and down to the other.
+// The number of steps from `a` up to the common bridge and down to `b`.
 int hops_between(const fs::path& a, const fs::path& b) {
   const auto [end_a, end_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   return static_cast<int>(std::distance(end_a, a.end()) + std::distance(end_b, b.end()));
@@ -69,8 +69,8 @@ std::string nearest_network(const fs::path& sys, const fs::path& device) {
   add_class(all, sys / "class/cxi", true);
   if (all.empty()) add_class(all, sys / "class/net", false);
   const auto node = numa_node_of(device);
-  const auto distance = [&](const NetworkDevice& one) {
-    return std::tuple(numa_node_of(one.path) != node, hops_between(one.path, device), one.name);
+  const auto distance = [&](const NetworkDevice& candidate) {
+    return std::tuple(numa_node_of(candidate.path) != node, hops_between(candidate.path, device), candidate.name);
   };
   const auto nearest = std::ranges::min_element(all, {}, distance);
   return nearest == all.end() ? std::string() : nearest->name;
@@ -78,7 +78,7 @@ std::string nearest_network(const fs::path& sys, const fs::path& device) {
 
 }  // namespace
 
-DevicePlace find_place(const std::string& pci, const fs::path& sys) {
+DeviceLocality find_locality(const std::string& pci, const fs::path& sys) {
   const auto device = in_tree(sys / "bus/pci/devices" / pci);
   if (device.empty()) return {};
   return {.numa_node = numa_node_of(device),
@@ -88,11 +88,11 @@ DevicePlace find_place(const std::string& pci, const fs::path& sys) {
 
 CpuSet online_cpus(const fs::path& sys) { return cpus_in(sys / "devices/system/cpu/online"); }
 
-std::string to_string(const DevicePlace& place) {
-  std::vector<std::string> parts;
-  if (place.numa_node) parts.push_back(text::concat("NUMA node ", *place.numa_node));
-  if (!place.network.empty()) parts.push_back("nearest network device " + place.network);
-  return text::join(parts);
+std::string to_string(const DeviceLocality& locality) {
+  std::vector<std::string> items;
+  if (locality.numa_node) items.push_back(text::concat("NUMA node ", *locality.numa_node));
+  if (!locality.network.empty()) items.push_back("nearest network device " + locality.network);
+  return text::join(items);
 }
 
 }  // namespace hortator::machine

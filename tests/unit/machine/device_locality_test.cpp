@@ -1,4 +1,4 @@
-#include "machine/cpu/device_place.hpp"
+#include "machine/cpu/device_locality.hpp"
 
 #include <fstream>
 
@@ -64,15 +64,15 @@ const CpuSet left_cpus = machine::from_ranges("0-3,8-11");
 
 }  // namespace
 
-TEST_CASE("a device's place: its NUMA node, the CPUs beside it, the network device behind the same switch") {
+TEST_CASE("the locality of a device is its NUMA node, the CPUs near it and the network device behind the same switch") {
   const FakeSys sys;
   add_sockets(sys);
   for (const char* gpu : {"0000:12:00.0", "0000:13:00.0"}) {
-    const auto place = machine::find_place(gpu, sys.root());
-    CHECK(place == machine::DevicePlace{.numa_node = 0, .cpus = left_cpus, .network = "mlx5_1"});
-    CHECK(to_string(place) == "NUMA node 0, nearest network device mlx5_1");
+    const auto locality = machine::find_locality(gpu, sys.root());
+    CHECK(locality == machine::DeviceLocality{.numa_node = 0, .cpus = left_cpus, .network = "mlx5_1"});
+    CHECK(to_string(locality) == "NUMA node 0, nearest network device mlx5_1");
   }
-  const auto other = machine::find_place("0000:82:00.0", sys.root());
+  const auto other = machine::find_locality("0000:82:00.0", sys.root());
   CHECK(other.numa_node == 1);
   CHECK(other.network == "mlx5_0");
   CHECK(machine::online_cpus(sys.root()) == all_cpus);
@@ -85,7 +85,7 @@ TEST_CASE(
   sys.add_device("pci0000:00/0000:00:02.0/0000:02:00.0", 1, "2-3");
   sys.add_device("pci0000:40/0000:40:01.0/0000:41:00.0/0000:42:00.0", 0, "0-1");
   sys.add_device("pci0000:40/0000:40:01.0/0000:43:00.0", 0, "0-1");
-  const auto nearest = [&] { return machine::find_place("0000:01:00.0", sys.root()).network; };
+  const auto nearest = [&] { return machine::find_locality("0000:01:00.0", sys.root()).network; };
   CHECK(nearest().empty());
   sys.add_to_class("net", "eth0", "pci0000:00/0000:00:02.0/0000:02:00.0");
   fs::create_directories(sys.root() / "class/net/lo");
@@ -94,49 +94,49 @@ TEST_CASE(
   CHECK(nearest() == "eth1");
   sys.add_to_class("net", "eth2", "pci0000:40/0000:40:01.0/0000:43:00.0");
   CHECK(nearest() == "eth2");
-  // The fabric is meant, however far it is.
+  // The fabric is preferred at any distance.
   sys.add_to_class("cxi", "cxi0", "pci0000:00/0000:00:02.0/0000:02:00.0");
   CHECK(nearest() == "cxi0");
 }
 
-TEST_CASE("nodes of one memory, containers that hide the tree, and files that say nothing are no error") {
+TEST_CASE("single NUMA nodes, hidden device trees and empty files are not errors") {
   const FakeSys sys;
-  CHECK(machine::find_place("0000:01:00.0", sys.root()) == machine::DevicePlace{});
+  CHECK(machine::find_locality("0000:01:00.0", sys.root()) == machine::DeviceLocality{});
   CHECK(machine::online_cpus(sys.root()).empty());
   sys.add_device("pci0000:00/0000:01:00.0", -1, "not a list");
-  const auto place = machine::find_place("0000:01:00.0", sys.root());
-  CHECK(place == machine::DevicePlace{});
-  CHECK(to_string(place).empty());
+  const auto locality = machine::find_locality("0000:01:00.0", sys.root());
+  CHECK(locality == machine::DeviceLocality{});
+  CHECK(to_string(locality).empty());
 }
 
-TEST_CASE("ranks that nobody has bound keep the CPUs beside their device") {
+TEST_CASE("unbound ranks keep the CPUs near their device") {
   const std::vector<CpuSet> alike(4, all_cpus);
   for (int rank = 0; rank < 4; ++rank) {
     CHECK(machine::bind_to_device(alike, rank, all_cpus, left_cpus) ==
-          DeviceBinding{.kind = DeviceBinding::Kind::bind, .cpus = left_cpus});
+          DeviceBinding{.outcome = DeviceBinding::Outcome::bind, .cpus = left_cpus});
   }
-  // A job that has a part of the node.
+  // A job with a part of the node.
   const std::vector<CpuSet> part(2, CpuSet{2, 3, 4, 5});
   CHECK(machine::bind_to_device(part, 1, all_cpus, left_cpus).cpus == CpuSet{2, 3});
   CHECK(machine::bind_to_device(std::vector<CpuSet>{all_cpus}, 0, all_cpus, left_cpus).cpus == left_cpus);
 }
 
-TEST_CASE("what a launcher has bound stays as it is, and is said") {
-  using Kind = DeviceBinding::Kind;
-  const auto kind = [](const std::vector<CpuSet>& sets, int rank, const CpuSet& beside = left_cpus) {
-    const auto binding = machine::bind_to_device(sets, rank, all_cpus, beside);
+TEST_CASE("a binding by the launcher stays, and is reported") {
+  using Outcome = DeviceBinding::Outcome;
+  const auto outcome_of = [](const std::vector<CpuSet>& sets, int rank, const CpuSet& near = left_cpus) {
+    const auto binding = machine::bind_to_device(sets, rank, all_cpus, near);
     CHECK(binding.cpus == sets[static_cast<std::size_t>(rank)]);
-    return binding.kind;
+    return binding.outcome;
   };
   const std::vector<CpuSet> by_launcher = {{0, 1}, {2, 3, 4}, {5, 6}};
-  CHECK(kind(by_launcher, 0) == Kind::beside);
-  CHECK(kind(by_launcher, 1) == Kind::launchers);
-  CHECK(kind(by_launcher, 2) == Kind::launchers_far);
-  CHECK(kind({{3, 4}}, 0) == Kind::launchers);                            // alone, with a part of the node
-  CHECK(kind({{0, 4, 5, 6, 7}, {0, 4, 5, 6, 7}}, 0) == Kind::launchers);  // one beside it, for two ranks
-  CHECK(kind(by_launcher, 1, {}) == Kind::unknown);
-  CHECK(kind({all_cpus, all_cpus}, 0, all_cpus) == Kind::beside);
-  CHECK(to_string(Kind::unknown).empty());
-  for (const auto one : {Kind::beside, Kind::bind, Kind::launchers, Kind::launchers_far})
-    CHECK_FALSE(to_string(one).empty());
+  CHECK(outcome_of(by_launcher, 0) == Outcome::near);
+  CHECK(outcome_of(by_launcher, 1) == Outcome::launcher);
+  CHECK(outcome_of(by_launcher, 2) == Outcome::launcher_far);
+  CHECK(outcome_of({{3, 4}}, 0) == Outcome::launcher);                            // alone, with a part of the node
+  CHECK(outcome_of({{0, 4, 5, 6, 7}, {0, 4, 5, 6, 7}}, 0) == Outcome::launcher);  // one near CPU for two ranks
+  CHECK(outcome_of(by_launcher, 1, {}) == Outcome::unknown);
+  CHECK(outcome_of({all_cpus, all_cpus}, 0, all_cpus) == Outcome::near);
+  CHECK(to_string(Outcome::unknown).empty());
+  for (const auto outcome : {Outcome::near, Outcome::bind, Outcome::launcher, Outcome::launcher_far})
+    CHECK_FALSE(to_string(outcome).empty());
 }

@@ -1,4 +1,4 @@
-#include "launch/settings/reference.hpp"
+#include "launch/settings/accelerate_names.hpp"
 
 #include <hortator/error.hpp>
 #include <set>
@@ -9,26 +9,28 @@ using namespace hortator::launching;
 
 namespace {
 
-Entry entry(const std::string& key, const std::string& word) { return {key, 1, Shape::scalar, {word}}; }
+ConfigEntry entry(const std::string& key, const std::string& text) { return {key, 1, EntryShape::scalar, {text}}; }
 
-Reference read(const std::string& key, const std::string& word) { return read_reference({entry(key, word)}, "f"); }
+AccelerateFile read(const std::string& key, const std::string& text) {
+  return read_accelerate_file({entry(key, text)}, "f");
+}
 
-Verdict verdict(const std::string& key, const std::string& word) { return read(key, word).remarks.at(0).verdict; }
+Support support(const std::string& key, const std::string& text) { return read(key, text).remarks.at(0).support; }
 
-std::string value(const Reference& reference, const std::string& key) {
-  const auto given = reference.layer.find(key);
-  return given == reference.layer.end() ? "none" : given->second.words.at(0);
+std::string value(const AccelerateFile& file, const std::string& key) {
+  const auto given = file.layer.find(key);
+  return given == file.layer.end() ? "none" : given->second.values.at(0);
 }
 
 }  // namespace
 
-TEST_CASE("a file is Accelerate's by the keys that only it has") {
-  CHECK(is_reference({entry("num_processes", "2"), entry("distributed_type", "NO")}));
-  CHECK(is_reference({entry("compute_environment", "LOCAL_MACHINE")}));
-  CHECK(!is_reference({entry("num_processes", "2")}));
+TEST_CASE("a file of Accelerate is recognised by its own keys") {
+  CHECK(is_accelerate_file({entry("num_processes", "2"), entry("distributed_type", "NO")}));
+  CHECK(is_accelerate_file({entry("compute_environment", "LOCAL_MACHINE")}));
+  CHECK(!is_accelerate_file({entry("num_processes", "2")}));
 }
 
-TEST_CASE("what means the same is honoured") {
+TEST_CASE("settings with the same meaning are honoured") {
   CHECK(value(read("num_processes", "8"), "num_processes") == "8");
   CHECK(value(read("mixed_precision", "bf16"), "mixed_precision") == "bf16");
   CHECK(value(read("use_cpu", "true"), "use_cpu") == "true");
@@ -38,22 +40,22 @@ TEST_CASE("what means the same is honoured") {
   CHECK(read("num_processes", "8").layer.at("num_processes").origin == "f:1");
 }
 
-TEST_CASE("ways of sharding become stages") {
-  for (const auto& [word, stage] : {std::pair("FULL_SHARD", "3"),
+TEST_CASE("sharding strategies become ZeRO stages") {
+  for (const auto& [text, stage] : {std::pair("FULL_SHARD", "3"),
                                     {"1", "3"},
                                     {"SHARD_GRAD_OP", "2"},
                                     {"NO_SHARD", "0"},
                                     {"HYBRID_SHARD", "HYBRID_SHARD"},
                                     {"5", "HYBRID_SHARD_ZERO2"}}) {
-    CHECK(value(read("fsdp_config.fsdp_sharding_strategy", word), "zero_stage") == stage);
+    CHECK(value(read("fsdp_config.fsdp_sharding_strategy", text), "zero_stage") == stage);
   }
   CHECK(value(read("fsdp_config.fsdp_reshard_after_forward", "true"), "zero_stage") == "3");
   CHECK(value(read("fsdp_config.fsdp_reshard_after_forward", "false"), "zero_stage") == "2");
-  CHECK(verdict("fsdp_config.fsdp_sharding_strategy", "HYBRID_SHART") == Verdict::refused);
+  CHECK(support("fsdp_config.fsdp_sharding_strategy", "HYBRID_SHART") == Support::refused);
 }
 
-TEST_CASE("what cannot be had is refused with the way round") {
-  for (const auto& [key, word] : {std::pair("distributed_type", "XLA"),
+TEST_CASE("unsupported settings are refused with the alternative") {
+  for (const auto& [key, text] : {std::pair("distributed_type", "XLA"),
                                   {"distributed_type", "MULTI_XPU"},
                                   {"distributed_type", "MEGATRON_LM"},
                                   {"compute_environment", "AMAZON_SAGEMAKER"},
@@ -62,47 +64,48 @@ TEST_CASE("what cannot be had is refused with the way round") {
                                   {"fp8_config.fp8_format", "HYBRID"},
                                   {"megatron_lm_config.megatron_lm_tp_degree", "2"},
                                   {"unheard_of", "1"}}) {
-    const auto reference = read(key, word);
-    CHECK(reference.remarks.at(0).verdict == Verdict::refused);
-    CHECK(!reference.remarks.at(0).text.empty());
-    CHECK(reference.layer.empty());
-    CHECK_THROWS_WITH(refuse(reference, "f"), ContainsSubstring("f:1: ") && ContainsSubstring(key));
+    const auto file = read(key, text);
+    CHECK(file.remarks.at(0).support == Support::refused);
+    CHECK(!file.remarks.at(0).text.empty());
+    CHECK(file.layer.empty());
+    CHECK_THROWS_WITH(throw_if_refused(file, "f"), ContainsSubstring("f:1: ") && ContainsSubstring(key));
   }
   CHECK_THAT(read("mixed_precision", "fp8").remarks.at(0).text, ContainsSubstring("bf16"));
 }
 
-TEST_CASE("what is written of things that are not used does no harm") {
-  for (const auto& [key, word] : {std::pair("tpu_use_cluster", "false"),
+TEST_CASE("settings of unused features are accepted") {
+  for (const auto& [key, text] : {std::pair("tpu_use_cluster", "false"),
                                   {"tpu_use_sudo", "no"},
                                   {"downcast_bf16", "no"},
                                   {"megatron_lm_config.megatron_lm_tp_degree", "1"},
                                   {"deepspeed_config.offload_param_device", "none"}}) {
-    CHECK(verdict(key, word) == Verdict::noted);
+    CHECK(support(key, text) == Support::noted);
   }
-  CHECK(read_reference({{"tpu_env", 1, Shape::list, {}}, {"main_process_ip", 2}}, "f").remarks.at(0).verdict ==
-        Verdict::noted);
+  CHECK(
+      read_accelerate_file({{"tpu_env", 1, EntryShape::list, {}}, {"main_process_ip", 2}}, "f").remarks.at(0).support ==
+      Support::noted);
 }
 
-TEST_CASE("one machine, and no number of processes, are no settings") {
+TEST_CASE("one machine and -1 processes are ignored") {
   CHECK(read("num_machines", "1").layer.empty());
   CHECK(read("num_processes", "-1").layer.empty());
   CHECK(value(read("num_machines", "2"), "num_machines") == "2");
 }
 
-TEST_CASE("sections are looked into") {
+TEST_CASE("sections are opened into their keys") {
   const auto opened =
-      open_sections({{"fsdp_config", 3, Shape::map, {"fsdp_version=2", "fsdp_offload_params="}, {4, 6}}});
+      open_sections({{"fsdp_config", 3, EntryShape::map, {"fsdp_version=2", "fsdp_offload_params="}, {4, 6}}});
   REQUIRE(opened.size() == 2);
   CHECK(opened[0].key == "fsdp_config.fsdp_version");
-  CHECK(opened[0].words.at(0) == "2");
-  CHECK(opened[1].words.empty());
+  CHECK(opened[0].values.at(0) == "2");
+  CHECK(opened[1].values.empty());
   CHECK(opened[0].line == 4);
   CHECK(opened[1].line == 6);
 }
 
-TEST_CASE("no name stands in the table twice, and each names a key of ours or says what happens") {
+TEST_CASE("each name is in the table once, with a key of Hortator or a note") {
   std::set<std::string_view> names;
-  for (const auto& row : reference_names()) {
+  for (const auto& row : accelerate_names()) {
     CHECK(names.insert(row.name).second);
     if (row.key.empty()) {
       CHECK(!row.text.empty());
@@ -112,7 +115,7 @@ TEST_CASE("no name stands in the table twice, and each names a key of ours or sa
   }
 }
 
-TEST_CASE("a flag of Accelerate's that is none of ours is answered with ours") {
+TEST_CASE("for a flag of Accelerate the error names the flag of Hortator") {
   CHECK(hint_for_flag("--num_processes") == "that is Accelerate's; here it is --ranks");
   CHECK(hint_for_flag("--num_machines=2") == "that is Accelerate's; here it is --nodes");
   CHECK_THAT(hint_for_flag("--multi-gpu"), ContainsSubstring("that is Accelerate's: "));

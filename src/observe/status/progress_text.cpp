@@ -1,4 +1,4 @@
-#include "observe/status/progress_words.hpp"
+#include "observe/status/progress_text.hpp"
 
 #include <cmath>
 

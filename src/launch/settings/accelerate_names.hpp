@@ -1,0 +1,64 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launch/settings/file.hpp"
+#include "launch/settings/settings.hpp"
+
+/// Settings of Hugging Face Accelerate that Hortator understands: its flags and its default_config.yaml.
+namespace hortator::launching {
+
+enum class Support {
+  honoured,  ///< works as in Accelerate
+  noted,     ///< accepted without effect
+  refused,   ///< an error when it is used
+};
+
+/// Where Accelerate uses the name: as a flag of `accelerate launch`, as a key of a file, or both.
+enum class NameSource { flag, file, both };
+
+struct AccelerateName {
+  std::string_view name;
+  NameSource source = NameSource::both;
+  Support support = Support::noted;
+  std::string_view key = "";   ///< the key of Hortator with the same meaning; empty: none
+  std::string_view text = "";  ///< what Hortator does instead, or the alternative
+};
+
+std::span<const AccelerateName> accelerate_names();
+
+/// How one line of a file is treated.
+struct AccelerateRemark {
+  std::string key = "";
+  int line = 0;
+  Support support = Support::noted;
+  std::string text = "";
+};
+
+struct AccelerateFile {
+  Layer layer = {};
+  std::vector<AccelerateRemark> remarks = {};  ///< one per entry
+};
+
+/// Whether a file with these entries comes from `accelerate config`.
+bool is_accelerate_file(const std::vector<ConfigEntry>& entries);
+
+/// Translates such a file into settings of Hortator. Does not throw for any value: an unsupported one becomes a refused
+/// remark.
+AccelerateFile read_accelerate_file(const std::vector<ConfigEntry>& entries, const std::string& file);
+
+/// Throws UsageError for the first refused remark; it names file, line and key.
+void throw_if_refused(const AccelerateFile& settings, const std::string& file);
+
+/// The remarks as a table, a line each: "mixed_precision   honoured".
+std::string remark_table(const std::vector<AccelerateRemark>& remarks);
+
+/// For a flag of Accelerate that Hortator does not have, such as "--multi_gpu": what to use instead. Empty for any
+/// other flag.
+std::string hint_for_flag(std::string_view flag);
+
+}  // namespace hortator::launching

@@ -1,0 +1,104 @@
+#include "observe/trackers/tracker_factory.hpp"
+
+#include <algorithm>
+#include <hortator/error.hpp>
+#include <set>
+
+#include "core/text/text.hpp"
+#include "observe/trackers/csv_tracker.hpp"
+#include "observe/trackers/json_lines_tracker.hpp"
+#include "observe/trackers/tensorboard_tracker.hpp"
+
+namespace hortator::observe {
+namespace {
+
+struct BuiltinTracker {
+  const char* name;
+  std::shared_ptr<Tracker> (*make)();
+};
+
+template <typename T>
+std::shared_ptr<Tracker> make() {
+  return std::make_shared<T>();
+}
+
+constexpr BuiltinTracker builtin_trackers[] = {{"tensorboard", make<TensorBoardTracker>},
+                                               {JsonLinesTracker::tracker_name, make<JsonLinesTracker>},
+                                               {"csv", make<CsvTracker>}};
+
+/// Services that Accelerate reaches through their Python packages.
+struct PythonTracker {
+  const char* name;
+  const char* alternative;
+};
+constexpr PythonTracker python_trackers[] = {
+    {"wandb", "log with \"tensorboard\", then `wandb sync` uploads the folder with the event files"},
+    {"mlflow", "log with \"jsonl\", and pass its lines to mlflow.log_metrics"},
+    {"comet_ml", "log with \"jsonl\", and pass its lines to an Experiment's log_metrics"},
+    {"aim", "log with \"tensorboard\", then `aim convert tensorboard --logdir` converts the folder"},
+    {"clearml", "log with \"jsonl\", and pass its lines to a Logger's report_scalar"},
+    {"dvclive", "log with \"csv\": `dvc plots show` reads it as it is"},
+    {"swanlab", "log with \"tensorboard\", then `swanlab convert -t tensorboard` converts the folder"},
+    {"trackio", "log with \"csv\": trackio.import_csv reads it"}};
+
+void check_name(const std::string& name) {
+  for (const auto& python : python_trackers) {
+    if (name != python.name) continue;
+    throw UsageError({.what = text::concat("log_with: ", text::quote(name), " is not available"),
+                      .why = "it is a Python package",
+                      .hint = text::concat(python.alternative, "; or write a hortator::Tracker")});
+  }
+  std::vector<std::string> names = {"all"};
+  for (const auto& known : builtin_trackers) names.emplace_back(known.name);
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw UsageError({.what = "log_with: unknown tracker " + text::quote(name), .hint = text::suggestion(name, names)});
+  }
+}
+
+std::vector<std::string> names_of(const LogWith& one) {
+  const auto* name = std::get_if<std::string>(&one.chosen());
+  if (name == nullptr) return {std::get<std::shared_ptr<Tracker>>(one.chosen())->name()};
+  if (*name != "all") return {*name};
+  std::vector<std::string> all;
+  for (const auto& known : builtin_trackers) all.emplace_back(known.name);
+  return all;
+}
+
+std::shared_ptr<Tracker> make_tracker(const std::string& name) {
+  const auto* known = std::find_if(std::begin(builtin_trackers), std::end(builtin_trackers),
+                                   [&](const BuiltinTracker& one) { return one.name == name; });
+  return known->make();
+}
+
+}  // namespace
+
+void check_trackers(const std::vector<LogWith>& chosen) {
+  std::set<std::string> seen;
+  for (const auto& one : chosen) {
+    if (const auto* name = std::get_if<std::string>(&one.chosen())) {
+      check_name(*name);
+    } else if (!std::get<std::shared_ptr<Tracker>>(one.chosen())) {
+      throw UsageError({.what = "log_with: a tracker is null", .hint = "pass std::make_shared<MyTracker>()"});
+    }
+    for (const auto& name : names_of(one)) {
+      if (seen.insert(name).second) continue;
+      throw UsageError({.what = "log_with: the tracker " + text::quote(name) + " is named twice",
+                        .why = "every number would be recorded twice",
+                        .hint = "name it once"});
+    }
+  }
+}
+
+std::vector<std::shared_ptr<Tracker>> make_trackers(const std::vector<LogWith>& chosen) {
+  std::vector<std::shared_ptr<Tracker>> made;
+  for (const auto& one : chosen) {
+    if (const auto* own = std::get_if<std::shared_ptr<Tracker>>(&one.chosen())) {
+      made.push_back(*own);
+    } else {
+      for (const auto& name : names_of(one)) made.push_back(make_tracker(name));
+    }
+  }
+  return made;
+}
+
+}  // namespace hortator::observe
