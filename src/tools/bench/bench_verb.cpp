@@ -102,7 +102,7 @@ int bench_verb(const Arguments& arguments) {
 
   bench::Plan plan = {.blocks = at_least_one(values, "blocks"), .steps = at_least_one(values, "steps")};
   const auto selection = selection_of(values);
-  return run_in_passing("hortator-bench", ".", [&](const auto&, const auto& folder) {
+  return run_temporarily("hortator-bench", ".", [&](const auto&, const auto& folder) {
     plan.folder = folder;
     Accelerator accelerator;
     const auto results = measurement.run(accelerator, plan, selection);

@@ -90,7 +90,7 @@ Section machine_facts() {
 }
 
 std::string scheduler() {
-  const auto batch = look_for_batch();
+  const auto batch = detect_batch();
   if (batch.scheduler.empty()) return "none";
   return batch.job ? text::concat(batch.scheduler, ", inside job ", *batch.job) : batch.scheduler + ", outside a job";
 }

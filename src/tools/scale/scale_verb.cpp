@@ -28,7 +28,7 @@ const OwnFlags& own_flags() {
 
 Options known_options() {
   Options options;
-  options.rest_is_foreign = true;
+  options.ends_at_text = true;
   options.named.add_options()("nodes", po::value<std::string>()->value_name("N,N,..."),
                               "sizes in nodes, with --ranks-per-node")(
       "ranks,n", po::value<std::string>()->value_name("N,N,..."),
@@ -146,7 +146,7 @@ int submit_jobs(const fs::path& folder, const ScalePlan& plan, const po::variabl
                       .hint = "use --nodes and --ranks-per-node"});
   }
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    auto flags = said_by_flags(values, launching::Scope::job, own_flags());
+    auto flags = settings_from_flags(values, launching::Scope::job, own_flags());
     flags["num_machines"] = {.words = {std::to_string(plan.nodes[i])}, .origin = "--nodes"};
     const auto file =
         values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
@@ -166,7 +166,7 @@ int begin_study(tools::Growth growth, const Arguments& arguments) {
   if (values.contains("help")) return print_help();
   const auto file =
       values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
-  const auto settings = gather_settings(said_by_flags(values, launching::Scope::job, own_flags()), file);
+  const auto settings = gather_settings(settings_from_flags(values, launching::Scope::job, own_flags()), file);
   const auto plan = plan_of(growth, values, settings);
   const auto folder = fs::absolute(values["out"].as<std::string>());
   if (fs::exists(folder / "plan.json")) {

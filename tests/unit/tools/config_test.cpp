@@ -47,11 +47,11 @@ TEST_CASE("a file of YAML becomes entries with their lines") {
   CHECK(read_yaml(write("a.json", "{\"num_processes\": 2}")).size() == 1);
 }
 
-TEST_CASE("what is no file of settings is an error with the line") {
+TEST_CASE("an invalid settings file is an error with its line") {
   CHECK_THROWS_WITH(read_yaml(write("bad.yaml", "a: 1\nb: [1, 2\nc: 3\n")), ContainsSubstring("bad.yaml:"));
-  CHECK_THROWS_WITH(read_yaml(write("list.yaml", "- 1\n- 2\n")), ContainsSubstring("list.yaml:1: no keys"));
+  CHECK_THROWS_WITH(read_yaml(write("list.yaml", "- 1\n- 2\n")), ContainsSubstring("list.yaml:1: expected keys"));
   CHECK_THROWS_WITH(read_yaml(write("deep.yaml", "a: 1\nb: {c: {d: 1}}\n")),
-                    ContainsSubstring("deep.yaml:2: a value within a value"));
+                    ContainsSubstring("deep.yaml:2: nested values are not supported"));
   CHECK_THROWS_WITH(read_yaml("absent.yaml"), ContainsSubstring("cannot be read"));
   CHECK_THROWS_WITH(read_yaml(write("large.yaml", "a: " + std::string(1 << 20, 'x'))),
                     ContainsSubstring("more than 1048576 bytes"));

@@ -15,7 +15,7 @@ Options known() {
   options.named.add_options()("ranks,n", po::value<int>(), "")("dry-run", "")(
       "program", po::value<std::vector<std::string>>(), "");
   options.positional.add("program", -1);
-  options.rest_is_foreign = true;
+  options.ends_at_text = true;
   return options;
 }
 
@@ -54,8 +54,7 @@ TEST_CASE("values that are missing or of the wrong kind are usage errors") {
 
 TEST_CASE("a verb is found by its name, any other is answered with the nearest one") {
   CHECK(find(verbs(), "env", "verb").name == "env");
-  CHECK_THROWS_WITH(find(verbs(), "lanch", "verb"),
-                    ContainsSubstring("there is no verb 'lanch'. did you mean 'launch'?"));
+  CHECK_THROWS_WITH(find(verbs(), "lanch", "verb"), ContainsSubstring("Unknown verb 'lanch'. did you mean 'launch'?"));
   CHECK_THROWS_WITH(
       find(verbs(), "xyzzy", "verb"),
       ContainsSubstring("known are: config, launch, job, new, doctor, test, watch, plot, scale, env, checkpoint, "));

@@ -28,6 +28,6 @@ TEST_CASE("what a program prints can be read, and one that is not there prints n
 }
 
 TEST_CASE("a program that cannot be started is an error that names it") {
-  CHECK_THROWS_WITH(become({"no-such-program-anywhere", "x"}),
+  CHECK_THROWS_WITH(replace_process({"no-such-program-anywhere", "x"}),
                     ContainsSubstring("'no-such-program-anywhere' could not be started: No such file"));
 }

@@ -14,8 +14,9 @@ TEST_CASE("a file that the user asked for is there whole, in the place of an old
   std::filesystem::remove("written_file.txt");
 }
 
-TEST_CASE("a file that cannot be written is named, with the system's reason and what to do") {
-  CHECK_THROWS_WITH(tools::write_file("absent/file.txt", "x"),
-                    ContainsSubstring("'absent/file.txt' cannot be written (No such file or directory). name a place"));
+TEST_CASE("write_file reports the file, the system's reason and a hint") {
+  CHECK_THROWS_WITH(
+      tools::write_file("absent/file.txt", "x"),
+      ContainsSubstring("'absent/file.txt' cannot be written (No such file or directory). choose a folder"));
   CHECK_THROWS_WITH(tools::write_file("/dev/full", "x"), ContainsSubstring("No space left on device"));
 }
