@@ -44,8 +44,8 @@ std::unique_ptr<Communicator> communicator_named(const std::string& backend, con
     return std::make_unique<comm::CheckedCommunicator>(communicator_named("node", world),
                                                        mpi::Communicator::duplicate(world.get()));
   }
-  throw UsageError({.what = text::concat("--backend ", backend, " cannot be measured on CPU tensors"),
-                    .hint = "known are mpi, node and 'node in debug mode'"});
+  throw UsageError({.what = text::concat("--backend: ", text::quote(backend), " cannot be measured on CPU tensors"),
+                    .hint = "use mpi, node or 'node in debug mode'"});
 }
 
 at::ScalarType type_named(const std::string& name) {
@@ -59,11 +59,12 @@ at::ScalarType type_named(const std::string& name) {
     if (key == name) return type;
     names.push_back(key);
   }
-  throw UsageError({.what = text::concat("--type ", name, " is unknown"), .hint = text::suggestion(name, names)});
+  throw UsageError(
+      {.what = text::concat("--type: unknown type ", text::quote(name)), .hint = text::suggestion(name, names)});
 }
 
-int steps_for(std::int64_t bytes, int most) {
-  return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 27) / bytes, std::min(2, most), most));
+int steps_for(std::int64_t bytes, int max) {
+  return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 27) / bytes, std::min(2, max), max));
 }
 
 std::int64_t elements_of(std::int64_t bytes, at::ScalarType type, int ranks) {

@@ -6,7 +6,7 @@
 using namespace hortator;
 using namespace hortator::tools::installation;
 
-TEST_CASE("a check that throws has failed, with its words, and the next ones are tried") {
+TEST_CASE("a check that throws has failed with its message, and the next ones run") {
   const auto world = mpi::Communicator::world();
   const auto good = run_check(world, {"good", [] { return std::string("fine"); }});
   CHECK(good.has_passed);

@@ -72,7 +72,7 @@ for scheduler in slurm pbs; do
   job --scheduler "$scheduler" -n 1 --env "FABRIC=${hostile[3]}" --module "${hostile[0]}" -- ./train "${hostile[@]}" >job.sh || wrong "$scheduler: $(<err)"
   if command -v shellcheck >/dev/null; then clean job.sh "$scheduler"; fi
   rm -rf seen owned runs/train
-  "run_$scheduler" job.sh || wrong "$scheduler with hostile words ended with $?: $(<out)"
+  "run_$scheduler" job.sh || wrong "$scheduler with hostile arguments ended with $?: $(<out)"
   [ "$(<seen)" = "$(printf '%s\n' "${hostile[@]}")" ] || wrong "$scheduler: the program got $(<seen)"
   [ ! -e owned ] || wrong "$scheduler: a word was run"
 done

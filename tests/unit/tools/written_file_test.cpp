@@ -7,7 +7,7 @@
 
 using namespace hortator;
 
-TEST_CASE("a file that the user asked for is there whole, in the place of an older one") {
+TEST_CASE("write_file replaces an existing file") {
   tools::write_file("written_file.txt", "older and longer");
   tools::write_file("written_file.txt", "new");
   CHECK(core::read_whole("written_file.txt") == "new");
