@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::vector<std::pair<std::string, at::Tensor>> weights = {
+const std::vector<std::pair<std::string, at::Tensor>> model_weights = {
     {"layer.weight", at::arange(6000, at::kFloat).view({100, 60})},
     {"layer.bias", at::arange(5, at::kFloat).to(at::kBFloat16)},
     {"layer.scale", at::arange(8, at::kFloat).to(at::kFloat8_e4m3fn)},
@@ -35,7 +35,7 @@ const std::vector<std::pair<std::string, at::Tensor>> weights = {
 template <typename Change>
 fs::path checkpoint_with(const std::string& name, const Change& change) {
   checkpoint::Snapshot state;
-  for (const auto& [weight, tensor] : weights) state.common.put("models/0/" + weight, tensor.clone());
+  for (const auto& [weight, tensor] : model_weights) state.common.put("models/0/" + weight, tensor.clone());
   state.common.put("optimizers/0/state/layer.weight/exp_avg", at::ones({100, 60}));
   state.common.put("optimizers/0/groups/0/lr", 0.5);
   state.common.put("loaders/0/order", "shuffled");
@@ -64,16 +64,16 @@ TEST_CASE("weights survive export and import") {
     fs::remove_all("transfer_to");
     CHECK(run_verb({"checkpoint", "import", file, "transfer_to"}).code == 0);
     const checkpoint::Reader reader("transfer_to");
-    CHECK(reader.tensors().size() == weights.size());
-    for (const auto& [name, tensor] : weights) CHECK(is_same(reader.read("models/0/" + name), tensor));
+    CHECK(reader.tensors().size() == model_weights.size());
+    for (const auto& [name, tensor] : model_weights) CHECK(is_same(reader.read("models/0/" + name), tensor));
     CHECK(run_verb({"checkpoint", "diff", from, file}).code == 0);
     CHECK(run_verb({"checkpoint", "verify", "transfer_to"}).code == 0);
   }
   const SafetensorsFile safe("transfer.safetensors");
   CHECK(safe.metadata().at("format") == "pt");
-  for (const auto& [name, tensor] : weights) CHECK(is_same(safe.get(name), tensor));
+  for (const auto& [name, tensor] : model_weights) CHECK(is_same(safe.get(name), tensor));
   const formats::PickleFile pickle("transfer.pt");
-  for (const auto& [name, tensor] : weights) CHECK(is_same(pickle.get(name), tensor));
+  for (const auto& [name, tensor] : model_weights) CHECK(is_same(pickle.get(name), tensor));
   CHECK(run_verb({"checkpoint", "export", "transfer.pt", "again.safetensors"}).code == 0);
   CHECK(run_verb({"checkpoint", "diff", "again.safetensors", "transfer.safetensors"}).code == 0);
   for (const auto& entry : fs::directory_iterator("."))
