@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # the files of the set-up share their variables
 
 lists=$root/share/setup/packages
-test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images lmod hosts fuzz mold)
+test_capabilities=(shellcheck clang_format clang_tidy slurm hdf5_tools h5py python aarch64 doxygen images cairo lmod hosts fuzz mold)
 
 # Prints the folders in which a cluster's modules may have installed a library.
 prefixes() {
@@ -40,6 +40,9 @@ yaml
 #if __has_include(<png.h>) && __has_include(<jpeglib.h>)
 images
 #endif
+#if __has_include(<cairo/cairo.h>) || __has_include(<cairo.h>)
+cairo
+#endif
 CPP
   ) || headers=''
   # Boost's headers are one package, each of its libraries another
@@ -56,6 +59,7 @@ have_catch2() { have_header catch2; }
 have_json() { have_header json; }
 have_yaml() { have_header yaml; }
 have_images() { have_header images; }
+have_cairo() { have_header cairo && command -v pkg-config >/dev/null; }
 have_cmake() { command -v cmake >/dev/null && version_at_least 3.25 "$(cmake --version | awk 'NR == 1 { print $3 }')"; }
 have_ninja() { command -v ninja >/dev/null || command -v ninja-build >/dev/null; }
 have_mpi() {

@@ -13,12 +13,12 @@ using launching::Scope;
 bool has(Scope verb, const launching::Key& key) { return key.scope == Scope::both || key.scope == verb; }
 
 std::string help_of(const launching::Key& key) {
-  auto words = std::string(key.what);
-  if (!key.choices.empty()) words += ": " + text::join(text::split(std::string(key.choices), ' '));
-  return words;
+  auto description = std::string(key.what);
+  if (!key.choices.empty()) description += ": " + text::join(text::split(std::string(key.choices), ' '));
+  return description;
 }
 
-// -n is everybody's letter for the number of ranks.
+// -n is the usual short option for the number of ranks.
 std::string spelling(const launching::Key& key) { return std::string(key.flag) + (key.flag == "ranks" ? ",n" : ""); }
 
 bool is_many(const launching::Key& key) { return key.kind == KeyKind::list || key.kind == KeyKind::variables; }
@@ -26,7 +26,7 @@ bool is_many(const launching::Key& key) { return key.kind == KeyKind::list || ke
 const char* value_name(const launching::Key& key) {
   if (key.kind == KeyKind::count || key.kind == KeyKind::number) return "N";
   if (key.kind == KeyKind::time) return "HH:MM:SS";
-  return key.kind == KeyKind::variables ? "NAME=VALUE" : "WORD";
+  return key.kind == KeyKind::variables ? "NAME=VALUE" : "VALUE";
 }
 
 }  // namespace
@@ -45,10 +45,10 @@ void add_setting_flags(Options& options, Scope verb, const OwnFlags& own) {
     }
   }
   add("config_file", po::value<std::string>()->value_name("FILE"),
-      "settings in place of hortator.yaml and the user's own file; Accelerate's files are read, too");
+      "read settings from FILE instead of hortator.yaml and the user's file; Accelerate's files work, too");
 }
 
-launching::Layer said_by_flags(const po::variables_map& values, Scope verb, const OwnFlags& own) {
+launching::Layer settings_from_flags(const po::variables_map& values, Scope verb, const OwnFlags& own) {
   launching::Layer layer;
   for (const auto& key : launching::keys()) {
     const std::string flag(key.flag);
@@ -68,7 +68,7 @@ launching::Layer said_by_flags(const po::variables_map& values, Scope verb, cons
 launching::Settings settings_of(const po::variables_map& values, Scope verb) {
   const auto file =
       values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
-  return gather_settings(said_by_flags(values, verb), file);
+  return gather_settings(settings_from_flags(values, verb), file);
 }
 
 }  // namespace hortator::tools

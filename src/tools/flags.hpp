@@ -6,20 +6,20 @@
 #include "launch/settings/settings.hpp"
 #include "tools/options.hpp"
 
-/// The flags that stand for settings: the same for every verb that has them.
+/// Flags that set settings, the same for every verb that has them.
 namespace hortator::tools {
 
-/// Flags that a verb gives another meaning.
+/// Flags to which a verb gives another meaning.
 using OwnFlags = std::set<std::string>;
 
-/// Adds a flag for each key that `verb` has, but for its own, and --config_file.
+/// Adds --config_file and a flag for each key of `verb` that is not in `own`.
 void add_setting_flags(Options& options, launching::Scope verb, const OwnFlags& own = {});
 
-/// What was said by them. UsageError for a value that a key cannot have.
-launching::Layer said_by_flags(const boost::program_options::variables_map& values, launching::Scope verb,
-                               const OwnFlags& own = {});
+/// The settings that these flags give. Throws UsageError for an invalid value.
+launching::Layer settings_from_flags(const boost::program_options::variables_map& values, launching::Scope verb,
+                                     const OwnFlags& own = {});
 
-/// What was said, and everything below it.
+/// The settings of the flags and of all layers below them.
 launching::Settings settings_of(const boost::program_options::variables_map& values, launching::Scope verb);
 
 }  // namespace hortator::tools

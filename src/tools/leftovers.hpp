@@ -3,16 +3,15 @@
 #include <filesystem>
 #include <string>
 
-/// Folders that tools make for themselves, and leave behind when they are killed.
+/// Temporary folders of tools, which a killed tool leaves behind.
 namespace hortator::tools {
 
-/// Makes `folder` and notes in it that this process has it. Where that cannot be it is not noted, and nobody will
-/// remove the folder.
+/// Creates `folder` with a file that names this process as its owner. On failure there is no such file, and
+/// remove_leftovers() keeps the folder.
 void claim_folder(const std::filesystem::path& folder);
 
-/// Removes what is called `tool`-... below `below` and is certainly of nobody any more: folders of this user that a
-/// process has claimed that ran on this machine, since it was started, among the processes that are seen from here, and
-/// is not there any more.
+/// Removes the folders `tool`-... in `below` whose owner has certainly ended: folders of this user, claimed by a
+/// process of this machine since its last boot and of this PID namespace, which no longer exists.
 void remove_leftovers(const std::filesystem::path& below, const std::string& tool);
 
 }  // namespace hortator::tools

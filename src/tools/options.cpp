@@ -16,27 +16,29 @@ std::vector<std::string> names(const po::options_description& options) {
   return known;
 }
 
-// A list that fills the screen helps nobody.
+// A long list of names is no help: point to --help instead.
 std::string short_suggestion(const std::string& name, const std::vector<std::string>& known) {
   const bool is_long = known.size() > 12 && text::nearest(name, known).empty();
-  return is_long ? "--help lists what there is" : text::suggestion(name, known);
+  return is_long ? "--help lists all options" : text::suggestion(name, known);
 }
 
-// A style parser takes what it knows from the front: here, nothing or everything.
-std::vector<po::option> take_rest(std::vector<std::string>& words) {
-  std::vector<po::option> rest;
-  if (words.empty() || words.front().starts_with('-')) return rest;
-  for (const auto& word : words) rest.emplace_back("", std::vector<std::string>{word}).original_tokens = {word};
-  words.clear();
-  return rest;
+// An extra style parser takes options from the front of the arguments: here none, or everything from the first text on.
+std::vector<po::option> take_remaining(std::vector<std::string>& arguments) {
+  std::vector<po::option> taken;
+  if (arguments.empty() || arguments.front().starts_with('-')) return taken;
+  for (const auto& argument : arguments) {
+    taken.emplace_back("", std::vector<std::string>{argument}).original_tokens = {argument};
+  }
+  arguments.clear();
+  return taken;
 }
 
 po::parsed_options split(const Arguments& arguments, const Options& options) {
   po::command_line_parser parser(arguments);
-  // Half a name is not an option: what it means would change with each new one.
+  // Abbreviated options are refused: their meaning would change with each new option.
   const auto style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
   parser.options(options.named).positional(options.positional).style(style);
-  if (options.rest_is_foreign) parser.extra_style_parser(take_rest);
+  if (options.ends_at_text) parser.extra_style_parser(take_remaining);
   return parser.run();
 }
 
@@ -59,7 +61,7 @@ po::variables_map parse(const Arguments& arguments, const Options& options) {
     const auto known = names(options.named);
     auto hint = text::nearest(name, known).empty() ? launching::hint_for_flag(name) : "";
     if (hint.empty()) hint = short_suggestion(name, known);
-    throw UsageError({.what = "there is no option " + text::quote(name), .hint = hint});
+    throw UsageError({.what = "Unknown option " + text::quote(name), .hint = hint});
   } catch (const po::error& error) {
     throw UsageError({.what = error.what()});
   }

@@ -8,18 +8,19 @@ namespace hortator::tools {
 
 using Arguments = std::vector<std::string>;
 
-/// What a verb understands.
+/// The options of a verb.
 struct Options {
   boost::program_options::options_description named = {};
   boost::program_options::positional_options_description positional = {};
-  /// Everything from the first word that is no option on belongs to somebody else, options included.
-  bool rest_is_foreign = false;
+  /// Everything from the first argument that is not an option on is text, options included: another program's command
+  /// line.
+  bool ends_at_text = false;
 };
 
-/// The same with the words that are no options under `name`: the parser needs one, but no user could give it.
+/// The same options, with all other arguments stored under `name`.
 Options with_text(Options options, const char* name);
 
-/// The arguments by their names. UsageError with the nearest known option for one that does not exist.
+/// Parses the arguments. Throws UsageError with the nearest option for an unknown one.
 boost::program_options::variables_map parse(const Arguments& arguments, const Options& options);
 
 }  // namespace hortator::tools

@@ -8,13 +8,14 @@
 
 namespace hortator::tools {
 
-/// What a tool does on all ranks, and a folder of its own for it, that all ranks see. It is there already where it
-/// could be made.
-using PassingBody = std::function<void(const mpi::Communicator& world, const std::filesystem::path& folder)>;
+/// The work of a tool on all ranks. `folder` is a temporary folder that all ranks see; it exists unless it could not be
+/// created.
+using TemporaryRunBody = std::function<void(const mpi::Communicator& world, const std::filesystem::path& folder)>;
 
-/// hortator::run() for tools. They leave no run behind: what a run writes goes, with all else that is put there, into a
-/// folder below `below` that is gone at the end; unless HORTATOR_RUN_DIR asks for a run's records. A job that is
-/// killed leaves it to the next one there. @collective over the world
-int run_in_passing(const std::string& tool, const std::filesystem::path& below, const PassingBody& body);
+/// hortator::run() for tools. Everything that the run writes goes into a folder in `below` that is removed at the end,
+/// unless HORTATOR_RUN_DIR asks for the records. The folder of a killed tool is removed by the next one that runs
+/// there.
+/// @collective over the world
+int run_temporarily(const std::string& tool, const std::filesystem::path& below, const TemporaryRunBody& body);
 
 }  // namespace hortator::tools

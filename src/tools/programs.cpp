@@ -32,8 +32,8 @@ std::optional<std::filesystem::path> find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     return is_executable(name) ? std::optional<std::filesystem::path>(name) : std::nullopt;
   }
-  for (const auto& place : text::split(core::variable("PATH").value_or(""), ':')) {
-    const auto candidate = std::filesystem::path(place.empty() ? "." : place) / name;
+  for (const auto& directory : text::split(core::variable("PATH").value_or(""), ':')) {
+    const auto candidate = std::filesystem::path(directory.empty() ? "." : directory) / name;
     if (is_executable(candidate)) return candidate;
   }
   return std::nullopt;
@@ -46,13 +46,13 @@ std::string output_of(const std::string& command) {
   return {buffer.data(), std::fread(buffer.data(), 1, buffer.size(), pipe.get())};
 }
 
-Result result_of(const std::string& command) {
+CommandResult result_of(const std::string& command) {
   FILE* pipe = popen((command + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return {1, std::strerror(errno)};
-  Result result;
+  CommandResult result;
   std::array<char, 4096> buffer{};
-  for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-    result.output.append(buffer.data(), got);
+  for (std::size_t count = 0; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
+    result.output.append(buffer.data(), count);
   }
   const int status = pclose(pipe);
   result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
@@ -63,12 +63,12 @@ std::filesystem::path data_folder() { return own_prefix() / HORTATOR_DATA_FOLDER
 
 std::filesystem::path libexec_folder() { return own_prefix() / HORTATOR_LIBEXEC_FOLDER; }
 
-void become(const std::vector<std::string>& words) {
+void replace_process(const std::vector<std::string>& command) {
   std::vector<char*> pointers;
-  for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  for (const auto& argument : command) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   execvp(pointers.front(), pointers.data());
-  throw Error({.what = text::concat(text::quote(words.front()), " could not be started: ", std::strerror(errno))});
+  throw Error({.what = text::concat(text::quote(command.front()), " could not be started: ", std::strerror(errno))});
 }
 
 }  // namespace hortator::tools

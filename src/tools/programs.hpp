@@ -8,26 +8,26 @@
 /// Programs on this machine.
 namespace hortator::tools {
 
-/// Where a shell would find it: a name with a slash as it stands, any other on PATH. Nothing when there is no such
-/// executable file.
+/// Finds a program as a shell does: a name with a slash is a path, any other is searched on PATH. Returns nothing if
+/// there is no such executable file.
 std::optional<std::filesystem::path> find_program(const std::string& name);
 
-/// The first lines of what it prints on standard output; empty when it cannot be run.
+/// The first 4 KiB of a command's standard output; empty if it cannot be run.
 std::string output_of(const std::string& command);
 
-/// What a command printed, errors included, and its exit code.
-struct Result {
+/// The exit code of a command, and its output with standard error.
+struct CommandResult {
   int code = 0;
   std::string output = "";
 };
-Result result_of(const std::string& command);
+CommandResult run_command(const std::string& command);
 
-/// What belongs to this command, found from where it lies itself, so that an installation may be moved: templates and
-/// profiles, and the programs that do what needs LibTorch or MPI.
+/// Folders of this installation, relative to the running program, so that an installation can be moved: data (templates
+/// and site profiles), and the programs of the verbs that need LibTorch or MPI.
 std::filesystem::path data_folder();
 std::filesystem::path libexec_folder();
 
-/// Becomes `words`. Returns only by an Error.
-[[noreturn]] void become(const std::vector<std::string>& words);
+/// Replaces this process by `command` (exec). Throws Error if it cannot be started.
+[[noreturn]] void replace_process(const std::vector<std::string>& command);
 
 }  // namespace hortator::tools

@@ -17,20 +17,20 @@ namespace po = boost::program_options;
 
 Options own_options() {
   Options options;
-  options.named.add_options()("help,h", "what there is")("version", "which version this is");
+  options.named.add_options()("help,h", "print this help")("version", "print the version");
   return options;
 }
 
 void print_help(std::ostream& out) {
-  out << "hortator keeps the ranks of a LibTorch training run in time.\n\n"
+  out << "Hortator runs LibTorch training on several ranks with MPI.\n\n"
          "usage: hortator VERB [options]\n\n"
-      << listing(verbs()) << "\n`hortator VERB --help` says more; `hortator --version` which version this is.\n";
+      << listing(verbs()) << "\n`hortator VERB --help` describes a verb; `hortator --version` prints the version.\n";
 }
 
 int run_program(const Verb& verb, const Arguments& arguments) {
-  Arguments words = {(libexec_folder() / ("hortator-" + verb.name)).string()};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  become(words);
+  Arguments command = {(libexec_folder() / ("hortator-" + verb.name)).string()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  replace_process(command);
 }
 
 int run_without_verb(const Arguments& arguments) {
@@ -47,20 +47,20 @@ int run_without_verb(const Arguments& arguments) {
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> table = {
-      {"config", "asks for settings once, and says which hold", config_verb},
+      {"config", "asks for settings and saves them; shows the settings in effect", config_verb},
       {"launch", "starts a program on several ranks, with mpirun or srun", launch_verb},
-      {"job", "makes a job for Slurm or PBS that outlives its time limit", job_verb},
-      {"new", "makes a project that builds at once", new_verb},
-      {"doctor", "looks for what makes runs slow, hang or fail here, and says the remedy"},
-      {"test", "checks this installation on the nodes where it runs", test_verb},
-      {"watch", "shows how a run is, from its folder: now, or as it goes", watch_verb},
-      {"plot", "draws loss and rate of runs, as SVG or PNG", plot_verb},
-      {"scale", "measures a program on several numbers of ranks, and reports", scale_verb},
-      {"env", "reports versions, machine and environment, fit for a bug report"},
-      {"checkpoint", "lists, verifies and compares checkpoints, brings weights in and out"},
-      {"estimate-memory", "says what a model takes, by its files alone"},
-      {"bench", "measures, always against a reference in the same process"},
-      {"completion", "prints what makes bash complete verbs and options", completion_verb},
+      {"job", "writes and submits a Slurm or PBS job that resumes after its time limit", job_verb},
+      {"new", "creates a project that is ready to build", new_verb},
+      {"doctor", "finds causes of slow, hanging or failing runs, and prints the fix"},
+      {"test", "tests this installation on the nodes of an allocation", test_verb},
+      {"watch", "shows the progress of a run, once or continuously", watch_verb},
+      {"plot", "plots the loss and the step rate of runs", plot_verb},
+      {"scale", "measures a program on several numbers of ranks and reports its scaling", scale_verb},
+      {"env", "prints versions, machine and environment for a bug report"},
+      {"checkpoint", "lists, verifies, compares, imports and exports checkpoints"},
+      {"estimate-memory", "estimates the memory that a model needs, from its files"},
+      {"bench", "runs benchmarks, each against a reference in the same process"},
+      {"completion", "prints a script for bash completion of verbs and options", completion_verb},
   };
   return table;
 }
@@ -78,7 +78,7 @@ const Verb& find(const std::vector<Verb>& verbs, const std::string& name, std::s
   std::vector<std::string> names;
   for (const auto& known : verbs) names.push_back(known.name);
   throw UsageError(
-      {.what = text::concat("there is no ", kind, " ", text::quote(name)), .hint = text::suggestion(name, names)});
+      {.what = text::concat("Unknown ", kind, " ", text::quote(name)), .hint = text::suggestion(name, names)});
 }
 
 int run(const Arguments& arguments) {
@@ -88,8 +88,8 @@ int run(const Arguments& arguments) {
   }
   if (arguments.front().starts_with('-')) return run_without_verb(arguments);
   const auto& verb = find(verbs(), arguments.front(), "verb");
-  const Arguments rest(arguments.begin() + 1, arguments.end());
-  return verb.run != nullptr ? verb.run(rest) : run_program(verb, rest);
+  const Arguments remaining(arguments.begin() + 1, arguments.end());
+  return verb.run != nullptr ? verb.run(remaining) : run_program(verb, remaining);
 }
 
 int run_guarded(int argc, char** argv, int (*verb)(const Arguments& arguments)) {

@@ -6,14 +6,14 @@
 
 #include "tools/options.hpp"
 
-/// The `hortator` command: one file a verb.
+/// The `hortator` command: one file for each verb.
 namespace hortator::tools {
 
 struct Verb {
   std::string name;
   std::string summary;
-  /// Returns the exit code. Null: the verb needs LibTorch or MPI, whose loading costs others too much, and is a program
-  /// of its own: libexec/hortator/hortator-<name>.
+  /// Returns the exit code. Null for a verb that needs LibTorch or MPI: since these take long to load, such a verb is a
+  /// separate program, libexec/hortator/hortator-<name>.
   int (*run)(const Arguments& arguments) = nullptr;
 };
 
@@ -34,20 +34,21 @@ int new_verb(const Arguments& arguments);
 int test_verb(const Arguments& arguments);
 int installation_verb(const Arguments& arguments);  ///< the ranks that test_verb starts
 
-/// What `hortator test` understands, in the command and in its ranks.
+/// The options of `hortator test`, for the command and for the ranks that it starts.
 Options test_options();
 int estimate_memory_verb(const Arguments& arguments);
 
-/// "  launch  starts a program on several ranks", a line each
+/// One line for each verb: "  launch  starts a program on several ranks".
 std::string listing(const std::vector<Verb>& verbs);
 
-/// The one of that name. UsageError with the nearest one for a name that is none of them; `kind` says what they are.
+/// The verb of that name. Throws UsageError with the nearest name if there is none; `kind` is the noun for messages.
 const Verb& find(const std::vector<Verb>& verbs, const std::string& name, std::string_view kind);
 
-/// Does what the command line says.
+/// Runs the command line; returns the exit code.
 int run(const Arguments& arguments);
 
-/// A whole main(): `verb`, with its errors in a line on standard error. 2 for a UsageError, 1 for any other.
+/// The body of main(): runs `verb` and prints an exception to standard error. Returns 2 for a UsageError, 1 for any
+/// other exception.
 int run_guarded(int argc, char** argv, int (*verb)(const Arguments& arguments));
 
 }  // namespace hortator::tools

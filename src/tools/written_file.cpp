@@ -17,7 +17,7 @@ void write_file(const std::filesystem::path& file, std::string_view content) {
   if (out) return;
   throw Error({.what = text::concat(text::quote(file.string()), " cannot be written"),
                .why = errno != 0 ? std::strerror(errno) : "",
-               .hint = "name a place that is yours and has room"});
+               .hint = "choose a folder that you may write to and that has free space"});
 }
 
 }  // namespace hortator::tools

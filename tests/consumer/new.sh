@@ -22,7 +22,7 @@ expect_code 0
 expect_line 'spiral is ready'
 run hortator new spiral
 expect_code 2
-expect_line "'spiral' is there already"
+expect_line "'spiral' already exists"
 
 cd spiral
 ! grep -rnE '@[a-z_]+@' . || wrong 'a placeholder was not replaced'

@@ -10,4 +10,4 @@ hortator checkpoint verify runs/digits/checkpoints/checkpoint_2
 hortator job --nodes 4 --ranks-per-node 4 --time 02:00:00 --submit -- ./digits
 hortator scale strong --nodes 1,2,4,8 --ranks-per-node 4 --time 00:20:00 --submit -- ./digits
 # After the last job has ended, read runs/scale/report.md, and
-#   hortator plot runs/scale -o scaling.png
+#   hortator plot runs/scale -o scaling.svg

@@ -11,7 +11,7 @@
 
 namespace hortator::tools::bench {
 
-// The small one is timed for what surrounds the arithmetic: the cheapest optimizer would hide nothing of it.
+// The small workload measures the overhead around the arithmetic, which the cheapest optimizer shows best.
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Workload& workload, const Net& net) {
   if (workload.name == overhead_workload) return std::make_unique<torch::optim::AdamW>(net.parameters(), 1e-3);
   return std::make_unique<torch::optim::SGD>(net.parameters(), torch::optim::SGDOptions(1e-3).momentum(0.9));

@@ -17,28 +17,28 @@ inline constexpr const char* overhead_workload = "mlp-small";
 
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Workload& workload, const Net& net);
 
-/// All ranks are here, and their devices idle. @collective
+/// Waits until all ranks have arrived and their devices are idle. @collective
 void line_up(const Accelerator& accelerator);
 
-/// A batch of a workload, on the accelerator's device; another one on each rank.
+/// A batch of a workload on the accelerator's device; it differs between ranks.
 struct OneBatch {
   at::Tensor input;
   at::Tensor target;
 };
 OneBatch make_batch(const Accelerator& accelerator, const Workload& workload);
 
-/// A training step as its author would write it without the library, on the accelerator's device and in its precision,
-/// with the optimizer's kernel that the library takes: what is compared is the loop around the arithmetic.
+/// A training step in plain LibTorch, on the accelerator's device, in its precision and with the same optimizer kernel,
+/// so that only the overhead of the training loop is compared.
 void step_bare(const Accelerator& accelerator, const Workload& workload, const OneBatch& batch, Net& net,
                torch::optim::Optimizer& optimizer);
 
-/// With a net and an optimizer of its own.
+/// A plain LibTorch step with its own net and optimizer.
 class BareStep {
  public:
   BareStep(const Accelerator& accelerator, const Workload& workload, OneBatch batch);
   void operator()();
 
-  /// The prepared step `ours` of the same workload beside this one, as the result `name`. @collective
+  /// Compares `ours`, the prepared step of the same workload, with this one. @collective
   Result compare(const std::string& name, const std::function<void()>& ours, const Plan& plan);
 
  private:
@@ -49,7 +49,7 @@ class BareStep {
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
 };
 
-/// Times the step of each workload that was asked for, by default of the one for overhead. @collective
+/// Times the step of each selected workload, by default of `overhead_workload`. @collective
 using TimeWorkload = Result (*)(Accelerator& accelerator, const Plan& plan, const Workload& workload);
 std::vector<Result> time_workloads(TimeWorkload time_one, Accelerator& accelerator, const Plan& plan,
                                    const Selection& selection);

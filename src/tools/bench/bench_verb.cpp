@@ -16,19 +16,19 @@ namespace po = boost::program_options;
 Options known_options() {
   Options options;
   const bench::Plan plan;
-  options.named.add_options()("json", "one JSON object a line in place of a table")(
+  options.named.add_options()("json", "print one JSON object per line instead of a table")(
       "blocks", po::value<int>()->default_value(plan.blocks)->value_name("N"), "timed blocks of each side")(
-      "steps", po::value<int>()->default_value(plan.steps)->value_name("N"), "steps in a block, at most")(
+      "steps", po::value<int>()->default_value(plan.steps)->value_name("N"), "maximum number of steps in a block")(
       "case", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
-      "only this operation, workload or way to read (repeatable)")(
+      "only this operation, workload or way of reading (repeatable)")(
       "size", po::value<std::vector<std::string>>()->composing()->value_name("BYTES"),
-      "bytes: of collectives the buffer, as 64MiB; of checkpoints the state, of weights the model, of paging the "
-      "layers (repeatable)")("type", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
-                             "collectives: float32, bfloat16, ... (repeatable)")(
+      "size of the buffer (collectives), the state (checkpoint), the model (weights) or the layers (paging), such as "
+      "64MiB (repeatable)")("type", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
+                            "collectives: float32, bfloat16, ... (repeatable)")(
       "backend", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
       "collectives: node or mpi (repeatable)")(
       "reference", po::value<std::vector<std::string>>()->composing()->value_name("NAME"),
-      "collectives: beside memcpy, MPI or 'raw exchange' (repeatable)")("help,h", "this text");
+      "collectives: memcpy, MPI or 'raw exchange' (repeatable)")("help,h", "print this help");
   return options;
 }
 
@@ -41,9 +41,9 @@ std::string listing() {
 
 int print_help() {
   std::cout << "usage: hortator bench VERB [options]\n\n"
-               "Measures on all ranks that run it: alone, or as `hortator launch -n N hortator bench VERB`.\n"
-               "Blocks of the reference and of Hortator alternate; ratio = Hortator / reference in time:\n"
-               "the median of neighbouring blocks, then its 95 % confidence interval (from 6 blocks on).\n\n"
+               "Runs a benchmark on one rank, or on N ranks by `hortator launch -n N hortator bench VERB`.\n"
+               "Blocks of Hortator and of the reference alternate. ratio = time of Hortator / time of the reference:\n"
+               "the median over neighbouring blocks, and its 95 % confidence interval (with 6 blocks or more).\n\n"
                "  hortator bench step\n"
                "  hortator launch -n 2 hortator bench collectives --case all_reduce --json\n\n"
             << listing() << "\nexit code: 0 measured; 1 an error; 2 wrong usage\n\n"
@@ -57,14 +57,13 @@ const bench::Measurement& find_measurement(const std::string& name) {
     if (measurement.name == name) return measurement;
     names.push_back(measurement.name);
   }
-  throw UsageError({.what = "there is no bench verb " + text::quote(name), .hint = text::suggestion(name, names)});
+  throw UsageError({.what = "Unknown bench verb " + text::quote(name), .hint = text::suggestion(name, names)});
 }
 
 int at_least_one(const po::variables_map& values, const char* name) {
   const int value = values[name].as<int>();
   if (value < 1)
-    throw UsageError(
-        {.what = text::concat("--", name, ' ', value, " measures nothing"), .hint = "at least 1 is needed"});
+    throw UsageError({.what = text::concat("--", name, ": expected a whole number from 1, got '", value, "'")});
   return value;
 }
 
@@ -94,7 +93,7 @@ void print(const std::vector<bench::Result>& results, bool as_json) {
 }  // namespace
 
 int bench_verb(const Arguments& arguments) {
-  if (arguments.empty()) throw UsageError({.what = "the bench verb is missing", .hint = "known are: " + listing()});
+  if (arguments.empty()) throw UsageError({.what = "The bench verb is missing", .hint = "valid verbs: " + listing()});
   if (arguments.front() == "--help" || arguments.front() == "-h") return print_help();
   const auto& measurement = find_measurement(arguments.front());
   const auto values = parse({arguments.begin() + 1, arguments.end()}, known_options());
@@ -102,7 +101,7 @@ int bench_verb(const Arguments& arguments) {
 
   bench::Plan plan = {.blocks = at_least_one(values, "blocks"), .steps = at_least_one(values, "steps")};
   const auto selection = selection_of(values);
-  return run_in_passing("hortator-bench", ".", [&](const auto&, const auto& folder) {
+  return run_temporarily("hortator-bench", ".", [&](const auto&, const auto& folder) {
     plan.folder = folder;
     Accelerator accelerator;
     const auto results = measurement.run(accelerator, plan, selection);

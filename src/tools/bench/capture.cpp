@@ -26,7 +26,7 @@ Result time_captured(Accelerator& accelerator, const Plan& plan, const Workload&
       });
   for (int i = 0; i < steps_until_recorded; ++i) step(batch.input, batch.target);
   if (!step.is_recorded()) {
-    throw UsageError({.what = "bench capture cannot compare a recorded step",
+    throw UsageError({.what = "Bench capture cannot compare a recorded step",
                       .why = step.why_not(),
                       .hint = "run it alone on a CUDA device"});
   }

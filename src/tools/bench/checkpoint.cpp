@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t default_checkpoint_bytes = std::int64_t{1} << 30;
 
-/// A model of `layers` parameters with the two moments of Adam, of so many bytes together.
+/// A model with `layers` parameters and the two moments of Adam, of the given total size.
 checkpoint::Snapshot state_of(std::int64_t bytes, std::int64_t layers, c10::Device device) {
   checkpoint::Snapshot snapshot;
   const auto elements = std::max<std::int64_t>(bytes / (3 * layers * 4), 1);
@@ -31,7 +31,7 @@ checkpoint::Snapshot state_of(std::int64_t bytes, std::int64_t layers, c10::Devi
   return snapshot;
 }
 
-/// Parameters alone, each small.
+/// Many small parameters.
 checkpoint::Snapshot many_parameters(std::int64_t count, std::int64_t bytes) {
   checkpoint::Snapshot snapshot;
   for (std::int64_t i = 0; i < count; ++i)
@@ -45,7 +45,7 @@ std::vector<at::Tensor> tensors_of(const StateDict& state) {
   return tensors;
 }
 
-/// What a file of raw bytes is written from and read into: plain memory of the host.
+/// Host memory for raw files.
 std::vector<at::Tensor> on_host(std::vector<at::Tensor> tensors) {
   for (auto& tensor : tensors) tensor = tensor.to(at::kCPU);
   return tensors;

@@ -76,11 +76,12 @@ at::ScalarType type_named(const std::string& name) {
     if (key == name) return type;
     names.push_back(key);
   }
-  throw UsageError({.what = text::concat("--type ", name, " is unknown"), .hint = text::suggestion(name, names)});
+  throw UsageError(
+      {.what = text::concat("--type: unknown type ", text::quote(name)), .hint = text::suggestion(name, names)});
 }
 
-int steps_for(std::int64_t bytes, int most) {
-  return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 27) / bytes, std::min(2, most), most));
+int steps_for(std::int64_t bytes, int max) {
+  return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 27) / bytes, std::min(2, max), max));
 }
 
 std::int64_t elements_of(std::int64_t bytes, at::ScalarType type, int ranks) {

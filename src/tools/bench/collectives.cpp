@@ -38,7 +38,7 @@ std::vector<std::int64_t> default_sizes() {
   return sizes;
 }
 
-// Everything that one back end offers on buffers of one size and type, beside a copy of the bytes and beside MPI.
+// All collectives of one back end on buffers of one size and type, compared with memcpy and MPI.
 class CollectivesComparison {
  public:
   CollectivesComparison(Accelerator& accelerator, const Plan& plan, const Selection& selection)
@@ -63,8 +63,8 @@ class CollectivesComparison {
   std::vector<Result> results() && { return std::move(results_); }
 
  private:
-  // What an all_reduce must send between nodes at least, by the ranks of a node at once: what its result takes in the
-  // best algorithm known, (n - 1) / n of the bytes twice, dealt out over the ranks.
+  // The minimum traffic of an all_reduce between nodes, sent by all ranks of a node at once: (n - 1) / n of the bytes
+  // twice, divided among the ranks.
   std::function<void()> exchange(const at::Tensor& out, const at::Tensor& in) const {
     const int nodes = peer_groups_.size();
     const auto local = static_cast<std::size_t>(world().size() / nodes);
@@ -123,8 +123,8 @@ class CollectivesComparison {
   const Plan& plan_;
   const Selection& selection_;
   std::unique_ptr<Communicator> mpi_;
-  mpi::Communicator peer_groups_;  ///< the ranks of all nodes that have the same place in their node
-  bool has_even_nodes_;            ///< several nodes of as many ranks each
+  mpi::Communicator peer_groups_;  ///< the ranks with the same local rank on all nodes
+  bool has_even_nodes_;            ///< several nodes with equal numbers of ranks
   std::vector<Result> results_;
 };
 

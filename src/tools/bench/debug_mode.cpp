@@ -1,4 +1,4 @@
-// What the debug mode costs: the same calls with it and without it, side by side.
+// The cost of the debug mode: the same calls with and without it.
 #include <algorithm>
 
 #include "comm/decorators/call_comparison.hpp"

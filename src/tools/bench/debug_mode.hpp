@@ -6,7 +6,7 @@
 
 namespace hortator::tools::bench {
 
-/// Collectives on a host value and on tensors in debug mode, beside the same without it. @collective
+/// Compares collectives on a host value and on tensors in debug mode with the same ones without it. @collective
 std::vector<Result> debug_mode(Accelerator& accelerator, const Plan& plan);
 
 }  // namespace hortator::tools::bench

@@ -22,7 +22,7 @@ Scratch::Scratch(const mpi::Communicator& comm, const fs::path& below) : comm_(c
 Scratch::~Scratch() {
   try {
     remove();
-  } catch (const std::exception&) {  // whoever looks sees what is left
+  } catch (const std::exception&) {  // files that remain are visible to the user
   }
 }
 

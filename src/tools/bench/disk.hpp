@@ -10,10 +10,10 @@
 #include "mpi/communicator.hpp"
 #include "tools/bench/paired_timing.hpp"
 
-/// What measurements of files have in common: a place for them, and the same bytes without any format.
+/// Helpers for benchmarks of files: a temporary folder, and raw reads and writes as the reference.
 namespace hortator::tools::bench {
 
-/// A folder below the measurement's own, that all ranks see and that goes at its end.
+/// A temporary folder that all ranks see.
 class Scratch {
  public:
   Scratch(const mpi::Communicator& comm, const std::filesystem::path& below);  ///< @collective
@@ -22,7 +22,7 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
 
   std::filesystem::path operator/(const char* name) const { return path_ / name; }
-  /// What was written there goes, so that removing it is no part of the next measurement. @collective
+  /// Removes all files, so that their removal does not count in the next measurement. @collective
   void make_empty() const;
 
  private:
@@ -34,16 +34,16 @@ class Scratch {
 
 std::int64_t bytes_of(const std::vector<at::Tensor>& tensors);
 
-/// All bytes by all ranks, equal shares, into one file, by pwrite and fsync. @collective
+/// All ranks write equal parts of one file by pwrite and fsync. @collective
 void write_raw(const mpi::Communicator& comm, const std::filesystem::path& path,
                const std::vector<at::Tensor>& tensors);
-/// All bytes by this rank, by pread.
+/// This rank reads all bytes by pread.
 void read_raw(const std::filesystem::path& path, const std::vector<at::Tensor>& tensors);
 
-/// The system forgets what it holds of these files, and of those in these folders. By rank 0.
+/// Rank 0 drops these files, and the files in these folders, from the page cache.
 void forget_cached(const mpi::Communicator& comm, const std::vector<std::filesystem::path>& paths);
 
-/// As time_in_pairs, but what lines the ranks up is no part of the time: it waits for the disk. @collective
+/// Like time_in_pairs, but excludes the waiting before each block, since that waits for the disk. @collective
 PairedTiming time_disk(const mpi::Communicator& comm, const Sides& sides, int blocks);
 
 }  // namespace hortator::tools::bench

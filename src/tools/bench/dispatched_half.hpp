@@ -13,8 +13,8 @@
 
 namespace hortator::tools::bench {
 
-/// The layers of a stack in a file of safetensors in `folder`, of which half are dispatched to the memory and
-/// the others are used from there.
+/// The layers of a stack in a safetensors file in `folder`: half are dispatched to memory, the others are read from the
+/// file when they are used.
 class DispatchedHalf {
  public:
   DispatchedHalf(const State& state, const std::filesystem::path& folder, const LayerStack& stack);
@@ -23,11 +23,11 @@ class DispatchedHalf {
   DispatchedHalf& operator=(const DispatchedHalf&) = delete;
 
   void forward();
-  void read_what_is_on_disk();  ///< as many bytes of the file, once, in pieces
-  void drop_cache();            ///< the file has to come from the disk again
+  void read_what_is_on_disk();  ///< reads as many bytes of the file once, in pieces
+  void drop_cache();            ///< drops the file from the page cache
 
   DispatchCounters counters() const { return model_->counters(); }
-  std::uint64_t limit() const { return limit_; }  ///< of memory for all of it
+  std::uint64_t limit() const { return limit_; }  ///< of memory
 
  private:
   const LayerStack& stack_;

@@ -22,7 +22,7 @@ struct DecoderLayer final : TransformerLayer {
   }
 };
 
-// The words' scores come from the embedding's own weight.
+// The output projection shares the embedding's weight.
 struct Gpt final : Net {
   Gpt() {
     for (int i = 0; i < 12; ++i) layers->push_back(std::make_shared<DecoderLayer>());

@@ -95,7 +95,7 @@ void LayerStack::forward(Paged& paged) {
 
 void LayerStack::check(const at::Tensor& actual) const {
   if (at::equal(actual, expected_)) return;
-  throw Error({.what = "layers from a file computed something else than layers in memory"});
+  throw Error({.what = "Layers from a file computed a different result than layers in memory"});
 }
 
 void LayerStack::forward_from_disk() { forward(all_); }

@@ -16,25 +16,25 @@
 namespace hortator::tools::bench {
 namespace {
 
-// The work that other frameworks' loaders are timed with.
+// The same work is used to time the loaders of other frameworks.
 constexpr std::int64_t samples = 8192;
 constexpr std::int64_t batch_size = 64;
 
-/// The same rows, read one by one and stacked: what a data set without get_batch() costs.
+/// The same rows, read one by one and stacked: the cost of a data set without get_batch().
 struct RowByRow {
   TensorDataset<2> rows;
   std::int64_t size() const { return rows.size(); }
   Example<> get(std::int64_t i) const { return rows.get(i); }
 };
 
-/// A way to read the samples.
+/// One way of reading the samples.
 struct Reader {
   std::string name;
   std::string what;
-  std::function<void()> pass;  ///< of this rank over its share, shuffled anew
+  std::function<void()> pass;  ///< one pass over this rank's samples, shuffled again
 };
 
-// Whether a batch's memory is new matters: the system may have to clear its pages first.
+// New memory for a batch costs time: the system may have to clear its pages first.
 std::vector<Reader> references_for(const at::Tensor& x, const at::Tensor& y, const Accelerator& accelerator) {
   const auto share = core::balanced(samples, accelerator.num_processes(), accelerator.process_index());
   const auto each_batch = [share](const auto& take) {
@@ -83,7 +83,7 @@ std::function<void()> pass_of(Accelerator& accelerator, const Dataset& dataset, 
   return [loader] {
     std::int64_t seen = 0;
     for (const auto& batch : loader) seen += batch.data.size(0);
-    if (seen != loader.size() * batch_size) throw Error({.what = text::concat("a pass has had ", seen, " samples")});
+    if (seen != loader.size() * batch_size) throw Error({.what = text::concat("A pass returned ", seen, " samples")});
   };
 }
 

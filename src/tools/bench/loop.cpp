@@ -24,17 +24,18 @@ double factor(std::int64_t step) { return 1.0 / static_cast<double>(1 + step / 1
 
 void check_alone(const Accelerator& accelerator, const Selection& selection) {
   if (accelerator.num_processes() > 1) {
-    throw UsageError({.what = "bench loop was started on several ranks",
+    throw UsageError({.what = "Bench loop was started on several ranks",
                       .why = "it times what surrounds the arithmetic, and the bare loop does not communicate",
-                      .hint = "run it alone: hortator bench loop"});
+                      .hint = "run it on one rank: hortator bench loop"});
   }
   if (!selection.cases.empty()) {
-    throw UsageError({.what = text::concat("--case ", selection.cases.front(), ": bench loop has no cases"),
-                      .hint = "leave it away, or take hortator bench step"});
+    throw UsageError(
+        {.what = text::concat("--case: bench loop has no cases, got ", text::quote(selection.cases.front())),
+         .hint = "remove --case, or use hortator bench step"});
   }
 }
 
-/// The loop as its author would write it without the library.
+/// The same loop in plain LibTorch.
 class BareLoop {
  public:
   BareLoop(const Workload& workload, OneBatch batch)

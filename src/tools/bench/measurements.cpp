@@ -15,8 +15,8 @@ void check_known(const std::string& option, const std::vector<std::string>& valu
                  const std::vector<std::string>& known) {
   for (const auto& value : values) {
     if (std::find(known.begin(), known.end(), value) != known.end()) continue;
-    throw UsageError({.what = text::concat(option, ' ', value, " is nothing that this bench verb knows"),
-                      .hint = text::suggestion(value, known)});
+    throw UsageError(
+        {.what = text::concat(option, ": unknown value ", text::quote(value)), .hint = text::suggestion(value, known)});
   }
 }
 

@@ -10,7 +10,7 @@
 
 namespace hortator::tools::bench {
 
-/// What of a measurement's cases is wanted; empty lists take all.
+/// Selects the cases of a benchmark; an empty list selects all.
 struct Selection {
   std::vector<std::string> cases = {};   ///< operations, workloads
   std::vector<std::int64_t> sizes = {};  ///< bytes of a rank's whole buffer
@@ -18,14 +18,14 @@ struct Selection {
   std::vector<std::string> backends = {};
   std::vector<std::string> references = {};
 
-  bool wants(std::string_view name) const;  ///< this case
+  bool wants(std::string_view name) const;  ///< whether case `name` is selected
 };
 
-/// UsageError, with the nearest of the known ones, for a value of the option that is not among them.
+/// Throws UsageError with the nearest known value for an unknown value of the option.
 void check_known(const std::string& option, const std::vector<std::string>& values,
                  const std::vector<std::string>& known);
 
-/// A verb of `hortator bench`: what all ranks do together.
+/// A verb of `hortator bench`; all ranks run it together.
 struct Measurement {
   std::string name;
   std::string summary;

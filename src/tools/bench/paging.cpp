@@ -64,7 +64,7 @@ Result touched(const Plan& plan) {
   return operators_with(plan, "operator-touched", [&](const at::Tensor& weight) { at::mm(input, weight); });
 }
 
-// The same operator on the same tensors; what differs is that somewhere in the process a parameter is paged.
+// The same operator on the same tensors; the difference is that the process has a paged parameter.
 Result untouched(const Plan& plan) {
   const c10::InferenceMode inference;
   const auto a = at::ones({4});
@@ -135,7 +135,7 @@ const std::vector<Case>& forward_cases() {
                         {.ours = [&] { stack.forward_from_disk(); },
                          .reference = [&] { stack.read_file(); },
                          .line_up =
-                             [&, is_end = false]() mutable {  // before a block, not after it
+                             [&, is_end = false]() mutable {  // before a block only
                                if (!std::exchange(is_end, !is_end)) stack.drop_cache();
                              }},
                         "reading the file from the disk", static_cast<double>(stack.bytes()));
@@ -150,9 +150,9 @@ double seconds_of(const std::function<void()>& work) {
   return seconds_now() - begin;
 }
 
-// Beside what cannot be had sooner: computing with all in memory, or reading what is on disk, whichever takes longer.
+// The reference is the lower bound: computing with everything in memory, or reading the file, whichever takes longer.
 Result dispatched(const Plan& plan, DispatchedHalf& half, LayerStack& stack, bool is_cold) {
-  const auto line_up = [&, is_end = false]() mutable {  // before a block, not after it
+  const auto line_up = [&, is_end = false]() mutable {  // before a block only
     if (is_cold && !std::exchange(is_end, !is_end)) half.drop_cache();
   };
   half.forward();
@@ -188,9 +188,9 @@ Result dispatched(const Plan& plan, DispatchedHalf& half, LayerStack& stack, boo
 
 void check_selection(const Accelerator& accelerator, const Selection& selection) {
   if (accelerator.num_processes() > 1) {
-    throw UsageError({.what = "bench paging was started on several ranks",
+    throw UsageError({.what = "Bench paging was started on several ranks",
                       .why = "it times one rank's memory and disk",
-                      .hint = "run it alone: hortator bench paging"});
+                      .hint = "run it on one rank: hortator bench paging"});
   }
   std::vector<std::string> names = {"operator-untouched", "operator-touched", "dispatch-half", "dispatch-half-cold"};
   for (const auto& known : forward_cases()) names.push_back(known.name);

@@ -32,7 +32,7 @@ double mean_gap(std::span<const double> low, std::span<const double> high) {
   return gaps / static_cast<double>(high.size());
 }
 
-// How many of n values lie below the median is binomial: n / 2, give or take 0.98 sqrt(n).
+// The number of values below the median is binomial: n / 2 +- 0.98 sqrt(n) with 95 % confidence.
 Interval median_range(std::span<const double> values) {
   const auto all = sorted(values);
   const auto n = static_cast<double>(all.size());

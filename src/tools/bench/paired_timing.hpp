@@ -5,14 +5,14 @@
 #include <functional>
 #include <span>
 
-/// Two ways of doing the same thing, timed side by side: blocks of both alternate, so that whatever else the machine
-/// does (turbo, neighbours, thermal limits) meets both alike.
+/// Compares the time of two implementations. Blocks of both alternate, so that disturbances of the machine (turbo,
+/// neighbours, thermal limits) affect both alike.
 namespace hortator::tools::bench {
 
 struct Plan {
-  int blocks = 21;                    ///< timed, of each side
-  int steps = 50;                     ///< in a block
-  std::filesystem::path folder = {};  ///< for what is written; somebody else removes it at the end
+  int blocks = 21;                    ///< timed blocks of each side
+  int steps = 50;                     ///< steps in a block
+  std::filesystem::path folder = {};  ///< for files; the caller removes it
 };
 
 struct Timing {
@@ -29,30 +29,30 @@ struct PairedTiming {
   Timing ours;
   Timing reference;
   double ratio = 0;           ///< ours / reference: the median over the pairs of neighbouring blocks
-  Interval ratio_range = {};  ///< of that median
+  Interval ratio_range = {};  ///< confidence interval of that median
   int runs = 0;               ///< pairs
 };
 
 double median(std::span<const double> values);
-/// How far the second values lie above the first, on average.
+/// Mean difference high - low.
 double mean_gap(std::span<const double> low, std::span<const double> high);
 constexpr int min_for_range = 6;
-/// In which the median lies with 95 % confidence, however the values scatter; of fewer than six no range says that.
+/// The 95 % confidence interval of the median, for any distribution; needs at least six values.
 Interval median_range(std::span<const double> values);
 
-/// From the seconds a step of each block; entries of the same index were neighbours.
+/// Summarises seconds per step of each block; entries of the same index were neighbouring blocks.
 PairedTiming summarize(std::span<const double> ours, std::span<const double> reference);
 
 struct Sides {
   std::function<void()> ours;       ///< one step
   std::function<void()> reference;  ///< one step
-  std::function<void()> line_up;    ///< before each block: the ranks wait for each other, devices are idle; after it,
+  std::function<void()> line_up;    ///< called before each block: ranks and devices are synchronised; after it,
                                     ///< devices are waited for
 };
 using Seconds = std::function<double()>;
 double seconds_now();
 
-/// One block of each to warm up, then `plan.blocks` pairs; who goes first changes with each pair.
+/// One warm-up block of each, then `plan.blocks` pairs; the order alternates.
 PairedTiming time_in_pairs(const Sides& sides, const Plan& plan, const Seconds& now = seconds_now);
 
 }  // namespace hortator::tools::bench

@@ -8,18 +8,18 @@
 
 namespace hortator::tools::bench {
 
-/// One comparison.
+/// The result of one comparison.
 struct Result {
   std::string name = "";                             ///< what was timed, unique among all verbs
-  nlohmann::json params = nlohmann::json::object();  ///< whatever changes the number
-  std::string reference = "";                        ///< what it is compared with
+  nlohmann::json params = nlohmann::json::object();  ///< parameters of the measurement
+  std::string reference = "";                        ///< the name of the reference
   PairedTiming timing = {};
   double copying_s = 0;    ///< of training steps: gradients into and out of buckets
-  double reducing_s = 0;   ///< of training steps: sums while backward goes on, and buffers
-  double waiting_s = 0;    ///< of training steps: after backward, for sums to end, by the rank that waits least
-  double imbalance_s = 0;  ///< of training steps: how much longer the rank waits that waits longest
-  double algorithm_bytes_per_s = 0;  ///< of what moves data: size of the buffer by time
-  double bus_bytes_per_s = 0;        ///< what crosses the slowest link, whatever the number of ranks
+  double reducing_s = 0;   ///< of training steps: reductions during backward, and buffers
+  double waiting_s = 0;    ///< of training steps: wait for reductions after backward, on the rank that waits least
+  double imbalance_s = 0;  ///< of training steps: additional wait of the rank that waits longest
+  double algorithm_bytes_per_s = 0;  ///< of data movement: size of the buffer / time
+  double bus_bytes_per_s = 0;        ///< bytes over the slowest link / time, comparable between numbers of ranks
   double samples_per_s = 0;          ///< of loaders: of all ranks together
 };
 
@@ -30,7 +30,7 @@ struct Result {
 /// with 95 % confidence (of six runs or more).
 std::string json_line(const Result& result);
 
-/// The results as a table with a line of headings.
+/// The results as a table with a heading.
 std::string table(const std::vector<Result>& results);
 
 /// "312.4 us"

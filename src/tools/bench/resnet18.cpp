@@ -38,7 +38,7 @@ struct BasicBlock final : Net {
   torch::nn::BatchNorm2d shortcut_norm = nullptr;
 };
 
-// For images of 32 x 32: a stem of stride 1 and no pooling before the blocks.
+// For 32 x 32 images: the stem has stride 1, and no pooling precedes the blocks.
 struct ResNet18 final : Net {
   ResNet18() {
     std::int64_t in = 64;

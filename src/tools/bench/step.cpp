@@ -8,7 +8,7 @@
 namespace hortator::tools::bench {
 namespace {
 
-// What each step of this rank spent on keeping the ranks together.
+// The time that each step of this rank spent on averaging gradients.
 struct Spent {
   std::vector<double> copying = {};
   std::vector<double> reducing = {};
@@ -21,15 +21,15 @@ struct Spent {
   }
 };
 
-// Collective: all ranks took as many steps.
+// All ranks must have the same number of steps. @collective
 std::vector<double> each_over_ranks(Accelerator& accelerator, const std::vector<double>& seconds, Reduce operation) {
   const auto reduced = accelerator.reduce(at::tensor(seconds, at::kDouble), operation);
   return {reduced.const_data_ptr<double>(), reduced.const_data_ptr<double>() + reduced.numel()};
 }
 
-// In each step, what others wait longer than the rank that waits least, they wait for that one's own computing. Which
-// rank that is may change from step to step. Collective.
-void tell(Accelerator& accelerator, const Spent& spent, Result& result) {
+// In each step, the time that others wait longer than the rank that waits least is spent on that rank's computing. It
+// may be a different rank in each step. @collective
+void add_times(Accelerator& accelerator, const Spent& spent, Result& result) {
   const auto min_waiting = each_over_ranks(accelerator, spent.waiting, Reduce::min);
   const auto max_waiting = each_over_ranks(accelerator, spent.waiting, Reduce::max);
   result.copying_s = median(each_over_ranks(accelerator, spent.copying, Reduce::max));
@@ -61,7 +61,7 @@ Result time_prepared(Accelerator& accelerator, const Plan& plan, const Workload&
   const bool is_alone = accelerator.num_processes() == 1;
   auto result =
       is_alone ? bare_step.compare("step", prepared_step, plan) : bare_step.compare("step", watched_step, plan);
-  if (!is_alone) tell(accelerator, spent, result);
+  if (!is_alone) add_times(accelerator, spent, result);
   accelerator.free_memory();
   return result;
 }

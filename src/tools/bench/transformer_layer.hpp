@@ -9,10 +9,10 @@ namespace hortator::tools::bench {
 
 torch::nn::LayerNorm layer_norm(std::int64_t width);
 
-enum class Sight { both_ways, backwards };  ///< what of a text a word's attention sees
+enum class Sight { both_ways, backwards };  ///< the tokens that attention sees
 
-/// What the layers of encoders and decoders are made of: self-attention and a feed-forward net of four times the width,
-/// without dropout. In which order, and where the norms stand, is the model's.
+/// The building blocks of encoder and decoder layers: self-attention and a feed-forward net of four times the width,
+/// without dropout. The model decides the order and the position of the norms.
 struct TransformerLayer : Net {
   TransformerLayer(std::int64_t width, std::int64_t heads);
 

@@ -14,7 +14,7 @@ constexpr std::int64_t default_model_bytes = std::int64_t{2} << 30;
 constexpr std::int64_t layers_of_model = 64;
 constexpr std::int64_t shards = 8;
 
-/// Weights of so many bytes.
+/// Weights of the given total size.
 struct Layers : torch::nn::Module {
   explicit Layers(std::int64_t bytes) {
     const auto elements = std::max<std::int64_t>(bytes / (4 * layers_of_model), 1);
@@ -41,7 +41,7 @@ class WeightsComparison {
                     .line_up = [&] { scratch_.make_empty(); }});
   }
 
-  /// From a disk that has to be asked for all of it.
+  /// Loads with a cold page cache.
   Result load() {
     accelerator_.save_model(module_, scratch_ / "ours", options_);
     write_raw(comm_, scratch_ / "raw", tensors_);

@@ -17,7 +17,7 @@ namespace {
 
 class Mlp final : public Net {
  public:
-  /// Linear layers of these widths with ReLU between them; `last_relu` says whether also at the end.
+  /// Linear layers of these widths with ReLU between them; with `last_relu` also at the end.
   Mlp(const std::vector<std::int64_t>& widths, bool last_relu) {
     for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
       layers_->push_back(torch::nn::Linear(widths[i], widths[i + 1]));
@@ -54,7 +54,7 @@ Workload classes(const std::string& name, std::function<std::shared_ptr<Net>()> 
 
 const std::vector<Workload>& workloads() {
   static const std::vector<Workload> all = {
-      // So small that what surrounds the arithmetic shows.
+      // So small that the overhead around the arithmetic shows.
       classes(
           "mlp-small",
           [] {
@@ -79,7 +79,7 @@ const std::vector<Workload>& workloads() {
             return at::randn({16, 3, 32, 32});
           },
           16, 10),
-      // For devices: a CPU takes minutes a step.
+      // For GPUs: a CPU takes minutes per step.
       classes(
           "gpt-124m", make_gpt,
           [] {

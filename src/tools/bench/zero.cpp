@@ -21,10 +21,9 @@ namespace {
 
 constexpr int warm_steps = 3;
 constexpr int max_blocks = 10;
-constexpr double block_seconds = 0.3;  // a step of a large model is timed alone
+constexpr double block_seconds = 0.3;  // a block of a large model is a single step
 
-/// MiB of this process, what it has in common with others divided among them, without files. Zero where the system does
-/// not say.
+/// Memory of this process in MiB, with shared memory divided among its processes, without files. Zero if unknown.
 double proportional_mib() {
   std::ifstream file("/proc/self/smaps_rollup");
   double kib = 0;
@@ -35,22 +34,21 @@ double proportional_mib() {
   return std::round(kib / 102.4) / 10;
 }
 
-/// MiB of the device that are taken, counted from an arbitrary zero: by whomever, since NCCL's memory is not in
-/// LibTorch's books.
+/// Device memory in use by all processes in MiB, relative to an arbitrary zero: NCCL's memory is unknown to LibTorch.
 double taken_mib(c10::Device device) {
   c10::getDeviceAllocator(device.type())->emptyCache();
   return -static_cast<double>(machine::free_memory(device.index())) / (1 << 20);
 }
 
-// What loops have freed, this one or those before it, is not theirs any more.
+// Releases memory that this loop and earlier ones have freed.
 double settled_mib(c10::Device device) {
   if (!device.is_cpu()) return taken_mib(device);
   machine::return_freed_memory();
   return proportional_mib();
 }
 
-/// A loop over one batch, and what it keeps in the device's memory between steps: parameters, moments, what
-/// communication needs. Where ranks share a device, what all of them keep there.
+/// A loop over one batch, and the device memory that it keeps between steps: parameters, moments, communication
+/// buffers. If ranks share a device, the sum over these ranks.
 class Side {
  public:
   explicit Side(c10::Device device) : device_(device) {}
@@ -72,7 +70,7 @@ class Side {
   double mib_ = 0;
 };
 
-/// LibTorch alone, in the same precision: each rank trains for itself.
+/// Plain LibTorch in the same precision: each rank trains separately.
 class Bare final : public Side {
  public:
   Bare(Accelerator& ranks, const Workload& workload, OneBatch batch)
@@ -120,7 +118,7 @@ class Prepared final : public Side {
   std::optional<Optimizer> optimizer_;
 };
 
-/// As many as take a block's time, the same on all ranks. @collective
+/// The number of steps that fill a block, the same on all ranks. @collective
 int steps_in_a_block(Accelerator& ranks, Side& side, const Plan& plan) {
   ranks.wait_for_everyone();
   const auto begin = seconds_now();
@@ -130,7 +128,7 @@ int steps_in_a_block(Accelerator& ranks, Side& side, const Plan& plan) {
 }
 
 Result compare_sides(Accelerator& ranks, const Workload& workload, const Plan& plan, nlohmann::json params, Side& ours,
-                     Side& reference, const std::string& words) {
+                     Side& reference, const std::string& reference_name) {
   const Plan own = {.blocks = std::min(plan.blocks, max_blocks), .steps = steps_in_a_block(ranks, reference, plan)};
   params["workload"] = workload.name;
   params["ranks"] = ranks.num_processes();
@@ -143,7 +141,7 @@ Result compare_sides(Accelerator& ranks, const Workload& workload, const Plan& p
   return {
       .name = "zero",
       .params = std::move(params),
-      .reference = words,
+      .reference = reference_name,
       .timing = time_in_pairs(
           {.ours = [&] { ours.step(); }, .reference = [&] { reference.step(); }, .line_up = [&] { line_up(ranks); }},
           own)};
@@ -153,7 +151,7 @@ std::vector<Result> stages_of(Accelerator& ranks, const Workload& workload, cons
   set_seed(1, {.device_specific = true});
   const auto batch = make_batch(ranks, workload);
   std::vector<Result> results;
-  // What a device takes for a process's first steps, for kernels and their workspaces, is no side's.
+  // Memory that the first steps of a process take for kernels and workspaces belongs to neither side.
   if (!ranks.device().is_cpu()) Bare(ranks, workload, batch);
   Prepared whole({.stage = 0}, workload, batch);
   {
@@ -167,7 +165,7 @@ std::vector<Result> stages_of(Accelerator& ranks, const Workload& workload, cons
   }
   for (const auto& place : {std::filesystem::path("cpu"), std::filesystem::current_path()}) {
     const bool in_host = place == "cpu";
-    if (in_host && ranks.device().is_cpu()) continue;  // where they are anyway
+    if (in_host && ranks.device().is_cpu()) continue;  // they are in host memory anyway
     Prepared offloaded({.stage = 3, .offload_optimizer = place, .offload_parameters = place}, workload, batch);
     results.push_back(compare_sides(ranks, workload, plan, {{"stage", 3}, {"offload", in_host ? "cpu" : "disk"}},
                                     offloaded, whole, "the same loop at stage 0"));

@@ -10,7 +10,7 @@
 
 namespace hortator::tools::checkpoints {
 
-/// Shows how far the reading or writing of `total` bytes has come. From any thread.
+/// A progress bar for reading or writing `total` bytes. Thread-safe.
 class ByteBar {
  public:
   ByteBar(const std::string& title, std::int64_t total, observe::Audience audience = observe::Audience::people)

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 Options known_options() {
   Options options;
   options.named.add_options()("folder", po::value<std::vector<std::string>>()->default_value({"."}, "."),
-                              "checkpoints, or folders with checkpoints")("help,h", "this text");
+                              "checkpoints, or folders with checkpoints")("help,h", "print this help");
   options.positional.add("folder", -1);
   return options;
 }
@@ -32,8 +32,8 @@ std::vector<fs::path> folders_in(const Arguments& arguments) {
   for (const auto& name : chosen["folder"].as<std::vector<std::string>>()) {
     const auto here = checkpoints::find_all(name);
     if (here.empty()) {
-      throw UsageError({.what = text::concat("there is no checkpoint in ", text::quote(name)),
-                        .hint = "name a folder that save_state wrote, or the project's folder"});
+      throw UsageError({.what = text::concat("No checkpoint in ", text::quote(name)),
+                        .hint = "give a folder that save_state wrote, or the project's folder"});
     }
     found.insert(found.end(), here.begin(), here.end());
   }
@@ -67,7 +67,7 @@ int verify(const Arguments& arguments) {
   int damaged = 0;
   for (const auto& folder : folders_in(arguments)) {
     const auto problems = problems_of(folder);
-    std::cout << folder.string() << ": " << (problems.empty() ? "every byte is as it was saved" : "damaged") << '\n';
+    std::cout << folder.string() << ": " << (problems.empty() ? "all checksums match" : "damaged") << '\n';
     for (const auto& problem : problems) std::cout << "  " << problem << '\n';
     if (!problems.empty()) ++damaged;
   }
@@ -76,16 +76,15 @@ int verify(const Arguments& arguments) {
 
 const std::vector<Verb>& verbs_of_checkpoint() {
   static const std::vector<Verb> table = {
-      {"list", "steps, sizes, times and states, a line each", list},
-      {"show", "what is in a checkpoint: names, types, shapes, sizes, values", show},
-      {"verify", "reads every byte and compares it with its checksum; exit code 1 where one differs", verify},
-      {"prune", "the newest stay, older ones go: prune FOLDER --keep N [--keep-every K] [--dry-run] [--leftovers]",
+      {"list", "prints step, size, time and state of each checkpoint", list},
+      {"show", "prints the contents of a checkpoint: names, types, shapes, sizes, values", show},
+      {"verify", "reads all data and compares checksums; exit code 1 if one differs", verify},
+      {"prune", "removes all but the newest: prune FOLDER --keep N [--keep-every K] [--dry-run] [--leftovers]",
        checkpoints::prune},
-      {"diff", "what differs between two checkpoints or models: diff A B; exit code 1 where something does",
-       checkpoints::diff},
-      {"export", "a checkpoint's model for others: export CHECKPOINT OUT.safetensors, or OUT.pt for torch.load",
+      {"diff", "compares two checkpoints or models: diff A B; exit code 1 if they differ", checkpoints::diff},
+      {"export", "writes the weights of a model: export CHECKPOINT OUT.safetensors, or OUT.pt for torch.load",
        checkpoints::export_weights},
-      {"import", "others' weights as a checkpoint: import IN OUT, where IN is .safetensors, .pt, an index or a folder",
+      {"import", "converts weights to a checkpoint: import IN OUT, where IN is .safetensors, .pt, an index or a folder",
        checkpoints::import_weights},
   };
   return table;
@@ -97,15 +96,15 @@ int print_help() {
             << "\n  hortator checkpoint list runs/digits\n"
                "  hortator checkpoint verify runs/digits/checkpoints/checkpoint_12\n"
                "  hortator checkpoint prune runs/digits/checkpoints --keep 3 --dry-run\n\n"
-               "exit code: 0 done, and all is as it was saved; 1 something is damaged, or differs; 2 wrong usage, or "
-               "diff cannot read one\n\n"
+               "exit code: 0 done, nothing damaged or different; 1 damaged or different; 2 wrong usage, or diff cannot "
+               "read an input\n\n"
             << known_options().named
-            << "\n`hortator checkpoint diff --help` says more of diff, and so for export and import.\n";
+            << "\n`hortator checkpoint diff --help` describes diff, and so for export and import.\n";
   return 0;
 }
 
 bool asks_for_help(const Arguments& arguments) {
-  return std::ranges::any_of(arguments, [](const auto& word) { return word == "--help" || word == "-h"; });
+  return std::ranges::any_of(arguments, [](const auto& argument) { return argument == "--help" || argument == "-h"; });
 }
 
 }  // namespace
@@ -113,7 +112,7 @@ bool asks_for_help(const Arguments& arguments) {
 int checkpoint_verb(const Arguments& arguments) {
   if (arguments.empty())
     throw UsageError(
-        {.what = "the checkpoint verb is missing", .hint = "known are: " + listing(verbs_of_checkpoint())});
+        {.what = "The checkpoint verb is missing", .hint = "valid verbs: " + listing(verbs_of_checkpoint())});
   const std::vector<std::string> with_own_help = {"diff", "export", "import"};
   if (asks_for_help(arguments) && std::ranges::find(with_own_help, arguments.front()) == with_own_help.end())
     return print_help();

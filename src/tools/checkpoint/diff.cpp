@@ -29,25 +29,27 @@ constexpr std::size_t max_threads = 16;
 Options known_options() {
   Options options;
   options.named.add_options()("top", po::value<std::size_t>()->default_value(20)->value_name("N"),
-                              "so many of the tensors that differ most")(
-      "tolerance", po::value<double>()->default_value(0)->value_name("X"), "values that differ by at most X are equal")(
+                              "show the N tensors with the largest differences")(
+      "tolerance", po::value<double>()->default_value(0)->value_name("X"),
+      "treat values that differ by at most X as equal")(
       "model", po::value<std::size_t>()->default_value(0)->value_name("N"),
-      "of a checkpoint that is compared with a model: which of its models")("help,h", "this text");
+      "number of the model in a checkpoint that is compared with a model file")("help,h", "print this help");
   return options;
 }
 
 int print_help() {
-  std::cout << "usage: hortator checkpoint diff A B [options]\n\n"
-               "Two checkpoints are compared with all that they hold, else the models in A and B: checkpoints,\n"
-               ".safetensors, .pt, .bin, an index, a folder.\n"
-               "Exit code: 0 nothing differs, 1 something does, 2 one of them cannot be read.\n\n"
-            << known_options().named;
+  std::cout
+      << "usage: hortator checkpoint diff A B [options]\n\n"
+         "Compares two checkpoints completely; otherwise the models in A and B: a checkpoint, .safetensors, .pt,\n"
+         ".bin, an index, or a folder.\n"
+         "Exit code: 0 equal, 1 different, 2 an input cannot be read.\n\n"
+      << known_options().named;
   return 0;
 }
 
 bool is_checkpoint(const fs::path& path) { return fs::is_directory(path) && checkpoint::exists(path); }
 
-/// What is compared with what.
+/// The two inputs.
 struct Sides {
   fs::path a;
   fs::path b;
@@ -72,7 +74,7 @@ std::vector<Row> rows_of(const std::vector<std::string>& names, const weights::W
   return rows;
 }
 
-/// Each thread has its own files, and takes the next tensor when it is done with one.
+/// Compares with several threads, which open the files separately and take the next tensor when they finish one.
 void compare(std::vector<Row>& rows, const Sides& sides, double tolerance, ByteBar& bar) {
   std::atomic<std::size_t> next = 0;
   std::exception_ptr problem;
@@ -93,38 +95,38 @@ void compare(std::vector<Row>& rows, const Sides& sides, double tolerance, ByteB
     }
   };
   std::vector<std::thread> threads;
-  const auto many =
+  const auto thread_count =
       std::min<std::size_t>({std::max(std::thread::hardware_concurrency(), 1U), rows.size(), max_threads});
-  for (std::size_t i = 1; i < many; ++i) threads.emplace_back(work);
+  for (std::size_t i = 1; i < thread_count; ++i) threads.emplace_back(work);
   work();
   for (auto& thread : threads) thread.join();
   if (problem) std::rethrow_exception(problem);
 }
 
-std::string words_of(const StateDict::Value& value) {
-  std::ostringstream words;
-  words << std::setprecision(17);
+std::string value_text(const StateDict::Value& value) {
+  std::ostringstream out;
+  out << std::setprecision(17);
   std::visit(
       [&](const auto& held) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(held)>, at::Tensor>) words << held;
+        if constexpr (!std::is_same_v<std::decay_t<decltype(held)>, at::Tensor>) out << held;
       },
       value);
-  return std::move(words).str();
+  return std::move(out).str();
 }
 
-/// Numbers and texts, a line for each that differs.
+/// One line for each number or text that differs.
 std::vector<std::string> compare_values(const StateDict& a, const StateDict& b) {
   std::vector<std::string> lines;
   for (const auto& [name, value] : a.values()) {
     const auto other = b.values().find(name);
     if (other == b.values().end()) {
-      lines.push_back(text::concat("- ", name, "  = ", words_of(value)));
-    } else if (words_of(value) != words_of(other->second)) {
-      lines.push_back(text::concat("~ ", name, "  = ", words_of(value), " | ", words_of(other->second)));
+      lines.push_back(text::concat("- ", name, "  = ", value_text(value)));
+    } else if (value_text(value) != value_text(other->second)) {
+      lines.push_back(text::concat("~ ", name, "  = ", value_text(value), " | ", value_text(other->second)));
     }
   }
   for (const auto& [name, value] : b.values()) {
-    if (!a.contains(name)) lines.push_back(text::concat("+ ", name, "  = ", words_of(value)));
+    if (!a.contains(name)) lines.push_back(text::concat("+ ", name, "  = ", value_text(value)));
   }
   return lines;
 }
@@ -148,7 +150,7 @@ void print_rows(std::vector<Row> rows, std::size_t top) {
     std::cout << std::setw(10) << std::setprecision(3) << difference.largest << std::setw(22)
               << text::concat(difference.elements, " of ", elements) << "  " << name << '\n';
   }
-  if (rows.size() > top) std::cout << "and " << rows.size() - top << " tensors more: see --top\n";
+  if (rows.size() > top) std::cout << "and " << rows.size() - top << " more tensors (--top)\n";
 }
 
 int compare_all(const Sides& sides, std::size_t top, double tolerance) {
@@ -186,7 +188,7 @@ int diff(const Arguments& arguments) {
   const auto paths =
       chosen.count("paths") > 0 ? chosen["paths"].as<std::vector<std::string>>() : std::vector<std::string>();
   if (paths.size() != 2)
-    throw UsageError({.what = text::concat("checkpoint diff compares two, and got ", paths.size()),
+    throw UsageError({.what = text::concat("Expected two paths, got ", paths.size()),
                       .hint = "for example: hortator checkpoint diff runs/a/checkpoint runs/b/checkpoint"});
   try {
     return compare_all({.a = paths[0], .b = paths[1], .model = chosen["model"].as<std::size_t>()},
@@ -195,7 +197,7 @@ int diff(const Arguments& arguments) {
     throw;
   } catch (const std::exception& error) {
     std::cerr << "hortator: " << error.what() << '\n';
-    return 2;  // 1 says that something differs
+    return 2;  // 1 means that something differs
   }
 }
 

@@ -4,8 +4,8 @@
 
 namespace hortator::tools::checkpoints {
 
-/// hortator checkpoint diff: compares two checkpoints, or models in files of any kind. 0: nothing differs, 1: something
-/// does, 2: one of them cannot be read.
+/// hortator checkpoint diff: compares two checkpoints, or models in files of any format. Returns 0: equal, 1:
+/// different, 2: an input cannot be read.
 int diff(const Arguments& arguments);
 
 }  // namespace hortator::tools::checkpoints

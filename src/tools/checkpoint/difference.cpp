@@ -10,7 +10,7 @@
 namespace hortator::tools::checkpoints {
 namespace {
 
-constexpr std::int64_t elements_at_once = std::int64_t{1} << 20;  // as doubles they fit into a cache
+constexpr std::int64_t elements_at_once = std::int64_t{1} << 20;  // fits into a cache as doubles
 
 bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   return a.scalar_type() == b.scalar_type() && std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
@@ -18,7 +18,7 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
 
 at::Tensor as_doubles(const at::Tensor& flat) {
   if (flat.scalar_type() == at::ScalarType::Float4_e2m1fn_x2) return flat.view(at::kByte).to(at::kDouble);
-  // Types of 8 bits become float first: not all have a way to double of their own.
+  // 8-bit types are converted by way of float: not all convert to double directly.
   return flat.is_floating_point() && flat.element_size() == 1 ? flat.to(at::kFloat).to(at::kDouble)
                                                               : flat.to(at::kDouble);
 }
@@ -28,7 +28,7 @@ at::Tensor as_pairs(const at::Tensor& flat) {
   return at::view_as_real(flat.is_complex() ? flat.to(at::kComplexDouble) : as_doubles(flat).to(at::kComplexDouble));
 }
 
-/// Of each pair of elements; both are flat.
+/// Absolute difference of each pair of elements of two flat tensors.
 at::Tensor distances(const at::Tensor& a, const at::Tensor& b) {
   const bool are_pairs = a.is_complex() || b.is_complex();
   const auto left = are_pairs ? as_pairs(a) : as_doubles(a);
@@ -38,7 +38,7 @@ at::Tensor distances(const at::Tensor& a, const at::Tensor& b) {
   auto apart = (left - right).abs();
   apart.masked_fill_(equal, 0);
   apart.masked_fill_(odd, std::numeric_limits<double>::infinity());
-  return are_pairs ? apart.amax(-1) : apart;  // a complex element differs where one of its parts does
+  return are_pairs ? apart.amax(-1) : apart;  // a complex element differs if one of its parts does
 }
 
 }  // namespace

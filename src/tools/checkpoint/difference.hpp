@@ -12,21 +12,20 @@ namespace hortator::tools::checkpoints {
 
 /// How the values of two tensors of one shape differ.
 struct Difference {
-  double largest = 0;         ///< between two elements; infinite where just one of them is no number
-  std::int64_t elements = 0;  ///< that differ
+  double largest = 0;         ///< between two elements; infinite if exactly one of them is NaN
+  std::int64_t elements = 0;  ///< number of elements that differ
 };
 
-/// Of any types: values are compared, not bits. Those that differ by at most `tolerance` are equal, and so are two that
-/// are no numbers.
+/// Compares values, not bits, of any types. Values that differ by at most `tolerance` are equal, and so are two NaNs.
 Difference difference(const at::Tensor& a, const at::Tensor& b, double tolerance);
 
-/// What is said of both sides without reading elements.
+/// The differences that show without reading elements.
 struct NameComparison {
   std::vector<std::string> only_in_a = {};
   std::vector<std::string> only_in_b = {};
   std::vector<std::string> other_shape = {};
   std::vector<std::string> other_type = {};  ///< of the same shape: their values can be compared
-  std::vector<std::string> comparable = {};  ///< those, and all that are alike
+  std::vector<std::string> comparable = {};  ///< those, and all with equal shape and type
 };
 NameComparison compare_names(const weights::WeightSource& a, const weights::WeightSource& b);
 

@@ -25,7 +25,7 @@ bool is_checkpoint(const fs::path& folder) {
   return false;
 }
 
-/// "checkpoint_2" comes before "checkpoint_10".
+/// Numbers are compared by value: "checkpoint_2" comes before "checkpoint_10".
 bool comes_before(const fs::path& a, const fs::path& b) {
   const auto key = [](const fs::path& path) {
     const auto name = path.string();
@@ -63,7 +63,7 @@ std::string row_of(const fs::path& folder) {
   }
 }
 
-/// Folders before their entries, by name.
+/// A tree of entries and folders, by name.
 class Tree {
  public:
   void add(const std::string& name, const std::string& facts) {
@@ -90,8 +90,9 @@ class Tree {
 };
 
 std::string shortened(const StateDict::Value& value) {
-  constexpr std::size_t max_letters = 60;
-  if (const auto* words = std::get_if<std::string>(&value)) return "= " + text::quote(words->substr(0, max_letters));
+  constexpr std::size_t max_characters = 60;
+  if (const auto* text_value = std::get_if<std::string>(&value))
+    return "= " + text::quote(text_value->substr(0, max_characters));
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return text::concat("= ", *whole);
   std::ostringstream number;
   number << std::setprecision(17) << std::get<double>(value);
@@ -100,10 +101,10 @@ std::string shortened(const StateDict::Value& value) {
 
 }  // namespace
 
-std::vector<fs::path> find_all(const fs::path& place) {
-  if (is_checkpoint(place)) return {place};
+std::vector<fs::path> find_all(const fs::path& path) {
+  if (is_checkpoint(path)) return {path};
   std::vector<fs::path> found;
-  for (const auto& folder : {place, place / "checkpoints"}) {
+  for (const auto& folder : {path, path / "checkpoints"}) {
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
       if (is_checkpoint(entry->path())) found.push_back(entry->path());
@@ -131,7 +132,7 @@ std::string tree(const fs::path& folder, const Manifest& manifest) {
       << text::count(static_cast<long long>(manifest.datasets.size()), "tensor") << " of "
       << units::bytes(static_cast<std::uint64_t>(manifest.tensor_bytes())) << " in "
       << text::count(static_cast<long long>(manifest.files.size()), "file") << '\n';
-  for (const auto& [name, words] : manifest.metadata) out << "  " << name << ": " << words << '\n';
+  for (const auto& [name, value] : manifest.metadata) out << "  " << name << ": " << value << '\n';
   tree.print(out, 1);
   return std::move(out).str();
 }

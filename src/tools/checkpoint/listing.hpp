@@ -8,14 +8,14 @@
 
 namespace hortator::tools::checkpoints {
 
-/// The checkpoints at `place`: itself, or those directly in it, in its folder `checkpoints`, or its `checkpoint`; in
-/// the order of their names, numbers by their value. What saves that were killed have left is among them.
-std::vector<std::filesystem::path> find_all(const std::filesystem::path& place);
+/// The checkpoints at `path`: itself, or those directly in it or in its folder `checkpoints`, sorted by name (numbers
+/// by value). Includes incomplete ones of killed saves.
+std::vector<std::filesystem::path> find_all(const std::filesystem::path& path);
 
-/// A line of headings and one for each.
+/// A heading, and one line for each checkpoint.
 std::string table(const std::vector<std::filesystem::path>& folders);
 
-/// What a checkpoint holds, as a tree.
+/// The contents of a checkpoint as a tree.
 std::string tree(const std::filesystem::path& folder, const checkpoint::Manifest& manifest);
 
 }  // namespace hortator::tools::checkpoints

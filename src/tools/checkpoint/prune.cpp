@@ -20,10 +20,10 @@ Options known_options() {
   Options options;
   options.named.add_options()("folder", po::value<std::string>()->default_value("."),
                               "the project's folder, or its folder `checkpoints`")(
-      "keep", po::value<std::int64_t>(), "so many of the newest stay")("keep-every", po::value<std::int64_t>(),
-                                                                       "numbers that it divides stay beside them")(
-      "leftovers", "removes as well what saves that were killed have left: only while no job saves here")(
-      "dry-run", "says what would go, and leaves it there")("help,h", "this text");
+      "keep", po::value<std::int64_t>(), "keep the N newest")("keep-every", po::value<std::int64_t>(),
+                                                              "also keep those whose number is a multiple of K")(
+      "leftovers", "also remove leftovers of killed saves; use only while no job saves here")(
+      "dry-run", "print what would be removed, and remove nothing")("help,h", "print this help");
   options.positional.add("folder", 1);
   return options;
 }
@@ -32,23 +32,23 @@ std::optional<std::int64_t> number_of(const po::variables_map& chosen, const cha
   return chosen.count(name) > 0 ? std::optional(chosen[name].as<std::int64_t>()) : std::nullopt;
 }
 
-/// The numbered checkpoints that are complete: what is damaged or still written is nobody's to remove.
+/// The complete numbered checkpoints; damaged and unfinished ones are never removed.
 std::map<std::int64_t, fs::path> complete_ones(const fs::path& parent) {
   std::map<std::int64_t, fs::path> found;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(parent, none)) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
     const auto number = accelerator::checkpoint_number(entry.path());
     if (number && checkpoint::exists(entry.path())) found.emplace(*number, entry.path());
   }
   return found;
 }
 
-fs::path parent_of_checkpoints(const std::string& place) {
-  const auto within = fs::path(place) / "checkpoints";
-  auto parent = fs::is_directory(within) ? within : fs::path(place);
+fs::path parent_of_checkpoints(const std::string& folder) {
+  const auto within = fs::path(folder) / "checkpoints";
+  auto parent = fs::is_directory(within) ? within : fs::path(folder);
   if (fs::is_directory(parent)) return parent;
-  throw UsageError({.what = text::concat("there is no folder ", text::quote(place)),
-                    .hint = "name the project's folder, or its folder checkpoints"});
+  throw UsageError({.what = text::concat("No folder ", text::quote(folder)),
+                    .hint = "give the project's folder, or its folder checkpoints"});
 }
 
 }  // namespace
@@ -58,8 +58,8 @@ int prune(const Arguments& arguments) {
   const checkpoint::Retention retention{.total_limit = number_of(chosen, "keep"),
                                         .keep_every = number_of(chosen, "keep-every")};
   if (!retention.total_limit) {
-    throw UsageError({.what = "checkpoint prune needs --keep N",
-                      .why = "without it nothing would be too much",
+    throw UsageError({.what = "--keep N is missing",
+                      .why = "it is the number of checkpoints to keep",
                       .hint = "for example: hortator checkpoint prune runs/digits --keep 3"});
   }
   checkpoint::check(retention);
@@ -68,14 +68,14 @@ int prune(const Arguments& arguments) {
   const auto found = complete_ones(parent);
   std::vector<std::int64_t> numbers;
   for (const auto& [number, folder] : found) numbers.push_back(number);
-  const auto gone = checkpoint::surplus(numbers, retention);
-  for (const auto number : gone) {
+  const auto removed = checkpoint::surplus(numbers, retention);
+  for (const auto number : removed) {
     std::cout << (dry ? "would remove " : "removing ") << found.at(number).string() << std::endl;
     if (!dry) checkpoint::remove(found.at(number));
   }
   if (!dry && chosen.count("leftovers") > 0) checkpoint::remove_leftovers(parent, checkpoint::Leftovers::also_of_saves);
-  std::cout << text::count(static_cast<long long>(found.size() - gone.size()), "checkpoint") << " of " << found.size()
-            << (dry ? " would stay" : " stay") << '\n';
+  std::cout << text::count(static_cast<long long>(found.size() - removed.size()), "checkpoint") << " of "
+            << found.size() << (dry ? " would be kept" : " kept") << '\n';
   return 0;
 }
 

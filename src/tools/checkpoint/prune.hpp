@@ -4,7 +4,7 @@
 
 namespace hortator::tools::checkpoints {
 
-/// hortator checkpoint prune: the newest stay, older ones go.
+/// hortator checkpoint prune: removes all but the newest checkpoints.
 int prune(const Arguments& arguments);
 
 }  // namespace hortator::tools::checkpoints

@@ -27,15 +27,15 @@ namespace fs = std::filesystem;
 
 Options known_options(bool chooses_model) {
   Options options;
-  options.named.add_options()("help,h", "this text");
+  options.named.add_options()("help,h", "print this help");
   if (chooses_model) {
     options.named.add_options()("model", po::value<std::size_t>()->default_value(0)->value_name("N"),
-                                "of a checkpoint with several: which of its models");
+                                "number of the model in a checkpoint with several");
   }
   return options;
 }
 
-/// From where and where to, as the command line says.
+/// The input and output paths of the command line.
 struct Route {
   fs::path from;
   fs::path to;
@@ -45,7 +45,7 @@ Route route_in(const po::variables_map& chosen, const std::string& usage) {
   const auto paths =
       chosen.count("paths") > 0 ? chosen["paths"].as<std::vector<std::string>>() : std::vector<std::string>();
   if (paths.size() == 2) return {.from = paths[0], .to = paths[1]};
-  throw UsageError({.what = text::concat("two paths are needed, ", paths.size(), " were given"), .hint = usage});
+  throw UsageError({.what = text::concat("Expected two paths, got ", paths.size()), .hint = usage});
 }
 
 std::int64_t bytes_of(const weights::WeightSource& source) {
@@ -58,7 +58,7 @@ observe::Audience audience_of(const mpi::Communicator& comm) {
   return comm.rank() == 0 ? observe::Audience::people : observe::Audience::nobody;
 }
 
-/// `work(comm)` on all ranks; MPI's life is this command's where nobody else's.
+/// Calls `work(comm)` on all ranks; initialises and finalises MPI unless somebody else does.
 template <typename Work>
 int on_all_ranks(const Work& work) {
   mpi::ensure_initialized();
@@ -95,7 +95,7 @@ void write_safetensors(const mpi::Communicator& comm, const weights::WeightSourc
   }
 }
 
-/// By rank 0. @collective
+/// Rank 0 writes. @collective
 void write_pickle(const mpi::Communicator& comm, const weights::WeightSource& source, const fs::path& path) {
   mpi::all_or_none(comm, [&] {
     if (comm.rank() != 0) return;
@@ -123,7 +123,7 @@ std::unique_ptr<weights::WeightSource> open(const mpi::Communicator& comm, const
 
 int print_help(const std::string& usage, const std::string& what, bool chooses_model) {
   std::cout << "usage: " << usage << "\n\n"
-            << what << "Exit code: 0 done, 1 it could not be read or written, 2 wrong usage.\n\n"
+            << what << "Exit code: 0 done, 1 a file could not be read or written, 2 wrong usage.\n\n"
             << known_options(chooses_model).named;
   return 0;
 }
@@ -138,16 +138,16 @@ int export_weights(const Arguments& arguments) {
   if (chosen.count("help") > 0) {
     return print_help(
         export_usage,
-        "Writes the weights of a model, of a checkpoint or of another file, into one file: of safetensors,\n"
-        "or of torch.save (.pt, .pth, .bin), which torch.load(weights_only=True) reads.\n",
+        "Writes the weights of a model, from a checkpoint or another file, to one file: safetensors, or the\n"
+        "format of torch.save (.pt, .pth, .bin), which torch.load(weights_only=True) reads.\n",
         true);
   }
   const auto route = route_in(chosen, export_usage);
   const auto extension = route.to.extension().string();
   const bool is_pickle = extension == ".pt" || extension == ".pth" || extension == ".bin";
   if (!is_pickle && extension != ".safetensors") {
-    throw UsageError({.what = text::concat("the name ", text::quote(route.to.string()), " says no kind of file"),
-                      .hint = "end it in .safetensors or .pt"});
+    throw UsageError({.what = text::concat("Unknown file format of ", text::quote(route.to.string())),
+                      .hint = "use a name that ends in .safetensors or .pt"});
   }
   return on_all_ranks([&](const mpi::Communicator& comm) {
     const auto source = open(comm, route.from, chosen["model"].as<std::size_t>());
@@ -162,9 +162,9 @@ int import_weights(const Arguments& arguments) {
   if (chosen.count("help") > 0) {
     return print_help(
         import_usage,
-        "Makes a checkpoint of a model's weights: of a file of safetensors or torch.save (.pt, .pth, .bin),\n"
-        "an index of several (.index.json), or a folder. load_checkpoint_in_model reads it; load_state goes\n"
-        "on with a folder of Accelerate's as it stands, with optimizers and all.\n",
+        "Converts the weights of a model to a checkpoint. IN is a file of safetensors or torch.save (.pt, .pth,\n"
+        ".bin), an index (.index.json), or a folder. load_checkpoint_in_model reads the result. A folder that\n"
+        "Accelerate saved needs no import: load_state reads it, optimizers included.\n",
         false);
   }
   const auto route = route_in(chosen, import_usage);

@@ -2,14 +2,14 @@
 
 #include "tools/verbs.hpp"
 
-/// Weights between our checkpoints and others' files. Several ranks share the work: hortator launch -n 4 hortator
-/// checkpoint ...; alone is one.
+/// Converts weights between checkpoints and files of other programs. Several ranks can share the work: hortator launch
+/// -n 4 hortator checkpoint ...
 namespace hortator::tools::checkpoints {
 
-/// hortator checkpoint export: a model's weights into a file of safetensors or of torch.save.
+/// hortator checkpoint export: writes the weights of a model to a file of safetensors or torch.save.
 int export_weights(const Arguments& arguments);
 
-/// hortator checkpoint import: weights of any kind into a checkpoint, whose model number 0 they are.
+/// hortator checkpoint import: writes weights of any format to a checkpoint, as its model number 0.
 int import_weights(const Arguments& arguments);
 
 }  // namespace hortator::tools::checkpoints

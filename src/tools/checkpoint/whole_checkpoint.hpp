@@ -9,7 +9,7 @@
 
 namespace hortator::tools::checkpoints {
 
-/// Everything in a checkpoint, under its full names.
+/// All tensors of a checkpoint as weights, under their full names.
 class WholeCheckpoint final : public weights::WeightSource {
  public:
   explicit WholeCheckpoint(const std::filesystem::path& folder) : reader_(folder) {

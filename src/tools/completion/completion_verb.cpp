@@ -4,13 +4,13 @@
 
 namespace hortator::tools {
 
-// The shell asks the command itself: what it completes is what there is.
+// The script completes from the output of --help, so that it is always up to date.
 int completion_verb(const Arguments& arguments) {
   Options options;
-  options.named.add_options()("help,h", "this text");
+  options.named.add_options()("help,h", "print this help");
   const auto values = parse(arguments, options);
   if (values.contains("help")) {
-    std::cout << "usage: hortator completion\n\nPrints what makes bash complete verbs and options:\n\n"
+    std::cout << "usage: hortator completion\n\nPrints a script that makes bash complete verbs and options:\n\n"
                  "  eval \"$(hortator completion)\"     (in ~/.bashrc)\n\nexit code: 0\n\n"
               << options.named;
     return 0;

@@ -20,11 +20,11 @@ namespace fs = std::filesystem;
 
 Options known_options() {
   Options options;
-  options.named.add_options()("default", "write what was found, without asking")(
-      "show", "print what holds: flags aside, as a file of settings")(
-      "explain", "the same (each value is followed by where it comes from)")("force", "replace a file that is there")(
-      "config_file", po::value<std::string>()->value_name("FILE"), "this file in place of your own")("help,h",
-                                                                                                     "this text");
+  options.named.add_options()("default", "write the detected settings without asking")(
+      "show", "print the settings in effect, in the format of the file")(
+      "explain", "like --show, and where each value comes from")("force", "replace an existing file")(
+      "config_file", po::value<std::string>()->value_name("FILE"), "use FILE instead of your settings file")(
+      "help,h", "print this help");
   return options;
 }
 
@@ -39,15 +39,16 @@ std::string listing_of_keys() {
 
 int print_help() {
   std::cout << "usage: hortator config [--default] [--force] | --show | --explain | validate [FILE]\n\n"
-               "Asks what matters on this machine and writes the answers to your file of settings ("
+               "Asks for the settings of this machine and writes them to your settings file ("
             << user_file().string()
-            << ").\nA flag outranks HORTATOR_*, that a file (--config_file; else hortator.yaml here, your file, and "
-               "without\neither of them Accelerate's), that the site's profile, that what is built in.\n\n"
+            << ").\n\nPriority: flags, HORTATOR_* variables, --config_file (otherwise hortator.yaml in this folder, "
+               "then your "
+               "file;\nwithout both, Accelerate's file), the site profile, built-in defaults.\n\n"
                "  hortator config --default\n"
                "  hortator config --explain\n"
                "  hortator config validate ~/.cache/huggingface/accelerate/default_config.yaml\n\n"
-               "exit code: 0 done; 2 wrong usage, or a file with an error; 1 a file that cannot be written\n\n"
-            << known_options().named << "\nkeys of a file (and their variables):\n"
+               "exit code: 0 done; 2 wrong usage, or an invalid file; 1 the file could not be written\n\n"
+            << known_options().named << "\nkeys of a settings file (and their variables):\n"
             << listing_of_keys();
   return 0;
 }
@@ -56,14 +57,14 @@ fs::path file_of(const po::variables_map& values) {
   return values.contains("config_file") ? fs::path(values["config_file"].as<std::string>()) : user_file();
 }
 
-// Ours are checked, Accelerate's are reported on, key by key.
+// Checks a file of Hortator; prints for each key of an Accelerate file whether it is honoured.
 int validate(const fs::path& file) {
   const auto entries = read_yaml(file);
   if (!launching::is_accelerate_file(entries)) {
     auto layer = launching::read_settings(entries, file.string());
     const launching::Settings settings({layer});
     if (settings.find("num_processes")) launching::placement(settings);
-    std::cout << file.string() << ": " << text::count(static_cast<long long>(layer.size()), "key") << ", all well\n";
+    std::cout << file.string() << ": " << text::count(static_cast<long long>(layer.size()), "key") << ", all valid\n";
     return 0;
   }
   const auto reference = launching::read_accelerate_file(launching::open_sections(entries), file.string());
@@ -86,7 +87,7 @@ int write_answers(const po::variables_map& values) {
   const auto file = file_of(values);
   if (fs::exists(file) && !values.contains("force")) {
     throw UsageError(
-        {.what = text::quote(file.string()) + " is there already", .hint = "--show prints it; --force replaces it"});
+        {.what = text::quote(file.string()) + " already exists", .hint = "--show prints it; --force replaces it"});
   }
   const auto list = questions();
   if (!file.parent_path().empty()) fs::create_directories(file.parent_path());
@@ -98,16 +99,16 @@ int write_answers(const po::variables_map& values) {
 }  // namespace
 
 int config_verb(const Arguments& arguments) {
-  const auto values = parse(arguments, with_text(known_options(), "words"));
+  const auto values = parse(arguments, with_text(known_options(), "arguments"));
   if (values.contains("help")) return print_help();
-  const auto words =
-      values.contains("words") ? values["words"].as<std::vector<std::string>>() : std::vector<std::string>{};
-  if (!words.empty()) {
-    if (words.front() != "validate" || words.size() > 2) {
-      throw UsageError({.what = "there is no config verb " + text::quote(words.front()),
-                        .hint = "known is: hortator config validate [FILE]"});
+  const auto given =
+      values.contains("arguments") ? values["arguments"].as<std::vector<std::string>>() : std::vector<std::string>{};
+  if (!given.empty()) {
+    if (given.front() != "validate" || given.size() > 2) {
+      throw UsageError({.what = "Unknown config verb " + text::quote(given.front()),
+                        .hint = "valid: hortator config validate [FILE]"});
     }
-    return validate(words.size() == 2 ? fs::path(words[1]) : file_of(values));
+    return validate(given.size() == 2 ? fs::path(given[1]) : file_of(values));
   }
   if (values.contains("show") || values.contains("explain")) {
     const auto file =

@@ -22,7 +22,7 @@ int gpu_count() {
   return count;
 }
 
-// The default partition's name has a star.
+// sinfo marks the default partition by a star.
 std::string default_partition() {
   for (const auto& name : text::split(output_of("sinfo -h -o %P"), '\n')) {
     if (name.ends_with('*')) return name.substr(0, name.size() - 1);
@@ -44,7 +44,7 @@ std::vector<Question> questions() {
   if (has_slurm || has_pbs) {
     list.push_back({"scheduler", "scheduler of your jobs", has_slurm ? "slurm" : "pbs"});
     list.push_back({"site", "site profile (share/sites)", ""});
-    list.push_back({"account", "account that pays", has_slurm ? default_account() : ""});
+    list.push_back({"account", "account to charge", has_slurm ? default_account() : ""});
     list.push_back({"queue", "partition or queue", has_slurm ? default_partition() : ""});
     list.push_back({"time", "time limit of a job", "01:00:00"});
     list.push_back({"num_machines", "nodes of a job", "1"});
@@ -64,7 +64,8 @@ launching::Layer ask(const std::vector<Question>& questions, std::istream& in, s
       out << question.text << (question.found.empty() ? "" : " [" + question.found + "]") << ": " << std::flush;
       std::string answer;
       if (!std::getline(in, answer)) {
-        throw Error({.what = "the answers end before " + question.key, .hint = "take what is found by --default"});
+        throw Error({.what = "Input ended before an answer for " + question.key,
+                     .hint = "use --default to accept the detected settings"});
       }
       if (answer.empty()) answer = question.found;
       if (answer.empty()) break;

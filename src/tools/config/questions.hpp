@@ -8,20 +8,20 @@
 
 namespace hortator::tools {
 
-/// One thing that `hortator config` asks.
+/// One question of `hortator config`.
 struct Question {
   std::string key = "";
   std::string text = "";
-  std::string found = "";  ///< what holds for an empty answer; empty: nothing is said then
+  std::string found = "";  ///< the detected default, used for an empty answer; empty: the key is left out
 };
 
-/// What matters on this machine, with what was found on it and in its scheduler.
+/// The questions for this machine, with defaults detected from it and its scheduler.
 std::vector<Question> questions();
 
-/// Asks until each answer is one that the key can have. Error when the answers end early.
+/// Asks each question until the answer is valid. Throws Error when the input ends early.
 launching::Layer ask(const std::vector<Question>& questions, std::istream& in, std::ostream& out);
 
-/// The answers to be had without asking.
+/// The detected defaults as answers.
 launching::Layer found_answers(const std::vector<Question>& questions);
 
 }  // namespace hortator::tools

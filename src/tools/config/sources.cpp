@@ -40,13 +40,13 @@ fs::path site_file(const std::string& site) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(data_folder() / "sites", ignored))
     known.push_back(entry.path().stem());
-  throw UsageError({.what = "there is no site " + text::quote(site), .hint = text::suggestion(site, known)});
+  throw UsageError({.what = "--site: unknown site " + text::quote(site), .hint = text::suggestion(site, known)});
 }
 
-// What the allocation was made for, where nobody says how many ranks.
-launching::Layer slurm_layer(const launching::Settings& said) {
+// The number of tasks of the allocation, if no other layer gives the number of ranks.
+launching::Layer slurm_layer(const launching::Settings& settings) {
   for (const auto* key : {"num_processes", "num_machines", "ranks_per_node"}) {
-    if (said.find(key)) return {};
+    if (settings.find(key)) return {};
   }
   const auto tasks = variable("SLURM_NTASKS");
   if (!variable("SLURM_JOB_ID") || !tasks || tasks->empty()) return {};

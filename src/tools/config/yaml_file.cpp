@@ -13,30 +13,30 @@ namespace {
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const YAML::Mark& mark, const std::string& what) {
   throw UsageError({.what = text::concat(file.string(), ':', mark.line + 1, ": ", what),
-                    .hint = "a file of settings has lines \"key: value\""});
+                    .hint = "a settings file has lines \"key: value\""});
 }
 
-/// The parser calls itself for each level of a value; of those that are written by brackets the number is checked here,
-/// of those by indentation by the parser.
+/// The content of a file, with the nesting of brackets limited: yaml-cpp recurses for each level (and limits
+/// indentation itself).
 std::string read_settings(const std::filesystem::path& file) {
   constexpr std::uint64_t max_bytes = std::uint64_t{1} << 20;
   auto content = core::read_at_most(file, max_bytes);
   if (!content) {
     throw UsageError({.what = text::quote(file.string()) + " cannot be read",
-                      .why = text::concat("it is missing, or has more than ", max_bytes, " bytes"),
+                      .why = text::concat("it is missing, or larger than ", max_bytes, " bytes"),
                       .hint = "check the name"});
   }
   if (!core::is_shallow(*content)) {
-    throw UsageError({.what = text::concat(text::quote(file.string()), " has brackets within more than ",
-                                           core::max_record_levels, " others"),
-                      .hint = "a file of settings has lines \"key: value\""});
+    throw UsageError({.what = text::concat(text::quote(file.string()), " has brackets nested deeper than ",
+                                           core::max_record_levels, " levels"),
+                      .hint = "a settings file has lines \"key: value\""});
   }
   return std::move(*content);
 }
 
 std::string scalar(const YAML::Node& node, const std::filesystem::path& file) {
   if (node.IsNull()) return "";
-  if (!node.IsScalar()) refuse(file, node.Mark(), "a value within a value is not known");
+  if (!node.IsScalar()) refuse(file, node.Mark(), "nested values are not supported");
   return node.Scalar();
 }
 
@@ -66,7 +66,7 @@ std::vector<launching::ConfigEntry> read_yaml(const std::filesystem::path& file)
   try {
     const auto root = YAML::Load(read_settings(file));
     if (root.IsNull()) return entries;
-    if (!root.IsMap()) refuse(file, root.Mark(), "no keys");
+    if (!root.IsMap()) refuse(file, root.Mark(), "expected keys");
     for (const auto& pair : root) {
       entries.push_back(read_entry(scalar(pair.first, file), pair.first.Mark().line + 1, pair.second, file));
     }

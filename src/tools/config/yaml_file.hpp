@@ -7,8 +7,8 @@
 
 namespace hortator::tools {
 
-/// The keys of a YAML (or JSON) file, in their order. UsageError with the line for a file that is neither, or is not
-/// a list of keys.
+/// The keys of a YAML (or JSON) file, in order. Throws UsageError with the line number if the file is invalid or not a
+/// map.
 std::vector<launching::ConfigEntry> read_yaml(const std::filesystem::path& file);
 
 }  // namespace hortator::tools

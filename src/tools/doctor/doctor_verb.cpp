@@ -20,27 +20,27 @@ using doctor::Findings;
 
 Options known_options() {
   Options options;
-  options.named.add_options()("json", "one JSON object in place of text")("help,h", "this text");
+  options.named.add_options()("json", "print one JSON object instead of text")("help,h", "print this help");
   return options;
 }
 
 int print_help() {
-  std::cout << "usage: hortator doctor [--json] [FOLDER]\n\n"
-               "Looks for what makes runs slow, hang or fail on this machine, and says what to do about it. FOLDER "
-               "(default: this\n"
-               "one) is where checkpoints will go.\n\n"
-               "  hortator doctor /scratch/me\n"
-               "  hortator launch --nodes 2 --ranks-per-node 4 hortator doctor    (on several nodes)\n\n"
-               "exit code: 0 nothing, or only notes and warnings; 1 an error; 2 wrong usage\n\n"
-            << known_options().named;
+  std::cout
+      << "usage: hortator doctor [--json] [FOLDER]\n\n"
+         "Finds causes of slow, hanging or failing runs on this machine, and prints how to fix them. FOLDER (default:\n"
+         "this one) is where checkpoints will be saved.\n\n"
+         "  hortator doctor /scratch/me\n"
+         "  hortator launch --nodes 2 --ranks-per-node 4 hortator doctor    (on several nodes)\n\n"
+         "exit code: 0 no error, perhaps notes and warnings; 1 an error; 2 wrong usage\n\n"
+      << known_options().named;
   return 0;
 }
 
-void add(Findings& all, Findings more) {
-  for (auto& finding : more) all.push_back(std::move(finding));
+void add(Findings& all, Findings added) {
+  for (auto& finding : added) all.push_back(std::move(finding));
 }
 
-// Ranks that are apart do not know it: the launcher does.
+// Ranks that were started as separate one-rank jobs cannot see it themselves: compares with the launcher's number.
 Findings judge_start(const mpi::Communicator& world) {
   try {
     runtime::check_together(runtime::launcher(), world.size(), mpi::library_version());
@@ -51,22 +51,22 @@ Findings judge_start(const mpi::Communicator& world) {
   }
 }
 
-// What only ranks together can see. @collective
+// The checks that need all ranks. @collective
 Findings examine_ranks(const mpi::Communicator& world, const std::string& folder) {
   const auto node = world.node();
   Findings findings = judge_start(world);
-  add(findings, judge(doctor::look_at_machine(node.size())));
-  if (node.rank() == 0) add(findings, judge(doctor::look_at_folder(folder)));
-  add(findings, judge(doctor::look_at_devices(node)));
-  add(findings, judge(doctor::look_at_fabric()));
-  add(findings, judge(doctor::look_at_binding(node)));
-  const auto clocks = judge(doctor::look_at_clocks(world));
+  add(findings, judge(doctor::inspect_machine(node.size())));
+  if (node.rank() == 0) add(findings, judge(doctor::inspect_folder(folder)));
+  add(findings, judge(doctor::inspect_devices(node)));
+  add(findings, judge(doctor::inspect_fabric()));
+  add(findings, judge(doctor::inspect_binding(node)));
+  const auto clocks = judge(doctor::inspect_clocks(world));
   if (world.rank() == 0) add(findings, clocks);
   return findings;
 }
 
 void print(const Findings& findings, int ranks, bool as_json) {
-  std::cout << (as_json ? for_programs(findings, ranks).dump() + "\n" : for_people(findings, ranks));
+  std::cout << (as_json ? to_json(findings, ranks).dump() + "\n" : to_text(findings, ranks));
 }
 
 bool can_start(const Findings& findings) {
@@ -76,19 +76,19 @@ bool can_start(const Findings& findings) {
   });
 }
 
-// MPI does not start with libraries that do not fit, so that this rank says alone what it sees.
-int report_alone(Findings findings, const std::string& folder, bool as_json) {
-  add(findings, judge(doctor::look_at_machine(1)));
-  add(findings, judge(doctor::look_at_folder(folder)));
-  add(findings, judge(doctor::look_at_fabric()));
+// MPI cannot be initialised with incompatible libraries, so that this rank reports what it sees on its own.
+int report_one_rank(Findings findings, const std::string& folder, bool as_json) {
+  add(findings, judge(doctor::inspect_machine(1)));
+  add(findings, judge(doctor::inspect_folder(folder)));
+  add(findings, judge(doctor::inspect_fabric()));
   print(findings, 1, as_json);
   return 1;
 }
 
-/// No hortator::run around it: the doctor leaves no folder of a run behind. @collective
-int report_together(Findings findings, const std::string& folder, bool as_json) {
+/// Does not use hortator::run(), so that no run folder is created. @collective
+int report_all_ranks(Findings findings, const std::string& folder, bool as_json) {
   runtime::start_mpi();
-  const runtime::MpiUse until_here;
+  const runtime::MpiUse mpi_use;
   const auto world = mpi::Communicator::world();
   add(findings, examine_ranks(world, folder));
   Findings all;
@@ -105,12 +105,12 @@ int doctor_verb(const Arguments& arguments) {
   if (values.contains("help")) return print_help();
   const auto folders =
       values.contains("folder") ? values["folder"].as<std::vector<std::string>>() : std::vector<std::string>{"."};
-  if (folders.size() > 1) throw UsageError({.what = "one folder at a time", .hint = "hortator doctor FOLDER"});
+  if (folders.size() > 1) throw UsageError({.what = "Expected one folder", .hint = "hortator doctor FOLDER"});
 
   const bool as_json = values.contains("json");
-  auto findings = judge(doctor::look_at_libraries());
-  if (!can_start(findings)) return report_alone(std::move(findings), folders.front(), as_json);
-  return report_together(std::move(findings), folders.front(), as_json);
+  auto findings = judge(doctor::inspect_libraries());
+  if (!can_start(findings)) return report_one_rank(std::move(findings), folders.front(), as_json);
+  return report_all_ranks(std::move(findings), folders.front(), as_json);
 }
 
 }  // namespace hortator::tools

@@ -13,13 +13,13 @@ namespace {
 constexpr std::array<std::string_view, 4> severity_names = {"ok", "note", "warning", "error"};
 
 bool is_same(const Finding& a, const Finding& b) {
-  return a.check == b.check && a.severity == b.severity && a.says == b.says && a.remedy == b.remedy;
+  return a.check == b.check && a.severity == b.severity && a.message == b.message && a.remedy == b.remedy;
 }
 
 nlohmann::json as_json(const Finding& finding) {
   return {{"check", finding.check},
           {"severity", to_string(finding.severity)},
-          {"says", finding.says},
+          {"says", finding.message},
           {"remedy", finding.remedy},
           {"ranks", finding.ranks}};
 }
@@ -58,13 +58,14 @@ Findings merge(const Findings& all) {
 
 bool has_errors(const Findings& findings) { return count(findings, Severity::error) > 0; }
 
-std::string for_people(const Findings& findings, int ranks) {
+std::string to_text(const Findings& findings, int ranks) {
   std::size_t width = 0;
   for (const auto& finding : findings) width = std::max(width, finding.check.size());
   std::ostringstream out;
   for (const auto& finding : findings) {
     const auto name = std::string(to_string(finding.severity));
-    out << std::left << std::setw(9) << name << std::setw(static_cast<int>(width) + 2) << finding.check << finding.says;
+    out << std::left << std::setw(9) << name << std::setw(static_cast<int>(width) + 2) << finding.check
+        << finding.message;
     if (finding.severity != Severity::ok && ranks > 1)
       out << " (" << finding.ranks << " of " << text::count(ranks, "rank") << ")";
     out << '\n';
@@ -75,7 +76,7 @@ std::string for_people(const Findings& findings, int ranks) {
   return std::move(out).str();
 }
 
-nlohmann::json for_programs(const Findings& findings, int ranks) {
+nlohmann::json to_json(const Findings& findings, int ranks) {
   auto list = nlohmann::json::array();
   for (const auto& finding : findings) list.push_back(as_json(finding));
   return {{"ranks", ranks},
@@ -87,18 +88,18 @@ nlohmann::json for_programs(const Findings& findings, int ranks) {
 std::string encode(const Findings& findings) {
   auto list = nlohmann::json::array();
   for (const auto& finding : findings) list.push_back(as_json(finding));
-  // What a system says of its files need not be UTF-8.
+  // Messages of the system need not be UTF-8.
   return list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 Findings decode(const std::string& text) {
   Findings findings;
-  for (const auto& one : nlohmann::json::parse(text)) {
-    findings.push_back({.check = one["check"],
-                        .severity = severity_named(one["severity"]),
-                        .says = one["says"],
-                        .remedy = one["remedy"],
-                        .ranks = one["ranks"]});
+  for (const auto& entry : nlohmann::json::parse(text)) {
+    findings.push_back({.check = entry["check"],
+                        .severity = severity_named(entry["severity"]),
+                        .message = entry["says"],
+                        .remedy = entry["remedy"],
+                        .ranks = entry["ranks"]});
   }
   return findings;
 }

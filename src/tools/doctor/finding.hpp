@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-/// What `hortator doctor` says: facts are gathered in one place, judged by pure functions in another.
+/// The findings of `hortator doctor`: *_facts.cpp gather facts, pure functions in *_verdicts.cpp judge them.
 namespace hortator::tools::doctor {
 
 enum class Severity { ok, note, warning, error };
@@ -13,28 +13,28 @@ enum class Severity { ok, note, warning, error };
 std::string_view to_string(Severity severity);
 
 struct Finding {
-  std::string check;  ///< what was looked at: "shared memory"
+  std::string check;  ///< the subject: "shared memory"
   Severity severity = Severity::ok;
-  std::string says;         ///< what was found
-  std::string remedy = "";  ///< what to do about it; empty where all is well
-  int ranks = 1;            ///< how many ranks have found it
+  std::string message;      ///< what was found
+  std::string remedy = "";  ///< how to fix it; empty if nothing is wrong
+  int ranks = 1;            ///< the number of ranks with this finding
 
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 using Findings = std::vector<Finding>;
 
-/// Equal ones of several ranks as one each, in the order of their first; what some ranks call well is left out where
-/// others have found something.
+/// Merges equal findings of several ranks, in order of first occurrence. An `ok` is dropped if another rank has a
+/// problem with the same check.
 Findings merge(const Findings& all);
 
 bool has_errors(const Findings& findings);
 
-std::string for_people(const Findings& findings, int ranks);
+std::string to_text(const Findings& findings, int ranks);
 /// {"ranks": 4, "errors": 0, "warnings": 1, "findings": [{"check": ..., "severity": ..., "says": ..., "remedy": ...,
 /// "ranks": 4}]}
-nlohmann::json for_programs(const Findings& findings, int ranks);
+nlohmann::json to_json(const Findings& findings, int ranks);
 
-/// For the way between ranks.
+/// Serialisation for messages between ranks.
 std::string encode(const Findings& findings);
 Findings decode(const std::string& text);
 

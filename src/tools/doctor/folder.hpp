@@ -8,25 +8,24 @@
 
 namespace hortator::tools::doctor {
 
-/// What became of everything that a checkpoint asks of a folder; a trial's text is the system's complaint, empty where
-/// it works.
-struct Folder {
+/// The operations that a checkpoint needs in a folder. The text of each trial is the system's error, empty on success.
+struct FolderFacts {
   std::string path = "";
   std::string file_system = "";  ///< "ext4", "lustre"
   std::uint64_t free_bytes = 0;
   std::string writing = "";
-  std::string renaming = "";  ///< in place of a file that is there
+  std::string renaming = "";  ///< over an existing file
   std::string syncing = "";   ///< of files and of the folder itself
   std::string flock = "";     ///< locks of whole files
-  std::string fcntl = "";     ///< locks of parts of files
+  std::string fcntl = "";     ///< locks of byte ranges
 };
 
-Findings judge(const Folder& folder);
+Findings judge(const FolderFacts& folder);
 
-/// Tries it out with a few small files, which are gone afterwards.
-Folder look_at_folder(const std::filesystem::path& folder);
+/// Tries the operations with a few small files and removes them.
+FolderFacts inspect_folder(const std::filesystem::path& folder);
 
-/// The kind of file system below the longest mount point that `path` begins with, by /proc/self/mountinfo.
+/// The type of the file system of `path`: that of the longest matching mount point in /proc/self/mountinfo.
 std::string file_system_of(const std::filesystem::path& path, const std::string& mountinfo);
 
 }  // namespace hortator::tools::doctor

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Two names in a folder that nobody else uses, gone at the end.
+/// Two file names in a folder that nobody else uses; the files are removed at the end.
 class Trial {
  public:
   explicit Trial(const fs::path& folder)
@@ -37,7 +37,7 @@ class Trial {
   const fs::path other;
 };
 
-std::string complaint(const std::function<void()>& attempt) {
+std::string error_of(const std::function<void()>& attempt) {
   try {
     attempt();
     return "";
@@ -59,7 +59,7 @@ void replace(const Trial& trial) {
   write(trial.other);
   formats::rename(trial.other, trial.one);
   if (formats::read_text(trial.one, 64) != "hortator" || fs::exists(trial.other))
-    throw std::runtime_error("the file is another one");
+    throw std::runtime_error("the file was not replaced");
 }
 
 void sync(const Trial& trial) {
@@ -87,35 +87,35 @@ void lock_part(const fs::path& file) {
 }  // namespace
 
 std::string file_system_of(const fs::path& path, const std::string& mountinfo) {
-  std::string kind;
+  std::string type;
   std::size_t longest = 0;
   for (const auto& line : text::split(mountinfo, '\n')) {
-    const auto words = text::split(line, ' ');
+    const auto fields = text::split(line, ' ');
     const auto dash = line.find(" - ");
-    if (words.size() < 5 || dash == std::string::npos) continue;
-    const auto& mounted = words[4];
+    if (fields.size() < 5 || dash == std::string::npos) continue;
+    const auto& mounted = fields[4];
     const auto inside = mounted == "/" ? "/" : mounted + "/";
     if (!(path.string() + "/").starts_with(inside) || mounted.size() < longest) continue;
     longest = mounted.size();
-    kind = text::split(line.substr(dash + 3), ' ').front();
+    type = text::split(line.substr(dash + 3), ' ').front();
   }
-  return kind;
+  return type;
 }
 
-Folder look_at_folder(const fs::path& asked) {
+FolderFacts inspect_folder(const fs::path& asked) {
   std::error_code error;
   const auto path = fs::canonical(asked, error);
   if (error) return {.path = asked.string(), .writing = error.message()};
-  Folder folder{.path = path.string(),
-                .file_system = file_system_of(path, core::read_whole("/proc/self/mountinfo").value_or(""))};
+  FolderFacts folder{.path = path.string(),
+                     .file_system = file_system_of(path, core::read_whole("/proc/self/mountinfo").value_or(""))};
   folder.free_bytes = fs::space(path, error).available;
   const Trial trial(path);
-  folder.writing = complaint([&] { write(trial.one); });
+  folder.writing = error_of([&] { write(trial.one); });
   if (!folder.writing.empty()) return folder;
-  folder.renaming = complaint([&] { replace(trial); });
-  folder.syncing = complaint([&] { sync(trial); });
-  folder.flock = complaint([&] { lock_whole(trial.one); });
-  folder.fcntl = complaint([&] { lock_part(trial.one); });
+  folder.renaming = error_of([&] { replace(trial); });
+  folder.syncing = error_of([&] { sync(trial); });
+  folder.flock = error_of([&] { lock_whole(trial.one); });
+  folder.fcntl = error_of([&] { lock_part(trial.one); });
   return folder;
 }
 

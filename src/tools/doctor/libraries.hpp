@@ -9,16 +9,16 @@
 
 namespace hortator::tools::doctor {
 
-/// What Hortator was built with, and what this process has loaded in its place.
-struct Libraries {
+/// The libraries that Hortator was built with, and those that this process has loaded.
+struct LibraryFacts {
   std::string libtorch_built = "";
   std::string libtorch_loaded = "";
-  std::string torch_in_path = "";  ///< the folder of LD_LIBRARY_PATH that holds a LibTorch
+  std::string torch_in_path = "";  ///< the folder in LD_LIBRARY_PATH with a LibTorch
   std::string mpi_built = "";
   std::string mpi_loaded = "";
   std::vector<std::string> mpi_files = {};
-  std::string mpirun = "";      ///< what the one on PATH says of itself; empty: there is none
-  std::string own_mpirun = "";  ///< what `hortator launch` starts ranks with; empty: there is nothing
+  std::string mpirun = "";      ///< what mpirun --version prints; empty: none on PATH
+  std::string own_mpirun = "";  ///< the launcher of `hortator launch`; empty: none
   std::string hdf5_built = "";
   formats::Hdf5Library hdf5_loaded = {};
   std::string cuda_toolkit = "";   ///< "13.0"; empty: built without CUDA
@@ -27,9 +27,9 @@ struct Libraries {
   std::string nccl_loaded = "";
 };
 
-Findings judge(const Libraries& libraries);
+Findings judge(const LibraryFacts& libraries);
 
-Libraries look_at_libraries();
+LibraryFacts inspect_libraries();
 
 /// "580.65.06" of the first line of /proc/driver/nvidia/version
 std::string parse_driver(const std::string& line);

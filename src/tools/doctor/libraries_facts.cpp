@@ -25,7 +25,7 @@ std::string torch_in_path() {
   return "";
 }
 
-// Asked by name: builds without CUDA have none, and ask nobody.
+// Looked up by name, since builds without CUDA do not link NCCL.
 std::string loaded_nccl() {
   auto* const found = dlsym(RTLD_DEFAULT, "ncclGetVersion");
   int code = 0;
@@ -36,15 +36,15 @@ std::string loaded_nccl() {
 }  // namespace
 
 std::string parse_driver(const std::string& line) {
-  for (const auto& word : text::split(line, ' ')) {
-    const auto parts = text::split(word, '.');
+  for (const auto& field : text::split(line, ' ')) {
+    const auto parts = text::split(field, '.');
     long long number = 0;
-    if (parts.size() >= 2 && text::parse_integer(parts.front(), number) && number >= 100) return word;
+    if (parts.size() >= 2 && text::parse_integer(parts.front(), number) && number >= 100) return field;
   }
   return "";
 }
 
-Libraries look_at_libraries() {
+LibraryFacts inspect_libraries() {
   return {.libtorch_built = TORCH_VERSION,
           .libtorch_loaded = runtime::libtorch_version(),
           .torch_in_path = torch_in_path(),

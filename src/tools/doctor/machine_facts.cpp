@@ -25,29 +25,29 @@ std::optional<std::uint64_t> limit(__rlimit_resource what) {
 }
 
 std::optional<std::uint64_t> free_shared_memory() {
-  struct statvfs facts {};
-  if (statvfs("/dev/shm", &facts) != 0) return {};
-  return static_cast<std::uint64_t>(facts.f_bavail) * facts.f_frsize;
+  struct statvfs status {};
+  if (statvfs("/dev/shm", &status) != 0) return {};
+  return static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
 }
 
-// logind.conf, then the files that sites add; the last word counts.
+// logind.conf, then the files that sites add; the last value applies.
 std::string remove_ipc() {
   const fs::path folder = "/etc/systemd";
-  auto words = content(folder / "logind.conf");
-  std::vector<fs::path> more;
+  auto settings = content(folder / "logind.conf");
+  std::vector<fs::path> added;
   std::error_code error;
   for (fs::directory_iterator entry(folder / "logind.conf.d", error), end; !error && entry != end;
        entry.increment(error)) {
-    if (entry->path().extension() == ".conf") more.push_back(entry->path());
+    if (entry->path().extension() == ".conf") added.push_back(entry->path());
   }
-  std::sort(more.begin(), more.end());
-  for (const auto& file : more) words.append("\n").append(content(file));
-  return parse_remove_ipc(words);
+  std::sort(added.begin(), added.end());
+  for (const auto& file : added) settings.append("\n").append(content(file));
+  return parse_remove_ipc(settings);
 }
 
-// The tightest of this process's control group and those above it.
-Group own_group() {
-  Group group;
+// The tightest limits of this process's control group and its ancestors.
+ControlGroup own_group() {
+  ControlGroup group;
   fs::path name;
   for (const auto& line : text::split(content("/proc/self/cgroup"), '\n')) {
     if (line.starts_with("0::")) name = line.substr(3);
@@ -73,10 +73,11 @@ std::string kernel() {
 }  // namespace
 
 std::optional<double> parse_cpu_max(const std::string& line) {
-  const auto words = text::split(line, ' ');
+  const auto fields = text::split(line, ' ');
   long long quota = 0;
   long long period = 0;
-  if (words.size() != 2 || !text::parse_integer(words[0], quota) || !text::parse_integer(words[1], period)) return {};
+  if (fields.size() != 2 || !text::parse_integer(fields[0], quota) || !text::parse_integer(fields[1], period))
+    return {};
   if (period <= 0) return {};
   return static_cast<double>(quota) / static_cast<double>(period);
 }
@@ -93,7 +94,7 @@ std::string parse_remove_ipc(const std::string& logind_conf) {
   return value;
 }
 
-Machine look_at_machine(int local_ranks) {
+MachineFacts inspect_machine(int local_ranks) {
   return {.kernel = kernel(),
           .local_ranks = local_ranks,
           .free_shared_memory = free_shared_memory(),

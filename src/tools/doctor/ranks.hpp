@@ -11,48 +11,48 @@
 
 namespace hortator::tools::doctor {
 
-/// The GPUs of a node, beside its ranks.
-struct Devices {
-  bool is_built = false;  ///< has this Hortator CUDA
+/// The GPUs of a node and its ranks.
+struct DeviceFacts {
+  bool is_built = false;  ///< whether Hortator was built with CUDA
   int files = 0;          ///< NVIDIA devices of the node
-  int openable = 0;       ///< those that this rank's control group lets it open
+  int openable = 0;       ///< those that the control group of this rank allows
   int visible = 0;        ///< those that CUDA shows to this rank
   int distinct = 0;       ///< those that CUDA shows to any rank of the node
   int local_ranks = 1;
 };
-Findings judge(const Devices& devices);
+Findings judge(const DeviceFacts& devices);
 
-/// Where the ranks of a node may run.
-struct Binding {
+/// The CPUs on which the ranks of a node may run.
+struct BindingFacts {
   std::vector<machine::CpuSet> of_ranks = {};
   int machine_cpus = 1;
 };
-Findings judge(const Binding& binding);
+Findings judge(const BindingFacts& binding);
 
-/// How far the nodes' clocks are from rank 0's, in seconds.
-struct Clocks {
+/// Differences between the nodes' clocks and rank 0's, in seconds.
+struct ClockFacts {
   double max_behind = 0;
   double max_ahead = 0;
-  std::string worst = "";  ///< its host
+  std::string worst = "";  ///< host of the largest difference
 };
-Findings judge(const Clocks& clocks);
+Findings judge(const ClockFacts& clocks);
 
 /// Fast networks, and whether the libraries can use them.
-struct Fabric {
-  std::vector<std::string> devices = {};  ///< "mlx5_0", "cxi0"
-  std::optional<bool> mpi_knows = {};     ///< has this MPI UCX or libfabric; nothing: it does not say
+struct FabricFacts {
+  std::vector<std::string> devices = {};          ///< "mlx5_0", "cxi0"
+  std::optional<bool> mpi_supports_fabrics = {};  ///< whether MPI has UCX or libfabric; nothing: unknown
   bool has_nccl = false;
-  bool nccl_plugin = false;                         ///< is there a libnccl-net
+  bool nccl_plugin = false;                         ///< whether libnccl-net exists
   std::optional<std::uint64_t> locked_memory = {};  ///< ulimit -l; nothing: no limit
 };
-Findings judge(const Fabric& fabric);
+Findings judge(const FabricFacts& fabric);
 
 /// @collective over `node`
-Devices look_at_devices(const mpi::Communicator& node);
+DeviceFacts inspect_devices(const mpi::Communicator& node);
 /// @collective over `node`
-Binding look_at_binding(const mpi::Communicator& node);
+BindingFacts inspect_binding(const mpi::Communicator& node);
 /// @collective
-Clocks look_at_clocks(const mpi::Communicator& comm);
-Fabric look_at_fabric();
+ClockFacts inspect_clocks(const mpi::Communicator& comm);
+FabricFacts inspect_fabric();
 
 }  // namespace hortator::tools::doctor

@@ -54,9 +54,9 @@ std::set<std::string> devices_of_node(const mpi::Communicator& node) {
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-std::optional<bool> does_open_mpi_know_fabrics() {
-  if (!mpi::built_library().starts_with("Open MPI")) return {};  // an Open MPI on PATH is not ours
-  const auto parts = result_of("ompi_info --parsable").output;
+std::optional<bool> open_mpi_supports_fabrics() {
+  if (!mpi::built_library().starts_with("Open MPI")) return {};  // ompi_info on PATH would be of another MPI
+  const auto parts = run_command("ompi_info --parsable").output;
   if (parts.find(":pml:") == std::string::npos) return {};
   return parts.find(":pml:ucx") != std::string::npos || parts.find(":mtl:ofi") != std::string::npos;
 }
@@ -69,7 +69,7 @@ bool can_load(const char* library) {
 
 }  // namespace
 
-Devices look_at_devices(const mpi::Communicator& node) {
+DeviceFacts inspect_devices(const mpi::Communicator& node) {
   return {.is_built = machine::is_built(),
           .files = device_files(),
           .openable = machine::openable_devices(),
@@ -78,16 +78,16 @@ Devices look_at_devices(const mpi::Communicator& node) {
           .local_ranks = node.size()};
 }
 
-Binding look_at_binding(const mpi::Communicator& node) {
-  Binding binding{.machine_cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))};
+BindingFacts inspect_binding(const mpi::Communicator& node) {
+  BindingFacts binding{.machine_cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))};
   for (const auto& ranges : mpi::all_gather(node, machine::to_ranges(machine::own_cpu_set()))) {
     binding.of_ranks.push_back(machine::from_ranges(ranges));
   }
   return binding;
 }
 
-// The way of rank 0's time counts as delay, so the smallest difference of a few is the truest.
-Clocks look_at_clocks(const mpi::Communicator& comm) {
+// The time that a message takes adds to the difference, so that the smallest of several is the most accurate.
+ClockFacts inspect_clocks(const mpi::Communicator& comm) {
   double mine = INFINITY;
   for (int i = 0; i < 5; ++i) {
     mpi::barrier(comm);
@@ -102,8 +102,8 @@ Clocks look_at_clocks(const mpi::Communicator& comm) {
   return {.max_behind = std::max(behind, 0.0), .max_ahead = std::max(ahead, 0.0), .worst = host};
 }
 
-Fabric look_at_fabric() {
-  Fabric fabric{.mpi_knows = does_open_mpi_know_fabrics()};
+FabricFacts inspect_fabric() {
+  FabricFacts fabric{.mpi_supports_fabrics = open_mpi_supports_fabrics()};
   for (const auto* folder : {"/sys/class/infiniband", "/sys/class/cxi"}) {
     for (auto& name : names_in(folder)) fabric.devices.push_back(std::move(name));
   }

@@ -33,7 +33,7 @@ Section hortator_facts() {
            {"Boost", HORTATOR_BOOST}}};
 }
 
-// LibTorch's own words: "..., TORCH_VERSION=2.15.0, ..."
+// Part of at::show_config(): "..., TORCH_VERSION=2.15.0, ..."
 std::string loaded_torch_version() {
   const std::string config = at::show_config();
   const std::string name = "TORCH_VERSION=";
@@ -90,7 +90,7 @@ Section machine_facts() {
 }
 
 std::string scheduler() {
-  const auto batch = look_for_batch();
+  const auto batch = detect_batch();
   if (batch.scheduler.empty()) return "none";
   return batch.job ? text::concat(batch.scheduler, ", inside job ", *batch.job) : batch.scheduler + ", outside a job";
 }

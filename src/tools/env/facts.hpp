@@ -4,7 +4,7 @@
 
 namespace hortator::tools::env {
 
-/// Everything that whoever reads a bug report asks for next. Works without mpirun and without a device.
+/// The facts that a bug report needs. Works without mpirun and without a GPU.
 Report gather_facts();
 
 }  // namespace hortator::tools::env

@@ -20,7 +20,7 @@ std::string plain(const nlohmann::json& fact) {
 
 }  // namespace
 
-std::string for_people(const Report& report) {
+std::string to_text(const Report& report) {
   std::size_t width = 0;
   for (const auto& section : report) {
     for (const auto& [name, fact] : section.facts) width = std::max(width, name.size());
@@ -35,7 +35,7 @@ std::string for_people(const Report& report) {
   return std::move(out).str();
 }
 
-nlohmann::json for_programs(const Report& report) {
+nlohmann::json to_json(const Report& report) {
   auto object = nlohmann::json::object();
   for (const auto& section : report) {
     object[section.title] = nlohmann::json::object();

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-/// A report of named facts in sections, for people and for programs.
+/// A report of named facts in sections, as text and as JSON.
 namespace hortator::tools::env {
 
 struct Section {
@@ -14,7 +14,7 @@ struct Section {
 };
 using Report = std::vector<Section>;
 
-std::string for_people(const Report& report);
-nlohmann::json for_programs(const Report& report);
+std::string to_text(const Report& report);
+nlohmann::json to_json(const Report& report);
 
 }  // namespace hortator::tools::env

@@ -9,11 +9,11 @@ namespace {
 
 constexpr std::array<std::string_view, 4> reported_variables = {"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "LD_PRELOAD",
                                                                 "LIBTORCH"};
-constexpr std::array<std::string_view, 20> beginnings = {
+constexpr std::array<std::string_view, 20> prefixes = {
     "OMP_",   "GOMP_",  "KMP_", "MKL_", "HORTATOR_", "OMPI_", "PRTE_",  "PMI_",   "PMIX_", "PALS_",
     "MPICH_", "I_MPI_", "UCX_", "FI_",  "NCCL_",     "HDF5_", "TORCH_", "SLURM_", "PBS_",  "LSB_"};
-constexpr std::array<std::string_view, 9> marks_of_secrets = {"TOKEN", "SECRET", "PASS", "KEY",         "JWT",
-                                                              "CRED",  "AUTH",   "_URI", "PRECONDITION"};
+constexpr std::array<std::string_view, 9> secret_markers = {"TOKEN", "SECRET", "PASS", "KEY",         "JWT",
+                                                            "CRED",  "AUTH",   "_URI", "PRECONDITION"};
 
 std::string upper(std::string_view text) {
   std::string result(text);
@@ -26,13 +26,13 @@ std::string upper(std::string_view text) {
 
 bool is_relevant(std::string_view name) {
   return std::find(reported_variables.begin(), reported_variables.end(), name) != reported_variables.end() ||
-         std::any_of(beginnings.begin(), beginnings.end(), [&](auto beginning) { return name.starts_with(beginning); });
+         std::any_of(prefixes.begin(), prefixes.end(), [&](auto prefix) { return name.starts_with(prefix); });
 }
 
 bool is_secret(std::string_view name) {
-  const auto loud = upper(name);
-  return std::any_of(marks_of_secrets.begin(), marks_of_secrets.end(),
-                     [&](auto mark) { return loud.find(mark) != std::string::npos; });
+  const auto capitals = upper(name);
+  return std::any_of(secret_markers.begin(), secret_markers.end(),
+                     [&](auto mark) { return capitals.find(mark) != std::string::npos; });
 }
 
 std::map<std::string, std::string> relevant_variables(const char* const* environment) {

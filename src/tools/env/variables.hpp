@@ -4,16 +4,17 @@
 #include <string>
 #include <string_view>
 
-/// Which environment variables belong in a bug report.
+/// Selects the environment variables for a bug report.
 namespace hortator::tools::env {
 
-/// Of threads, devices, launchers, schedulers, transports and ours.
+/// Variables of threads, devices, launchers, schedulers, transports and Hortator.
 bool is_relevant(std::string_view name);
 
-/// Tokens and keys of a launcher or scheduler: whoever has them can act as the user.
+/// Tokens and keys, with which others could act as the user.
 bool is_secret(std::string_view name);
 
-/// The relevant ones of `environment` ("NAME=value" each, ended by nullptr); a secret's value is "(not shown)".
+/// The relevant variables of `environment` ("NAME=value", terminated by nullptr). Values of secrets become "(not
+/// shown)".
 std::map<std::string, std::string> relevant_variables(const char* const* environment);
 
 }  // namespace hortator::tools::env

@@ -15,29 +15,30 @@ Options known_options() {
   const bigmodel::EstimateOptions plan;
   options.named.add_options()(
       "model", po::value<std::vector<std::string>>()->value_name("PATH"),
-      "a file of safetensors, torch.save or HDF5, an index of several, a folder with one of them, "
-      "or a checkpoint")("dtype", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
-                         "float32, float16, bfloat16, fp8, int8 or int4 (repeatable)")(
-      "ranks,n", po::value<int>()->default_value(plan.ranks)->value_name("N"), "over which training is spread")(
+      "a file of safetensors, torch.save or HDF5, an index, a folder with one of them, or a checkpoint")(
+      "dtype", po::value<std::vector<std::string>>()->composing()->value_name("TYPE"),
+      "float32, float16, bfloat16, fp8, int8 or int4 (repeatable)")(
+      "ranks,n", po::value<int>()->default_value(plan.ranks)->value_name("N"), "ranks that share the training")(
       "training-dtype", po::value<std::string>()->default_value(plan.training_type)->value_name("TYPE"),
-      "in which training computes: float32, float16, bfloat16, fp8")(
+      "type of the computation in training: float32, float16, bfloat16, fp8")(
       "batch-size", po::value<std::int64_t>()->default_value(plan.batch_size)->value_name("N"),
-      "samples of each rank: adds what backward needs of the matrices' inputs and products")(
+      "samples per rank: adds the activations that backward needs")(
       "sequence-length", po::value<std::int64_t>()->default_value(plan.sequence_length)->value_name("N"),
-      "tokens of a sample")("json", "one JSON object in place of the tables")("help,h", "this text");
+      "tokens per sample")("json", "print one JSON object instead of tables")("help,h", "print this help");
   options.positional.add("model", -1);
   return options;
 }
 
 int print_help() {
-  std::cout << "usage: hortator estimate-memory PATH [options]\n\n"
-               "What a model takes to hold and to train with Adam, by what its files say of it: no value is read.\n"
-               "Of a program that uses Hortator: HORTATOR_ESTIMATE=1 ./train prints the same and stops at prepare()\n"
-               "(HORTATOR_ESTIMATE=json: as JSON).\n\n"
-               "  hortator estimate-memory model.safetensors\n"
-               "  hortator estimate-memory runs/digits/checkpoint --ranks 8\n\n"
-               "exit code: 0; 1 the files cannot be read; 2 wrong usage\n\n"
-            << known_options().named;
+  std::cout
+      << "usage: hortator estimate-memory PATH [options]\n\n"
+         "Estimates the memory to hold a model and to train it with Adam, from the shapes in its files (no values are\n"
+         "read). For a program that uses Hortator, HORTATOR_ESTIMATE=1 ./train prints the same and stops at prepare()\n"
+         "(HORTATOR_ESTIMATE=json: as JSON).\n\n"
+         "  hortator estimate-memory model.safetensors\n"
+         "  hortator estimate-memory runs/digits/checkpoint --ranks 8\n\n"
+         "exit code: 0; 1 the files cannot be read; 2 wrong usage\n\n"
+      << known_options().named;
   return 0;
 }
 
@@ -56,8 +57,8 @@ int estimate_memory_verb(const Arguments& arguments) {
   const auto values = parse(arguments, known_options());
   if (values.contains("help")) return print_help();
   if (!values.contains("model")) {
-    throw UsageError({.what = "the model is missing",
-                      .hint = "name a file of safetensors, torch.save or HDF5, an index, a folder, or a checkpoint"});
+    throw UsageError({.what = "The model is missing",
+                      .hint = "give a file of safetensors, torch.save or HDF5, an index, a folder, or a checkpoint"});
   }
   const auto options = options_of(values);
   for (const auto& model : values["model"].as<std::vector<std::string>>()) {

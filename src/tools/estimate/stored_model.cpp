@@ -19,16 +19,15 @@ namespace fs = std::filesystem;
 using Tensors = std::vector<std::pair<std::string, formats::TensorSpec>>;
 
 [[noreturn]] void refuse(const fs::path& path) {
-  throw UsageError({.what = text::concat("there is no model in ", text::quote(path.string())),
-                    .hint =
-                        "name a file of safetensors or of torch.save, an index of several, a folder with one of them, "
-                        "a checkpoint, or a file of HDF5"});
+  throw UsageError({.what = text::concat("No model in ", text::quote(path.string())),
+                    .hint = "give a file of safetensors or of torch.save, an index, a folder with one of them, "
+                            "a checkpoint, or a file of HDF5"});
 }
 
 Tensors of_weights(const fs::path& path) {
   const auto source = weights::open_weights(path);
   Tensors tensors;
-  std::set<std::string> known;  // tied weights are one, under whichever name comes first
+  std::set<std::string> known;  // tied weights count once, under the first name
   for (const auto& name : source->names()) {
     const auto identity = source->identity(name);
     if (identity.empty() || known.insert(identity).second) tensors.emplace_back(name, source->spec(name));
@@ -36,7 +35,7 @@ Tensors of_weights(const fs::path& path) {
   return tensors;
 }
 
-// Of several models in a checkpoint, or the only one; optimizers and the rest stay out.
+// The tensors of the models in a checkpoint, without optimizers and other state.
 Tensors models_among(const Tensors& entries) {
   constexpr std::string_view folder = "models/";
   Tensors models;

@@ -20,25 +20,25 @@ namespace fs = std::filesystem;
 
 Options known_options() {
   Options options;
-  options.rest_is_foreign = true;
+  options.ends_at_text = true;
   add_setting_flags(options, launching::Scope::job);
-  options.named.add_options()("submit", "hand it to the scheduler; without it the script is only printed")(
+  options.named.add_options()("submit", "submit the job; otherwise the script is only printed")(
       "chain", po::value<int>()->default_value(1)->value_name("N"),
-      "jobs one after the other, each of which goes on where the last stopped (PBS has no other way)")("help,h",
-                                                                                                       "this text");
+      "submit N jobs in sequence, each resuming where the last one stopped (the only way on PBS)")("help,h",
+                                                                                                   "print this help");
   return options;
 }
 
 int print_help() {
-  std::cout << "usage: hortator job [options] [--submit] -- PROGRAM [ARGUMENTS]\n\n"
-               "Makes the script of a job for Slurm or PBS: warned before its time is over, it saves a checkpoint, "
-               "goes back\n"
-               "into the queue and resumes. The script is complete in itself.\n\n"
-               "  hortator job --nodes 4 --ranks-per-node 4 --gpus-per-node 4 --time 02:00:00 --submit -- ./train\n"
-               "  hortator job --site alps --account abc --nodes 2 --ranks-per-node 4 -- ./train > job.sh\n"
-               "  hortator job --scheduler pbs --chain 5 --nodes 2 --ranks-per-node 4 --submit -- ./train\n\n"
-               "exit code: 0 done; 2 wrong usage; 1 the scheduler refused, or a file could not be written\n\n"
-            << known_options().named;
+  std::cout
+      << "usage: hortator job [options] [--submit] -- PROGRAM [ARGUMENTS]\n\n"
+         "Writes a job script for Slurm or PBS. Before its time limit the job saves a checkpoint, requeues itself and\n"
+         "resumes. The script needs no other file.\n\n"
+         "  hortator job --nodes 4 --ranks-per-node 4 --gpus-per-node 4 --time 02:00:00 --submit -- ./train\n"
+         "  hortator job --site alps --account abc --nodes 2 --ranks-per-node 4 -- ./train > job.sh\n"
+         "  hortator job --scheduler pbs --chain 5 --nodes 2 --ranks-per-node 4 --submit -- ./train\n\n"
+         "exit code: 0 done; 2 wrong usage; 1 the scheduler refused the job, or a file could not be written\n\n"
+      << known_options().named;
   return 0;
 }
 
@@ -54,7 +54,7 @@ launching::LaunchEnvironment facts_of(const launching::Settings& settings, launc
   auto facts = facts_elsewhere(settings);
   if (scheduler == launching::Scheduler::pbs) return facts;
   facts.srun_mpi = settings.word("mpi");
-  if (!facts.srun_mpi) facts.srun_mpi = launching::choose_srun_mpi(result_of("srun --mpi=list").output, facts.mpi);
+  if (!facts.srun_mpi) facts.srun_mpi = launching::choose_srun_mpi(run_command("srun --mpi=list").output, facts.mpi);
   if (!facts.srun_mpi) facts.srun_mpi = "pmix";
   return facts;
 }
@@ -62,8 +62,7 @@ launching::LaunchEnvironment facts_of(const launching::Settings& settings, launc
 int chain_length(const po::variables_map& values) {
   const int length = values["chain"].as<int>();
   if (length < 1 || length > 1000) {
-    throw UsageError(
-        {.what = text::concat("a chain of ", length, " is none"), .hint = "say --chain N with N from 1 to 1000"});
+    throw UsageError({.what = text::concat("--chain: expected a whole number from 1 to 1000, got '", length, "'")});
   }
   return length;
 }
@@ -74,15 +73,15 @@ int job_verb(const Arguments& arguments) {
   const auto values = parse(arguments, with_text(known_options(), "program"));
   if (values.contains("help")) return print_help();
   if (!values.contains("program")) {
-    throw UsageError({.what = "the program is missing", .hint = "say what to start: hortator job ... -- ./train"});
+    throw UsageError({.what = "The program is missing", .hint = "name it after --: hortator job ... -- ./train"});
   }
-  auto words = values["program"].as<std::vector<std::string>>();
+  auto remaining = values["program"].as<std::vector<std::string>>();
   const auto settings = settings_of(values, launching::Scope::job);
   const auto scheduler = scheduler_of(settings);
   const int length = chain_length(values);
-  const auto program = words.front();
-  words.erase(words.begin());
-  const auto job = launching::job_of(settings, scheduler, program, words, stamp());
+  const auto program = remaining.front();
+  remaining.erase(remaining.begin());
+  const auto job = launching::job_of(settings, scheduler, program, remaining, stamp());
   const auto* name = scheduler == launching::Scheduler::slurm ? "slurm.sh.in" : "pbs.sh.in";
   const auto script = launching::render(job, facts_of(settings, scheduler),
                                         {.scheduler = read_template(name), .common = read_template("common.sh.in")});

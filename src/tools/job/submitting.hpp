@@ -6,20 +6,20 @@
 #include "launch/job/job.hpp"
 #include "launch/settings/settings.hpp"
 
-/// Handing scripts to this machine's scheduler.
+/// Submits scripts to this machine's scheduler.
 namespace hortator::tools {
 
-/// The one that was said, or whose command is here. UsageError where there is none.
+/// The scheduler of the settings, otherwise the one whose command is on PATH. Throws UsageError if there is none.
 launching::Scheduler scheduler_of(const launching::Settings& settings);
 
-/// "20261121-195501": tells apart what one user makes.
+/// The local time as "20261121-195501", for unique names of one user's files.
 std::string stamp();
 
-/// `script` as an executable file; the folder is made, too: the scheduler writes its output there, and some lose it
-/// where the folder is missing.
+/// Writes `script` as an executable file. Creates its folder, where the scheduler writes the job's output: some
+/// schedulers lose the output if the folder is missing.
 void write_script(const std::filesystem::path& file, const std::string& script);
 
-/// The job's name by the scheduler. `after`: of a job that has to end first; empty: none.
+/// Submits a job and returns its id. `after`: the id of a job that must end first; empty: none.
 std::string submit(launching::Scheduler scheduler, const std::filesystem::path& script, const std::string& after);
 
 }  // namespace hortator::tools

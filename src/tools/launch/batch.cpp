@@ -7,7 +7,7 @@
 
 namespace hortator::tools {
 
-Batch look_for_batch() {
+Batch detect_batch() {
   for (const auto& [variable, name] :
        {std::pair("SLURM_JOB_ID", "Slurm"), {"PBS_JOBID", "PBS"}, {"LSB_JOBID", "LSF"}}) {
     if (const auto job = core::variable(variable)) return {.scheduler = name, .job = job};

@@ -23,8 +23,8 @@ using core::variable;
 
 std::vector<std::string> own_variables() {
   std::vector<std::string> names;
-  for (char** one = environ; *one != nullptr; ++one) {
-    const std::string_view assignment(*one);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view assignment(*entry);
     if (assignment.starts_with("HORTATOR_")) names.emplace_back(assignment.substr(0, assignment.find('=')));
   }
   std::sort(names.begin(), names.end());
@@ -32,27 +32,28 @@ std::vector<std::string> own_variables() {
 }
 
 std::optional<int> cpus_per_task() {
-  const auto words = variable("SLURM_CPUS_PER_TASK");
+  const auto value = variable("SLURM_CPUS_PER_TASK");
   long long count = 0;
-  if (!words || !text::parse_integer(*words, count)) return std::nullopt;
+  if (!value || !text::parse_integer(*value, count)) return std::nullopt;
   return static_cast<int>(count);
 }
 
 [[noreturn]] void refuse_mpirun() {
   if (!find_program("mpirun")) {
-    throw Error({.what = "there is no mpirun on PATH",
+    throw Error({.what = "No mpirun on PATH",
                  .why = "it starts the ranks",
                  .hint = "load your site's MPI module, or install openmpi-bin (Debian, Ubuntu) or openmpi (Rocky)"});
   }
-  throw Error({.what = "the mpirun on PATH is of another MPI than Hortator's " + built_mpi(),
-               .why = "each rank would think that it is alone",
-               .hint = "load the MPI module that Hortator was built with, or name its mpirun with --launcher"});
+  throw Error({.what = "The mpirun on PATH belongs to a different MPI than the one that Hortator was built with, " +
+                       built_mpi(),
+               .why = "every rank would run as a separate one-rank job",
+               .hint = "load the MPI module that Hortator was built with, or give its mpirun by --launcher"});
 }
 
 launching::Mpirun chosen_mpirun(const std::string& program) {
-  if (find_program(program)) return look_at_mpirun(program);
-  throw UsageError({.what = "there is no program " + text::quote(program),
-                    .why = "it was to start the ranks",
+  if (find_program(program)) return identify_mpirun(program);
+  throw UsageError({.what = "--launcher: no program " + text::quote(program),
+                    .why = "it starts the ranks",
                     .hint = "--launcher and HORTATOR_LAUNCHER take a path, or a name on PATH"});
 }
 
@@ -62,30 +63,30 @@ launching::Mpirun mpirun_for(const launching::Settings& settings) {
   refuse_mpirun();
 }
 
-void take(const launching::Mpirun& mpirun, launching::LaunchEnvironment& facts) {
+void set_mpirun(const launching::Mpirun& mpirun, launching::LaunchEnvironment& facts) {
   facts.mpirun = mpirun.program;
   facts.mpi = mpirun.flavor;
   facts.mpi_major = mpirun.major;
 }
 
-void look_at_slurm(const launching::Settings& settings, launching::LaunchEnvironment& facts) {
+void detect_slurm(const launching::Settings& settings, launching::LaunchEnvironment& facts) {
   if (!find_program("srun")) {
-    throw Error({.what = "there is no srun on PATH",
+    throw Error({.what = "No srun on PATH",
                  .why = "it starts the ranks in a Slurm allocation, and SLURM_JOB_ID is set",
                  .hint = "load the site's Slurm, or unset SLURM_JOB_ID to use mpirun"});
   }
   facts.cpus_per_task = cpus_per_task();
   facts.srun_mpi = settings.word("mpi");
   if (facts.srun_mpi) return;
-  facts.srun_mpi = launching::choose_srun_mpi(result_of("srun --mpi=list").output, built_mpirun().flavor);
-  if (!facts.srun_mpi) take(mpirun_for(settings), facts);
+  facts.srun_mpi = launching::choose_srun_mpi(run_command("srun --mpi=list").output, built_mpirun().flavor);
+  if (!facts.srun_mpi) set_mpirun(mpirun_for(settings), facts);
 }
 
-void look_at_pbs(launching::LaunchEnvironment& facts) {
+void detect_pbs(launching::LaunchEnvironment& facts) {
   const auto job = launching::read_pbs(variable, core::read_whole);
   facts.in_other_batch_job = job || variable("LSB_JOBID");
   if (!job) return;
-  const bool knows_pbs = result_of("ompi_info --parsable").output.find(":plm:tm:") != std::string::npos;
+  const bool knows_pbs = run_command("ompi_info --parsable").output.find(":plm:tm:") != std::string::npos;
   if (facts.mpi == launching::MpiFlavor::open_mpi && !knows_pbs) facts.pbs_node_file = job->node_file;
   facts.has_pbs_tmrsh = find_program("pbs_tmrsh").has_value();
 }
@@ -95,29 +96,29 @@ void look_at_pbs(launching::LaunchEnvironment& facts) {
 launching::LaunchEnvironment facts_elsewhere(const launching::Settings& settings) {
   const auto built = built_mpirun();
   const auto chosen = settings.word("launcher");
-  auto mpirun = chosen ? look_at_mpirun(*chosen) : own_mpirun().value_or(built);
+  auto mpirun = chosen ? identify_mpirun(*chosen) : own_mpirun().value_or(built);
   if (mpirun.flavor == launching::MpiFlavor::other) mpirun = {mpirun.program, built.flavor, built.major};
   launching::LaunchEnvironment facts;
-  take(mpirun, facts);
+  set_mpirun(mpirun, facts);
   return facts;
 }
 
-launching::LaunchEnvironment look_around(const launching::Settings& settings) {
+launching::LaunchEnvironment detect_environment(const launching::Settings& settings) {
   launching::LaunchEnvironment facts{.in_slurm = variable("SLURM_JOB_ID").has_value(),
-                                     .is_root = geteuid() == 0,
-                                     .cores = core_count(),
-                                     .is_confined = is_confined(),
-                                     .own_variables = own_variables()};
+                         .is_root = geteuid() == 0,
+                         .cores = core_count(),
+                         .is_confined = is_confined(),
+                         .own_variables = own_variables()};
   if (facts.in_slurm) {
-    look_at_slurm(settings, facts);
+    detect_slurm(settings, facts);
     return facts;
   }
-  take(mpirun_for(settings), facts);
-  look_at_pbs(facts);
+  set_mpirun(mpirun_for(settings), facts);
+  detect_pbs(facts);
   return facts;
 }
 
-std::optional<int> count_nodes_again() {
+std::optional<int> count_remaining_nodes() {
   const auto job = variable("SLURM_JOB_ID");
   if (!job) return std::nullopt;
   const auto list = text::first_line(output_of("squeue -h -o %N -j " + launching::shell_quote(*job)));
@@ -137,13 +138,13 @@ void check_program(const std::string& program) {
   if (find_program(program)) return;
   const bool has_path = program.find('/') != std::string::npos;
   if (!has_path && find_program("./" + program)) {
-    throw UsageError({.what = "there is no program " + text::quote(program) + " on PATH",
-                      .hint = "did you mean './" + program + "'?"});
+    throw UsageError(
+        {.what = "No program " + text::quote(program) + " on PATH", .hint = "did you mean './" + program + "'?"});
   }
   if (has_path && std::filesystem::exists(program)) {
     throw UsageError({.what = text::quote(program) + " is not an executable file", .hint = "build it, or chmod +x it"});
   }
-  throw UsageError({.what = "there is no program " + text::quote(program) + (has_path ? "" : " on PATH"),
+  throw UsageError({.what = "No program " + text::quote(program) + (has_path ? "" : " on PATH"),
                     .hint = "check the name and the folder"});
 }
 

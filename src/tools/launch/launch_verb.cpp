@@ -21,43 +21,44 @@ namespace po = boost::program_options;
 
 constexpr int stopped_code = 75;
 constexpr int usage_code = 2;
-// Schedulers kill about half a minute after they have told a job to end.
+// Schedulers kill a job about 30 s after they have sent SIGTERM.
 constexpr std::chrono::seconds time_to_save(25);
 
 Options known_options() {
   Options options;
-  options.rest_is_foreign = true;
+  options.ends_at_text = true;
   add_setting_flags(options, launching::Scope::launch);
-  options.named.add_options()("dry-run", "print the command and stop")("help,h", "this text");
+  options.named.add_options()("dry-run", "print the command and exit")("help,h", "print this help");
   return options;
 }
 
 void print_help() {
   std::cout
       << "usage: hortator launch -n N [options] PROGRAM [ARGUMENTS]\n\n"
-         "Starts PROGRAM on N ranks: with srun inside a Slurm allocation, else with the mpirun of Hortator's "
-         "own MPI.\n"
-         "Everything after PROGRAM belongs to PROGRAM. SIGUSR1 and SIGTERM are handed on to the ranks.\n\n"
+         "Starts PROGRAM on N ranks: with srun inside a Slurm allocation, otherwise with the mpirun of the MPI that\n"
+         "Hortator was built with. Everything after PROGRAM is passed to PROGRAM. SIGUSR1 and SIGTERM are forwarded\n"
+         "to the ranks.\n\n"
          "  hortator launch -n 4 ./train --epochs 3\n"
          "  hortator launch --nodes 2 --ranks-per-node 4 --gpus-per-node 4 ./train     (in a job)\n"
          "  hortator launch -n 4 --max-restarts 2 --log-dir logs ./train\n\n"
-         "exit code: 0 finished; 75 stopped on purpose, with a checkpoint; 2 wrong usage; else the guilty rank's\n\n"
+         "exit code: 0 finished; 75 stopped on purpose, with a checkpoint; 2 wrong usage; otherwise that of the failed "
+         "rank\n\n"
       << known_options().named;
 }
 
 launching::LaunchRequest read_request(const po::variables_map& values, const launching::Settings& settings) {
-  // What would be started is asked for first: a forgotten program is the more common mistake.
+  // Checked before the number of ranks: a missing program is the more common mistake.
   if (!values.contains("program")) {
-    throw UsageError({.what = "the program is missing", .hint = "say what to start: hortator launch -n 2 ./train"});
+    throw UsageError({.what = "The program is missing", .hint = "name it: hortator launch -n 2 ./train"});
   }
   auto request = launching::request_of(settings);
-  const auto words = values["program"].as<std::vector<std::string>>();
-  request.program = words.front();
-  request.arguments = {words.begin() + 1, words.end()};
+  const auto command = values["program"].as<std::vector<std::string>>();
+  request.program = command.front();
+  request.arguments = {command.begin() + 1, command.end()};
   return request;
 }
 
-// Where the program says which folder is its run's: it alone knows. Gone when the launcher is.
+// A file into which the program writes the name of its run folder, which only the program knows. Removed at the end.
 class RunNote {
  public:
   RunNote() : file_(std::filesystem::absolute(text::concat(".hortator-run-", getpid()))) {}
@@ -82,30 +83,30 @@ class RunNote {
 int run_once(launching::LaunchRequest request, const launching::LaunchEnvironment& facts) {
   const RunNote note;
   request.variables.push_back(note.variable());
-  const auto began = std::filesystem::file_time_type::clock::now();
+  const auto start = std::filesystem::file_time_type::clock::now();
   const bool by_srun = facts.in_slurm && facts.srun_mpi;
   const int code = supervise(launching::command_line(request, facts), by_srun ? std::chrono::seconds(0) : time_to_save);
   const auto folder = note.folder();
-  return folder.empty() ? code : recorded_code(folder, began, code);
+  return folder.empty() ? code : recorded_code(folder, start, code);
 }
 
-// Where Slurm has lost nodes since, on as many ranks as the others hold.
-void leave_out_lost_nodes(launching::LaunchRequest& request, const launching::LaunchEnvironment& facts) {
+// If Slurm has lost nodes, continues on the remaining ones with proportionally fewer ranks.
+void drop_lost_nodes(launching::LaunchRequest& request, const launching::LaunchEnvironment& facts) {
   if (!facts.in_slurm || !facts.srun_mpi || !request.nodes || !request.ranks_per_node) return;
-  const auto left = count_nodes_again();
-  if (!left || *left >= *request.nodes) return;
-  request.nodes = left;
-  request.ranks = *left * *request.ranks_per_node;
-  std::cerr << "hortator: going on with " << text::count(*left, "node") << ", on " << text::count(request.ranks, "rank")
-            << "\n";
+  const auto remaining = count_remaining_nodes();
+  if (!remaining || *remaining >= *request.nodes) return;
+  request.nodes = remaining;
+  request.ranks = *remaining * *request.ranks_per_node;
+  std::cerr << "hortator: continuing on " << text::count(*remaining, "node") << " with "
+            << text::count(request.ranks, "rank") << "\n";
 }
 
 int run_until_done(launching::LaunchRequest request, const launching::LaunchEnvironment& facts, int restarts) {
   int code = run_once(request, facts);
   while (code != 0 && code != stopped_code && code != usage_code && restarts-- > 0) {
-    std::cerr << "hortator: the run ended with code " << code << "; it starts again from its newest checkpoint ("
+    std::cerr << "hortator: the run ended with exit code " << code << "; restarting it from its newest checkpoint ("
               << text::count(restarts, "restart") << " left)\n";
-    leave_out_lost_nodes(request, facts);
+    drop_lost_nodes(request, facts);
     code = run_once(request, facts);
   }
   return code;
@@ -122,7 +123,7 @@ int launch_verb(const Arguments& arguments) {
   const auto settings = settings_of(values, launching::Scope::launch);
   auto request = read_request(values, settings);
   check_program(request.program);
-  const auto facts = look_around(settings);
+  const auto facts = detect_environment(settings);
   const auto command = launching::command_line(request, facts);
   if (values.contains("dry-run")) {
     std::cout << launching::shell_line(command) << "\n";

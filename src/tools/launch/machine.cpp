@@ -14,7 +14,7 @@
 namespace hortator::tools {
 namespace {
 
-// More than any machine of today; the kernel refuses a smaller set than its own.
+// More CPUs than any current machine has; the kernel refuses a set that is smaller than its own.
 constexpr int max_cpus = 16384;
 
 class CpuMask {
@@ -36,7 +36,7 @@ class CpuMask {
   cpu_set_t* set_;
 };
 
-void read_own(CpuMask& mask) { sched_getaffinity(0, CpuMask::bytes(), mask.get()); }
+void read_current(CpuMask& mask) { sched_getaffinity(0, CpuMask::bytes(), mask.get()); }
 
 // The value of a line "name<separator>value".
 std::string field(const std::string& file, const std::string& name, char separator) {
@@ -62,13 +62,13 @@ std::string cpu_list() { return field("/proc/self/status", "Cpus_allowed_list", 
 
 int cpu_count() {
   CpuMask mask;
-  read_own(mask);
+  read_current(mask);
   return mask.count();
 }
 
 int core_count() {
   CpuMask mask;
-  read_own(mask);
+  read_current(mask);
   std::set<std::string> cores;
   for (int cpu = 0; cpu < max_cpus; ++cpu) {
     if (mask.contains(cpu)) cores.insert(siblings(cpu));
@@ -78,13 +78,13 @@ int core_count() {
 
 bool is_confined() {
   int possible = 0;
-  // On a thread of its own: what it may have is found by asking for everything.
+  // On a separate thread, since finding the limit means asking for all CPUs.
   std::thread([&possible] {
     CpuMask mask;
     mask.add_all();
     sched_setaffinity(0, CpuMask::bytes(), mask.get());
     CpuMask granted;
-    read_own(granted);
+    read_current(granted);
     possible = granted.count();
   }).join();
   return cpu_count() < possible;

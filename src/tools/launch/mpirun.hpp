@@ -5,18 +5,18 @@
 
 #include "launch/mpirun.hpp"
 
-/// Which command starts ranks here. Of several MPIs on a machine it has to be that of the programs', which is the one
-/// that Hortator was built with.
+/// Finds the command that starts ranks. If a machine has several MPIs, it must belong to the MPI of the programs, which
+/// is the one that Hortator was built with.
 namespace hortator::tools {
 
-/// The mpirun (or mpiexec) on PATH if it belongs to that MPI, else the one that was found with that MPI at build time;
-/// nothing where neither is here.
+/// The mpirun (or mpiexec) on PATH if it belongs to that MPI, else the one found at build time; nothing if neither
+/// exists.
 std::optional<launching::Mpirun> own_mpirun();
 
-/// `program` by what it says of itself, whose ever it is.
-launching::Mpirun look_at_mpirun(const std::string& program);
+/// Identifies a launcher of any MPI by what it prints for --version.
+launching::Mpirun identify_mpirun(const std::string& program);
 
-/// What is said of that MPI without looking at the machine: "mpirun", of the kind and release built with.
+/// "mpirun" of the MPI that Hortator was built with, without a check that it exists.
 launching::Mpirun built_mpirun();
 
 std::string built_mpi();  ///< "Open MPI 4.1.4"

@@ -24,13 +24,13 @@ sigset_t watched_signals() {
   return set;
 }
 
-// From here on the child is the launcher; what it inherits has to be as if nobody watched.
-[[noreturn]] void run_child(const std::vector<std::string>& words, const sigset_t& before, pid_t parent) {
+// Becomes the launcher, with the signal mask that this process had.
+[[noreturn]] void run_child(const std::vector<std::string>& command, const sigset_t& before, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(1);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   try {
-    become(words);
+    replace_process(command);
   } catch (const std::exception& error) {
     const auto line = text::concat("hortator: ", error.what(), '\n');
     [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
@@ -40,11 +40,11 @@ sigset_t watched_signals() {
 
 int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
-// A terminal sends Ctrl-C to the launcher, too.
-bool is_for_us_alone(const siginfo_t& info) { return info.si_signo != SIGINT || info.si_code != SI_KERNEL; }
+// A terminal sends the SIGINT of Ctrl-C to the launcher as well.
+bool is_sent_to_us_only(const siginfo_t& info) { return info.si_signo != SIGINT || info.si_code != SI_KERNEL; }
 
-// What the launcher is to get in place of `signal`; an alarm brings the rest.
-int softened(int signal, std::chrono::seconds& grace) {
+// The signal to forward instead of `signal`; SIGTERM follows by an alarm.
+int signal_to_forward(int signal, std::chrono::seconds& grace) {
   if (signal == SIGALRM) return SIGTERM;
   if (signal != SIGTERM || grace.count() == 0) return signal;
   alarm(static_cast<unsigned>(grace.count()));
@@ -52,20 +52,19 @@ int softened(int signal, std::chrono::seconds& grace) {
   return SIGUSR1;
 }
 
-// Where other threads run, the kernel may give them the news that the child has ended, which they ignore: it is asked
-// for now and then as well.
+// The kernel may deliver SIGCHLD to another thread, which ignores it, so that the child is polled as well.
 int wait_for(pid_t child, const sigset_t& signals, std::chrono::seconds grace) {
-  constexpr timespec now_and_then = {.tv_sec = 0, .tv_nsec = 200'000'000};
+  constexpr timespec poll_interval = {.tv_sec = 0, .tv_nsec = 200'000'000};
   while (true) {
     siginfo_t info{};
-    const int signal = sigtimedwait(&signals, &info, &now_and_then);
-    if (signal > 0 && signal != SIGCHLD && is_for_us_alone(info)) kill(child, softened(signal, grace));
+    const int signal = sigtimedwait(&signals, &info, &poll_interval);
+    if (signal > 0 && signal != SIGCHLD && is_sent_to_us_only(info)) kill(child, signal_to_forward(signal, grace));
     int status = 0;
     if (waitpid(child, &status, WNOHANG) == child) return code_of(status);
   }
 }
 
-// Nothing for a file that is not there, older, or no JSON.
+// Null if the file is missing, older, or not JSON.
 nlohmann::json read_newer(const std::filesystem::path& file, std::filesystem::file_time_type since) {
   std::error_code failed;
   const auto time = std::filesystem::last_write_time(file, failed);
@@ -80,14 +79,14 @@ int code_in(const nlohmann::json& record, int otherwise) {
 
 }  // namespace
 
-int supervise(const std::vector<std::string>& words, std::chrono::seconds grace) {
+int supervise(const std::vector<std::string>& command, std::chrono::seconds grace) {
   const auto signals = watched_signals();
   sigset_t before;
   sigprocmask(SIG_BLOCK, &signals, &before);
   const pid_t self = getpid();
   const pid_t child = fork();
-  if (child < 0) throw Error({.what = text::concat("no process could be started: ", std::strerror(errno))});
-  if (child == 0) run_child(words, before, self);
+  if (child < 0) throw Error({.what = text::concat("Cannot start a process: ", std::strerror(errno))});
+  if (child == 0) run_child(command, before, self);
   const int code = wait_for(child, signals, grace);
   alarm(0);
   sigprocmask(SIG_SETMASK, &before, nullptr);

@@ -5,19 +5,19 @@
 #include <string>
 #include <vector>
 
-/// Runs a launcher and stays beside it until it has ended.
+/// Runs a launcher as a child process until it ends.
 namespace hortator::tools {
 
-/// The exit code of `words`, or 128 + the signal that ended it. Meanwhile SIGUSR1, SIGTERM and SIGHUP go to it, and so
-/// does a SIGINT that was meant for this process alone. It ends with this process.
+/// Runs `command`; returns its exit code, or 128 + the signal that ended it. Forwards SIGUSR1, SIGTERM and SIGHUP to
+/// it, and a SIGINT that was sent to this process only. The child ends when this process does.
 ///
-/// With a `grace` SIGTERM comes as SIGUSR1 first, and as SIGTERM only after that time, or when it is sent again: an
-/// mpirun kills its ranks a second after it was told to end, which is no time to save. (Open MPI would let itself be
-/// told another time, but then waits as long at every failure, too.)
-int supervise(const std::vector<std::string>& words, std::chrono::seconds grace = {});
+/// With a `grace` period, a SIGTERM is forwarded as SIGUSR1 first, and as SIGTERM after that period or at the next
+/// SIGTERM: an mpirun kills its ranks one second after a SIGTERM, which is too short to save. (Open MPI can be
+/// configured to wait longer, but then it also waits that long at every failure.)
+int supervise(const std::vector<std::string>& command, std::chrono::seconds grace = {});
 
-/// The exit code that the ranks' own records give, which launchers do not always hand on: a run that stopped on purpose
-/// is 75, a failed one has the guilty rank's. `code` where no record of `folder` is newer than `since`.
+/// The exit code that the ranks recorded in `folder`, which launchers do not always pass on: 75 for a run that stopped
+/// on purpose, that of the failed rank for a failed run. Returns `code` if no record is newer than `since`.
 int recorded_code(const std::filesystem::path& folder, std::filesystem::file_time_type since, int code);
 
 }  // namespace hortator::tools

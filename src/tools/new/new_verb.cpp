@@ -19,44 +19,44 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<const char*, 4> files = {"CMakeLists.txt", "train.cpp", "job.sh", "README.md"};
-// Names that CMake keeps for itself.
+// Target names that CMake reserves.
 constexpr std::array<std::string_view, 8> reserved = {"all",  "clean",   "help",   "install",
                                                       "test", "package", "depend", "none"};
 
 Options known_options() {
   Options options;
-  options.named.add_options()("help,h", "this text");
+  options.named.add_options()("help,h", "print this help");
   return options;
 }
 
 int print_help() {
   std::cout
       << "usage: hortator new NAME\n\n"
-         "Makes the folder NAME with a project that builds at once: CMakeLists.txt, a training program, a job file, "
-         "a README.\n\n"
+         "Creates the folder NAME with a project that is ready to build: CMakeLists.txt, a training program, a job\n"
+         "script and a README.\n\n"
          "  hortator new my-model\n\n"
          "exit code: 0 done; 2 wrong usage; 1 a file could not be written\n\n"
       << known_options().named;
   return 0;
 }
 
-// It becomes a folder, a target of CMake and a program.
+// The name is used for a folder, a CMake target and a program.
 void check_name(const std::string& name) {
-  const bool has_good_letters = std::all_of(
+  const bool has_valid_characters = std::all_of(
       name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
-  if (!has_good_letters || name.empty() || std::isalpha(static_cast<unsigned char>(name.front())) == 0 ||
+  if (!has_valid_characters || name.empty() || std::isalpha(static_cast<unsigned char>(name.front())) == 0 ||
       name.size() > 100) {
-    throw UsageError({.what = text::concat(text::quote(name), " is no name for a project"),
-                      .why = "it becomes a folder, a program and a target of CMake",
-                      .hint = "begin with a letter, and go on with letters, digits, _ and -"});
+    throw UsageError({.what = text::concat(text::quote(name), " is not a valid project name"),
+                      .why = "it is used for a folder, a program and a CMake target",
+                      .hint = "start with a letter and use only letters, digits, _ and -, at most 100 characters"});
   }
   if (std::find(reserved.begin(), reserved.end(), name) != reserved.end() || name.starts_with("hortator")) {
-    throw UsageError({.what = text::concat(text::quote(name), " is taken, by CMake or by Hortator itself"),
-                      .hint = "take another name"});
+    throw UsageError(
+        {.what = text::concat(text::quote(name), " is reserved by CMake or Hortator"), .hint = "choose another name"});
   }
   if (fs::exists(name))
     throw UsageError(
-        {.what = text::concat(text::quote(name), " is there already"), .hint = "take another name, or remove it"});
+        {.what = text::concat(text::quote(name), " already exists"), .hint = "choose another name, or remove it"});
 }
 
 std::string filled(const std::string& file, const std::string& name) {
@@ -75,7 +75,7 @@ int new_verb(const Arguments& arguments) {
   const auto values = parse(arguments, with_text(known_options(), "name"));
   if (values.contains("help")) return print_help();
   if (!values.contains("name") || values["name"].as<std::vector<std::string>>().size() != 1) {
-    throw UsageError({.what = "one name is needed", .hint = "hortator new my-model"});
+    throw UsageError({.what = "Expected one project name", .hint = "hortator new my-model"});
   }
   const auto name = values["name"].as<std::vector<std::string>>().front();
   check_name(name);

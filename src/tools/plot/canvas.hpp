@@ -12,7 +12,7 @@ struct Colour {
   std::uint8_t blue = 0;
 };
 
-struct Place {
+struct Point {
   double x = 0;
   double y = 0;  ///< downwards
 };
@@ -25,14 +25,14 @@ struct Stroke {
   bool dashed = false;
 };
 
-struct Lettering {
+struct TextStyle {
   Align align = Align::left;
   double size = 12;  ///< height of a line
   Colour colour = {};
-  bool upwards = false;  ///< read from below
+  bool upwards = false;  ///< rotated by 90 degrees: reads from bottom to top
 };
 
-/// Where a drawing is made: in pixels from the upper left corner.
+/// A surface to draw on. Coordinates are in pixels from the upper left corner.
 class Canvas {
  public:
   Canvas() = default;
@@ -40,14 +40,14 @@ class Canvas {
   Canvas(const Canvas&) = delete;
   Canvas& operator=(const Canvas&) = delete;
 
-  virtual void line(const std::vector<Place>& places, const Stroke& stroke) = 0;
-  virtual void box(Place corner, double width, double height, const Stroke& stroke) = 0;
-  virtual void dot(Place centre, double radius, Colour colour) = 0;
-  /// `place` is on the line that letters stand on.
-  virtual void text(Place place, const std::string& words, const Lettering& lettering) = 0;
+  virtual void line(const std::vector<Point>& points, const Stroke& stroke) = 0;
+  virtual void rectangle(Point corner, double width, double height, const Stroke& stroke) = 0;
+  virtual void dot(Point centre, double radius, Colour colour) = 0;
+  /// `point` is on the baseline of `text`.
+  virtual void text(Point point, const std::string& text, const TextStyle& style) = 0;
 };
 
-/// How wide words are, about: charts leave room for them.
-double text_width(const std::string& words, double size);
+/// Approximate width of a text: charts reserve that much room for it.
+double text_width(const std::string& text, double size);
 
 }  // namespace hortator::tools

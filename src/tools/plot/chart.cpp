@@ -6,17 +6,17 @@
 
 #include "core/text/column.hpp"
 #include "core/text/text.hpp"
+#include "tools/plot/cairo.hpp"
 #include "tools/plot/chart_frame.hpp"
 #include "tools/plot/chart_style.hpp"
-#include "tools/plot/raster.hpp"
 #include "tools/plot/svg.hpp"
 
 namespace hortator::tools {
 namespace {
 
-constexpr int longest_label = 28;
+constexpr int max_label_width = 28;
 
-// Told apart by people who do not see red and green as different (after Okabe and Ito).
+// Distinguishable with red-green colour blindness (after Okabe and Ito).
 constexpr std::array<Colour, 8> palette = {{{0, 114, 178},
                                             {213, 94, 0},
                                             {0, 158, 115},
@@ -40,36 +40,37 @@ Names names_in(const std::vector<Panel>& panels) {
 
 bool has_marks(const std::vector<Panel>& panels) {
   return std::any_of(panels.begin(), panels.end(), [](const Panel& panel) {
-    return std::any_of(panel.series.begin(), panel.series.end(), [](const Series& one) { return !one.marks.empty(); });
+    return std::any_of(panel.series.begin(), panel.series.end(),
+                       [](const Series& series) { return !series.marks.empty(); });
   });
 }
 
 Colour colour_of(const Names& names, const std::string& name) {
-  const auto place = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-  return palette[place % palette.size()];
+  const auto index = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  return palette[index % palette.size()];
 }
 
 std::string short_label(const std::string& label) {
-  return core::width_of(label) <= longest_label ? label : core::cut(label, longest_label - 3) + "...";
+  return core::width_of(label) <= max_label_width ? label : core::cut(label, max_label_width - 3) + "...";
 }
 
 double legend_width(const Names& names) {
-  double widest = text_width("restart", characters);
-  for (const auto& name : names) widest = std::max(widest, text_width(short_label(name), characters));
+  double widest = text_width("restart", text_size);
+  for (const auto& name : names) widest = std::max(widest, text_width(short_label(name), text_size));
   return widest + 24 + 2 * margin;
 }
 
-void draw_legend(Canvas& canvas, const std::vector<Panel>& panels, const Names& names, Place corner) {
-  double y = corner.y + margin + title_letters + 10 + characters;
+void draw_legend(Canvas& canvas, const std::vector<Panel>& panels, const Names& names, Point corner) {
+  double y = corner.y + margin + title_size + 10 + text_size;
   const auto entry = [&](const std::string& label, const Stroke& stroke, bool is_dot = false) {
-    const double middle = y - characters * 0.35;
+    const double middle = y - text_size * 0.35;
     if (is_dot) {
       canvas.dot({corner.x + 9, middle}, dot_radius, stroke.colour);
     } else {
       canvas.line({{corner.x, middle}, {corner.x + 18, middle}}, stroke);
     }
-    canvas.text({corner.x + 24, y}, label, {.size = characters, .colour = ink});
-    y += characters + 8;
+    canvas.text({corner.x + 24, y}, label, {.size = text_size, .colour = ink});
+    y += text_size + 8;
   };
   for (const auto& name : names) {
     bool dashed = false;
@@ -88,8 +89,7 @@ void draw_legend(Canvas& canvas, const std::vector<Panel>& panels, const Names& 
 }  // namespace
 
 double chart_height(const std::vector<Panel>& panels, const ChartSize& size) {
-  const double legend =
-      2 * margin + title_letters + (characters + 8) * static_cast<double>(names_in(panels).size() + 2);
+  const double legend = 2 * margin + title_size + (text_size + 8) * static_cast<double>(names_in(panels).size() + 2);
   return std::max(size.panel_height * static_cast<double>(panels.size()), legend);
 }
 
@@ -99,12 +99,12 @@ void draw(const std::vector<Panel>& panels, const ChartSize& size, Canvas& canva
   std::vector<ChartFrame> frames;
   double widest = 0;
   for (std::size_t i = 0; i < panels.size(); ++i) {
-    frames.emplace_back(panels[i], Place{0, size.panel_height * static_cast<double>(i)}, width, size.panel_height);
+    frames.emplace_back(panels[i], Point{0, size.panel_height * static_cast<double>(i)}, width, size.panel_height);
     widest = std::max(widest, frames.back().y_label_width());
   }
   for (std::size_t i = 0; i < panels.size(); ++i) {
     auto& frame = frames[i];
-    frame.make_room(widest);
+    frame.set_y_label_width(widest);
     frame.draw_axes(canvas);
     for (const auto& series : panels[i].series) frame.draw_series(canvas, series, colour_of(names, series.label));
     frame.draw_border(canvas);
@@ -119,12 +119,11 @@ std::string chart_file(const std::vector<Panel>& panels, const std::string& name
     draw(panels, size, canvas);
     return canvas.file();
   }
-  if (name.ends_with(".png")) {
-    RasterCanvas canvas(size.width, height);
-    draw(panels, size, canvas);
-    return canvas.png();
-  }
-  throw UsageError({.what = text::quote(name) + " is no name of a picture", .hint = "end it in .svg or .png"});
+  if (name.ends_with(".png") || name.ends_with(".pdf"))
+    return draw_with_cairo(name, size.width, height, [&](Canvas& canvas) { draw(panels, size, canvas); });
+  throw UsageError(
+      {.what = text::concat("--output: expected a file name that ends in .svg, .png or .pdf, got ", text::quote(name)),
+       .hint = "hortator plot runs/digits -o digits.svg"});
 }
 
 }  // namespace hortator::tools

@@ -10,14 +10,14 @@ namespace hortator::tools {
 
 /// One curve.
 struct Series {
-  std::string label = "";  ///< in the legend; those of one name share a colour and a line there
+  std::string label = "";  ///< in the legend; series of the same label share a colour and an entry
   std::vector<double> x = {};
   std::vector<double> y = {};
-  std::vector<double> spread = {};  ///< of each point, up and down; empty: none
+  std::vector<double> spread = {};  ///< half the length of each point's error bar; empty: no bars
   bool has_dots = false;
   bool has_line = true;
   bool dashed = false;
-  std::vector<double> marks = {};  ///< places along x with a line across: restarts
+  std::vector<double> marks = {};  ///< x values marked by a vertical line: restarts
 };
 
 struct Panel {
@@ -26,7 +26,7 @@ struct Panel {
   std::string y_label = "";
   Scale x_scale = Scale::linear;
   Scale y_scale = Scale::linear;
-  bool from_zero = false;  ///< y begins at 0
+  bool from_zero = false;  ///< the y axis includes 0
   std::vector<Series> series = {};
 };
 
@@ -35,12 +35,13 @@ struct ChartSize {
   double panel_height = 320;
 };
 
-/// Panels below each other, with one legend at the right: nothing is drawn over anything.
+/// Draws panels below each other, with one legend at the right. Texts never overlap.
 void draw(const std::vector<Panel>& panels, const ChartSize& size, Canvas& canvas);
-/// How high that is.
+/// The height that draw() needs.
 double chart_height(const std::vector<Panel>& panels, const ChartSize& size);
 
-/// The same as a file: PNG where its name ends so, else SVG. UsageError for any other name.
+/// The chart as the content of a file; the ending of `name` chooses SVG, or PNG or PDF in a build with Cairo. Throws
+/// UsageError for other endings, and for PNG and PDF in a build without Cairo.
 std::string chart_file(const std::vector<Panel>& panels, const std::string& name, const ChartSize& size = {});
 
 }  // namespace hortator::tools

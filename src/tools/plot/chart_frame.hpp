@@ -4,14 +4,14 @@
 
 namespace hortator::tools {
 
-/// One panel of a chart: its place, what its axes show, and the drawing of both.
+/// One panel of a chart: lays out and draws its axes and its series.
 class ChartFrame {
  public:
-  ChartFrame(const Panel& panel, Place corner, double width, double height);
+  ChartFrame(const Panel& panel, Point corner, double width, double height);
 
   double y_label_width() const { return y_label_width_; }
-  /// Frames that stand over each other begin at the same place, whatever their labels.
-  void make_room(double y_label_width);
+  /// Call it once, with the widest y label of all panels, before drawing: the panels' left borders line up.
+  void set_y_label_width(double y_label_width);
 
   void draw_axes(Canvas& canvas) const;
   void draw_series(Canvas& canvas, const Series& series, Colour colour) const;
@@ -19,8 +19,8 @@ class ChartFrame {
 
  private:
   void draw_spread(Canvas& canvas, const Series& series, std::size_t i, Colour colour) const;
-  Place place(Place value) const;
-  bool shows(double x) const { return x >= x_.least && x <= x_.greatest; }
+  Point position_of(Point value) const;
+  bool shows(double x) const { return x >= x_.min && x <= x_.max; }
   bool can_show(double x, double y) const;
 
   const Panel& panel_;

@@ -2,11 +2,11 @@
 
 #include "tools/plot/canvas.hpp"
 
-/// What all charts look like.
+/// The style of all charts, in pixels.
 namespace hortator::tools {
 
-inline constexpr double characters = 12;
-inline constexpr double title_letters = 14;
+inline constexpr double text_size = 12;
+inline constexpr double title_size = 14;
 inline constexpr double margin = 14;
 inline constexpr double dot_radius = 3.2;
 

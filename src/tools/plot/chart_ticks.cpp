@@ -19,24 +19,23 @@ double round_step(double span, int wanted) {
   return 10 * power;
 }
 
-Axis linear_axis(double least, double greatest, int wanted) {
-  if (!(greatest > least)) {
-    const double room = least == 0 ? 1 : std::abs(least) / 2;
-    least -= room;
-    greatest += room;
+Axis linear_axis(double min, double max, int wanted) {
+  if (!(max > min)) {
+    const double padding = min == 0 ? 1 : std::abs(min) / 2;
+    min -= padding;
+    max += padding;
   }
-  const double step = round_step(greatest - least, wanted);
-  Axis axis{.least = step * std::floor(least / step + 1e-9), .greatest = step * std::ceil(greatest / step - 1e-9)};
-  for (double i = std::round(axis.least / step); i * step <= axis.greatest + step / 2; ++i)
-    axis.ticks.push_back(i * step);
+  const double step = round_step(max - min, wanted);
+  Axis axis{.min = step * std::floor(min / step + 1e-9), .max = step * std::ceil(max / step - 1e-9)};
+  for (double i = std::round(axis.min / step); i * step <= axis.max + step / 2; ++i) axis.ticks.push_back(i * step);
   return axis;
 }
 
-Axis logarithmic_axis(double least, double greatest, int wanted) {
-  const double base = greatest / least <= 1024 ? 2 : 10;
-  const double first = std::floor(std::log(least) / std::log(base) + 1e-9);
-  const double last = std::max(std::ceil(std::log(greatest) / std::log(base) - 1e-9), first + 1);
-  Axis axis{.least = std::pow(base, first), .greatest = std::pow(base, last), .scale = Scale::logarithmic};
+Axis logarithmic_axis(double min, double max, int wanted) {
+  const double base = max / min <= 1024 ? 2 : 10;
+  const double first = std::floor(std::log(min) / std::log(base) + 1e-9);
+  const double last = std::max(std::ceil(std::log(max) / std::log(base) - 1e-9), first + 1);
+  Axis axis{.min = std::pow(base, first), .max = std::pow(base, last), .scale = Scale::logarithmic};
   const double stride = std::max(1.0, std::ceil((last - first) / (2 * wanted)));
   for (double power = first; power <= last; power += stride) axis.ticks.push_back(std::pow(base, power));
   return axis;
@@ -48,14 +47,14 @@ struct Unit {
 };
 
 Unit unit_of(const std::vector<double>& ticks) {
-  double greatest = 0;
-  for (const double tick : ticks) greatest = std::max(greatest, std::abs(tick));
-  if (greatest >= 1e9) return {1e9, "G"};
-  if (greatest >= 1e6) return {1e6, "M"};
-  return greatest >= 1e4 ? Unit{1e3, "k"} : Unit{1, ""};
+  double max = 0;
+  for (const double tick : ticks) max = std::max(max, std::abs(tick));
+  if (max >= 1e9) return {1e9, "G"};
+  if (max >= 1e6) return {1e6, "M"};
+  return max >= 1e4 ? Unit{1e3, "k"} : Unit{1, ""};
 }
 
-// On a logarithmic axis each tick is told by itself: its neighbours are of other sizes.
+// On a logarithmic axis each tick has a unit of its own: its neighbours are of other magnitudes.
 std::string own_label(double tick) {
   const auto unit = unit_of({tick});
   auto label = core::print("%.4g%s", tick / unit.size, unit.name);
@@ -85,9 +84,9 @@ std::vector<std::string> common_labels(const std::vector<double>& ticks) {
 
 }  // namespace
 
-double Axis::place_of(double value) const {
-  if (scale == Scale::linear) return (value - least) / (greatest - least);
-  return std::log(value / least) / std::log(greatest / least);
+double Axis::fraction_of(double value) const {
+  if (scale == Scale::linear) return (value - min) / (max - min);
+  return std::log(value / min) / std::log(max / min);
 }
 
 Axis axis_of(const std::vector<double>& values, Scale scale, int wanted) {
@@ -95,8 +94,8 @@ Axis axis_of(const std::vector<double>& values, Scale scale, int wanted) {
   std::copy_if(values.begin(), values.end(), std::back_inserter(usable),
                [&](double value) { return std::isfinite(value) && (scale == Scale::linear || value > 0); });
   if (usable.empty()) usable = {scale == Scale::linear ? 0.0 : 1.0};
-  const auto [least, greatest] = std::minmax_element(usable.begin(), usable.end());
-  return scale == Scale::linear ? linear_axis(*least, *greatest, wanted) : logarithmic_axis(*least, *greatest, wanted);
+  const auto [min, max] = std::minmax_element(usable.begin(), usable.end());
+  return scale == Scale::linear ? linear_axis(*min, *max, wanted) : logarithmic_axis(*min, *max, wanted);
 }
 
 std::vector<std::string> labels_of(const Axis& axis) {

@@ -7,22 +7,23 @@ namespace hortator::tools {
 
 enum class Scale { linear, logarithmic };
 
-/// What an axis shows.
+/// The range of an axis and its ticks.
 struct Axis {
-  double least = 0;
-  double greatest = 1;
+  double min = 0;
+  double max = 1;
   Scale scale = Scale::linear;
-  std::vector<double> ticks = {};  ///< within it
+  std::vector<double> ticks = {};  ///< within the range
 
-  /// From 0 at the least to 1 at the greatest.
-  double place_of(double value) const;
+  /// Position along the axis: 0 at min, 1 at max.
+  double fraction_of(double value) const;
 };
 
-/// An axis that holds all of `values` that are finite (and above 0 where it is logarithmic), with about `wanted` ticks
-/// at round numbers: 1, 2 or 5 times a power of ten; on a logarithmic axis of numbers of ranks, powers of two.
+/// An axis that covers all finite `values` (above 0 if logarithmic), with about `wanted` ticks at round numbers: 1, 2
+/// or 5 times a power of ten; on a logarithmic axis powers of two if the range is small (numbers of ranks), else of
+/// ten.
 Axis axis_of(const std::vector<double>& values, Scale scale, int wanted);
 
-/// Of its ticks: "12k", "0.05", "1.5M": as short as tells neighbours apart.
+/// Labels of the ticks, such as "12k", "0.05", "1.5M": the shortest that differ from each other.
 std::vector<std::string> labels_of(const Axis& axis);
 
 }  // namespace hortator::tools

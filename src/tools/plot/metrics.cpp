@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t block = 4096;  // longer than most rows
 
-// The first whole row of a block that begins anywhere.
+// The first complete row in a block that may start in the middle of one.
 std::optional<MetricRow> first_row(const std::string& bytes, bool at_start) {
   const auto begin = at_start ? 0 : bytes.find('\n') + 1;
   if (!at_start && begin == 0) return {};
@@ -74,30 +74,30 @@ std::vector<MetricRow> sample_rows(const ReadAt& read, std::uint64_t size, std::
   return rows;
 }
 
-Curve thinned(const Curve& curve, std::size_t most) {
+Curve thinned(const Curve& curve, std::size_t max_points) {
   const auto count = curve.x.size();
-  if (count <= most) return curve;
+  if (count <= max_points) return curve;
   Curve thin;
-  for (std::size_t i = 0; i < most; ++i) {
-    const auto begin = i * count / most;
-    const auto end = (i + 1) * count / most;
+  for (std::size_t i = 0; i < max_points; ++i) {
+    const auto begin = i * count / max_points;
+    const auto end = (i + 1) * count / max_points;
     thin.x.push_back(mean(curve.x, begin, end));
     thin.y.push_back(mean(curve.y, begin, end));
   }
   return thin;
 }
 
-Curve rate_of(const std::vector<MetricRow>& rows, std::size_t most) {
+Curve rate_of(const std::vector<MetricRow>& rows, std::size_t max_points) {
   Curve curve;
   std::vector<double> seconds;
   for (std::size_t i = 1; i < rows.size(); ++i) seconds.push_back(rows[i].time - rows[i - 1].time);
   if (seconds.empty()) return curve;
   auto sorted = seconds;
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
-  // Nothing is that slow but a run that stood still.
+  // Only a pause between two processes is this much longer than the median.
   const double pause = std::max(60.0, 100 * sorted[sorted.size() / 2]);
 
-  const std::size_t stride = std::max<std::size_t>(1, rows.size() / std::max<std::size_t>(most, 1));
+  const std::size_t stride = std::max<std::size_t>(1, rows.size() / std::max<std::size_t>(max_points, 1));
   for (std::size_t i = stride; i < rows.size(); i += stride) {
     double passed = 0;
     for (std::size_t j = i - stride; j < i; ++j) passed += seconds[j] > pause ? 0 : seconds[j];

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-/// What a run has logged, out of NAME.jsonl: pure, the caller reads the file.
+/// The rows that a run has logged in NAME.jsonl. The caller reads the file.
 namespace hortator::tools {
 
 struct MetricRow {
@@ -19,24 +19,24 @@ struct MetricRow {
   std::optional<double> find(std::string_view name) const;
 };
 
-/// Nothing for what is no row.
+/// Returns nothing if `row` is not a valid row.
 std::optional<MetricRow> parse_metric_row(std::string_view row);
 
-/// The bytes of a file from a place on: at most so many, fewer at its end.
+/// Reads up to `bytes` bytes of a file from an offset; fewer at the end of the file.
 using ReadAt = std::function<std::string(std::uint64_t from, std::size_t bytes)>;
 
-/// About `count` rows, evenly spread over a file of `size` bytes, and the last few. Their number decides the work, not
-/// the file's size.
+/// About `count` rows, evenly spread over a file of `size` bytes, and the last few rows. The cost depends on `count`,
+/// not on the size of the file.
 std::vector<MetricRow> sample_rows(const ReadAt& read, std::uint64_t size, std::size_t count);
 
-/// A curve of at most `most` points: neighbours are averaged.
 struct Curve {
   std::vector<double> x = {};
   std::vector<double> y = {};
 };
-Curve thinned(const Curve& curve, std::size_t most);
+/// The curve with at most `max_points` points: neighbours are averaged.
+Curve thinned(const Curve& curve, std::size_t max_points);
 
-/// Steps a second along the rows, between rows some way apart; not across the time that no process ran.
-Curve rate_of(const std::vector<MetricRow>& rows, std::size_t most);
+/// Steps per second along the rows, in about `max_points` points. Pauses between two processes of the run do not count.
+Curve rate_of(const std::vector<MetricRow>& rows, std::size_t max_points);
 
 }  // namespace hortator::tools

@@ -20,21 +20,21 @@ constexpr std::size_t max_points = 600;
 Options known_options() {
   Options options;
   options.named.add_options()("output,o", po::value<std::string>()->value_name("FILE"),
-                              "where to: FILE.svg or FILE.png")(
-      "metric", po::value<std::string>()->default_value("loss")->value_name("NAME"), "which number of those logged")(
-      "log-scale", "the metric on a logarithmic axis")("help,h", "this text");
+                              "file to write: FILE.svg, or FILE.png or FILE.pdf (drawn by Cairo)")(
+      "metric", po::value<std::string>()->default_value("loss")->value_name("NAME"), "logged number to plot")(
+      "log-scale", "use a logarithmic axis for the metric")("help,h", "print this help");
   return options;
 }
 
 int print_help() {
-  std::cout << "usage: hortator plot RUN... -o FILE.svg|FILE.png [options]\n\n"
-               "Draws a metric and the rate of one run or several, with a line where a run was started again. A study "
-               "of hortator\n"
-               "scale is drawn as its speed-up and efficiency.\n\n"
-               "  hortator plot runs/digits -o digits.svg\n"
-               "  hortator plot runs/small runs/large --metric accuracy -o compared.png\n\n"
-               "exit code: 0 done; 2 wrong usage; 1 the file could not be written\n\n"
-            << known_options().named;
+  std::cout
+      << "usage: hortator plot RUN... -o FILE.svg|FILE.png|FILE.pdf [options]\n\n"
+         "Plots a metric and the step rate of one or more runs, with a vertical line at each restart. For a study of\n"
+         "hortator scale it plots speed-up and efficiency. SVG is built in; PNG and PDF need a build with Cairo.\n\n"
+         "  hortator plot runs/digits -o digits.svg\n"
+         "  hortator plot runs/small runs/large --metric accuracy -o compared.png\n\n"
+         "exit code: 0 done; 2 wrong usage; 1 the file could not be written\n\n"
+      << known_options().named;
   return 0;
 }
 
@@ -60,14 +60,14 @@ tools::Curve curve_of(const std::vector<tools::MetricRow>& rows, const std::stri
 }
 
 std::vector<double> restarts_of(const fs::path& run) {
-  std::vector<double> places;
+  std::vector<double> steps;
   for (const auto& session : read_sessions(run)) {
-    if (session.resumed_after) places.push_back(static_cast<double>(*session.resumed_after));
+    if (session.resumed_after) steps.push_back(static_cast<double>(*session.resumed_after));
   }
-  return places;
+  return steps;
 }
 
-/// As short as tells the runs apart: their folders' own names, or else as they were given.
+/// The folders' own names if they differ, otherwise the paths as given.
 std::vector<std::string> labels_of(const std::vector<std::string>& runs) {
   std::vector<std::string> labels;
   for (const auto& run : runs) {
@@ -91,13 +91,14 @@ std::vector<tools::Panel> panels_of(const std::vector<std::string>& runs, const 
     check_run_folder(runs[i]);
     const auto rows = read_metrics(runs[i]);
     if (rows.empty()) {
-      throw UsageError({.what = "the run " + text::quote(runs[i]) + " has logged nothing that plot can read",
-                        .hint = "call accelerator.log() with \"jsonl\" among log_with"});
+      throw UsageError({.what = "The run " + text::quote(runs[i]) + " has no logged rows that plot can read",
+                        .hint = "add \"jsonl\" to log_with and call accelerator.log()"});
     }
     const auto curve = curve_of(rows, metric);
     if (curve.x.empty()) {
-      throw UsageError({.what = text::concat("the run ", text::quote(runs[i]), " has no ", text::quote(metric)),
-                        .hint = text::suggestion(metric, names_in(rows))});
+      throw UsageError(
+          {.what = text::concat("--metric: the run ", text::quote(runs[i]), " has no ", text::quote(metric)),
+           .hint = text::suggestion(metric, names_in(rows))});
     }
     const auto marks = restarts_of(runs[i]);
     const auto rate = tools::rate_of(rows, max_points / 3);
@@ -113,18 +114,19 @@ int plot_verb(const Arguments& arguments) {
   const auto values = parse(arguments, with_text(known_options(), "run"));
   if (values.contains("help")) return print_help();
   if (!values.contains("run")) {
-    throw UsageError({.what = "plot needs a run", .hint = "name folders: hortator plot runs/digits -o digits.svg"});
+    throw UsageError(
+        {.what = "Expected the folder of at least one run", .hint = "hortator plot runs/digits -o digits.svg"});
   }
   if (!values.contains("output")) {
-    throw UsageError({.what = "plot needs a file to draw into", .hint = "say -o FILE.svg or -o FILE.png"});
+    throw UsageError({.what = "--output is missing", .hint = "use -o FILE.svg"});
   }
   const auto& runs = values["run"].as<std::vector<std::string>>();
   const auto& name = values["output"].as<std::string>();
   const auto panels = study_panels(runs).value_or(std::vector<tools::Panel>());
-  const auto picture = tools::chart_file(
+  const auto chart = tools::chart_file(
       panels.empty() ? panels_of(runs, values["metric"].as<std::string>(), values.contains("log-scale")) : panels,
       name);
-  write_file(name, picture);
+  write_file(name, chart);
   return 0;
 }
 

@@ -15,10 +15,10 @@ std::string stroke_of(const Stroke& stroke) {
                       stroke.dashed ? " stroke-dasharray=\"6 4\"" : "");
 }
 
-std::string escaped(const std::string& words) {
+std::string escaped(const std::string& text) {
   std::string safe;
-  for (const char one : words) {
-    switch (one) {
+  for (const char c : text) {
+    switch (c) {
       case '<':
         safe += "&lt;";
         break;
@@ -29,7 +29,7 @@ std::string escaped(const std::string& words) {
         safe += "&amp;";
         break;
       default:
-        safe += static_cast<unsigned char>(one) < 0x20 ? ' ' : one;
+        safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
     }
   }
   return safe;
@@ -42,36 +42,36 @@ const char* anchor_of(Align align) {
 
 }  // namespace
 
-// DejaVu Sans, Helvetica and Arial differ little: a letter is about as wide as 0.6 of its size.
-double text_width(const std::string& words, double size) {
+// DejaVu Sans, Helvetica and Arial differ little: a character is about 0.6 times as wide as the font size.
+double text_width(const std::string& text, double size) {
   double characters = 0;
-  for (const char one : words) characters += (static_cast<unsigned char>(one) & 0xC0U) != 0x80U ? 1 : 0;
+  for (const char c : text) characters += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
   return 0.6 * size * characters;
 }
 
-void SvgCanvas::line(const std::vector<Place>& places, const Stroke& stroke) {
-  std::string points;
-  for (const auto& place : places) points += number(place.x) + ',' + number(place.y) + ' ';
-  shapes_ += text::concat("<polyline ", stroke_of(stroke), " stroke-linejoin=\"round\" points=\"", points, "\"/>\n");
+void SvgCanvas::line(const std::vector<Point>& points, const Stroke& stroke) {
+  std::string list;
+  for (const auto& point : points) list += number(point.x) + ',' + number(point.y) + ' ';
+  shapes_ += text::concat("<polyline ", stroke_of(stroke), " stroke-linejoin=\"round\" points=\"", list, "\"/>\n");
 }
 
-void SvgCanvas::box(Place corner, double width, double height, const Stroke& stroke) {
+void SvgCanvas::rectangle(Point corner, double width, double height, const Stroke& stroke) {
   shapes_ += text::concat("<rect x=\"", number(corner.x), "\" y=\"", number(corner.y), "\" width=\"", number(width),
                           "\" height=\"", number(height), "\" ", stroke_of(stroke), "/>\n");
 }
 
-void SvgCanvas::dot(Place centre, double radius, Colour colour) {
+void SvgCanvas::dot(Point centre, double radius, Colour colour) {
   shapes_ += text::concat("<circle cx=\"", number(centre.x), "\" cy=\"", number(centre.y), "\" r=\"", number(radius),
                           "\" fill=\"", hex(colour), "\"/>\n");
 }
 
-void SvgCanvas::text(Place place, const std::string& words, const Lettering& lettering) {
-  const auto turn = lettering.upwards
-                        ? text::concat(" transform=\"rotate(-90 ", number(place.x), ' ', number(place.y), ")\"")
+void SvgCanvas::text(Point point, const std::string& shown, const TextStyle& style) {
+  const auto turn = style.upwards
+                        ? text::concat(" transform=\"rotate(-90 ", number(point.x), ' ', number(point.y), ")\"")
                         : std::string();
-  shapes_ += text::concat("<text x=\"", number(place.x), "\" y=\"", number(place.y), "\" font-size=\"",
-                          number(lettering.size), "\" fill=\"", hex(lettering.colour), "\" text-anchor=\"",
-                          anchor_of(lettering.align), '"', turn, '>', escaped(words), "</text>\n");
+  shapes_ += text::concat("<text x=\"", number(point.x), "\" y=\"", number(point.y), "\" font-size=\"",
+                          number(style.size), "\" fill=\"", hex(style.colour), "\" text-anchor=\"",
+                          anchor_of(style.align), '"', turn, '>', escaped(shown), "</text>\n");
 }
 
 std::string SvgCanvas::file() const {

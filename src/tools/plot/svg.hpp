@@ -6,16 +6,17 @@
 
 namespace hortator::tools {
 
-/// A drawing as SVG.
+/// Draws SVG.
 class SvgCanvas final : public Canvas {
  public:
   SvgCanvas(double width, double height) : width_(width), height_(height) {}
 
-  void line(const std::vector<Place>& places, const Stroke& stroke) override;
-  void box(Place corner, double width, double height, const Stroke& stroke) override;
-  void dot(Place centre, double radius, Colour colour) override;
-  void text(Place place, const std::string& words, const Lettering& lettering) override;
+  void line(const std::vector<Point>& points, const Stroke& stroke) override;
+  void rectangle(Point corner, double width, double height, const Stroke& stroke) override;
+  void dot(Point centre, double radius, Colour colour) override;
+  void text(Point point, const std::string& text, const TextStyle& style) override;
 
+  /// The content of the SVG file.
   std::string file() const;
 
  private:

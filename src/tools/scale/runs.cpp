@@ -18,28 +18,30 @@ namespace hortator::tools {
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
+using Command = std::vector<std::string>;
 
 std::string own_program() { return fs::read_symlink("/proc/self/exe").string(); }
 
-Words launch_words(const tools::ScalePlan& plan, int ranks) {
+Command launch_command(const tools::ScalePlan& plan, int ranks) {
   const int nodes = tools::nodes_of(plan, ranks);
-  Words words = {own_program(), "launch"};
+  Command command = {own_program(), "launch"};
   if (nodes == 0) {
-    words.insert(words.end(), {"-n", std::to_string(ranks)});
+    command.insert(command.end(), {"-n", std::to_string(ranks)});
   } else {
-    words.insert(words.end(), {"--nodes", std::to_string(nodes), "--ranks-per-node", std::to_string(ranks / nodes)});
+    command.insert(command.end(),
+                   {"--nodes", std::to_string(nodes), "--ranks-per-node", std::to_string(ranks / nodes)});
   }
-  return words;
+  return command;
 }
 
-/// All that it prints goes into a file.
-void run_into(const Words& words, const fs::path& log) {
-  const Words shell = {"/bin/sh", "-c",
-                       "exec " + launching::shell_line(words) + " >" + launching::shell_quote(log.string()) + " 2>&1"};
+/// Runs a command with its output in a file; throws Error if it fails.
+void run_into(const Command& command, const fs::path& log) {
+  const Command shell = {
+      "/bin/sh", "-c",
+      "exec " + launching::shell_line(command) + " >" + launching::shell_quote(log.string()) + " 2>&1"};
   const int code = supervise(shell);
   if (code == 0) return;
-  throw Error({.what = text::concat("a run of the study ended with code ", code),
+  throw Error({.what = text::concat("A run of the study ended with exit code ", code),
                .why = "its time is missing",
                .hint = "read " + log.string()});
 }
@@ -50,46 +52,46 @@ std::string name_of(const tools::ScaleRun& run) { return text::concat(run.ranks,
 
 std::string checksum_of(const std::string& program) {
   const auto file = find_program(program);
-  std::array<char, 24> words{};
-  std::snprintf(words.data(), words.size(), "%016llx",
+  std::array<char, 24> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016llx",
                 static_cast<unsigned long long>(core::hash(read_text(file.value_or(program)))));
-  return words.data();
+  return digits.data();
 }
 
 void make_run(const fs::path& folder, const tools::ScalePlan& plan, const tools::ScaleRun& run) {
-  const auto place = folder / ("run_" + name_of(run));
-  const auto measured = fs::absolute(place / "measure.json");
-  std::error_code none;
-  fs::remove_all(place, none);
-  fs::create_directories(place);
-  auto words = launch_words(plan, run.ranks);
-  // Given by env: the ranks may be on other machines.
-  words.insert(words.end(),
-               {"env", "HORTATOR_MEASURE=" + measured.string(), "HORTATOR_RUN_DIR=" + fs::absolute(place).string()});
-  words.insert(words.end(), plan.words.begin(), plan.words.end());
-  run_into(words, place / "output.log");
+  const auto run_folder = folder / ("run_" + name_of(run));
+  const auto measured = fs::absolute(run_folder / "measure.json");
+  std::error_code ignored;
+  fs::remove_all(run_folder, ignored);
+  fs::create_directories(run_folder);
+  auto command = launch_command(plan, run.ranks);
+  // Set by env, since the ranks may be on other machines.
+  command.insert(command.end(), {"env", "HORTATOR_MEASURE=" + measured.string(),
+                                 "HORTATOR_RUN_DIR=" + fs::absolute(run_folder).string()});
+  command.insert(command.end(), plan.command.begin(), plan.command.end());
+  run_into(command, run_folder / "output.log");
 
   const auto measure = fs::exists(measured) ? observe::parse_measure(read_text(measured)) : std::nullopt;
   if (!measure) {
-    throw Error({.what = "a run of the study has measured nothing",
-                 .why = "only programs with a hortator::Accelerator measure themselves",
-                 .hint = "read " + (place / "output.log").string()});
+    throw Error({.what = "A run of the study has measured nothing",
+                 .why = "only programs that create a hortator::Accelerator are timed",
+                 .hint = "read " + (run_folder / "output.log").string()});
   }
-  write_point(folder, {.run = run, .measure = *measure, .program = checksum_of(plan.words.front())});
+  write_point(folder, {.run = run, .measure = *measure, .program = checksum_of(plan.command.front())});
   std::cout << text::count(run.ranks, "rank") << ", repeat " << run.repeat + 1 << " of " << plan.repeats << ": "
-            << units::duration(std::chrono::duration<double>(measure->seconds_per_update)) << " an update, "
+            << units::duration(std::chrono::duration<double>(measure->seconds_per_update)) << " per update, "
             << measure->updates << " updates" << std::endl;
 }
 
 void measure_collectives(const fs::path& folder, const tools::ScalePlan& plan, int ranks) {
-  auto words = launch_words(plan, ranks);
-  // Enough for a line, and quick also where ranks share cores.
-  const Words bench = {own_program(), "bench",  "collectives", "--json", "--case",   "all_reduce",
-                       "--reference", "memcpy", "--steps",     "10",     "--blocks", "3",
-                       "--size",      "4KiB",   "--size",      "256KiB", "--size",   "16MiB"};
-  words.insert(words.end(), bench.begin(), bench.end());
+  auto command = launch_command(plan, ranks);
+  // Enough sizes to fit a line, and fast even where ranks share cores.
+  const Command bench = {own_program(), "bench",  "collectives", "--json", "--case",   "all_reduce",
+                         "--reference", "memcpy", "--steps",     "10",     "--blocks", "3",
+                         "--size",      "4KiB",   "--size",      "256KiB", "--size",   "16MiB"};
+  command.insert(command.end(), bench.begin(), bench.end());
   const auto log = folder / "collectives.log";
-  run_into(words, log);
+  run_into(command, log);
   const auto network = network_in(ranks, read_text(log));
   const nlohmann::ordered_json json = {
       {"ranks", ranks}, {"latency", network.latency}, {"seconds_per_byte", network.seconds_per_byte}};

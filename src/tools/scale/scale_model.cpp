@@ -35,9 +35,9 @@ Network network_of(int ranks, const std::vector<Timing>& timings) {
   }
   const double determinant = one * xx - x * x;
   if (!(determinant > 1e-9 * one * xx)) {
-    throw Error({.what = text::concat("no line goes through ",
+    throw Error({.what = text::concat("Latency and bandwidth cannot be fitted to ",
                                       text::count(static_cast<long long>(timings.size()), "timing"), " of collectives"),
-                 .hint = "measure two sizes at least"});
+                 .hint = "measure at least two sizes"});
   }
   return {.ranks = ranks,
           .latency = std::max((y * xx - x * xy) / determinant, 0.0),
@@ -61,8 +61,8 @@ std::vector<ScaleSize> sizes_of(const ScalePlan& plan, const std::vector<ScalePo
     }
     if (seconds.empty()) continue;
     size.seconds = median(seconds);
-    size.least = *std::min_element(seconds.begin(), seconds.end());
-    size.greatest = *std::max_element(seconds.begin(), seconds.end());
+    size.min_seconds = *std::min_element(seconds.begin(), seconds.end());
+    size.max_seconds = *std::max_element(seconds.begin(), seconds.end());
     sizes.push_back(size);
   }
   return sizes;
@@ -73,21 +73,21 @@ ScaleModel::ScaleModel(const Setting& setting, const std::vector<ScaleSize>& siz
   const auto fewer = [&](const ScaleSize& size) { return size.updates != smallest_.updates; };
   updates_shrink_ = std::any_of(sizes.begin(), sizes.end(), fewer);
 
-  // What is not hidden, as a share of the communication: seconds = compute + share * communication.
+  // Fits the fraction of communication that is not hidden: seconds = compute + fraction * communication.
   double along = 0;
   double square = 0;
   for (const auto& size : sizes) {
     if (size.ranks == smallest_.ranks) continue;
     const double factor = compute_factor(size.ranks);
-    const double rest = (size.seconds - smallest_.seconds * factor) / size.seconds;
+    const double beyond_compute = (size.seconds - smallest_.seconds * factor) / size.seconds;
     const double shown = (communication(size.ranks) - communication(smallest_.ranks) * factor) / size.seconds;
-    along += rest * shown;
+    along += beyond_compute * shown;
     square += shown * shown;
   }
   overlap_ = 1 - (square > 0 ? std::clamp(along / square, 0.0, 1.0) : 1.0);
 }
 
-// Ranks that share cores take turns.
+// Ranks that share cores slow each other down in proportion.
 double ScaleModel::compute_factor(int ranks) const {
   const auto crowding = [&](int count) {
     const double wanted = std::min(count, setting_.ranks_per_node.value_or(count)) * setting_.cores_per_rank;
@@ -117,11 +117,11 @@ double ScaleModel::seconds(int ranks) const {
 }
 
 std::optional<double> left_out(const ScaleModel::Setting& setting, const std::vector<ScaleSize>& sizes,
-                               std::size_t one) {
-  if (one == 0 || sizes.size() < 3) return {};
+                               std::size_t index) {
+  if (index == 0 || sizes.size() < 3) return {};
   auto others = sizes;
-  others.erase(others.begin() + static_cast<std::ptrdiff_t>(one));
-  return ScaleModel(setting, others).seconds(sizes[one].ranks);
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(index));
+  return ScaleModel(setting, others).seconds(sizes[index].ranks);
 }
 
 }  // namespace hortator::tools

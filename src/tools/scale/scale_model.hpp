@@ -5,10 +5,10 @@
 
 #include "tools/scale/scale_plan.hpp"
 
-/// How long a run takes on other numbers of ranks: pure.
+/// Predicts the time of a run on other numbers of ranks. No input or output.
 namespace hortator::tools {
 
-/// An all-reduce over so many ranks: latency + bytes / bandwidth.
+/// Cost of an all-reduce over `ranks` ranks: latency + bytes / bandwidth.
 struct Network {
   int ranks = 2;
   double latency = 0;           ///< seconds
@@ -19,40 +19,41 @@ struct Timing {
   double bytes = 0;
   double seconds = 0;
 };
-/// The line through the timings that errs least in proportion. Error for less than two sizes.
+/// Fits latency and bandwidth to the timings, minimising the relative error. Throws Error for fewer than two sizes.
 Network network_of(int ranks, const std::vector<Timing>& timings);
 
-/// What the runs of one size have shown.
+/// The measurements of the runs of one size.
 struct ScaleSize {
   int ranks = 1;
   int nodes = 1;
   double seconds = 0;  ///< the median of the repeats; strong: of all updates, weak: of one
-  double least = 0;
-  double greatest = 0;
-  double updates = 1;  ///< that these seconds are of
+  double min_seconds = 0;
+  double max_seconds = 0;
+  double updates = 1;  ///< the number of updates that `seconds` covers
   double core_hours = 0;
   double gpu_hours = 0;
-  double flops = 0;  ///< of a rank in an update; 0: not known
+  double flops = 0;  ///< of a rank in an update; 0: unknown
 };
 std::vector<ScaleSize> sizes_of(const ScalePlan& plan, const std::vector<ScalePoint>& points);
 
-/// Compute as the smallest run had it, communication as the network has it, and how much of it compute hides: fitted.
+/// Models compute time by the smallest run and communication by the network; the fraction of communication that
+/// overlaps with compute is fitted.
 class ScaleModel {
  public:
-  /// What the model knows of the study and its machine.
+  /// The study and its machine.
   struct Setting {
     Growth growth = Growth::strong;
     Network network = {};
     double gradient_bytes = 0;
     int cores_per_node = 1;
-    double cores_per_rank = 1;               ///< that a rank keeps busy
-    std::optional<int> ranks_per_node = {};  ///< nothing: all ranks are on one
+    double cores_per_rank = 1;               ///< cores that a rank keeps busy
+    std::optional<int> ranks_per_node = {};  ///< nothing: all ranks are on one node
   };
 
   ScaleModel(const Setting& setting, const std::vector<ScaleSize>& sizes);
 
   double seconds(int ranks) const;
-  double overlap() const { return overlap_; }  ///< 0: none is hidden, 1: all
+  double overlap() const { return overlap_; }  ///< fraction of communication hidden by compute, 0 to 1
 
  private:
   double compute_factor(int ranks) const;
@@ -65,8 +66,9 @@ class ScaleModel {
   double overlap_ = 0;
 };
 
-/// What the model says of a size that it was not shown; nothing for the smallest, and where no two others are left.
+/// The prediction for sizes[index] from a model fitted without it; nothing for the smallest size, and if fewer than two
+/// others remain.
 std::optional<double> left_out(const ScaleModel::Setting& setting, const std::vector<ScaleSize>& sizes,
-                               std::size_t one);
+                               std::size_t index);
 
 }  // namespace hortator::tools

@@ -13,16 +13,16 @@
 namespace hortator::tools {
 namespace {
 
-constexpr int sure_factor = 4;  // times the largest size: the model's own word
-constexpr int far_factor = 16;  // drawn, and called extrapolated
+constexpr int model_factor = 4;          // times the largest size: the model is drawn as such
+constexpr int extrapolated_factor = 16;  // times the largest size: drawn as extrapolated
 
 using Cells = std::vector<std::string>;
 
 std::string time_text(double seconds) { return units::duration(std::chrono::duration<double>(seconds)); }
 
-double half_range(const ScaleSize& size) { return (size.greatest - size.least) / 2; }
+double half_range(const ScaleSize& size) { return (size.max_seconds - size.min_seconds) / 2; }
 
-/// What is known of all sizes.
+/// Optional columns.
 bool has_gpus(const Study& study) { return !study.device.empty(); }
 bool has_use(const Study& study) { return use_of_peak(study, study.sizes.front()).has_value(); }
 
@@ -75,17 +75,18 @@ std::string with_prefix(double number) {
   return core::print("%.4g %s", number, prefixes[power]);
 }
 
-std::string words_on_use(const Study& study) {
+std::string mfu_section(const Study& study) {
   const auto& smallest = study.sizes.front();
   const auto peak = with_prefix(*study.peak_flops) + "FLOP/s";
-  return text::concat("\n## MFU\n\nMatrix products, convolutions and attention of an update, counted on a rank of the ",
-                      "smallest run: ", with_prefix(smallest.flops), "FLOP", ", what is recomputed counted again. ",
-                      "MFU is what is made of them in proportion to ", peak,
-                      study.plan.peak_flops ? std::string(", as --peak-flops has it.\n")
-                                            : text::concat(" in 16 bits, by the data sheet of ", study.device, ".\n"));
+  return text::concat(
+      "\n## MFU\n\nOperations of matrix products, convolutions and attention in one update, counted on one ",
+      "rank of the smallest run: ", with_prefix(smallest.flops), "FLOP", ", including recomputation. ",
+      "MFU is their rate divided by the peak of ", peak,
+      study.plan.peak_flops ? std::string(", given by --peak-flops.\n")
+                            : text::concat(" in 16 bits, from the data sheet of ", study.device, ".\n"));
 }
 
-/// Along powers of two between two sizes.
+/// Powers of two times `from`, up to and including `to`.
 std::vector<double> sizes_between(double from, double to) {
   std::vector<double> sizes;
   for (double ranks = from; ranks < to; ranks *= 2) sizes.push_back(ranks);
@@ -110,13 +111,13 @@ Panel panel_of(const Study& study, double (*value)(const Study&, double, int), P
   const double largest = study.sizes.back().ranks;
   Series measured{.label = "measured", .has_dots = true, .has_line = false};
   for (const auto& size : study.sizes) {
-    const double here = value(study, size.seconds, size.ranks);
+    const double measured_value = value(study, size.seconds, size.ranks);
     measured.x.push_back(size.ranks);
-    measured.y.push_back(here);
-    measured.spread.push_back(here * half_range(size) / size.seconds);
+    measured.y.push_back(measured_value);
+    measured.spread.push_back(measured_value * half_range(size) / size.seconds);
   }
   Series ideal{.label = "ideal", .dashed = true};
-  for (const double ranks : sizes_between(smallest, sure_factor * largest)) {
+  for (const double ranks : sizes_between(smallest, model_factor * largest)) {
     ideal.x.push_back(ranks);
     ideal.y.push_back(value(study,
                             study.sizes.front().seconds * (study.plan.growth == Growth::strong ? smallest / ranks : 1),
@@ -124,8 +125,9 @@ Panel panel_of(const Study& study, double (*value)(const Study&, double, int), P
   }
   panel.x_label = "ranks";
   panel.x_scale = Scale::logarithmic;
-  panel.series = {measured, modelled(study, "model", smallest, sure_factor * largest, false, value),
-                  modelled(study, "extrapolated", sure_factor * largest, far_factor * largest, true, value), ideal};
+  panel.series = {measured, modelled(study, "model", smallest, model_factor * largest, false, value),
+                  modelled(study, "extrapolated", model_factor * largest, extrapolated_factor * largest, true, value),
+                  ideal};
   return panel;
 }
 
@@ -190,11 +192,12 @@ std::vector<Panel> scale_panels(const Study& study) {
           panel_of(study, efficiency, {.title = "Efficiency", .y_label = "share of the ideal", .from_zero = true})};
 }
 
-std::string scale_markdown(const Study& study, const std::string& picture) {
-  std::string page = text::concat("# Scaling of `", text::join(study.plan.words, " "), "`\n\n",
-                                  study.plan.growth == Growth::strong
-                                      ? "Strong scaling: the same work by more ranks; times are of all updates.\n\n"
-                                      : "Weak scaling: as much work for each rank; times are of one update.\n\n");
+std::string scale_markdown(const Study& study, const std::string& chart) {
+  std::string page =
+      text::concat("# Scaling of `", text::join(study.plan.command, " "), "`\n\n",
+                   study.plan.growth == Growth::strong
+                       ? "Strong scaling: the same total work on more ranks; times are of all updates.\n\n"
+                       : "Weak scaling: the same work for each rank; times are of one update.\n\n");
   for (const auto& cells : rows(study)) {
     page += "| " + text::join(cells, " | ") + " |\n";
     if (cells == heading(study))
@@ -210,17 +213,17 @@ std::string scale_markdown(const Study& study, const std::string& picture) {
   const auto& network = study.setting.network;
   const int largest = study.sizes.back().ranks;
   page += text::concat("\nTimes are medians of ", text::count(study.plan.repeats, "run"),
-                       ", spreads half the range. Compared with ", text::count(study.sizes.front().ranks, "rank"),
-                       ".\n\n![](", picture, ")\n\n## The model\n\n",
-                       "Compute is the smallest run's. An all-reduce of the gradients (",
+                       ", spreads half of the range. Speed-up is relative to ",
+                       text::count(study.sizes.front().ranks, "rank"), ".\n\n![](", chart, ")\n\n## The model\n\n",
+                       "Compute time is that of the smallest run. An all-reduce of the gradients (",
                        units::bytes(static_cast<std::uint64_t>(study.setting.gradient_bytes)), ") over ",
                        text::count(network.ranks, "rank"), " takes ", core::print("%.1f us", 1e6 * network.latency),
                        " and ", core::print("%.3g s", network.seconds_per_byte * 1e9),
-                       " a GB (`hortator bench collectives`); ", core::print("%.0f %%", 100 * model.overlap()),
-                       " of it hides behind compute: fitted. \"left out\" is what the model says ",
-                       "of a size that it was not shown. Beyond ", text::count(1LL * sure_factor * largest, "rank"),
-                       " (", sure_factor, " times the largest size measured) the curve is extrapolated.\n");
-  if (has_use(study)) page += words_on_use(study);
+                       " per GB (`hortator bench collectives`); ", core::print("%.0f %%", 100 * model.overlap()),
+                       " of it overlaps with compute (fitted). \"left out\" is the prediction for a size from ",
+                       "a model that was fitted without it. Beyond ", text::count(1LL * model_factor * largest, "rank"),
+                       " (", model_factor, " times the largest size measured) the curve is extrapolated.\n");
+  if (has_use(study)) page += mfu_section(study);
   return page;
 }
 

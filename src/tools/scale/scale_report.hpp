@@ -9,29 +9,28 @@
 
 namespace hortator::tools {
 
-/// A study that is done.
+/// A completed study.
 struct Study {
   ScalePlan plan = {};
   std::vector<ScaleSize> sizes = {};
   ScaleModel::Setting setting = {};
-  std::string device = "";                ///< that each rank has; empty: the CPU
-  std::optional<double> peak_flops = {};  ///< a second, of what a rank computes on; nothing: not known
+  std::string device = "";                ///< of each rank; empty: the CPU
+  std::optional<double> peak_flops = {};  ///< operations per second of a rank's device; nothing: unknown
 };
-/// UsageError for a set that check_set() refuses.
+/// Throws what check_set() throws.
 Study study_of(const ScalePlan& plan, const std::vector<ScalePoint>& points, const Network& network);
 
-/// How many times faster than the smallest run (weak: how many times its work in its time), and how that compares with
-/// the ideal.
+/// Speed relative to the smallest run (weak: work per time relative to it), and its ratio to the ideal.
 double speed_up(const Study& study, double seconds, int ranks);
 double efficiency(const Study& study, double seconds, int ranks);
-/// The floating-point operations that were made, in proportion to those that the devices could have made meanwhile.
+/// Model FLOPs utilisation: operations made, divided by the devices' peak in the same time.
 std::optional<double> use_of_peak(const Study& study, const ScaleSize& size);
 
-/// For the terminal, columns aligned.
+/// A table for the terminal.
 std::string scale_table(const Study& study);
-/// Speed-up and efficiency: what was measured, the ideal, the model up to four times the largest size, and beyond.
+/// Speed-up and efficiency: measured, ideal, and the model up to four times the largest size.
 std::vector<Panel> scale_panels(const Study& study);
-/// The whole in Markdown; the picture lies beside it under the name `picture`.
-std::string scale_markdown(const Study& study, const std::string& picture);
+/// The report in Markdown. `chart` is the file name of its chart, in the same folder.
+std::string scale_markdown(const Study& study, const std::string& chart);
 
 }  // namespace hortator::tools

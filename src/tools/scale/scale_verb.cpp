@@ -28,16 +28,17 @@ const OwnFlags& own_flags() {
 
 Options known_options() {
   Options options;
-  options.rest_is_foreign = true;
+  options.ends_at_text = true;
   options.named.add_options()("nodes", po::value<std::string>()->value_name("N,N,..."),
                               "sizes in nodes, with --ranks-per-node")(
       "ranks,n", po::value<std::string>()->value_name("N,N,..."),
       "sizes in ranks, on this machine or in this allocation")(
       "peak-flops", po::value<double>()->value_name("N"),
-      "operations a second of what a rank computes on, for MFU; known of common GPUs, in 16 bits")(
+      "peak operations per second of each rank's device, for MFU; common GPUs are known (16-bit)")(
       "repeats", po::value<int>()->default_value(3)->value_name("N"), "runs of each size")(
-      "out", po::value<std::string>()->default_value("runs/scale")->value_name("DIR"), "where the study goes")(
-      "submit", "one job for each size; without it the runs are steps inside this allocation")("help,h", "this text");
+      "out", po::value<std::string>()->default_value("runs/scale")->value_name("DIR"), "folder of the study")(
+      "submit", "submit one job for each size; otherwise the runs start on this machine or in this allocation")(
+      "help,h", "print this help");
   add_setting_flags(options, launching::Scope::job, own_flags());
   return options;
 }
@@ -47,40 +48,38 @@ int print_help() {
       << "usage: hortator scale strong|weak --nodes 1,2,4,8 --ranks-per-node N [options] [--submit] -- PROGRAM "
          "[ARGUMENTS]\n"
          "       hortator scale report DIR\n\n"
-         "Runs PROGRAM on several numbers of ranks, three times each, and reports speed-up, efficiency and what a "
-         "model makes\n"
-         "of larger sizes. strong: the program does the same work on any number of ranks; weak: as much work on "
-         "each rank. The\n"
-         "program is as it is: its updates are timed by Hortator, the first few left out, in folders of the "
-         "study.\n\n"
+         "Runs PROGRAM on several numbers of ranks, three times each, and reports speed-up, efficiency and a model's\n"
+         "prediction for larger sizes. strong: the total work is fixed; weak: the work of each rank is fixed. The "
+         "program\n"
+         "needs no change: Hortator times its updates and leaves out the first few.\n\n"
          "  hortator scale strong --nodes 1,2,4,8 --ranks-per-node 4 --time 00:20:00 --submit -- ./train --steps 200\n"
          "  hortator scale weak --ranks 1,2,4 -- ./train --steps 200\n"
          "  hortator scale report runs/scale\n\n"
-         "exit code: 0 done; 1 a run failed, or runs are missing or mixed; 2 wrong usage\n\n"
+         "exit code: 0 done; 1 a run failed, or runs are missing or cannot be compared; 2 wrong usage\n\n"
       << known_options().named;
   return 0;
 }
 
-/// The plan that the command line asks for.
+/// The plan that the command line describes.
 ScalePlan plan_of(tools::Growth growth, const po::variables_map& values, const launching::Settings& settings) {
   if (!values.contains("program")) {
     throw UsageError(
-        {.what = "the program is missing", .hint = "say what to run: hortator scale strong --ranks 1,2 -- ./train"});
+        {.what = "The program is missing", .hint = "name it after --: hortator scale strong --ranks 1,2 -- ./train"});
   }
   if (values.contains("nodes") == values.contains("ranks")) {
-    throw UsageError({.what = "the sizes are to be given by --nodes or by --ranks",
-                      .hint = "say --nodes 1,2,4,8 with --ranks-per-node, or --ranks 1,2,4"});
+    throw UsageError({.what = "Expected sizes by either --nodes or --ranks",
+                      .hint = "use --nodes 1,2,4,8 with --ranks-per-node, or --ranks 1,2,4"});
   }
   ScalePlan plan{.growth = growth,
                  .repeats = values["repeats"].as<int>(),
-                 .words = values["program"].as<std::vector<std::string>>(),
+                 .command = values["program"].as<std::vector<std::string>>(),
                  .cores_per_node = core_count()};
   if (plan.repeats < 1 || plan.repeats > 100)
-    throw UsageError({.what = text::concat("--repeats ", plan.repeats), .hint = "say a number from 1 to 100"});
+    throw UsageError({.what = text::concat("--repeats: expected a number from 1 to 100, got '", plan.repeats, "'")});
   if (values.contains("peak-flops")) {
     plan.peak_flops = values["peak-flops"].as<double>();
     if (!(*plan.peak_flops > 0))
-      throw UsageError({.what = "--peak-flops is no number above 0", .hint = "as in --peak-flops 312e12"});
+      throw UsageError({.what = "--peak-flops: expected a number above 0", .hint = "such as --peak-flops 312e12"});
   }
   if (values.contains("ranks")) {
     plan.ranks = tools::parse_counts(values["ranks"].as<std::string>(), "--ranks");
@@ -88,16 +87,16 @@ ScalePlan plan_of(tools::Growth growth, const po::variables_map& values, const l
     plan.nodes = tools::parse_counts(values["nodes"].as<std::string>(), "--nodes");
     const auto per_node = settings.number("ranks_per_node");
     if (!per_node) {
-      throw UsageError({.what = "--nodes without --ranks-per-node", .hint = "say how many ranks each node gets"});
+      throw UsageError({.what = "--nodes needs --ranks-per-node", .hint = "add --ranks-per-node N"});
     }
     for (const int nodes : plan.nodes) plan.ranks.push_back(nodes * *per_node);
   }
-  check_program(plan.words.front());
-  plan.program = checksum_of(plan.words.front());
+  check_program(plan.command.front());
+  plan.program = checksum_of(plan.command.front());
   return plan;
 }
 
-/// The runs of these sizes that are not there yet; the largest size times collectives, too.
+/// Makes the runs of these sizes that are missing. The largest size also times collectives.
 void make_runs(const fs::path& folder, const ScalePlan& plan, const std::vector<int>& sizes) {
   for (const auto& run : runs_of(plan)) {
     const bool wanted = std::find(sizes.begin(), sizes.end(), run.ranks) != sizes.end();
@@ -118,12 +117,12 @@ std::vector<std::string> job_lines(const launching::Settings& settings, launchin
   auto job = launching::job_of(settings, scheduler, "hortator", {}, stamp());
   job.records = records;
   auto lines = launching::directives(job);
-  // Nobody may run a part of a study twice: times of two places would be mixed.
+  // A job of a study is never requeued: times from two allocations would be mixed.
   std::erase_if(lines, [](const std::string& line) { return line == "--requeue" || line.starts_with("--signal="); });
   return lines;
 }
 
-/// One job: `hortator scale run` in its allocation.
+/// The script of one job, which starts `hortator scale run` in its allocation.
 std::string script_of(const fs::path& folder, int ranks, const launching::Settings& settings,
                       launching::Scheduler scheduler) {
   const bool is_slurm = scheduler == launching::Scheduler::slurm;
@@ -135,18 +134,19 @@ std::string script_of(const fs::path& folder, int ranks, const launching::Settin
   for (const auto& module : settings.list("modules")) script += "module load " + launching::shell_quote(module) + "\n";
   for (const auto& variable : settings.list("environment"))
     script += "export " + launching::shell_quote(variable) + "\n";
-  const std::vector<std::string> words = {fs::read_symlink("/proc/self/exe").string(), "scale", "run", folder.string(),
-                                          std::to_string(ranks)};
-  return script + "exec " + launching::shell_line(words) + "\n";
+  const std::vector<std::string> command = {fs::read_symlink("/proc/self/exe").string(), "scale", "run",
+                                            folder.string(), std::to_string(ranks)};
+  return script + "exec " + launching::shell_line(command) + "\n";
 }
 
 int submit_jobs(const fs::path& folder, const ScalePlan& plan, const po::variables_map& values) {
   if (plan.nodes.empty()) {
-    throw UsageError(
-        {.what = "--submit with --ranks", .why = "jobs are given nodes", .hint = "say --nodes and --ranks-per-node"});
+    throw UsageError({.what = "--submit cannot be used with --ranks",
+                      .why = "a job is given whole nodes",
+                      .hint = "use --nodes and --ranks-per-node"});
   }
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    auto flags = said_by_flags(values, launching::Scope::job, own_flags());
+    auto flags = settings_from_flags(values, launching::Scope::job, own_flags());
     flags["num_machines"] = {.values = {std::to_string(plan.nodes[i])}, .origin = "--nodes"};
     const auto file =
         values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
@@ -156,7 +156,8 @@ int submit_jobs(const fs::path& folder, const ScalePlan& plan, const po::variabl
     write_script(script, script_of(folder, plan.ranks[i], settings, scheduler));
     std::cout << "submitted: " << submit(scheduler, script, "") << "  " << script.string() << '\n';
   }
-  std::cout << "the last job to end writes the report; hortator scale report " << folder.string() << " does so again\n";
+  std::cout << "the last job to end writes the report; to write it again: hortator scale report " << folder.string()
+            << '\n';
   return 0;
 }
 
@@ -165,13 +166,13 @@ int begin_study(tools::Growth growth, const Arguments& arguments) {
   if (values.contains("help")) return print_help();
   const auto file =
       values.contains("config_file") ? std::optional(values["config_file"].as<std::string>()) : std::nullopt;
-  const auto settings = gather_settings(said_by_flags(values, launching::Scope::job, own_flags()), file);
+  const auto settings = gather_settings(settings_from_flags(values, launching::Scope::job, own_flags()), file);
   const auto plan = plan_of(growth, values, settings);
   const auto folder = fs::absolute(values["out"].as<std::string>());
   if (fs::exists(folder / "plan.json")) {
-    throw UsageError({.what = text::concat("there is a study in ", folder.string(), " already"),
-                      .why = "runs of two studies must not be mixed",
-                      .hint = "say another --out, or remove it"});
+    throw UsageError({.what = text::concat("A study already exists in ", text::quote(folder.string())),
+                      .why = "the runs of two studies cannot be mixed",
+                      .hint = "use another --out, or remove the folder"});
   }
   fs::create_directories(folder);
   write_plan(folder, plan);
@@ -185,18 +186,18 @@ int weak(const Arguments& arguments) { return begin_study(tools::Growth::weak, a
 
 std::string folder_in(const Arguments& arguments, std::size_t count) {
   if (arguments.size() == count) return arguments.front();
-  throw UsageError({.what = "the folder of a study is missing", .hint = "hortator scale report runs/scale"});
+  throw UsageError({.what = "The folder of a study is missing", .hint = "hortator scale report runs/scale"});
 }
 
 int report_again(const Arguments& arguments) { return report_on(folder_in(arguments, 1)); }
 
-// What the jobs of a study do: the runs of one size.
+// Makes the runs of one size: what each job of a study starts.
 int run_size(const Arguments& arguments) {
   const fs::path folder = folder_in(arguments, 2);
   const auto plan = read_plan(folder);
-  const auto size = tools::parse_counts(arguments.back(), "the size");
+  const auto size = tools::parse_counts(arguments.back(), "RANKS");
   if (std::find(plan.ranks.begin(), plan.ranks.end(), size.front()) == plan.ranks.end())
-    throw UsageError({.what = text::concat("the study has no size of ", text::count(size.front(), "rank"))});
+    throw UsageError({.what = text::concat("The study has no size of ", text::count(size.front(), "rank"))});
   make_runs(folder, plan, {size.front()});
   const auto points = read_points(folder, plan);
   const bool is_complete =
@@ -206,10 +207,10 @@ int run_size(const Arguments& arguments) {
 
 const std::vector<Verb>& verbs_of_scale() {
   static const std::vector<Verb> table = {
-      {"strong", "the same work on each number of ranks", strong},
-      {"weak", "as much work for each rank", weak},
-      {"report", "makes the report of a study again", report_again},
-      {"run", "the runs of one size of a study: what its jobs do", run_size},
+      {"strong", "the same total work on each number of ranks", strong},
+      {"weak", "the same work for each rank", weak},
+      {"report", "writes the report of a study again", report_again},
+      {"run", "makes the runs of one size of a study; its jobs use it", run_size},
   };
   return table;
 }
@@ -218,7 +219,7 @@ const std::vector<Verb>& verbs_of_scale() {
 
 int scale_verb(const Arguments& arguments) {
   if (arguments.empty())
-    throw UsageError({.what = "the kind of scaling is missing", .hint = "known are:\n" + listing(verbs_of_scale())});
+    throw UsageError({.what = "The kind of scaling is missing", .hint = "valid kinds:\n" + listing(verbs_of_scale())});
   if (arguments.front() == "--help" || arguments.front() == "-h") return print_help();
   return find(verbs_of_scale(), arguments.front(), "kind of scaling").run({arguments.begin() + 1, arguments.end()});
 }

@@ -5,6 +5,7 @@
 #include "core/record_json.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
+#include "tools/plot/cairo.hpp"
 
 namespace hortator::tools {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto plan_file = "plan.json";
-constexpr auto picture = "scaling.svg";
+constexpr auto chart_name = "scaling.svg";
 
 tools::Network read_network(const fs::path& folder) {
   const auto json = core::parse_record(read_text(folder / collectives_file));
@@ -25,7 +26,7 @@ std::string read_text(const fs::path& file) {
   auto content = core::read_at_most(file, core::max_record_bytes);
   if (content) return std::move(*content);
   throw Error({.what = text::quote(file.string()) + " cannot be read",
-               .why = text::concat("it is missing, or has more than ", core::max_record_bytes, " bytes")});
+               .why = text::concat("it is missing, or larger than ", core::max_record_bytes, " bytes")});
 }
 
 void write_text(const fs::path& file, const std::string& content) {
@@ -37,8 +38,8 @@ void write_plan(const fs::path& folder, const tools::ScalePlan& plan) { write_te
 
 tools::ScalePlan read_plan(const fs::path& folder) {
   if (!fs::exists(folder / plan_file)) {
-    throw UsageError({.what = text::concat("there is no scaling study in ", text::quote(folder.string())),
-                      .hint = "name the folder that hortator scale was given by --out"});
+    throw UsageError({.what = text::concat("No scaling study in ", text::quote(folder.string())),
+                      .hint = "give the folder that --out of hortator scale named"});
   }
   return tools::parse_plan(read_text(folder / plan_file));
 }
@@ -61,16 +62,16 @@ tools::Study read_study(const fs::path& folder) {
   const auto plan = read_plan(folder);
   const auto points = read_points(folder, plan);
   check_set(plan, points);
-  const bool is_alone = plan.ranks.back() == 1;
-  return study_of(plan, points, is_alone ? tools::Network{} : read_network(folder));
+  const bool is_one_rank = plan.ranks.back() == 1;
+  return study_of(plan, points, is_one_rank ? tools::Network{} : read_network(folder));
 }
 
 std::string write_report(const fs::path& folder) {
   const auto study = read_study(folder);
   const auto panels = scale_panels(study);
-  write_text(folder / picture, chart_file(panels, picture));
-  write_text(folder / "scaling.png", chart_file(panels, "scaling.png"));
-  write_text(folder / "report.md", scale_markdown(study, picture));
+  write_text(folder / chart_name, chart_file(panels, chart_name));
+  if (has_cairo()) write_text(folder / "scaling.png", chart_file(panels, "scaling.png"));
+  write_text(folder / "report.md", scale_markdown(study, chart_name));
   return scale_table(study);
 }
 
@@ -84,7 +85,7 @@ tools::Network network_in(int ranks, const std::string& lines) {
   for (const auto& line : text::split(lines, '\n')) {
     const auto json = core::parse_record(line);
     if (!json.is_object() || json.value("name", "") != "all_reduce" || !json.contains("params")) continue;
-    // Gradients lie in the back end's own memory; each is there once for each thing that it is compared with.
+    // Gradients are in the back end's own memory ("window"). Bench prints one row for each reference; take one of them.
     if (json["params"].value("memory", "") != "window" || json.value("reference", "") != "memcpy") continue;
     timings.push_back({.bytes = json["params"].value("bytes", 0.0), .seconds = json.value("median_s", 0.0)});
   }

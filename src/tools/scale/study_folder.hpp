@@ -9,30 +9,31 @@
 #include "tools/scale/scale_plan.hpp"
 #include "tools/scale/scale_report.hpp"
 
-/// A scaling study on disk: plan.json, a file a run, collectives.json, and what is made of them.
+/// A scaling study on disk: plan.json, one file for each run, collectives.json, and the report.
 namespace hortator::tools {
 
 void write_plan(const std::filesystem::path& folder, const tools::ScalePlan& plan);
 tools::ScalePlan read_plan(const std::filesystem::path& folder);
 
 void write_point(const std::filesystem::path& folder, const tools::ScalePoint& point);
-/// The points that are there.
+/// The points that exist.
 std::vector<tools::ScalePoint> read_points(const std::filesystem::path& folder, const tools::ScalePlan& plan);
 bool has_point(const std::filesystem::path& folder, const tools::ScaleRun& run);
 
-/// Error for a set that is not complete or mixed.
+/// Throws Error if points are missing or cannot be compared.
 tools::Study read_study(const std::filesystem::path& folder);
-/// report.md, scaling.svg and scaling.png; returns the table.
+/// Writes report.md, scaling.svg and, in a build with Cairo, scaling.png. Returns the table.
 std::string write_report(const std::filesystem::path& folder);
 
-/// The pictures of a study, when `runs` is one; nothing when they are runs.
+/// The panels of a study if `runs` is the folder of one; nothing if they are ordinary runs.
 std::optional<std::vector<tools::Panel>> study_panels(const std::vector<std::string>& runs);
 
-/// What `hortator bench collectives --json` prints, as a line through its all-reduces. Error where it has none.
+/// Fits latency and bandwidth to the all-reduces in the output of `hortator bench collectives --json`. Throws Error if
+/// there are none.
 tools::Network network_in(int ranks, const std::string& lines);
 constexpr auto collectives_file = "collectives.json";
 
-/// A file's content; Error when it cannot be read or written.
+/// The content of a file. Both throw Error on failure.
 std::string read_text(const std::filesystem::path& file);
 void write_text(const std::filesystem::path& file, const std::string& content);
 

@@ -18,11 +18,11 @@ namespace {
 using comm::Communicator;
 using comm::ReduceOp;
 
-// Around the sizes at which back ends change their ways, none of them round.
+// Small, medium and large, since back ends choose their algorithm by size; not multiples of anything.
 constexpr std::array<std::int64_t, 3> sizes = {1, 1001, 300007};
 constexpr std::array<at::ScalarType, 4> types = {at::kFloat, at::kDouble, at::kBFloat16, at::kLong};
 
-// Small whole numbers, another row of them on each rank: sums are known, and exact in all types but bfloat16.
+// Small whole numbers that differ between ranks: the sums are known, and exact in all types except bfloat16.
 at::Tensor numbers(std::int64_t count, int rank, const at::TensorOptions& options) {
   return (at::arange(count, at::TensorOptions(at::kLong)).remainder(5) + rank % 7)
       .to(options.device(), c10::typeMetaToScalarType(options.dtype()));
@@ -36,14 +36,15 @@ at::Tensor sum_of_numbers(std::int64_t count, int ranks, const at::TensorOptions
 }
 
 bool is_close(const at::Tensor& found, const at::Tensor& expected) {
-  const double tolerance = found.scalar_type() == at::kBFloat16 ? 0.05 : 0;  // a rounding a rank
+  const double tolerance = found.scalar_type() == at::kBFloat16 ? 0.05 : 0;  // one rounding for each rank
   return at::allclose(found.to(at::kDouble), expected.to(at::kDouble), tolerance, 0);
 }
 
-/// Every verb of one back end on one size and type.
-class Verbs {
+/// All collectives of one back end on one size and type.
+class CollectiveChecks {
  public:
-  Verbs(Communicator& back_end, const mpi::Communicator& world, std::int64_t count, const at::TensorOptions& options)
+  CollectiveChecks(Communicator& back_end, const mpi::Communicator& world, std::int64_t count,
+                   const at::TensorOptions& options)
       : back_end_(back_end), world_(world), count_(count), part_(count / back_end.size() + 1), options_(options) {}
 
   void all() {
@@ -90,20 +91,21 @@ class Verbs {
   }
 
   void compare(const char* verb, const at::Tensor& found, const at::Tensor& expected) {
-    require_everywhere(world_, is_close(found, expected),
-                       text::concat(verb, " of ", count_, " ", options_.dtype().name(), " gives a wrong result"));
+    require_on_all_ranks(world_, is_close(found, expected),
+                         text::concat(verb, " of ", count_, " ", options_.dtype().name(), " has a wrong result"));
   }
 
   Communicator& back_end_;
   const mpi::Communicator& world_;
   std::int64_t count_;
-  std::int64_t part_;  ///< of one rank, where all ranks' parts make a whole
+  std::int64_t part_;  ///< elements of each rank in reduce_scatter and all_gather
   at::TensorOptions options_;
 };
 
 std::string check(Communicator& back_end, const mpi::Communicator& world, c10::Device device) {
   for (const auto type : types) {
-    for (const auto count : sizes) Verbs(back_end, world, count, at::TensorOptions(type).device(device)).all();
+    for (const auto count : sizes)
+      CollectiveChecks(back_end, world, count, at::TensorOptions(type).device(device)).all();
   }
   return text::concat("all_reduce, reduce_scatter, all_gather, broadcast on ", device);
 }

@@ -36,10 +36,10 @@ std::string check_checkpoint(Accelerator& accelerator, const std::filesystem::pa
   const checkpoint::Reader reader(comm, saved);
   bool is_right = true;
   for (std::int64_t i = 0; i < layers; ++i) is_right = is_right && at::equal(reader.read(layer(i)), content(i));
-  require_everywhere(comm, is_right, text::concat("what was read from ", saved, " is not what was written"));
+  require_on_all_ranks(comm, is_right, text::concat("what was read from ", saved, " is not what was written"));
   const auto number = reader.own(comm.rank()).get<std::int64_t>("number");
-  require_everywhere(comm, number == comm.rank(),
-                     text::concat("rank ", comm.rank(), " got what belongs to rank ", number));
+  require_on_all_ranks(comm, number == comm.rank(),
+                       text::concat("rank ", comm.rank(), " got what belongs to rank ", number));
   return text::concat(units::bytes(static_cast<std::uint64_t>(layers * rows * columns * 4)),
                       " written, committed and read in ", folder.parent_path().string());
 }

@@ -28,34 +28,34 @@ std::vector<Check> checks(Accelerator& accelerator, const std::filesystem::path&
   return all;
 }
 
-void require_everywhere(const mpi::Communicator& comm, bool is_right, const std::string& what) {
-  mpi::agree(comm, {.failed = !is_right, .problem = what});
+void require_on_all_ranks(const mpi::Communicator& comm, bool is_right, const std::string& problem) {
+  mpi::agree(comm, {.failed = !is_right, .problem = problem});
 }
 
-Outcome carry_out(const mpi::Communicator& comm, const Check& check) {
-  Outcome outcome{.name = check.name};
+CheckOutcome run_check(const mpi::Communicator& comm, const Check& check) {
+  CheckOutcome outcome{.name = check.name};
   const auto begin = std::chrono::steady_clock::now();
   try {
-    mpi::all_or_none(comm, [&] { outcome.says = check.run(); });
+    mpi::all_or_none(comm, [&] { outcome.details = check.run(); });
     outcome.has_passed = true;
   } catch (const std::exception& error) {
-    outcome.says = error.what();
+    outcome.details = error.what();
   }
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return outcome;
 }
 
-std::string table(const std::vector<Outcome>& outcomes) {
+std::string table(const std::vector<CheckOutcome>& outcomes) {
   std::size_t width = 0;
   for (const auto& outcome : outcomes) width = std::max(width, outcome.name.size());
   std::ostringstream out;
   for (const auto& outcome : outcomes) {
     out << (outcome.has_passed ? "passed  " : "FAILED  ") << std::left << std::setw(static_cast<int>(width) + 2)
         << outcome.name << std::right << std::setw(7) << std::fixed << std::setprecision(2) << outcome.seconds << " s  "
-        << outcome.says << '\n';
+        << outcome.details << '\n';
   }
   const auto failed =
-      std::count_if(outcomes.begin(), outcomes.end(), [](const Outcome& outcome) { return !outcome.has_passed; });
+      std::count_if(outcomes.begin(), outcomes.end(), [](const CheckOutcome& outcome) { return !outcome.has_passed; });
   out << outcomes.size() - static_cast<std::size_t>(failed) << " of "
       << text::count(static_cast<long long>(outcomes.size()), "check") << " passed\n";
   return std::move(out).str();
@@ -63,19 +63,19 @@ std::string table(const std::vector<Outcome>& outcomes) {
 
 std::string check_ranks(Accelerator& accelerator) {
   const auto& world = accelerator.world();
-  const auto& place = world.topology();
-  const auto sum = mpi::all_reduce(world.comm(), static_cast<std::int64_t>(place.rank), MPI_SUM);
-  const auto expected = static_cast<std::int64_t>(place.size) * (place.size - 1) / 2;
-  require_everywhere(world.comm(), sum == expected,
-                     text::concat("the ranks' numbers add up to ", sum, ", not ", expected));
-  const int leaders = mpi::all_reduce(world.comm(), place.is_leader() ? 1 : 0, MPI_SUM);
-  require_everywhere(world.comm(), leaders == place.nodes,
-                     text::concat(leaders, " first ranks on ", place.nodes, " nodes"));
-  const int most = mpi::all_reduce(world.comm(), place.local_size, MPI_MAX);
-  const int fewest = mpi::all_reduce(world.comm(), place.local_size, MPI_MIN);
-  const auto each = most == fewest ? std::to_string(most) : text::concat(fewest, " to ", most);
-  return text::concat(text::count(place.size, "rank"), ", ", text::count(place.nodes, "node"), ", ", each, " a node, ",
-                      accelerator.device());
+  const auto& topology = world.topology();
+  const auto sum = mpi::all_reduce(world.comm(), static_cast<std::int64_t>(topology.rank), MPI_SUM);
+  const auto expected = static_cast<std::int64_t>(topology.size) * (topology.size - 1) / 2;
+  require_on_all_ranks(world.comm(), sum == expected,
+                       text::concat("The sum of the rank numbers is ", sum, ", expected ", expected));
+  const int leaders = mpi::all_reduce(world.comm(), topology.is_leader() ? 1 : 0, MPI_SUM);
+  require_on_all_ranks(world.comm(), leaders == topology.nodes,
+                       text::concat("Found ", leaders, " first ranks on ", topology.nodes, " nodes"));
+  const int max_ranks = mpi::all_reduce(world.comm(), topology.local_size, MPI_MAX);
+  const int min_ranks = mpi::all_reduce(world.comm(), topology.local_size, MPI_MIN);
+  const auto each = max_ranks == min_ranks ? std::to_string(max_ranks) : text::concat(min_ranks, " to ", max_ranks);
+  return text::concat(text::count(topology.size, "rank"), ", ", text::count(topology.nodes, "node"), ", ", each,
+                      " per node, ", accelerator.device());
 }
 
 }  // namespace hortator::tools::installation

@@ -8,31 +8,31 @@
 
 #include "mpi/communicator.hpp"
 
-/// What `hortator test` tries out: the installation itself, on the nodes where it runs.
+/// The checks of `hortator test`: the installation, on the nodes where it runs.
 namespace hortator::tools::installation {
 
 struct Check {
   std::string name;
-  /// What all ranks do together. Throws on all of them when something is wrong; otherwise returns what is worth saying.
+  /// Runs on all ranks. Throws on all of them if something is wrong, otherwise returns details for the table.
   std::function<std::string()> run;
 };
 
-struct Outcome {
+struct CheckOutcome {
   std::string name;
   bool has_passed = false;
   double seconds = 0;
-  std::string says = "";
+  std::string details = "";
 };
 
-/// `folder` is the checks' own, there already, and is on the file system that is asked about.
+/// `folder` is an existing empty folder on the file system to check.
 std::vector<Check> checks(Accelerator& accelerator, const std::filesystem::path& folder);
 
-/// A failure on any rank is one on all. @collective
-Outcome carry_out(const mpi::Communicator& comm, const Check& check);
+/// Runs one check; a failure on any rank is a failure on all. @collective
+CheckOutcome run_check(const mpi::Communicator& comm, const Check& check);
 
-std::string table(const std::vector<Outcome>& outcomes);
+std::string table(const std::vector<CheckOutcome>& outcomes);
 
-/// Each compares with what must come out, and throws where it does not. @collective
+/// Each compares with the known result and throws on a difference. @collective
 std::string check_ranks(Accelerator& accelerator);
 std::vector<Check> checks_of_back_ends(Accelerator& accelerator);
 std::string check_checkpoint(Accelerator& accelerator, const std::filesystem::path& folder, CheckpointWriter writer);
@@ -40,7 +40,7 @@ std::string check_loader(Accelerator& accelerator);
 std::string check_paging(const std::filesystem::path& folder);
 std::string check_training(Accelerator& accelerator);
 
-/// Throws on all ranks `what` of the first rank where it is not as it must be. @collective
-void require_everywhere(const mpi::Communicator& comm, bool is_right, const std::string& what);
+/// Throws on all ranks with the `problem` of the first rank where `is_right` is false. @collective
+void require_on_all_ranks(const mpi::Communicator& comm, bool is_right, const std::string& problem);
 
 }  // namespace hortator::tools::installation

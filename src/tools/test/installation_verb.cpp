@@ -13,23 +13,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What is broken may hang: a minute is much for anything here.
-std::optional<std::chrono::milliseconds> patience() {
+// A broken installation may hang; every check takes much less than a minute.
+std::optional<std::chrono::milliseconds> default_timeout() {
   if (core::process_variables()("HORTATOR_TIMEOUT")) return {};
   return std::chrono::minutes(1);
 }
 
 /// @collective
-bool try_out(const mpi::Communicator& world, const fs::path& folder) {
+bool run_checks(const mpi::Communicator& world, const fs::path& folder) {
   mpi::all_or_none(world, [&] {
     if (world.rank() == 0) fs::create_directory(folder);
   });
-  Accelerator accelerator({.mixed_precision = Precision::no, .collective_timeout = patience()});
+  Accelerator accelerator({.mixed_precision = Precision::no, .collective_timeout = default_timeout()});
   const auto& comm = accelerator.world().comm();
-  std::vector<installation::Outcome> outcomes;
+  std::vector<installation::CheckOutcome> outcomes;
   bool has_passed = true;
   for (const auto& check : installation::checks(accelerator, folder)) {
-    outcomes.push_back(installation::carry_out(comm, check));
+    outcomes.push_back(installation::run_check(comm, check));
     has_passed = has_passed && outcomes.back().has_passed;
   }
   if (comm.rank() == 0) std::cout << installation::table(outcomes) << std::flush;
@@ -42,8 +42,8 @@ int installation_verb(const Arguments& arguments) {
   const auto values = parse(arguments, test_options());
   bool has_passed = false;
   const int code =
-      run_in_passing("hortator-test", values["dir"].as<std::string>(),
-                     [&](const auto& world, const fs::path& folder) { has_passed = try_out(world, folder); });
+      run_temporarily("hortator-test", values["dir"].as<std::string>(),
+                      [&](const auto& world, const fs::path& folder) { has_passed = run_checks(world, folder); });
   if (code != 0) return code;
   return has_passed ? 0 : 1;
 }

@@ -20,7 +20,7 @@ namespace {
 constexpr int paged_layers = 8;
 constexpr std::int64_t paged_width = 256;
 constexpr std::uint64_t paged_layer_bytes = (paged_width * paged_width + paged_width) * 4;
-// Less than the model, and enough for two of its layers and one that is read ahead.
+// Smaller than the model, and enough for two layers and one that is read ahead.
 constexpr DiskOffloadOptions paged_budget = {.resident_bytes = 4 * paged_layer_bytes, .page_bytes = paged_layer_bytes};
 
 struct TrainedModel {
@@ -61,14 +61,14 @@ std::string check_paging(const std::filesystem::path& folder) {
   const auto paged = train_model(folder / "pages");
   for (std::size_t i = 0; i < resident.numbers.size(); ++i) {
     if (!at::equal(resident.numbers[i], paged.numbers[i]))
-      throw Error({.what = "a model that is trained from disk is not the one that is trained in memory"});
+      throw Error({.what = "A model trained from disk differs from one trained in memory"});
   }
   const auto& counters = paged.counters;
   if (counters.pages_read < paged_layers || counters.pages_written == 0 ||
       counters.peak_resident_bytes > paged_budget.resident_bytes)
-    throw Error({.what = text::concat("the disk was not used as it should: ", counters.pages_read, " pages read, ",
+    throw Error({.what = text::concat("Unexpected use of the disk: ", counters.pages_read, " pages read, ",
                                       counters.pages_written, " written, ", units::bytes(counters.peak_resident_bytes),
-                                      " at a time in memory")});
+                                      " in memory at most")});
   return text::concat("trained in ", units::bytes(counters.peak_resident_bytes), " of memory, ",
                       units::bytes(counters.offloaded_bytes), " on disk, bitwise as in memory");
 }

@@ -22,31 +22,31 @@ namespace hortator::tools::installation {
 namespace {
 
 constexpr std::int64_t features = 8;
-constexpr std::int64_t samples_a_rank = 64;
+constexpr std::int64_t samples_per_rank = 64;
 constexpr std::int64_t epochs = 40;
 constexpr double learning_rate = 0.1;
-constexpr double enough = 1e-6;
+constexpr double max_loss = 1e-6;
 
 }  // namespace
 
 std::string check_loader(Accelerator& accelerator) {
-  // Some are left over on every number of ranks from two up.
-  const auto count = samples_a_rank * accelerator.num_processes() + 1;
+  // The samples never divide evenly by two or more ranks.
+  const auto count = samples_per_rank * accelerator.num_processes() + 1;
   auto loader = accelerator.prepare(
       data_loader(tensor_dataset(at::arange(count)), {.batch_size = 4, .shuffle = true, .seed = 1}));
   std::vector<at::Tensor> seen;
   for (const auto& batch : loader) seen.push_back(accelerator.gather_for_metrics(batch));
   const auto all = std::get<0>(at::cat(seen).sort());
-  require_everywhere(accelerator.world().comm(), at::equal(all.cpu(), at::arange(count)),
-                     text::concat("a pass over ", count, " samples is not each of them once"));
+  require_on_all_ranks(accelerator.world().comm(), at::equal(all.cpu(), at::arange(count)),
+                       text::concat("A pass over ", count, " samples does not return each sample exactly once"));
   return text::concat("each of ", count, " samples once");
 }
 
 std::string check_training(Accelerator& accelerator) {
   set_seed(1);
-  // The same line on all ranks, without noise: whoever learns it, and on however many ranks, ends at a loss of zero.
+  // A linear function without noise: training reaches a loss of zero on any number of ranks.
   const auto slope = at::arange(features, at::TensorOptions(at::kFloat)).sub(3).unsqueeze(1);
-  const auto x = at::randn({samples_a_rank * accelerator.num_processes(), features});
+  const auto x = at::randn({samples_per_rank * accelerator.num_processes(), features});
   const auto y = at::matmul(x, slope).add(0.5);
 
   torch::nn::Linear net(features, 1);
@@ -64,9 +64,10 @@ std::string check_training(Accelerator& accelerator) {
     }
   }
   const auto& comm = accelerator.world().comm();
-  require_everywhere(comm, loss < enough, text::concat("the loss is ", loss, " in place of less than ", enough));
+  require_on_all_ranks(comm, loss < max_loss, text::concat("The loss is ", loss, ", expected less than ", max_loss));
   const auto weight = net->weight.detach().cpu().contiguous();
-  require_everywhere(comm, at::allclose(weight.t(), slope, 1e-3, 1e-3), "the weights are not those of the line");
+  require_on_all_ranks(comm, at::allclose(weight.t(), slope, 1e-3, 1e-3),
+                       "The trained weights differ from the known solution");
   const std::string_view bytes(static_cast<const char*>(weight.const_data_ptr()), weight.nbytes());
   mpi::same_on_all(comm, std::to_string(core::hash(bytes)), "the trained weights");
   accelerator.free_memory();

@@ -15,20 +15,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a million ranks, each with a row.
+// One row for each of a million ranks.
 constexpr std::uint64_t max_status_bytes = std::uint64_t{1} << 31;
 
-std::string content_of(const fs::path& file, std::uint64_t most = core::max_record_bytes) {
-  return core::read_at_most(file, most).value_or("");
+std::string content_of(const fs::path& file, std::uint64_t max_bytes = core::max_record_bytes) {
+  return core::read_at_most(file, max_bytes).value_or("");
 }
 
 double modified(const fs::path& file) {
-  struct stat facts {};
-  if (stat(file.c_str(), &facts) != 0) return 0;
-  return static_cast<double>(facts.st_mtim.tv_sec) + static_cast<double>(facts.st_mtim.tv_nsec) * 1e-9;
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) return 0;
+  return static_cast<double>(status.st_mtim.tv_sec) + static_cast<double>(status.st_mtim.tv_nsec) * 1e-9;
 }
 
-/// Those of the run that rank 0 is part of: an earlier one may have had more.
+/// The rows of the newest run only: an earlier run may have had more ranks.
 std::vector<observe::RankStatus> read_ranks(const fs::path& folder) {
   const auto content = content_of(folder / observe::status_folder / observe::ranks_file, max_status_bytes);
   std::vector<observe::RankStatus> ranks;
@@ -36,7 +36,7 @@ std::vector<observe::RankStatus> read_ranks(const fs::path& folder) {
     auto status = observe::parse_status(std::string_view(content).substr(at, observe::row_bytes));
     if (status) ranks.push_back(std::move(*status));
   }
-  // Where rank 0's row is just being written, the newest knows which run it is.
+  // Rank 0's row may be incomplete while it is written, so that the newest row decides.
   const auto newest =
       std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.started < b.started; });
   if (newest == ranks.end()) return ranks;
@@ -45,14 +45,14 @@ std::vector<observe::RankStatus> read_ranks(const fs::path& folder) {
   return ranks;
 }
 
-/// Where the run says that it logs, or the newest such file of its folder.
+/// The file that rank 0 reports, otherwise the newest log in the folder.
 fs::path metrics_file(const fs::path& folder, const std::vector<observe::RankStatus>& ranks) {
-  std::error_code none;
+  std::error_code ignored;
   for (const auto& rank : ranks) {
-    if (rank.rank == 0 && fs::exists(rank.rows, none)) return rank.rows;
+    if (rank.rank == 0 && fs::exists(rank.rows, ignored)) return rank.rows;
   }
   fs::path newest;
-  for (const auto& entry : fs::directory_iterator(folder / "logs", none)) {
+  for (const auto& entry : fs::directory_iterator(folder / "logs", ignored)) {
     if (entry.path().extension() != ".jsonl") continue;
     if (newest.empty() || modified(entry.path()) > modified(newest)) newest = entry.path();
   }
@@ -60,10 +60,10 @@ fs::path metrics_file(const fs::path& folder, const std::vector<observe::RankSta
 }
 
 std::vector<tools::MetricRow> sampled(const fs::path& file, std::size_t count) {
-  std::error_code none;
-  const auto size = fs::file_size(file, none);
+  std::error_code ignored;
+  const auto size = fs::file_size(file, ignored);
   std::ifstream in(file, std::ios::binary);
-  if (none || !in) return {};
+  if (ignored || !in) return {};
   const auto read = [&](std::uint64_t from, std::size_t bytes) {
     std::string content(bytes, '\0');
     in.clear();
@@ -78,8 +78,8 @@ std::vector<tools::MetricRow> sampled(const fs::path& file, std::size_t count) {
 std::vector<tools::CheckpointFact> read_checkpoints(const fs::path& folder) {
   constexpr auto manifest = "manifest.json";
   std::vector<fs::path> candidates = {folder / "checkpoint"};
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder / "checkpoints", none)) candidates.push_back(entry.path());
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder / "checkpoints", ignored)) candidates.push_back(entry.path());
   std::vector<tools::CheckpointFact> found;
   for (const auto& candidate : candidates) {
     const auto name = candidate.filename().string();
@@ -108,21 +108,21 @@ std::vector<observe::Session> read_sessions(const fs::path& folder) {
   for (const auto& row : text::split(content_of(folder / observe::status_folder / observe::sessions_file), '\n')) {
     if (auto session = observe::parse_session(row)) sessions.push_back(std::move(*session));
   }
-  // What came before a run that began anew is another run's.
-  const auto anew =
-      std::find_if(sessions.rbegin(), sessions.rend(), [](const observe::Session& one) { return !one.resumed_after; });
-  if (anew != sessions.rend()) sessions.erase(sessions.begin(), anew.base() - 1);
+  // Sessions before the last start from scratch belong to an earlier run.
+  const auto first = std::find_if(sessions.rbegin(), sessions.rend(),
+                                  [](const observe::Session& session) { return !session.resumed_after; });
+  if (first != sessions.rend()) sessions.erase(sessions.begin(), first.base() - 1);
   return sessions;
 }
 
 void check_run_folder(const fs::path& folder) {
-  std::error_code none;
+  std::error_code ignored;
   for (const auto* name : {"status", "logs", "outcome.json", "failure.json", "checkpoint", "checkpoints"}) {
-    if (fs::exists(folder / name, none)) return;
+    if (fs::exists(folder / name, ignored)) return;
   }
-  throw UsageError({.what = text::concat("no run has left anything in ", text::quote(folder.string())),
-                    .why = "a run of less than a second that logs nothing leaves nothing",
-                    .hint = "name its project.dir; by default that is runs/ and the program's name"});
+  throw UsageError({.what = text::concat("No records of a run in ", text::quote(folder.string())),
+                    .why = "a run of less than a second that logs nothing writes no records",
+                    .hint = "give its project.dir, by default runs/ and the program's name"});
 }
 
 tools::WatchFacts read_run(const fs::path& folder, std::size_t rows) {

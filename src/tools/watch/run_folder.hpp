@@ -8,16 +8,16 @@
 #include "tools/plot/metrics.hpp"
 #include "tools/watch/watch_view.hpp"
 
-/// What a run has left in its folder: read alone, so that the job never notices.
+/// Reads what a run has written in its folder, without any effect on the running job.
 namespace hortator::tools {
 
-/// UsageError where there is no such folder, or nothing in it that a run leaves.
+/// Throws UsageError if the folder does not exist or has no records of a run.
 void check_run_folder(const std::filesystem::path& folder);
 
-/// Everything, with about `rows` of what was logged, whatever there is of it.
+/// Everything that exists, with about `rows` of the logged rows.
 tools::WatchFacts read_run(const std::filesystem::path& folder, std::size_t rows);
 
-/// All that was logged, in order; empty where nothing was.
+/// All logged rows, in order.
 std::vector<tools::MetricRow> read_metrics(const std::filesystem::path& folder);
 
 std::vector<observe::Session> read_sessions(const std::filesystem::path& folder);

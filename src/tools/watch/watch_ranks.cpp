@@ -10,16 +10,18 @@
 namespace hortator::tools {
 namespace {
 
-constexpr double long_silence = 10;  // rows that are missing
+constexpr double overdue_rows = 10;
 
 std::string percent(double share) { return core::print("%.0f %%", 100 * share); }
 
-std::string who(const observe::RankStatus& rank) { return text::concat("rank ", rank.rank, " (", rank.host, ")"); }
+std::string rank_text(const observe::RankStatus& rank) {
+  return text::concat("rank ", rank.rank, " (", rank.host, ")");
+}
 
 template <typename Of>
-const observe::RankStatus& extreme(const std::vector<observe::RankStatus>& ranks, const Of& of, bool greatest) {
+const observe::RankStatus& extreme(const std::vector<observe::RankStatus>& ranks, const Of& of, bool is_max) {
   return *std::max_element(ranks.begin(), ranks.end(), [&](const observe::RankStatus& a, const observe::RankStatus& b) {
-    return greatest ? of(a) < of(b) : of(a) > of(b);
+    return is_max ? of(a) < of(b) : of(a) > of(b);
   });
 }
 
@@ -30,42 +32,42 @@ double mean_of(const std::vector<observe::RankStatus>& ranks, const Of& of) {
   return sum / static_cast<double>(ranks.size());
 }
 
-std::string aside(const std::vector<observe::RankStatus>& ranks, const char* word, const std::string& value,
-                  const observe::RankStatus& rank) {
-  return ranks.size() == 1 ? "" : text::concat(", ", word, ' ', value, " on ", who(rank));
+std::string outlier(const std::vector<observe::RankStatus>& ranks, const char* label, const std::string& value,
+                    const observe::RankStatus& rank) {
+  return ranks.size() == 1 ? "" : text::concat(", ", label, ' ', value, " on ", rank_text(rank));
 }
 
 std::string bytes(double count) { return units::bytes(static_cast<std::uint64_t>(std::max(count, 0.0))); }
 
-std::string each_of(const std::vector<observe::RankStatus>& ranks) { return ranks.size() == 1 ? "" : " a rank"; }
+std::string each_of(const std::vector<observe::RankStatus>& ranks) { return ranks.size() == 1 ? "" : " per rank"; }
 
-/// What this run has of them, what all have, and how busy they are: what is known of it.
+/// GPU memory of this run and of all processes, and utilisation, as far as they are known.
 void put_devices(core::Page& page, const std::vector<observe::RankStatus>& ranks) {
-  const auto tensors = [](const observe::RankStatus& one) { return one.device_bytes; };
-  const auto used = [](const observe::RankStatus& one) { return one.device_used_bytes; };
-  const auto busy = [](const observe::RankStatus& one) { return one.device_busy.value_or(0); };
+  const auto tensors = [](const observe::RankStatus& rank) { return rank.device_bytes; };
+  const auto used = [](const observe::RankStatus& rank) { return rank.device_used_bytes; };
+  const auto busy = [](const observe::RankStatus& rank) { return rank.device_busy.value_or(0); };
   const auto size = [](std::int64_t count) { return bytes(static_cast<double>(count)); };
   const auto& largest = extreme(ranks, tensors, true);
   const auto& fullest = extreme(ranks, used, true);
   const auto& peak = extreme(
-      ranks, [](const observe::RankStatus& one) { return one.device_peak_bytes; }, true);
+      ranks, [](const observe::RankStatus& rank) { return rank.device_peak_bytes; }, true);
   const auto highest =
-      peak.device_peak_bytes > 0 ? text::concat(" (", size(peak.device_peak_bytes), " at the most)") : std::string();
+      peak.device_peak_bytes > 0 ? text::concat(" (", size(peak.device_peak_bytes), " peak)") : std::string();
   const auto mean = bytes(mean_of(ranks, tensors)) + each_of(ranks) + highest;
   if (fullest.device_total_bytes > 0) {
     const bool is_one = ranks.size() == 1;
     page.row("GPU memory",
-             text::concat(mean, is_one ? ", " : ", at most ", size(fullest.device_used_bytes), " of ",
-                          size(fullest.device_total_bytes), " in use", is_one ? "" : " on " + who(fullest)));
+             text::concat(mean, is_one ? ", " : ", max ", size(fullest.device_used_bytes), " of ",
+                          size(fullest.device_total_bytes), " in use", is_one ? "" : " on " + rank_text(fullest)));
   } else if (largest.device_bytes > 0) {
-    page.row("GPU memory", mean + aside(ranks, "most", size(largest.device_bytes), largest));
+    page.row("GPU memory", mean + outlier(ranks, "max", size(largest.device_bytes), largest));
   }
   const bool all_known = std::all_of(ranks.begin(), ranks.end(),
-                                     [](const observe::RankStatus& one) { return one.device_busy.has_value(); });
+                                     [](const observe::RankStatus& rank) { return rank.device_busy.has_value(); });
   if (!all_known) return;
   const auto& idlest = extreme(ranks, busy, false);
   page.row("GPU", percent(mean_of(ranks, busy)) + " of the time busy" +
-                      aside(ranks, "least", percent(*idlest.device_busy), idlest));
+                      outlier(ranks, "min", percent(*idlest.device_busy), idlest));
 }
 
 }  // namespace
@@ -75,19 +77,19 @@ std::string ago(double seconds) {
 }
 
 bool is_silent(const observe::RankStatus& rank, double now) {
-  return !rank.is_over && now - rank.time > std::max(long_silence * rank.every, 10.0);
+  return !rank.is_over && now - rank.time > std::max(overdue_rows * rank.every, 10.0);
 }
 
 std::vector<observe::RankStatus> slowest(const std::vector<observe::RankStatus>& ranks) {
-  constexpr double clearly = 0.15;
+  constexpr double min_difference = 0.15;
   if (ranks.size() < 2) return {};
   std::vector<double> shares;
   for (const auto& rank : ranks) shares.push_back(rank.communication);
   std::sort(shares.begin(), shares.end());
-  const double usual = shares[shares.size() / 2];
+  const double median = shares[shares.size() / 2];
   std::vector<observe::RankStatus> slow;
   std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(slow),
-               [&](const observe::RankStatus& rank) { return rank.communication < usual - clearly; });
+               [&](const observe::RankStatus& rank) { return rank.communication < median - min_difference; });
   std::sort(slow.begin(), slow.end(), [](const observe::RankStatus& a, const observe::RankStatus& b) {
     return a.communication < b.communication;
   });
@@ -95,41 +97,41 @@ std::vector<observe::RankStatus> slowest(const std::vector<observe::RankStatus>&
 }
 
 void put_use(core::Page& page, const std::vector<observe::RankStatus>& ranks) {
-  const auto memory = [](const observe::RankStatus& one) { return one.memory_bytes; };
-  const auto cpu = [](const observe::RankStatus& one) { return one.cpus_used; };
-  const auto sharing = [](const observe::RankStatus& one) { return one.communication; };
-  const auto data = [](const observe::RankStatus& one) { return one.data_wait; };
+  const auto memory = [](const observe::RankStatus& rank) { return rank.memory_bytes; };
+  const auto cpu = [](const observe::RankStatus& rank) { return rank.cpus_used; };
+  const auto sharing = [](const observe::RankStatus& rank) { return rank.communication; };
+  const auto data = [](const observe::RankStatus& rank) { return rank.data_wait; };
   const auto each = each_of(ranks);
 
   const auto& largest = extreme(ranks, memory, true);
   page.row("memory", bytes(mean_of(ranks, memory)) + each +
-                         aside(ranks, "most", bytes(static_cast<double>(largest.memory_bytes)), largest));
+                         outlier(ranks, "max", bytes(static_cast<double>(largest.memory_bytes)), largest));
   put_devices(page, ranks);
   const auto& idlest = extreme(ranks, cpu, false);
   page.row("CPU", core::print("%.1f of %d%s", mean_of(ranks, cpu), ranks.front().cpus, each.c_str()) +
-                      aside(ranks, "least", core::print("%.1f", idlest.cpus_used), idlest));
+                      outlier(ranks, "min", core::print("%.1f", idlest.cpus_used), idlest));
   if (ranks.front().world > 1) {
     const auto& busiest = extreme(ranks, sharing, true);
-    page.row("gradients", percent(mean_of(ranks, sharing)) + " of the time goes into averaging them" +
-                              aside(ranks, "most", percent(busiest.communication), busiest));
+    page.row("gradients", percent(mean_of(ranks, sharing)) + " of the time spent on averaging" +
+                              outlier(ranks, "max", percent(busiest.communication), busiest));
   }
   const auto& hungriest = extreme(ranks, data, true);
   page.row("data",
-           percent(mean_of(ranks, data)) + " of the time waits for it" +
-               aside(ranks, "most", percent(hungriest.data_wait), hungriest),
+           percent(mean_of(ranks, data)) + " of the time spent waiting" +
+               outlier(ranks, "max", percent(hungriest.data_wait), hungriest),
            hungriest.data_wait > 0.2 ? core::Ink::warning : core::Ink::plain);
 }
 
 void put_stragglers(core::Page& page, const std::vector<observe::RankStatus>& ranks, double now) {
   const auto slow = slowest(ranks);
   if (!slow.empty()) {
-    std::vector<std::string> words;
-    for (std::size_t i = 0; i < std::min<std::size_t>(slow.size(), 3); ++i) words.push_back(who(slow[i]));
-    page.row("slowest", text::join(words) + ": the others wait", core::Ink::warning);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < std::min<std::size_t>(slow.size(), 3); ++i) names.push_back(rank_text(slow[i]));
+    page.row("slowest", text::join(names) + ": the others wait", core::Ink::warning);
   }
   std::vector<std::string> silent;
   for (const auto& rank : ranks) {
-    if (is_silent(rank, now)) silent.push_back(who(rank) + " for " + ago(now - rank.time));
+    if (is_silent(rank, now)) silent.push_back(rank_text(rank) + " for " + ago(now - rank.time));
   }
   if (!silent.empty() && silent.size() < ranks.size()) page.row("silent", text::join(silent), core::Ink::bad);
 }

@@ -6,23 +6,23 @@
 #include "core/text/page.hpp"
 #include "observe/status/status_record.hpp"
 
-/// What all ranks of a run have in common, and who falls out of line.
+/// A summary of all ranks of a run, and its outliers.
 namespace hortator::tools {
 
 /// "36 s", "1 min 41 s"
 std::string ago(double seconds);
 
-/// It should have told of itself long since.
+/// Whether the rank's last status row is overdue.
 bool is_silent(const observe::RankStatus& rank, double now);
 
-/// The ranks that the others wait for: those that wait much less for others than most do, the slowest first.
+/// The ranks that the others wait for: those that spend much less time in communication than the median, slowest first.
 std::vector<observe::RankStatus> slowest(const std::vector<observe::RankStatus>& ranks);
 
-/// Rows of memory, devices, CPUs, gradients and data: the mean, and who has the most or the least. `ranks` is not
-/// empty.
+/// Adds rows for memory, devices, CPUs, gradients and data: the mean, and the rank with the extreme value. `ranks` must
+/// not be empty.
 void put_use(core::Page& page, const std::vector<observe::RankStatus>& ranks);
 
-/// Rows of the slow and of the silent, where there are any.
+/// Adds rows for slow and silent ranks, if there are any.
 void put_stragglers(core::Page& page, const std::vector<observe::RankStatus>& ranks, double now);
 
 }  // namespace hortator::tools

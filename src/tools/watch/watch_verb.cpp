@@ -25,20 +25,19 @@ constexpr std::size_t history_rows = 240;
 
 Options known_options() {
   Options options;
-  options.named.add_options()("once", "shows it once and stops")(
-      "interval", po::value<double>()->default_value(2)->value_name("SECONDS"), "how often to look")(
+  options.named.add_options()("once", "print the page once and exit")(
+      "interval", po::value<double>()->default_value(2)->value_name("SECONDS"), "time between updates")(
       "colour", po::value<std::string>()->default_value("auto")->value_name("WHEN"),
-      "always, never, or auto: on a terminal, unless NO_COLOR is set")("help,h", "this text");
+      "always, never, or auto: on a terminal, unless NO_COLOR is set")("help,h", "print this help");
   return options;
 }
 
 int print_help() {
   std::cout << "usage: hortator watch RUN [options]\n\n"
                "Shows a running or finished run from its folder: state, loss, rate, time left, memory, GPUs, CPUs,\n"
-               "communication, waiting for data, checkpoints, slow ranks, restarts. It reads files alone: the job does "
-               "not notice, "
-               "and any machine\n"
-               "that sees the folder will do.\n\n"
+               "communication, waiting for data, checkpoints, slow ranks, restarts. It only reads files, so that it "
+               "does not\n"
+               "disturb the job and works on any machine that sees the folder.\n\n"
                "  hortator watch runs/digits\n"
                "  hortator watch runs/digits --once\n\n"
                "exit code: 0; 1 with --once for a run that failed; 2 wrong usage\n\n"
@@ -46,19 +45,19 @@ int print_help() {
   return 0;
 }
 
-std::string word(const char* name) { return core::variable(name).value_or(""); }
+std::string variable_or_empty(const char* name) { return core::variable(name).value_or(""); }
 
 bool wants_colour(const std::string& when) {
   if (when == "always" || when == "never") return when == "always";
   if (when != "auto") {
-    throw UsageError({.what = "--colour " + when + " is unknown", .hint = "known are always, never and auto"});
+    throw UsageError({.what = "--colour: expected always, never or auto, got " + text::quote(when)});
   }
-  return isatty(STDOUT_FILENO) != 0 && word("NO_COLOR").empty() && word("TERM") != "dumb";
+  return isatty(STDOUT_FILENO) != 0 && variable_or_empty("NO_COLOR").empty() && variable_or_empty("TERM") != "dumb";
 }
 
 bool has_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const auto value = word(name);
+    const auto value = variable_or_empty(name);
     if (value.empty()) continue;
     return value.find("UTF-8") != std::string::npos || value.find("utf8") != std::string::npos;
   }
@@ -68,12 +67,12 @@ bool has_utf8() {
 int columns() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  long long asked = 0;
-  return text::parse_integer(word("COLUMNS"), asked) && asked > 0 ? static_cast<int>(asked) : 80;
+  long long width = 0;
+  return text::parse_integer(variable_or_empty("COLUMNS"), width) && width > 0 ? static_cast<int>(width) : 80;
 }
 
-/// When the job ends, by Slurm's word: asked at most once a minute.
-class SchedulersWord {
+/// The end of the job, queried from Slurm at most once a minute.
+class DeadlineQuery {
  public:
   std::optional<double> deadline(const tools::WatchFacts& facts) {
     constexpr std::string_view slurm = "slurm ";
@@ -93,10 +92,10 @@ class SchedulersWord {
   std::optional<double> deadline_;
 };
 
-tools::WatchFacts look(const std::filesystem::path& folder, SchedulersWord& scheduler) {
+tools::WatchFacts read_facts(const std::filesystem::path& folder, DeadlineQuery& scheduler) {
   auto facts = read_run(folder, history_rows);
-  const bool knows = facts.outcome || facts.failure || (!facts.ranks.empty() && facts.ranks.front().deadline);
-  if (!knows) facts.deadline = scheduler.deadline(facts);
+  const bool is_known = facts.outcome || facts.failure || (!facts.ranks.empty() && facts.ranks.front().deadline);
+  if (!is_known) facts.deadline = scheduler.deadline(facts);
   return facts;
 }
 
@@ -104,7 +103,7 @@ bool has_ended(const tools::WatchFacts& facts) { return facts.outcome || facts.f
 
 volatile std::sig_atomic_t is_interrupted = 0;
 
-/// The terminal's own screen stays as it was.
+/// Shows pages on the alternate screen of the terminal, and restores the terminal at the end.
 class FullScreen {
  public:
   FullScreen() {
@@ -134,25 +133,25 @@ int watch_verb(const Arguments& arguments) {
   const auto values = parse(arguments, with_text(known_options(), "run"));
   if (values.contains("help")) return print_help();
   if (!values.contains("run") || values["run"].as<std::vector<std::string>>().size() != 1) {
-    throw UsageError({.what = "watch needs one run", .hint = "name its folder: hortator watch runs/digits"});
+    throw UsageError({.what = "Expected the folder of one run", .hint = "hortator watch runs/digits"});
   }
   const std::filesystem::path folder = values["run"].as<std::vector<std::string>>().front();
   const double interval = values["interval"].as<double>();
-  if (!(interval >= 0.1)) throw UsageError({.what = "--interval is too short", .hint = "give 0.1 seconds or more"});
+  if (!(interval >= 0.1)) throw UsageError({.what = "--interval: expected at least 0.1 seconds"});
   check_run_folder(folder);
   const bool colour = wants_colour(values["colour"].as<std::string>());
-  SchedulersWord scheduler;
+  DeadlineQuery scheduler;
   const auto page = [&](const tools::WatchFacts& facts) {
     return watch_view(facts, {.columns = columns(), .colour = colour, .utf8 = has_utf8(), .now = core::unix_time()});
   };
 
-  auto facts = look(folder, scheduler);
+  auto facts = read_facts(folder, scheduler);
   if (!values.contains("once") && isatty(STDOUT_FILENO) != 0) {
     const FullScreen screen;
     while (is_interrupted == 0 && !has_ended(facts)) {
       FullScreen::show(page(facts));
       sleep_for(interval);
-      facts = look(folder, scheduler);
+      facts = read_facts(folder, scheduler);
     }
   }
   std::cout << page(facts);

@@ -17,7 +17,7 @@ namespace {
 
 const observe::RankStatus* main_rank(const WatchFacts& facts) {
   const auto found = std::find_if(facts.ranks.begin(), facts.ranks.end(),
-                                  [](const observe::RankStatus& one) { return one.rank == 0; });
+                                  [](const observe::RankStatus& rank) { return rank.rank == 0; });
   return found == facts.ranks.end() ? nullptr : &*found;
 }
 
@@ -30,11 +30,11 @@ void put_state(core::Page& page, const WatchFacts& facts, const ViewOptions& opt
   } else if (facts.outcome) {
     page.add(*facts.outcome, *facts.outcome == "finished" ? core::Ink::good : core::Ink::warning);
   } else if (main == nullptr) {
-    page.add("nothing is known of it", core::Ink::warning);
+    page.add("no status", core::Ink::warning);
   } else if (main->is_over) {
     page.add("over", core::Ink::good);
   } else if (is_silent(*main, options.now)) {
-    page.add("no sign of life for " + ago(options.now - main->time), core::Ink::bad);
+    page.add("no status for " + ago(options.now - main->time), core::Ink::bad);
   } else {
     page.add(main->phase, core::Ink::good);
   }
@@ -53,21 +53,21 @@ void put_state(core::Page& page, const WatchFacts& facts, const ViewOptions& opt
 
 void put_loop(core::Page& page, const observe::LoopStatus& loop, bool is_over) {
   page.label(loop.title.empty() ? "loop" : core::cut(loop.title, core::Page::label_columns - 1));
-  auto words = loop.total >= 0 ? text::concat(loop.done, '/', loop.total) : std::to_string(loop.done);
-  if (loop.per_second > 0) words += "  " + observe::rate_text(loop.per_second);
+  auto line = loop.total >= 0 ? text::concat(loop.done, '/', loop.total) : std::to_string(loop.done);
+  if (loop.per_second > 0) line += "  " + observe::rate_text(loop.per_second);
   const auto left = static_cast<double>(loop.total - loop.done) / loop.per_second;
-  if (!is_over && loop.total >= 0 && loop.per_second > 0 && left >= 0) words += "  " + ago(left) + " left";
+  if (!is_over && loop.total >= 0 && loop.per_second > 0 && left >= 0) line += "  " + ago(left) + " left";
   if (loop.total > 0) {
     const double share = std::clamp(static_cast<double>(loop.done) / static_cast<double>(loop.total), 0.0, 1.0);
     page.add(core::print("%3d%% ", static_cast<int>(100 * share)));
-    const int room = page.room() - core::width_of(words) - 4;
+    const int room = page.room() - core::width_of(line) - 4;
     if (room >= 5) page.add(observe::bar(share, std::min(room, 40)) + "  ");
   }
-  page.add(words);
+  page.add(line);
   page.end_line();
 }
 
-std::vector<double> history(const WatchFacts& facts, const std::string& name, std::size_t most) {
+std::vector<double> history(const WatchFacts& facts, const std::string& name, std::size_t max_points) {
   Curve curve;
   for (const auto& row : facts.rows) {
     const auto value = row.find(name);
@@ -75,10 +75,10 @@ std::vector<double> history(const WatchFacts& facts, const std::string& name, st
     curve.x.push_back(static_cast<double>(row.step));
     curve.y.push_back(*value);
   }
-  return thinned(curve, most).y;
+  return thinned(curve, max_points).y;
 }
 
-/// What was logged last, by the main rank's word or by the last row.
+/// The latest values: those that the main rank reports, otherwise the last row.
 std::vector<std::pair<std::string, double>> latest_values(const WatchFacts& facts) {
   const auto* main = main_rank(facts);
   if (main != nullptr && !main->values.empty()) return main->values;
@@ -86,18 +86,18 @@ std::vector<std::pair<std::string, double>> latest_values(const WatchFacts& fact
 }
 
 void put_values(core::Page& page, const WatchFacts& facts, const ViewOptions& options) {
-  constexpr std::size_t most = 6;
+  constexpr std::size_t max_values = 6;
   const auto values = latest_values(facts);
   std::size_t shown = 0;
   for (const auto& [name, value] : values) {
-    if (shown++ == most) {
-      page.row("", text::concat("and ", values.size() - most, " more"), core::Ink::faint);
+    if (shown++ == max_values) {
+      page.row("", text::concat("and ", values.size() - max_values, " more"), core::Ink::faint);
       break;
     }
     page.label(core::cut(name, core::Page::label_columns - 1));
-    auto words = observe::value_text(value);
-    words.resize(std::max<std::size_t>(words.size(), 12), ' ');
-    page.add(words, std::isfinite(value) ? core::Ink::plain : core::Ink::bad);
+    auto line = observe::value_text(value);
+    line.resize(std::max<std::size_t>(line.size(), 12), ' ');
+    page.add(line, std::isfinite(value) ? core::Ink::plain : core::Ink::bad);
     const int room = std::min(page.room(), 60);
     if (room >= 10) page.add(core::sparkline(history(facts, name, static_cast<std::size_t>(room)), options.utf8));
     page.end_line();
@@ -105,29 +105,29 @@ void put_values(core::Page& page, const WatchFacts& facts, const ViewOptions& op
 }
 
 void put_saves(core::Page& page, const WatchFacts& facts, const observe::RankStatus* main, double now) {
-  std::string words;
+  std::string line;
   if (!facts.checkpoints.empty()) {
     const auto& newest = facts.checkpoints.front();
-    words = text::concat(newest.name, ", ", ago(now - newest.at), " old");
-    if (facts.checkpoints.size() > 1) words += text::concat("; ", facts.checkpoints.size(), " in all");
+    line = text::concat(newest.name, ", ", ago(now - newest.at), " old");
+    if (facts.checkpoints.size() > 1) line += text::concat("; ", facts.checkpoints.size(), " in total");
   }
   if (main != nullptr && main->save) {
-    words += text::concat(words.empty() ? "" : "; ", "the last save took ", ago(main->save->seconds));
-    if (main->save->longest > main->save->seconds) words += ", the longest " + ago(main->save->longest);
+    line += text::concat(line.empty() ? "" : "; ", "the last save took ", ago(main->save->seconds));
+    if (main->save->longest > main->save->seconds) line += ", the longest " + ago(main->save->longest);
   }
-  page.row("saved", words.empty() ? "nothing yet" : words);
+  page.row("saved", line.empty() ? "nothing yet" : line);
 }
 
 void put_restarts(core::Page& page, const WatchFacts& facts) {
   if (facts.sessions.size() < 2) return;
-  std::vector<std::string> places;
+  std::vector<std::string> points;
   for (std::size_t i = 1; i < facts.sessions.size(); ++i) {
     const auto& after = facts.sessions[i].resumed_after;
-    places.push_back(after ? text::concat("after step ", *after) : "from the beginning");
+    points.push_back(after ? text::concat("after step ", *after) : "from scratch");
   }
-  if (places.size() > 3) places.erase(places.begin(), places.end() - 3);
+  if (points.size() > 3) points.erase(points.begin(), points.end() - 3);
   const auto count = facts.sessions.size() - 1;
-  page.row("restarts", text::concat(count, count > places.size() ? ", the last ones " : ": ", text::join(places)));
+  page.row("restarts", text::concat(count, count > points.size() ? ", the last ones " : ": ", text::join(points)));
 }
 
 }  // namespace
@@ -143,7 +143,7 @@ std::string watch_view(const WatchFacts& facts, const ViewOptions& options) {
     const auto deadline = main->deadline ? main->deadline : facts.deadline;
     if (deadline && !is_over) {
       const double left = *deadline - options.now;
-      page.row("job", left > 0 ? "ends in " + ago(left) : std::string("its time is over"),
+      page.row("job", left > 0 ? "ends in " + ago(left) : std::string("its time limit has passed"),
                left < 300 ? core::Ink::warning : core::Ink::plain);
     }
   }

@@ -7,7 +7,7 @@
 #include "observe/status/status_record.hpp"
 #include "tools/plot/metrics.hpp"
 
-/// A run as a page of text: pure.
+/// Formats the state of a run as a page of text.
 namespace hortator::tools {
 
 struct CheckpointFact {
@@ -17,13 +17,13 @@ struct CheckpointFact {
 
 struct WatchFacts {
   std::string folder = "";
-  std::vector<observe::RankStatus> ranks = {};   ///< of one run, those that have told of themselves
-  std::vector<observe::Session> sessions = {};   ///< the first one first
-  std::vector<MetricRow> rows = {};              ///< some of those that were logged, the last ones among them
-  std::vector<CheckpointFact> checkpoints = {};  ///< the newest first
+  std::vector<observe::RankStatus> ranks = {};   ///< the ranks of one run that have written a status
+  std::vector<observe::Session> sessions = {};   ///< in order
+  std::vector<MetricRow> rows = {};              ///< a sample of the logged rows, with the last ones
+  std::vector<CheckpointFact> checkpoints = {};  ///< newest first
   std::optional<std::string> outcome = {};       ///< "finished", "stopped"
-  std::optional<std::string> failure = {};       ///< what went wrong
-  std::optional<double> deadline = {};           ///< of the job, by the scheduler's word
+  std::optional<std::string> failure = {};       ///< the rank and the problem
+  std::optional<double> deadline = {};           ///< of the job, from the scheduler
 };
 
 struct ViewOptions {

@@ -28,10 +28,10 @@ expect_code "$usual"
 finds 'file locks' warning 'no flock: .*not implemented' 'HDF5_USE_FILE_LOCKING=FALSE'
 faulty fcntl "$hortator" doctor .
 expect_code "$usual"
-finds 'byte locks' warning 'no locks of parts of files: No locks available' 'writer at direct'
+finds 'byte locks' warning 'no locks of byte ranges: No locks available' 'writer at direct'
 faulty fsync "$hortator" doctor .
 expect_code 1
-finds fsync error 'does not take fsync' 'save elsewhere'
+finds fsync error 'does not support fsync' 'save elsewhere'
 faulty rename "$hortator" doctor .
 expect_code 1
 finds rename error 'does not replace files by rename' 'save elsewhere'
@@ -62,7 +62,7 @@ finds kernel note '4\.18\.0.* is older than 5\.5' 'newer kernel'
 
 faulty shm "$hortator" doctor .
 expect_code 1
-finds 'shared memory' error 'there is no /dev/shm' 'shm-size'
+finds 'shared memory' error '/dev/shm does not exist' 'shm-size'
 
 # libraries
 faulty torch "$hortator" doctor .
@@ -71,7 +71,7 @@ finds LibTorch error 'LibTorch that was loaded is 2\.11\.7, this Hortator was bu
 if [ "$has_cuda" = 1 ]; then
   faulty nccl "$hortator" doctor .
   expect_code 1
-  finds NCCL error '2\.3\.4 was loaded, Hortator was built with 2' 'out of LD_LIBRARY_PATH'
+  finds NCCL error '2\.3\.4 was loaded, Hortator was built with 2' 'from LD_LIBRARY_PATH'
 fi
 faulty hdf5 "$hortator" doctor .
 expect_code 1
@@ -90,13 +90,13 @@ printf '#!/bin/sh\necho "%s"\n' "$foreign" >"$scratch/bin/mpirun"
 chmod +x "$scratch/bin/mpirun"
 PATH=$scratch/bin:$PATH run "$hortator" doctor .
 expect_code "$usual"
-finds mpirun warning 'another MPI \(.*\) than Hortator.s' 'hortator launch, which takes [a-z/]'
+finds mpirun warning 'another MPI \(.*\) than Hortator.s' 'hortator launch, which uses [a-z/]'
 mkdir "$scratch/torch"
 touch "$scratch/torch/libtorch_cpu.so"
 LD_LIBRARY_PATH=$scratch/torch run bash -c 'exec "$0" doctor .' "$hortator"
 # depending on the linker's defaults RPATH or LD_LIBRARY_PATH takes precedence: the doctor finds this, or does not start
 if [ "$code" = 0 ] || [ "$code" = 1 ] && [[ $output == *LD_LIBRARY_PATH* ]]; then
-  finds LD_LIBRARY_PATH warning 'has a LibTorch' 'take that folder out'
+  finds LD_LIBRARY_PATH warning 'has a LibTorch' 'remove that folder'
 fi
 
 # ranks
@@ -109,9 +109,9 @@ if [ "$(nproc)" -ge 2 ]; then
   finds 'CPU binding' error '2 ranks of this node on 1 CPU, though it has' 'cpus-per-task'
 fi
 run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULT=one_cpu LD_PRELOAD="$shim" "$hortator" doctor .
-finds 'CPU binding' note '2 ranks of this node on 4 CPUs, some with one alone' 'cpus-per-task=2'
+finds 'CPU binding' note '2 ranks of this node on 4 CPUs, some with only one' 'cpus-per-task=2'
 run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULT=small LD_PRELOAD="$shim" "$hortator" doctor .
-finds 'CPU binding' warning '2 ranks of this node on 1 CPU: they wait' 'fewer ranks a node'
+finds 'CPU binding' warning '2 ranks of this node on 1 CPU: they wait' 'fewer ranks per node'
 run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULT=clock DOCTOR_RANK=1 LD_PRELOAD="$shim" "$hortator" doctor .
 finds clocks warning ' is (29\.[0-9]|30(\.[0-9]+)?) s ahead of' 'chronyc'
 run mpirun -n 2 --oversubscribe --bind-to none env DOCTOR_FAULT=flock DOCTOR_RANK=0 LD_PRELOAD="$shim" "$hortator" doctor .

@@ -13,7 +13,7 @@ mkdir bin disk
 run "$hortator" test -n 2 --here --dir disk
 expect_code 0
 for check in ranks self mpi node checkpoint 'checkpoint by MPI-IO' loader paging training; do expect_line "^passed +$check +[0-9.]+ s  "; done
-expect_line '2 ranks, 1 node, 2 a node'
+expect_line '2 ranks, 1 node, 2 per node'
 expect_line '^([0-9]+) of \1 checks passed'
 expect_no_line '^FAILED'
 [ -z "$(ls -A disk)" ] || wrong 'hortator test leaves files in the folder'
@@ -26,7 +26,7 @@ grep -q finished kept/outcome.json || wrong 'outcome.json in HORTATOR_RUN_DIR is
 # ranks may be started with mpirun, and one rank is enough
 run mpirun -n 3 --oversubscribe "$hortator" test --here --dir disk
 expect_code 0
-expect_line '3 ranks, 1 node, 3 a node'
+expect_line '3 ranks, 1 node, 3 per node'
 expect_line '^([0-9]+) of \1 checks passed'
 run "$hortator" test --here --dir disk
 expect_code 0
@@ -35,7 +35,7 @@ expect_line '^([0-9]+) of \1 checks passed'
 # an MPI that computes wrong sums
 run env LD_PRELOAD="$wrong_sums" "$hortator" test -n 2 --here --dir disk
 expect_code 1
-expect_line '^FAILED +mpi .*all_reduce of .* gives a wrong result'
+expect_line '^FAILED +mpi .*all_reduce of .* has a wrong result'
 expect_line '^passed +checkpoint '
 expect_line 'of 9 checks passed'
 # a folder that is not writable
@@ -48,7 +48,7 @@ printf '#!/bin/sh\n' >bin/sbatch
 chmod +x bin/sbatch
 PATH=$scratch/bin:$PATH run "$hortator" test --dir disk
 expect_code 2
-expect_line 'this is a login node of Slurm.*--here'
+expect_line 'This is a login node of Slurm.*--here'
 PATH=$scratch/bin:$PATH run "$hortator" test --here --dir disk
 expect_code 0
 PATH=$scratch/bin:$PATH SLURM_JOB_ID=1 run "$hortator" test --dir disk

@@ -19,7 +19,7 @@ Result result() {
 
 }  // namespace
 
-TEST_CASE("a JSON line has all that a comparison needs") {
+TEST_CASE("a JSON line has all fields of a comparison") {
   const auto line = nlohmann::json::parse(json_line(result()));
   CHECK(line["name"] == "step");
   CHECK(line["params"]["ranks"] == 2);
@@ -36,20 +36,20 @@ TEST_CASE("a JSON line has all that a comparison needs") {
   CHECK(json_line(result()).find('\n') == std::string::npos);
 }
 
-TEST_CASE("of few runs no range is told") {
+TEST_CASE("few runs have no range") {
   auto few = result();
   few.timing.runs = 5;
   CHECK(nlohmann::json::parse(json_line(few)).size() == 9);
   CHECK(table({few}).find("1.200  -     5\n") != std::string::npos);
 }
 
-TEST_CASE("a table has its columns below each other") {
+TEST_CASE("the columns of a table are aligned") {
   CHECK(table({result()}) ==
         "name  parameters          median   min      reference  median   ratio  95 %          runs\n"
         "step  device=cpu ranks=2  1.20 ms  1.00 ms  bare loop  1.00 ms  1.200  1.150..1.250  20\n");
 }
 
-TEST_CASE("times are told in the unit that fits") {
+TEST_CASE("times use a suitable unit") {
   CHECK(time_text(1.234e-6) == "1.2 us");
   CHECK(time_text(0.0123) == "12.30 ms");
   CHECK(time_text(12.3) == "12.30 s");

@@ -37,64 +37,63 @@ void spoil(const fs::path& path, std::streamoff from_end) {
 
 }  // namespace
 
-TEST_CASE("checkpoint list names each with its step, ranks, size and state, by number") {
+TEST_CASE("checkpoint list prints step, ranks, size and state, sorted by number") {
   const auto root = project();
   fs::remove(root / "checkpoints/checkpoint_2/manifest.json");
   spoil(root / "checkpoints/checkpoint_0/manifest.json", 20);
-  const auto [code, words] = run_verb({"checkpoint", "list", root.string()});
+  const auto [code, output] = run_verb({"checkpoint", "list", root.string()});
   CHECK(code == 0);
-  const auto first = words.find("checkpoint_0");
-  const auto second = words.find("checkpoint_2");
-  const auto third = words.find("checkpoint_10");
+  const auto first = output.find("checkpoint_0");
+  const auto second = output.find("checkpoint_2");
+  const auto third = output.find("checkpoint_10");
   CHECK(first < second);
   CHECK(second < third);
-  CHECK_THAT(words, ContainsSubstring("damaged") && ContainsSubstring("incomplete") && ContainsSubstring("complete"));
+  CHECK_THAT(output, ContainsSubstring("damaged") && ContainsSubstring("incomplete") && ContainsSubstring("complete"));
   CHECK(run_verb({"checkpoint", "list", (root / "checkpoints/checkpoint_10").string()}).code == 0);
-  CHECK_THAT(run_verb({"checkpoint", "list", "/nowhere"}).words,
-             ContainsSubstring("there is no checkpoint in '/nowhere'"));
+  CHECK_THAT(run_verb({"checkpoint", "list", "/nowhere"}).output, ContainsSubstring("No checkpoint in '/nowhere'"));
 }
 
-TEST_CASE("checkpoint show is a tree of names, types, shapes, sizes and values") {
+TEST_CASE("checkpoint show prints a tree of names, types, shapes, sizes and values") {
   const auto root = project();
-  const auto [code, words] = run_verb({"checkpoint", "show", (root / "checkpoints/checkpoint_10").string()});
+  const auto [code, output] = run_verb({"checkpoint", "show", (root / "checkpoints/checkpoint_10").string()});
   CHECK(code == 0);
   for (const auto* line :
        {"step 10, 1000 updates", "  loss: 0.5\n", "by 1 rank, 2 tensors of 4.7 KiB in 1 file", "  models/\n    0/\n",
         "      weight  int64 [20, 30]  4.7 KiB\n", "      bias  bfloat16 [5]  10 B\n", "  rate  = 0.25\n"})
-    CHECK_THAT(words, ContainsSubstring(line));
+    CHECK_THAT(output, ContainsSubstring(line));
 }
 
-TEST_CASE("checkpoint verify says what is whole and names what is not, with the exit code") {
+TEST_CASE("checkpoint verify reports damage by name and exit code") {
   const auto root = project();
   const auto whole = run_verb({"checkpoint", "verify", root.string()});
   CHECK(whole.code == 0);
-  CHECK_THAT(whole.words, ContainsSubstring("checkpoint_2: every byte is as it was saved"));
+  CHECK_THAT(whole.output, ContainsSubstring("checkpoint_2: all checksums match"));
   spoil(root / "checkpoints/checkpoint_2/state.h5", 100);
   const auto damaged = run_verb({"checkpoint", "verify", root.string()});
   CHECK(damaged.code == 1);
-  CHECK_THAT(damaged.words, ContainsSubstring("checkpoint_10: every byte") &&
-                                ContainsSubstring("checkpoint_2: damaged") &&
-                                ContainsSubstring("'models/0/weight' does not match"));
+  CHECK_THAT(damaged.output, ContainsSubstring("checkpoint_10: all checksums match") &&
+                                 ContainsSubstring("checkpoint_2: damaged") &&
+                                 ContainsSubstring("'models/0/weight' does not match"));
 }
 
-TEST_CASE("the verbs of checkpoint have help, and others a hint") {
-  CHECK_THAT(run_verb({"checkpoint", "--help"}).words, ContainsSubstring("usage: hortator checkpoint"));
-  CHECK_THAT(run_verb({"checkpoint", "lst"}).words, ContainsSubstring("did you mean 'list'?"));
-  CHECK_THAT(run_verb({"checkpoint"}).words, ContainsSubstring("verb is missing"));
+TEST_CASE("checkpoint has help, and hints for unknown verbs") {
+  CHECK_THAT(run_verb({"checkpoint", "--help"}).output, ContainsSubstring("usage: hortator checkpoint"));
+  CHECK_THAT(run_verb({"checkpoint", "lst"}).output, ContainsSubstring("did you mean 'list'?"));
+  CHECK_THAT(run_verb({"checkpoint"}).output, ContainsSubstring("verb is missing"));
 }
 
-TEST_CASE("checkpoint prune keeps the newest and those it is told to, and shows first what it would do") {
+TEST_CASE("checkpoint prune keeps what its options ask for, and --dry-run removes nothing") {
   const auto root = project();
   const auto is_there = [&](int number) {
     return fs::exists(root / "checkpoints" / ("checkpoint_" + std::to_string(number)));
   };
-  CHECK(run_verb({"checkpoint", "prune", root.string()}).words.find("needs --keep N") != std::string::npos);
+  CHECK(run_verb({"checkpoint", "prune", root.string()}).output.find("--keep N is missing") != std::string::npos);
   CHECK(run_verb({"checkpoint", "prune", root.string(), "--keep", "0"}).code == 2);
   const auto dry = run_verb({"checkpoint", "prune", root.string(), "--keep", "1", "--keep-every", "5", "--dry-run"});
-  CHECK(dry.words.find("would remove") == std::string::npos);  // 0 and 10 are kept, 2 is the newest of the others
+  CHECK(dry.output.find("would remove") == std::string::npos);  // 0 and 10 are kept, 2 is the newest of the others
   const auto shown = run_verb({"checkpoint", "prune", root.string(), "--keep", "1", "--dry-run"});
-  CHECK(shown.words.find("would remove " + (root / "checkpoints/checkpoint_0").string()) != std::string::npos);
-  CHECK(shown.words.find("1 checkpoint of 3 would stay") != std::string::npos);
+  CHECK(shown.output.find("would remove " + (root / "checkpoints/checkpoint_0").string()) != std::string::npos);
+  CHECK(shown.output.find("1 checkpoint of 3 would be kept") != std::string::npos);
   CHECK((is_there(0) && is_there(2) && is_there(10)));
   const auto left = root / "checkpoints" / "checkpoint_11.new-20261121T075530.123456-9f3a51c2";
   fs::create_directory(left);

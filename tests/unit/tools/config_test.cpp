@@ -26,7 +26,7 @@ std::string write(const std::string& name, const std::string& content) {
 
 }  // namespace
 
-TEST_CASE("a file of YAML becomes entries with their lines") {
+TEST_CASE("a YAML file is read as entries with line numbers") {
   const auto entries = read_yaml(write("a.yaml",
                                        "# mine\n"
                                        "num_processes: 4\n"
@@ -47,11 +47,11 @@ TEST_CASE("a file of YAML becomes entries with their lines") {
   CHECK(read_yaml(write("a.json", "{\"num_processes\": 2}")).size() == 1);
 }
 
-TEST_CASE("what is no file of settings is an error with the line") {
+TEST_CASE("an invalid settings file is an error with its line") {
   CHECK_THROWS_WITH(read_yaml(write("bad.yaml", "a: 1\nb: [1, 2\nc: 3\n")), ContainsSubstring("bad.yaml:"));
-  CHECK_THROWS_WITH(read_yaml(write("list.yaml", "- 1\n- 2\n")), ContainsSubstring("list.yaml:1: no keys"));
+  CHECK_THROWS_WITH(read_yaml(write("list.yaml", "- 1\n- 2\n")), ContainsSubstring("list.yaml:1: expected keys"));
   CHECK_THROWS_WITH(read_yaml(write("deep.yaml", "a: 1\nb: {c: {d: 1}}\n")),
-                    ContainsSubstring("deep.yaml:2: a value within a value"));
+                    ContainsSubstring("deep.yaml:2: nested values are not supported"));
   CHECK_THROWS_WITH(read_yaml("absent.yaml"), ContainsSubstring("cannot be read"));
   CHECK_THROWS_WITH(read_yaml(write("large.yaml", "a: " + std::string(1 << 20, 'x'))),
                     ContainsSubstring("more than 1048576 bytes"));
@@ -64,7 +64,7 @@ TEST_CASE("what is no file of settings is an error with the line") {
                     ContainsSubstring("typo.yaml:2: unknown key 'num_proceses'. did you mean 'num_processes'?"));
 }
 
-TEST_CASE("what is wrong within a section or a list is told by its own line") {
+TEST_CASE("errors in sections and lists have their own line numbers") {
   CHECK_THROWS_WITH(read_file(write("map.yaml", "account: a\nenvironment:\n  GOOD: 1\n  2BAD: 1\n")),
                     ContainsSubstring("map.yaml:4: '2BAD=1'"));
   CHECK_THROWS_WITH(read_file(write("words.yaml", "modules:\n  - gcc\n  - ''\n")), ContainsSubstring("words.yaml:3: "));
@@ -74,7 +74,7 @@ TEST_CASE("what is wrong within a section or a list is told by its own line") {
                     ContainsSubstring("section.yaml:5: fsdp_config.fsdp_activation_checkpointing"));
 }
 
-TEST_CASE("what is shown can be read again") {
+TEST_CASE("the output of --show can be read again") {
   const launching::Layer layer = {
       {"environment", {{"A=1,2", "B=x: y"}, "x"}}, {"modules", {{"a#b", "-c"}, "x"}}, {"account", {{"no"}, "x"}}};
   const launching::Settings settings({layer});
@@ -82,7 +82,7 @@ TEST_CASE("what is shown can be read again") {
   for (const auto& [key, given] : layer) CHECK(again.at(key).values == given.values);
 }
 
-TEST_CASE("a file of Accelerate's is read as it is") {
+TEST_CASE("a file of Accelerate is read") {
   const auto layer =
       read_file(write("default_config.yaml",
                       "compute_environment: LOCAL_MACHINE\ndebug: false\ndistributed_type: MULTI_GPU\n"
@@ -97,7 +97,7 @@ TEST_CASE("a file of Accelerate's is read as it is") {
                     ContainsSubstring("tpu.yaml:2: distributed_type"));
 }
 
-TEST_CASE("questions take what was found for an empty answer, and ask again for a wrong one") {
+TEST_CASE("an empty answer takes the default, an invalid one is asked again") {
   const std::vector<Question> list = {
       {"num_processes", "ranks", "4"}, {"mixed_precision", "type", "no"}, {"account", "who pays", ""}};
   std::istringstream in("\nfp8\nbf16\n\n");
@@ -124,14 +124,14 @@ static int supervised(const std::vector<std::string>& words, std::chrono::second
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST_CASE("a launcher's exit code is handed on, a signal's as shells do") {
+TEST_CASE("supervise returns the exit code, or 128 + the signal") {
   CHECK(supervised({"sh", "-c", "exit 7"}) == 7);
   CHECK(supervised({"true"}) == 0);
   CHECK(supervised({"sh", "-c", "kill -9 $$"}) == 137);
   CHECK(supervised({"/absent/launcher"}) == 127);
 }
 
-TEST_CASE("signals are handed on, and the launcher's own end is waited for") {
+TEST_CASE("supervise forwards signals and waits for the launcher") {
   for (const auto* name : {"USR1", "TERM"}) {
     const auto script =
         std::string("trap 'exit 9' ") + name + "; (sleep 0.2; kill -" + name + " $PPID) & while :; do sleep 0.05; done";
@@ -139,7 +139,7 @@ TEST_CASE("signals are handed on, and the launcher's own end is waited for") {
   }
 }
 
-TEST_CASE("with a grace the first SIGTERM is a warning, the second is not") {
+TEST_CASE("with a grace period the first SIGTERM becomes SIGUSR1, the second is forwarded") {
   const auto script =
       "trap 'echo; warned=1' USR1; trap 'exit $((3 + ${warned:-0}))' TERM; "
       "(sleep 0.2; kill -TERM $PPID; sleep 0.3; kill -TERM $PPID) & while :; do sleep 0.05; done";
@@ -149,7 +149,7 @@ TEST_CASE("with a grace the first SIGTERM is a warning, the second is not") {
                    std::chrono::seconds(1)) == 143);
 }
 
-TEST_CASE("the ranks' records know the code that launchers lose, unless they are of an earlier run") {
+TEST_CASE("recorded_code returns the code of the ranks, unless the record is of an earlier run") {
   const auto before = fs::file_time_type::clock::now() - std::chrono::hours(1);
   const auto after = fs::file_time_type::clock::now() + std::chrono::hours(1);
   fs::create_directories("stopped");

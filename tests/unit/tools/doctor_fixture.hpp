@@ -10,7 +10,7 @@
 #include "tools/doctor/machine.hpp"
 #include "tools/doctor/ranks.hpp"
 
-/// Good machines, and what is found of bad ones.
+/// Facts of healthy machines, and checks of findings.
 namespace hortator::test {
 
 using namespace tools::doctor;
@@ -18,7 +18,7 @@ using namespace tools::doctor;
 inline constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 
-inline Machine good_machine() {
+inline MachineFacts good_machine() {
   return {.kernel = "6.1.0-13-amd64",
           .local_ranks = 4,
           .free_shared_memory = 8 * gib,
@@ -27,7 +27,7 @@ inline Machine good_machine() {
           .cpus = 16};
 }
 
-inline Libraries good_libraries() {
+inline LibraryFacts good_libraries() {
   return {.libtorch_built = "2.15.0",
           .libtorch_loaded = "2.15.0",
           .mpi_built = "Open MPI v4.1.4",
@@ -38,13 +38,13 @@ inline Libraries good_libraries() {
           .hdf5_loaded = {.version = "HDF5 1.10.8", .file = "/usr/lib/libhdf5.so.103"}};
 }
 
-inline Devices good_devices() {
+inline DeviceFacts good_devices() {
   return {.is_built = true, .files = 4, .openable = 4, .visible = 4, .distinct = 4, .local_ranks = 4};
 }
 
-inline Fabric good_fabric() { return {.devices = {"mlx5_0"}, .mpi_knows = true, .has_nccl = true}; }
+inline FabricFacts good_fabric() { return {.devices = {"mlx5_0"}, .mpi_supports_fabrics = true, .has_nccl = true}; }
 
-/// The one finding of that name; there is none when it is not the only one.
+/// The only finding of that check; fails if there are others.
 template <typename Facts>
 Finding finding(const Facts& facts, const std::string& check) {
   Findings found = judge(facts);
@@ -54,21 +54,21 @@ Finding finding(const Facts& facts, const std::string& check) {
 }
 
 template <typename Facts>
-void is_well(const Facts& facts) {
+void expect_ok(const Facts& facts) {
   for (const auto& one : judge(facts)) {
-    INFO(one.check << ": " << one.says);
+    INFO(one.check << ": " << one.message);
     CHECK(one.severity == Severity::ok);
     CHECK(one.remedy.empty());
   }
 }
 
 template <typename Facts>
-void finds(const Facts& facts, const std::string& check, Severity severity, const std::string& words,
-           const std::string& remedy) {
-  const auto one = finding(facts, check);
-  CHECK(one.severity == severity);
-  CHECK_THAT(one.says, ContainsSubstring(words));
-  CHECK_THAT(one.remedy, ContainsSubstring(remedy));
+void expect_finding(const Facts& facts, const std::string& check, Severity severity, const std::string& message,
+                    const std::string& remedy) {
+  const auto result = finding(facts, check);
+  CHECK(result.severity == severity);
+  CHECK_THAT(result.message, ContainsSubstring(message));
+  CHECK_THAT(result.remedy, ContainsSubstring(remedy));
 }
 
 }  // namespace hortator::test

@@ -2,7 +2,7 @@
 
 using namespace hortator::test;
 
-TEST_CASE("libraries that do not fit are found, naming both versions") {
+TEST_CASE("incompatible libraries are reported with both versions") {
   const auto with = [](auto change) {
     auto libraries = good_libraries();
     change(libraries);
@@ -11,29 +11,30 @@ TEST_CASE("libraries that do not fit are found, naming both versions") {
   const auto mismatch = [&](auto change, const char* check, const char* built, const char* loaded) {
     const auto one = finding(with(change), check);
     CHECK(one.severity == Severity::error);
-    CHECK_THAT(one.says, ContainsSubstring(built) && ContainsSubstring(loaded));
+    CHECK_THAT(one.message, ContainsSubstring(built) && ContainsSubstring(loaded));
     CHECK(!one.remedy.empty());
   };
-  mismatch([](Libraries& all) { all.libtorch_loaded = "2.14.0"; }, "LibTorch", "2.15.0", "2.14.0");
-  mismatch([](Libraries& all) { all.mpi_loaded = "Open MPI v5.0.7"; }, "MPI", "Open MPI v4.1.4", "Open MPI v5.0.7");
-  mismatch([](Libraries& all) { all.hdf5_loaded.version = "HDF5 1.14.5"; }, "HDF5", "HDF5 1.10.8", "HDF5 1.14.5");
-  mismatch([](Libraries& all) { all.mpirun = "HYDRA build details:"; }, "mpirun", "Open MPI v4.1.4", "HYDRA");
-  mismatch([](Libraries& all) { all.mpirun = "mpirun (Open MPI) 5.0.7"; }, "mpirun", "4.1.4", "5.0.7");
-  finds(with([](Libraries& all) { all.mpi_files.emplace_back("/opt/libmpi.so.12"); }), "MPI", Severity::error,
-        "/opt/libmpi.so.12", "no other");
-  finds(with([](Libraries& all) { all.hdf5_loaded.others.emplace_back("/opt/libhdf5.so.310"); }), "HDF5 beside",
-        Severity::note, "/opt/libhdf5.so.310 beside /usr/lib/libhdf5.so.103", "no other");
-  finds(with([](Libraries& all) { all.hdf5_loaded.is_parallel = false; }), "HDF5", Severity::error, "is serial",
-        "load the HDF5 module");
-  finds(with([](Libraries& all) { all.mpirun = ""; }), "mpirun", Severity::note, "none", "module");
-  is_well(with([](Libraries& all) { all.mpirun = "", all.own_mpirun = "/opt/mpirun"; }));
-  finds(with([](Libraries& all) { all.mpirun = "HYDRA build details:", all.own_mpirun = "/opt/mpirun"; }), "mpirun",
-        Severity::warning, "each rank would think that it is alone", "hortator launch, which takes /opt/mpirun");
-  finds(with([](Libraries& all) { all.torch_in_path = "/opt/torch/lib"; }), "LD_LIBRARY_PATH", Severity::warning,
-        "/opt/torch/lib", "take that folder out");
+  mismatch([](LibraryFacts& all) { all.libtorch_loaded = "2.14.0"; }, "LibTorch", "2.15.0", "2.14.0");
+  mismatch([](LibraryFacts& all) { all.mpi_loaded = "Open MPI v5.0.7"; }, "MPI", "Open MPI v4.1.4", "Open MPI v5.0.7");
+  mismatch([](LibraryFacts& all) { all.hdf5_loaded.version = "HDF5 1.14.5"; }, "HDF5", "HDF5 1.10.8", "HDF5 1.14.5");
+  mismatch([](LibraryFacts& all) { all.mpirun = "HYDRA build details:"; }, "mpirun", "Open MPI v4.1.4", "HYDRA");
+  mismatch([](LibraryFacts& all) { all.mpirun = "mpirun (Open MPI) 5.0.7"; }, "mpirun", "4.1.4", "5.0.7");
+  expect_finding(with([](LibraryFacts& all) { all.mpi_files.emplace_back("/opt/libmpi.so.12"); }), "MPI",
+                 Severity::error, "/opt/libmpi.so.12", "no other");
+  expect_finding(with([](LibraryFacts& all) { all.hdf5_loaded.others.emplace_back("/opt/libhdf5.so.310"); }),
+                 "HDF5 beside", Severity::note, "/opt/libhdf5.so.310 beside /usr/lib/libhdf5.so.103", "no other");
+  expect_finding(with([](LibraryFacts& all) { all.hdf5_loaded.is_parallel = false; }), "HDF5", Severity::error,
+                 "is serial", "load the HDF5 module");
+  expect_finding(with([](LibraryFacts& all) { all.mpirun = ""; }), "mpirun", Severity::note, "none", "module");
+  expect_ok(with([](LibraryFacts& all) { all.mpirun = "", all.own_mpirun = "/opt/mpirun"; }));
+  expect_finding(with([](LibraryFacts& all) { all.mpirun = "HYDRA build details:", all.own_mpirun = "/opt/mpirun"; }),
+                 "mpirun", Severity::warning, "every rank would run as a separate one-rank job",
+                 "hortator launch, which uses /opt/mpirun");
+  expect_finding(with([](LibraryFacts& all) { all.torch_in_path = "/opt/torch/lib"; }), "LD_LIBRARY_PATH",
+                 Severity::warning, "/opt/torch/lib", "remove that folder");
 }
 
-TEST_CASE("driver and NCCL are judged where there is CUDA") {
+TEST_CASE("driver and NCCL are checked in builds with CUDA") {
   const auto cuda = [](const char* toolkit, const char* driver) {
     auto libraries = good_libraries();
     libraries.cuda_toolkit = toolkit;

@@ -2,11 +2,11 @@
 
 using namespace hortator::test;
 
-TEST_CASE("kernels older than 5.5 are a note, others and unknown ones are not") {
+TEST_CASE("kernels older than 5.5 are noted, newer and unknown ones are not") {
   for (const auto* old : {"5.4.0-150-generic", "4.18.0-553.el8_10.x86_64", "3.10.0"}) {
     auto machine = good_machine();
     machine.kernel = old;
-    finds(machine, "kernel", Severity::note, old, "newer kernel");
+    expect_finding(machine, "kernel", Severity::note, old, "newer kernel");
   }
   for (const auto* fine : {"5.5.0", "5.14.0-427.el9", "6.8", "10.0.1", "odd", ""}) {
     auto machine = good_machine();
@@ -15,87 +15,93 @@ TEST_CASE("kernels older than 5.5 are a note, others and unknown ones are not") 
   }
 }
 
-TEST_CASE("shared memory is judged by what is free a rank") {
+TEST_CASE("shared memory is judged by the free bytes per rank") {
   auto machine = good_machine();
   machine.free_shared_memory = 4 * 64 * mib;
   CHECK(finding(machine, "shared memory").severity == Severity::ok);
   machine.free_shared_memory = 4 * 64 * mib - 1;
-  finds(machine, "shared memory", Severity::warning, "for 4 ranks", "--shm-size");
+  expect_finding(machine, "shared memory", Severity::warning, "for 4 ranks", "--shm-size");
   machine.free_shared_memory = 4 * 16 * mib - 4;
-  finds(machine, "shared memory", Severity::error, "bus error", "--shm-size");
+  expect_finding(machine, "shared memory", Severity::error, "bus error", "--shm-size");
   machine.free_shared_memory = {};
-  finds(machine, "shared memory", Severity::error, "no /dev/shm", "larger /dev/shm");
+  expect_finding(machine, "shared memory", Severity::error, "/dev/shm does not exist", "larger /dev/shm");
 }
 
-TEST_CASE("each low limit is found, and an unlimited stack") {
+TEST_CASE("low limits and an unlimited stack are reported") {
   const auto with = [](auto change) {
     auto machine = good_machine();
     change(machine.limits);
     return machine;
   };
-  finds(with([](Limits& limits) { limits.open_files = 1023; }), "ulimits", Severity::warning, "ulimit -n is 1023",
-        "ulimit -n 4096");
-  finds(with([](Limits& limits) { limits.processes = 100; }), "ulimits", Severity::warning, "ulimit -u is 100",
-        "ulimit -u 4096");
-  finds(with([](Limits& limits) { limits.stack = {}; }), "ulimits", Severity::note, "unlimited", "ulimit -s 8192");
-  finds(with([](Limits& limits) { limits.stack = mib; }), "ulimits", Severity::warning, "1.0 MiB of stack",
-        "ulimit -s 8192");
-  finds(with([](Limits& limits) { limits.address_space = 4 * gib; }), "ulimits", Severity::warning, "4.0 GiB",
-        "ulimit -v unlimited");
-  is_well(with([](Limits& limits) { limits = {.stack = 8 * mib}; }));
-  const auto both = judge(with([](Limits& limits) { limits = {.open_files = 1, .processes = 1, .stack = 8 * mib}; }));
+  expect_finding(with([](ProcessLimits& limits) { limits.open_files = 1023; }), "ulimits", Severity::warning,
+                 "ulimit -n is 1023", "ulimit -n 4096");
+  expect_finding(with([](ProcessLimits& limits) { limits.processes = 100; }), "ulimits", Severity::warning,
+                 "ulimit -u is 100", "ulimit -u 4096");
+  expect_finding(with([](ProcessLimits& limits) { limits.stack = {}; }), "ulimits", Severity::note, "unlimited",
+                 "ulimit -s 8192");
+  expect_finding(with([](ProcessLimits& limits) { limits.stack = mib; }), "ulimits", Severity::warning,
+                 "1.0 MiB of stack", "ulimit -s 8192");
+  expect_finding(with([](ProcessLimits& limits) { limits.address_space = 4 * gib; }), "ulimits", Severity::warning,
+                 "4.0 GiB", "ulimit -v unlimited");
+  expect_ok(with([](ProcessLimits& limits) { limits = {.stack = 8 * mib}; }));
+  const auto both =
+      judge(with([](ProcessLimits& limits) { limits = {.open_files = 1, .processes = 1, .stack = 8 * mib}; }));
   CHECK(std::count_if(both.begin(), both.end(), [](const Finding& one) { return one.check == "ulimits"; }) == 2);
 }
 
-TEST_CASE("RemoveIPC matters where logind is, unless it is off") {
+TEST_CASE("RemoveIPC is reported where logind runs, unless it is off") {
   auto machine = good_machine();
   machine.has_logind = true;
-  finds(machine, "RemoveIPC", Severity::warning, "yes by default", "RemoveIPC=no");
+  expect_finding(machine, "RemoveIPC", Severity::warning, "yes by default", "RemoveIPC=no");
   machine.remove_ipc = "yes";
-  finds(machine, "RemoveIPC", Severity::warning, "RemoveIPC=yes", "RemoveIPC=no");
+  expect_finding(machine, "RemoveIPC", Severity::warning, "RemoveIPC=yes", "RemoveIPC=no");
   machine.remove_ipc = "no";
-  is_well(machine);
+  expect_ok(machine);
   CHECK(parse_remove_ipc("[Login]\n#RemoveIPC=no\n").empty());
   CHECK(parse_remove_ipc("RemoveIPC=yes\n  RemoveIPC=no \nOther=1") == "no");
 }
 
-TEST_CASE("control groups are judged by memory and by time") {
+TEST_CASE("control groups are judged by memory and CPU time") {
   auto machine = good_machine();
   machine.group = {.memory = 512 * mib};
-  finds(machine, "control group", Severity::error, "512.0 MiB", "--mem");
+  expect_finding(machine, "control group", Severity::error, "512.0 MiB", "--mem");
   machine.group = {.memory = 31 * gib};
-  finds(machine, "control group", Severity::note, "31.0 GiB", "--mem=0");
+  expect_finding(machine, "control group", Severity::note, "31.0 GiB", "--mem=0");
   machine.group = {.memory = 32 * gib, .cpus = 16.0};
-  is_well(machine);
+  expect_ok(machine);
   machine.group = {.cpus = 1.5};
-  finds(machine, "control group", Severity::warning, "1.5", "--cpus-per-task");
+  expect_finding(machine, "control group", Severity::warning, "1.5", "--cpus-per-task");
   CHECK(parse_cpu_max("150000 100000") == 1.5);
   CHECK(!parse_cpu_max("max 100000"));
   CHECK(!parse_cpu_max(""));
   CHECK(!parse_cpu_max("1 0"));
 }
 
-TEST_CASE("a folder is judged by everything that a checkpoint asks of it") {
-  const Folder good{.path = "/scratch", .file_system = "lustre", .free_bytes = 9 * gib};
+TEST_CASE("a folder is judged by all operations that a checkpoint needs") {
+  const FolderFacts good{.path = "/scratch", .file_system = "lustre", .free_bytes = 9 * gib};
   const auto with = [&good](auto change) {
     auto folder = good;
     change(folder);
     return folder;
   };
-  const auto unwritable = judge(with([](Folder& folder) { folder.writing = "Read-only file system"; }));
+  const auto unwritable = judge(with([](FolderFacts& folder) { folder.writing = "Read-only file system"; }));
   REQUIRE(unwritable.size() == 1);
   CHECK(unwritable.front().severity == Severity::error);
-  CHECK_THAT(unwritable.front().says, ContainsSubstring("/scratch (lustre)") && ContainsSubstring("Read-only"));
-  finds(with([](Folder& folder) { folder.free_bytes = gib - 1; }), "folder", Severity::warning, "little", "parallel");
-  finds(with([](Folder& folder) { folder.file_system = "tmpfs"; }), "folder", Severity::note, "memory", "lost");
-  finds(with([](Folder& folder) { folder.renaming = "x"; }), "rename", Severity::error, "by rename: x", "elsewhere");
-  finds(with([](Folder& folder) { folder.syncing = "x"; }), "fsync", Severity::error, "fsync: x", "elsewhere");
-  finds(with([](Folder& folder) { folder.flock = "x"; }), "file locks", Severity::warning, "flock: x",
-        "HDF5_USE_FILE_LOCKING=FALSE");
-  finds(with([](Folder& folder) { folder.fcntl = "x"; }), "byte locks", Severity::warning, "x", "direct");
+  CHECK_THAT(unwritable.front().message, ContainsSubstring("/scratch (lustre)") && ContainsSubstring("Read-only"));
+  expect_finding(with([](FolderFacts& folder) { folder.free_bytes = gib - 1; }), "folder", Severity::warning, "little",
+                 "parallel");
+  expect_finding(with([](FolderFacts& folder) { folder.file_system = "tmpfs"; }), "folder", Severity::note, "memory",
+                 "lost");
+  expect_finding(with([](FolderFacts& folder) { folder.renaming = "x"; }), "rename", Severity::error, "by rename: x",
+                 "elsewhere");
+  expect_finding(with([](FolderFacts& folder) { folder.syncing = "x"; }), "fsync", Severity::error, "fsync: x",
+                 "elsewhere");
+  expect_finding(with([](FolderFacts& folder) { folder.flock = "x"; }), "file locks", Severity::warning, "flock: x",
+                 "HDF5_USE_FILE_LOCKING=FALSE");
+  expect_finding(with([](FolderFacts& folder) { folder.fcntl = "x"; }), "byte locks", Severity::warning, "x", "direct");
 }
 
-TEST_CASE("a folder's file system is that of the longest mount point above it") {
+TEST_CASE("file_system_of uses the longest matching mount point") {
   const std::string mounts =
       "24 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 24 0:2 / /scratch rw shared:1 - lustre o2ib:/s rw\n"
       "31 30 0:3 / /scratch/me rw - tmpfs tmpfs rw\n";

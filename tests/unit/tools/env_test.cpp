@@ -22,7 +22,7 @@ TEST_CASE("variables of threads, devices, launchers, schedulers and transports b
   }
 }
 
-TEST_CASE("a secret is named and never shown") {
+TEST_CASE("the value of a secret is never shown") {
   const std::vector<const char*> environment = {"OMP_NUM_THREADS=4",
                                                 "SLURM_JWT=s3cr3t",
                                                 "OMPI_MCA_orte_precondition_transports=s3cr3t",
@@ -40,20 +40,19 @@ TEST_CASE("a secret is named and never shown") {
         4);
 }
 
-TEST_CASE("a report is the same for people and for programs") {
+TEST_CASE("a report has the same facts as text and as JSON") {
   const env::Report report = {{"machine", {{"cores", 4}, {"devices", {"a", "b"}}, {"shared", true}}},
                               {"job", {{"scheduler", "none"}}}};
-  CHECK(env::for_people(report) ==
+  CHECK(env::to_text(report) ==
         "machine\n  cores      4\n  devices    a, b\n  shared     yes\njob\n  scheduler  none\n");
-  CHECK(env::for_programs(report) ==
-        nlohmann::json({{"machine", {{"cores", 4}, {"devices", {"a", "b"}}, {"shared", true}}},
-                        {"job", {{"scheduler", "none"}}}}));
-  CHECK(env::for_people({{"x", {{"devices", nlohmann::json::array()}}}}) == "x\n  devices  none\n");
+  CHECK(env::to_json(report) == nlohmann::json({{"machine", {{"cores", 4}, {"devices", {"a", "b"}}, {"shared", true}}},
+                                                {"job", {{"scheduler", "none"}}}}));
+  CHECK(env::to_text({{"x", {{"devices", nlohmann::json::array()}}}}) == "x\n  devices  none\n");
 }
 
-TEST_CASE("the facts of this machine are gathered within a second, and every section says something") {
+TEST_CASE("the facts of this machine are gathered within a second, and every section has facts") {
   const auto begin = std::chrono::steady_clock::now();
-  const auto facts = env::for_programs(env::gather_facts());
+  const auto facts = env::to_json(env::gather_facts());
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
   for (const auto* section :
        {"hortator", "LibTorch", "MPI", "HDF5", "CUDA", "loaded libraries", "machine", "job", "environment"}) {
@@ -72,7 +71,7 @@ TEST_CASE("the machine's own numbers agree with each other") {
   CHECK_THAT(operating_system(), ContainsSubstring("Linux"));
 }
 
-TEST_CASE("a process that was confined to fewer CPUs than there are knows it") {
+TEST_CASE("a process detects that its CPUs were limited") {
   cpu_set_t before;
   CPU_ZERO(&before);
   REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);

@@ -60,7 +60,7 @@ json estimate_of(const fs::path& path) { return json::parse(output_of({path.stri
 
 }  // namespace
 
-TEST_CASE("a model is estimated by its file, its folder, or its index alone") {
+TEST_CASE("a model is estimated from its file, folder or index") {
   const auto folder = scratch("safetensors");
   write_safetensors(folder / "model-00001-of-00002.safetensors", {{"a.weight", 10}, {"b.weight", 20}});
   write_safetensors(folder / "model-00002-of-00002.safetensors", {{"c.weight", 30}});
@@ -83,7 +83,7 @@ TEST_CASE("tied weights count once") {
   CHECK(estimate_of(fs::path(TORCH_PICKLES) / "tied.pt").at("parameters") == 4 * 2 + 4 * 2 + 1);
 }
 
-TEST_CASE("of a checkpoint the models count, and nothing else") {
+TEST_CASE("only the models of a checkpoint count") {
   const auto folder = scratch("checkpoint");
   checkpoint::Snapshot state;
   state.common.put("models/0/layers.0.weight", at::zeros({10, 10}));
@@ -101,7 +101,7 @@ TEST_CASE("of a checkpoint the models count, and nothing else") {
   CHECK(tools::estimates::stored_model(folder / "two").back().first == "1.weight");
 }
 
-TEST_CASE("estimate-memory has a table, options, and errors that help") {
+TEST_CASE("estimate-memory prints a table and reports errors") {
   const auto folder = scratch("table");
   write_safetensors(folder / "model.safetensors", {{"a.weight", 64}});
   const auto path = (folder / "model.safetensors").string();
@@ -112,9 +112,9 @@ TEST_CASE("estimate-memory has a table, options, and errors that help") {
     CHECK_THAT(words, ContainsSubstring(part));
   CHECK(words.find("float32") == std::string::npos);
   CHECK_THAT(output_of({"--help"}), ContainsSubstring("usage: hortator estimate-memory"));
-  CHECK_THROWS_WITH(output_of({}), ContainsSubstring("the model is missing"));
-  CHECK_THROWS_WITH(output_of({"nowhere"}), ContainsSubstring("there is no model in 'nowhere'"));
-  CHECK_THROWS_WITH(output_of({folder.parent_path().string()}), ContainsSubstring("there is no model in"));
+  CHECK_THROWS_WITH(output_of({}), ContainsSubstring("The model is missing"));
+  CHECK_THROWS_WITH(output_of({"nowhere"}), ContainsSubstring("No model in 'nowhere'"));
+  CHECK_THROWS_WITH(output_of({folder.parent_path().string()}), ContainsSubstring("No model in"));
   CHECK_THROWS_WITH(output_of({path, "--dtype", "int5"}), ContainsSubstring("did you mean 'int"));
   CHECK_THROWS_WITH(output_of({path, "--rank", "4"}), ContainsSubstring("--rank"));
 }

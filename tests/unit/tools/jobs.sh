@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# hortator job with schedulers that only note what they were asked: jobs.sh HORTATOR. Prints what is wrong and ends with 1.
-# shellcheck disable=SC2016  # hostile words are meant to stay as they are
+# hortator job with schedulers that only record their arguments: jobs.sh HORTATOR. Prints each failure and exits with 1.
+# shellcheck disable=SC2016  # hostile arguments are not to be expanded
 set -u
 hortator=$1
 # shellcheck source=tests/unit/tools/support.sh
@@ -66,13 +66,13 @@ clean() { shellcheck -x -e SC2016 "$1" || wrong "shellcheck of $2"; bash -n "$1"
 run_slurm() { SLURM_JOB_ID=41 SLURM_JOB_NODELIST=here SLURM_NNODES=1 bash "$1" >out 2>&1; }
 run_pbs() { hostname >nodes; PBS_JOBID=1.server PBS_O_WORKDIR=$work PBS_NODEFILE=$work/nodes bash "$1" >out 2>&1; }
 
-# Rendered scripts are clean, and hostile words neither run nor break.
+# Rendered scripts pass shellcheck; hostile arguments are neither run nor changed.
 hostile=('a b' "it's" '"x"' '$(touch owned)' '`touch owned`' $'two\nlines' '; touch owned' '*' '' 'a\b' '#x' '-n' 'a@program@b' '> owned')
 for scheduler in slurm pbs; do
   job --scheduler "$scheduler" -n 1 --env "FABRIC=${hostile[3]}" --module "${hostile[0]}" -- ./train "${hostile[@]}" >job.sh || wrong "$scheduler: $(<err)"
   if command -v shellcheck >/dev/null; then clean job.sh "$scheduler"; fi
   rm -rf seen owned runs/train
-  "run_$scheduler" job.sh || wrong "$scheduler with hostile words ended with $?: $(<out)"
+  "run_$scheduler" job.sh || wrong "$scheduler with hostile arguments ended with $?: $(<out)"
   [ "$(<seen)" = "$(printf '%s\n' "${hostile[@]}")" ] || wrong "$scheduler: the program got $(<seen)"
   [ ! -e owned ] || wrong "$scheduler: a word was run"
 done
@@ -85,7 +85,7 @@ for field in account queue qos constraint reservation licenses mail run-dir name
 done
 [ ! -e owned ] || wrong 'a word of a directive was run'
 
-# Submitted: the folder of the output is there first, a chain waits link by link.
+# --submit creates the output folder first; each job of a chain waits for the one before.
 rm -f calls
 job --scheduler pbs --nodes 2 --ranks-per-node 4 --gpus-per-node 4 --chain 3 --submit -- ./train >out || wrong "qsub: $(<err)"
 [ "$(grep -c '^qsub' calls)" = 3 ] || wrong 'a chain of three is three jobs'
@@ -95,7 +95,7 @@ rm -f calls
 job --scheduler slurm -n 1 --chain 2 --submit -- ./train >out || wrong "sbatch: $(<err)"
 grep -q 'sbatch --parsable --dependency=afterany:41' calls || wrong 'the second waits for the first'
 
-# A job of Slurm that is stopped goes back into the queue; not for ever, and not without progress.
+# A stopped Slurm job is requeued: a limited number of times, and only if it makes progress.
 program train <<'SH'
 mkdir -p runs/train/checkpoint
 case $MODE in
@@ -142,7 +142,7 @@ mkdir -p "$records"
 OUTPUT=$records/41.out MODE=oom run_slurm job.sh
 grep -q 'OOM' out || wrong "an OOM kill is not named: $(<out)"
 
-# A warning reaches the program; the job waits until it has really ended.
+# The warning reaches the program; the job waits until the program has ended.
 program train <<'SH'
 trap 'touch warned; /bin/sleep 0.5; mkdir -p runs/train/checkpoint; touch runs/train/checkpoint/x; exit 75' USR1
 /bin/sleep 0.2
@@ -157,7 +157,7 @@ printf '%s\n' 'export JOB=$$' | sed -i '/^set -u$/r /dev/stdin' job.sh
 [ -e warned ] || wrong 'the warning did not reach the program'
 requeued || wrong 'warned and stopped is requeued'
 
-# PBS: the script's own clock warns; the links after the last one leave at once.
+# PBS: the script's own timer warns; jobs of a chain after the last useful one exit at once.
 program train <<'SH'
 echo start >>starts
 trap 'mkdir -p runs/train/checkpoint; touch runs/train/checkpoint/x; exit 75' USR1
@@ -175,7 +175,7 @@ job --scheduler pbs -n 1 --time 00:00:03 --warning-seconds 2 -- ./train >job.sh 
 grep -q 'nothing is left to do' out || wrong "$(<out)"
 grep -q 'hostfile.*pbs_tmrsh' calls || command -v ompi_info >/dev/null || wrong 'no agent of PBS'
 
-# A bad node is named before anything runs.
+# A bad node is reported before the program starts.
 rm -rf runs calls; mkdir runs
 job --scheduler slurm -n 1 --gpus-per-node 2 -- ./train >job.sh
 program bin/nvidia-smi <<'SH'
@@ -184,10 +184,10 @@ SH
 [ "$(code run_slurm job.sh)" = 1 ] || wrong 'too few GPUs are no start'
 grep -q "node $(hostname) is bad: has 1 of 2 GPUs" out || wrong "the bad node is not named: $(<out)"
 
-# What is missing or contradicts itself
+# Missing and contradictory options
 "$hortator" job -n 1 >/dev/null 2>err; [ $? = 2 ] || wrong 'no program'
 PATH=/usr/bin:/bin "$hortator" job -n 1 -- ./train >/dev/null 2>err
-grep -q 'neither sbatch nor qsub\|hortator job' err || [ -x /usr/bin/sbatch ] || wrong "$(<err)"
+grep -q 'Neither sbatch nor qsub\|hortator job' err || [ -x /usr/bin/sbatch ] || wrong "$(<err)"
 job -n 5 --nodes 2 -- ./train >/dev/null; grep -q 'evenly' err || wrong "$(<err)"
 
 [ "$failures" = 0 ] || { echo "$failures wrong"; exit 1; }

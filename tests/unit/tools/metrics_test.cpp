@@ -29,7 +29,7 @@ struct Reader {
 
 }  // namespace
 
-TEST_CASE("rows are read back, also what JSON has no numbers for; other lines are none") {
+TEST_CASE("rows are parsed, with NaN and infinity; other lines are skipped") {
   const auto parsed = parse_metric_row(R"({"step":3,"time":2.5,"loss":"NaN","lr":1e-3})");
   REQUIRE(parsed);
   CHECK(parsed->step == 3);
@@ -41,7 +41,7 @@ TEST_CASE("rows are read back, also what JSON has no numbers for; other lines ar
     CHECK_FALSE(parse_metric_row(line));
 }
 
-TEST_CASE("a long file is sampled for little, and the last row is among the samples") {
+TEST_CASE("a long file is sampled with few reads, and the sample has the last row") {
   Reader reader;
   for (int step = 0; step < 200'000; ++step) reader.text += row(step, step, 1.0 / (step + 1));
   const auto rows = sample_rows(reader.at(), reader.text.size(), 100);
@@ -54,7 +54,7 @@ TEST_CASE("a long file is sampled for little, and the last row is among the samp
   CHECK(rows[50].step < 110'000);
 }
 
-TEST_CASE("a short file is read whole, without a last row that is not finished") {
+TEST_CASE("a short file is read completely, without an unfinished last row") {
   Reader reader{.text = row(1, 1, 1) + row(2, 2, 1) + R"({"step":3)"};
   CHECK(sample_rows(reader.at(), reader.text.size(), 100).size() == 2);
   Reader empty;
@@ -74,7 +74,7 @@ TEST_CASE("a curve is thinned by averaging neighbours") {
   CHECK(thinned(curve, 2000).x.size() == 1000);
 }
 
-TEST_CASE("the rate is of the time in which the run ran") {
+TEST_CASE("the rate excludes pauses of the run") {
   std::vector<MetricRow> rows;
   for (int i = 0; i < 100; ++i) rows.push_back({.step = i, .time = 0.5 * i + (i >= 50 ? 10'000.0 : 0)});
   const auto rate = rate_of(rows, 10);
@@ -87,7 +87,7 @@ TEST_CASE("the rate is of the time in which the run ran") {
   CHECK(rate_of({{.step = 1, .time = 1}}, 10).x.empty());
 }
 
-TEST_CASE("columns are counted in characters, escape sequences in none") {
+TEST_CASE("width counts characters, not escape sequences") {
   CHECK(core::width_of("▁▂▃") == 3);
   CHECK(core::width_of("\x1b[31mred\x1b[0m") == 3);
   CHECK(core::cut("▁▂▃▄", 2) == "▁▂");

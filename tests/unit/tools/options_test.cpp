@@ -15,7 +15,7 @@ Options known() {
   options.named.add_options()("ranks,n", po::value<int>(), "")("dry-run", "")(
       "program", po::value<std::vector<std::string>>(), "");
   options.positional.add("program", -1);
-  options.rest_is_foreign = true;
+  options.ends_at_text = true;
   return options;
 }
 
@@ -23,7 +23,7 @@ using Words = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("everything after the first word that is no option is left alone") {
+TEST_CASE("arguments after the first text are not parsed") {
   for (const Words& words : {Words{"-n", "4", "prog", "-n", "5", "--dry-run", "--", "x"},
                              Words{"-n4", "prog", "-n", "5", "--dry-run", "--", "x"},
                              Words{"--ranks=4", "prog", "-n", "5", "--dry-run", "--", "x"},
@@ -37,7 +37,7 @@ TEST_CASE("everything after the first word that is no option is left alone") {
   CHECK(parse({"prog", ""}, known())["program"].as<Words>() == Words{"prog", ""});
 }
 
-TEST_CASE("an option that does not exist is answered with the nearest one") {
+TEST_CASE("an unknown option is reported with the nearest one") {
   CHECK_THROWS_WITH(parse({"--dry-ran", "x"}, known()),
                     ContainsSubstring("no option '--dry-ran'. did you mean '--dry-run'?"));
   CHECK_THROWS_WITH(parse({"--verbose", "x"}, known()), ContainsSubstring("known are: --ranks, --dry-run"));
@@ -45,17 +45,16 @@ TEST_CASE("an option that does not exist is answered with the nearest one") {
   CHECK_THROWS_AS(parse({"-q"}, known()), hortator::UsageError);
 }
 
-TEST_CASE("values that are missing or of the wrong kind are usage errors") {
+TEST_CASE("missing values and values of the wrong type are usage errors") {
   CHECK_THROWS_AS(parse({"-n"}, known()), hortator::UsageError);
   CHECK_THROWS_AS(parse({"-n", "two", "prog"}, known()), hortator::UsageError);
   CHECK_THROWS_AS(parse({"--dry-run=yes"}, known()), hortator::UsageError);
   CHECK_THROWS_AS(parse({"word"}, Options{}), hortator::UsageError);
 }
 
-TEST_CASE("a verb is found by its name, any other is answered with the nearest one") {
+TEST_CASE("an unknown verb is reported with the nearest one") {
   CHECK(find(verbs(), "env", "verb").name == "env");
-  CHECK_THROWS_WITH(find(verbs(), "lanch", "verb"),
-                    ContainsSubstring("there is no verb 'lanch'. did you mean 'launch'?"));
+  CHECK_THROWS_WITH(find(verbs(), "lanch", "verb"), ContainsSubstring("Unknown verb 'lanch'. did you mean 'launch'?"));
   CHECK_THROWS_WITH(
       find(verbs(), "xyzzy", "verb"),
       ContainsSubstring("known are: config, launch, job, new, doctor, test, watch, plot, scale, env, checkpoint, "));

@@ -13,12 +13,12 @@ TEST_CASE("the median is the middle, or the mean of the two in the middle") {
   CHECK(median(std::vector<double>{4, 1, 3, 2}) == 2.5);
 }
 
-TEST_CASE("the gap is one of averages: what is rare and long counts by its length") {
+TEST_CASE("the gap is a difference of means, so that rare long waits count") {
   CHECK(mean_gap(std::vector<double>{1, 1, 2}, std::vector<double>{1, 2, 10}) == 3);
   CHECK(mean_gap(std::vector<double>{4}, std::vector<double>{4}) == 0);
 }
 
-TEST_CASE("the median's range leaves out as many on both sides as chance would put there in one case of twenty") {
+TEST_CASE("the range of the median is its 95 % confidence interval") {
   const auto range_of = [](int n) {
     std::vector<double> values;
     for (int i = n; i > 0; --i) values.push_back(i);
@@ -33,7 +33,7 @@ TEST_CASE("the median's range leaves out as many on both sides as chance would p
   CHECK((range_of(41) == std::pair(14.0, 28.0)));
 }
 
-TEST_CASE("the ratio is the median over neighbours, so that a machine that slows down does not count") {
+TEST_CASE("the ratio is the median over neighbouring blocks, so that a slowing machine does not matter") {
   const std::vector<double> ours = {2, 20, 200};
   const std::vector<double> reference = {1, 10, 100};
   const auto timing = summarize(ours, reference);
@@ -47,7 +47,7 @@ TEST_CASE("the ratio is the median over neighbours, so that a machine that slows
   CHECK(timing.runs == 3);
 }
 
-TEST_CASE("blocks alternate, the first of each is not counted, and all line up around each") {
+TEST_CASE("blocks alternate, the first of each is not counted, and ranks are synchronised around each") {
   std::string order;
   double clock = 0;
   int step = 0;
@@ -62,7 +62,7 @@ TEST_CASE("blocks alternate, the first of each is not counted, and all line up a
   CHECK(timing.runs == 3);
 }
 
-TEST_CASE("waiting for the device at the end of a block counts") {
+TEST_CASE("the wait for the device at the end of a block counts") {
   double clock = 0;
   int queued = 0;
   const Sides sides = {

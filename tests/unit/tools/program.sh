@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The hortator command as users call it: program.sh HORTATOR CMAKE MPI. Prints what is wrong and ends with 1.
+# The hortator command as users call it: program.sh HORTATOR CMAKE MPI. Prints each failure and exits with 1.
 set -u
 hortator=$1
 cmake=$2
@@ -18,11 +18,11 @@ touch plain
 run --version; code_is 0; out_has 'hortator 0.'
 run --help; code_is 0; out_has 'launch'; out_has 'env'; out_has 'bench'
 run; code_is 2; err_has 'usage: hortator VERB'
-run lanch; code_is 2; err_has "there is no verb 'lanch'. did you mean 'launch'?"
+run lanch; code_is 2; err_has "Unknown verb 'lanch'. did you mean 'launch'?"
 run --versoin; code_is 2; err_has "did you mean '--version'?"
 run --help
 verbs=$(sed -n 's/^  \([a-z-]*\)  .*/\1/p' out)
-[ "$(wc -w <<<"$verbs")" -ge 14 ] || wrong 'not all verbs are told of'
+[ "$(wc -w <<<"$verbs")" -ge 14 ] || wrong 'not all verbs are listed'
 for verb in $verbs; do
   run "$verb" --help; code_is 0; out_has "usage: hortator $verb"; out_has '--help'; out_has 'exit code'
   grep -qE "^  .*hortator $verb" out || wrong 'there is no example'
@@ -32,21 +32,21 @@ for verb in 'bench step' 'checkpoint list' 'scale strong'; do
   run $verb --help; code_is 0; out_has 'usage: hortator'; out_has '--help'
 done
 
-# launch: what it refuses
-run launch -n 2; code_is 2; err_has 'the program is missing'
+# launch: errors
+run launch -n 2; code_is 2; err_has 'The program is missing'
 run launch ./show; code_is 2; err_has 'The number of ranks is missing'
 for ranks in 0 -1 two 1.5 99999999999999; do
   run launch --ranks="$ranks" ./show; code_is 2; err_has "--ranks: expected a whole number from 1, got '$ranks'"
 done
 run launch -n 2 --dryrun ./show; code_is 2; err_has "did you mean '--dry-run'?"
-run launch -n 2 ./absent; code_is 2; err_has "there is no program './absent'"
-run launch -n 2 absent; code_is 2; err_has "there is no program 'absent' on PATH"
+run launch -n 2 ./absent; code_is 2; err_has "No program './absent'"
+run launch -n 2 absent; code_is 2; err_has "No program 'absent' on PATH"
 run launch -n 2 show; code_is 2; err_has "did you mean './show'?"
 run launch -n 2 ./plain; code_is 2; err_has "'./plain' is not an executable file"
-run launch -n 2 --launcher ./absent ./show; code_is 2; err_has "there is no program './absent'"
-SLURM_JOB_ID=1 PATH=/nowhere run launch -n 2 ./show; code_is 1; err_has 'there is no srun on PATH'
+run launch -n 2 --launcher ./absent ./show; code_is 2; err_has "--launcher: no program './absent'"
+SLURM_JOB_ID=1 PATH=/nowhere run launch -n 2 ./show; code_is 1; err_has 'No srun on PATH'
 
-# launch --dry-run: an mpirun and an srun that only say who they are
+# launch --dry-run: an mpirun and an srun that only print their version
 mkdir fakes
 program fakes/mpirun 'echo "mpirun (Open MPI) 4.1.4"'
 program fakes/srun 'echo "pmix pmi2"'
@@ -68,8 +68,8 @@ SLURM_JOB_ID=1 SLURM_CPUS_PER_TASK=6 PATH=$work/fakes run launch -n 64 --dry-run
 
 PATH=$work/fakes run launch -n 2 --mixed-precision bf16 --debug --dry-run ./show; out_has 'env HORTATOR_MIXED_PRECISION=bf16 HORTATOR_DEBUG=1 ./show'
 
-# Of two MPIs on a machine the mpirun of Hortator's own starts the ranks: one on PATH that is of it, else the one of the build, but above
-# all the one that the user names.
+# With several MPIs on a machine, the mpirun of the MPI that Hortator was built with starts the ranks: the one on PATH if it matches,
+# else the one found at build time. --launcher and HORTATOR_LAUNCHER override both.
 unset HORTATOR_LAUNCHER
 mkdir theirs ours
 if [ "$mpi" = 'Open MPI' ]; then foreign='HYDRA build details:' variable=OMPI_COMM_WORLD_SIZE; else foreign='mpirun (Open MPI) 4.1.4' variable=PMI_SIZE; fi
@@ -90,11 +90,11 @@ export HORTATOR_LAUNCHER=mpirun
 run launch --num_processes 2 ./show; code_is 2; err_has "that is Accelerate's; here it is --ranks"
 run launch -n 2 --nodes 3 --dry-run ./show; code_is 2; err_has 'too few'
 
-# config: what outranks what
+# config: the priority of the sources
 explained() { run config --explain; [[ $(grep "^$1:" out) == *"$2"*"# $3" ]] || wrong "$1 should be $2 by $3"; }
 PATH=$work/fakes run config --default; code_is 0; out_has "written: $work/.config/hortator/config.yaml"
-run config --default; code_is 2; err_has 'is there already'
-# What programs say of themselves is theirs.
+run config --default; code_is 2; err_has 'already exists'
+# Settings that programs choose in their code are left to them.
 ! grep -q accumulation "$work/.config/hortator/config.yaml" || wrong 'config --default outranks the programs'
 explained mixed_precision no "$work/.config/hortator/config.yaml:2"
 echo 'mixed_precision: fp16' >hortator.yaml
@@ -118,23 +118,23 @@ run config validate absent.yaml; code_is 2; err_has 'cannot be read'
 run config --show --config_file "$source_dir/../../../share/sites/lumi-c.yaml"; code_is 0; out_has 'scheduler: slurm'
 run job --site polariz -n 1 -- ./show; code_is 2; err_has "did you mean 'polaris'?"
 
-# checkpoint: weights of Python's come in, two ranks write them for others, and nothing has changed on the way
-pickles=$source_dir/../io/pickles
+# checkpoint: imports weights of PyTorch; two ranks export them; the weights are unchanged
+pickles=$source_dir/../formats/pickles
 run checkpoint import "$pickles/shapes.pt" imported; code_is 0; out_has 'imported: 11 tensors of 260 B'
 run launch -n 2 "$hortator" checkpoint export imported out.safetensors; code_is 0; out_has 'out.safetensors: 11 tensors'
 run checkpoint diff out.safetensors "$pickles/shapes.pt"; code_is 0; out_has '0 of 11 tensors that both have differ'
 run checkpoint diff imported "$pickles/floats.pt"; code_is 1; out_has '+ float32  float32 [2, 3]'
 run checkpoint diff imported absent.pt; code_is 2; err_has 'absent.pt'
-run checkpoint export imported out.onnx; code_is 2; err_has 'says no kind of file'
+run checkpoint export imported out.onnx; code_is 2; err_has 'Unknown file format of'
 
-# completion: bash asks the command
+# completion
 run completion; code_is 0
 completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator launch --dry) COMP_CWORD=2; _hortator; echo "${COMPREPLY[*]}"')
 [ "$completed" = --dry-run ] || wrong "completion of --dry gives '$completed'"
 completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completion)"; COMP_WORDS=(hortator la) COMP_CWORD=1; _hortator; echo "${COMPREPLY[*]}"')
 [ "$completed" = launch ] || wrong "completion of la gives '$completed'"
 
-# the man page knows every verb and every flag
+# the man page documents every verb and every flag
 man=$source_dir/../../../share/man/hortator.1
 man_text=$(sed 's/\\-/-/g' "$man")
 for verb in config launch job new doctor test watch plot scale env checkpoint bench completion; do grep -q "^\.SS \(hortator \)\?$verb" "$man" || wrong "the man page lacks $verb"; done
@@ -146,16 +146,16 @@ for verb in config launch job doctor test watch plot 'scale strong' env 'checkpo
   done
 done
 
-# and every variable that no key has but those by which our own programs talk to themselves; the keys' are in config --help
+# and every variable that has no key, except internal ones; config --help lists those of the keys
 sources=$source_dir/../../../src
 run config --help; code_is 0
 for variable in $(grep -rhoE '"HORTATOR_[A-Z_]+[A-Z]"' "$sources" | tr -d '"' | sort -u); do
   [ "$variable" != HORTATOR_LAUNCH_CALL ] || continue
-  grep -q "($variable)\$" out || grep -q "$variable" "$man" || wrong "nobody is told of $variable"
+  grep -q "($variable)\$" out || grep -q "$variable" "$man" || wrong "$variable is not documented"
 done
 
-# the command itself loads neither LibTorch nor MPI
-if command -v ldd >/dev/null && grep -qE 'libtorch|libc10|libmpi' <<<"$(ldd "$hortator")"; then wrong 'the command links what takes long to load'; fi
+# the command itself links neither LibTorch nor MPI
+if command -v ldd >/dev/null && grep -qE 'libtorch|libc10|libmpi' <<<"$(ldd "$hortator")"; then wrong 'the command links LibTorch or MPI'; fi
 
 # launch for real
 unset HORTATOR_LAUNCHER
@@ -163,14 +163,14 @@ run launch -n 2 ./show -n 'a b' --help; code_is 0
 [ "$(grep -ac '^rank:3 -n|a b|--help$' out)" = 2 ] || wrong 'two ranks with three arguments each were expected'
 run launch -n 1 ./fail; code_is 7
 run launch -n 2 ./fail; code_is 7
-# signals are handed on, and a run that fails starts again
+# signals are forwarded, and a failed run is restarted
 # shellcheck disable=SC2016
 program trapped 'trap "echo told; exit 0" USR1; kill -USR1 $(cat "$PWD/pid"); i=0; while [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done; exit 5'
-sh -c 'echo $$ >pid; exec "$0" launch -n 1 ./trapped' "$hortator" >out 2>err || wrong 'SIGUSR1 was not handed on'
+sh -c 'echo $$ >pid; exec "$0" launch -n 1 ./trapped' "$hortator" >out 2>err || wrong 'SIGUSR1 was not forwarded'
 grep -q told out || wrong 'SIGUSR1 did not reach the rank'
 # shellcheck disable=SC2016
 program third 'echo run >>runs.txt; [ "$(wc -l <runs.txt)" -ge 3 ] || exit 3'
-run launch -n 1 --max-restarts 2 ./third; code_is 0; err_has 'starts again'
+run launch -n 1 --max-restarts 2 ./third; code_is 0; err_has 'restarting it from its newest checkpoint'
 rm runs.txt; run launch -n 1 --max-restarts 1 ./third; code_is 3
 run launch -n 2 --log-dir logs ./show a b c; code_is 0
 [ "$(grep -rl 'rank:3' logs | wc -l)" = 2 ] || wrong 'a file of output for each rank was expected'
@@ -183,9 +183,9 @@ SLURM_JWT=s3cr3t run env --json; code_is 0
 run env --jsn; code_is 2; err_has "did you mean '--json'?"
 
 # bench
-run bench; code_is 2; err_has 'the bench verb is missing'
-run bench setp; code_is 2; err_has "there is no bench verb 'setp'. did you mean 'step'?"
-run bench step --blocks 0; code_is 2; err_has '--blocks 0 measures nothing'
+run bench; code_is 2; err_has 'The bench verb is missing'
+run bench setp; code_is 2; err_has "Unknown bench verb 'setp'. did you mean 'step'?"
+run bench step --blocks 0; code_is 2; err_has "--blocks: expected a whole number from 1, got '0'"
 run bench step --blocks 2 --steps 3; code_is 0; out_has 'ratio'
 run bench loader --case row --blocks 1 --steps 1; code_is 2; err_has "did you mean 'rows'?"
 run bench paging --case codl; code_is 2; err_has "did you mean 'cold'?"
@@ -220,7 +220,7 @@ code=0
 "$hortator" launch -n 2 "$hortator" "${collectives[@]}" >out 2>err || code=$?
 out=$(<out) err=$(<err) call="hortator launch -n 2 hortator ${collectives[*]}"
 code_is 0; out_has 'reduce_scatter'; out_has 'all_gather'; out_has 'broadcast'; out_has 'debug_mode'
-# what a measurement that was killed leaves behind goes with the next one; what another process has, or nobody has claimed, stays
+# the next benchmark removes the folder of a killed one; folders of other processes and unclaimed folders stay
 "$hortator" bench step --blocks 1000000 >/dev/null 2>&1 &
 killed=$!
 for _ in $(seq 200); do compgen -G 'hortator-bench-*/.claim' >/dev/null && break; sleep 0.1; done

@@ -9,7 +9,7 @@
 using namespace hortator::tools;
 namespace fs = std::filesystem;
 
-TEST_CASE("a program is found where a shell would find it") {
+TEST_CASE("find_program searches as a shell does") {
   CHECK(find_program("sh"));
   CHECK(find_program("/bin/sh") == fs::path("/bin/sh"));
   CHECK(!find_program("no-such-program-anywhere"));
@@ -22,12 +22,12 @@ TEST_CASE("a program is found where a shell would find it") {
   fs::remove("plain.txt");
 }
 
-TEST_CASE("what a program prints can be read, and one that is not there prints nothing") {
+TEST_CASE("output_of returns what a program prints, and nothing for a missing one") {
   CHECK(output_of("echo hello; echo noise >&2") == "hello\n");
   CHECK(output_of("no-such-program-anywhere").empty());
 }
 
-TEST_CASE("a program that cannot be started is an error that names it") {
-  CHECK_THROWS_WITH(become({"no-such-program-anywhere", "x"}),
+TEST_CASE("replace_process reports a program that cannot be started") {
+  CHECK_THROWS_WITH(replace_process({"no-such-program-anywhere", "x"}),
                     ContainsSubstring("'no-such-program-anywhere' could not be started: No such file"));
 }

@@ -11,22 +11,22 @@ namespace hortator::test {
 
 struct Outcome {
   int code = 0;
-  std::string words;
+  std::string output;
 };
 
 /// `hortator checkpoint ...`, with what it prints and says of errors.
 inline Outcome run_verb(const tools::Arguments& arguments) {
-  std::ostringstream words;
-  auto* before = std::cout.rdbuf(words.rdbuf());
+  std::ostringstream output;
+  auto* before = std::cout.rdbuf(output.rdbuf());
   Outcome outcome;
   try {
     outcome.code = tools::checkpoint_verb({arguments.begin() + 1, arguments.end()});
   } catch (const Error& error) {
-    words << error.what();
+    output << error.what();
     outcome.code = 2;
   }
   std::cout.rdbuf(before);
-  outcome.words = words.str();
+  outcome.output = output.str();
   return outcome;
 }
 

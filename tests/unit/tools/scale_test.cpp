@@ -23,7 +23,7 @@ double truth(Growth growth, int ranks, double shown) {
 }
 
 ScalePlan plan_of(Growth growth, const std::vector<int>& ranks) {
-  return {.growth = growth, .ranks = ranks, .repeats = 3, .program = "p", .words = {"./train"}, .cores_per_node = 64};
+  return {.growth = growth, .ranks = ranks, .repeats = 3, .program = "p", .command = {"./train"}, .cores_per_node = 64};
 }
 
 std::vector<ScalePoint> points_of(const ScalePlan& plan, double shown) {
@@ -46,14 +46,14 @@ std::vector<ScalePoint> points_of(const ScalePlan& plan, double shown) {
 
 }  // namespace
 
-TEST_CASE("sizes are ascending numbers") {
+TEST_CASE("parse_counts accepts ascending numbers only") {
   CHECK(parse_counts("1,2,4", "--ranks") == std::vector<int>{1, 2, 4});
   CHECK(parse_counts("3", "--ranks") == std::vector<int>{3});
-  for (const char* words : {"", "1,", "2,1", "1,1", "0,1", "a", "1 2", "-1", "99999999"})
-    CHECK_THROWS_WITH(parse_counts(words, "--ranks"), ContainsSubstring("is no list of sizes"));
+  for (const char* list : {"", "1,", "2,1", "1,1", "0,1", "a", "1 2", "-1", "99999999"})
+    CHECK_THROWS_WITH(parse_counts(list, "--ranks"), ContainsSubstring("--ranks: expected ascending whole numbers"));
 }
 
-TEST_CASE("a plan's repeats are spread over the study") {
+TEST_CASE("repeats of a size are spread over the study") {
   const auto runs = runs_of(plan_of(Growth::weak, {1, 2}));
   REQUIRE(runs.size() == 6);
   CHECK(runs[0].ranks == 1);
@@ -65,18 +65,18 @@ TEST_CASE("a plan's repeats are spread over the study") {
   CHECK(runs_of(plan)[1].nodes == 2);
 }
 
-TEST_CASE("plans and points are read back as they were written") {
+TEST_CASE("plans and points survive a round trip through JSON") {
   auto plan = plan_of(Growth::weak, {4, 8});
   plan.nodes = {1, 2};
-  plan.words = {"./train", "--name", "a b"};
+  plan.command = {"./train", "--name", "a b"};
   CHECK(to_json(parse_plan(to_json(plan))) == to_json(plan));
   const auto point = points_of(plan, 1).back();
   CHECK(to_json(parse_point(to_json(point))) == to_json(point));
-  CHECK_THROWS_WITH(parse_plan("{}"), ContainsSubstring("no plan"));
-  CHECK_THROWS_WITH(parse_point("rubbish"), ContainsSubstring("no point"));
+  CHECK_THROWS_WITH(parse_plan("{}"), ContainsSubstring("Not a valid plan"));
+  CHECK_THROWS_WITH(parse_point("rubbish"), ContainsSubstring("Not a valid point"));
 }
 
-TEST_CASE("sets that are not complete, or mixed, are refused") {
+TEST_CASE("check_set refuses incomplete and mixed sets") {
   const auto plan = plan_of(Growth::strong, {1, 2});
   auto points = points_of(plan, 1);
   CHECK_NOTHROW(check_set(plan, points));
@@ -86,8 +86,8 @@ TEST_CASE("sets that are not complete, or mixed, are refused") {
     return other;
   };
   CHECK_THROWS_WITH(check_set(plan, changed([](auto& all) { all.pop_back(); })),
-                    ContainsSubstring("missing are 2 ranks, repeat 3"));
-  CHECK_THROWS_WITH(check_set(plan, {}), ContainsSubstring("not complete"));
+                    ContainsSubstring("missing runs: 2 ranks, repeat 3"));
+  CHECK_THROWS_WITH(check_set(plan, {}), ContainsSubstring("incomplete"));
   CHECK_THROWS_WITH(check_set(plan, changed([](auto& all) { all[3].measure.identity = "v2"; })),
                     ContainsSubstring("differ in versions"));
   CHECK_THROWS_WITH(check_set(plan, changed([](auto& all) { all[1].program = "q"; })),
@@ -98,7 +98,7 @@ TEST_CASE("sets that are not complete, or mixed, are refused") {
                     ContainsSubstring("made 0 updates"));
 }
 
-TEST_CASE("a network is the line through its timings") {
+TEST_CASE("network_of fits latency and bandwidth") {
   const auto line = network_of(2, {{1e3, 1e-4 + 1e-6}, {1e6, 1e-4 + 1e-3}, {1e7, 1e-4 + 1e-2}});
   CHECK(line.latency == Approx(1e-4).epsilon(0.01));
   CHECK(line.seconds_per_byte == Approx(1e-9).epsilon(0.01));
@@ -107,7 +107,7 @@ TEST_CASE("a network is the line through its timings") {
   CHECK(network_of(2, {{1e3, 1}, {1e6, 0.5}}).seconds_per_byte == 0);
 }
 
-TEST_CASE("the model finds how much is hidden, and says what sizes that it has not seen will take") {
+TEST_CASE("the model recovers the overlap and predicts sizes that it was not fitted to") {
   for (const auto growth : {Growth::strong, Growth::weak}) {
     for (const double shown : {0.0, 0.3, 1.0}) {
       const auto plan = plan_of(growth, {1, 2, 4, 8});
@@ -124,7 +124,7 @@ TEST_CASE("the model finds how much is hidden, and says what sizes that it has n
   }
 }
 
-TEST_CASE("a study may begin with more than one rank") {
+TEST_CASE("a study may start with more than one rank") {
   const auto plan = plan_of(Growth::weak, {2, 4, 8});
   const auto study = study_of(plan, points_of(plan, 0.5), network);
   const ScaleModel model(study.setting, study.sizes);
@@ -132,7 +132,7 @@ TEST_CASE("a study may begin with more than one rank") {
   CHECK(model.seconds(16) == Approx(truth(Growth::weak, 16, 0.5)).epsilon(0.01));
 }
 
-TEST_CASE("ranks that share cores take turns") {
+TEST_CASE("ranks that share cores slow each other down") {
   const std::vector<ScaleSize> sizes = {
       {.ranks = 1, .seconds = 1}, {.ranks = 2, .seconds = 1}, {.ranks = 4, .seconds = 2}};
   const ScaleModel busy({.growth = Growth::weak, .network = network, .cores_per_node = 2}, sizes);
@@ -165,7 +165,7 @@ TEST_CASE("speed-up and efficiency compare with the smallest run") {
   CHECK(speed_up(weak, 2 * weak.sizes[0].seconds, 4) == 1);
 }
 
-TEST_CASE("the report has every size, the model's word, and where that ends") {
+TEST_CASE("the report has every size, the prediction and its limit") {
   const auto plan = plan_of(Growth::strong, {1, 2, 4});
   const auto study = study_of(plan, points_of(plan, 0.5), network);
   const auto table = scale_table(study);
@@ -191,7 +191,7 @@ TEST_CASE("the report has every size, the model's word, and where that ends") {
   CHECK(chart_file(panels, "a.svg").size() > 2000);
 }
 
-TEST_CASE("GPU hours are told where there are GPUs, and MFU where operations and the peak are known") {
+TEST_CASE("GPU hours are reported on GPUs, and MFU if operations and the peak are known") {
   const auto plan = plan_of(Growth::weak, {1, 2, 4});
   auto points = points_of(plan, 0);
   for (auto& point : points) {
@@ -208,17 +208,17 @@ TEST_CASE("GPU hours are told where there are GPUs, and MFU where operations and
              ContainsSubstring("| 0.12 | 50 % |") && ContainsSubstring("124.8 TFLOP,") &&
                  ContainsSubstring("312 TFLOP/s in 16 bits") && ContainsSubstring("NVIDIA A100-SXM4-80GB"));
 
-  auto said = plan;
-  said.peak_flops = 624e12;
-  CHECK(use_of_peak(study_of(said, points, network), study.sizes[0]).value() == Approx(0.25));
-  CHECK(parse_plan(to_json(said)).peak_flops == 624e12);
+  auto with_peak = plan;
+  with_peak.peak_flops = 624e12;
+  CHECK(use_of_peak(study_of(with_peak, points, network), study.sizes[0]).value() == Approx(0.25));
+  CHECK(parse_plan(to_json(with_peak)).peak_flops == 624e12);
   for (auto& point : points) point.measure.device = "";
   CHECK_FALSE(use_of_peak(study_of(plan, points, network), study.sizes[0]).has_value());
   points.back().measure.device = "NVIDIA H200";
   CHECK_THROWS_WITH(study_of(plan, points, network), ContainsSubstring("differ in devices"));
 }
 
-TEST_CASE("strong scaling makes the same use of more devices when the work is shared evenly") {
+TEST_CASE("strong scaling keeps MFU when the work is divided evenly") {
   const auto plan = plan_of(Growth::strong, {1, 2});
   auto points = points_of(plan, 0);
   for (auto& point : points) {
@@ -229,7 +229,7 @@ TEST_CASE("strong scaling makes the same use of more devices when the work is sh
   for (const auto& size : study.sizes) CHECK(use_of_peak(study, size).value() == Approx(0.1).epsilon(0.01));
 }
 
-TEST_CASE("peaks are those of the devices' data sheets, the narrower name first") {
+TEST_CASE("peak_flops prefers the longer matching device name") {
   CHECK(observe::peak_flops("NVIDIA H200 NVL") == 835e12);
   CHECK(observe::peak_flops("NVIDIA H200") == 989e12);
   CHECK_FALSE(observe::peak_flops("NVIDIA GeForce RTX 4090").has_value());

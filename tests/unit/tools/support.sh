@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Sourced by what calls the command as users do, after `hortator` is set: a folder of its own, nothing of the caller's settings, and what is
-# expected of a call. Everything that is wrong is printed; `failures` counts it.
+# Sourced by scripts that call the command, after `hortator` is set: a temporary folder, no settings of the caller, and checks of a call.
+# Each failure is printed; `failures` counts them.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

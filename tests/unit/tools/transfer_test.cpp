@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::vector<std::pair<std::string, at::Tensor>> weights = {
+const std::vector<std::pair<std::string, at::Tensor>> model_weights = {
     {"layer.weight", at::arange(6000, at::kFloat).view({100, 60})},
     {"layer.bias", at::arange(5, at::kFloat).to(at::kBFloat16)},
     {"layer.scale", at::arange(8, at::kFloat).to(at::kFloat8_e4m3fn)},
@@ -35,7 +35,7 @@ const std::vector<std::pair<std::string, at::Tensor>> weights = {
 template <typename Change>
 fs::path checkpoint_with(const std::string& name, const Change& change) {
   checkpoint::Snapshot state;
-  for (const auto& [weight, tensor] : weights) state.common.put("models/0/" + weight, tensor.clone());
+  for (const auto& [weight, tensor] : model_weights) state.common.put("models/0/" + weight, tensor.clone());
   state.common.put("optimizers/0/state/layer.weight/exp_avg", at::ones({100, 60}));
   state.common.put("optimizers/0/groups/0/lr", 0.5);
   state.common.put("loaders/0/order", "shuffled");
@@ -53,27 +53,27 @@ bool is_same(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint's weights go into others' files, and back into a checkpoint") {
+TEST_CASE("weights survive export and import") {
   const auto from = plain_checkpoint("transfer_from").string();
   for (const auto* extension : {".safetensors", ".pt", ".bin"}) {
     const auto file = std::string("transfer") + extension;
     const auto exported = run_verb({"checkpoint", "export", from, file});
-    INFO(exported.words);
+    INFO(exported.output);
     CHECK(exported.code == 0);
-    CHECK_THAT(exported.words, ContainsSubstring("6 tensors of 23.5 KiB"));
+    CHECK_THAT(exported.output, ContainsSubstring("6 tensors of 23.5 KiB"));
     fs::remove_all("transfer_to");
     CHECK(run_verb({"checkpoint", "import", file, "transfer_to"}).code == 0);
     const checkpoint::Reader reader("transfer_to");
-    CHECK(reader.tensors().size() == weights.size());
-    for (const auto& [name, tensor] : weights) CHECK(is_same(reader.read("models/0/" + name), tensor));
+    CHECK(reader.tensors().size() == model_weights.size());
+    for (const auto& [name, tensor] : model_weights) CHECK(is_same(reader.read("models/0/" + name), tensor));
     CHECK(run_verb({"checkpoint", "diff", from, file}).code == 0);
     CHECK(run_verb({"checkpoint", "verify", "transfer_to"}).code == 0);
   }
   const SafetensorsFile safe("transfer.safetensors");
   CHECK(safe.metadata().at("format") == "pt");
-  for (const auto& [name, tensor] : weights) CHECK(is_same(safe.get(name), tensor));
+  for (const auto& [name, tensor] : model_weights) CHECK(is_same(safe.get(name), tensor));
   const formats::PickleFile pickle("transfer.pt");
-  for (const auto& [name, tensor] : weights) CHECK(is_same(pickle.get(name), tensor));
+  for (const auto& [name, tensor] : model_weights) CHECK(is_same(pickle.get(name), tensor));
   CHECK(run_verb({"checkpoint", "export", "transfer.pt", "again.safetensors"}).code == 0);
   CHECK(run_verb({"checkpoint", "diff", "again.safetensors", "transfer.safetensors"}).code == 0);
   for (const auto& entry : fs::directory_iterator("."))
@@ -95,7 +95,7 @@ bool holds(const torch::nn::Module& net, const at::Tensor& values) {
 
 }  // namespace
 
-TEST_CASE("tied tensors go out under each of their names, and come in under one or both") {
+TEST_CASE("tied tensors are exported under each name and imported from one or both") {
   const auto values = at::arange(24, at::kFloat).view({6, 4});
   checkpoint::Snapshot state;
   for (const auto* name : {"models/0/embed", "models/0/head"}) state.common.put(name, values);
@@ -134,23 +134,24 @@ TEST_CASE("tied tensors go out under each of their names, and come in under one 
   CHECK_THROWS_WITH(load_checkpoint_in_model(untied, "tied_to"), ContainsSubstring("missing 'head'"));
 }
 
-TEST_CASE("export and import refuse what they cannot do, and leave nothing behind") {
+TEST_CASE("export and import refuse invalid input and leave no files") {
   const auto from = plain_checkpoint("refusing").string();
-  CHECK_THAT(run_verb({"checkpoint", "export", from}).words, ContainsSubstring("two paths are needed, 1 were given"));
-  CHECK_THAT(run_verb({"checkpoint", "export", from, "model.onnx"}).words, ContainsSubstring("says no kind of file"));
-  CHECK_THAT(run_verb({"checkpoint", "export", from, "x.pt", "--model", "1"}).words,
+  CHECK_THAT(run_verb({"checkpoint", "export", from}).output, ContainsSubstring("Expected two paths, got 1"));
+  CHECK_THAT(run_verb({"checkpoint", "export", from, "model.onnx"}).output,
+             ContainsSubstring("Unknown file format of"));
+  CHECK_THAT(run_verb({"checkpoint", "export", from, "x.pt", "--model", "1"}).output,
              ContainsSubstring("no model number 1"));
-  CHECK_THAT(run_verb({"checkpoint", "import", "absent.pt", "out"}).words, ContainsSubstring("absent.pt"));
+  CHECK_THAT(run_verb({"checkpoint", "import", "absent.pt", "out"}).output, ContainsSubstring("absent.pt"));
   std::ofstream("broken.pt") << "no archive";
   CHECK(run_verb({"checkpoint", "import", "broken.pt", "broken_out"}).code != 0);
   CHECK_FALSE(fs::exists("broken_out"));
   CHECK_FALSE(fs::exists("x.pt"));
-  CHECK_THAT(run_verb({"checkpoint", "export", "--help"}).words, ContainsSubstring("--model"));
-  CHECK_THAT(run_verb({"checkpoint", "import", "--help"}).words,
+  CHECK_THAT(run_verb({"checkpoint", "export", "--help"}).output, ContainsSubstring("--model"));
+  CHECK_THAT(run_verb({"checkpoint", "import", "--help"}).output,
              ContainsSubstring("usage: hortator checkpoint import"));
 }
 
-TEST_CASE("diff of two checkpoints names everything that differs, the largest difference first") {
+TEST_CASE("diff of two checkpoints lists all differences, the largest first") {
   const auto a = plain_checkpoint("diff_a").string();
   CHECK(run_verb({"checkpoint", "diff", a, a}).code == 0);
   const auto b = checkpoint_with("diff_b", [](StateDict& state) {
@@ -163,34 +164,35 @@ TEST_CASE("diff of two checkpoints names everything that differs, the largest di
                    state.put("optimizers/0/groups/0/lr", 0.25);
                    state.put("extra", 1);
                  }).string();
-  const auto [code, words] = run_verb({"checkpoint", "diff", a, b});
-  INFO(words);
+  const auto [code, output] = run_verb({"checkpoint", "diff", a, b});
+  INFO(output);
   CHECK(code == 1);
   for (const auto* line :
        {"+ models/0/added  float32 [1]\n", "~ models/0/layer.mask  bool [3] | bool [4]\n",
         "~ models/0/layer.bias  bfloat16 [5] | float32 [5]\n", "~ optimizers/0/groups/0/lr  = 0.5 | 0.25\n",
         "+ extra  = 1\n", "      0.25             2 of 6000  models/0/layer.weight\n",
         "2 of 6 tensors that both have differ\n"})
-    CHECK_THAT(words, ContainsSubstring(line));
-  CHECK(words.find("models/0/layer.steps") < words.find("6000  models/0/layer.weight"));
+    CHECK_THAT(output, ContainsSubstring(line));
+  CHECK(output.find("models/0/layer.steps") < output.find("6000  models/0/layer.weight"));
   const auto reversed = run_verb({"checkpoint", "diff", b, a});
-  CHECK_THAT(reversed.words, ContainsSubstring("- models/0/added  float32 [1]\n") && ContainsSubstring("- extra  = 1"));
-  CHECK_THAT(run_verb({"checkpoint", "diff", a, b, "--top", "1"}).words, ContainsSubstring("and 1 tensors more"));
+  CHECK_THAT(reversed.output,
+             ContainsSubstring("- models/0/added  float32 [1]\n") && ContainsSubstring("- extra  = 1"));
+  CHECK_THAT(run_verb({"checkpoint", "diff", a, b, "--top", "1"}).output, ContainsSubstring("and 1 more tensors"));
 }
 
-TEST_CASE("diff of models in files of any kind; a tolerance makes values equal; what cannot be read is code 2") {
+TEST_CASE("diff compares models of any format, honours the tolerance, and returns 2 for unreadable input") {
   formats::write_pickle("one.pt", {{"w", at::zeros({10})}, {"same", at::ones({2})}});
   formats::write_pickle("other.pt", {{"same", at::ones({2}, at::kHalf)}, {"w", at::full({10}, 1e-3F)}});
   const auto differing = run_verb({"checkpoint", "diff", "one.pt", "other.pt"});
   CHECK(differing.code == 1);
-  CHECK_THAT(differing.words, ContainsSubstring("0.001              10 of 10  w\n") &&
-                                  ContainsSubstring("~ same  float32 [2] | float16 [2]\n"));
-  CHECK_THAT(run_verb({"checkpoint", "diff", "one.pt", "other.pt", "--tolerance", "0.01"}).words,
+  CHECK_THAT(differing.output, ContainsSubstring("0.001              10 of 10  w\n") &&
+                                   ContainsSubstring("~ same  float32 [2] | float16 [2]\n"));
+  CHECK_THAT(run_verb({"checkpoint", "diff", "one.pt", "other.pt", "--tolerance", "0.01"}).output,
              ContainsSubstring("0 of 2 tensors that both have differ"));
   std::ofstream("broken.pt") << "no archive";
   CHECK(run_verb({"checkpoint", "diff", "one.pt", "broken.pt"}).code == 2);
-  CHECK_THAT(run_verb({"checkpoint", "diff", "one.pt"}).words, ContainsSubstring("compares two, and got 1"));
-  CHECK_THAT(run_verb({"checkpoint", "diff", "--help"}).words, ContainsSubstring("--tolerance"));
+  CHECK_THAT(run_verb({"checkpoint", "diff", "one.pt"}).output, ContainsSubstring("Expected two paths, got 1"));
+  CHECK_THAT(run_verb({"checkpoint", "diff", "--help"}).output, ContainsSubstring("--tolerance"));
 }
 
 TEST_CASE("values are compared, not bits, of every type") {

@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "tools/watch/watch_ranks.hpp"
 
+using namespace hortator;
 using namespace hortator::tools;
 
 namespace {
@@ -46,7 +47,7 @@ WatchFacts four_ranks() {
 
 }  // namespace
 
-TEST_CASE("a running run is told in lines that fit, whatever the terminal") {
+TEST_CASE("the page fits terminals of any width") {
   for (const int columns : {20, 40, 80, 200}) {
     for (const bool colour : {false, true}) {
       const auto page = watch_view(four_ranks(), {.columns = columns, .colour = colour, .now = 1100});
@@ -57,21 +58,21 @@ TEST_CASE("a running run is told in lines that fit, whatever the terminal") {
   }
 }
 
-TEST_CASE("the page has what people look for") {
+TEST_CASE("the page shows progress, values, resources, checkpoints and stragglers") {
   const auto page = watch_view(four_ranks(), {.columns = 120, .now = 1100});
-  for (const char* words :
+  for (const char* text :
        {"runs/digits  running  4 ranks on 2 nodes  slurm 1234", "450/1000  5/s  1 min 50 s left", "45% [", "500  5/s",
-        "job        ends in 1 h 00 min", "loss       0.5", "lr         0.001", "memory     1.0 GiB a rank",
-        "rank 3 (n2)", "CPU        1.5 of 2 a rank", "gradients  32 % of the time", "data       1 %",
-        "checkpoint_4, 50.0 s old; 2 in all", "the last save took 2.0 s, the longest 4.0 s",
+        "job        ends in 1 h 00 min", "loss       0.5", "lr         0.001", "memory     1.0 GiB per rank",
+        "rank 3 (n2)", "CPU        1.5 of 2 per rank", "gradients  32 % of the time", "data       1 %",
+        "checkpoint_4, 50.0 s old; 2 in total", "the last save took 2.0 s, the longest 4.0 s",
         "slowest    rank 2 (n2): the others wait", "restarts   1: after step 200"})
-    CHECK_THAT(page, ContainsSubstring(words));
+    CHECK_THAT(page, ContainsSubstring(text));
   CHECK_THAT(page, ContainsSubstring("▁") && ContainsSubstring("█"));
   const auto plain = watch_view(four_ranks(), {.columns = 120, .utf8 = false, .now = 1100});
   for (const char c : plain) CHECK(static_cast<unsigned char>(c) < 128);
 }
 
-TEST_CASE("devices are told of as far as they are known") {
+TEST_CASE("devices are shown as far as they are known") {
   CHECK(watch_view(four_ranks(), {.columns = 120, .now = 1100}).find("GPU") == std::string::npos);
   auto facts = four_ranks();
   for (auto& rank : facts.ranks) {
@@ -84,9 +85,8 @@ TEST_CASE("devices are told of as far as they are known") {
   facts.ranks[2].device_bytes = 16LL << 30;
   facts.ranks[2].device_used_bytes = 18LL << 30;
   const auto page = watch_view(facts, {.columns = 80, .now = 1100});
-  CHECK_THAT(page,
-             ContainsSubstring("GPU memory 13.0 GiB a rank, at most 18.0 GiB of 80.0 GiB in use on rank 2 (n2)\n"));
-  CHECK_THAT(page, ContainsSubstring("GPU        70 % of the time busy, least 10 % on rank 3 (n2)\n"));
+  CHECK_THAT(page, ContainsSubstring("GPU memory 13.0 GiB per rank, max 18.0 GiB of 80.0 GiB in use on rank 2 (n2)\n"));
+  CHECK_THAT(page, ContainsSubstring("GPU        70 % of the time busy, min 10 % on rank 3 (n2)\n"));
 
   facts.ranks.resize(1);
   CHECK_THAT(watch_view(facts, {.columns = 120, .now = 1100}),
@@ -94,7 +94,7 @@ TEST_CASE("devices are told of as far as they are known") {
                  ContainsSubstring("GPU        90 % of the time busy\n"));
   facts.ranks[0].device_peak_bytes = 13LL << 30;
   CHECK_THAT(watch_view(facts, {.columns = 120, .now = 1100}),
-             ContainsSubstring("GPU memory 12.0 GiB (13.0 GiB at the most), 14.0 GiB of 80.0 GiB in use\n"));
+             ContainsSubstring("GPU memory 12.0 GiB (13.0 GiB peak), 14.0 GiB of 80.0 GiB in use\n"));
   facts.ranks[0].device_peak_bytes = 0;
   facts.ranks[0].device_busy = {};
   facts.ranks[0].device_used_bytes = facts.ranks[0].device_total_bytes = 0;
@@ -103,9 +103,9 @@ TEST_CASE("devices are told of as far as they are known") {
   CHECK(little.find("busy") == std::string::npos);
 }
 
-TEST_CASE("what is wrong is said") {
+TEST_CASE("failures and silent ranks are shown") {
   auto facts = four_ranks();
-  CHECK_THAT(watch_view(facts, {.columns = 120, .now = 1200}), ContainsSubstring("no sign of life for 1 min 41 s"));
+  CHECK_THAT(watch_view(facts, {.columns = 120, .now = 1200}), ContainsSubstring("no status for 1 min 41 s"));
   facts.ranks[3].time = 1000;
   CHECK_THAT(watch_view(facts, {.columns = 120, .now = 1100}),
              ContainsSubstring("silent     rank 3 (n2) for 1 min 40 s"));
@@ -118,18 +118,18 @@ TEST_CASE("what is wrong is said") {
   CHECK_THAT(watch_view(facts, {.columns = 120, .now = 9e9}), ContainsSubstring("runs/digits  finished"));
 }
 
-TEST_CASE("a run of which little is known is told as well") {
+TEST_CASE("a run with few records is shown as well") {
   CHECK_THAT(watch_view({.folder = "x"}, {.now = 1}),
-             ContainsSubstring("nothing is known of it") && ContainsSubstring("nothing yet"));
+             ContainsSubstring("no status") && ContainsSubstring("nothing yet"));
   const WatchFacts rows_only{.folder = "x", .rows = {{.step = 7, .time = 1, .values = {{"loss", 0.25}}}}};
   CHECK_THAT(watch_view(rows_only, {.now = 1}), ContainsSubstring("loss       0.25"));
-  WatchFacts alone{.folder = "x", .ranks = {rank(0, 0)}};
-  alone.ranks.front().world = 1;
-  const auto page = watch_view(alone, {.now = 1100});
+  WatchFacts single{.folder = "x", .ranks = {rank(0, 0)}};
+  single.ranks.front().world = 1;
+  const auto page = watch_view(single, {.now = 1100});
   CHECK(page.find("gradients") == std::string::npos);
-  CHECK(page.find("a rank") == std::string::npos);
-  alone.ranks.front().values = {{"loss", std::numeric_limits<double>::quiet_NaN()}};
-  CHECK_THAT(watch_view(alone, {.now = 1100}), ContainsSubstring("nan"));
+  CHECK(page.find("per rank") == std::string::npos);
+  single.ranks.front().values = {{"loss", std::numeric_limits<double>::quiet_NaN()}};
+  CHECK_THAT(watch_view(single, {.now = 1100}), ContainsSubstring("nan"));
 }
 
 TEST_CASE("the slowest ranks are those that wait least for the others") {
@@ -141,7 +141,7 @@ TEST_CASE("the slowest ranks are those that wait least for the others") {
   CHECK(slow[1].rank == 3);
 }
 
-TEST_CASE("rates are told by what people can read") {
+TEST_CASE("rates are readable at any magnitude") {
   CHECK(observe::rate_text(1234.5) == "1234/s");  // not 1.23e+03/s
   CHECK(observe::rate_text(12.34) == "12.3/s");
   CHECK(observe::rate_text(0) == "0/s");

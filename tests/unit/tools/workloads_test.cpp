@@ -7,7 +7,7 @@
 using namespace hortator::tools::bench;
 
 // A comparison with another framework counts only when both train the same model.
-TEST_CASE("the workloads are the models that other frameworks are timed with") {
+TEST_CASE("the workloads have the sizes of the models that time other frameworks") {
   const std::map<std::string, std::int64_t> parameters = {
       {"mlp-small", 26'122},     {"mlp-comm", 8'396'800},     {"mlp-mixed", 16'785'408}, {"mlp-big", 134'250'496},
       {"bert-mini", 11'170'562}, {"resnet18-32", 11'173'962}, {"gpt-124m", 124'439'808}};

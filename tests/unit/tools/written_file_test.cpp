@@ -7,15 +7,16 @@
 
 using namespace hortator;
 
-TEST_CASE("a file that the user asked for is there whole, in the place of an older one") {
+TEST_CASE("write_file replaces an existing file") {
   tools::write_file("written_file.txt", "older and longer");
   tools::write_file("written_file.txt", "new");
   CHECK(core::read_whole("written_file.txt") == "new");
   std::filesystem::remove("written_file.txt");
 }
 
-TEST_CASE("a file that cannot be written is named, with the system's reason and what to do") {
-  CHECK_THROWS_WITH(tools::write_file("absent/file.txt", "x"),
-                    ContainsSubstring("'absent/file.txt' cannot be written (No such file or directory). name a place"));
+TEST_CASE("write_file reports the file, the system's reason and a hint") {
+  CHECK_THROWS_WITH(
+      tools::write_file("absent/file.txt", "x"),
+      ContainsSubstring("'absent/file.txt' cannot be written (No such file or directory). choose a folder"));
   CHECK_THROWS_WITH(tools::write_file("/dev/full", "x"), ContainsSubstring("No space left on device"));
 }
