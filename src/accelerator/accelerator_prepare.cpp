@@ -98,9 +98,9 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
       .options = training_->options.ddp,
       .pass = training_->backward_pass,
       .votes = &training_->stopping.votes(),
-      .marks = device().is_cpu() ? parallel::Marks::behind_gradients : parallel::Marks::from_host_to_host,
+      .signals = device().is_cpu() ? parallel::SignalPath::behind_gradients : parallel::SignalPath::from_host_to_host,
       .sharding = sharding,
-      .in_common = training_->common_pass->add_model(name),
+      .common_pass = training_->common_pass->add_model(name),
       .device = device()};
   auto model = step::ModelCore::prepare(module, name, training_->session, parallel, training_->parameters(), learns);
   model->compute_in(training_->precision);

@@ -12,7 +12,7 @@ constexpr std::size_t max_candidates = 256;
 
 }  // namespace
 
-AccessOrder::AccessOrder(int pages) : places_(static_cast<std::size_t>(pages)), is_lost_(pages == 0) {
+AccessOrder::AccessOrder(int pages) : positions_(static_cast<std::size_t>(pages)), is_lost_(pages == 0) {
   for (int page = 0; page < pages; ++page) append(page);
 }
 
@@ -23,7 +23,7 @@ bool AccessOrder::note(int page) {
   append(page);
   if (!was_expected) {
     ++surprises_;
-    find_place();
+    find_position();
   } else if (direction_ == Direction::forward) {
     ++next_;
   } else if (next_ > 0) {
@@ -36,15 +36,15 @@ bool AccessOrder::note(int page) {
 }
 
 void AccessOrder::append(int page) {
-  places_[static_cast<std::size_t>(page)].push_back(course_.size());
+  positions_[static_cast<std::size_t>(page)].push_back(course_.size());
   course_.push_back(page);
 }
 
 void AccessOrder::forget_old() {
   const auto dropped = course_.size() / 2;
   course_.erase(course_.begin(), course_.begin() + static_cast<std::ptrdiff_t>(dropped));
-  for (auto& places : places_) places.clear();
-  for (std::size_t i = 0; i < course_.size(); ++i) places_[static_cast<std::size_t>(course_[i])].push_back(i);
+  for (auto& positions : positions_) positions.clear();
+  for (std::size_t i = 0; i < course_.size(); ++i) positions_[static_cast<std::size_t>(course_[i])].push_back(i);
   is_lost_ = is_lost_ || next_ < dropped;
   next_ -= std::min(next_, dropped);
 }
@@ -60,43 +60,44 @@ int AccessOrder::expected(std::size_t ahead) const {
 
 std::size_t AccessOrder::distance_to(int page) const {
   if (is_lost_) return never;
-  const auto& places = places_[static_cast<std::size_t>(page)];
+  const auto& positions = positions_[static_cast<std::size_t>(page)];
   if (direction_ == Direction::forward) {
-    const auto found = std::lower_bound(places.begin(), places.end(), next_);
-    return found != places.end() ? *found - next_ + 1 : never;
+    const auto found = std::lower_bound(positions.begin(), positions.end(), next_);
+    return found != positions.end() ? *found - next_ + 1 : never;
   }
-  const auto after = std::upper_bound(places.begin(), places.end(), next_);
-  return after != places.begin() ? next_ - *std::prev(after) + 1 : never;
+  const auto after = std::upper_bound(positions.begin(), positions.end(), next_);
+  return after != positions.begin() ? next_ - *std::prev(after) + 1 : never;
 }
 
-std::size_t AccessOrder::agreement(std::size_t place, Direction direction) const {
+std::size_t AccessOrder::agreement(std::size_t position, Direction direction) const {
   const auto now = course_.size() - 1;
   std::size_t length = 1;
   while (length < max_compared && length <= now) {
-    const bool is_inside = direction == Direction::forward ? place >= length : place + length <= now - length;
+    const bool is_inside = direction == Direction::forward ? position >= length : position + length <= now - length;
     if (!is_inside) break;
-    const auto then = direction == Direction::forward ? place - length : place + length;
+    const auto then = direction == Direction::forward ? position - length : position + length;
     if (course_[then] != course_[now - length]) break;
     ++length;
   }
   return length;
 }
 
-// The page alone says little: the one before must agree as well.
-void AccessOrder::find_place() {
-  const auto& places = places_[static_cast<std::size_t>(last_)];
-  Likeness best{.length = 1};
-  const auto candidates = std::min(places.size() - 1, max_candidates);
+// Equal pages are not enough for a match: the page before must agree as well.
+void AccessOrder::find_position() {
+  const auto& positions = positions_[static_cast<std::size_t>(last_)];
+  Match best{.length = 1};
+  const auto candidates = std::min(positions.size() - 1, max_candidates);
   for (std::size_t i = 0; i < candidates; ++i) {
-    const auto place = places[places.size() - 2 - i];  // the newest first: it wins among equals
+    const auto position = positions[positions.size() - 2 - i];  // newest first: it wins among equals
     for (const auto direction : {Direction::forward, Direction::backward}) {
-      const auto length = agreement(place, direction);
-      if (length > best.length) best = {.length = length, .place = place, .direction = direction};
+      const auto length = agreement(position, direction);
+      if (length > best.length) best = {.length = length, .position = position, .direction = direction};
     }
   }
-  is_lost_ = best.length == 1 || (best.direction == Direction::backward && best.place == 0);
+  is_lost_ = best.length == 1 || (best.direction == Direction::backward && best.position == 0);
   direction_ = best.direction;
-  next_ = direction_ == Direction::forward ? best.place + 1 : best.place - std::min<std::size_t>(best.place, 1);
+  next_ =
+      direction_ == Direction::forward ? best.position + 1 : best.position - std::min<std::size_t>(best.position, 1);
 }
 
 }  // namespace hortator::paging

@@ -15,9 +15,9 @@ namespace {
 
 std::byte* checked(std::byte* memory, std::size_t bytes) {
   if (memory != nullptr) return memory;
-  throw Error({.what = text::concat("no memory for a page of ", units::bytes(bytes)),
-               .why = "the system gives no more",
-               .hint = "give the parameters a smaller budget, or smaller pages"});
+  throw Error({.what = text::concat("No memory for a page of ", units::bytes(bytes)),
+               .why = "the system is out of memory",
+               .hint = "set a smaller resident_bytes or page_bytes"});
 }
 
 std::atomic<std::uint64_t> all_on_devices = 0;
@@ -50,9 +50,10 @@ Frame FramePool::take(std::size_t bytes) {
   const auto needed = machine::whole_pages(bytes);
   const std::lock_guard lock(mutex_);
   if (!device_.is_cpu()) return take_on_device(needed);
-  const auto fits_best = std::min_element(free_.begin(), free_.end(), [needed](const Block& a, const Block& b) {
-    return difference(a.bytes, needed) < difference(b.bytes, needed);
-  });
+  const auto fits_best =
+      std::min_element(free_.begin(), free_.end(), [needed](const FrameMemory& a, const FrameMemory& b) {
+        return difference(a.bytes, needed) < difference(b.bytes, needed);
+      });
   std::byte* data = nullptr;
   if (fits_best == free_.end()) {
     data = checked(machine::map_memory(needed), needed);
@@ -65,20 +66,20 @@ Frame FramePool::take(std::size_t bytes) {
   return {this, data, needed};
 }
 
-// The smallest that is large enough, if it is not much too large. Otherwise those that are free make way: together with
-// a new one they might be more than there is room for.
+// Takes the smallest free frame that is large enough, unless it is much too large. Otherwise frees all free frames
+// before it allocates a new one: the device may not have memory for both.
 Frame FramePool::take_on_device(std::size_t bytes) {
   auto chosen = free_.end();
   for (auto block = free_.begin(); block != free_.end(); ++block) {
     if (block->bytes < bytes || block->bytes > 2 * bytes) continue;
     if (chosen == free_.end() || block->bytes < chosen->bytes) chosen = block;
   }
-  Block block{};
+  FrameMemory block{};
   if (chosen != free_.end()) {
     block = std::move(*chosen);
     free_.erase(chosen);
   } else {
-    for (const auto& one : free_) give_up(one);
+    for (const auto& one : free_) free_memory(one);
     free_.clear();
     auto memory = new_memory(bytes, device_);
     all_on_devices += bytes;
@@ -90,7 +91,7 @@ Frame FramePool::take_on_device(std::size_t bytes) {
   return {this, block.data, block.bytes, std::move(block.owner)};
 }
 
-void FramePool::put_back(Block block) noexcept {
+void FramePool::put_back(FrameMemory block) noexcept {
   const std::lock_guard lock(mutex_);
   used_ -= block.bytes;
   free_.push_back(std::move(block));
@@ -102,16 +103,16 @@ void FramePool::trim(std::size_t bytes) {
   for (const auto& block : free_) kept += block.bytes;
   while (!free_.empty() && kept > bytes) {
     kept -= free_.back().bytes;
-    give_up(free_.back());
+    free_memory(free_.back());
     free_.pop_back();
   }
 }
 
-void FramePool::give_up(const Block& block) const {
+void FramePool::free_memory(const FrameMemory& block) const {
   if (device_.is_cpu()) {
     machine::unmap_memory(block.data, block.bytes);
   } else {
-    all_on_devices -= block.bytes;  // its owner goes with it
+    all_on_devices -= block.bytes;  // its owner is destroyed with it
   }
 }
 

@@ -13,7 +13,7 @@ namespace hortator::paging {
 
 class FramePool;
 
-/// Memory for a page. Goes back to its pool when it dies, which it must before the pool does. Move-only.
+/// Memory for a page. Returns to its pool when destroyed, which must be before the pool is destroyed. Move-only.
 class Frame {
  public:
   Frame() = default;
@@ -24,7 +24,7 @@ class Frame {
   Frame& operator=(Frame&& other) noexcept;
 
   std::byte* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }  ///< whole pages of the system; on a device perhaps more than asked for
+  std::size_t bytes() const { return bytes_; }  ///< whole pages of the system; on a device possibly more than requested
   explicit operator bool() const { return data_ != nullptr; }
 
  private:
@@ -38,11 +38,11 @@ class Frame {
   at::DataPtr owner_ = {};  ///< of memory on a device
 };
 
-/// Frames straight from the system, used again as long as the pool lives: touching fresh memory costs ten times what
-/// filling it does. A free frame of another size is made to fit, and keeps what it has of memory.
+/// Frames allocated by the system and reused as long as the pool lives: touching fresh memory costs ten times as much
+/// as filling it. A free frame of another size is resized, and keeps the memory that it has.
 ///
-/// On a device frames are LibTorch's memory. One that went back may still be read by what the current stream was given
-/// until then: whoever fills it anew on another stream lets that wait for the current one.
+/// On a device frames are LibTorch's memory. Work queued on the current stream may still read a frame that was
+/// returned: code that fills it on another stream must make that stream wait for the current one.
 class FramePool {
  public:
   explicit FramePool(c10::Device device = c10::kCPU) : device_(device) {}
@@ -51,10 +51,10 @@ class FramePool {
   FramePool& operator=(const FramePool&) = delete;
 
   Frame take(std::size_t bytes);
-  /// Free frames beyond `bytes` in all go back to the system.
+  /// Returns free frames to the system until at most `bytes` remain.
   void trim(std::size_t bytes);
 
-  /// Of all pools of the process, used or free.
+  /// Bytes on devices in all pools of the process, used or free.
   static std::uint64_t bytes_on_devices();
 
   std::size_t used_bytes() const;
@@ -62,18 +62,18 @@ class FramePool {
 
  private:
   friend class Frame;
-  struct Block {
+  struct FrameMemory {
     std::byte* data;
     std::size_t bytes;
     at::DataPtr owner = {};
   };
   Frame take_on_device(std::size_t bytes);
-  void put_back(Block block) noexcept;
-  void give_up(const Block& block) const;
+  void put_back(FrameMemory block) noexcept;
+  void free_memory(const FrameMemory& block) const;
 
   c10::Device device_;
   mutable std::mutex mutex_;
-  std::vector<Block> free_;
+  std::vector<FrameMemory> free_;
   std::size_t used_ = 0;
 };
 

@@ -28,14 +28,14 @@ comm::Work IoThread::run(std::function<void()> job) {
 void IoThread::run_when_idle(int number, std::function<void()> job) {
   {
     const std::lock_guard lock(shared_->mutex);
-    shared_->for_idleness.emplace_back(number, std::move(job));
+    shared_->idle_jobs.emplace_back(number, std::move(job));
   }
   shared_->changed.notify_all();
 }
 
 void IoThread::forget(int number) {
   const std::lock_guard lock(shared_->mutex);
-  std::erase_if(shared_->for_idleness, [number](const auto& waiting) { return waiting.first == number; });
+  std::erase_if(shared_->idle_jobs, [number](const auto& waiting) { return waiting.first == number; });
 }
 
 void IoThread::wait(Shared& shared, const Job& job) {
@@ -47,12 +47,11 @@ void IoThread::wait(Shared& shared, const Job& job) {
 void IoThread::work(Shared& shared) {
   std::unique_lock lock(shared.mutex);
   while (true) {
-    shared.changed.wait(lock,
-                        [&] { return shared.is_ending || !shared.queue.empty() || !shared.for_idleness.empty(); });
+    shared.changed.wait(lock, [&] { return shared.is_ending || !shared.queue.empty() || !shared.idle_jobs.empty(); });
     if (shared.queue.empty()) {
       if (shared.is_ending) return;
-      const auto job = std::move(shared.for_idleness.front().second);
-      shared.for_idleness.pop_front();
+      const auto job = std::move(shared.idle_jobs.front().second);
+      shared.idle_jobs.pop_front();
       lock.unlock();
       job();
       lock.lock();
@@ -65,7 +64,7 @@ void IoThread::work(Shared& shared) {
     } catch (...) {
       job->error = std::current_exception();
     }
-    job->run = {};  // what it holds dies before anybody hears that it is done
+    job->run = {};  // destroy what it holds before its Work is woken
     lock.lock();
     job->is_done = true;
     shared.queue.pop_front();

@@ -13,7 +13,7 @@
 
 namespace hortator::paging {
 
-/// Runs what it is given one after the other, in order, on a thread of its own. When it dies all of that is done.
+/// Runs jobs one after the other, in order, on a thread of its own. The destructor waits for all of them.
 class IoThread {
  public:
   IoThread();
@@ -21,9 +21,9 @@ class IoThread {
   IoThread(const IoThread&) = delete;
   IoThread& operator=(const IoThread&) = delete;
 
-  /// The Work throws what the job threw.
+  /// Queues a job. The Work throws what the job threw.
   comm::Work run(std::function<void()> job);
-  /// For a moment when there is nothing else to do, if one comes before it is forgotten. It must not throw.
+  /// Queues a job for when no other job is queued; forget() removes it if it has not started. It must not throw.
   void run_when_idle(int number, std::function<void()> job);
   void forget(int number);
 
@@ -33,12 +33,12 @@ class IoThread {
     bool is_done = false;
     std::exception_ptr error = {};
   };
-  /// What outlives the thread if a Work does.
+  /// The state that Works share with the thread; outlives the thread if a Work does.
   struct Shared {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::shared_ptr<Job>> queue;  ///< the first one is running
-    std::deque<std::pair<int, std::function<void()>>> for_idleness;
+    std::deque<std::pair<int, std::function<void()>>> idle_jobs;
     bool is_ending = false;
   };
 

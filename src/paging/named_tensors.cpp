@@ -22,12 +22,11 @@ void require_known(const std::string& wanted, const std::vector<NamedTensor>& te
   if (is_known) return;
   std::vector<std::string> names;
   for (const auto& tensor : tensors) names.push_back(tensor.name);
-  throw UsageError({.what = text::concat("the module has no parameter or module ", text::quote(wanted),
-                                         " that could stay in memory"),
+  throw UsageError({.what = text::concat("keep_resident: the module has no parameter or module ", text::quote(wanted)),
                     .hint = text::suggestion(wanted, names)});
 }
 
-// A tensor that several names share stays if one of them is to stay: it is one memory.
+// A tensor with several names stays if one of them is listed.
 std::vector<NamedTensor> without(std::vector<NamedTensor> tensors, const std::vector<std::string>& keep) {
   for (const auto& wanted : keep) require_known(wanted, tensors);
   std::vector<const c10::StorageImpl*> kept;
@@ -44,22 +43,22 @@ std::vector<NamedTensor> without(std::vector<NamedTensor> tensors, const std::ve
 
 }  // namespace
 
-std::vector<NamedTensor> named_tensors(const torch::nn::Module& module, const Choice& choice) {
+std::vector<NamedTensor> named_tensors(const torch::nn::Module& module, const TensorSelection& selection) {
   std::vector<NamedTensor> tensors;
   for (const auto& item : module.named_parameters()) tensors.push_back({.name = item.key(), .tensor = item.value()});
-  if (choice.buffers) {
+  if (selection.buffers) {
     for (const auto& item : module.named_buffers()) tensors.push_back({.name = item.key(), .tensor = item.value()});
   }
-  return without(std::move(tensors), choice.keep_resident);
+  return without(std::move(tensors), selection.keep_resident);
 }
 
-std::vector<NamedTensor> named_tensors(const torch::jit::Module& module, const Choice& choice) {
+std::vector<NamedTensor> named_tensors(const torch::jit::Module& module, const TensorSelection& selection) {
   std::vector<NamedTensor> tensors;
   for (const auto& item : module.named_parameters()) tensors.push_back({.name = item.name, .tensor = item.value});
-  if (choice.buffers) {
+  if (selection.buffers) {
     for (const auto& item : module.named_buffers()) tensors.push_back({.name = item.name, .tensor = item.value});
   }
-  return without(std::move(tensors), choice.keep_resident);
+  return without(std::move(tensors), selection.keep_resident);
 }
 
 }  // namespace hortator::paging

@@ -37,16 +37,16 @@ std::vector<paging::Page> pages_of(const std::vector<paging::PageItem>& items, c
 
 void check(const DiskOffloadOptions& options) {
   if (options.read_ahead_pages >= 0 && options.page_bytes > 0) return;
-  throw UsageError({.what = text::concat("disk_offload got read_ahead_pages = ", options.read_ahead_pages,
-                                         " and page_bytes = ", options.page_bytes),
-                    .hint = "pages have at least a byte, and none or more are read ahead"});
+  throw UsageError({.what = text::concat("disk_offload: invalid read_ahead_pages '", options.read_ahead_pages,
+                                         "' or page_bytes '", options.page_bytes, "'"),
+                    .hint = "use read_ahead_pages from 0 and page_bytes from 1"});
 }
 
 void check(const CpuOffloadOptions& options) {
   if (options.fetch_ahead_pages >= 0 && options.page_bytes > 0) return;
-  throw UsageError({.what = text::concat("cpu_offload got fetch_ahead_pages = ", options.fetch_ahead_pages,
-                                         " and page_bytes = ", options.page_bytes),
-                    .hint = "pages have at least a byte, and none or more are fetched ahead"});
+  throw UsageError({.what = text::concat("cpu_offload: invalid fetch_ahead_pages '", options.fetch_ahead_pages,
+                                         "' or page_bytes '", options.page_bytes, "'"),
+                    .hint = "use fetch_ahead_pages from 0 and page_bytes from 1"});
 }
 
 }  // namespace
@@ -65,19 +65,19 @@ class Offload::State {
     pager_.reset();
   }
 
-  /// For the end of a scope: without throwing, and only where there is room.
+  /// remove() for the end of a scope: does not throw, and does nothing if there is not enough memory.
   void remove_if_possible() noexcept {
     if (!pager_ || std::uncaught_exceptions() > 0) return;
     try {
       const auto room = machine::available_memory();
       if (room && *room < bytes_) {
-        log::warn("offloaded parameters of ", units::bytes(bytes_),
-                  " are not put back into memory, which has room for ", units::bytes(*room), ": their values are gone");
+        log::warn("Offloaded parameters of ", units::bytes(bytes_), " do not fit into the available memory of ",
+                  units::bytes(*room), ": their values are lost");
         return;
       }
       remove();
     } catch (const std::exception& error) {
-      log::warn("offloaded parameters could not be put back into memory, and their values are gone: ", error.what());
+      log::warn("Offloaded parameters could not be put back into memory, and their values are lost: ", error.what());
     }
   }
 
@@ -134,7 +134,7 @@ Offload to_disk(std::vector<paging::NamedTensor> tensors, const std::filesystem:
   for (const auto& item : items) bytes.push_back(item.bytes);
   formats::make_folder(folder);
   std::unique_ptr<paging::Store> store = std::make_unique<paging::FileStore>(
-      bytes, std::vector<paging::FilePlace>(items.size()), paging::FileStore::Options{.scratch = folder});
+      bytes, std::vector<paging::FileLocation>(items.size()), paging::FileStore::Options{.scratch = folder});
   const auto device = storages.device();
   if (!device.is_cpu()) store = std::make_unique<paging::StagedStore>(std::move(store), device, machine::page_locked);
   const paging::PagePlan plan = {.page_bytes = options.page_bytes};
@@ -166,7 +166,7 @@ Offload to_host(std::vector<paging::NamedTensor> tensors, const CpuOffloadOption
                                                   paging::Pager::Options{}, 0));
 }
 
-paging::Choice choice_of(const auto& options) {
+paging::TensorSelection selection_of(const auto& options) {
   return {.keep_resident = options.keep_resident, .buffers = options.offload_buffers};
 }
 
@@ -175,20 +175,20 @@ paging::Choice choice_of(const auto& options) {
 Offload detail::disk_offload(const torch::nn::Module& module, const std::filesystem::path& folder,
                              const DiskOffloadOptions& options) {
   check(options);
-  return to_disk(paging::named_tensors(module, choice_of(options)), folder, options);
+  return to_disk(paging::named_tensors(module, selection_of(options)), folder, options);
 }
 Offload disk_offload(const torch::jit::Module& model, const std::filesystem::path& folder,
                      const DiskOffloadOptions& options) {
   check(options);
-  return to_disk(paging::named_tensors(model, choice_of(options)), folder, options);
+  return to_disk(paging::named_tensors(model, selection_of(options)), folder, options);
 }
 Offload detail::cpu_offload(const torch::nn::Module& module, const CpuOffloadOptions& options) {
   check(options);
-  return to_host(paging::named_tensors(module, choice_of(options)), options);
+  return to_host(paging::named_tensors(module, selection_of(options)), options);
 }
 Offload cpu_offload(const torch::jit::Module& model, const CpuOffloadOptions& options) {
   check(options);
-  return to_host(paging::named_tensors(model, choice_of(options)), options);
+  return to_host(paging::named_tensors(model, selection_of(options)), options);
 }
 
 class Pin::Held {

@@ -16,20 +16,20 @@ PageTraffic::PageTraffic(const PagedStorages& storages, const std::vector<Page>&
 }
 
 void PageTraffic::start_over() {
-  slots_ = std::vector<Slot>(pages_.size());
+  slots_ = std::vector<PageSlot>(pages_.size());
   for (const auto& page : pages_) slot(page.number).home = store_.home(page);
 }
 
 PageTraffic::~PageTraffic() {
-  // The store works with our frames until then. What goes wrong now concerns nobody any more.
+  // The store uses the frames until then. Errors have no receiver any more.
   const auto wait = [](comm::Work& work) {
     try {
       work.wait();
     } catch (...) {
     }
   };
-  for (const int page : coming_) wait(slot(page).work);
-  for (const int page : leaving_) wait(slot(page).work);
+  for (const int page : fetching_) wait(slot(page).work);
+  for (const int page : publishing_) wait(slot(page).work);
 }
 
 std::byte* PageTraffic::memory(int page) const {
@@ -37,32 +37,32 @@ std::byte* PageTraffic::memory(int page) const {
 }
 
 bool PageTraffic::is_any_pinned() const {
-  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.pins > 0; });
+  return std::any_of(slots_.begin(), slots_.end(), [](const PageSlot& slot) { return slot.pins > 0; });
 }
 
 void PageTraffic::pin(int page, const AccessOrder& order) {
   auto& pinned = slot(page);
-  ++pinned.pins;  // first of all, so that it does not make way for itself
+  ++pinned.pins;  // first, so that it is not evicted to make room for itself
   pinned.last_use = ++uses_;
   try {
-    bring(page, order);
+    load(page, order);
   } catch (...) {
     --pinned.pins;
     throw;
   }
 }
 
-void PageTraffic::bring(int page, const AccessOrder& order) {
-  if (slot(page).state == State::leaving) await_leaving(page, State::present);
-  if (slot(page).state == State::absent) {
+void PageTraffic::load(int page, const AccessOrder& order) {
+  if (slot(page).state == PageState::publishing) await_publication(page, PageState::present);
+  if (slot(page).state == PageState::absent) {
     make_room(frame_bytes(page), order);
-    ask_for(page);
+    start_fetch(page);
   }
-  const bool is_coming = slot(page).state == State::coming;
-  read_ahead(order, static_cast<std::size_t>(options_.fetch_ahead) + (is_coming ? 1 : 0));
-  if (!is_coming) return;
+  const bool is_fetching = slot(page).state == PageState::fetching;
+  read_ahead(order, static_cast<std::size_t>(options_.fetch_ahead) + (is_fetching ? 1 : 0));
+  if (!is_fetching) return;
   announce(order);
-  await_coming(page);
+  await_fetch(page);
 }
 
 void PageTraffic::expect(const AccessOrder& order) {
@@ -72,22 +72,22 @@ void PageTraffic::expect(const AccessOrder& order) {
 
 void PageTraffic::unpin(int page, const AccessOrder& order) noexcept {
   if (--slot(page).pins > 0) return;
-  // Without a budget for it, it leaves at once. A store that cannot keep it says so to whoever needs the room.
+  // Beyond the budget it is evicted at once. If the store fails, the error is thrown when its memory is needed.
   try {
     if (std::exchange(slot(page).is_outdated, false)) {
       slot(page).is_changed = false;
-      send_off(page);
+      evict_page(page);
     }
-    while (counters_.frame_bytes - leaving_bytes_ > options_.budget_bytes) {
+    while (counters_.frame_bytes - publishing_bytes_ > options_.budget_bytes) {
       const int victim = farthest(order, 0);
       if (victim < 0) return;
-      send_off(victim);
+      evict_page(victim);
     }
   } catch (...) {
   }
 }
 
-void PageTraffic::ask_for(int page) {
+void PageTraffic::start_fetch(int page) {
   take_frame(page);
   auto& asked = slot(page);
   try {
@@ -96,56 +96,56 @@ void PageTraffic::ask_for(int page) {
     drop_frame(page);
     throw;
   }
-  asked.state = State::coming;
+  asked.state = PageState::fetching;
   asked.is_announced = false;
-  coming_.push_back(page);
+  fetching_.push_back(page);
   ++counters_.fetched;
 }
 
-std::exception_ptr PageTraffic::receive_first() {
-  const int page = coming_.front();
-  coming_.pop_front();
+std::exception_ptr PageTraffic::finish_first_fetch() {
+  const int page = fetching_.front();
+  fetching_.pop_front();
   try {
     std::exchange(slot(page).work, {}).wait();
   } catch (...) {
-    slot(page).state = State::absent;
+    slot(page).state = PageState::absent;
     drop_frame(page);
     return std::current_exception();
   }
-  slot(page).state = State::present;
+  slot(page).state = PageState::present;
   attach(page);
   return {};
 }
 
-void PageTraffic::await_coming(int page) {
-  while (slot(page).state == State::coming) {
-    const int first = coming_.front();
-    const auto error = receive_first();
-    // Of pages that were read ahead, whoever needs them asks again, and is told.
+void PageTraffic::await_fetch(int page) {
+  while (slot(page).state == PageState::fetching) {
+    const int first = fetching_.front();
+    const auto error = finish_first_fetch();
+    // Errors of other pages, which were read ahead, are dropped: they are fetched again when they are needed.
     if (error && first == page) std::rethrow_exception(error);
   }
 }
 
-void PageTraffic::read_ahead(const AccessOrder& order, std::size_t max_coming) {
+void PageTraffic::read_ahead(const AccessOrder& order, std::size_t max_fetching) {
   const auto known = order.known_ahead();
   for (std::size_t ahead = 1; ahead <= known; ++ahead) {
-    if (coming_.size() >= max_coming) return;
+    if (fetching_.size() >= max_fetching) return;
     const int page = order.expected(ahead);
-    if (slot(page).state != State::absent) continue;
+    if (slot(page).state != PageState::absent) continue;
     if (!make_room_ahead(frame_bytes(page), ahead, order)) return;
-    ask_for(page);
+    start_fetch(page);
     ++counters_.fetched_ahead;
   }
 }
 
-// Frames are few, and so reading would pause while what is present is used. What comes after the pages under way can be
-// on its way into the system's cache meanwhile.
+// There are few frames, so reading would pause while present pages are used. Meanwhile the store can read the pages
+// after those under way into the system's cache.
 void PageTraffic::announce(const AccessOrder& order) {
   std::size_t bytes = 0;
   const auto known = order.known_ahead();
   for (std::size_t ahead = 1; ahead <= known && bytes < options_.announced_bytes; ++ahead) {
     const int page = order.expected(ahead);
-    if (slot(page).state != State::absent) continue;
+    if (slot(page).state != PageState::absent) continue;
     bytes += page_at(page).bytes;
     if (!std::exchange(slot(page).is_announced, true)) store_.announce(page_at(page));
   }
@@ -154,13 +154,13 @@ void PageTraffic::announce(const AccessOrder& order) {
 void PageTraffic::make_room(std::size_t bytes, const AccessOrder& order) {
   while (bytes > 0 && !fits(bytes)) {
     const int victim = farthest(order, 0);
-    const bool is_enough_leaving = counters_.frame_bytes - leaving_bytes_ + bytes <= options_.budget_bytes;
-    if (victim >= 0 && !is_enough_leaving) {
-      send_off(victim);
-    } else if (!leaving_.empty()) {
-      await_leaving(leaving_.front(), State::absent);
-    } else if (!coming_.empty()) {
-      receive_first();  // read ahead in vain
+    const bool is_enough_publishing = counters_.frame_bytes - publishing_bytes_ + bytes <= options_.budget_bytes;
+    if (victim >= 0 && !is_enough_publishing) {
+      evict_page(victim);
+    } else if (!publishing_.empty()) {
+      await_publication(publishing_.front(), PageState::absent);
+    } else if (!fetching_.empty()) {
+      finish_first_fetch();  // was read ahead for nothing
     } else {
       return;  // one operator needs more than the budget
     }
@@ -169,13 +169,13 @@ void PageTraffic::make_room(std::size_t bytes, const AccessOrder& order) {
 
 bool PageTraffic::make_room_ahead(std::size_t bytes, std::size_t distance, const AccessOrder& order) {
   while (bytes > 0 && !fits(bytes)) {
-    if (!leaving_.empty() && counters_.frame_bytes - leaving_bytes_ + bytes <= options_.budget_bytes) {
-      await_leaving(leaving_.front(), State::absent);
+    if (!publishing_.empty() && counters_.frame_bytes - publishing_bytes_ + bytes <= options_.budget_bytes) {
+      await_publication(publishing_.front(), PageState::absent);
       continue;
     }
     const int victim = farthest(order, distance);
     if (victim < 0) return false;
-    send_off(victim);
+    evict_page(victim);
   }
   return true;
 }
@@ -185,7 +185,7 @@ int PageTraffic::farthest(const AccessOrder& order, std::size_t beyond) const {
   std::size_t found_distance = 0;
   for (const auto& page : pages_) {
     const auto& candidate = slot(page.number);
-    if (candidate.state != State::present || candidate.pins > 0 || !candidate.frame) continue;
+    if (candidate.state != PageState::present || candidate.pins > 0 || !candidate.frame) continue;
     const auto distance = order.distance_to(page.number);
     if (distance <= beyond) continue;
     const bool is_farther = found < 0 || distance > found_distance ||
@@ -197,40 +197,40 @@ int PageTraffic::farthest(const AccessOrder& order, std::size_t beyond) const {
   return found;
 }
 
-void PageTraffic::send_off(int page) {
-  if (slot(page).is_changed) return start_leaving(page);
-  slot(page).state = State::absent;
+void PageTraffic::evict_page(int page) {
+  if (slot(page).is_changed) return start_publishing(page);
+  slot(page).state = PageState::absent;
   detach(page);
   drop_frame(page);
 }
 
-void PageTraffic::start_leaving(int page) {
-  auto& leaver = slot(page);
-  leaver.work = store_.publish(page_at(page), {memory(page), page_at(page).bytes});
-  leaver.is_changed = false;
-  leaver.state = State::leaving;
+void PageTraffic::start_publishing(int page) {
+  auto& published = slot(page);
+  published.work = store_.publish(page_at(page), {memory(page), page_at(page).bytes});
+  published.is_changed = false;
+  published.state = PageState::publishing;
   detach(page);
-  leaving_.push_back(page);
-  leaving_bytes_ += leaver.frame.bytes();
+  publishing_.push_back(page);
+  publishing_bytes_ += published.frame.bytes();
 }
 
-void PageTraffic::await_leaving(int page, State then) {
-  while (slot(page).state == State::leaving) {
-    const int first = leaving_.front();
-    leaving_.pop_front();
-    auto& leaver = slot(first);
-    leaving_bytes_ -= leaver.frame.bytes();
-    leaver.state = State::present;
+void PageTraffic::await_publication(int page, PageState then) {
+  while (slot(page).state == PageState::publishing) {
+    const int first = publishing_.front();
+    publishing_.pop_front();
+    auto& published = slot(first);
+    publishing_bytes_ -= published.frame.bytes();
+    published.state = PageState::present;
     try {
-      std::exchange(leaver.work, {}).wait();
+      std::exchange(published.work, {}).wait();
       ++counters_.published;
     } catch (...) {
-      attach(first);  // this is the only copy
-      leaver.is_changed = true;
+      attach(first);  // the frame is the only copy
+      published.is_changed = true;
       throw;
     }
-    if (first == page && then == State::present) return attach(first);
-    leaver.state = State::absent;
+    if (first == page && then == PageState::present) return attach(first);
+    published.state = PageState::absent;
     drop_frame(first);
   }
 }
@@ -247,8 +247,8 @@ void PageTraffic::fill(const Page& page, const std::function<void(std::byte*)>& 
   drop_frame(page.number);
 }
 
-void PageTraffic::let_go(int page) noexcept {
-  slot(page).state = State::absent;
+void PageTraffic::forget_page(int page) noexcept {
+  slot(page).state = PageState::absent;
   slot(page).pins = 0;
   slot(page).is_changed = false;
   drop_frame(page);
@@ -262,17 +262,17 @@ void PageTraffic::publish_changed() {
     changed.is_changed = false;
     ++counters_.published;
   }
-  while (!leaving_.empty()) await_leaving(leaving_.front(), State::absent);
+  while (!publishing_.empty()) await_publication(publishing_.front(), PageState::absent);
 }
 
 void PageTraffic::evict() {
-  while (!coming_.empty()) receive_first();
-  while (!leaving_.empty()) await_leaving(leaving_.front(), State::absent);
+  while (!fetching_.empty()) finish_first_fetch();
+  while (!publishing_.empty()) await_publication(publishing_.front(), PageState::absent);
   for (const auto& page : pages_) {
     auto& present = slot(page.number);
-    if (present.state != State::present || present.pins > 0) continue;
+    if (present.state != PageState::present || present.pins > 0) continue;
     present.is_changed = false;
-    send_off(page.number);
+    evict_page(page.number);
   }
 }
 
@@ -299,13 +299,13 @@ void PageTraffic::drop_frame(int page) noexcept {
 }
 
 void PageTraffic::attach(int page) {
-  for (const auto& place : page_at(page).places)
-    lend_memory(storages_.storage(place.storage), memory(page) + place.offset);
+  for (const auto& position : page_at(page).positions)
+    lend_memory(storages_.storage(position.storage), memory(page) + position.offset);
 }
 
 void PageTraffic::detach(int page) {
-  for (const auto& place : page_at(page).places)
-    take_memory(storages_.storage(place.storage), absence_of(storages_, place.storage));
+  for (const auto& position : page_at(page).positions)
+    take_memory(storages_.storage(position.storage), absence_of(storages_, position.storage));
 }
 
 }  // namespace hortator::paging

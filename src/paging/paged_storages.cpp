@@ -8,9 +8,9 @@
 namespace hortator::paging {
 namespace {
 
-[[noreturn]] void refuse(const NamedTensor& named, const char* why, const char* hint) {
-  throw UsageError({.what = text::concat("the parameter ", text::quote(named.name), " is ", named.tensor.layout(),
-                                         " on ", named.tensor.device().str(), ": it cannot be paged"),
+[[noreturn]] void throw_cannot_page(const NamedTensor& named, const char* why, const char* hint) {
+  throw UsageError({.what = text::concat("The parameter ", text::quote(named.name), " is ", named.tensor.layout(),
+                                         " on ", named.tensor.device().str(), " and cannot be paged"),
                     .why = why,
                     .hint = hint});
 }
@@ -19,11 +19,11 @@ void check(const NamedTensor& named, PagedStorages::Where where, const NamedTens
   const auto& tensor = named.tensor;
   const bool is_plain = tensor.layout() == at::kStrided && tensor.has_storage();
   if (where == PagedStorages::Where::host && !(is_plain && tensor.device().is_cpu()))
-    refuse(named, "pages are made of dense tensors in the host's memory",
-           "name it among those that stay, or move the module to the CPU first");
+    throw_cannot_page(named, "pages are made of dense tensors in the host's memory",
+                      "name it in keep_resident, or move the module to the CPU first");
   if (where == PagedStorages::Where::one_device && !(is_plain && tensor.device() == first.tensor.device()))
-    refuse(named, "pages are made of dense tensors on one device",
-           "name it among those that stay, or move the whole module to one device first");
+    throw_cannot_page(named, "pages are made of dense tensors on one device",
+                      "name it in keep_resident, or move the whole module to one device first");
 }
 
 }  // namespace
@@ -33,12 +33,12 @@ PagedStorages::PagedStorages(std::vector<NamedTensor> tensors, Where where) {
     if (!named.tensor.defined() || named.tensor.numel() == 0) continue;
     check(named, where, tensors_.empty() ? named : tensors_.front());
     const auto& storage = named.tensor.storage();
-    const auto [place, is_new] = numbers_.try_emplace(storage.unsafeGetStorageImpl(), size());
+    const auto [entry, is_new] = numbers_.try_emplace(storage.unsafeGetStorageImpl(), size());
     if (is_new) {
       storages_.push_back(storage);
-      speakers_.push_back(tensors_.size());
+      representatives_.push_back(tensors_.size());
     }
-    places_.push_back(place->second);
+    storage_numbers_.push_back(entry->second);
     tensors_.push_back(std::move(named));
   }
 }
@@ -53,7 +53,7 @@ std::vector<PageItem> PagedStorages::items() const {
   std::vector<PageItem> items;
   for (int number = 0; number < size(); ++number) {
     items.push_back(
-        {.bytes = storage(number).nbytes(), .kind = static_cast<int>(speaker(number).tensor.scalar_type())});
+        {.bytes = storage(number).nbytes(), .kind = static_cast<int>(representative(number).tensor.scalar_type())});
   }
   return items;
 }

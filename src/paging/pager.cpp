@@ -20,7 +20,7 @@ namespace {
 std::vector<int> page_of_each(const std::vector<Page>& pages, int storages) {
   std::vector<int> page_of(static_cast<std::size_t>(storages), -1);
   for (const auto& page : pages) {
-    for (const auto& place : page.places) page_of[static_cast<std::size_t>(place.storage)] = page.number;
+    for (const auto& position : page.positions) page_of[static_cast<std::size_t>(position.storage)] = page.number;
   }
   return page_of;
 }
@@ -31,10 +31,10 @@ std::size_t largest(const std::vector<Page>& pages) {
   return bytes;
 }
 
-// The system's cache belongs to everybody, and what comes into it too early is gone again when it is needed.
+// The system's cache is shared, and what is read into it too early is evicted before it is needed.
 std::size_t room_for_announced() {
-  constexpr std::size_t most = std::size_t{1} << 30;
-  return std::min(machine::available_memory().value_or(0) / 8, most);
+  constexpr std::size_t max_bytes = std::size_t{1} << 30;
+  return std::min(machine::available_memory().value_or(0) / 8, max_bytes);
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ Pager::Pager(PagedStorages storages, std::vector<Page> pages, std::unique_ptr<St
       order_(static_cast<int>(pages_.size())),
       is_ours_(static_cast<std::size_t>(storages_.size()), false),
       is_used_(static_cast<std::size_t>(storages_.size()), false),
-      may_deal_anew_(store_->follows_storages()) {
+      may_repack_(store_->follows_storages()) {
   start_interception();
   make_traffic();
   try {
@@ -57,7 +57,7 @@ Pager::Pager(PagedStorages storages, std::vector<Page> pages, std::unique_ptr<St
     const auto error = std::current_exception();
     try {
       release();
-    } catch (...) {  // the first error is the one to tell
+    } catch (...) {  // report the first error
     }
     abandon();
     std::rethrow_exception(error);
@@ -84,54 +84,54 @@ void Pager::for_each_tensor_in(const Page& page, const Act& act) const {
 
 void Pager::take_over(const Page& page) {
   const auto content = options_.origin == Origin::tensors ? Content::keep : Content::drop;
-  for (const auto& place : page.places) {
-    const auto former = claim_of(storages_.storage(place.storage));
+  for (const auto& position : page.positions) {
+    const auto former = claim_of(storages_.storage(position.storage));
     if (former) former.provider->hand_over(former.number, content);
-    if (content == Content::keep) require_memory(storages_.storage(place.storage));
+    if (content == Content::keep) require_memory(storages_.storage(position.storage));
   }
   if (options_.origin == Origin::tensors) {
     traffic_->fill(page, [&](std::byte* frame) {
-      for (const auto& place : page.places)
-        machine::copy_bytes(frame + place.offset, memory_of(storages_.storage(place.storage)), place.bytes,
+      for (const auto& position : page.positions)
+        machine::copy_bytes(frame + position.offset, memory_of(storages_.storage(position.storage)), position.bytes,
                             storages_.device());
     });
   }
-  for (const auto& place : page.places) {
-    const auto& storage = storages_.storage(place.storage);
-    claim(storage, {.provider = this, .number = place.storage});
-    is_ours_[static_cast<std::size_t>(place.storage)] = true;
-    take_memory(storage, absence_of(storages_, place.storage));
+  for (const auto& position : page.positions) {
+    const auto& storage = storages_.storage(position.storage);
+    claim(storage, {.provider = this, .number = position.storage});
+    is_ours_[static_cast<std::size_t>(position.storage)] = true;
+    take_memory(storage, absence_of(storages_, position.storage));
   }
   for_each_tensor_in(page, add_key);
 }
 
 void Pager::give_back(const Page& page) {
-  const bool is_ours = std::all_of(page.places.begin(), page.places.end(), [this](const Page::Place& place) {
-    return is_ours_[static_cast<std::size_t>(place.storage)];
+  const bool is_ours = std::all_of(page.positions.begin(), page.positions.end(), [this](const PagePosition& position) {
+    return is_ours_[static_cast<std::size_t>(position.storage)];
   });
-  if (!is_ours) return;  // all of a page's are, or none
-  // An order that expects nothing: pages that were given back must not come again.
+  if (!is_ours) return;  // all storages of a page are, or none
+  // An order that predicts nothing: pages that were given back must not be read ahead.
   const AccessOrder unknown(0);
   traffic_->pin(page.number, unknown);
   std::vector<at::DataPtr> memories;
   try {
-    for (const auto& place : page.places) {
-      memories.push_back(new_memory(place.bytes, storages_.device()));
-      machine::copy_bytes(static_cast<std::byte*>(memories.back().get()), traffic_->memory(page.number) + place.offset,
-                          place.bytes, storages_.device());
+    for (const auto& position : page.positions) {
+      memories.push_back(new_memory(position.bytes, storages_.device()));
+      machine::copy_bytes(static_cast<std::byte*>(memories.back().get()),
+                          traffic_->memory(page.number) + position.offset, position.bytes, storages_.device());
     }
   } catch (...) {
     traffic_->unpin(page.number, unknown);
     throw;
   }
   for (std::size_t i = 0; i < memories.size(); ++i) {
-    const auto& storage = storages_.storage(page.places[i].storage);
+    const auto& storage = storages_.storage(page.positions[i].storage);
     own_memory(storage, std::move(memories[i]));
     disclaim(storage);
-    is_ours_[static_cast<std::size_t>(page.places[i].storage)] = false;
+    is_ours_[static_cast<std::size_t>(page.positions[i].storage)] = false;
   }
   for_each_tensor_in(page, remove_key);
-  traffic_->let_go(page.number);
+  traffic_->forget_page(page.number);
 }
 
 void Pager::abandon() noexcept {
@@ -140,9 +140,9 @@ void Pager::abandon() noexcept {
     disclaim(storages_.storage(storage));
     take_memory(
         storages_.storage(storage),
-        text::concat("the parameter ", text::quote(storages_.speaker(storage).name),
-                     " has no values any more: it was offloaded or sharded, and that has ended. Call "
-                     "remove(), or free_memory() of what has sharded it, before the end to have them back in memory"));
+        text::concat("The parameter ", text::quote(storages_.representative(storage).name),
+                     " has no values: its offloading or sharding has ended. To keep the values, call Offload::remove() "
+                     "or Accelerator::free_memory() before that"));
   }
 }
 

@@ -16,60 +16,60 @@
 namespace hortator::paging {
 
 /// Keeps a module's parameters in memory only while they are used: before an operator reads one (interception.hpp), its
-/// page is there. What comes next is read ahead along the order of the pages' last uses; what is needed last makes way.
+/// page is fetched. Pages are read ahead in the order of their last uses; the page that is expected last is evicted.
 ///
-/// Parameters stay the tensors that they were: leaves, with their gradients, hooks and versions. In-place changes are
-/// seen, and published when the page leaves. Raw pointers are good while a Hold or an operator keeps the page;
-/// data_ptr() of an absent one throws. May be used from any thread: one that needs a page waits for it.
+/// Parameters stay the same tensors: leaves, with their gradients, hooks and versions. In-place changes are noticed,
+/// and published when the page is evicted. Raw pointers are valid while a Hold or an operator keeps the page;
+/// data_ptr() of an absent one throws. Thread-safe: a thread that needs a page waits for it.
 class Pager final : public StorageProvider {
  public:
   /// Where the pages' first content comes from.
   enum class Origin {
-    tensors,  ///< the parameters' own memory, which is published page by page, and freed
-    store     ///< the store has it already; the parameters' memory is only freed
+    tensors,  ///< the parameters' own memory, which is published page by page and freed
+    store     ///< the store, which has it already; the parameters' memory is freed
   };
   struct Options {
     std::size_t budget_bytes = 0;  ///< of frames; 0: of `fetch_ahead` + 2 of the largest pages
-    int fetch_ahead = 2;           ///< pages under way at most
+    int fetch_ahead = 2;           ///< maximum number of pages under way
     Origin origin = Origin::tensors;
-    PagePlan plan = {};  ///< by which pages are dealt anew after the first pass, if the store follows storages
+    PagePlan plan = {};  ///< for the distribution over pages after the first pass, if the store follows storages
   };
 
-  /// Each storage is in exactly one page. If it throws, the parameters are as they were.
+  /// Each storage must be in exactly one page. If it throws, the parameters are unchanged.
   Pager(PagedStorages storages, std::vector<Page> pages, std::unique_ptr<Store> store, const Options& options);
-  /// Parameters that are still paged are left without values: to use one is an error that says so.
+  /// Leaves parameters that are still paged without values: using one throws an error that says so.
   ~Pager() override;
   Pager(const Pager&) = delete;
   Pager& operator=(const Pager&) = delete;
 
-  /// Gives all parameters memory of their own again, with their present values, and lets go of them. If it throws, some
-  /// may still be paged, and it can be called again.
+  /// Gives all parameters memory of their own, with their present values, and stops paging them. If it throws, some may
+  /// still be paged, and it can be called again.
   void release();
 
-  /// Throws UsageError unless every parameter is as the pager made it: module->to(), set_data() and torch::load() put
-  /// other memory in place, after which nothing would be paged or published any more. A few ns a parameter; done
-  /// without being asked at the start of each pass.
+  /// Throws UsageError unless every parameter is as the pager made it: module->to(), set_data() and torch::load() give
+  /// it other memory, which would not be paged or published. Costs a few ns a parameter; done automatically at the
+  /// start of each pass.
   void audit() const;
 
-  /// What was changed is published; when it returns the store has it. Pages stay.
+  /// Publishes all changed pages, and waits for the store. Pages stay present.
   void publish_changed();
-  /// The same, and what no operator uses leaves: the next use gets what the store holds then.
+  /// publish_changed(), then drops all pages that no operator uses: the next use fetches from the store.
   void evict_all();
-  /// Everything leaves unpublished: the store has newer content (sharded parameters after the optimizer's step).
+  /// Drops all pages without publishing: the store has newer content (sharded parameters after the optimizer's step).
   void forget_all();
-  /// Free frames go back to the system.
+  /// Returns free frames to the system.
   void trim_frames();
 
   const PagedStorages& storages() const { return storages_; }
-  const std::vector<Page>& pages() const { return pages_; }  ///< not while operators run: they may be dealt anew
+  const std::vector<Page>& pages() const { return pages_; }  ///< not while operators run, which may change them
   int page_of(int storage) const { return page_of_[static_cast<std::size_t>(storage)]; }
   PageTraffic::Counters counters() const;
 
-  /// The pages in the order in which they were used since the last call, as far as it is kept (65536 uses): for ranks
-  /// to compare.
+  /// Returns the pages in the order of their uses since the last call, at most the last 65536 uses: for ranks to
+  /// compare.
   std::vector<int> take_uses();
 
-  /// The parameters are about to be used in the order of before: what comes first is asked for.
+  /// Starts to fetch the first pages: the parameters are about to be used in the order of the last pass.
   void expect_use();
 
   void enter(int storage, Access access) override;
@@ -85,7 +85,7 @@ class Pager final : public StorageProvider {
   void note_first_use(int storage);
   void begin_pass();
   void start_over();
-  void deal_anew();
+  void repack();
   void audit_now() const;
   void make_traffic();
 
@@ -100,9 +100,9 @@ class Pager final : public StorageProvider {
   std::vector<int> first_uses_;  ///< storages, in the order of their first use
   std::vector<bool> is_used_;    ///< of each storage
   int last_use_ = -1;            ///< a storage
-  bool may_deal_anew_ = false;
+  bool may_repack_ = false;
   std::vector<int> uses_;
-  std::unique_ptr<PageTraffic> traffic_;  ///< the last: it works with all of these
+  std::unique_ptr<PageTraffic> traffic_;  ///< last: it uses the other members
 };
 
 }  // namespace hortator::paging

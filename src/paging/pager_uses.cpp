@@ -15,7 +15,7 @@ constexpr std::size_t max_uses = std::size_t{1} << 16;
 std::vector<int> storages_in(const std::vector<Page>& pages) {
   std::vector<int> storages;
   for (const auto& page : pages) {
-    for (const auto& place : page.places) storages.push_back(place.storage);
+    for (const auto& position : page.positions) storages.push_back(position.storage);
   }
   return storages;
 }
@@ -35,7 +35,7 @@ void Pager::enter(int storage, Access access) {
   try {
     traffic_->pin(page, order_);
   } catch (...) {
-    if (store_->take_difference()) start_over();
+    if (store_->take_divergence()) start_over();
     throw;
   }
   if (access == Access::write) traffic_->mark_changed(page);
@@ -52,9 +52,9 @@ void Pager::leave(int storage) noexcept {
 }
 
 void Pager::hand_over(int storage, Content /*content*/) {
-  throw UsageError({.what = text::concat("the parameter ", text::quote(storages_.speaker(storage).name),
-                                         " was to be paged, and is already"),
-                    .hint = "call remove() on what has offloaded or sharded it first"});
+  throw UsageError({.what = text::concat("The parameter ", text::quote(storages_.representative(storage).name),
+                                         " is already offloaded or sharded"),
+                    .hint = "end that first, by Offload::remove() or Accelerator::free_memory()"});
 }
 
 void Pager::note_first_use(int storage) {
@@ -63,22 +63,22 @@ void Pager::note_first_use(int storage) {
   first_uses_.push_back(storage);
 }
 
-// The first parameter that was ever used is used again.
+// Called when the parameter that was used first is used again.
 void Pager::begin_pass() {
   audit_now();
-  if (!may_deal_anew_ || traffic_->is_any_pinned() || first_uses_.size() < 2) return;
-  may_deal_anew_ = false;
-  deal_anew();
+  if (!may_repack_ || traffic_->is_any_pinned() || first_uses_.size() < 2) return;
+  may_repack_ = false;
+  repack();
 }
 
-// With no page and no order, as all who share the store.
+// All ranks that share the store begin again without present pages and without a recorded order.
 void Pager::start_over() {
   traffic_->forget();
   order_ = AccessOrder(static_cast<int>(pages_.size()));
 }
 
-// Storages that are used one after the other share pages, whatever order the module names them in.
-void Pager::deal_anew() {
+// Puts storages that are used one after the other into one page, whatever their order in the module.
+void Pager::repack() {
   auto order = first_uses_;
   const auto before = storages_in(pages_);
   std::copy_if(before.begin(), before.end(), std::back_inserter(order),
@@ -88,7 +88,7 @@ void Pager::deal_anew() {
   traffic_->evict();
   pages_ = plan_pages(storages_.items(), order, options_.plan);
   for (const auto& page : pages_) {
-    for (const auto& place : page.places) page_of_[static_cast<std::size_t>(place.storage)] = page.number;
+    for (const auto& position : page.positions) page_of_[static_cast<std::size_t>(position.storage)] = page.number;
   }
   order_ = AccessOrder(static_cast<int>(pages_.size()));
   traffic_->start_over();
@@ -107,11 +107,11 @@ void Pager::audit_now() const {
     const auto* storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
     if (carries_key(tensor) && storage == storages_.storage(number).unsafeGetStorageImpl()) continue;
     throw UsageError(
-        {.what = text::concat("the parameter ", text::quote(name),
+        {.what = text::concat("The parameter ", text::quote(name),
                               " was replaced while it is offloaded or sharded: by module->to(), set_data(), "
                               "or torch::load()"),
-         .why = "nothing would be paged or kept of it from now on",
-         .hint = "do that before, or change its values in place (copy_())"});
+         .why = "the new memory is neither paged nor saved",
+         .hint = "do that before offloading or sharding, or change the values in place (copy_())"});
   }
 }
 

@@ -17,8 +17,8 @@ std::vector<Page> plan_pages(std::span<const PageItem> items, std::span<const in
       pages.push_back({.number = static_cast<int>(pages.size())});
     }
     auto& page = pages.back();
-    page.places.push_back({.storage = storage, .offset = page.places.empty() ? 0 : offset, .bytes = item.bytes});
-    page.bytes = page.places.back().offset + item.bytes;
+    page.positions.push_back({.storage = storage, .offset = page.positions.empty() ? 0 : offset, .bytes = item.bytes});
+    page.bytes = page.positions.back().offset + item.bytes;
     kind = item.kind;
   }
   for (auto& page : pages) page.bytes = rounded_up(page.bytes, plan.granule_bytes);

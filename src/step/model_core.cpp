@@ -51,8 +51,8 @@ std::vector<parallel::NamedParameter> to_average(const parallel::DataParallel& p
 
 // Sizes of flat arrays. A rank holds about three arrays of gradients beside its slices: one that waits for its last
 // gradient, and two in transfer. At stage 3 it holds two arrays of parameters more, so that arrays are smaller there.
-parallel::Limits array_limits(const parallel::DataParallel& parallel,
-                              const std::vector<parallel::NamedParameter>& parameters) {
+parallel::ShardLimits array_limits(const parallel::DataParallel& parallel,
+                                   const std::vector<parallel::NamedParameter>& parameters) {
   const std::int64_t arrays_per_model = parallel.sharding->shards_parameters ? 64 : 32;
   const auto limits = parallel::bucket_limits(parallel.options);
   std::int64_t total = 0;
@@ -62,8 +62,9 @@ parallel::Limits array_limits(const parallel::DataParallel& parallel,
 }
 
 // A sharded model is constructed later, in flatten(), so that no rank has all of it in memory at once.
-parallel::Unmade unmade(const parallel::DataParallel& parallel, bool learns) {
-  return learns && parallel.sharding != nullptr ? parallel::Unmade::left : parallel::Unmade::made;
+parallel::DeferredParameters unmade(const parallel::DataParallel& parallel, bool learns) {
+  return learns && parallel.sharding != nullptr ? parallel::DeferredParameters::leave
+                                                : parallel::DeferredParameters::make;
 }
 
 // The device through which replicate() moves paged parameters one after the other; nothing if they are on it.
@@ -90,14 +91,14 @@ std::unique_ptr<parallel::FlatParameters> flatten(const parallel::DataParallel& 
   };
   return std::make_unique<parallel::FlatParameters>(
       sharding.group, std::move(all), array_limits(parallel, parameters), sharding.masters,
-      parallel::Residences{.parameters = sharding.parameters,
-                           .masters = sharding.moments,
-                           .keep_resident = sharding.keep_resident,
-                           .sharded = sharding.shards_parameters,
-                           .first_rank = sharding.first_rank,
-                           .host = sharding.group_host},
-      parallel::Together{.all_or_none = [&](const auto& work) { mpi::all_or_none(parallel.host, work); },
-                         .settle = settle});
+      parallel::ParameterPlacement{.parameters = sharding.parameters,
+                                   .masters = sharding.moments,
+                                   .keep_resident = sharding.keep_resident,
+                                   .sharded = sharding.shards_parameters,
+                                   .first_rank = sharding.first_rank,
+                                   .host = sharding.group_host},
+      parallel::RankCoordination{.all_or_none = [&](const auto& work) { mpi::all_or_none(parallel.host, work); },
+                                 .settle = settle});
 }
 
 // Null unless gradients are sharded. Construction can fail on this rank only (no memory, or no space on the disk for
@@ -109,7 +110,7 @@ std::unique_ptr<parallel::GradientScatter> make_scatter(parallel::FlatParameters
   try {
     return std::make_unique<parallel::GradientScatter>(*flat, parallel, [&reducer] { return reducer.is_paused(); });
   } catch (...) {
-    flat->release(parallel::FlatParameters::Ending::alone);
+    flat->release(parallel::FlatParameters::ReleaseMode::local);
     throw;
   }
 }

@@ -6,11 +6,10 @@
 
 namespace hortator {
 
-/// While it lives, modules that this thread constructs take no memory: how their parameters and buffers are initialised
-/// is noted, and done when their values are needed, bitwise as it would have been, random numbers included. What the
-/// offloading and sharding functions take over is initialised page by page, so that no more than a page of the module
-/// is in memory at a time; a parameter that an operator reads otherwise gets its values then. No code of modules
-/// changes.
+/// While it lives, modules that this thread constructs use no memory: the initialisation of their parameters and
+/// buffers is recorded, and run when their values are needed, with bitwise the same result, random numbers included.
+/// The offloading and sharding functions initialise them page by page, so that only one page of the module is in memory
+/// at a time; any other parameter gets its values when an operator reads it. Modules' code does not change.
 ///
 ///     Net net{nullptr};
 ///     {
@@ -20,9 +19,9 @@ namespace hortator {
 ///     auto offload = hortator::disk_offload(net, "/scratch");
 ///
 /// Random numbers that the program draws before the values are made are those that it would get without the module.
-/// Only LibTorch's own initialisers are put off (those that set values in place: uniform_, normal_, fill_, zero_, ...);
-/// computations with tensors that were made meanwhile (an orthogonal matrix) are done at once, with all that must be
-/// done before.
+/// Only LibTorch's own initialisers are deferred (those that set values in place: uniform_, normal_, fill_, zero_,
+/// ...). Computations with such tensors (an orthogonal matrix) run immediately, after all recorded initialisation that
+/// they depend on.
 class HORTATOR_API DeferredConstruction {
  public:
   DeferredConstruction();

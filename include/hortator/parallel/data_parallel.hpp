@@ -12,31 +12,32 @@ enum class DDPCommunicationHookType {
   bf16,  ///< the range of fp32 with 8 bits of precision
 };
 
-/// How gradients are averaged over ranks; the reference's DistributedDataParallelKwargs. With one rank nothing is
-/// averaged and none of it matters.
+/// How gradients are averaged over ranks; DistributedDataParallelKwargs in Hugging Face Accelerate. Without effect on
+/// one rank.
 struct DistributedDataParallelOptions {
-  /// Buffers (running means, counters) become rank 0's when a synchronised backward is over, and before each further
-  /// forward in training mode: all ranks evaluate and save the same.
+  /// Whether rank 0's buffers (running means, counters) are given to all ranks after each synchronised backward, and
+  /// before each further forward in training mode, so that all ranks evaluate and save the same.
   bool broadcast_buffers = true;
-  /// Gradients travel together until they fill so many MiB. The first bucket is of 1 MiB at most, so that communication
+  /// Size in MiB at which a bucket of gradients is sent. The first bucket has at most 1 MiB, so that communication
   /// starts early in the backward pass.
   double bucket_cap_mb = 25;
-  /// Parameters may get no gradient in a pass: unused on all ranks, they keep the gradient that they had (none stays
-  /// none); unused on some, these count as zero. Without it such a parameter is an error that names it.
+  /// Whether parameters may get no gradient in a pass. A parameter that is unused on all ranks keeps the gradient that
+  /// it had, or none; if some ranks use it, the others count as zero. If false, such a parameter is an error that names
+  /// it.
   bool find_unused_parameters = false;
   DDPCommunicationHookType comm_hook = DDPCommunicationHookType::no;
-  /// What a rank's gradient loses when it is rounded to comm_hook's type is added to that of the next pass. (The
-  /// rounding of the average itself remains.) Takes memory for one more gradient a parameter.
+  /// Whether the error of rounding a rank's gradient to comm_hook's type is added to the gradient of the next pass.
+  /// (The rounding of the average itself remains.) Needs memory for one more gradient of each parameter.
   bool error_feedback = false;
-  /// After every so many synchronised backward passes the ranks compare a hash of their parameters, and a rank that
-  /// differs is named in an error together with its first parameter that does. 0: never.
+  /// Number of synchronised backward passes after which the ranks compare a hash of their parameters. If a rank
+  /// differs, an error names it and its first parameter that differs. 0: never.
   std::int64_t check_replicas_every = 0;
 };
 
-/// Seconds that this rank has spent on keeping the ranks' models together since they were prepared.
+/// Seconds that this rank has spent on synchronising the ranks' models since they were prepared.
 struct GradientTimes {
   double copying = 0;   ///< gradients into and out of buckets
-  double starting = 0;  ///< reductions, while backward goes on
+  double starting = 0;  ///< reductions, while backward runs
   double waiting = 0;   ///< for other ranks and for reductions to end, after backward
   double buffers = 0;   ///< broadcasting buffers
 

@@ -14,7 +14,7 @@ class Joining;
 class Training;
 }  // namespace accelerator
 
-/// As long as it lives, backward leaves these models' gradients on their rank, where they add up. The first backward
+/// While it lives, backward does not average these models' gradients: they add up on their rank. The first backward
 /// after it averages the sum.
 class HORTATOR_API NoSync {
  public:
@@ -27,8 +27,7 @@ class HORTATOR_API NoSync {
   std::vector<ModelBase> models_;
 };
 
-/// As long as it lives, backward averages these models' gradients, also under no_sync or within a micro-step that would
-/// leave them on their rank.
+/// While it lives, backward averages these models' gradients, even under no_sync or within a micro-step that would not.
 class HORTATOR_API SyncInBackward {
  public:
   [[nodiscard]] explicit SyncInBackward(std::vector<ModelBase> models);
@@ -40,7 +39,7 @@ class HORTATOR_API SyncInBackward {
   std::vector<ModelBase> models_;
 };
 
-/// One micro-step of gradient accumulation. What it decided (Accelerator::sync_gradients) stays after it has gone.
+/// One micro-step of gradient accumulation. What it decides (Accelerator::sync_gradients) holds after its destruction.
 class HORTATOR_API MicroStep {
  public:
   explicit MicroStep(std::optional<NoSync> no_sync) : no_sync_(std::move(no_sync)) {}
@@ -49,21 +48,21 @@ class HORTATOR_API MicroStep {
   std::optional<NoSync> no_sync_;
 };
 
-/// Of Accelerator::join_uneven_inputs.
+/// Options of Accelerator::join_uneven_inputs.
 struct JoinOptions {
-  /// In place of DataOptions::even_batches, for all prepared loaders, as long as the scope lives. Streams, and loaders
-  /// with one reader a node, are even in any case.
+  /// Replaces DataOptions::even_batches, for all prepared loaders, while the scope lives. Streams, and loaders with one
+  /// reader a node, are always even.
   std::optional<bool> even_batches = {};
 };
 
-/// Ranks may have different numbers of batches as long as it lives. A rank that reaches its end takes part in the
-/// others' reductions, with zeros, until all are there. Then models and optimizers become those of the last rank to
-/// arrive. What is not a prepared model's forward or backward (gather, reduce, save_state) is not covered.
+/// While it lives, ranks may have different numbers of batches. A rank that reaches its end takes part in the others'
+/// reductions, with zeros, until all ranks have reached it. Then all ranks get the models and optimizers of the last
+/// one to arrive. Only prepared models' forward and backward are covered, not gather, reduce or save_state.
 class HORTATOR_API JoinUnevenInputs {
  public:
   [[nodiscard]] JoinUnevenInputs(accelerator::Training& training, std::vector<ModelBase> models,
                                  const JoinOptions& options);
-  /// Waits for the others, unless an exception is on its way out. Throws what goes wrong. @collective
+  /// Waits for the other ranks, unless an exception ends the scope. May throw. @collective
   ~JoinUnevenInputs() noexcept(false);
   JoinUnevenInputs(const JoinUnevenInputs&) = delete;
   JoinUnevenInputs& operator=(const JoinUnevenInputs&) = delete;

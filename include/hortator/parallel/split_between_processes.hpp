@@ -18,28 +18,28 @@
 
 namespace hortator {
 
-/// Of State::split_between_processes.
+/// Options of State::split_between_processes.
 struct SplitOptions {
-  /// Ranks with fewer values repeat the last of all values, until all ranks have as many.
+  /// Whether ranks with fewer values repeat the last of all values, so that all ranks have the same number.
   bool apply_padding = false;
 };
 
 namespace detail {
 
-/// What one rank gets of values that all ranks have: `count` of them from `begin` on, then the last of all `padding`
-/// times.
-struct Share {
+/// What one rank gets of values that all ranks have: `count` of them from `begin` on, then `padding` copies of the last
+/// of all values.
+struct SplitRange {
   std::int64_t begin = 0;
   std::int64_t count = 0;
   std::int64_t padding = 0;
 };
 
-/// Contiguous, the first ranks one more. Throws UsageError when there is nothing that padding could repeat.
-HORTATOR_API Share share_of(std::int64_t values, int rank, int world, const SplitOptions& options);
+/// Shares are contiguous; the first ranks get one more. Throws UsageError if there is no value for padding to repeat.
+HORTATOR_API SplitRange share_of(std::int64_t values, int rank, int world, const SplitOptions& options);
 
 HORTATOR_API std::int64_t values_in(const at::Tensor& tensor);
-HORTATOR_API at::Tensor share(const at::Tensor& tensor, const Share& mine);
-HORTATOR_API std::shared_ptr<const Order> order_of_share(const Share& mine, std::int64_t values);
+HORTATOR_API at::Tensor share(const at::Tensor& tensor, const SplitRange& mine);
+HORTATOR_API std::shared_ptr<const Order> order_of_share(const SplitRange& mine, std::int64_t values);
 [[noreturn]] HORTATOR_API void throw_uneven(const std::string& first, std::int64_t first_values,
                                             const std::string& other, std::int64_t other_values);
 
@@ -65,7 +65,7 @@ std::int64_t values_in(const std::vector<T>& values) {
 }
 
 template <typename T>
-std::vector<T> share(const std::vector<T>& values, const Share& mine) {
+std::vector<T> share(const std::vector<T>& values, const SplitRange& mine) {
   std::vector<T> result(values.begin() + mine.begin, values.begin() + mine.begin + mine.count);
   if (mine.padding > 0) result.insert(result.end(), static_cast<std::size_t>(mine.padding), values.back());
   return result;
@@ -95,12 +95,12 @@ std::int64_t common_values(T& whole) {
   return common.value_or(0);
 }
 
-/// The part of `rank`.
+/// The share of `rank`.
 template <typename T>
 auto split(T&& values, int rank, int world, const SplitOptions& options) {
   using Values = std::remove_cvref_t<T>;
   if constexpr (SplitsInto<Values>::value) {
-    if (world == 1) return Values(std::forward<T>(values));  // also where lists differ in length: nothing is split
+    if (world == 1) return Values(std::forward<T>(values));  // even if lists differ in length: nothing is split
   }
   if constexpr (std::same_as<Values, at::Tensor> || is_list<Values>) {
     return share(values, share_of(values_in(values), rank, world, options));

@@ -36,7 +36,7 @@ class HORTATOR_API SynchronizedNorm {
  public:
   virtual ~SynchronizedNorm();
 
-  /// From now on statistics are over the ranks of `statistics`, for as long as that lives. By prepare().
+  /// Called by prepare(): computes statistics over the ranks of `statistics`, for as long as that lives.
   void join(const std::shared_ptr<parallel::SharedStatistics>& statistics);
 
  protected:
@@ -45,14 +45,14 @@ class HORTATOR_API SynchronizedNorm {
   SynchronizedNorm& operator=(const SynchronizedNorm&);
 
   at::Tensor normalize(const at::Tensor& input, const NormState& state) const;
-  static void check_dim(const at::Tensor& input, std::int64_t least, std::int64_t most);
+  static void check_dim(const at::Tensor& input, std::int64_t min_dim, std::int64_t max_dim);
 
  private:
   std::weak_ptr<parallel::SharedStatistics> statistics_;
   bool has_joined_ = false;
 };
 
-/// D is the reference's dimension: inputs have D + 2 of them, or for D = 1 two as well.
+/// D as in torch::nn::BatchNormNd: inputs have D + 2 dimensions, and for D = 1 also two.
 template <std::size_t D, typename Derived>
 class SyncBatchNormImplBase : public torch::nn::NormImplBase<D, Derived, torch::nn::BatchNormOptions>,
                               public SynchronizedNorm {
@@ -74,18 +74,18 @@ class SyncBatchNormImplBase : public torch::nn::NormImplBase<D, Derived, torch::
 
  protected:
   void _check_input_dim(const at::Tensor& input) override {
-    constexpr auto most = static_cast<std::int64_t>(D) + 2;
-    check_dim(input, D == 1 ? 2 : most, most);
+    constexpr auto max_dim = static_cast<std::int64_t>(D) + 2;
+    check_dim(input, D == 1 ? 2 : max_dim, max_dim);
   }
 };
 
 }  // namespace detail
 
-/// torch::nn::BatchNorm1d, 2d and 3d, drop-in (same options, same names in the state), with statistics over the batches
-/// of all ranks together, forward and backward: as one rank would compute on all samples. Ranks may have different
-/// numbers of samples, also none. `prepare` of a model that contains them connects the ranks; all run the same layers
-/// in the same order. In evaluation mode, and on one rank, they are plain BatchNorm. (Existing modules' members cannot
-/// be exchanged in C++, so the type is chosen where the module is declared.)
+/// Drop-in replacements of torch::nn::BatchNorm1d, 2d and 3d (same options, same names in the state) with statistics
+/// over the batches of all ranks together, in forward and backward: as if one rank computed on all samples. Ranks may
+/// have different numbers of samples, or none. `prepare` of a model that contains them connects the ranks; all ranks
+/// must run the same layers in the same order. In evaluation mode, and on one rank, they are plain BatchNorm. (In C++ a
+/// module's members cannot be replaced, so you choose the type where the module is declared.)
 class HORTATOR_API SyncBatchNorm1dImpl : public detail::SyncBatchNormImplBase<1, SyncBatchNorm1dImpl> {
  public:
   using detail::SyncBatchNormImplBase<1, SyncBatchNorm1dImpl>::SyncBatchNormImplBase;

@@ -17,8 +17,8 @@ namespace accelerator {
 namespace {
 
 /// As it is in the file, where it is; or read as load_checkpoint_in_model() reads it.
-paging::FilePlace place_in_file(const std::shared_ptr<const weights::WeightSource>& source,
-                                const weights::Filling& filling) {
+paging::FileLocation place_in_file(const std::shared_ptr<const weights::WeightSource>& source,
+                                   const weights::Filling& filling) {
   const auto& tensor = filling.tensor;
   if (source->spec(filling.stored).type == tensor.scalar_type() && tensor.is_contiguous()) {
     if (const auto span = source->span(filling.stored))
@@ -79,7 +79,7 @@ void detail::Dispatch::State::page(const std::vector<PlacedTensor>& on_disk,
   const auto items = storages.items();
   std::vector<std::uint64_t> bytes;
   for (const auto& item : items) bytes.push_back(item.bytes);
-  std::vector<paging::FilePlace> places(items.size());
+  std::vector<paging::FileLocation> places(items.size());
   for (const auto& filling : stored) {
     const auto number = storages.number_of(filling.tensor);
     if (number >= 0) places[static_cast<std::size_t>(number)] = accelerator::place_in_file(source, filling);

@@ -150,7 +150,7 @@ bool Training::abandon(std::string_view reason) noexcept {
 
 // Ranks have left collectives that others were in: nothing can be brought together.
 void Training::start_afresh() {
-  forget(Ending::alone);
+  forget(ReleaseMode::local);
   empty_cache();
   scaler.reset();
   reproducing.reset();
@@ -258,20 +258,20 @@ step::TensorSet Training::parameters() const {
 }
 
 // Optimizers first: parameters are then in use where somebody will use them.
-void Training::release_shards(Ending ending) {
+void Training::release_shards(ReleaseMode mode) {
   for (const auto& optimizer : optimizers) {
     if (optimizer->shards() != nullptr) optimizer->shards()->give_back_parameters();
   }
   std::vector<std::unique_ptr<parallel::FlatParameters>> all;
   for (const auto& model : models) all.push_back(model->release());
   for (const auto& flat : all) {
-    if (flat) flat->release(ending);
+    if (flat) flat->release(mode);
   }
 }
 
-void Training::forget(Ending ending) {
+void Training::forget(ReleaseMode mode) {
   for (const auto& model : models) model->retire();
-  release_shards(ending);
+  release_shards(mode);
   session->end();
   session = std::make_shared<step::AcceleratorSession>();
   accumulation.restart();

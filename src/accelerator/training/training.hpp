@@ -114,10 +114,10 @@ class Training {
   step::ParameterNames stepped_names() const;
   /// Of all models.
   step::TensorSet parameters() const;
-  using Ending = parallel::FlatParameters::Ending;
+  using ReleaseMode = parallel::FlatParameters::ReleaseMode;
   /// Forgets what was prepared; handles throw from now on. What an optimizer of shards remembers is lost. @collective
   /// where parameters are dealt out, unless it is done alone.
-  void forget(Ending ending = Ending::together);
+  void forget(ReleaseMode mode = ReleaseMode::collective);
   /// The same, but optimizers remember all that they did; memory goes back to the device, where others may need it.
   /// @collective
   void free_memory();
@@ -156,7 +156,7 @@ class Training {
   RunFacts facts();
   std::int64_t gradient_bytes() const;
   std::int64_t gradient_bytes_ = 0;  ///< as long as nobody asks 0; at the end users' modules are gone already
-  void release_shards(Ending ending);
+  void release_shards(ReleaseMode mode);
   void empty_cache() const;
 
   runtime::World& world_;

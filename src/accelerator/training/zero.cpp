@@ -85,14 +85,15 @@ std::filesystem::path folder_of(const std::filesystem::path& place) {
   return place == "cpu" ? std::filesystem::path() : place;
 }
 
-parallel::Residence residence_of(const std::filesystem::path& place, const ZeroConfig& config, c10::Device device) {
+parallel::ArrayPlacement residence_of(const std::filesystem::path& place, const ZeroConfig& config,
+                                      c10::Device device) {
   return {.folder = folder_of(place),
           .resident_bytes = config.resident_bytes,
           .device = device,
           .in_host = place == "cpu" && !device.is_cpu()};
 }
 
-const char* words_for(const parallel::Residence& home) {
+const char* words_for(const parallel::ArrayPlacement& home) {
   if (home.in_host) return "in the host's memory";
   return home.folder.empty() ? "in memory" : "on disk";
 }
@@ -181,7 +182,7 @@ bool ZeroRanks::abandon(std::string_view reason) noexcept {
 }
 
 std::string ZeroRanks::words() const {
-  const auto offloaded = [](const char* what, const parallel::Residence& home) {
+  const auto offloaded = [](const char* what, const parallel::ArrayPlacement& home) {
     if (home.in_host) return text::concat(", ", what, " in the host's memory");
     return home.folder.empty() ? std::string() : text::concat(", ", what, " in ", home.folder);
   };

@@ -12,19 +12,19 @@ namespace {
 /// Consecutive samples, with the last of all behind them.
 class ShareOrder final : public Order {
  public:
-  ShareOrder(const Share& mine, std::int64_t last) : mine_(mine), last_(last) {}
+  ShareOrder(const SplitRange& mine, std::int64_t last) : mine_(mine), last_(last) {}
   std::int64_t sample_at(std::int64_t position) const override {
     return position < mine_.count ? mine_.begin + position : last_;
   }
 
  private:
-  Share mine_;
+  SplitRange mine_;
   std::int64_t last_;
 };
 
 }  // namespace
 
-Share share_of(std::int64_t values, int rank, int world, const SplitOptions& options) {
+SplitRange share_of(std::int64_t values, int rank, int world, const SplitOptions& options) {
   if (options.apply_padding && values == 0 && world > 1) {
     throw UsageError({.what = "split_between_processes() of no values at all with apply_padding",
                       .why = "there is no last value to repeat"});
@@ -41,7 +41,7 @@ std::int64_t values_in(const at::Tensor& tensor) {
                     .hint = "view it as a vector of one"});
 }
 
-at::Tensor share(const at::Tensor& tensor, const Share& mine) {
+at::Tensor share(const at::Tensor& tensor, const SplitRange& mine) {
   auto own = tensor.narrow(0, mine.begin, mine.count);
   if (mine.padding == 0) return own;
   auto sizes = tensor.sizes().vec();
@@ -49,7 +49,7 @@ at::Tensor share(const at::Tensor& tensor, const Share& mine) {
   return at::cat({own, tensor.narrow(0, tensor.size(0) - 1, 1).expand(sizes)});
 }
 
-std::shared_ptr<const Order> order_of_share(const Share& mine, std::int64_t values) {
+std::shared_ptr<const Order> order_of_share(const SplitRange& mine, std::int64_t values) {
   return std::make_shared<ShareOrder>(mine, values - 1);
 }
 

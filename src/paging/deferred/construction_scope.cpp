@@ -38,8 +38,9 @@ void make_without_memory(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   if (made.device().is_cpu() && made.layout() == at::kStrided && made.numel() > 0) current->add(made);
 }
 
-// Operators that make tensors of nothing (ones, randn) consist of others, which come by themselves. What reads one of
-// our tensors finds it through its key (interception.hpp), and gives it its values.
+// Operators that make tensors from no tensor (ones, randn) consist of others, which are recorded themselves. An
+// operator that reads a recorded tensor is intercepted by its key (interception.hpp), which gives the tensor its
+// values.
 void run_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   if (current == nullptr) return op.redispatchBoxed(keys & after_recording, stack);
   if (makes_empty_tensor(op)) return make_without_memory(op, keys, stack);
@@ -52,7 +53,7 @@ void run_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch
   }
   if (!takes_tensors(arguments) || use_of(op).leaves_bytes_alone)
     return op.redispatchBoxed(keys & after_recording, stack);
-  // It computes: the tensors that it makes on its way have values.
+  // It computes: the temporary tensors that it makes must have values.
   if (is_random(op)) current->catch_up();
   const c10::impl::ExcludeDispatchKeyGuard inner(recording_key);
   op.redispatchBoxed(keys & after_recording, stack);

@@ -10,7 +10,7 @@
 
 namespace hortator::paging {
 
-/// While it lives, what this thread constructs is recorded in place of being done. May lie within another one.
+/// While it lives, what this thread constructs is recorded instead of executed. Scopes nest.
 class ConstructionScope {
  public:
   explicit ConstructionScope(Recording::Order order);
@@ -19,9 +19,9 @@ class ConstructionScope {
   ConstructionScope& operator=(const ConstructionScope&) = delete;
 
  private:
-  std::shared_ptr<Recording> recording_;  ///< afterwards its tensors own it
+  std::shared_ptr<Recording> recording_;  ///< after the scope its tensors own it
   Recording* former_;
-  machine::RecyclingAllocator blocks_{0};  ///< what comes and goes at once leaves no holes
+  machine::RecyclingAllocator blocks_{0};  ///< temporary memory leaves no holes
   c10::impl::IncludeDispatchKeyGuard on_;
 };
 

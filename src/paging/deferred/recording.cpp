@@ -19,7 +19,8 @@
 namespace hortator::paging {
 namespace {
 
-// Set values and nothing else, whatever the shape; what is not listed gets the values at once, which is right as well.
+// Operators that only set values, whatever the shape. For others the tensor gets its values first, which is correct as
+// well.
 constexpr std::array<std::string_view, 19> initialisers = {
     "aten::uniform_",   "aten::normal_",      "aten::fill_",   "aten::zero_",       "aten::random_",
     "aten::bernoulli_", "aten::exponential_", "aten::cauchy_", "aten::log_normal_", "aten::geometric_",
@@ -29,8 +30,8 @@ constexpr std::array<std::string_view, 19> initialisers = {
 constexpr std::size_t small_bytes = std::size_t{1} << 20;
 
 constexpr const char* not_yet =
-    "a tensor has no values yet: it was made under deferred construction, and gets them when an operator reads it. Who "
-    "needs its pointer keeps a hortator::Pin while it is used";
+    "A tensor has no values yet: it was made under deferred construction, and gets them when an operator reads it. To "
+    "use its pointer, keep a hortator::Pin meanwhile";
 
 bool is_initialiser(const std::string& name) {
   return std::find(initialisers.begin(), initialisers.end(), name) != initialisers.end();
@@ -46,13 +47,13 @@ bool covers_its_storage(const at::Tensor& tensor) {
   return tensor.is_non_overlapping_and_dense() && tensor.nbytes() == tensor.storage().nbytes();
 }
 
-/// What runs while it lives neither comes to us nor is noted, and no graph is made of it.
+/// While it lives, operators are neither intercepted nor recorded, and make no graph.
 struct Plainly {
   c10::impl::ExcludeDispatchKeyGuard guard{c10::DispatchKeySet(paged_key) | c10::DispatchKeySet(recording_key)};
   at::NoGradGuard no_grad{};
 };
 
-// LibTorch makes a tensor that somebody else holds into another one when it becomes a parameter.
+// A separate tensor: LibTorch copies a tensor that has other references when it becomes a parameter.
 at::Tensor alias_of(const at::Tensor& tensor) {
   return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
 }
@@ -92,7 +93,7 @@ at::Tensor Recording::record(const c10::OperatorHandle& op, c10::ArrayRef<c10::I
   const bool is_random = op.hasTag(at::Tag::nondeterministic_seeded);
   auto& target = deferred(owner.number);
   if (target.is_plain) {
-    // Random initialisers set all that they are given, so that what is there now need not be kept.
+    // Random initialisers set all elements, so the present values need not be kept.
     if (!is_random || !covers_its_storage(tensor)) return {};
     target.is_plain = false;
     take_memory(tensor.storage(), not_yet);
@@ -121,14 +122,14 @@ void Recording::hand_over(int storage, Content content) {
   if (content == Content::keep && !deferred(storage).is_plain) {
     fill(storage);
   } else {
-    set_free(storage);
+    release_tensor(storage);
   }
 }
 
 void Recording::end() {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < deferred_.size(); ++i) {
-    if (deferred_[i].storage && deferred_[i].is_plain) set_free(static_cast<int>(i));
+    if (deferred_[i].storage && deferred_[i].is_plain) release_tensor(static_cast<int>(i));
   }
 }
 
@@ -151,11 +152,11 @@ void Recording::fill(int storage) {
     for (const auto step : steps) run(steps_[step]);
   }
   if (memory_of(target.storage) == nullptr) own_memory(target.storage, new_memory(target.storage.nbytes()));
-  set_free(storage);
+  release_tensor(storage);
 }
 
-// The generator is lent for it, and left as if all had been drawn where it was asked for, unless somebody has drawn
-// since.
+// Sets the generator's state for the recorded steps. Afterwards restores it; if no random step is left, and the program
+// has not drawn since, leaves it as if all had been drawn at construction.
 void Recording::run_until(std::size_t end) {
   if (done_ >= end) return;
   const Plainly plainly;
@@ -168,7 +169,7 @@ void Recording::run_until(std::size_t end) {
   if (is_random_left || !at::equal(now, begin_state_)) {
     set_generator_state(now);
   } else {
-    begin_state_ = present_state_;  // more may be noted
+    begin_state_ = present_state_;  // more may be recorded
   }
 }
 
@@ -188,7 +189,7 @@ void Recording::run(Step& step) {
   step.op.callBoxed(stack);
 }
 
-void Recording::set_free(int storage) {
+void Recording::release_tensor(int storage) {
   auto& target = deferred(storage);
   if (const auto tensor = target.tensor.lock()) remove_key(at::Tensor(tensor));
   disclaim(std::exchange(target.storage, at::Storage()));

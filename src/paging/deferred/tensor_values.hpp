@@ -4,23 +4,24 @@
 
 #include <string>
 
-/// Tensors whose values come later, or never.
+/// Tensors that get their values later, or never.
 namespace hortator::paging {
 
-/// Has it elements, and no memory for them?
+/// Whether the tensor has elements but no memory.
 bool lacks_memory(const at::Tensor& tensor);
 
-/// Are its values only put off?
+/// Whether the tensor's values are deferred.
 bool is_deferred(const at::Tensor& tensor);
 
-/// What was put off while it was constructed is done now, and it is a tensor like any other.
+/// Makes the values that were deferred at construction; afterwards the tensor is an ordinary one.
 void settle(const at::Tensor& tensor);
 
-/// Its values and its memory go, also what was put off: who reads it is told `why` there is nothing. Throws UsageError
-/// for a tensor that is paged.
+/// Drops the tensor's values, deferred ones included, and its memory. Reading it then throws an error that says `why`.
+/// Throws UsageError for a tensor that is paged.
 void drop_values(const at::Tensor& tensor, std::string why);
 
-/// Memory of its own, uninitialised, in place of values that were put off; what it has stays. As drop_values().
+/// Gives the tensor uninitialised memory of its own instead of deferred values; keeps memory that it has. Throws as
+/// drop_values().
 void give_memory(const at::Tensor& tensor);
 
 }  // namespace hortator::paging

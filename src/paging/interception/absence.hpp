@@ -7,12 +7,12 @@
 
 namespace hortator::paging {
 
-/// What is said to those who ask for the pointer of a storage that is not in memory.
+/// The error when the pointer of a storage that is not in memory is taken.
 inline std::string absence_of(const PagedStorages& storages, int storage) {
-  return text::concat(
-      "the parameter ", text::quote(storages.speaker(storage).name),
-      " is not in memory: it is offloaded or sharded, and comes when an operator reads it. Who needs its "
-      "pointer keeps a hortator::Pin while it is used");
+  return text::concat("The parameter ", text::quote(storages.representative(storage).name),
+                      " is not in memory: it is offloaded or sharded, and is fetched when an operator reads it. To use "
+                      "its pointer, keep "
+                      "a hortator::Pin meanwhile");
 }
 
 }  // namespace hortator::paging

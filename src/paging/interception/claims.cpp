@@ -38,16 +38,17 @@ void claim(const at::Storage& storage, Claim claim) {
   const std::lock_guard lock(mutex);
   const bool is_new = entries.try_emplace(storage.unsafeGetStorageImpl(), storage, std::move(claim)).second;
   if (!is_new) {
-    throw UsageError({.what = "a parameter was to be paged that is paged already",
+    throw UsageError({.what = "A parameter is already offloaded or sharded",
                       .hint = "end the earlier offloading of the module first"});
   }
 }
 
 void disclaim(const at::Storage& storage) noexcept {
   auto& [mutex, entries] = table();
-  std::unordered_map<const c10::StorageImpl*, Entry>::node_type gone;  // dies without the lock: it may own much
+  std::unordered_map<const c10::StorageImpl*, Entry>::node_type
+      released;  // destroyed without the lock: it may own a lot
   const std::lock_guard lock(mutex);
-  gone = entries.extract(storage.unsafeGetStorageImpl());
+  released = entries.extract(storage.unsafeGetStorageImpl());
 }
 
 Claim claim_of(const at::Storage& storage) { return find(storage.unsafeGetStorageImpl()); }

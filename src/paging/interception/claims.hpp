@@ -6,19 +6,19 @@
 
 #include "paging/interception/storage_provider.hpp"
 
-/// Which storages are looked after, and by whom: one list for the process, because operators find their way to us from
-/// anywhere. A storage that is claimed lives on.
+/// Which storages are managed by which provider: one table for the process, because operators are intercepted wherever
+/// they run. A claim keeps its storage alive.
 namespace hortator::paging {
 
 struct Claim {
-  StorageProvider* provider = nullptr;  ///< null: nobody's
-  int number = 0;                       ///< by which the custodian knows the storage
+  StorageProvider* provider = nullptr;  ///< null if the storage is not claimed
+  int number = 0;                       ///< the provider's number of the storage
   std::shared_ptr<void> keeps_alive = {};
 
   explicit operator bool() const { return provider != nullptr; }
 };
 
-/// Throws UsageError if somebody has it already.
+/// Throws UsageError if the storage is claimed already.
 void claim(const at::Storage& storage, Claim claim);
 void disclaim(const at::Storage& storage) noexcept;
 

@@ -9,7 +9,7 @@
 
 namespace hortator::paging {
 
-/// The storages that are kept present for one operator; they are left when it dies.
+/// Keeps storages present for one operator; the destructor leaves them.
 class Entered {
  public:
   Entered() = default;

@@ -15,7 +15,7 @@
 namespace hortator::paging {
 namespace {
 
-constexpr c10::DispatchKeySet after_us(c10::DispatchKeySet::FULL_AFTER, paged_key);
+constexpr c10::DispatchKeySet after_paging(c10::DispatchKeySet::FULL_AFTER, paged_key);
 
 void enter_all(Entered& entered, const c10::IValue& value, Access access) {
   if (value.isTensor()) {
@@ -25,12 +25,12 @@ void enter_all(Entered& entered, const c10::IValue& value, Access access) {
   }
 }
 
-// What the operator consists of does not come to us: one composite operator (a linear layer, an LSTM) is one event, and
-// all that it uses stays until it ends.
+// The parts of an operator are not intercepted: one composite operator (a linear layer, an LSTM) is one event, and all
+// that it uses stays until it ends.
 void run_paged(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const auto& use = use_of(op);
   if (use.leaves_bytes_alone) {
-    op.redispatchBoxed(keys & after_us, stack);
+    op.redispatchBoxed(keys & after_paging, stack);
     return;
   }
   Entered entered;
@@ -38,26 +38,26 @@ void run_paged(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::j
   for (std::size_t i = 0; i < arguments.size(); ++i)
     enter_all(entered, arguments[i], use.writes(i) ? Access::write : Access::read);
   const c10::impl::ExcludeDispatchKeyGuard inner(paged_key);
-  op.redispatchBoxed(keys & after_us, stack);
+  op.redispatchBoxed(keys & after_paging, stack);
 }
 
-// A key serves one fallback in a process.
+// A key can have one fallback in a process.
 torch::Library install_paging() {
   try {
     torch::Library library(torch::Library::IMPL, "_", std::make_optional(paged_key), __FILE__, __LINE__);
     library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_paged>());
     return library;
   } catch (const c10::Error& error) {
-    throw Error({.what = text::concat("parameters cannot be paged: ", error.what_without_backtrace()),
-                 .why = text::concat("operators are seen by the dispatch key ", c10::toString(paged_key),
-                                     ", and another library of this process has it")});
+    throw Error({.what = text::concat("Parameters cannot be paged: ", error.what_without_backtrace()),
+                 .why = text::concat("operators are intercepted by the dispatch key ", c10::toString(paged_key),
+                                     ", which another library of this process uses")});
   }
 }
 
 }  // namespace
 
 void start_interception() {
-  // Never taken down: operators may run while static objects die.
+  // Never destroyed: operators may run while static objects are destroyed.
   [[maybe_unused]] static const auto* library = new torch::Library(install_paging());
   [[maybe_unused]] static const bool works = (check_interception(), true);
 }

@@ -11,13 +11,13 @@
 
 namespace hortator::paging {
 
-/// From now on each operator with an argument that carries the key (paged_key.hpp) and whose storage is claimed calls
-/// the custodian before it reads, and after it is done. Operators without such arguments are not touched. The first
-/// call also tries out whether this LibTorch does as it must, and throws Error if not.
+/// Intercepts each operator with an argument that carries the key (paged_key.hpp) and whose storage is claimed: the
+/// provider is called before the operator reads, and after it is done. Other operators are not affected. The first call
+/// also tests whether this LibTorch supports that, and throws Error if not.
 void start_interception();
 
-/// Keeps claimed storages present from its construction to its end, so that raw pointers to them are good. Tensors
-/// whose storage nobody has claimed are left alone.
+/// Keeps claimed storages present while it lives, so that raw pointers to them are valid. Ignores tensors whose storage
+/// is not claimed.
 class Hold {
  public:
   Hold(std::span<const at::Tensor> tensors, Access access);

@@ -16,7 +16,7 @@
 namespace hortator::paging {
 namespace {
 
-/// Lends one storage its bytes for as long as an operator has entered.
+/// Lends one storage its bytes while an operator uses it.
 class Lender final : public StorageProvider {
  public:
   explicit Lender(at::Storage storage) : storage_(std::move(storage)) {
@@ -46,13 +46,13 @@ class Lender final : public StorageProvider {
 
 void expect(bool holds, const char* what) {
   if (holds) return;
-  throw Error({.what = text::concat("parameters cannot be paged with this LibTorch (", TORCH_VERSION, "): ", what),
-               .why = text::concat("operators are seen by the dispatch key ", c10::toString(paged_key)),
+  throw Error({.what = text::concat("Parameters cannot be paged with this LibTorch (", TORCH_VERSION, "): ", what),
+               .why = text::concat("operators are intercepted by the dispatch key ", c10::toString(paged_key)),
                .hint = "use LibTorch 2.11 to 2.15, or train without offloading and sharding of parameters"});
 }
 
 void try_out() {
-  const c10::InferenceMode ordinary(false);  // whatever the caller is in
+  const c10::InferenceMode ordinary(false);  // whatever the caller's mode
   const c10::AutoGradMode with_gradients(true);
   auto weight = at::ones({2}, at::kFloat).requires_grad_();
   auto input = at::ones({2}, at::kFloat).requires_grad_();
@@ -61,12 +61,12 @@ void try_out() {
   const auto view = weight.view({2, 1});
   expect(lender.entries == 0 && carries_key(view), "a view does not inherit the key, or reads");
   const auto product = at::mul(input, weight);
-  expect(lender.entries == 1, "an operator is not seen");
+  expect(lender.entries == 1, "an operator is not intercepted");
   expect(!carries_key(product), "a result has the key");
   product.sum().backward();
-  expect(lender.entries == 2, "backward is not seen");
+  expect(lender.entries == 2, "backward is not intercepted");
   const bool is_right = product.const_data_ptr<float>()[1] == 5 && input.grad().const_data_ptr<float>()[0] == 3;
-  expect(is_right, "an operator computes something else");
+  expect(is_right, "an operator computes a wrong result");
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 
 namespace hortator::paging {
 
-/// Tries out with a small tensor that operators come to us before they read, in forward and backward, that views
-/// inherit the key and results do not. Throws Error, with what failed, if this LibTorch does otherwise.
+/// Tests with a small tensor that operators are intercepted before they read, in forward and backward, that views
+/// inherit the key, and that results do not. Throws Error with what failed.
 void check_interception();
 
 }  // namespace hortator::paging

@@ -8,8 +8,8 @@
 namespace hortator::paging {
 namespace {
 
-// Look at shapes and types alone, or change what a tensor says of itself; or run operators that come by themselves
-// (backward).
+// Operators that only read shapes and types, or change a tensor's metadata; or that run operators which are intercepted
+// themselves (backward).
 constexpr std::array<std::string_view, 15> about_tensors = {"aten::_has_compatible_shallow_copy_type",
                                                             "aten::_backward",
                                                             "aten::requires_grad_",
@@ -30,7 +30,7 @@ bool is_about_tensors(const std::string& name) {
   return std::find(about_tensors.begin(), about_tensors.end(), name) != about_tensors.end();
 }
 
-// Changed in training without the schema saying so.
+// Changed in training, which the schema does not say.
 bool is_running_statistic(const std::string& argument) {
   return argument == "running_mean" || argument == "running_var";
 }

@@ -7,11 +7,11 @@
 
 namespace hortator::paging {
 
-/// What an operator does with the bytes of its arguments, by its schema.
+/// What an operator does with the bytes of its arguments, according to its schema.
 struct OperatorUse {
   std::size_t arguments = 0;
   std::uint64_t written = 0;  ///< bit i: argument i is changed in place
-  /// It looks at shapes alone (a view), or is made of operators that come by themselves (reshape).
+  /// It only reads shapes (a view), or consists of operators that are intercepted themselves (reshape).
   bool leaves_bytes_alone = false;
 
   bool writes(std::size_t argument) const { return argument < 64 && ((written >> argument) & 1U) != 0; }
@@ -19,7 +19,7 @@ struct OperatorUse {
 
 OperatorUse inspect_operator(const c10::OperatorHandle& op);
 
-/// The same, looked up: once an operator and thread.
+/// inspect_operator(), cached for each operator and thread.
 const OperatorUse& use_of(const c10::OperatorHandle& op);
 
 }  // namespace hortator::paging

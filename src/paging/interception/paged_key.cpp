@@ -5,7 +5,7 @@
 namespace hortator::paging {
 namespace {
 
-// A tensor's keys can be read by all and set by none; a derived class may name the member.
+// A tensor's keys have no setter, but a derived class may name the member.
 struct Keys : c10::TensorImpl {
   static void set(c10::TensorImpl* tensor, c10::DispatchKeySet keys) { tensor->*(&Keys::key_set_) = keys; }
 };

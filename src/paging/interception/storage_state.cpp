@@ -9,10 +9,10 @@
 namespace hortator::paging {
 namespace {
 
-// A template, so that what this LibTorch does not have is not looked up.
+// A template, so that members that this LibTorch does not have are not looked up.
 template <typename Impl>
 void forbid_access(Impl& impl, std::string message) {
-  if constexpr (AccessCanBeForbidden<Impl>)  // else it could never be allowed again
+  if constexpr (AccessCanBeForbidden<Impl>)  // otherwise it could never be allowed again
     impl.release_data_and_set_meta_custom_data_ptr_error_msg_(std::move(message));
 }
 template <typename Impl>
@@ -50,9 +50,8 @@ std::byte* memory_of(const at::Storage& storage) {
 
 void require_memory(const at::Storage& storage) {
   if (memory_of(storage) != nullptr || storage.nbytes() == 0) return;
-  throw Error(
-      {.what = "a parameter is used whose values are gone: it was offloaded or sharded, and that has ended",
-       .hint = "call remove(), or free_memory() of what has sharded it, before the end to have the values back"});
+  throw Error({.what = "A parameter is used that has no values: its offloading or sharding has ended",
+               .hint = "to keep the values, call Offload::remove() or Accelerator::free_memory() before that"});
 }
 
 }  // namespace hortator::paging

@@ -7,28 +7,27 @@
 
 namespace hortator::paging {
 
-/// LibTorch 2.15 can forbid, and allow again, that a storage's pointer is asked for.
+/// LibTorch 2.15 can forbid access to a storage's pointer, and allow it again.
 template <typename Impl>
 concept AccessCanBeForbidden = requires(Impl& impl) {
   impl.clear_data_ptr_access_error_msg_();
 };
 
-/// Takes a storage's memory away. Its size stays, so that shapes and views stay right; who asks for its pointer gets an
-/// exception with `message`, where that can be had; older LibTorch throws in its own words, and gives a null pointer to
-/// those who ask without a type.
+/// Takes a storage's memory away. Its size stays, so that shapes and views stay valid. Taking its pointer throws an
+/// exception with `message`; with LibTorch before 2.15 one of LibTorch's own, and a pointer without a type is null.
 void take_memory(const at::Storage& storage, std::string message);
 
-/// Lends it memory that belongs to somebody else.
+/// Lends a storage memory that it does not own.
 void lend_memory(const at::Storage& storage, std::byte* memory);
 
-/// Gives it memory of its own; new_memory() is uninitialised.
+/// Gives a storage memory of its own; new_memory() is uninitialised.
 void own_memory(const at::Storage& storage, at::DataPtr memory) noexcept;
 at::DataPtr new_memory(std::size_t bytes, c10::Device device = c10::kCPU);
 
-/// Its bytes, whatever the checks say; null: it has none.
+/// A storage's bytes, without checks; null if it has none.
 std::byte* memory_of(const at::Storage& storage);
 
-/// Throws Error unless it has: whoever had it paged has ended, and its values with that.
+/// Throws Error if a storage has no memory: its provider has ended, and its values are lost.
 void require_memory(const at::Storage& storage);
 
 }  // namespace hortator::paging

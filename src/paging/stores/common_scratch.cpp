@@ -17,38 +17,38 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file's name, which goes with this.
-class PassingName {
+/// A file's name; the destructor removes it.
+class TemporaryName {
  public:
-  PassingName() = default;
-  ~PassingName() {
+  TemporaryName() = default;
+  ~TemporaryName() {
     std::error_code ignored;
     if (!path_.empty()) fs::remove(path_, ignored);
   }
-  PassingName(const PassingName&) = delete;
-  PassingName& operator=(const PassingName&) = delete;
+  TemporaryName(const TemporaryName&) = delete;
+  TemporaryName& operator=(const TemporaryName&) = delete;
   void take(fs::path path) { path_ = std::move(path); }
 
  private:
   fs::path path_;
 };
 
-using Letters = std::array<char, 4096>;  // what Linux takes for a path, with the zero at its end
+using PathBuffer = std::array<char, 4096>;  // the longest path of Linux, with its terminating zero
 
-Letters letters_of(const fs::path& path) {
+PathBuffer path_buffer(const fs::path& path) {
   const auto text = fs::absolute(path).string();
-  Letters characters{};
+  PathBuffer characters{};
   if (text.size() >= characters.size())
-    throw Error(
-        {.what = text::concat("the path of a scratch file has ", text.size(), " letters: ", text.substr(0, 80), "..."),
-         .why = text::concat("Linux takes ", characters.size() - 1),
-         .hint = "give offload_folder a shorter path"});
+    throw Error({.what = text::concat("The path of a scratch file has ", text.size(), " characters: '",
+                                      text.substr(0, 80), "...'"),
+                 .why = text::concat("Linux allows ", characters.size() - 1),
+                 .hint = "use a folder with a shorter path for offloading"});
   std::copy(text.begin(), text.end(), characters.begin());
   return characters;
 }
 
 // @collective
-fs::path path_of_first(comm::Communicator& ranks, Letters characters) {
+fs::path path_of_first(comm::Communicator& ranks, PathBuffer characters) {
   const auto size = static_cast<std::int64_t>(characters.size());
   ranks.broadcast(at::from_blob(characters.data(), {size}, at::kByte), 0).wait();
   return characters.data();
@@ -61,14 +61,14 @@ CommonScratch make_common_scratch(comm::Communicator& ranks, const fs::path& fol
   const bool is_first = ranks.rank() == 0;
   std::optional<formats::RawFile> file;
   {
-    PassingName name;
-    Letters characters{};
+    TemporaryName name;
+    PathBuffer characters{};
     all_or_none([&] {
       if (!is_first) return;
       formats::make_folder(folder);
       file = formats::RawFile::create_to_pass_on(folder);
       name.take(file->path());
-      characters = letters_of(file->path());
+      characters = path_buffer(file->path());
     });
     const auto path = path_of_first(ranks, characters);
     all_or_none([&] {

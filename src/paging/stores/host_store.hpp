@@ -8,8 +8,8 @@
 
 namespace hortator::paging {
 
-/// Pages in this process's memory. For modules on the CPU that is where they are used: nothing is copied. Modules on
-/// devices (and tests) take frames.
+/// Pages in this process's memory. Modules on the CPU use them in place: nothing is copied. Modules on devices (and
+/// tests) use frames.
 class HostStore final : public Store {
  public:
   enum class Use { in_place, in_frames };

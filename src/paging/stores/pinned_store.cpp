@@ -22,7 +22,7 @@ comm::Work PinnedStore::publish(const Page& page, std::span<const std::byte> fra
   return copy(copies_.view(const_cast<std::byte*>(frame.data()), page.bytes), kept(page));
 }
 
-// Fetched into a frame that others have just left, or published while it may still be written: both come after that.
+// The copy runs after what the current stream has queued: earlier uses of the frame, or writes to what is published.
 comm::Work PinnedStore::copy(const at::Tensor& from, const at::Tensor& to) const {
   return comm::Work([this, done = copies_.copy(from, to)] { copies_.hold_current(done); });
 }

@@ -9,8 +9,8 @@
 
 namespace hortator::paging {
 
-/// Pages in page-locked memory of the host, for frames on a device. A Work makes the current stream wait; the host
-/// never does.
+/// Pages in page-locked memory of the host, for frames on a device. A Work makes the current stream wait, never the
+/// host.
 class PinnedStore final : public Store {
  public:
   PinnedStore(const std::vector<Page>& pages, c10::Device device);

@@ -8,8 +8,8 @@
 namespace hortator::paging {
 namespace {
 
-// One that is read, one whose copy is under way, and one that leaves meanwhile.
-constexpr std::size_t max_at_leisure = 3;
+// One that is read, one that is being copied, and one that is being published.
+constexpr std::size_t max_without_waiting = 3;
 
 bool is_copied(const machine::CopyStream::Done& copied) { return !copied || copied->query(); }
 
@@ -23,11 +23,11 @@ at::Tensor StagedStore::view(const Buffer& buffer, std::size_t bytes) {
       buffer.memory.get(), {static_cast<std::int64_t>(bytes)}, [](void*) {}, at::kByte);
 }
 
-// The host waits for a copy only where all buffers are under way. Those that are too small make way.
+// The host waits for a copy only if all buffers are in use. Frees buffers that are too small.
 std::shared_ptr<StagedStore::Buffer> StagedStore::take(std::size_t bytes) {
   made_ -= std::erase_if(free_, [&](const auto& one) { return one->bytes < bytes && is_copied(one->copied); });
   auto chosen = std::ranges::find_if(free_, [&](const auto& one) {
-    return one->bytes >= bytes && (made_ >= max_at_leisure || is_copied(one->copied));
+    return one->bytes >= bytes && (made_ >= max_without_waiting || is_copied(one->copied));
   });
   std::unique_ptr<Buffer> buffer;
   if (chosen != free_.end()) {

@@ -11,12 +11,12 @@
 
 namespace hortator::paging {
 
-/// The pages of another store, which fills and keeps memory of the host, for frames on a device: they go through a few
-/// buffers of page-locked memory. While the other store reads a page, the copy of the one before goes on beside the
-/// device's work. A Work waits for the other store, and makes the current stream wait for the copy.
+/// Connects a store that works with memory of the host to frames on a device: pages go through a few buffers of
+/// page-locked memory. While the inner store reads a page, the page before it is copied beside the device's work. A
+/// Work waits for the inner store, and makes the current stream wait for the copy.
 class StagedStore final : public Store {
  public:
-  /// Memory of the host for a buffer: machine::page_locked where the device is one.
+  /// Allocates host memory for a buffer: machine::page_locked, except in tests.
   using Allocate = std::function<std::shared_ptr<void>(std::size_t bytes)>;
 
   StagedStore(std::unique_ptr<Store> inner, c10::Device device, Allocate allocate);
@@ -26,13 +26,13 @@ class StagedStore final : public Store {
   comm::Work publish(const Page& page, std::span<const std::byte> frame) override;
   bool follows_storages() const override { return inner_->follows_storages(); }
 
-  std::size_t buffers() const { return made_; }  ///< that were made so far
+  std::size_t buffers() const { return made_; }  ///< number of buffers made so far
 
  private:
   struct Buffer {
     std::shared_ptr<void> memory;
     std::size_t bytes = 0;
-    machine::CopyStream::Done copied = {};  ///< the device reads it until then
+    machine::CopyStream::Done copied = {};  ///< the device uses the buffer until then
   };
   std::shared_ptr<Buffer> take(std::size_t bytes);
   static at::Tensor view(const Buffer& buffer, std::size_t bytes);
@@ -40,7 +40,7 @@ class StagedStore final : public Store {
   std::unique_ptr<Store> inner_;
   machine::CopyStream copies_;
   Allocate allocate_;
-  std::vector<std::unique_ptr<Buffer>> free_;  ///< the one that was given back first is the first
+  std::vector<std::unique_ptr<Buffer>> free_;  ///< in the order in which they were given back
   std::size_t made_ = 0;
 };
 

@@ -25,11 +25,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Of all ranks' samples, a number a channel. In the type that the input is computed in.
+/// Statistics of all ranks' samples, one number for each channel, in the type in which the layer computes.
 struct Moments {
   at::Tensor mean;
   at::Tensor variance;  ///< biased
-  at::Tensor count;     ///< samples and places, a channel: one number, on the device, so that nothing waits for it
+  at::Tensor count;     ///< values for each channel: one number, on the device, so that nothing waits for it
 };
 
 // 16-bit numbers are added up and normalised in 32 bits.
@@ -54,8 +54,8 @@ std::int64_t samples_a_channel(const at::Tensor& input) {
   return input.size(1) == 0 ? 0 : input.numel() / input.size(1);
 }
 
-// Each rank's own mean is exact enough, and sums of squares are made of variances in fp64: what is lost when the mean's
-// square is taken away again is lost to rounding at 1e-16, not at the input's precision. So one reduction is enough.
+// One reduction is enough: sums of squares are computed from each rank's variance in fp64, so subtracting the square of
+// the mean again loses precision at 1e-16, not at the input's precision.
 at::Tensor own_sums(const at::Tensor& input) {
   const auto channels = input.size(1);
   const auto options = input.options().dtype(at::kDouble);
@@ -66,7 +66,7 @@ at::Tensor own_sums(const at::Tensor& input) {
   return at::cat({exact * count, (variance.to(at::kDouble) + exact.square()) * count, at::full({1}, count, options)});
 }
 
-// On a device it would have to be waited for.
+// Only on the CPU: the host would have to wait for a device.
 void check_count(const at::Tensor& count) {
   if (!count.is_cpu() || count.item<double>() > 1) return;
   throw UsageError({.what = text::concat("SyncBatchNorm got ", count.item<std::int64_t>(),
@@ -89,7 +89,7 @@ Moments moments_of(const at::Tensor& input, parallel::SharedStatistics& statisti
   return {.mean = mean.to(type), .variance = variance.to(type), .count = count};
 }
 
-/// Hands an Accelerator's statistics to the backward pass, which may come after its end.
+/// Passes an Accelerator's statistics to the backward pass, which may run after the Accelerator is destroyed.
 struct Capsule final : torch::CustomClassHolder {
   explicit Capsule(std::weak_ptr<parallel::SharedStatistics> held) : statistics(std::move(held)) {}
   std::weak_ptr<parallel::SharedStatistics> statistics;
@@ -97,9 +97,10 @@ struct Capsule final : torch::CustomClassHolder {
 
 std::shared_ptr<parallel::SharedStatistics> alive(const std::weak_ptr<parallel::SharedStatistics>& statistics) {
   if (auto held = statistics.lock()) return held;
-  throw UsageError({.what = "SyncBatchNorm was used in training after its Accelerator had gone or had freed its model",
-                    .why = "the ranks are no longer connected",
-                    .hint = "keep the Accelerator alive, prepare the model again, or use eval()"});
+  throw UsageError(
+      {.what = "SyncBatchNorm is used in training after its Accelerator was destroyed or has freed its model",
+       .why = "the ranks are no longer connected",
+       .hint = "keep the Accelerator alive, prepare the model again, or use eval()"});
 }
 
 using OptionalTensor = std::optional<at::Tensor>;
@@ -146,7 +147,7 @@ struct Normalize : torch::autograd::Function<Normalize> {
                          .mul_(by_channel(scale, input))
                          .to(input.scalar_type());
     }
-    if (weight.defined()) {  // and then the bias is
+    if (weight.defined()) {  // the bias is defined as well
       gradients[1] = (sum_centered * inverse).to(weight.scalar_type());
       gradients[2] = sum.to(weight.scalar_type());
     }
@@ -154,13 +155,13 @@ struct Normalize : torch::autograd::Function<Normalize> {
   }
 };
 
-// Without a momentum the running statistics are the mean over all batches. Their number stays where it is: on a device
-// it would have to be waited for, and whatever is loaded, or done again by a recorded step, counts.
+// Without a momentum the running statistics are the mean over all batches. The number of batches stays on the device:
+// the host would have to wait for it, and it also counts batches that are loaded or replayed by a recorded step.
 at::Tensor equal_share(const detail::NormState& state, at::ScalarType type) {
   return state.num_batches_tracked.to(at::kDouble).reciprocal().to(type);
 }
 
-// The values of a forward pass that is still to be differentiated may be among them: no new versions, as BatchNorm.
+// As in BatchNorm, without new versions: backward may still need their values of the last forward pass.
 void update_running(const detail::NormState& state, const at::Tensor& mean, const at::Tensor& unbiased_variance) {
   const at::NoGradGuard no_grad;
   const at::AutoDispatchBelowADInplaceOrView unnoticed;
@@ -180,7 +181,7 @@ at::Tensor unbiased(const Moments& moments) {
   return moments.variance * (moments.count / (moments.count - 1)).to(moments.variance.scalar_type());
 }
 
-// Copies take the place of statistics that must not change a second time: the same tensors are saved for backward.
+// In a recomputation, copies replace statistics that must not change again: the same tensors are saved for backward.
 at::Tensor plain(const at::Tensor& input, const detail::NormState& state) {
   const auto with = [&](const at::Tensor& mean, const at::Tensor& variance, double momentum) {
     return torch::nn::functional::detail::batch_norm(input, mean, variance, state.weight, state.bias,
@@ -194,7 +195,7 @@ at::Tensor plain(const at::Tensor& input, const detail::NormState& state) {
   }
   const auto mean = at::zeros_like(state.running_mean);
   const auto variance = at::zeros_like(state.running_var);
-  auto output = with(mean, variance, 1);  // leaves the batch's own there
+  auto output = with(mean, variance, 1);  // sets them to the batch's own statistics
   if (!is_recomputing()) update_running(state, mean, variance);
   return output;
 }
@@ -217,18 +218,18 @@ void SynchronizedNorm::join(const std::shared_ptr<parallel::SharedStatistics>& s
   has_joined_ = true;
 }
 
-void SynchronizedNorm::check_dim(const at::Tensor& input, std::int64_t least, std::int64_t most) {
-  if (input.dim() >= least && input.dim() <= most) return;
+void SynchronizedNorm::check_dim(const at::Tensor& input, std::int64_t min_dim, std::int64_t max_dim) {
+  if (input.dim() >= min_dim && input.dim() <= max_dim) return;
   throw UsageError(
-      {.what = text::concat("SyncBatchNorm", most - 2, "d got an input of ", text::count(input.dim(), "dimension")),
-       .hint = least == most ? text::concat("it takes ", most) : text::concat("it takes ", least, " or ", most)});
+      {.what = text::concat("SyncBatchNorm", max_dim - 2, "d got an input of ", text::count(input.dim(), "dimension")),
+       .hint = min_dim == max_dim ? text::concat("use ", max_dim) : text::concat("use ", min_dim, " or ", max_dim)});
 }
 
 at::Tensor SynchronizedNorm::normalize(const at::Tensor& input, const NormState& state) const {
   if (!state.is_training) return plain(input, state);
   if (!has_joined_ && runtime::current_run().world_size > 1) {
-    throw UsageError({.what = "a SyncBatchNorm that was not prepared is in training",
-                      .why = "it does not know the other ranks, and would compute on this one's samples alone",
+    throw UsageError({.what = "A SyncBatchNorm was not prepared and is used in training",
+                      .why = "it is not connected to the other ranks and would use only this rank's samples",
                       .hint = "prepare the model before its first forward pass"});
   }
   const auto statistics = has_joined_ ? alive(statistics_) : nullptr;

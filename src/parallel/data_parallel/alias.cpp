@@ -5,12 +5,12 @@
 namespace hortator::parallel {
 
 at::Tensor alias(const at::Tensor& memory, std::int64_t offset, const at::Tensor& like, at::ScalarType type) {
-  auto place = at::empty({0}, memory.options().dtype(type));
+  auto result = at::empty({0}, memory.options().dtype(type));
   const auto strides = like.is_non_overlapping_and_dense()
                            ? like.strides().vec()
                            : at::empty(like.sizes(), like.options().device(at::kMeta)).strides().vec();
-  place.set_(memory.storage(), offset, like.sizes(), strides);
-  return place;
+  result.set_(memory.storage(), offset, like.sizes(), strides);
+  return result;
 }
 
 }  // namespace hortator::parallel

@@ -9,7 +9,7 @@
 namespace hortator::parallel {
 namespace {
 
-// Calls back when backward begins with `loss`, as long as it lives.
+// While it lives, calls back when backward begins with `loss`.
 template <typename Callback>
 class LossHook {
  public:
@@ -34,7 +34,7 @@ void BackwardPass::run(const at::Tensor& loss) {
     int& outermost;
     ~End() { outermost = no_graph_task; }
   } const end{outermost_};
-  if (!loss.requires_grad()) return loss.backward();  // throws LibTorch's own words
+  if (!loss.requires_grad()) return loss.backward();  // throws LibTorch's own error
   const LossHook hook(loss, [this](const at::Tensor&) { outermost_ = current_graph_task(); });
   loss.backward();
 }

@@ -9,7 +9,7 @@ namespace {
 struct Bucket {
   std::vector<int> items;
   std::int64_t bytes = 0;
-  std::size_t last = 0;  ///< position in the order of the item that came last
+  std::size_t last = 0;  ///< position in the order of the last item
 };
 
 }  // namespace
@@ -27,7 +27,7 @@ std::vector<int> arrival_order(const std::vector<int>& arrived, int count) {
 std::vector<std::vector<int>> plan_buckets(const std::vector<BucketItem>& items, const std::vector<int>& order,
                                            const BucketLimits& limits) {
   std::vector<Bucket> closed;
-  std::map<int, Bucket> open;  // by kind
+  std::map<BucketKind, Bucket> open;  // by kind
   for (std::size_t position = 0; position < order.size(); ++position) {
     const auto& item = items[static_cast<std::size_t>(order[position])];
     auto& bucket = open[item.kind];

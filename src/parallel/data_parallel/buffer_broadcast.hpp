@@ -8,7 +8,7 @@
 
 namespace hortator::parallel {
 
-/// Gives all ranks one rank's buffers, whatever their types, in one message.
+/// Broadcasts buffers of any types in one message.
 class BufferBroadcast {
  public:
   BufferBroadcast(std::vector<at::Tensor> buffers, comm::Communicator& communicator)
@@ -25,7 +25,7 @@ class BufferBroadcast {
   std::vector<at::Tensor> buffers_;
   comm::Communicator& communicator_;
   at::Tensor memory_;               ///< bytes
-  std::vector<at::Tensor> places_;  ///< of the buffers, in memory_
+  std::vector<at::Tensor> packed_;  ///< the buffers' copies in memory_
 };
 
 }  // namespace hortator::parallel

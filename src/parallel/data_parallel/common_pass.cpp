@@ -35,7 +35,7 @@ void CommonPass::Model::note_sent(std::size_t part) const {
   if (all_ != nullptr) all_->sent_ = core::mix(core::mix(all_->sent_, number_), part);
 }
 
-// Parts of models that are still open may have left on some ranks and not yet on others.
+// Parts of models that are still open may have been sent by some ranks and not yet by others.
 void CommonPass::Model::close() const {
   if (all_ == nullptr) return;
   all_->is_open_[number_] = false;
@@ -59,7 +59,7 @@ void CommonPass::compare(const std::string& reached) const {
   const auto mine = static_cast<std::int64_t>(core::mix(core::hash(reached), settled_));
   auto* bounds = bounds_.mutable_data_ptr<std::int64_t>();
   bounds[0] = mine;
-  bounds[1] = ~mine;  // its least is the other's most
+  bounds[1] = ~mine;  // the minimum of the complement gives the maximum
   {
     const core::Stopwatch waiting(seconds_);
     communicator_->all_reduce(bounds_, comm::ReduceOp::min).wait();
@@ -68,15 +68,16 @@ void CommonPass::compare(const std::string& reached) const {
   const auto all = mpi::all_gather(host_, std::string_view(reached));
   const auto other = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one != all[0]; });
   if (other == all.end()) {
-    throw UsageError({.what = "ranks have sent gradients of several models in different orders",
-                      .why = "since the pass before this one, those of one model may have been averaged with another's",
-                      .hint = "use the models in the same order on all ranks, or call backward for each by itself"});
+    throw UsageError({.what = "Ranks have sent gradients of several models in different orders",
+                      .why = "in the previous pass, gradients of one model may have been averaged with another's",
+                      .hint = "use the models in the same order on all ranks, or call backward separately for each"});
   }
   const auto rank = static_cast<int>(other - all.begin());
-  throw UsageError({.what = text::concat("backward reached ", all[0], " on rank 0, and ", *other, " on rank ", rank),
-                    .why = "gradients are averaged over all ranks: each pass must reach the same models on all of them",
-                    .hint = "let every rank's loss use the model, with zero weight if need be, or do the pass under "
-                            "no_sync"})
+  throw UsageError(
+      {.what = text::concat("Backward reached ", all[0], " on rank 0, and ", *other, " on rank ", rank),
+       .why = "gradients are averaged over all ranks, so each pass must reach the same models on all of them",
+       .hint = "use the model in every rank's loss, if necessary with weight zero, or run the pass under "
+               "no_sync"})
       .on_rank(rank);
 }
 

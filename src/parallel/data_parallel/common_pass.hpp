@@ -12,26 +12,26 @@
 
 namespace hortator::parallel {
 
-/// One backward pass as all ranks see it. A loss may reach other models on one rank than on the others: gradients of
-/// models that look alike would then be averaged with each other, and ranks would wait for one that sends nothing.
+/// Compares one backward pass over all ranks. A loss may reach different models on different ranks: gradients of models
+/// of the same shape would then be averaged with each other, and ranks would wait for one that sends nothing.
 ///
-/// On a communicator of its own: gradients are under way on the models' meanwhile. Where ranks wait for gradients
-/// within backward (ZeRO 2 and 3, the back end mpi), one that sends none is the watchdog's to name.
+/// Uses a communicator of its own, because gradients are under way on the models' communicators meanwhile. Where ranks
+/// wait for gradients within backward (ZeRO 2 and 3, the back end mpi), the watchdog reports a rank that sends none.
 class CommonPass {
  public:
   CommonPass(std::unique_ptr<comm::Communicator> communicator, const mpi::Communicator& host);
 
-  /// What one model tells of itself. Without a pass in common nothing is told and nothing compared.
+  /// What one model reports of its pass. A default-constructed one reports and compares nothing.
   class Model {
    public:
     Model() = default;
-    /// Backward has come to it.
+    /// Must be called when backward reaches the model.
     void open() const;
-    /// Part of its gradients leaves this rank.
+    /// Must be called when part of its gradients is sent.
     void note_sent(std::size_t part) const;
-    /// All of them have come.
+    /// Must be called when all gradients have been received.
     void close() const;
-    /// agree() of this model alone: plain loss.backward() ends for each by itself. @collective
+    /// CommonPass::agree() for this model only: plain loss.backward() ends separately for each model. @collective
     void agree() const;
 
    private:
@@ -43,13 +43,13 @@ class CommonPass {
   Model add_model(std::string name);
   void forget_all();
 
-  /// Before ranks wait for each other's gradients: have they come to the same models, and have they sent everything in
-  /// the same order up to the pass before? All throw if not. @collective
+  /// Must be called before ranks wait for each other's gradients. Throws on all ranks unless they reached the same
+  /// models, and sent everything in the same order up to the previous pass. @collective
   void agree() const;
 
   double seconds_waited() const { return seconds_; }
 
-  /// This rank takes part no more: comm::Communicator::abandon.
+  /// comm::Communicator::abandon: this rank stops taking part.
   bool abandon(std::string_view reason) noexcept { return communicator_->abandon(reason); }
 
  private:
@@ -59,8 +59,8 @@ class CommonPass {
   const mpi::Communicator& host_;
   std::vector<std::string> names_;
   std::vector<bool> is_open_;
-  std::uint64_t sent_ = 0;     ///< all that was sent, in its order
-  std::uint64_t settled_ = 0;  ///< the same, when no model was open last: what ranks have alike
+  std::uint64_t sent_ = 0;     ///< hash of all that was sent, in its order
+  std::uint64_t settled_ = 0;  ///< sent_ when no model was open last: the same on all ranks
   at::Tensor bounds_;
   mutable double seconds_ = 0;
 };

@@ -4,7 +4,7 @@
 
 namespace hortator::parallel {
 
-/// place.copy_(gradient), where the other ranks are who reads it next: large ones go past this processor's cache.
-void copy_gradient(const at::Tensor& place, const at::Tensor& gradient);
+/// target.copy_(gradient), for a target that other ranks read next: large gradients bypass this processor's cache.
+void copy_gradient(const at::Tensor& target, const at::Tensor& gradient);
 
 }  // namespace hortator::parallel

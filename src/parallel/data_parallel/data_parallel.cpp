@@ -10,17 +10,19 @@ namespace hortator::parallel {
 
 void check(const DistributedDataParallelOptions& options) {
   if (!std::isfinite(options.bucket_cap_mb) || options.bucket_cap_mb <= 0) {
-    throw UsageError({.what = text::concat("ddp.bucket_cap_mb is ", options.bucket_cap_mb),
-                      .why = "a bucket must hold something",
-                      .hint = "use a number above 0; the default is 25"});
+    throw UsageError(
+        {.what = text::concat("ddp.bucket_cap_mb: expected a number above 0, got '", options.bucket_cap_mb, "'"),
+         .why = "a bucket must hold at least one gradient",
+         .hint = "the default is 25"});
   }
   if (options.error_feedback && options.comm_hook == DDPCommunicationHookType::no) {
-    throw UsageError({.what = "ddp.error_feedback is on without a ddp.comm_hook",
+    throw UsageError({.what = "ddp.error_feedback is set without a ddp.comm_hook",
                       .why = "gradients that travel in their own type are not rounded",
                       .hint = "set ddp.comm_hook to fp16 or bf16"});
   }
   if (options.check_replicas_every < 0) {
-    throw UsageError({.what = text::concat("ddp.check_replicas_every is ", options.check_replicas_every),
+    throw UsageError({.what = text::concat("ddp.check_replicas_every: expected a whole number from 0, got '",
+                                           options.check_replicas_every, "'"),
                       .hint = "use a number of passes, or 0 for never"});
   }
 }

@@ -17,24 +17,24 @@ namespace hortator::parallel {
 
 struct Sharding;
 
-/// How ranks tell each other which gradients they have, and what they want. Behind the gradients that costs nothing,
-/// but to read it from a device would make the host wait for all of backward: there it goes from host to host.
-enum class Marks { behind_gradients, from_host_to_host };
+/// How step signals (step_signals.hpp) travel. Behind the gradients they cost nothing, but to read them from a device
+/// would make the host wait for all of backward: there they go from host to host.
+enum class SignalPath { behind_gradients, from_host_to_host };
 
-/// What the replicas of a model have in common.
+/// What the ranks share that hold replicas of one model.
 struct DataParallel {
   comm::Communicator& communicator;  ///< for tensors on the model's device
   const mpi::Communicator& host;     ///< the same ranks
   const DistributedDataParallelOptions& options;
   const BackwardPass& pass;
-  StepVotes* votes = nullptr;  ///< that travel as the marks do; null: none
-  Marks marks = Marks::behind_gradients;
-  const Sharding* sharding = nullptr;  ///< null: each rank has all that belongs to a model
-  CommonPass::Model in_common = {};    ///< what ranks compare of each pass
+  StepVotes* votes = nullptr;  ///< that travel with the signals; null: none
+  SignalPath signals = SignalPath::behind_gradients;
+  const Sharding* sharding = nullptr;  ///< null if each rank has the whole model
+  CommonPass::Model common_pass = {};  ///< what ranks compare of each pass
   c10::Device device = c10::kCPU;      ///< the communicator's
 };
 
-/// Throws unless the options have a meaning.
+/// Throws UsageError unless the options are valid.
 void check(const DistributedDataParallelOptions& options);
 
 BucketLimits bucket_limits(const DistributedDataParallelOptions& options);

@@ -31,58 +31,58 @@ GradientBucket::GradientBucket(comm::Communicator& communicator, std::vector<at:
       ranks_(at::scalar_tensor(communicator.size())) {
   const at::NoGradGuard no_grad;
   const auto elements = total_elements(parameters);
-  memory_ = communicator.allocate(elements + format.marks, format.travel_type);
+  memory_ = communicator.allocate(elements + format.signals, format.travel_type);
   memory_.zero_();
-  marks_ = memory_.narrow(0, elements, format.marks);
+  signals_ = memory_.narrow(0, elements, format.signals);
   std::int64_t offset = 0;
   for (auto& parameter : parameters) {
-    Slot slot{.parameter = parameter, .place = alias(memory_, offset, parameter, format.travel_type)};
+    BucketSlot slot{.parameter = parameter, .in_bucket = alias(memory_, offset, parameter, format.travel_type)};
     if (format.error_feedback && !in_place_) slot.residual = at::zeros_like(parameter);
     offset += parameter.numel();
     slots_.push_back(std::move(slot));
   }
 }
 
-void GradientBucket::set_state(Slot& slot, State state) {
-  if (slot.state == State::empty) ++filled_;
+void GradientBucket::set_state(BucketSlot& slot, SlotState state) {
+  if (slot.state == SlotState::empty) ++filled_;
   slot.state = state;
 }
 
 void GradientBucket::fill(std::size_t i) {
   auto& slot = slots_[i];
-  set_state(slot, State::filled);
-  if (!in_place_ || slot.parameter.grad().is_same(slot.place)) return;
-  copy_gradient(slot.place, slot.parameter.grad());
-  // At once: the gradient's own memory can serve those that come after it.
-  slot.parameter.mutable_grad() = slot.place;
+  set_state(slot, SlotState::filled);
+  if (!in_place_ || slot.parameter.grad().is_same(slot.in_bucket)) return;
+  copy_gradient(slot.in_bucket, slot.parameter.grad());
+  // Immediately: the next gradients can reuse the gradient's own memory.
+  slot.parameter.mutable_grad() = slot.in_bucket;
 }
 
 void GradientBucket::fill_unused(std::size_t i) {
   auto& slot = slots_[i];
-  set_state(slot, State::unused);
+  set_state(slot, SlotState::unused);
   if (!in_place_) return;
   const auto& gradient = slot.parameter.grad();
   if (!gradient.defined()) {
-    slot.place.zero_();
-  } else if (gradient.is_same(slot.place)) {
-    slot.kept = slot.place.clone();
+    slot.in_bucket.zero_();
+  } else if (gradient.is_same(slot.in_bucket)) {
+    slot.kept = slot.in_bucket.clone();
   } else {
-    slot.place.copy_(gradient.detach());
+    slot.in_bucket.copy_(gradient.detach());
   }
 }
 
 void GradientBucket::fill_with_zeros() {
   memory_.zero_();
-  for (auto& slot : slots_) set_state(slot, State::unused);
+  for (auto& slot : slots_) set_state(slot, SlotState::unused);
 }
 
-void GradientBucket::set_marks(const std::vector<float>& marks) {
-  marks_.copy_(at::from_blob(const_cast<float*>(marks.data()), {marks_.numel()}, at::kFloat));
+void GradientBucket::set_signals(const std::vector<float>& message) {
+  signals_.copy_(at::from_blob(const_cast<float*>(message.data()), {signals_.numel()}, at::kFloat));
 }
 
-std::vector<float> GradientBucket::marks() const {
-  const auto seen = marks_.to(at::kFloat).contiguous();
-  return {seen.data_ptr<float>(), seen.data_ptr<float>() + seen.numel()};
+std::vector<float> GradientBucket::signals() const {
+  const auto message = signals_.to(at::kFloat).contiguous();
+  return {message.data_ptr<float>(), message.data_ptr<float>() + message.numel()};
 }
 
 void GradientBucket::pack() {
@@ -93,25 +93,25 @@ void GradientBucket::pack() {
   }
 }
 
-void GradientBucket::encode(Slot& slot) {
+void GradientBucket::encode(BucketSlot& slot) {
   const auto& gradient = slot.parameter.grad();
   if (!gradient.defined()) {
-    slot.place.zero_();
-  } else if (slot.residual.defined() && slot.state == State::filled) {
+    slot.in_bucket.zero_();
+  } else if (slot.residual.defined() && slot.state == SlotState::filled) {
     encode_with_residual(slot);
   } else if (divides_first_) {
-    at::div_out(slot.place, gradient.detach(), ranks_);
+    at::div_out(slot.in_bucket, gradient.detach(), ranks_);
   } else {
-    slot.place.copy_(gradient.detach());
+    slot.in_bucket.copy_(gradient.detach());
   }
 }
 
-void GradientBucket::encode_with_residual(Slot& slot) {
+void GradientBucket::encode_with_residual(BucketSlot& slot) {
   const auto gradient = slot.parameter.grad().detach();
   const auto exact = divides_first_ ? gradient / ranks_ + slot.residual : gradient + slot.residual;
-  slot.place.copy_(exact);
-  at::sub_out(slot.residual, exact, slot.place.to(exact.scalar_type()));
-  // What overflowed is seen in this pass's gradient; carried on, it would spoil all later ones.
+  slot.in_bucket.copy_(exact);
+  at::sub_out(slot.residual, exact, slot.in_bucket.to(exact.scalar_type()));
+  // This pass's gradient shows an overflow; carried over, it would spoil all later ones.
   slot.residual.nan_to_num_(0, 0, 0);
 }
 
@@ -124,22 +124,22 @@ void GradientBucket::publish(std::size_t i) {
   auto& slot = slots_[i];
   auto& gradient = slot.parameter.mutable_grad();
   if (in_place_) {
-    if (!gradient.is_same(slot.place)) gradient = slot.place;
+    if (!gradient.is_same(slot.in_bucket)) gradient = slot.in_bucket;
     return;
   }
   if (!gradient.defined()) gradient = at::empty_like(slot.parameter.detach());
-  gradient.detach().copy_(slot.place);
+  gradient.detach().copy_(slot.in_bucket);
 }
 
 void GradientBucket::keep(std::size_t i) {
   auto& slot = slots_[i];
-  if (slot.kept.defined()) slot.place.copy_(slot.kept);
+  if (slot.kept.defined()) slot.in_bucket.copy_(slot.kept);
 }
 
 void GradientBucket::reset() {
-  marks_.zero_();
+  signals_.zero_();
   for (auto& slot : slots_) {
-    slot.state = State::empty;
+    slot.state = SlotState::empty;
     slot.kept.reset();
   }
   filled_ = 0;

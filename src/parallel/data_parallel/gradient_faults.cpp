@@ -9,7 +9,7 @@ namespace hortator::parallel {
 
 void check_dense(const std::string& name, const at::Tensor& gradient) {
   if (gradient.layout() == at::kStrided) return;
-  throw UsageError({.what = text::concat("the gradient of ", name, " is sparse"),
+  throw UsageError({.what = text::concat("The gradient of ", text::quote(name), " is sparse"),
                     .why = "sparse gradients cannot be averaged over ranks",
                     .hint = "construct the embedding without sparse(true)"});
 }
@@ -19,7 +19,7 @@ void throw_missing(const mpi::Communicator& host, const std::vector<std::string>
   int rank = 0;
   while (all[static_cast<std::size_t>(rank)].empty()) ++rank;
   throw UsageError(
-      {.what = text::concat("backward gave no gradient to ", all[static_cast<std::size_t>(rank)], " on rank ", rank),
+      {.what = text::concat("Backward gave no gradient to ", all[static_cast<std::size_t>(rank)], " on rank ", rank),
        .why = "the ranks' gradients can only be averaged when every parameter has one on every rank",
        .hint = "use these parameters in the loss, set requires_grad(false) on them, or set ddp.find_unused_parameters"})
       .on_rank(rank);

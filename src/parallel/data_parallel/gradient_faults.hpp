@@ -7,14 +7,14 @@
 
 #include "mpi/communicator.hpp"
 
-/// What backward may leave that cannot be averaged over ranks.
+/// Gradients that cannot be averaged over ranks.
 namespace hortator::parallel {
 
-/// UsageError when the gradient of the parameter `name` is sparse.
+/// Throws UsageError if the gradient of the parameter `name` is sparse.
 void check_dense(const std::string& name, const at::Tensor& gradient);
 
-/// The names of parameters without a gradient, here, where some rank has any: the same error everywhere, of the first
-/// rank that has. @collective
+/// Throws the same error on all ranks, with the names of the first rank that has any. `missing` are the names of the
+/// parameters without a gradient on this rank; at least one rank must have one. @collective
 [[noreturn]] void throw_missing(const mpi::Communicator& host, const std::vector<std::string>& missing);
 
 }  // namespace hortator::parallel

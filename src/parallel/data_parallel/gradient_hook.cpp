@@ -11,9 +11,9 @@ namespace {
 
 using Callback = std::function<void()>;
 
-class Slot final : public torch::autograd::PostAccumulateGradHook {
+class HookSlot final : public torch::autograd::PostAccumulateGradHook {
  public:
-  Slot(std::weak_ptr<Callback> callback, std::unique_ptr<PostAccumulateGradHook> users)
+  HookSlot(std::weak_ptr<Callback> callback, std::unique_ptr<PostAccumulateGradHook> users)
       : callback_(std::move(callback)), users_(std::move(users)) {}
 
   void operator()(const torch::autograd::Variable& parameter) override {
@@ -29,17 +29,17 @@ class Slot final : public torch::autograd::PostAccumulateGradHook {
   std::unique_ptr<PostAccumulateGradHook> users_;
 };
 
-// What the user had put into the slot; a disarmed Slot of an earlier Accelerator is dropped.
+// Returns the user's callback from the slot. A disarmed HookSlot of an earlier Accelerator is dropped.
 std::unique_ptr<torch::autograd::PostAccumulateGradHook> take_users_hook(const at::Tensor& parameter) {
-  torch::autograd::impl::materialize_autograd_meta(parameter);  // a frozen one may have none
+  torch::autograd::impl::materialize_autograd_meta(parameter);  // a frozen parameter may have none
   auto present = std::move(torch::autograd::impl::post_acc_grad_hooks(parameter));
-  auto* ours = dynamic_cast<Slot*>(present.get());
+  auto* ours = dynamic_cast<HookSlot*>(present.get());
   if (ours == nullptr) return present;
   if (ours->is_armed()) {
     torch::autograd::impl::post_acc_grad_hooks(parameter) = std::move(present);
-    throw UsageError({.what = "a module was prepared whose parameters another Accelerator has prepared",
+    throw UsageError({.what = "The module's parameters belong to a module that another Accelerator has prepared",
                       .why = "both would average the same gradients",
-                      .hint = "use one Accelerator, or end the other first"});
+                      .hint = "use one Accelerator, or destroy the other first"});
   }
   return ours->release_users();
 }
@@ -48,7 +48,8 @@ std::unique_ptr<torch::autograd::PostAccumulateGradHook> take_users_hook(const a
 
 GradientHook::GradientHook(const at::Tensor& parameter, Callback on_gradient)
     : armed_(std::make_shared<Callback>(std::move(on_gradient))) {
-  torch::autograd::impl::set_post_acc_grad_hooks(parameter, std::make_unique<Slot>(armed_, take_users_hook(parameter)));
+  torch::autograd::impl::set_post_acc_grad_hooks(parameter,
+                                                 std::make_unique<HookSlot>(armed_, take_users_hook(parameter)));
 }
 
 GradientHook::~GradientHook() = default;

@@ -7,9 +7,9 @@
 
 namespace hortator::parallel {
 
-/// Calls back each time that backward has accumulated a parameter's gradient, for as long as it lives. The parameter
-/// may be frozen when it is made. A parameter has one slot for such a call: what the user had put there is still
-/// called, before ours; another hook of ours that lives is an error.
+/// While it lives, calls back each time that backward has accumulated a parameter's gradient. The parameter may be
+/// frozen when the hook is made. A parameter has one slot for such a callback: the user's callback is still called,
+/// before ours; another GradientHook that lives is an error.
 class GradientHook {
  public:
   GradientHook(const at::Tensor& parameter, std::function<void()> on_gradient);
@@ -18,8 +18,8 @@ class GradientHook {
   GradientHook& operator=(GradientHook&&) = default;
 
  private:
-  // The slot belongs to the parameter, which may outlive us; emptying this disarms it without touching the user's
-  // object.
+  // The slot belongs to the parameter, which may outlive this object; destroying this disarms it without touching the
+  // user's object.
   std::shared_ptr<std::function<void()>> armed_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace hortator::parallel {
 
-/// What a set of parameters' gradients were at one moment, to see later whether a backward has reached one of them.
+/// A snapshot of which gradients a set of parameters has, to find out later whether a backward has reached one of them.
 class GradientMarks {
  public:
   explicit GradientMarks(std::vector<at::Tensor> parameters);

@@ -15,24 +15,24 @@ namespace hortator::parallel {
 namespace {
 
 BucketItem item_of(const at::Tensor& parameter, at::ScalarType travels_as) {
-  const int kind = static_cast<int>(parameter.scalar_type()) * 256 + parameter.device().index() + 1;
   return {.elements = parameter.numel(),
           .element_bytes = static_cast<std::int64_t>(c10::elementSize(travels_as)),
-          .kind = kind};
+          .kind = {.type = parameter.scalar_type(), .device = parameter.device().index()}};
 }
 
 void check_can_travel(const NamedParameter& parameter, const DistributedDataParallelOptions& options) {
   if (at::isFloatingType(parameter.tensor.scalar_type()) || options.comm_hook == DDPCommunicationHookType::no) return;
-  throw UsageError({.what = text::concat(parameter.name, " is of type ", parameter.tensor.scalar_type()),
+  throw UsageError({.what = text::concat("The parameter ", text::quote(parameter.name), " is of type ",
+                                         parameter.tensor.scalar_type()),
                     .why = "its gradient cannot travel in the type of ddp.comm_hook",
-                    .hint = "leave ddp.comm_hook at no"});
+                    .hint = "set ddp.comm_hook to no"});
 }
 
 }  // namespace
 
 GradientReducer::GradientReducer(std::vector<NamedParameter> parameters, const DataParallel& parallel)
-    : parallel_(parallel) {
-  // One rank: the average is the gradient itself, and neither hooks nor copies are worth their time.
+    : GradientPass(parallel) {
+  // On one rank the average is the gradient itself.
   if (parallel_.communicator.size() > 1) hook(std::move(parameters));
 }
 
@@ -40,9 +40,10 @@ void GradientReducer::hook(std::vector<NamedParameter> parameters) {
   for (auto& parameter : parameters) {
     if (!parameter.tensor.requires_grad()) {
       hooks_.emplace_back(parameter.tensor, [name = parameter.name] {
-        throw UsageError({.what = text::concat(name, " was frozen when it was prepared and gets gradients now"),
-                          .why = "they would not be averaged, and the ranks' models would drift apart",
-                          .hint = "let it require gradients in prepare; it can be frozen and unfrozen after that"});
+        throw UsageError({.what = text::concat("The parameter ", text::quote(name),
+                                               " was frozen when it was prepared and gets gradients now"),
+                          .why = "they are not averaged, so the ranks' models would drift apart",
+                          .hint = "set requires_grad before prepare(); after that it can be frozen and unfrozen"});
       });
       continue;
     }
@@ -59,16 +60,16 @@ void GradientReducer::on_gradient(std::size_t index) {
   check_dense(parameter.name, parameter.tensor.grad());
   parameter.used = true;
   if (is_paused()) return;
-  begin_pass();
-  end_.call([this] { finish_alone(); }, parallel_.pass);
+  if (begin()) start_pass();
   const int task = current_graph_task();
   outermost_ = std::min(outermost_, task);
   if (buckets_.empty()) return learn(index, task);
   auto& bucket = buckets_[parameter.bucket];
   if (bucket.was_started()) {
-    throw UsageError({.what = text::concat("backward reached ", parameter.name, " again after its gradient was sent"),
-                      .why = "the second part would be missing in the average",
-                      .hint = "use it in the same way from the first pass on, or do this pass under no_sync"});
+    throw UsageError(
+        {.what = text::concat("Backward reached ", text::quote(parameter.name), " again after its gradient was sent"),
+         .why = "the second gradient would be missing in the average",
+         .hint = "use it in the same way from the first pass on, or run this pass under no_sync"});
   }
   if (parameter.late || task != outermost_) return;
   {
@@ -80,21 +81,13 @@ void GradientReducer::on_gradient(std::size_t index) {
   if (next_bucket_ > 0) parallel_.communicator.advance();
 }
 
-void GradientReducer::begin_pass() {
-  if (std::exchange(reached_, true)) return;
-  parallel_.in_common.open();
+void GradientReducer::start_pass() {
   outermost_ = parallel_.pass.outermost();
   if (outermost_ == no_graph_task) outermost_ = current_graph_task();
   if (buckets_.empty()) return;
   for (auto& parameter : parameters_) {
     if (!parameter.tensor.requires_grad()) buckets_[parameter.bucket].fill_unused(parameter.slot);
   }
-}
-
-// Nobody has asked for all models together: plain loss.backward().
-void GradientReducer::finish_alone() {
-  if (reached_ && uneven_ == nullptr) parallel_.in_common.agree();
-  finish();
 }
 
 void GradientReducer::learn(std::size_t index, int task) {
@@ -126,14 +119,15 @@ void GradientReducer::plan() {
       members.push_back(parameter.tensor);
     }
     const bool is_last = buckets_.size() + 1 == plans.size();
-    const BucketFormat format{.travel_type = travel_type(parallel_.options, members.front().scalar_type()),
-                              .error_feedback = parallel_.options.error_feedback,
-                              .marks = is_last && !sends_marks_by_host() ? count_marks() : 0};
+    const BucketFormat format{
+        .travel_type = travel_type(parallel_.options, members.front().scalar_type()),
+        .error_feedback = parallel_.options.error_feedback,
+        .signals = is_last && !sends_signals_by_host() ? static_cast<std::int64_t>(layout().size()) : 0};
     buckets_.emplace_back(parallel_.communicator, std::move(members), format);
   }
 }
 
-// The last bucket waits for finish(): its marks tell the others which gradients this rank has.
+// The last bucket waits for finish(): its signals say which gradients this rank has.
 void GradientReducer::start_full_buckets() {
   while (next_bucket_ + 1 < buckets_.size() && buckets_[next_bucket_].is_full()) start_next_bucket();
 }
@@ -141,7 +135,7 @@ void GradientReducer::start_full_buckets() {
 // @collective
 void GradientReducer::start_next_bucket() {
   if (uneven_ != nullptr) uneven_->announce(UnevenInputs::Collective::reduce_bucket, model_);
-  parallel_.in_common.note_sent(next_bucket_);
+  parallel_.common_pass.note_sent(next_bucket_);
   auto& bucket = buckets_[next_bucket_++];
   {
     const core::Stopwatch copying(times_.copying);
@@ -151,31 +145,28 @@ void GradientReducer::start_next_bucket() {
   bucket.start(parallel_.communicator);
 }
 
-void GradientReducer::finish() {
-  if (!reached_) return;
-  const at::NoGradGuard no_grad;
+void GradientReducer::reduce() {
   if (buckets_.empty()) {
     if (uneven_ != nullptr) uneven_->announce(UnevenInputs::Collective::plan_buckets, model_);
     plan();
   }
-  const auto missing = fill_rest();
-  set_marks(!missing.empty());
+  const auto missing = fill_remaining();
+  send_signals(!missing.empty());
   while (next_bucket_ < buckets_.size()) start_next_bucket();
-  const auto marks = wait_for_all();
-  publish(marks);
+  const auto all = wait_for_all();
+  publish(all);
   end_pass();
-  if (!parallel_.options.find_unused_parameters && marks[0] > 0) throw_missing(parallel_.host, missing);
-  if (after_reduction_) after_reduction_();
+  require_complete(all, missing);
 }
 
-// Returns the names of those that got no gradient, here or under no_sync, and should have.
-std::vector<std::string> GradientReducer::fill_rest() {
+// Returns the names of parameters that must have a gradient and got none, in this pass or under no_sync.
+std::vector<std::string> GradientReducer::fill_remaining() {
   const core::Stopwatch copying(times_.copying);
   std::vector<std::string> missing;
   for (auto& parameter : parameters_) {
     auto& bucket = buckets_[parameter.bucket];
     if (bucket.has(parameter.slot)) continue;
-    parameter.used = parameter.used && parameter.tensor.grad().defined();  // zero_grad takes it back
+    parameter.used = parameter.used && parameter.tensor.grad().defined();  // zero_grad may have removed it
     if (parameter.used) {
       bucket.fill(parameter.slot);
     } else {
@@ -186,48 +177,45 @@ std::vector<std::string> GradientReducer::fill_rest() {
   return missing;
 }
 
-// First of the parameters, or of all of them together; then the votes.
-std::int64_t GradientReducer::count_marks() const {
-  const auto of_parameters = parallel_.options.find_unused_parameters ? parameters_.size() : 1;
-  return static_cast<std::int64_t>(of_parameters + (parallel_.votes != nullptr ? StepVotes::marks : 0));
+// Where parameters may be unused, all ranks learn which ones are; otherwise only whether one is missing.
+StepSignals::Layout GradientReducer::layout() const {
+  const bool finds_unused = parallel_.options.find_unused_parameters;
+  return {.missing = !finds_unused,
+          .votes = parallel_.votes != nullptr,
+          .parameters = finds_unused ? parameters_.size() : 0};
 }
 
-void GradientReducer::set_marks(bool misses_some) {
-  std::vector<float> marks;
-  if (parallel_.options.find_unused_parameters) {
-    for (const auto& parameter : parameters_) marks.push_back(parameter.used ? 1 : 0);
+void GradientReducer::send_signals(bool is_missing_some) {
+  StepSignals mine{.missing = is_missing_some};
+  for (const auto& parameter : parameters_) mine.used.push_back(parameter.used);
+  auto message = encode(std::move(mine));
+  if (sends_signals_by_host()) {
+    host_message_ = std::move(message);
   } else {
-    marks.push_back(misses_some ? 1 : 0);
-  }
-  if (parallel_.votes != nullptr) parallel_.votes->append_to(marks);
-  if (sends_marks_by_host()) {
-    host_marks_ = std::move(marks);
-  } else {
-    buckets_.back().set_marks(marks);
+    buckets_.back().set_signals(message);
   }
 }
 
-std::vector<float> GradientReducer::wait_for_all() {
+// @collective
+StepSignals GradientReducer::wait_for_all() {
   const core::Stopwatch waiting(times_.waiting);
   for (auto& bucket : buckets_) bucket.wait();
-  auto marks = sends_marks_by_host() ? exchange_host_marks() : buckets_.back().marks();
-  if (parallel_.votes != nullptr) parallel_.votes->apply_verdict(std::span(marks).last<StepVotes::marks>());
-  return marks;
+  return decode(sends_signals_by_host() ? exchange_by_host() : buckets_.back().signals());
 }
 
-// A rank without batches raises none. @collective
-std::vector<float> GradientReducer::exchange_host_marks() {
-  auto marks = std::exchange(host_marks_, {});
-  marks.resize(static_cast<std::size_t>(count_marks()));
-  mpi::all_reduce(parallel_.host, std::span(marks), MPI_SUM);
-  return marks;
+// A rank without batches has set no signals and votes for nothing: its message is zeros. @collective
+std::vector<float> GradientReducer::exchange_by_host() {
+  auto message = std::exchange(host_message_, {});
+  message.resize(layout().size());
+  add_by_host(message);
+  return message;
 }
 
-void GradientReducer::publish(const std::vector<float>& marks) {
+void GradientReducer::publish(const StepSignals& all) {
   const core::Stopwatch copying(times_.copying);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& parameter = parameters_[i];
-    const bool is_used = !parallel_.options.find_unused_parameters || marks[i] > 0;
+    const bool is_used = !parallel_.options.find_unused_parameters || all.used[i];
     const bool learns = is_used && parameter.tensor.requires_grad();
     auto& bucket = buckets_[parameter.bucket];
     learns ? bucket.publish(parameter.slot) : bucket.keep(parameter.slot);
@@ -235,12 +223,10 @@ void GradientReducer::publish(const std::vector<float>& marks) {
 }
 
 void GradientReducer::end_pass() {
-  parallel_.in_common.close();
+  end();
   for (auto& bucket : buckets_) bucket.reset();
   for (auto& parameter : parameters_) parameter.used = false;
   next_bucket_ = 0;
-  reached_ = false;
-  end_.forget();
 }
 
 void GradientReducer::announce_by(const UnevenInputs* uneven, int model) {
@@ -253,16 +239,16 @@ void GradientReducer::follow(UnevenInputs::Collective what) {
   what == UnevenInputs::Collective::plan_buckets ? plan() : reduce_zeros();
 }
 
-// The others' averages are of no use here: the model will become theirs.
+// The averages are not used here: the model will be overwritten with that of a rank that still has batches.
 void GradientReducer::reduce_zeros() {
-  parallel_.in_common.note_sent(next_bucket_);
+  parallel_.common_pass.note_sent(next_bucket_);
   auto& bucket = buckets_[next_bucket_++];
   bucket.fill_with_zeros();
   bucket.start(parallel_.communicator);
   if (next_bucket_ < buckets_.size()) return;
-  const auto marks = wait_for_all();
+  const auto all = wait_for_all();
   end_pass();
-  if (!parallel_.options.find_unused_parameters && marks[0] > 0) throw_missing(parallel_.host, {});
+  require_complete(all, {});
 }
 
 std::vector<std::vector<std::string>> GradientReducer::buckets() const {

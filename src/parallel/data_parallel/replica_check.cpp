@@ -21,15 +21,15 @@ constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word) {
 
 std::uint64_t hash_bytes(const std::byte* bytes, std::size_t count) {
   std::array<std::uint64_t, lanes> state = {1, 2, 3, 4};
-  std::array<std::uint64_t, lanes> words = {};
-  for (; count >= sizeof words; bytes += sizeof words, count -= sizeof words) {
-    std::memcpy(words.data(), bytes, sizeof words);
-    for (std::size_t lane = 0; lane < lanes; ++lane) state[lane] = mix(state[lane], words[lane]);
+  std::array<std::uint64_t, lanes> block = {};
+  for (; count >= sizeof block; bytes += sizeof block, count -= sizeof block) {
+    std::memcpy(block.data(), bytes, sizeof block);
+    for (std::size_t lane = 0; lane < lanes; ++lane) state[lane] = mix(state[lane], block[lane]);
   }
-  words = {};
-  std::memcpy(words.data(), bytes, count);
+  block = {};
+  std::memcpy(block.data(), bytes, count);
   std::uint64_t result = count;
-  for (std::size_t lane = 0; lane < lanes; ++lane) result = mix(result, mix(state[lane], words[lane]));
+  for (std::size_t lane = 0; lane < lanes; ++lane) result = mix(result, mix(state[lane], block[lane]));
   return result;
 }
 
@@ -76,11 +76,11 @@ void check_replicas(const std::vector<NamedParameter>& parameters, const std::st
   const auto mine = hash_bytes(reinterpret_cast<const std::byte*>(prints.data()), prints.size() * sizeof prints[0]);
   if (mpi::all_reduce(host, mine, MPI_MIN) == mpi::all_reduce(host, mine, MPI_MAX)) return;
   const auto found = find_divergence(gather(prints, host)).value();
-  throw Error({.what = text::concat(parameters[found.parameter].name, " of ", model, " on rank ", found.rank,
-                                    " differs from the other ranks'"),
-               .why = "replicas that were given the same gradients must be the same, bit for bit",
-               .hint = "look for code that only this rank runs and that changes parameters; if there is none, suspect "
-                       "its memory"})
+  throw Error({.what = text::concat("The parameter ", parameters[found.parameter].name, " of ", model, " on rank ",
+                                    found.rank, " differs from the other ranks'"),
+               .why = "replicas that got the same gradients must be equal bit for bit",
+               .hint = "look for code that changes parameters on this rank only; if there is none, suspect the node's "
+                       "memory"})
       .on_rank(found.rank);
 }
 

@@ -17,19 +17,19 @@ struct NamedParameter {
   at::Tensor tensor;
 };
 
-/// A number that changes with any bit of the values.
+/// A hash of the values' bits.
 std::uint64_t fingerprint(const at::Tensor& tensor);
 
 struct Divergence {
   int rank = 0;
   std::size_t parameter = 0;
 };
-/// The lowest rank that differs from what most ranks have (from the lowest rank's, where there is no majority), and its
-/// first parameter that does. `fingerprints` are those of each rank's parameters.
+/// Returns the lowest rank that differs from most ranks (from rank 0 if there is no majority), and its first parameter
+/// that does. `fingerprints` are those of each rank's parameters.
 std::optional<Divergence> find_divergence(const std::vector<std::vector<std::uint64_t>>& fingerprints);
 
-/// Throws on all ranks unless they hold the same parameters, bit for bit. @collective Costs reading them, and two
-/// reductions of 8 bytes when all is well.
+/// Throws on all ranks unless they hold the same parameters, bit for bit. Costs reading them, and two reductions of 8
+/// bytes if they do. @collective
 void check_replicas(const std::vector<NamedParameter>& parameters, const std::string& model,
                     const mpi::Communicator& host);
 

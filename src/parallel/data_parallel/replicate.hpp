@@ -9,20 +9,21 @@
 
 namespace hortator::parallel {
 
-/// Parameters that were not made yet (DeferredConstruction) are made, one after the other, or left to somebody else.
-enum class Unmade { made, left };
+/// Whether parameters whose construction is deferred (DeferredConstruction) are made, one after the other, or left.
+enum class DeferredParameters { make, leave };
 
-/// Gives all ranks rank 0's parameters and buffers. Modules that differ in names, shapes or types, or in what was made,
-/// are an error on all ranks. @collective
+/// Gives all ranks rank 0's parameters and buffers. Throws on all ranks if modules differ in names, shapes or types, or
+/// in what is deferred. @collective
 void replicate(torch::nn::Module& module, comm::Communicator& communicator, const mpi::Communicator& host,
-               Unmade unmade = Unmade::made, std::optional<c10::Device> device = {});
+               DeferredParameters deferred = DeferredParameters::make, std::optional<c10::Device> device = {});
 
-/// All ranks get `root`'s parameters. Those that are not on the communicator's `device` travel through it, one after
-/// the other; nothing: they are. @collective
+/// Gives all ranks `root`'s parameters. Parameters that are not on the communicator's `device` travel through it, one
+/// after the other; without a `device`, all are on it. @collective
 void broadcast_parameters(const torch::nn::Module& module, comm::Communicator& communicator, int root,
-                          Unmade unmade = Unmade::made, std::optional<c10::Device> device = {});
+                          DeferredParameters deferred = DeferredParameters::make,
+                          std::optional<c10::Device> device = {});
 
-/// All ranks get `root`'s tensor, wherever it is, through this device. @collective
+/// Gives all ranks `root`'s tensor, on whatever device it is, through `device`. @collective
 void broadcast_through(c10::Device device, const at::Tensor& tensor, comm::Communicator& communicator, int root);
 
 }  // namespace hortator::parallel

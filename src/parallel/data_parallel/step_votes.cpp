@@ -8,19 +8,10 @@
 
 namespace hortator::parallel {
 
-void StepVotes::append_to(std::vector<float>& marks) const {
-  const auto mine = ask_();
-  for (const bool wanted : {mine.stop_in_minutes, mine.stop_in_seconds, mine.save}) marks.push_back(wanted ? 1 : 0);
-}
-
-void StepVotes::apply_verdict(std::span<const float> heard) {
-  apply_verdict({.stop_in_minutes = heard[0] > 0, .stop_in_seconds = heard[1] > 0, .save = heard[2] > 0});
-}
-
-void StepVotes::apply_verdict(const Ballot& ballot) {
-  heard_.stop_in_minutes |= ballot.stop_in_minutes;
-  heard_.stop_in_seconds |= ballot.stop_in_seconds;
-  heard_.save |= ballot.save;
+void StepVotes::apply_verdict(const Ballot& all) {
+  verdict_.stop_in_minutes |= all.stop_in_minutes;
+  verdict_.stop_in_seconds |= all.stop_in_seconds;
+  verdict_.save |= all.save;
   stop_is_fresh_ = save_is_fresh_ = true;
 }
 
@@ -29,7 +20,7 @@ Ballot StepVotes::count_stop(const mpi::Communicator& host) {
     exchange(host);
     stop_is_fresh_ = false;
   }
-  return heard_;
+  return verdict_;
 }
 
 bool StepVotes::count_save(const mpi::Communicator& host) {
@@ -37,14 +28,14 @@ bool StepVotes::count_save(const mpi::Communicator& host) {
     exchange(host);
     save_is_fresh_ = false;
   }
-  return std::exchange(heard_.save, false);
+  return std::exchange(verdict_.save, false);
 }
 
 void StepVotes::exchange(const mpi::Communicator& host) {
-  const auto mine = ask_();
-  std::array<std::uint8_t, marks> wanted = {mine.stop_in_minutes, mine.stop_in_seconds, mine.save};
-  mpi::all_reduce<std::uint8_t>(host, wanted, MPI_MAX);
-  apply_verdict({.stop_in_minutes = wanted[0] > 0, .stop_in_seconds = wanted[1] > 0, .save = wanted[2] > 0});
+  const auto mine = ballot();
+  std::array<std::uint8_t, 3> votes = {mine.stop_in_minutes, mine.stop_in_seconds, mine.save};
+  mpi::all_reduce<std::uint8_t>(host, votes, MPI_MAX);
+  apply_verdict({.stop_in_minutes = votes[0] > 0, .stop_in_seconds = votes[1] > 0, .save = votes[2] > 0});
 }
 
 }  // namespace hortator::parallel

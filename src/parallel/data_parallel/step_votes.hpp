@@ -1,8 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <span>
-#include <vector>
 
 #include "mpi/communicator.hpp"
 
@@ -15,29 +13,28 @@ struct Ballot {
   bool save = false;
 };
 
-/// Counts the ranks' ballots. They ride on the gradients' reduction, where they cost nothing; a step without one has a
-/// reduction of their own. What one rank wants, all learn at the same step.
+/// Counts the ranks' ballots. They travel as step signals (step_signals.hpp), which costs nothing; a step without a
+/// reduction of gradients has one for the ballots. What one rank votes for, all ranks learn at the same step.
 class StepVotes {
  public:
-  /// `ask` gives this rank's ballot when one is to be sent.
+  /// `ask` returns this rank's ballot, and is called whenever one is sent.
   explicit StepVotes(std::function<Ballot()> ask) : ask_(std::move(ask)) {}
 
-  /// Marks to send with gradients, and their sum over all ranks, or mean: above zero where some rank raised one.
-  static constexpr std::size_t marks = 3;
-  void append_to(std::vector<float>& marks) const;
-  void apply_verdict(std::span<const float> heard);
+  /// This rank's ballot, to be sent with gradients.
+  Ballot ballot() const { return ask_(); }
+  /// Must be called with what all ranks' ballots say together.
+  void apply_verdict(const Ballot& all);
 
-  /// What was asked for since the last time. @collective unless gradients were reduced since then
+  /// What any rank has voted for since the last call. @collective unless gradients were reduced since then
   Ballot count_stop(const mpi::Communicator& host);
   bool count_save(const mpi::Communicator& host);
 
  private:
   void exchange(const mpi::Communicator& host);
-  void apply_verdict(const Ballot& ballot);
 
   std::function<Ballot()> ask_;
-  Ballot heard_;
-  bool stop_is_fresh_ = false;  ///< something was heard since count_stop()
+  Ballot verdict_;
+  bool stop_is_fresh_ = false;  ///< a verdict has arrived since count_stop()
   bool save_is_fresh_ = false;
 };
 

@@ -11,7 +11,7 @@
 namespace hortator::parallel {
 namespace {
 
-std::vector<at::Tensor> without_whole_numbers(std::vector<at::Tensor> parameters) {
+std::vector<at::Tensor> without_integers(std::vector<at::Tensor> parameters) {
   std::erase_if(parameters, [](const auto& parameter) {
     return !at::isFloatingType(parameter.scalar_type()) && !at::isComplexType(parameter.scalar_type());
   });
@@ -28,12 +28,12 @@ std::vector<std::vector<int>> plan_groups(const std::vector<at::Tensor>& paramet
   for (const auto& parameter : parameters) {
     items.push_back({.elements = parameter.numel(),
                      .element_bytes = static_cast<std::int64_t>(parameter.element_size()),
-                     .kind = static_cast<int>(parameter.scalar_type())});
+                     .kind = {.type = parameter.scalar_type()}});
   }
   std::vector<int> order(parameters.size());
   std::iota(order.begin(), order.end(), 0);
   BucketLimits limits;
-  limits.first_bytes = limits.bytes;  // nothing waits for the first one
+  limits.first_bytes = limits.bytes;  // no small first group: nothing waits for it
   return plan_buckets(items, order, limits);
 }
 
@@ -41,7 +41,7 @@ std::vector<std::vector<int>> plan_groups(const std::vector<at::Tensor>& paramet
 
 ParameterAverage::ParameterAverage(std::vector<at::Tensor> parameters, comm::Communicator& communicator)
     : communicator_(communicator) {
-  const auto all = without_whole_numbers(std::move(parameters));
+  const auto all = without_integers(std::move(parameters));
   std::vector<std::vector<at::Tensor>> members;
   std::int64_t largest = 0;
   for (const auto& indices : plan_groups(all)) {
@@ -58,10 +58,10 @@ ParameterAverage::ParameterAverage(std::vector<at::Tensor> parameters, comm::Com
 void ParameterAverage::add_group(std::vector<at::Tensor> parameters) {
   const auto& frame = frames_[groups_.size() % frames_.size()];
   const auto type = parameters.front().scalar_type();
-  Group group{.parameters = std::move(parameters), .places = {}, .flat = {}};
+  Group group{.parameters = std::move(parameters), .packed = {}, .flat = {}};
   std::int64_t begin = 0;
   for (const auto& parameter : group.parameters) {
-    group.places.push_back(alias(frame, begin, parameter, type));
+    group.packed.push_back(alias(frame, begin, parameter, type));
     begin += parameter.numel();
   }
   group.flat = frame.narrow(0, 0, begin * static_cast<std::int64_t>(c10::elementSize(type))).view(type);
@@ -74,18 +74,18 @@ void ParameterAverage::run() {
     if (i >= frames_.size()) finish(groups_[i - frames_.size()]);
     start(groups_[i]);
   }
-  const auto under_way = std::min(frames_.size(), groups_.size());
-  for (std::size_t i = groups_.size() - under_way; i < groups_.size(); ++i) finish(groups_[i]);
+  const auto remaining = std::min(frames_.size(), groups_.size());
+  for (std::size_t i = groups_.size() - remaining; i < groups_.size(); ++i) finish(groups_[i]);
 }
 
 void ParameterAverage::start(Group& group) {
-  for (std::size_t i = 0; i < group.places.size(); ++i) group.places[i].copy_(group.parameters[i]);
+  for (std::size_t i = 0; i < group.packed.size(); ++i) group.packed[i].copy_(group.parameters[i]);
   group.work = communicator_.all_reduce(group.flat, comm::ReduceOp::mean);
 }
 
 void ParameterAverage::finish(Group& group) {
   group.work.wait();
-  for (std::size_t i = 0; i < group.places.size(); ++i) group.parameters[i].copy_(group.places[i]);
+  for (std::size_t i = 0; i < group.packed.size(); ++i) group.parameters[i].copy_(group.packed[i]);
 }
 
 }  // namespace hortator::parallel

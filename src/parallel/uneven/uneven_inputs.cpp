@@ -35,9 +35,9 @@ UnevenInputs::Announcement UnevenInputs::exchange(std::int64_t code) const {
   const auto lowest = mpi::all_reduce(host_, speaks ? code : std::numeric_limits<std::int64_t>::max(), MPI_MIN);
   const auto agreed = highest / ranks;
   if (agreed != listener && lowest != agreed) {
-    throw UsageError({.what = text::concat("ranks within join_uneven_inputs want different things: ", describe(lowest),
-                                           " and ", describe(agreed)),
-                      .why = "all ranks that still have batches must do the same",
+    throw UsageError({.what = text::concat("Ranks within join_uneven_inputs run different collectives: ",
+                                           describe(lowest), " and ", describe(agreed)),
+                      .why = "all ranks that still have batches must run the same ones",
                       .hint = "call models and backward in the same order on every rank"});
   }
   return {.what = static_cast<Collective>(agreed % kinds),

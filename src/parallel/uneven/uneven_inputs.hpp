@@ -4,20 +4,20 @@
 
 namespace hortator::parallel {
 
-/// Lets ranks that have run out of batches follow the others: before each collective the ranks that still have some
-/// say which one it is, and the others listen and do it as well.
+/// Lets ranks that have run out of batches follow the others: before each collective, the ranks that still have batches
+/// announce it, and the others listen and take part.
 class UnevenInputs {
  public:
   enum class Collective { none, plan_buckets, reduce_bucket, broadcast_buffers, judge_gradients };
   struct Announcement {
-    Collective what = Collective::none;  ///< none: no rank has batches any more
+    Collective what = Collective::none;  ///< none if no rank has batches
     int model = 0;
     int speaker = 0;  ///< the highest rank that still has batches
   };
 
   explicit UnevenInputs(const mpi::Communicator& host) : host_(host) {}
 
-  /// Ranks that announce different things are an error on all. Returns the highest rank that still has batches.
+  /// Returns the highest rank that still has batches. Throws on all ranks if they announce different collectives.
   /// @collective with listen()
   int announce(Collective what, int model) const;
   /// @collective with announce()

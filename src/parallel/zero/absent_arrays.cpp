@@ -24,23 +24,23 @@ std::vector<paging::Page> one_page_each(const std::vector<paging::NamedTensor>& 
   for (const auto& array : arrays) {
     const auto number = static_cast<int>(pages.size());
     const auto bytes = array.tensor.storage().nbytes();
-    pages.push_back({.number = number, .places = {{.storage = number, .bytes = bytes}}, .bytes = bytes});
+    pages.push_back({.number = number, .positions = {{.storage = number, .bytes = bytes}}, .bytes = bytes});
   }
   return pages;
 }
 
-at::Tensor stretch_of(const at::Tensor& memory, std::int64_t begin, at::IntArrayRef sizes) {
+at::Tensor range_of(const at::Tensor& memory, std::int64_t begin, at::IntArrayRef sizes) {
   // By hand: set_() asks for the storage's pointer.
-  auto stretch =
+  auto range =
       at::detail::make_tensor<c10::TensorImpl>(c10::Storage(memory.storage()), memory.key_set(), memory.dtype());
-  auto* impl = stretch.unsafeGetTensorImpl();
+  auto* impl = range.unsafeGetTensorImpl();
   impl->set_storage_offset(memory.storage_offset() + begin);
   impl->set_sizes_contiguous(sizes);
-  return stretch;
+  return range;
 }
 
 at::Tensor held_memory(const at::Tensor& array) {
-  auto memory = stretch_of(array, 0, array.sizes());
+  auto memory = range_of(array, 0, array.sizes());
   paging::remove_key(memory);
   return memory;
 }

@@ -12,22 +12,22 @@
 namespace hortator::parallel {
 
 struct ArraySpec {
-  std::string name = {};  ///< for those who look for its pointer while it is absent
+  std::string name = {};  ///< for the error when its pointer is taken while it is absent
   std::int64_t elements = 0;
   at::ScalarType type = at::kFloat;
 };
 
-/// Arrays of one dimension that have their sizes, and no memory yet: a pager gives it to them in turn.
+/// Arrays of one dimension that have their sizes but no memory; a pager gives them memory when they are used.
 std::vector<paging::NamedTensor> absent_arrays(const std::vector<ArraySpec>& specs, c10::Device device = at::kCPU);
 
-/// Each as a page of its own, by its number among them.
+/// One page for each array, with the array's number.
 std::vector<paging::Page> one_page_each(const std::vector<paging::NamedTensor>& arrays);
 
-/// Elements of `memory` from `begin` on, as a tensor that is no view (LibTorch refuses to detach those in place); paged
-/// if `memory` is.
-at::Tensor stretch_of(const at::Tensor& memory, std::int64_t begin, at::IntArrayRef sizes);
+/// Elements of `memory` from `begin` on, as a tensor that is not a view (LibTorch refuses to detach views in place).
+/// Paged if `memory` is.
+at::Tensor range_of(const at::Tensor& memory, std::int64_t begin, at::IntArrayRef sizes);
 
-/// The memory of an array that is held, for those who take its pointer.
+/// An array that is held, as a tensor whose pointer can be taken.
 at::Tensor held_memory(const at::Tensor& array);
 
 }  // namespace hortator::parallel

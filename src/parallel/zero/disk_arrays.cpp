@@ -23,31 +23,33 @@ std::vector<std::uint64_t> bytes_of(const std::vector<ArraySpec>& specs) {
   return bytes;
 }
 
-std::unique_ptr<paging::Store> file_for(const std::vector<ArraySpec>& specs, const Residence& home,
+std::unique_ptr<paging::Store> file_for(const std::vector<ArraySpec>& specs, const ArrayPlacement& placement,
                                         std::optional<paging::CommonScratch> common) {
-  if (!common) formats::make_folder(home.folder);
-  auto file = std::make_unique<paging::FileStore>(bytes_of(specs), std::vector<paging::FilePlace>(specs.size()),
-                                                  paging::FileStore::Options{home.folder}, std::move(common));
-  if (home.device.is_cpu()) return file;
-  return std::make_unique<paging::StagedStore>(std::move(file), home.device, machine::page_locked);
+  if (!common) formats::make_folder(placement.folder);
+  auto file = std::make_unique<paging::FileStore>(bytes_of(specs), std::vector<paging::FileLocation>(specs.size()),
+                                                  paging::FileStore::Options{placement.folder}, std::move(common));
+  if (placement.device.is_cpu()) return file;
+  return std::make_unique<paging::StagedStore>(std::move(file), placement.device, machine::page_locked);
 }
 
-// Several fit: one is used while the next ones come. Where some were not written the others can be read by themselves.
-paging::PagePlan plan_for(const Residence& home, bool all_are_there) {
+// Several pages fit: one is used while the next ones are read. If some arrays were not written, each page holds one
+// array, so that the others can be read.
+paging::PagePlan plan_for(const ArrayPlacement& placement, bool all_are_there) {
   paging::PagePlan plan;
-  if (home.resident_bytes > 0) plan.page_bytes = std::min(plan.page_bytes, home.resident_bytes / 4);
+  if (placement.resident_bytes > 0) plan.page_bytes = std::min(plan.page_bytes, placement.resident_bytes / 4);
   if (!all_are_there) plan.page_bytes = 1;
   return plan;
 }
 
 }  // namespace
 
-DiskArrays::DiskArrays(const std::vector<Spec>& specs, Residence home, std::optional<paging::CommonScratch> common)
-    : home_(std::move(home)), arrays_(absent_arrays(specs, home_.device)) {
-  if (home_.in_host) {
-    store_ = std::make_unique<paging::PinnedStore>(one_page_each(arrays_), home_.device);
+DiskArrays::DiskArrays(const std::vector<Spec>& specs, ArrayPlacement placement,
+                       std::optional<paging::CommonScratch> common)
+    : placement_(std::move(placement)), arrays_(absent_arrays(specs, placement_.device)) {
+  if (placement_.in_host) {
+    store_ = std::make_unique<paging::PinnedStore>(one_page_each(arrays_), placement_.device);
   } else {
-    store_ = file_for(specs, home_, std::move(common));
+    store_ = file_for(specs, placement_, std::move(common));
   }
 }
 
@@ -67,28 +69,28 @@ void DiskArrays::fill(const std::function<void(std::size_t, const at::Tensor&)>&
   } catch (...) {
     problem = std::current_exception();
   }
-  paging::PagedStorages storages(arrays_, paging::PagedStorages::where_on(home_.device));
+  paging::PagedStorages storages(arrays_, paging::PagedStorages::where_on(placement_.device));
   std::vector<int> order(static_cast<std::size_t>(storages.size()));
   std::iota(order.begin(), order.end(), 0);
-  const auto plan = plan_for(home_, problem == nullptr);
-  auto pages = home_.in_host ? one_page_each(arrays_) : paging::plan_pages(storages.items(), order, plan);
+  const auto plan = plan_for(placement_, problem == nullptr);
+  auto pages = placement_.in_host ? one_page_each(arrays_) : paging::plan_pages(storages.items(), order, plan);
   pager_ = std::make_unique<paging::Pager>(
       std::move(storages), std::move(pages), std::move(store_),
       paging::Pager::Options{
-          .budget_bytes = home_.resident_bytes, .origin = paging::Pager::Origin::store, .plan = plan});
+          .budget_bytes = placement_.resident_bytes, .origin = paging::Pager::Origin::store, .plan = plan});
   if (problem) std::rethrow_exception(problem);
 }
 
-// In memory only while it gets its values.
+// Keeps the array in memory only while it gets its values.
 void DiskArrays::keep(std::size_t i, const std::function<void(std::size_t, const at::Tensor&)>& values,
                       const mpi::AllOrNone& all_or_none) {
   const auto& storage = arrays_[i].tensor.storage();
   const auto bytes = storage.nbytes();
   const auto number = static_cast<int>(i);
-  const paging::Page page{.number = number, .places = {{.storage = number, .bytes = bytes}}, .bytes = bytes};
+  const paging::Page page{.number = number, .positions = {{.storage = number, .bytes = bytes}}, .bytes = bytes};
   std::exception_ptr problem;
   try {
-    paging::own_memory(storage, paging::new_memory(bytes, home_.device));
+    paging::own_memory(storage, paging::new_memory(bytes, placement_.device));
     values(i, arrays_[i].tensor);
   } catch (...) {
     problem = std::current_exception();
@@ -105,8 +107,8 @@ void DiskArrays::keep(std::size_t i, const std::function<void(std::size_t, const
   paging::take_memory(storage, "");
 }
 
-at::Tensor DiskArrays::stretch(std::size_t i, std::int64_t begin, at::IntArrayRef sizes) const {
-  return stretch_of(arrays_[i].tensor, begin, sizes);
+at::Tensor DiskArrays::range(std::size_t i, std::int64_t begin, at::IntArrayRef sizes) const {
+  return range_of(arrays_[i].tensor, begin, sizes);
 }
 
 }  // namespace hortator::parallel

@@ -17,40 +17,42 @@
 
 namespace hortator::parallel {
 
-/// Where arrays are while nobody uses them.
-struct Residence {
-  std::filesystem::path folder = {};  ///< for a file without a name; empty: they stay in memory, or in the host's
+/// Where arrays are between their uses.
+struct ArrayPlacement {
+  std::filesystem::path folder = {};  ///< of an unnamed file; empty: they stay in the device's or the host's memory
   std::uint64_t resident_bytes = 0;   ///< of these arrays in memory at a time; 0: what reading ahead needs
   c10::Device device = at::kCPU;      ///< in whose memory they are used
-  bool in_host = false;               ///< of a device, without a folder: in page-locked memory of the host
+  bool in_host = false;               ///< used on a device, and kept in page-locked memory of the host; no folder
 
-  bool is_elsewhere() const { return in_host || !folder.empty(); }
+  bool is_offloaded() const { return in_host || !folder.empty(); }
 };
 
-/// Arrays in a file, or of a device in the host's memory, in its own only while operators use them (pager.hpp). Each is
-/// made there alone, so that no two of them are there at once. Of a file in common each rank writes its part of each
-/// array: what others have written to theirs a rank sees after forget().
+/// Arrays in a file, or for a device in the host's memory, that are in the device's memory only while operators use
+/// them (pager.hpp). They are made one after the other, so that no two of them are in memory at once. In a common file
+/// each rank writes its part of each array; it sees what the others have written after forget().
 class DiskArrays {
  public:
   using Spec = ArraySpec;
-  /// Takes their room on the disk, or throws FileError. `home` is elsewhere; `common`: in place of a file there.
-  DiskArrays(const std::vector<Spec>& specs, Residence home, std::optional<paging::CommonScratch> common = {});
-  /// What a file of these takes, in bytes.
+  /// Allocates their space on the disk, or throws FileError. `placement` must be offloaded. `common`: used instead of a
+  /// file of its own.
+  DiskArrays(const std::vector<Spec>& specs, ArrayPlacement placement,
+             std::optional<paging::CommonScratch> common = {});
+  /// The size of a file of these arrays, in bytes.
   static std::uint64_t room_for(const std::vector<Spec>& specs);
-  /// `values` gives array number i, which is uninitialised, its first values; once `written` is called for it they are
-  /// safe in the file, on all ranks. Once, before they are used. When one rank cannot write one of them, all throw, and
-  /// those after it get none. What was written can be used.
+  /// Must be called once, before the arrays are used. `values` gives array number i, which is uninitialised, its first
+  /// values; `written` is called for it when all ranks have them in the file. When one rank cannot write an array, all
+  /// throw, and the arrays after it get no values; those before it can be used.
   void fill(
       const std::function<void(std::size_t i, const at::Tensor& array)>& values,
       const std::function<void(std::size_t i)>& written = [](std::size_t) {},
       const mpi::AllOrNone& all_or_none = [](const auto& work) { work(); });
 
   const at::Tensor& array(std::size_t i) const { return arrays_[i].tensor; }
-  /// Some of its elements.
-  at::Tensor stretch(std::size_t i, std::int64_t begin, at::IntArrayRef sizes) const;
-  /// What was written to them is in the file.
+  /// Elements of array number i from `begin` on.
+  at::Tensor range(std::size_t i, std::int64_t begin, at::IntArrayRef sizes) const;
+  /// Writes all changes to the file.
   void publish_changed() { pager_->publish_changed(); }
-  /// The next to use them gets what the file holds then.
+  /// Drops what is in memory: the next use reads the file.
   void forget() { pager_->forget_all(); }
   paging::PageTraffic::Counters counters() const { return pager_->counters(); }
 
@@ -58,7 +60,7 @@ class DiskArrays {
   void keep(std::size_t i, const std::function<void(std::size_t, const at::Tensor&)>& values,
             const mpi::AllOrNone& all_or_none);
 
-  Residence home_;
+  ArrayPlacement placement_;
   std::vector<paging::NamedTensor> arrays_;
   std::unique_ptr<paging::Store> store_;  ///< the pager's, once they are filled
   std::unique_ptr<paging::Pager> pager_;

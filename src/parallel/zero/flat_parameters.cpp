@@ -23,18 +23,19 @@ namespace {
 std::int64_t version_of(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor._version()); }
 
 [[noreturn]] void throw_overlap(const std::string& a, const std::string& b) {
-  throw UsageError({.what = text::concat("the parameters ", a, " and ", b, " share memory without being one tensor"),
-                    .why = "each would get a place of its own, and they would drift apart",
+  throw UsageError({.what = text::concat("The parameters ", text::quote(a), " and ", text::quote(b),
+                                         " share memory but are different tensors"),
+                    .why = "each would get memory of its own, and they would drift apart",
                     .hint = "register the same tensor under both names"});
 }
 
 [[noreturn]] void throw_offloaded(const std::string& name) {
-  throw UsageError({.what = text::concat("the parameter ", name, " is offloaded already, and cannot be sharded"),
-                    .why = "its memory belongs to somebody else",
-                    .hint = "set zero.offload_parameters in place of disk_offload() and cpu_offload()"});
+  throw UsageError({.what = text::concat("The parameter ", text::quote(name), " is offloaded and cannot be sharded"),
+                    .why = "disk_offload() or cpu_offload() manages its memory",
+                    .hint = "set zero.offload_parameters instead of calling them"});
 }
 
-/// Is it one of these, or in a module that is?
+/// Whether the parameter, or a module that it is in, is named.
 bool is_among(const std::vector<std::string>& names, const std::string& parameter) {
   return std::any_of(names.begin(), names.end(),
                      [&](const std::string& name) { return parameter == name || parameter.starts_with(name + "."); });
@@ -44,36 +45,37 @@ void require_known(const std::vector<std::string>& names, const std::vector<Flat
   for (const auto& name : names) {
     const auto is_it = [&](const auto& parameter) { return is_among({name}, parameter.name); };
     if (std::any_of(parameters.begin(), parameters.end(), is_it)) continue;
-    throw UsageError({.what = text::concat("zero.keep_resident names ", text::quote(name),
-                                           ", which the model has neither as a parameter nor as a module"),
-                      .hint = "use names as named_parameters() gives them"});
+    throw UsageError(
+        {.what = text::concat("zero.keep_resident: the model has no parameter or module ", text::quote(name)),
+         .hint = "use names as named_parameters() returns them"});
   }
 }
 
 }  // namespace
 
 FlatParameters::FlatParameters(comm::Communicator& communicator, std::vector<Parameter> parameters,
-                               const Limits& limits, Masters masters, const Residences& homes, const Together& together)
+                               const ShardLimits& limits, Masters masters, const ParameterPlacement& placement,
+                               const RankCoordination& ranks)
     : communicator_(communicator), parameters_(std::move(parameters)) {
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < parameters_.size(); ++i) numbers_.emplace(parameters_[i].tensor.unsafeGetTensorImpl(), i);
   check_movable();
   if (!parameters_.empty()) came_from_ = parameters_.front().tensor.device();
-  require_known(homes.keep_resident, parameters_);
-  make_plan(limits, masters == Masters::fp32, homes);
+  require_known(placement.keep_resident, parameters_);
+  make_plan(limits, masters == Masters::fp32, placement);
   slices_.resize(parameters_.size());
   keepers_.resize(parameters_.size());
   versions_.resize(parameters_.size());
   for (const auto& one : parameters_) shapes_.push_back(one.tensor.sizes().vec());
-  const machine::RecyclingAllocator blocks(0);  // what comes and goes here leaves no holes
+  const machine::RecyclingAllocator blocks(0);  // temporary memory leaves no holes
   try {
-    move_in(homes, together);
-    make_slices(homes.masters, together);
-  } catch (...) {  // a disk without room, or this rank's memory: the others may not come
-    release(Ending::alone);
+    make_arrays(placement, ranks);
+    make_slices(placement.masters, ranks);
+  } catch (...) {  // a full disk, or out of memory: the other ranks may not get here
+    release(ReleaseMode::local);
     throw;
   }
-  machine::return_freed_memory();  // that the parameters had
+  machine::return_freed_memory();  // the parameters' former memory
 }
 
 std::optional<std::size_t> FlatParameters::find(const at::Tensor& parameter) const {
@@ -82,16 +84,16 @@ std::optional<std::size_t> FlatParameters::find(const at::Tensor& parameter) con
 }
 
 void FlatParameters::check_movable() const {
-  struct Extent {
+  struct MemoryRange {
     const char* begin;
     const char* end;
     const std::string* name;
   };
-  std::vector<Extent> extents;
+  std::vector<MemoryRange> ranges;
   for (const auto& [name, tensor] : parameters_) {
     if (tensor.layout() != at::kStrided || tensor.device() != parameters_.front().tensor.device()) {
-      throw UsageError({.what = text::concat("the parameter ", name, " cannot be sharded: it is ", tensor.layout(),
-                                             " on ", tensor.device()),
+      throw UsageError({.what = text::concat("The parameter ", text::quote(name), " cannot be sharded: it is ",
+                                             tensor.layout(), " on ", tensor.device()),
                         .why = "a model's parameters are sharded together, as dense tensors on one device",
                         .hint = "use ZeRO stage 0 for this model"});
     }
@@ -100,26 +102,25 @@ void FlatParameters::check_movable() const {
     if (memory == nullptr || tensor.numel() == 0 || !tensor.is_non_overlapping_and_dense()) continue;
     const auto* begin = reinterpret_cast<const char*>(memory) +
                         tensor.storage_offset() * static_cast<std::int64_t>(tensor.element_size());
-    extents.push_back({begin, begin + tensor.nbytes(), &name});
+    ranges.push_back({begin, begin + tensor.nbytes(), &name});
   }
-  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
-  for (std::size_t i = 1; i < extents.size(); ++i) {
-    if (extents[i].begin < extents[i - 1].end) throw_overlap(*extents[i - 1].name, *extents[i].name);
+  std::sort(ranges.begin(), ranges.end(), [](const MemoryRange& a, const MemoryRange& b) { return a.begin < b.begin; });
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].begin < ranges[i - 1].end) throw_overlap(*ranges[i - 1].name, *ranges[i].name);
   }
 }
 
-// The last bits of a kind: frozen, whose arrays have no gradients, and paged.
-void FlatParameters::make_plan(const Limits& limits, bool with_masters, const Residences& homes) {
-  std::vector<Item> items;
-  const bool any_paged = homes.pages_parameters();
+void FlatParameters::make_plan(const ShardLimits& limits, bool with_masters, const ParameterPlacement& placement) {
+  std::vector<ShardItem> items;
+  const bool any_paged = placement.pages_parameters();
   for (const auto& parameter : parameters_) {
-    const bool paged = any_paged && !is_among(homes.keep_resident, parameter.name);
+    const bool paged = any_paged && !is_among(placement.keep_resident, parameter.name);
     const auto type = parameter.tensor.scalar_type();
-    const bool trained = parameter.tensor.requires_grad();
+    const bool frozen = !parameter.tensor.requires_grad();
     items.push_back({.elements = parameter.tensor.numel(),
                      .element_bytes = static_cast<std::int64_t>(parameter.tensor.element_size()),
-                     .kind = static_cast<int>(type) * 4 + (paged ? 2 : 0) + (trained ? 0 : 1)});
-    masters_.push_back(with_masters && trained && at::isReducedFloatingType(type));
+                     .kind = {.type = type, .paged = paged, .frozen = frozen}});
+    masters_.push_back(with_masters && !frozen && at::isReducedFloatingType(type));
   }
   plan_ = plan_shards(items, communicator_.size(), limits);
 }
@@ -129,25 +130,26 @@ at::ScalarType FlatParameters::type_of(std::size_t flat) const {
 }
 
 at::Tensor FlatParameters::published_slice(std::size_t parameter) const {
-  const auto& place = plan_.places[parameter];
+  const auto& place = plan_.positions[parameter];
   const auto mine = owned(parameter);
   const auto& part = parts_[place.flat];
   if (!part.defined()) return in_array(parameter, mine);
   const auto begin = place.offset + mine.begin - plan_.part(place.flat, communicator_.rank()).begin;
-  return stretch_of(part, mine.size() > 0 ? begin : 0, {mine.size()});
+  return range_of(part, mine.size() > 0 ? begin : 0, {mine.size()});
 }
 
 at::Tensor FlatParameters::in_array(std::size_t parameter, core::Range elements) const {
-  const auto& place = plan_.places[parameter];
-  return stretch_of(arrays_[place.flat], place.offset + elements.begin, {elements.size()});
+  const auto& place = plan_.positions[parameter];
+  return range_of(arrays_[place.flat], place.offset + elements.begin, {elements.size()});
 }
 
-// A sum of nothing, which none has before all have come. Where the device is a GPU its stream waits, not this thread.
+// A barrier by all-reduce of one zero: no rank gets the result before all have entered. On a GPU its stream waits, not
+// this thread.
 void FlatParameters::arrive() {
   if (lent_) {
-    throw UsageError({.what = "an optimizer's step came while the model's full parameters were summoned",
-                      .why = "it would step others than these",
-                      .hint = "let what summon_full_parameters() has returned go first"});
+    throw UsageError({.what = "An optimizer step was called while the model's full parameters are summoned",
+                      .why = "it would step the shards, not the summoned parameters",
+                      .hint = "destroy what summon_full_parameters() returned first"});
   }
   if (parameters_.empty()) return;
   communicator_
@@ -156,16 +158,16 @@ void FlatParameters::arrive() {
       .wait();
 }
 
-// The parts of all ranks, into each one's array. @collective
+// Gathers the parts of all ranks into each rank's array. @collective
 comm::Work FlatParameters::gather(std::size_t flat) {
   const auto part = plan_.part(flat, communicator_.rank());
   const auto& array = arrays_[flat];
-  if (kind_of(flat).paged) return {};  // who uses it brings it
+  if (kind_of(flat).paged) return {};  // fetched when it is used
   return communicator_.all_gather(array, array.narrow(0, part.begin, part.size()));
 }
 
-// What ranks have written to their parts of a file that they have in common. @collective
-void FlatParameters::exchange_through_file() {
+// Makes what ranks have written to their parts of the common file visible to all. @collective
+void FlatParameters::exchange_by_file() {
   if (communicator_.size() == 1) return;
   std::exception_ptr problem;
   try {
@@ -178,9 +180,9 @@ void FlatParameters::exchange_through_file() {
   if (problem) std::rethrow_exception(problem);
   const int culprit = failed.item<int>();
   if (culprit < communicator_.size()) {
-    throw Error({.what = text::concat("rank ", culprit, " of the group cannot write a model's parameters to its disk"),
-                 .why = "the ranks would go on with different parameters",
-                 .hint = "its own message says what went wrong; offload_folder may name another place"});
+    throw Error({.what = text::concat("Rank ", culprit, " of the group cannot write a model's parameters to its disk"),
+                 .why = "the ranks would continue with different parameters",
+                 .hint = "see that rank's own error; zero.offload_parameters may name another folder"});
   }
   on_disk_->forget();
 }
@@ -198,9 +200,9 @@ void FlatParameters::publish(const std::vector<std::size_t>& flats) {
   if (peers_) {
     peers_->parts_changed();
   } else if (on_disk_) {
-    exchange_through_file();
+    exchange_by_file();
   }
-  // A graph that has kept these for its backward pass must not take the new for the old.
+  // A graph that saved these for its backward pass must not use the new values as the old ones.
   for (const auto flat : flats) {
     for (const auto item : plan_.flats[flat].items) torch::autograd::impl::bump_version(parameters_[item].tensor);
   }
@@ -215,14 +217,14 @@ void FlatParameters::take_published(std::size_t parameter) {
 }
 
 void FlatParameters::check_can_lend() const {
-  if (lent_) throw UsageError({.what = "the model's full parameters are summoned already"});
+  if (lent_) throw UsageError({.what = "The model's full parameters are already summoned"});
   check_untouched();
 }
 
 void FlatParameters::lend() {
   const at::NoGradGuard no_grad;
   check_can_lend();
-  lent_ = true;  // whoever cannot go on takes back what has left the arrays
+  lent_ = true;  // take_back() then restores what has left the arrays, if this throws
   for (auto& [name, tensor] : parameters_) tensor.set_data(tensor.detach().clone());
 }
 
@@ -241,10 +243,10 @@ void FlatParameters::take_back(bool keep_changes) {
   lent_ = false;
   if (keep_changes) arrive();
   for (std::size_t i = 0; keep_changes && i < parameters_.size(); ++i) {
-    write_slice(i);
+    write_owned(i);
     take_published(i);
   }
-  for (std::size_t flat = 0; flat < arrays_.size(); ++flat) put_in_arrays(flat);
+  for (std::size_t flat = 0; flat < arrays_.size(); ++flat) put_in_array(flat);
   note_versions(all_flats());
   if (keep_changes) publish_all();
 }
@@ -257,7 +259,7 @@ void FlatParameters::note_versions(const std::vector<std::size_t>& flats) {
 
 bool FlatParameters::is_in_array(std::size_t parameter) const {
   const auto& tensor = parameters_[parameter].tensor;
-  const auto& place = plan_.places[parameter];
+  const auto& place = plan_.positions[parameter];
   const auto& array = arrays_[place.flat];
   return array.defined() && tensor.storage().unsafeGetStorageImpl() == array.storage().unsafeGetStorageImpl() &&
          tensor.storage_offset() == array.storage_offset() + place.offset;
@@ -268,14 +270,16 @@ void FlatParameters::check_untouched() const {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& [name, tensor] = parameters_[i];
     if (!is_in_array(i)) {
-      throw UsageError({.what = text::concat("the parameter ", name, " was given other memory after prepare()"),
-                        .why = "its optimizer steps the memory that it had then",
-                        .hint = "move or convert the module before prepare()"});
+      throw UsageError(
+          {.what = text::concat("The parameter ", text::quote(name), " was given other memory after prepare()"),
+           .why = "its optimizer steps the memory that it had before",
+           .hint = "move or convert the module before prepare()"});
     }
     if (version_of(tensor) != versions_[i]) {
-      throw UsageError({.what = text::concat("the parameter ", name, " was written past its optimizer"),
-                        .why = "under ZeRO the ranks of a node hold one copy of it, and each of them has written to it",
-                        .hint = "write within accelerator.summon_full_parameters(model), where each rank has its own"});
+      throw UsageError(
+          {.what = text::concat("The parameter ", text::quote(name), " was written past its optimizer"),
+           .why = "under ZeRO the ranks of a node hold one copy of it, and each of them has written to it",
+           .hint = "write within accelerator.summon_full_parameters(model), where each rank has its own copy"});
     }
   }
 }

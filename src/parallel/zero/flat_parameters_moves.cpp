@@ -1,4 +1,4 @@
-// How parameters come into the arrays, and get memory of their own again.
+// How parameters move into the arrays, and get memory of their own again.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
@@ -17,29 +17,29 @@
 namespace hortator::parallel {
 namespace {
 
-/// What was not made yet (DeferredConstruction) is made now.
-void take_from_others(const at::Tensor& tensor, const Together& together) {
+/// Makes a tensor whose construction is deferred (DeferredConstruction).
+void make_values(const at::Tensor& tensor, const RankCoordination& ranks) {
   if (const auto former = paging::claim_of(tensor)) former.provider->hand_over(former.number, paging::Content::keep);
-  together.settle(tensor);
+  ranks.settle(tensor);
 }
 
-/// It gets other memory before it is used again.
+/// Frees its memory. It must get other memory before it is used again.
 void drop_memory(at::Tensor& parameter) { parameter.set_data(at::empty({0}, parameter.options())); }
 
 }  // namespace
 
-void FlatParameters::move_in(const Residences& homes, const Together& together) {
+void FlatParameters::make_arrays(const ParameterPlacement& placement, const RankCoordination& ranks) {
   std::vector<std::size_t> paged;
-  std::vector<std::size_t> in_common;
-  for (const auto flat : all_flats()) (kind_of(flat).paged ? paged : in_common).push_back(flat);
+  std::vector<std::size_t> shared;
+  for (const auto flat : all_flats()) (kind_of(flat).paged ? paged : shared).push_back(flat);
   arrays_.resize(plan_.flats.size());
   parts_.resize(plan_.flats.size());
-  make_arrays_in_common(in_common, together);
-  if (!paged.empty()) make_paged_arrays(paged, homes, together);
+  make_shared_arrays(shared, ranks);
+  if (!paged.empty()) make_paged_arrays(paged, placement, ranks);
   note_versions(all_flats());
 }
 
-/// In the module's order.
+/// The parameters of these arrays, in the module's order.
 std::vector<std::size_t> FlatParameters::items_of(const std::vector<std::size_t>& flats) const {
   std::vector<std::size_t> items;
   for (const auto flat : flats)
@@ -48,30 +48,31 @@ std::vector<std::size_t> FlatParameters::items_of(const std::vector<std::size_t>
   return items;
 }
 
-// Each rank brings what it owns, so that shared memory is written once. @collective
-void FlatParameters::make_arrays_in_common(const std::vector<std::size_t>& flats, const Together& together) {
+// Each rank writes what it owns, so that shared memory is written once. @collective
+void FlatParameters::make_shared_arrays(const std::vector<std::size_t>& flats, const RankCoordination& ranks) {
   for (const auto flat : flats)
     arrays_[flat] = communicator_.allocate_common(plan_.flats[flat].elements, type_of(flat));
   for (const auto item : items_of(flats)) {
-    take_from_others(parameters_[item].tensor, together);
-    write_slice(item);
+    make_values(parameters_[item].tensor, ranks);
+    write_owned(item);
     drop_memory(parameters_[item].tensor);
   }
   // From here on the arrays are whole on every rank.
   for (const auto flat : flats) gather(flat).wait();
-  for (const auto flat : flats) put_in_arrays(flat);
+  for (const auto flat : flats) put_in_array(flat);
 }
 
-// Arrays are laid out from the last parameter to the first.
-void FlatParameters::make_paged_arrays(std::vector<std::size_t> flats, const Residences& homes,
-                                       const Together& together) {
+// Filled in the module's order: arrays are laid out from the last parameter to the first.
+void FlatParameters::make_paged_arrays(std::vector<std::size_t> flats, const ParameterPlacement& placement,
+                                       const RankCoordination& ranks) {
   std::reverse(flats.begin(), flats.end());
-  if (homes.parameters.is_elsewhere()) make_home(specs_of(flats, homes.sharded ? 1 : plan_.ranks), homes, together);
-  if (homes.sharded) together.all_or_none([&] { deal_out(flats, homes); });
-  fill_paged_arrays(flats, together);
+  if (placement.parameters.is_offloaded())
+    make_offloaded_arrays(specs_of(flats, placement.sharded ? 1 : plan_.ranks), placement, ranks);
+  if (placement.sharded) ranks.all_or_none([&] { shard(flats, placement); });
+  fill_paged_arrays(flats, ranks);
 }
 
-/// Of so many of the ranks' parts.
+/// Arrays of `parts` ranks' parts.
 std::vector<ArraySpec> FlatParameters::specs_of(const std::vector<std::size_t>& flats, int parts) const {
   std::vector<ArraySpec> specs;
   for (const auto flat : flats) {
@@ -81,34 +82,35 @@ std::vector<ArraySpec> FlatParameters::specs_of(const std::vector<std::size_t>& 
   return specs;
 }
 
-// Of this rank's own, or a file for all where they are on one node. @collective
-void FlatParameters::make_home(const std::vector<ArraySpec>& specs, const Residences& homes, const Together& together) {
-  const auto& home = homes.parameters;
+// A file of this rank's own if sharded, otherwise a file that the ranks of the node share. @collective
+void FlatParameters::make_offloaded_arrays(const std::vector<ArraySpec>& specs, const ParameterPlacement& placement,
+                                           const RankCoordination& ranks) {
+  const auto& arrays = placement.parameters;
   std::optional<paging::CommonScratch> common;
-  if (!homes.sharded && communicator_.size() > 1)
-    common = paging::make_common_scratch(communicator_, home.folder, DiskArrays::room_for(specs), together.all_or_none);
-  together.all_or_none([&] { on_disk_ = std::make_unique<DiskArrays>(specs, home, std::move(common)); });
+  if (!placement.sharded && communicator_.size() > 1)
+    common = paging::make_common_scratch(communicator_, arrays.folder, DiskArrays::room_for(specs), ranks.all_or_none);
+  ranks.all_or_none([&] { on_disk_ = std::make_unique<DiskArrays>(specs, arrays, std::move(common)); });
 }
 
-void FlatParameters::deal_out(const std::vector<std::size_t>& flats, const Residences& homes) {
+void FlatParameters::shard(const std::vector<std::size_t>& flats, const ParameterPlacement& placement) {
   const auto specs = specs_of(flats, plan_.ranks);
   for (std::size_t i = 0; i < flats.size(); ++i) {
-    const auto options = at::TensorOptions(homes.parameters.device).dtype(specs[i].type);
+    const auto options = at::TensorOptions(placement.parameters.device).dtype(specs[i].type);
     parts_[flats[i]] = on_disk_ ? on_disk_->array(i) : at::zeros({specs[i].elements / plan_.ranks}, options);
   }
   std::vector<at::Tensor> parts;
   for (const auto flat : flats) parts.push_back(parts_[flat]);
-  peers_ = std::make_unique<PeerArrays>(
-      communicator_, specs, std::move(parts),
-      PeerArrays::Options{
-          .resident_bytes = homes.parameters.resident_bytes, .first_rank = homes.first_rank, .host = homes.host});
+  peers_ = std::make_unique<PeerArrays>(communicator_, specs, std::move(parts),
+                                        PeerArrays::Options{.resident_bytes = placement.parameters.resident_bytes,
+                                                            .first_rank = placement.first_rank,
+                                                            .host = placement.host});
 }
 
-// The parameters are the same on all ranks already, or become so. Where a disk may fail each has its memory until all
-// ranks have kept what they own of its array.
-void FlatParameters::fill_paged_arrays(const std::vector<std::size_t>& flats, const Together& together) {
+// The parameters are the same on all ranks, or become so. Where a disk may fail, each parameter keeps its memory until
+// all ranks have written what they own of its array.
+void FlatParameters::fill_paged_arrays(const std::vector<std::size_t>& flats, const RankCoordination& ranks) {
   const auto values = [&](std::size_t i, const at::Tensor& memory) {
-    bring(flats[i], memory, peers_ ? plan_.part(flats[i], communicator_.rank()).begin : 0, together);
+    fill_owned(flats[i], memory, peers_ ? plan_.part(flats[i], communicator_.rank()).begin : 0, ranks);
   };
   std::size_t kept = 0;
   const auto leave = [&](std::size_t i) {
@@ -117,7 +119,7 @@ void FlatParameters::fill_paged_arrays(const std::vector<std::size_t>& flats, co
   };
   std::exception_ptr problem;
   try {
-    if (on_disk_) on_disk_->fill(values, leave, together.all_or_none);
+    if (on_disk_) on_disk_->fill(values, leave, ranks.all_or_none);
     for (std::size_t i = 0; !on_disk_ && i < flats.size(); ++i) {
       values(i, parts_[flats[i]]);
       leave(i);
@@ -127,59 +129,61 @@ void FlatParameters::fill_paged_arrays(const std::vector<std::size_t>& flats, co
   }
   for (std::size_t i = 0; i < kept; ++i) {
     arrays_[flats[i]] = peers_ ? peers_->array(i) : on_disk_->array(i);
-    put_in_arrays(flats[i]);
+    put_in_array(flats[i]);
   }
   if (!problem) return;
-  release(on_disk_ ? Ending::together : Ending::alone);  // that a disk has failed all ranks know by now
+  release(on_disk_ ? ReleaseMode::collective : ReleaseMode::local);  // after a failure of a disk all ranks are here
   std::rethrow_exception(problem);
 }
 
-// What this rank owns of an array, from parameters that lie elsewhere. `memory` is that of its elements from `begin`.
-void FlatParameters::bring(std::size_t flat, const at::Tensor& memory, std::int64_t begin, const Together& together) {
+// Copies what this rank owns of an array from parameters that are not in it. `memory` is the array's from element
+// `begin` on.
+void FlatParameters::fill_owned(std::size_t flat, const at::Tensor& memory, std::int64_t begin,
+                                const RankCoordination& ranks) {
   memory.zero_();
   for (const auto item : items_of({flat})) {
     const auto& tensor = parameters_[item].tensor;
-    take_from_others(tensor, together);
+    make_values(tensor, ranks);
     const auto mine = owned(item);
     const auto values = tensor.detach().reshape({-1}).narrow(0, mine.begin, mine.size());
-    if (mine.size() > 0) memory.narrow(0, plan_.places[item].offset + mine.begin - begin, mine.size()).copy_(values);
+    if (mine.size() > 0) memory.narrow(0, plan_.positions[item].offset + mine.begin - begin, mine.size()).copy_(values);
     if (!on_disk_) drop_memory(parameters_[item].tensor);
   }
 }
 
 /// "first.weight, first.bias"
 std::string FlatParameters::names_in(std::size_t flat) const {
-  constexpr std::size_t most = 3;
+  constexpr std::size_t max_names = 3;
   std::vector<std::string> names;
   for (const auto item : items_of({flat})) names.push_back(parameters_[item].name);
-  const auto more = names.size() > most ? names.size() - most : 0;
+  const auto more = names.size() > max_names ? names.size() - max_names : 0;
   names.resize(names.size() - more);
   return text::concat(text::join(names), more > 0 ? text::concat(" and ", more, " more") : "");
 }
 
-// What this rank owns of a parameter that lies elsewhere.
-void FlatParameters::write_slice(std::size_t parameter) {
+// Copies what this rank owns of a parameter that is not in its array.
+void FlatParameters::write_owned(std::size_t parameter) {
   const auto mine = owned(parameter);
   const auto values = parameters_[parameter].tensor.detach().reshape({-1});
   published_slice(parameter).copy_(values.narrow(0, mine.begin, mine.size()));
 }
 
-void FlatParameters::put_in_arrays(std::size_t flat) {
+void FlatParameters::put_in_array(std::size_t flat) {
   for (const auto item : plan_.flats[flat].items) {
-    parameters_[item].tensor.set_data(stretch_of(arrays_[flat], plan_.places[item].offset, shapes_[item]));
+    parameters_[item].tensor.set_data(range_of(arrays_[flat], plan_.positions[item].offset, shapes_[item]));
   }
 }
 
-void FlatParameters::make_slices(const Residence& masters, const Together& together) {
+void FlatParameters::make_slices(const ArrayPlacement& masters, const RankCoordination& ranks) {
   const bool any_master = std::find(masters_.begin(), masters_.end(), true) != masters_.end();
-  if (any_master && masters.is_elsewhere()) together.all_or_none([&] { make_masters_on_disk(masters); });
+  if (any_master && masters.is_offloaded()) ranks.all_or_none([&] { make_masters_on_disk(masters); });
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (slices_[i].defined()) continue;
     slices_[i] = masters_[i] ? published_slice(i).to(at::kFloat, false, /*copy=*/true) : published_slice(i);
   }
 }
 
-void FlatParameters::make_masters_on_disk(const Residence& home) {
+void FlatParameters::make_masters_on_disk(const ArrayPlacement& placement) {
   std::vector<DiskArrays::Spec> specs;
   std::vector<std::size_t> items;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -188,17 +192,17 @@ void FlatParameters::make_masters_on_disk(const Residence& home) {
     items.push_back(i);
   }
   if (specs.empty()) return;
-  masters_on_disk_ = std::make_unique<DiskArrays>(specs, home);
+  masters_on_disk_ = std::make_unique<DiskArrays>(specs, placement);
   masters_on_disk_->fill([&](std::size_t i, const at::Tensor& array) { array.copy_(published_slice(items[i])); });
-  for (std::size_t i = 0; i < items.size(); ++i)
-    slices_[items[i]] = masters_on_disk_->stretch(i, 0, {specs[i].elements});
+  for (std::size_t i = 0; i < items.size(); ++i) slices_[items[i]] = masters_on_disk_->range(i, 0, {specs[i].elements});
 }
 
 bool FlatParameters::is_in_use_elsewhere(std::size_t parameter) const {
   return parameters_[parameter].tensor.use_count() > 1 && is_in_array(parameter);
 }
 
-// Where it came from: a device may have no room for all that was paged for it. @collective of what is dealt out
+// Back to the device that it came from: the present one may have no room for all that was paged for it. @collective
+// for sharded arrays
 void FlatParameters::give_own_memory(std::size_t flat) {
   std::optional<paging::Hold> present;
   if (parts_[flat].defined()) present.emplace(std::span(&arrays_[flat], 1), paging::Access::read);
@@ -209,8 +213,9 @@ void FlatParameters::give_own_memory(std::size_t flat) {
   }
 }
 
-// Of what is dealt out all ranks bring what one of them still uses, if all of them are here. @collective then
-std::vector<std::size_t> FlatParameters::flats_to_give_back(Ending ending) {
+// Sharded arrays are released on all ranks if one of them still uses them, provided that all ranks are here.
+// @collective then
+std::vector<std::size_t> FlatParameters::flats_to_release(ReleaseMode mode) {
   auto flats = all_flats();
   std::erase_if(flats, [&](std::size_t flat) { return !arrays_[flat].defined(); });
   if (!peers_) return flats;
@@ -220,22 +225,22 @@ std::vector<std::size_t> FlatParameters::flats_to_give_back(Ending ending) {
     const bool any = std::any_of(items.begin(), items.end(), [&](auto item) { return is_in_use_elsewhere(item); });
     in_use[static_cast<std::int64_t>(flat)] = any ? 1 : 0;
   }
-  const bool all_come = ending == Ending::together && std::uncaught_exceptions() == 0;
-  if (all_come) {
-    const auto told = in_use.to(peers_->array(0).device());
-    communicator_.all_reduce(told, comm::ReduceOp::max).wait();
-    in_use = told.to(at::kCPU);
+  const bool all_are_here = mode == ReleaseMode::collective && std::uncaught_exceptions() == 0;
+  if (all_are_here) {
+    const auto in_use_anywhere = in_use.to(peers_->array(0).device());
+    communicator_.all_reduce(in_use_anywhere, comm::ReduceOp::max).wait();
+    in_use = in_use_anywhere.to(at::kCPU);
   }
   std::erase_if(flats, [&](std::size_t flat) {
-    return parts_[flat].defined() && !(all_come && in_use[static_cast<std::int64_t>(flat)].item<int>() > 0);
+    return parts_[flat].defined() && !(all_are_here && in_use[static_cast<std::int64_t>(flat)].item<int>() > 0);
   });
   return flats;
 }
 
-void FlatParameters::release(Ending ending) {
+void FlatParameters::release(ReleaseMode mode) {
   const at::NoGradGuard no_grad;
   if (!parameters_.empty()) {
-    for (const auto flat : flats_to_give_back(ending)) give_own_memory(flat);
+    for (const auto flat : flats_to_release(mode)) give_own_memory(flat);
   }
   parameters_.clear();
   numbers_.clear();

@@ -12,7 +12,7 @@
 namespace hortator::parallel {
 namespace {
 
-// Of gradients as backward brings them: slices may be copies in another type.
+// The type of gradients as backward makes them: slices may be copies in another type.
 at::ScalarType type_of(const parallel::FlatParameters& parameters, std::size_t flat) {
   return parameters.parameters()[parameters.plan().flats[flat].items.front()].tensor.scalar_type();
 }
@@ -31,10 +31,10 @@ GradientArray::GradientArray(const parallel::FlatParameters& parameters, std::si
   for (const auto item : plan.flats[flat].items) {
     const auto& [name, tensor] = parameters.parameters()[item];
     const auto& mine = parameters.slice(item);
-    const auto begin = plan.places[item].offset + parameters.owned(item).begin - part.begin;
+    const auto begin = plan.positions[item].offset + parameters.owned(item).begin - part.begin;
     members_.push_back({.name = name,
                         .tensor = tensor,
-                        .place = alias(shard_, mine.numel() > 0 ? begin : 0, mine, mine.scalar_type()),
+                        .in_shard = alias(shard_, mine.numel() > 0 ? begin : 0, mine, mine.scalar_type()),
                         .number = item});
   }
 }
@@ -47,37 +47,37 @@ bool GradientArray::has_leftovers() const {
   return std::any_of(members_.begin(), members_.end(), [](const Member& member) { return member.waits; });
 }
 
-// What backward has made goes as soon as it is in the buffer. Rests between parameters are never looked at.
+// Frees each gradient as soon as it is in the buffer. Gaps between parameters are never read.
 void GradientArray::pack(const at::Tensor& buffer) {
   for (auto& member : members_) {
-    const auto place = buffer.narrow(0, parameters_.plan().places[member.number].offset, member.tensor.numel());
+    const auto target = buffer.narrow(0, parameters_.plan().positions[member.number].offset, member.tensor.numel());
     auto& whole = member.tensor.mutable_grad();
     if (whole.defined() && member.waits) {
-      copy_gradient(place, whole.detach().reshape({-1}));
+      copy_gradient(target, whole.detach().reshape({-1}));
       whole.reset();
     } else {
-      place.zero_();
+      target.zero_();
     }
     member.waits = false;
   }
-  // Their sum could overflow.
+  // The sum of all ranks' gradients could overflow.
   if (travel_type_ == at::kHalf) buffer.div_(sharding_.group.size());
   adds_ = was_sent_ || has_gradients();
-  if (adds_ && !was_sent_) bring_gradients_in();
+  if (adds_ && !was_sent_) load_gradients();
 }
 
 bool GradientArray::has_gradients() const {
   return std::any_of(members_.begin(), members_.end(), [&](const auto& member) { return gradient(member).defined(); });
 }
 
-// The shard becomes what its slices have from passes before: zero where they have none.
-void GradientArray::bring_gradients_in() const {
+// Sets the shard to the slices' gradients from earlier passes, and to zero where there are none.
+void GradientArray::load_gradients() const {
   for (const auto& member : members_) {
     const auto& before = gradient(member);
     if (!before.defined()) {
-      member.place.zero_();
-    } else if (!before.is_same(member.place)) {
-      member.place.copy_(before.detach());
+      member.in_shard.zero_();
+    } else if (!before.is_same(member.in_shard)) {
+      member.in_shard.copy_(before.detach());
     }
   }
 }
@@ -105,7 +105,7 @@ void GradientArray::unpack() {
 
 void GradientArray::publish(const Member& member) const {
   auto& own = gradient(member);
-  if (!own.is_same(member.place)) own = member.place;
+  if (!own.is_same(member.in_shard)) own = member.in_shard;
 }
 
 void GradientArray::end_pass(bool complete) {

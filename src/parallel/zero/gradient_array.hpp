@@ -12,18 +12,18 @@
 
 namespace hortator::parallel {
 
-/// The gradients of one flat array's parameters. As backward brings them they are whole; they travel together, and then
-/// this rank has the mean of its part, in a shard whose places become the gradients of its slices.
+/// The gradients of one flat array's parameters. Backward makes them whole; they travel together, and then this rank
+/// has the mean of its part in a shard, whose ranges become the gradients of its slices.
 class GradientArray {
  public:
   struct Member {
     std::string name;
     at::Tensor tensor;
-    at::Tensor place = {};   ///< in the shard: what becomes its slice's gradient
-    std::size_t number = 0;  ///< among the flat parameters
-    bool waits = false;      ///< has a gradient that was not sent
-    bool reached = false;    ///< in this pass
-    bool used = false;       ///< since gradients had to be complete
+    at::Tensor in_shard = {};  ///< range of the shard that becomes its slice's gradient
+    std::size_t number = 0;    ///< among the flat parameters
+    bool waits = false;        ///< it has a gradient that was not sent
+    bool reached = false;      ///< by backward in this pass
+    bool used = false;         ///< since the last pass in which gradients had to be complete
   };
 
   /// `shard`: this rank's part of the flat array number `flat`.
@@ -37,29 +37,29 @@ class GradientArray {
   /// The gradient of a parameter's slice.
   at::Tensor& gradient(const Member& member) const { return parameters_.slice(member.number).mutable_grad(); }
 
-  /// Its gradient has come. True: all have now, and may go.
+  /// Must be called when a member's gradient has arrived. Returns true when all have, so that the array can be sent.
   bool note(Member& member);
   bool is_full() const { return arrived_ >= members_.size(); }
   bool has_leftovers() const;
-  /// Gradients came after it was sent: it waits for the end of each pass from now on.
+  /// Whether gradients have arrived after it was sent. From then on it is sent at the end of each pass.
   bool is_late() const { return is_late_; }
   void set_late() { is_late_ = true; }
 
-  /// Moves what has come into the buffer that it travels in; what has not is zero there.
+  /// Moves the gradients that have arrived into the buffer in which they travel; sets the others to zero there.
   void pack(const at::Tensor& buffer);
-  /// Begins to deal the buffer out. @collective
+  /// Starts to reduce and scatter the buffer. @collective
   void start(const at::Tensor& buffer);
   bool is_on_the_way() const { return is_on_the_way_; }
   void wait();  ///< @collective
-  /// After wait(): the shard has this round's mean, or has it added to what it had.
+  /// After wait(): sets the shard to this round's mean, or adds it.
   void unpack();
-  /// Its part of the shard becomes the gradient of the member's slice.
+  /// Makes the member's range of the shard the gradient of its slice.
   void publish(const Member& member) const;
   void end_pass(bool complete);
 
  private:
   bool has_gradients() const;
-  void bring_gradients_in() const;
+  void load_gradients() const;
 
   const parallel::FlatParameters& parameters_;
   const Sharding& sharding_;
@@ -67,11 +67,11 @@ class GradientArray {
   const at::ScalarType travel_type_;
   const at::Tensor shard_;
   std::vector<Member> members_;
-  at::Tensor incoming_;      ///< while it travels: the shard itself, or memory aside
+  at::Tensor incoming_;      ///< while it travels: the shard itself, or temporary memory
   std::size_t arrived_ = 0;  ///< gradients in this pass
   bool was_sent_ = false;    ///< in this pass
   bool is_on_the_way_ = false;
-  bool adds_ = false;  ///< this round's sum goes to what the shard holds, not in its place
+  bool adds_ = false;  ///< this round's result is added to the shard instead of replacing it
   bool is_late_ = false;
   comm::Work work_;
 };

@@ -17,11 +17,11 @@ namespace hortator::parallel {
 
 GradientScatter::GradientScatter(parallel::FlatParameters& parameters, const DataParallel& parallel,
                                  std::function<bool()> is_paused)
-    : flat_(parameters), parallel_(parallel), sharding_(*parallel.sharding), is_paused_(std::move(is_paused)) {
-  // Files are each rank's own: a disk without room must not leave the others waiting.
+    : GradientPass(parallel), flat_(parameters), sharding_(*parallel.sharding), is_paused_(std::move(is_paused)) {
+  // Each rank has its own file: a full disk must not leave the others waiting.
   mpi::all_or_none(parallel_.host, [this] { make_arrays(); });
   buffers_.emplace(flat_.communicator(), arrays_);
-  allocate_marks();
+  allocate_message();
   hook();
 }
 
@@ -38,7 +38,7 @@ void GradientScatter::make_arrays() {
   std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
 
-// Beside the moments: what a rank has of a model is there then but for what is in use. On a device they stay there.
+// In the moments' folder, if there is one: then only what is in use is in memory. On a device shards stay there.
 at::Tensor GradientScatter::new_shard(std::int64_t elements, const at::Tensor& like) const {
   const auto& folder = sharding_.moments.folder;
   if (folder.empty() || !like.is_cpu()) return at::zeros({elements}, like.options().requires_grad(false));
@@ -46,11 +46,9 @@ at::Tensor GradientScatter::new_shard(std::int64_t elements, const at::Tensor& l
 }
 
 // @collective
-void GradientScatter::allocate_marks() {
-  if (parallel_.marks == Marks::from_host_to_host) return;
-  const auto votes = parallel_.votes != nullptr ? StepVotes::marks : 0;
-  const auto marks = static_cast<std::int64_t>(parameters_ + arrays_.size() + 2 + votes);
-  marks_ = parallel_.communicator.allocate(marks, at::kFloat);
+void GradientScatter::allocate_message() {
+  if (sends_signals_by_host()) return;
+  message_ = parallel_.communicator.allocate(static_cast<std::int64_t>(layout().size()), at::kFloat);
 }
 
 void GradientScatter::hook() {
@@ -66,8 +64,7 @@ void GradientScatter::on_gradient(std::size_t index, std::size_t i) {
   auto& array = arrays_[index];
   auto& member = array.members()[i];
   check_dense(member.name, member.tensor.grad());
-  if (!std::exchange(reached_, true)) parallel_.in_common.open();
-  end_.call([this] { finish_alone(); }, parallel_.pass);
+  begin();
   member.used = true;
   if (!std::exchange(member.reached, true)) arrivals_.note(first_[index] + i);
   if (next_ > 0) sharding_.group.advance();
@@ -76,13 +73,7 @@ void GradientScatter::on_gradient(std::size_t index, std::size_t i) {
   start_full_arrays();
 }
 
-// Plain loss.backward(): see GradientReducer.
-void GradientScatter::finish_alone() {
-  if (reached_) parallel_.in_common.agree();
-  finish();
-}
-
-// In the first pass the order is a guess that need not hold: arrays that come out of turn wait for the others.
+// In the first pass the order is a guess: arrays that are complete out of turn wait for the others.
 void GradientScatter::start_full_arrays() {
   while (next_ < order_.size()) {
     const auto& array = arrays_[order_[next_]];
@@ -93,7 +84,7 @@ void GradientScatter::start_full_arrays() {
 
 // @collective
 void GradientScatter::start(std::size_t index) {
-  parallel_.in_common.note_sent(index);
+  parallel_.common_pass.note_sent(index);
   auto& array = arrays_[index];
   const auto buffer = take_buffer(array);
   {
@@ -104,7 +95,7 @@ void GradientScatter::start(std::size_t index) {
   array.start(buffer);
 }
 
-// Waits for the array that had it before.
+// Waits for the array that travels in it.
 at::Tensor GradientScatter::take_buffer(GradientArray& array) {
   auto& buffer = buffers_->next(array.travel_type());
   if (buffer.taken_by != nullptr) wait(*buffer.taken_by);
@@ -124,29 +115,26 @@ void GradientScatter::wait(GradientArray& array) {
   array.unpack();
 }
 
-void GradientScatter::finish() {
-  if (!reached_) return;
-  const at::NoGradGuard no_grad;
+void GradientScatter::reduce() {
   const bool complete = !is_paused_();
   std::vector<std::string> names;
   if (complete) names = missing();
   while (next_ < order_.size()) start(order_[next_++]);
   for (const auto array : order_) wait(arrays_[array]);
-  const auto marks = exchange_marks(!names.empty());
-  send_leftovers(marks);
-  publish(marks);
+  const auto all = exchange_signals(!names.empty());
+  send_leftovers(all);
+  publish(all);
   if (!learned_) learn_order();
   end_pass(complete);
-  if (!parallel_.options.find_unused_parameters && marks.back() > 0) throw_missing(parallel_.host, names);
-  if (marks[marks.size() - 2] > 0) agree_on_order();
-  if (after_reduction_) after_reduction_();
+  require_complete(all, names);
+  if (all.new_order) agree_on_order();
 }
 
 std::vector<std::string> GradientScatter::missing() const {
   std::vector<std::string> names;
   for (const auto& array : arrays_) {
     for (const auto& member : array.members()) {
-      // zero_grad takes back what a paused pass has brought.
+      // zero_grad may have removed what a paused pass has brought.
       const bool is_kept = member.used && array.gradient(member).defined();
       if (!member.reached && !is_kept && member.tensor.requires_grad()) names.push_back(member.name);
     }
@@ -162,38 +150,42 @@ std::size_t GradientScatter::count_learning() const {
   return learning;
 }
 
-// Of each parameter, whether backward has come to it; of each array, whether some of it is left; the votes; whether
-// backward came in a new order; and last whether something is missing. All ranks learn the sums. @collective
-std::vector<float> GradientScatter::exchange_marks(bool misses_some) {
-  std::vector<float> marks;
-  for (const auto& array : arrays_) {
-    for (const auto& member : array.members()) marks.push_back(member.reached ? 1 : 0);
-  }
-  for (const auto& array : arrays_) marks.push_back(array.has_leftovers() ? 1 : 0);
-  if (parallel_.votes != nullptr) parallel_.votes->append_to(marks);
+// All signals, whatever the options: the message's length is fixed at construction.
+StepSignals::Layout GradientScatter::layout() const {
+  return {.missing = true,
+          .new_order = true,
+          .votes = parallel_.votes != nullptr,
+          .parameters = parameters_,
+          .arrays = arrays_.size()};
+}
+
+// @collective
+StepSignals GradientScatter::exchange_signals(bool is_missing_some) {
   const bool compares_orders = sharding_.stage == 3 && !parallel_.options.find_unused_parameters;
-  marks.push_back(compares_orders && arrivals_.is_new(count_learning()) ? 1 : 0);
-  marks.push_back(misses_some ? 1 : 0);
+  StepSignals mine{.missing = is_missing_some, .new_order = compares_orders && arrivals_.is_new(count_learning())};
+  for (const auto& array : arrays_) {
+    for (const auto& member : array.members()) mine.used.push_back(member.reached);
+    mine.leftovers.push_back(array.has_leftovers());
+  }
+  auto message = encode(std::move(mine));
   const core::Stopwatch waiting(times_.waiting);
-  add_over_ranks(marks);
-  if (parallel_.votes != nullptr)
-    parallel_.votes->apply_verdict(std::span(marks).subspan(parameters_ + arrays_.size(), StepVotes::marks));
-  return marks;
+  add_over_ranks(message);
+  return decode(message);
 }
 
 // @collective
-void GradientScatter::add_over_ranks(std::vector<float>& marks) {
-  if (parallel_.marks == Marks::from_host_to_host) return mpi::all_reduce(parallel_.host, std::span(marks), MPI_SUM);
-  marks_.copy_(at::from_blob(marks.data(), {marks_.numel()}, at::kFloat));
-  parallel_.communicator.all_reduce(marks_, comm::ReduceOp::sum).wait();
-  const auto seen = marks_.contiguous();
-  std::copy_n(seen.const_data_ptr<float>(), marks.size(), marks.begin());
+void GradientScatter::add_over_ranks(std::vector<float>& message) {
+  if (sends_signals_by_host()) return add_by_host(message);
+  message_.copy_(at::from_blob(message.data(), {message_.numel()}, at::kFloat));
+  parallel_.communicator.all_reduce(message_, comm::ReduceOp::sum).wait();
+  const auto sum = message_.contiguous();
+  std::copy_n(sum.const_data_ptr<float>(), message.size(), message.begin());
 }
 
 // @collective
-void GradientScatter::send_leftovers(const std::vector<float>& marks) {
+void GradientScatter::send_leftovers(const StepSignals& all) {
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    if (marks[parameters_ + i] == 0) continue;
+    if (!all.leftovers[i]) continue;
     arrays_[i].set_late();
     start(i);
     wait(arrays_[i]);
@@ -201,28 +193,26 @@ void GradientScatter::send_leftovers(const std::vector<float>& marks) {
   put_late_ones_last();
 }
 
-// Where no rank has a gradient, slices keep what they had.
-void GradientScatter::publish(const std::vector<float>& marks) {
-  auto mark = marks.begin();
+// Slices keep their gradient where no rank has a new one.
+void GradientScatter::publish(const StepSignals& all) {
+  auto used = all.used.begin();
   for (const auto& array : arrays_) {
     for (const auto& member : array.members()) {
-      if (*mark++ > 0 && member.tensor.requires_grad()) array.publish(member);
+      if (*used++ && member.tensor.requires_grad()) array.publish(member);
     }
   }
 }
 
 void GradientScatter::end_pass(bool complete) {
-  parallel_.in_common.close();
+  end();
   for (auto& array : arrays_) array.end_pass(complete);
   arrivals_.close_pass(count_learning());
   completed_.clear();
   next_ = 0;
-  reached_ = false;
-  end_.forget();
   ++passes_;
 }
 
-// Rank 0's, so that it is the same on all. @collective
+// Takes rank 0's order, so that it is the same on all ranks. @collective
 void GradientScatter::learn_order() {
   std::vector<int> order;
   std::vector<bool> seen(arrays_.size(), false);

@@ -26,7 +26,7 @@ at::Tensor as_tensor(const std::byte* bytes, std::int64_t elements, const at::Te
       .make_tensor();
 }
 
-constexpr int cannot = -1;  // in place of a page: this rank's disk has failed
+constexpr int failed_read = -1;  // instead of a page: this rank's disk has failed
 
 }  // namespace
 
@@ -37,10 +37,10 @@ comm::Work PeerStore::fetch(const paging::Page& page, std::span<std::byte> frame
   std::exception_ptr problem;
   try {
     present = std::make_shared<paging::Hold>(std::span(&mine, 1), paging::Access::read);
-  } catch (...) {  // it lies on a disk
+  } catch (...) {  // its part is on a disk
     problem = std::current_exception();
   }
-  meet(page.number, problem);
+  agree_on(page.number, problem);
   auto work = std::make_shared<comm::Work>(
       ranks_.peers.all_gather(as_tensor(frame.data(), mine.numel() * ranks_.peers.size(), mine), held_memory(mine)));
   return comm::Work([present, work] { work->wait(); });
@@ -55,27 +55,27 @@ comm::Work PeerStore::publish(const paging::Page& page, std::span<const std::byt
 }
 
 // @collective
-void PeerStore::meet(int page, const std::exception_ptr& problem) {
-  const auto pages = asked_by_all(problem ? cannot : page);
-  const bool is_met = std::all_of(pages.begin(), pages.end(), [&](std::int64_t one) { return one == page; });
-  if (is_met && !problem) return;
-  differed_ = true;
+void PeerStore::agree_on(int page, const std::exception_ptr& problem) {
+  const auto pages = fetched_by_all(problem ? failed_read : page);
+  const bool is_agreed = std::all_of(pages.begin(), pages.end(), [&](std::int64_t one) { return one == page; });
+  if (is_agreed && !problem) return;
+  diverged_ = true;
   if (problem) std::rethrow_exception(problem);
-  const auto failed = std::find(pages.begin(), pages.end(), cannot);
+  const auto failed = std::find(pages.begin(), pages.end(), failed_read);
   if (failed == pages.end()) throw_different(pages);
   const auto rank = ranks_.first + static_cast<int>(failed - pages.begin());
-  throw Error({.what = text::concat("rank ", rank, " cannot read its part of a model's parameters"),
-               .why = "no node has all of them: they come together from all ranks"})
+  throw Error({.what = text::concat("Rank ", rank, " cannot read its part of a model's parameters"),
+               .why = "no node has all of them: they are gathered from all ranks"})
       .on_rank(rank);
 }
 
 // @collective
-std::vector<std::int64_t> PeerStore::asked_by_all(std::int64_t page) const {
+std::vector<std::int64_t> PeerStore::fetched_by_all(std::int64_t page) const {
   if (ranks_.host != nullptr) return mpi::all_gather(*ranks_.host, page);
-  const auto asked = at::empty({ranks_.peers.size()}, at::kLong);
-  ranks_.peers.all_gather(asked, at::full({1}, page, at::kLong)).wait();
-  const auto* first = asked.const_data_ptr<std::int64_t>();
-  return {first, first + asked.numel()};
+  const auto all = at::empty({ranks_.peers.size()}, at::kLong);
+  ranks_.peers.all_gather(all, at::full({1}, page, at::kLong)).wait();
+  const auto* first = all.const_data_ptr<std::int64_t>();
+  return {first, first + all.numel()};
 }
 
 void PeerStore::throw_different(std::span<const std::int64_t> pages) const {
@@ -85,12 +85,11 @@ void PeerStore::throw_different(std::span<const std::int64_t> pages) const {
   std::iota(ranks.begin(), ranks.end(), ranks_.first);
   const auto table = comm::tabulate(names, ranks);
   throw UsageError(
-      {.what = text::concat("ranks use a model's parameters in different orders: ", table.lines),
-       .why = "no node has all of what stage 3 has sharded over several nodes: parameters are brought "
-              "together by all ranks, when all of them come to them",
-       .hint = "use the same layers in the same order on every rank, also where nothing is learned; or set "
-               "zero.shard_group to ZeroConfig::node and ddp.find_unused_parameters where ranks are meant to go "
-               "different ways"})
+      {.what = text::concat("Ranks use a model's parameters in different orders: ", table.lines),
+       .why = "at stage 3 over several nodes no node has all parameters: all ranks gather them together, when all of "
+              "them reach them",
+       .hint = "use the same layers in the same order on every rank, in evaluation as well; if ranks are meant to use "
+               "different layers, set zero.shard_group to ZeroConfig::node and ddp.find_unused_parameters"})
       .on_rank(table.odd_rank);
 }
 

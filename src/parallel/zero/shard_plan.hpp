@@ -1,5 +1,8 @@
 #pragma once
 
+#include <c10/core/ScalarType.h>
+
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,30 +13,39 @@
 /// Which rank owns which elements of which parameters. Pure.
 namespace hortator::parallel {
 
-/// A parameter, as the planner sees it.
-struct Item {
-  std::int64_t elements = 0;
-  std::int64_t element_bytes = 4;
-  int kind = 0;  ///< items of different kinds (type, trainable or not) cannot lie in one array
+/// What items must have in common to lie in one array.
+struct ArrayKind {
+  at::ScalarType type = at::kFloat;
+  bool paged = false;   ///< offloaded or sharded: not in memory between uses
+  bool frozen = false;  ///< without gradients
+
+  auto operator<=>(const ArrayKind&) const = default;
 };
 
-struct Limits {
+/// A parameter, as the planner sees it.
+struct ShardItem {
+  std::int64_t elements = 0;
+  std::int64_t element_bytes = 4;
+  ArrayKind kind = {};
+};
+
+struct ShardLimits {
   std::int64_t first_bytes = std::int64_t{1} << 20;  ///< of the first array: small, so that its gradients travel early
-  std::int64_t bytes = std::int64_t{25} << 20;       ///< an array is closed once it holds so much
-  /// Items, and the ranks' parts, begin at multiples of so many elements: kernels work on whole vectors, and each
-  /// element is computed in the same way whoever owns it.
+  std::int64_t bytes = std::int64_t{25} << 20;       ///< an array is closed once it holds this many
+  /// Items, and the ranks' parts, begin at multiples of this number of elements: kernels work on whole vectors, and
+  /// each element is computed in the same way whichever rank owns it.
   std::int64_t grain = 64;
 };
 
 /// Items one after the other in flat arrays, each divided into one part of the same size for each rank. The divisions
-/// cut through items, so that ranks own as many bytes as each other whatever the items are.
+/// cut through items, so that all ranks own the same number of bytes whatever the items are.
 struct ShardPlan {
   struct Flat {
-    int kind = 0;
+    ArrayKind kind = {};
     std::int64_t elements = 0;            ///< a multiple of ranks times the grain
     std::vector<std::size_t> items = {};  ///< in the order in which they lie
   };
-  struct Place {
+  struct ItemPosition {
     std::size_t flat = 0;
     std::int64_t offset = 0;
     std::int64_t elements = 0;
@@ -41,7 +53,7 @@ struct ShardPlan {
 
   int ranks = 1;
   std::vector<Flat> flats = {};
-  std::vector<Place> places = {};  ///< of each item
+  std::vector<ItemPosition> positions = {};  ///< of each item
 
   std::int64_t part_elements(std::size_t flat) const { return flats[flat].elements / ranks; }
   /// What `rank` owns of an array.
@@ -54,6 +66,6 @@ struct ShardPlan {
 };
 
 /// Items are laid out from the last to the first, the order in which backward makes gradients as a rule.
-ShardPlan plan_shards(std::span<const Item> items, int ranks, const Limits& limits = {});
+ShardPlan plan_shards(std::span<const ShardItem> items, int ranks, const ShardLimits& limits = {});
 
 }  // namespace hortator::parallel

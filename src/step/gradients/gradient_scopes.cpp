@@ -22,7 +22,7 @@ NoSync::~NoSync() {
 
 SyncInBackward::SyncInBackward(std::vector<ModelBase> models) : models_(std::move(models)) {
   check_alive(models_);
-  for (const auto& model : models_) model.core().reducer().overrule_pauses();
+  for (const auto& model : models_) model.core().reducer().ignore_pauses();
 }
 
 SyncInBackward::~SyncInBackward() {

@@ -96,7 +96,7 @@ void MomentsOnDisk::move(torch::optim::Optimizer& optimizer, const std::vector<O
   std::size_t next = 0;
   for_each_moment(optimizer, owners, [&](const Owner& owner, at::Tensor& moment) {
     moment =
-        is_empty(owner) ? at::empty_like(owner.parameter.detach()) : moved->stretch(next++, 0, owner.parameter.sizes());
+        is_empty(owner) ? at::empty_like(owner.parameter.detach()) : moved->range(next++, 0, owner.parameter.sizes());
   });
   arrays_ = std::move(moved);
 }

@@ -17,7 +17,7 @@ void require_known_moments(const torch::optim::Optimizer& optimizer);
 /// An optimizer's moments in a file; only those that a step is working on are in memory.
 class MomentsOnDisk {
  public:
-  explicit MomentsOnDisk(parallel::Residence home) : home_(std::move(home)) {}
+  explicit MomentsOnDisk(parallel::ArrayPlacement home) : home_(std::move(home)) {}
 
   /// A parameter that has moments, and its group.
   struct Owner {
@@ -32,7 +32,7 @@ class MomentsOnDisk {
  private:
   void move(torch::optim::Optimizer& optimizer, const std::vector<Owner>& owners);
 
-  parallel::Residence home_;
+  parallel::ArrayPlacement home_;
   std::unique_ptr<parallel::DiskArrays> arrays_;
 };
 

@@ -39,7 +39,7 @@ class OptimizerCore {
   ScaledGradients* scaled() const { return scaled_.get(); }
 
   /// Makes it step slices of parameters that ShardedOptimizer::take_over() gets.
-  void shard(bool gradients_are_whole, const parallel::Residence& moments, const mpi::Communicator& host) {
+  void shard(bool gradients_are_whole, const parallel::ArrayPlacement& moments, const mpi::Communicator& host) {
     shards_ = std::make_unique<ShardedOptimizer>(*optimizer_, gradients_are_whole, moments, host);
     shards_have_gradients_ = !gradients_are_whole;
   }

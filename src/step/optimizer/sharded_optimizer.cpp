@@ -63,10 +63,10 @@ void require_elementwise(const torch::optim::Optimizer& optimizer) {
 }
 
 ShardedOptimizer::ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole,
-                                   const parallel::Residence& moments, const mpi::Communicator& host)
+                                   const parallel::ArrayPlacement& moments, const mpi::Communicator& host)
     : optimizer_(&optimizer), gradients_are_whole_(gradients_are_whole), host_(host) {
   require_elementwise(optimizer);
-  if (moments.is_elsewhere()) {
+  if (moments.is_offloaded()) {
     require_known_moments(optimizer);
     on_disk_.emplace(moments);
   }
@@ -166,7 +166,7 @@ std::vector<std::size_t> ShardedOptimizer::flats_of(const parallel::FlatParamete
   std::vector<std::size_t> flats;
   for (const auto& group : groups_) {
     for (const auto& sharded : group) {
-      if (sharded.flat == &parameters) flats.push_back(parameters.plan().places[sharded.number].flat);
+      if (sharded.flat == &parameters) flats.push_back(parameters.plan().positions[sharded.number].flat);
     }
   }
   std::sort(flats.begin(), flats.end());

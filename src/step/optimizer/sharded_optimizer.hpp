@@ -20,8 +20,8 @@ class ShardedOptimizer {
   /// `optimizer` is borrowed. Throws, naming its type, if stepping slices would not equal stepping parameters.
   /// `gradients_are_whole`: whether the parameters have the gradients, not the slices.
   /// `moments`: where moments are stored between steps; on disk for AdamW and Adam only. `host`: the ranks that step.
-  ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole, const parallel::Residence& moments,
-                   const mpi::Communicator& host);
+  ShardedOptimizer(torch::optim::Optimizer& optimizer, bool gradients_are_whole,
+                   const parallel::ArrayPlacement& moments, const mpi::Communicator& host);
 
   /// Replaces those of the optimizer's parameters that are in `parameters` by slices, and its state of them too.
   void take_over(parallel::FlatParameters& parameters);

@@ -65,7 +65,7 @@ LayerStack::Paged LayerStack::page(std::size_t budget_bytes) const {
   std::iota(order.begin(), order.end(), 0);
   const auto file = std::make_shared<formats::FixedFile>(path_);
   std::vector<std::uint64_t> bytes;
-  std::vector<paging::FilePlace> places;
+  std::vector<paging::FileLocation> places;
   std::uint64_t offset = 0;
   for (const auto& item : items) {
     bytes.push_back(item.bytes);

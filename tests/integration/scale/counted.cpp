@@ -40,7 +40,7 @@ namespace {
 
 using namespace hortator;
 
-// With the reducer's four flags, gradients have width (width + 3) + 4 elements: enough for the exchange between nodes
+// With the reducer's four signals, gradients have width (width + 3) + 4 elements: enough for the exchange between nodes
 // (64 KiB per rank), and a multiple of 256, so that the parts of 2 to 16 nodes, which are whole cache lines, are equal.
 constexpr int width = 345;
 constexpr int steps_until_settled = 3;  // after these steps buckets and moments exist

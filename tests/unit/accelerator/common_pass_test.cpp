@@ -48,7 +48,7 @@ TEST_CASE("a loss that reaches different models on different ranks is an error o
         const bool is_first = twins.accelerator.process_index() == 0;
         const auto loss = twins.loss(is_first, !is_first);
         CHECK_THROWS_WITH(plain ? loss.backward() : twins.accelerator.backward(loss),
-                          ContainsSubstring("backward reached model 0 on rank 0, and model 1 on rank 1"));
+                          ContainsSubstring("Backward reached model 0 on rank 0, and model 1 on rank 1"));
       }
     }
   }
@@ -62,7 +62,7 @@ TEST_CASE("a rank whose loss does not reach the model is an error on all ranks")
     for (int pass = 0; pass < passes_before; ++pass) twins.step_together();
     const bool uses = !twins.accelerator.is_last_process();
     CHECK_THROWS_WITH(twins.accelerator.backward(twins.loss(uses, uses)),
-                      ContainsSubstring("backward reached model 0, model 1 on rank 0, and none on rank " +
+                      ContainsSubstring("Backward reached model 0, model 1 on rank 0, and none on rank " +
                                         std::to_string(twins.accelerator.num_processes() - 1)));
   }
 }

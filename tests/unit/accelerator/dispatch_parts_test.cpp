@@ -44,8 +44,7 @@ TEST_CASE("after a dispatch, parts on disk have no values unless they were moved
   const at::NoGradGuard no_grad;
   auto lost = empty_stack();
   { auto model = load_checkpoint_and_dispatch(stored.state(), lost, stored.weights(), {.max_memory = half_in_memory}); }
-  CHECK_THROWS_WITH(lost->forward(some_input()),
-                    ContainsSubstring("has no values any more") || ContainsSubstring("values are gone"));
+  CHECK_THROWS_WITH(lost->forward(some_input()), ContainsSubstring("has no values"));
   auto kept = empty_stack();
   {
     auto model = load_checkpoint_and_dispatch(stored.state(), kept, stored.weights(), {.max_memory = half_in_memory});

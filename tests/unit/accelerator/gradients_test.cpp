@@ -148,7 +148,8 @@ TEST_CASE("training in a 16-bit communication type stays equal on all ranks and 
 }
 
 TEST_CASE("invalid ddp options are refused at construction") {
-  CHECK_THROWS_WITH(Accelerator({.ddp = {.bucket_cap_mb = -1}}), ContainsSubstring("ddp.bucket_cap_mb is -1"));
+  CHECK_THROWS_WITH(Accelerator({.ddp = {.bucket_cap_mb = -1}}),
+                    ContainsSubstring("ddp.bucket_cap_mb: expected a number above 0, got '-1'"));
 }
 
 TEST_CASE("broadcast_buffers copies rank 0's buffers before forward and after backward, and can be switched off") {

@@ -206,7 +206,7 @@ TEST_CASE("wrong dimensions and unsupported uses are refused") {
   if (accelerator.num_processes() == 1) return;
   CHECK_THROWS_WITH(accelerator.join_uneven_inputs({model}), ContainsSubstring("SyncBatchNorm"));
   accelerator.free_memory();
-  CHECK_THROWS_WITH(sync(at::ones({2, 3, 1, 1})), ContainsSubstring("after its Accelerator had gone"));
+  CHECK_THROWS_WITH(sync(at::ones({2, 3, 1, 1})), ContainsSubstring("after its Accelerator was destroyed"));
   sync->eval();
   CHECK(sync(at::ones({2, 3, 1, 1})).defined());
 }

@@ -65,7 +65,7 @@ TEST_CASE("writing a parameter outside its optimizer is an error that names it; 
     const at::NoGradGuard no_grad;
     net->second->weight.mul_(1);
   }
-  CHECK_THROWS_WITH(model(batch(accelerator, 0)), ContainsSubstring("second.weight was written past its optimizer"));
+  CHECK_THROWS_WITH(model(batch(accelerator, 0)), ContainsSubstring("second.weight' was written past its optimizer"));
 }
 
 TEST_CASE("if one rank has written a parameter outside its optimizer, summoning full parameters throws on all ranks") {
@@ -78,7 +78,7 @@ TEST_CASE("if one rank has written a parameter outside its optimizer, summoning 
     net->second->weight.mul_(1);
   }
   CHECK_THROWS_WITH(accelerator.summon_full_parameters(model),
-                    ContainsSubstring("second.weight was written past its optimizer"));
+                    ContainsSubstring("second.weight' was written past its optimizer"));
   accelerator.wait_for_everyone();
 }
 

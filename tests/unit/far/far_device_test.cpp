@@ -1,4 +1,4 @@
-// The device of these tests is one: what it computes, and what it refuses.
+// The device of these tests behaves like one: what it computes, and what it refuses.
 #include "support/far_device.hpp"
 
 #include <ATen/ATen.h>
@@ -10,7 +10,7 @@
 using hortator::test::far_bytes;
 using hortator::test::far_device;
 
-TEST_CASE("operators and backward on the far device give what the CPU gives", "[far]") {
+TEST_CASE("operators and backward on the far device give the CPU's results", "[far]") {
   at::manual_seed(1);
   torch::nn::Linear here(5, 3);
   const auto input = at::randn({2, 5});
@@ -28,7 +28,7 @@ TEST_CASE("operators and backward on the far device give what the CPU gives", "[
   CHECK(at::equal(here->weight.grad().to(at::kCPU), gradient));
 }
 
-TEST_CASE("copies on a stream of their own are late, and there for those who wait", "[far]") {
+TEST_CASE("copies on a side stream are late, and complete for those who wait", "[far]") {
   const auto here = at::ones({4});
   const auto there = at::empty({4}, far_device);
   const hortator::machine::CopyStream copies(far_device);
@@ -40,7 +40,7 @@ TEST_CASE("copies on a stream of their own are late, and there for those who wai
   CHECK(there.sum().item<float>() == 4);
 }
 
-TEST_CASE("tensors of the host and of the far device do not meet by mistake", "[far]") {
+TEST_CASE("memory of the far device is distinct from the host's", "[far]") {
   const auto there = at::ones({4}, far_device);
   CHECK(there.sum().item<float>() == 4);
   CHECK(reinterpret_cast<std::uintptr_t>(there.const_data_ptr()) > hortator::test::far_bit);

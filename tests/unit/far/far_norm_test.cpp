@@ -12,7 +12,7 @@ using test::far_device;
 
 TEST_CASE("without a momentum nothing waits for the number of batches on the device", "[far]") {
   const auto statistics = std::make_shared<parallel::SharedStatistics>(test::communicator_of({}));
-  if (statistics->ranks() == 1) return;  // BatchNorm itself, whose statistics the CPU does not give back to this device
+  if (statistics->ranks() == 1) return;  // plain BatchNorm, whose statistics the CPU does not return to this device
   SyncBatchNorm1d norm(torch::nn::BatchNormOptions(3).momentum(std::nullopt));
   norm->to(far_device);
   norm->join(statistics);

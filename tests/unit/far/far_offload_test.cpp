@@ -1,4 +1,4 @@
-// Parameters of a module on a device, in the host's memory or in files between their uses.
+// A module on a device whose parameters are in the host's memory or in files between their uses.
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
@@ -71,7 +71,7 @@ TEST_CASE("a module on the far device trains from the host's memory, and from a 
   }
 }
 
-TEST_CASE("while it is offloaded a module takes no more of the far device than its budget", "[far]") {
+TEST_CASE("an offloaded module uses no more memory of the far device than its budget", "[far]") {
   auto net = far_chain();
   const auto all = test::far_bytes();
   const auto offload = cpu_offload(net, chain_quarter);
@@ -81,6 +81,6 @@ TEST_CASE("while it is offloaded a module takes no more of the far device than i
   const auto input = at::ones({1, chain_width}, far_device);
   test::reset_far_peak();
   for (int pass = 0; pass < 3; ++pass) net->forward(input);
-  // Activations, and what an operator computes with, are small here.
+  // Activations, and temporary memory of operators, are small here.
   CHECK(test::far_peak() - others <= static_cast<std::int64_t>(chain_quarter.resident_bytes) + 16 * 4 * chain_width);
 }

@@ -1,4 +1,4 @@
-// What parameters that are paged for a device take of its memory, from the host and back to it.
+// How much of a device's memory parameters use that are paged for it, from the host and back.
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
@@ -34,7 +34,7 @@ TEST_CASE("a module on the host is used on the far device, where it never is as 
   const auto weight = tower->parameters().front().clone();
   for (const auto home : {test::Home::in_host, test::Home::in_file}) {
     auto parameters = test::residence_of(home, far_device);
-    parameters.resident_bytes = 1 << 16;  // else a file's pages are larger than this module
+    parameters.resident_bytes = 1 << 16;  // otherwise a file's pages are larger than this module
     test::reset_far_peak();
     const auto before = test::far_bytes();
     parallel::FlatParameters flat(*ranks, tower_parameters(tower), {.first_bytes = 1 << 14, .bytes = 1 << 14},

@@ -1,4 +1,4 @@
-// Memory that an asynchronous save copies its tensors into.
+// Memory into which an asynchronous save copies its tensors.
 #include <ATen/ATen.h>
 
 #include "checkpoint/write/source.hpp"
@@ -8,7 +8,7 @@
 
 using namespace hortator;
 
-TEST_CASE("memory that was taken for tensors of the host is not what a device's are copied into", "[far]") {
+TEST_CASE("memory that was allocated for tensors of the host is not used for copies from a device", "[far]") {
   const auto values = at::arange(64, at::kFloat);
   const auto sources = [](const at::Tensor& tensor) {
     return std::vector<checkpoint::Source>{{.tensor = tensor, .slab = {.tensor = 0, .elements = {0, tensor.numel()}}}};
@@ -21,7 +21,7 @@ TEST_CASE("memory that was taken for tensors of the host is not what a device's 
   const auto copies = staging.copy(sources(values.to(test::far_device)));
   CHECK(page_locked() == before + 1);
   CHECK(at::equal(copies[0].tensor, values));
-  staging.copy(sources(values));  // good for these, too
+  staging.copy(sources(values));  // usable for these as well
   CHECK(at::equal(staging.copy(sources(values.to(test::far_device)))[0].tensor, values));
   CHECK(page_locked() == before + 1);
 }

@@ -27,7 +27,7 @@ enum class Home { in_memory, in_host, in_file };
 struct FarCourse {
   int stage = 3;
   c10::Device device = far_device;
-  bool over_nccl = false;  ///< else through the host, or by plain MPI
+  bool over_nccl = false;  ///< otherwise through the host, or by plain MPI
   bool comes_from_host = true;
   Home parameters = Home::in_memory;
   Home moments = Home::in_memory;
@@ -43,14 +43,14 @@ inline std::unique_ptr<comm::Communicator> communicator_of(const FarCourse& cour
   return std::make_unique<comm::StagedCommunicator>(std::move(plain), course.device);
 }
 
-inline parallel::Residence residence_of(Home home, c10::Device device) {
-  parallel::Residence residence{.device = device, .in_host = home == Home::in_host};
+inline parallel::ArrayPlacement residence_of(Home home, c10::Device device) {
+  parallel::ArrayPlacement residence{.device = device, .in_host = home == Home::in_host};
   if (home == Home::in_file)
     residence.folder = testing::folder("far_zero" + std::to_string(mpi::Communicator::world().rank()));
   return residence;
 }
 
-/// A model, its ranks and its optimizer as an Accelerator would put them together.
+/// A model, its ranks and its optimizer, connected as by an Accelerator.
 class FarTraining {
  public:
   explicit FarTraining(const FarCourse& course)
@@ -78,7 +78,7 @@ class FarTraining {
                                                              .host = host_,
                                                              .options = options_,
                                                              .pass = pass_,
-                                                             .marks = parallel::Marks::from_host_to_host,
+                                                             .signals = parallel::SignalPath::from_host_to_host,
                                                              .sharding = &sharding_,
                                                              .device = course.device});
     optimizer_.emplace(*adamw_, course.stage < 2, sharding_.moments, host_);
@@ -99,7 +99,7 @@ class FarTraining {
     return loss.item<double>();
   }
 
-  /// The parameters have memory of their own again, and the optimizer what it remembers of them. @collective
+  /// Gives the parameters memory of their own, and the optimizer its whole state. @collective
   std::vector<at::Tensor> end() {
     model_->retire();
     optimizer_->give_back();

@@ -30,7 +30,7 @@ void check_near(const FarOutcome& actual, const FarOutcome& expected) {
     CHECK(at::allclose(actual.parameters[i].to(at::kCPU), expected.parameters[i].to(at::kCPU), 1e-5, 1e-5));
 }
 
-/// Bit for bit; of three and more ranks near to it: which of them adds up an element decides in which order it is done.
+/// Equal bit for bit; close for three and more ranks, where the owner of an element determines the order of its sum.
 void check_same(const FarOutcome& actual, const FarOutcome& expected) {
   if (mpi::Communicator::world().size() > 2) return check_near(actual, expected);
   CHECK(actual.losses == expected.losses);
@@ -40,7 +40,7 @@ void check_same(const FarOutcome& actual, const FarOutcome& expected) {
 
 }  // namespace
 
-TEST_CASE("each stage on the far device trains as the first, and near to the CPU", "[far]") {
+TEST_CASE("each stage on the far device trains as the first one, and close to the CPU", "[far]") {
   const auto expected = run({.stage = 1});
   CHECK(expected.losses.back() < expected.losses.front());
   for (const int stage : {2, 3}) {
@@ -50,7 +50,7 @@ TEST_CASE("each stage on the far device trains as the first, and near to the CPU
   check_near(expected, run({.stage = 1, .device = at::kCPU}));
 }
 
-TEST_CASE("so does stage 3 with parameters and moments in the host's memory and in files", "[far]") {
+TEST_CASE("stage 3 with parameters and moments in the host's memory or in files trains the same", "[far]") {
   const auto expected = run({.stage = 1});
   for (const auto parameters : {Home::in_memory, Home::in_host, Home::in_file}) {
     for (const auto moments : {Home::in_memory, Home::in_host, Home::in_file}) {
@@ -60,21 +60,21 @@ TEST_CASE("so does stage 3 with parameters and moments in the host's memory and 
   }
 }
 
-TEST_CASE("so does bf16 with fp32 copies that are elsewhere, and what stays resident", "[far]") {
+TEST_CASE("bf16 with offloaded fp32 copies and resident parameters trains the same", "[far]") {
   const auto expected = run({.stage = 1, .type = at::kBFloat16});
   for (const auto home : {Home::in_host, Home::in_file})
     check_same(run({.parameters = home, .moments = home, .type = at::kBFloat16, .keep_resident = {"first", "scale"}}),
                expected);
 }
 
-TEST_CASE("over NCCL the same stages come near to it", "[far]") {
+TEST_CASE("over NCCL the same stages train close to it", "[far]") {
   const test::CleanMock clean;
   const auto expected = run({.stage = 1});
   for (const auto home : {Home::in_memory, Home::in_host})
     check_near(run({.over_nccl = true, .parameters = home, .moments = home}), expected);
 }
 
-TEST_CASE("parameters that came from the host go back there with their moments, those of the device stay", "[far]") {
+TEST_CASE("parameters that came from the host return there with their moments, those of the device stay", "[far]") {
   for (const bool from_host : {true, false}) {
     FarTraining training({.comes_from_host = from_host, .parameters = Home::in_host, .moments = Home::in_host});
     training.step(0);

@@ -16,12 +16,12 @@ void use(AccessOrder& order, const std::vector<int>& pages) {
   for (const int page : pages) order.note(page);
 }
 
-// Forward, backward, and the optimizer's way through the parameters.
+// Forward, backward, and the optimizer's order of the parameters.
 const std::vector<int> training_step = {0, 1, 2, 3, 2, 1, 0, 1, 2, 3};
 
 }  // namespace
 
-TEST_CASE("At first pages are expected by their numbers", "[access_order]") {
+TEST_CASE("Before the first use, pages are expected in the order of their numbers", "[access_order]") {
   AccessOrder order(4);
   CHECK(next(order, 8) == std::vector<int>{0, 1, 2, 3});
   use(order, {0, 1});
@@ -29,7 +29,7 @@ TEST_CASE("At first pages are expected by their numbers", "[access_order]") {
   CHECK(order.surprises() == 0);
 }
 
-TEST_CASE("Repeated forward passes hold no surprise", "[access_order]") {
+TEST_CASE("Repeated forward passes are predicted", "[access_order]") {
   AccessOrder order(5);
   for (int pass = 0; pass < 3; ++pass) use(order, {0, 1, 2, 3, 4});
   CHECK(order.surprises() == 0);
@@ -37,7 +37,7 @@ TEST_CASE("Repeated forward passes hold no surprise", "[access_order]") {
   CHECK(order.distance_to(3) == 4);
 }
 
-TEST_CASE("The first backward pass is expected once it has turned round", "[access_order]") {
+TEST_CASE("The first backward pass is predicted once it has turned round", "[access_order]") {
   AccessOrder order(6);
   use(order, {0, 1, 2, 3, 4, 5, 4});
   CHECK(order.surprises() == 1);
@@ -61,7 +61,7 @@ TEST_CASE("Whole training steps are learned", "[access_order]") {
   CHECK(order.surprises() == before);
 }
 
-TEST_CASE("A new order is learned anew", "[access_order]") {
+TEST_CASE("A new order is learned again", "[access_order]") {
   AccessOrder order(6);
   for (int pass = 0; pass < 4; ++pass) use(order, {0, 1, 2, 3, 4, 5});
   for (int pass = 0; pass < 2; ++pass) use(order, {4, 2, 0, 5, 3, 1});
@@ -79,9 +79,9 @@ TEST_CASE("Uses of the page in use are not counted", "[access_order]") {
   CHECK(order.expected(1) == 1);
 }
 
-TEST_CASE("A page that does not come up is never expected", "[access_order]") {
+TEST_CASE("A page that is not used is never expected", "[access_order]") {
   AccessOrder order(40);
-  for (int pass = 0; pass < 10'000; ++pass) use(order, {0, 1, 2, 3});  // long enough to forget the first guess
+  for (int pass = 0; pass < 10'000; ++pass) use(order, {0, 1, 2, 3});  // enough to forget the initial order
   CHECK(order.distance_to(30) == AccessOrder::never);
   CHECK(order.distance_to(2) == 3);
   CHECK(order.expected(1) == 0);

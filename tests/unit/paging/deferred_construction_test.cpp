@@ -25,7 +25,7 @@ using testing::same_bits;
 
 using ModulePtr = std::shared_ptr<torch::nn::Module>;
 
-/// Everything that draws random numbers, in between what does not, and what reads.
+/// All operators that draw random numbers, mixed with others that do not, and with some that read.
 struct Mixed : torch::nn::Module {
   Mixed() {
     register_module("first", torch::nn::Linear(40, 30));
@@ -34,7 +34,7 @@ struct Mixed : torch::nn::Module {
     register_module("lstm", torch::nn::LSTM(torch::nn::LSTMOptions(16, 12).num_layers(2).bidirectional(true)));
     register_module("layer", torch::nn::TransformerEncoderLayer(torch::nn::TransformerEncoderLayerOptions(16, 4)));
     auto orthogonal = register_parameter("orthogonal", torch::empty({12, 12}));
-    torch::nn::init::orthogonal_(orthogonal);  // reads what it has drawn
+    torch::nn::init::orthogonal_(orthogonal);  // reads the random numbers that it has drawn
     const auto at = torch::arange(10, torch::kFloat).unsqueeze(1);
     register_buffer("angles", torch::sin(at / torch::arange(1, 5, torch::kFloat)));
     register_parameter("scaled", torch::randn({5, 5}).mul_(0.02).add_(1));
@@ -73,14 +73,14 @@ bool has_memory(const at::Tensor& tensor) { return paging::memory_of(tensor.stor
 
 }  // namespace
 
-TEST_CASE("Values are bitwise those of construction at once", "[deferred_construction]") {
+TEST_CASE("Values are bitwise those of immediate construction", "[deferred_construction]") {
   at::manual_seed(11);
   const auto expected = values(Mixed());
   const auto after = at::randn({3});
   at::manual_seed(11);
   const auto made = construct_deferred([] { return std::make_shared<Mixed>(); });
   check_same(values(*made), expected);
-  CHECK(same_bits(at::randn({3}), after));  // the generator stands where it would
+  CHECK(same_bits(at::randn({3}), after));  // the generator's state is the same
   for (const auto& parameter : made->parameters()) {
     CHECK_FALSE(paging::carries_key(parameter));
     CHECK(parameter.requires_grad());
@@ -88,7 +88,7 @@ TEST_CASE("Values are bitwise those of construction at once", "[deferred_constru
   }
 }
 
-TEST_CASE("It does not matter which value is needed first", "[deferred_construction]") {
+TEST_CASE("Values do not depend on which one is needed first", "[deferred_construction]") {
   const auto make = [] {
     torch::nn::Sequential net;
     for (int i = 0; i < 5; ++i) net->push_back(torch::nn::Linear(20, 20));
@@ -113,7 +113,7 @@ TEST_CASE("Nothing is in memory until it is needed", "[deferred_construction]") 
   CHECK_NOTHROW(net->weight.data_ptr<float>());
 }
 
-TEST_CASE("Small tensors are written to by pointers, as programs do", "[deferred_construction]") {
+TEST_CASE("Small tensors can be written by pointers", "[deferred_construction]") {
   const auto make = [] {
     auto table = torch::zeros({4, 3});
     auto cells = table.accessor<float, 2>();
@@ -138,7 +138,7 @@ TEST_CASE("Small tensors are written to by pointers, as programs do", "[deferred
   CHECK(same_bits(at::randn({3}), after));
 }
 
-TEST_CASE("Random numbers that are drawn meanwhile stay as they are, and are not drawn twice",
+TEST_CASE("Random numbers that the program draws meanwhile do not change, and are not drawn twice",
           "[deferred_construction]") {
   at::manual_seed(13);
   const auto eager_net = torch::nn::Linear(10, 10);
@@ -152,7 +152,8 @@ TEST_CASE("Random numbers that are drawn meanwhile stay as they are, and are not
   CHECK(same_bits(at::randn({4}), further));
 }
 
-TEST_CASE("The generator stands where it would, also when values were needed on the way", "[deferred_construction]") {
+TEST_CASE("The generator's state is that of immediate construction, even when values were needed meanwhile",
+          "[deferred_construction]") {
   const auto make = [] {
     auto first = torch::nn::Linear(9, 9);
     const auto norm = first->weight.norm();  // reads
@@ -169,7 +170,7 @@ TEST_CASE("The generator stands where it would, also when values were needed on 
   CHECK(same_bits(at::randn({3}), after));
 }
 
-TEST_CASE("A random operator on ordinary tensors comes after all before it", "[deferred_construction]") {
+TEST_CASE("A random operator on ordinary tensors runs after all recorded steps before it", "[deferred_construction]") {
   const auto outside = at::zeros({6});
   const auto make = [&] {
     auto first = torch::nn::Linear(9, 9);
@@ -187,7 +188,7 @@ TEST_CASE("A random operator on ordinary tensors comes after all before it", "[d
   check_same(actual, expected);
 }
 
-TEST_CASE("What is offloaded is initialised page by page", "[deferred_construction]") {
+TEST_CASE("An offloaded module is initialised page by page", "[deferred_construction]") {
   const auto make = [] {
     torch::nn::Sequential net;
     for (int i = 0; i < 8; ++i) net->push_back(torch::nn::Linear(width, width));
@@ -208,7 +209,7 @@ TEST_CASE("What is offloaded is initialised page by page", "[deferred_constructi
   CHECK(offload.counters().peak_resident_bytes <= 3 * layer);
 }
 
-TEST_CASE("Values that a store has are never made, those of others are", "[deferred_construction]") {
+TEST_CASE("Values that a store has are never made, the others are", "[deferred_construction]") {
   const auto make = [] { return std::vector<torch::nn::Linear>{torch::nn::Linear(8, 8), torch::nn::Linear(8, 8)}; };
   at::manual_seed(16);
   const auto expected = make()[1]->weight.detach().clone();
@@ -226,7 +227,7 @@ TEST_CASE("Values that a store has are never made, those of others are", "[defer
   CHECK(same_bits(layers[1]->weight.detach().clone(), expected));
 }
 
-TEST_CASE("Guards nest", "[deferred_construction]") {
+TEST_CASE("Scopes nest", "[deferred_construction]") {
   const DeferredConstruction outer;
   const auto a = torch::nn::Linear(4, 4);
   const auto b = construct_deferred([] { return torch::nn::Linear(4, 4); });

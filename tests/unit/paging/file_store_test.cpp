@@ -37,26 +37,26 @@ void write_raw(const std::filesystem::path& path, const std::vector<NamedTensor>
     out.write(static_cast<const char*>(tensor.const_data_ptr()), static_cast<std::streamsize>(tensor.nbytes()));
 }
 
-std::vector<FilePlace> places_in(const std::filesystem::path& path, std::size_t count, std::uint64_t bytes) {
+std::vector<FileLocation> locations_in(const std::filesystem::path& path, std::size_t count, std::uint64_t bytes) {
   const auto file = std::make_shared<formats::FixedFile>(path);
-  std::vector<FilePlace> places;
-  for (std::size_t i = 0; i < count; ++i) places.push_back({.file = file, .offset = i * bytes});
-  return places;
+  std::vector<FileLocation> locations;
+  for (std::size_t i = 0; i < count; ++i) locations.push_back({.file = file, .offset = i * bytes});
+  return locations;
 }
 
-std::unique_ptr<Pager> page_from(const std::vector<NamedTensor>& tensors, std::vector<FilePlace> places,
+std::unique_ptr<Pager> page_from(const std::vector<NamedTensor>& tensors, std::vector<FileLocation> locations,
                                  const FileStore::Options& options) {
   PagedStorages storages(tensors);
   std::vector<std::uint64_t> bytes;
   for (const auto& item : storages.items()) bytes.push_back(item.bytes);
   auto pages = pages_of(storages, 512);
-  auto store = std::make_unique<FileStore>(bytes, std::move(places), options);
+  auto store = std::make_unique<FileStore>(bytes, std::move(locations), options);
   return std::make_unique<Pager>(std::move(storages), std::move(pages), std::move(store),
                                  Pager::Options{.budget_bytes = evict_always, .origin = Pager::Origin::store});
 }
 
 std::unique_ptr<FileStore> store_of(std::uint64_t bytes, const std::filesystem::path& scratch) {
-  return std::make_unique<FileStore>(std::vector<std::uint64_t>{bytes}, std::vector<FilePlace>(1),
+  return std::make_unique<FileStore>(std::vector<std::uint64_t>{bytes}, std::vector<FileLocation>(1),
                                      FileStore::Options{.scratch = scratch});
 }
 
@@ -64,25 +64,25 @@ constexpr std::uint64_t tensor_bytes = 400;
 
 }  // namespace
 
-TEST_CASE("Pages come out of a file that is there", "[file_store]") {
+TEST_CASE("Pages are read from an existing file", "[file_store]") {
   const auto path = folder("file_store") / "values";
   const auto tensors = some_tensors(5);
   write_raw(path, tensors);
   const auto expected = tensors[3].tensor.clone();
   const auto last = tensors[4].tensor.sum().item<float>();
   for (const auto& tensor : tensors) tensor.tensor.zero_();
-  const auto pager = page_from(tensors, places_in(path, 5, tensor_bytes), {});
+  const auto pager = page_from(tensors, locations_in(path, 5, tensor_bytes), {});
   CHECK(same_bits(tensors[3].tensor.clone(), expected));
   CHECK(tensors[4].tensor.sum().item<float>() == last);
 }
 
-TEST_CASE("What is changed goes elsewhere: the file stays as it is", "[file_store]") {
+TEST_CASE("Changes are written to another file: the given one does not change", "[file_store]") {
   const auto path = folder("file_store") / "values";
   const auto tensors = some_tensors(3);
   write_raw(path, tensors);
   const auto scratch = folder("file_store_scratch");
   {
-    const auto pager = page_from(tensors, places_in(path, 3, tensor_bytes), {.scratch = scratch});
+    const auto pager = page_from(tensors, locations_in(path, 3, tensor_bytes), {.scratch = scratch});
     tensors[1].tensor.mul_(2);
     CHECK(tensors[1].tensor[7].item<float>() == 2014);
     CHECK(tensors[2].tensor[7].item<float>() == 2007);
@@ -96,56 +96,56 @@ TEST_CASE("What is changed goes elsewhere: the file stays as it is", "[file_stor
   CHECK(value == 1007);
 }
 
-TEST_CASE("Changes without a folder for them are an error, and not lost", "[file_store]") {
+TEST_CASE("Changes without a folder for them throw, and are not lost", "[file_store]") {
   const auto path = folder("file_store") / "values";
   const auto tensors = some_tensors(2);
   write_raw(path, tensors);
-  const auto pager = page_from(tensors, places_in(path, 2, tensor_bytes), {});
+  const auto pager = page_from(tensors, locations_in(path, 2, tensor_bytes), {});
   tensors[0].tensor.add_(1);
   CHECK_THROWS_WITH(pager->evict_all(), ContainsSubstring("file for reading"));
   CHECK(tensors[0].tensor[0].item<float>() == 1);
 }
 
-TEST_CASE("A file that was cut short while in use is an error that says so", "[file_store]") {
+TEST_CASE("A file that was truncated while in use throws an error that says so", "[file_store]") {
   const auto path = folder("file_store") / "values";
   const auto tensors = some_tensors(3);
   write_raw(path, tensors);
-  const auto pager = page_from(tensors, places_in(path, 3, tensor_bytes), {});
+  const auto pager = page_from(tensors, locations_in(path, 3, tensor_bytes), {});
   std::filesystem::resize_file(path, tensor_bytes + 10);
   CHECK_THROWS_WITH(tensors[2].tensor.sum(), ContainsSubstring("changed while it was in use"));
   CHECK_THROWS_AS(tensors[0].tensor.sum(), formats::FileError);
 }
 
-TEST_CASE("A file that was changed while in use is an error that says so", "[file_store]") {
+TEST_CASE("A file that was changed while in use throws an error that says so", "[file_store]") {
   const auto path = folder("file_store") / "values";
   const auto tensors = some_tensors(3);
   write_raw(path, tensors);
-  const auto pager = page_from(tensors, places_in(path, 3, tensor_bytes), {});
+  const auto pager = page_from(tensors, locations_in(path, 3, tensor_bytes), {});
   tensors[2].tensor.sum();
   std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::seconds(5));
   CHECK_THROWS_WITH(tensors[2].tensor.sum(), ContainsSubstring("changed while it was in use"));
 }
 
-TEST_CASE("A file that is missing is named", "[file_store]") {
-  CHECK_THROWS_WITH(places_in("no/such/file", 1, 1), ContainsSubstring("no/such/file"));
+TEST_CASE("A missing file is named in the error", "[file_store]") {
+  CHECK_THROWS_WITH(locations_in("no/such/file", 1, 1), ContainsSubstring("no/such/file"));
   CHECK_THROWS_WITH(store_of(8, "no/such/folder"), ContainsSubstring("no/such/folder"));
 }
 
-TEST_CASE("A disk without room for all says so at the beginning", "[file_store]") {
+TEST_CASE("A disk that is too small throws at construction", "[file_store]") {
   const auto scratch = folder("file_store_scratch");
   const testing::FileLimit limit(1 << 16);
   CHECK_THROWS_WITH(store_of(1 << 20, scratch), ContainsSubstring("1048576 bytes"));
   CHECK(std::filesystem::is_empty(scratch));
 }
 
-TEST_CASE("Of a file in common each writes its part of each storage, and reads all of it", "[file_store]") {
+TEST_CASE("In a common file each rank writes its part of each storage, and reads all of it", "[file_store]") {
   const auto scratch = folder("file_store_common");
   const std::vector<std::uint64_t> bytes = {64, 4096 + 32, 8};
   const auto first = formats::RawFile::create_to_pass_on(scratch);
   std::vector<std::unique_ptr<FileStore>> stores;
   for (int rank = 0; rank < 2; ++rank) {
     auto file = formats::RawFile::open_passed_on(first.path());
-    stores.push_back(std::make_unique<FileStore>(bytes, std::vector<FilePlace>(3), FileStore::Options{},
+    stores.push_back(std::make_unique<FileStore>(bytes, std::vector<FileLocation>(3), FileStore::Options{},
                                                  CommonScratch{.file = std::move(file), .rank = rank, .ranks = 2}));
   }
   CHECK(FileStore::room_for(bytes) ==
@@ -153,7 +153,7 @@ TEST_CASE("Of a file in common each writes its part of each storage, and reads a
   CHECK(FileStore::room_for({0}) == 0);
   for (std::size_t i = 0; i < 3; ++i) {
     const auto size = bytes[i];
-    const Page page{.places = {{.storage = static_cast<int>(i), .bytes = size}}, .bytes = size};
+    const Page page{.positions = {{.storage = static_cast<int>(i), .bytes = size}}, .bytes = size};
     for (std::size_t rank = 0; rank < 2; ++rank) {
       const std::vector<std::byte> mine(size, static_cast<std::byte>(10 * (rank + 1) + i));
       stores[rank]->publish(page, mine).wait();
@@ -168,7 +168,7 @@ TEST_CASE("Of a file in common each writes its part of each storage, and reads a
   }
 }
 
-TEST_CASE("Parameters come straight out of a file of safetensors", "[file_store]") {
+TEST_CASE("Parameters are read directly from a safetensors file", "[file_store]") {
   const auto path = folder("file_store") / "model.safetensors";
   const auto tensors = some_tensors(2);
   const std::string header = R"({"b":{"dtype":"F32","shape":[100],"data_offsets":[0,400]},)"

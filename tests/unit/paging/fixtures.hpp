@@ -15,7 +15,7 @@
 #include "paging/pager.hpp"
 #include "paging/stores/host_store.hpp"
 
-/// What the tests of this room share.
+/// Helpers of the paging tests.
 namespace hortator::testing {
 
 /// The same bytes, type and shape: NaN equals itself.
@@ -42,9 +42,9 @@ inline std::vector<paging::Page> pages_of(const paging::PagedStorages& storages,
   return paging::plan_pages(storages.items(), order, {.page_bytes = page_bytes});
 }
 
-constexpr std::size_t evict_always = 1;  // as a budget: no page fits
+constexpr std::size_t evict_always = 1;  // as a budget in which no page fits
 
-/// A pager over the host's memory, by copies.
+/// A pager over the host's memory that copies pages.
 inline std::unique_ptr<paging::Pager> page_in_host(std::vector<paging::NamedTensor> tensors, std::size_t page_bytes,
                                                    const paging::Pager::Options& options) {
   paging::PagedStorages storages(std::move(tensors));

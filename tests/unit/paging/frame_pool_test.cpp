@@ -8,7 +8,7 @@ namespace hortator::paging {
 
 constexpr std::size_t kib = 1024;
 
-TEST_CASE("A frame is used again", "[frame_pool]") {
+TEST_CASE("A frame is reused", "[frame_pool]") {
   FramePool pool;
   const std::byte* first = nullptr;
   {
@@ -23,7 +23,7 @@ TEST_CASE("A frame is used again", "[frame_pool]") {
   CHECK(pool.free_bytes() == 0);
 }
 
-TEST_CASE("A frame of another size is made to fit", "[frame_pool]") {
+TEST_CASE("A frame of another size is resized", "[frame_pool]") {
   FramePool pool;
   { const auto frame = pool.take(64 * kib); }
   const auto larger = pool.take(200 * kib);
@@ -42,7 +42,7 @@ TEST_CASE("The free frame that is nearest in size is taken", "[frame_pool]") {
   CHECK(pool.free_bytes() == 800 * kib);
 }
 
-TEST_CASE("Free frames go back to the system", "[frame_pool]") {
+TEST_CASE("Free frames are returned to the system", "[frame_pool]") {
   FramePool pool;
   {
     const auto a = pool.take(64 * kib);

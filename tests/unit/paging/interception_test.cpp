@@ -14,7 +14,7 @@
 namespace hortator::paging {
 namespace {
 
-/// Looks after one tensor, and notes what it is asked for.
+/// Provides one tensor, and records the calls.
 class Watcher final : public StorageProvider {
  public:
   explicit Watcher(const at::Tensor& tensor) : tensor_(tensor) {
@@ -49,13 +49,13 @@ class Watcher final : public StorageProvider {
 
 }  // namespace
 
-TEST_CASE("It is tried out whatever mode the caller is in", "[interception]") {
+TEST_CASE("The check passes whatever the caller's mode", "[interception]") {
   start_interception();
   const c10::InferenceMode inference;
   CHECK_NOTHROW(check_interception());
 }
 
-TEST_CASE("An operator comes to the custodian once, whatever it consists of", "[interception]") {
+TEST_CASE("The provider sees an operator once, whatever it consists of", "[interception]") {
   const auto weight = at::randn({3, 4});
   Watcher watcher(weight);
   const auto product = at::linear(at::randn({2, 4}), weight);
@@ -68,7 +68,7 @@ TEST_CASE("An operator comes to the custodian once, whatever it consists of", "[
 TEST_CASE("Views do not read, and inherit the key", "[interception]") {
   const auto weight = at::randn({3, 4});
   Watcher watcher(weight);
-  const auto view = weight.t().narrow(0, 1, 2).reshape({6});  // reshape has to copy: that reads
+  const auto view = weight.t().narrow(0, 1, 2).reshape({6});  // reshape has to copy, which reads
   CHECK(watcher.reads == 1);
   const auto part = weight.view({12}).slice(0, 2, 5).detach();
   CHECK(watcher.reads == 1);
@@ -77,7 +77,7 @@ TEST_CASE("Views do not read, and inherit the key", "[interception]") {
   CHECK(at::zeros_like(weight).sum().item<float>() == 0);
 }
 
-TEST_CASE("Changes are told from reading", "[interception]") {
+TEST_CASE("Writes are distinguished from reads", "[interception]") {
   const auto weight = at::ones({4});
   Watcher watcher(weight);
   weight.add_(1);
@@ -91,7 +91,7 @@ TEST_CASE("Changes are told from reading", "[interception]") {
   CHECK(watcher.reads == 0);
 }
 
-TEST_CASE("Running statistics are changed without the schema saying so", "[interception]") {
+TEST_CASE("Running statistics count as written, which the schema does not say", "[interception]") {
   const auto mean = at::zeros({3});
   Watcher watcher(mean);
   at::batch_norm(at::randn({5, 3}), {}, {}, mean, at::ones({3}), true, 0.1, 1e-5, false);
@@ -111,17 +111,17 @@ TEST_CASE("Lists and optional tensors are found", "[interception]") {
   CHECK(indexed.reads > 0);
 }
 
-TEST_CASE("backward with inputs is not one operator", "[interception]") {
+TEST_CASE("backward with inputs is not a single operator", "[interception]") {
   auto weight = at::randn({3, 4}).requires_grad_();
   Watcher watcher(weight);
   const auto input = at::randn({2, 4}).requires_grad_();
   const auto loss = at::linear(input, weight).sum();
   watcher.reads = 0;
   loss.backward({}, false, false, std::vector<at::Tensor>{input, weight});
-  CHECK(watcher.reads == 1);  // by the gradient of the input
+  CHECK(watcher.reads == 1);  // for the gradient of the input
 }
 
-TEST_CASE("What a custodian throws comes out of the operator", "[interception]") {
+TEST_CASE("The operator throws what the provider throws", "[interception]") {
   const auto weight = at::randn({3});
   const auto other = at::randn({3});
   Watcher watcher(weight);
@@ -133,14 +133,14 @@ TEST_CASE("What a custodian throws comes out of the operator", "[interception]")
   CHECK_NOTHROW(at::add(weight, other));
 }
 
-TEST_CASE("An operator that throws lets go", "[interception]") {
+TEST_CASE("An operator that throws leaves its storages", "[interception]") {
   const auto weight = at::randn({3});
   Watcher watcher(weight);
   CHECK_THROWS(at::add(weight, at::randn({4})));
   CHECK(watcher.inside == 0);
 }
 
-TEST_CASE("A hold enters and leaves, or neither", "[interception]") {
+TEST_CASE("A hold enters and leaves all storages, or none", "[interception]") {
   const auto weight = at::randn({3});
   const auto other = at::randn({3});
   const auto free = at::randn({3});
@@ -157,20 +157,20 @@ TEST_CASE("A hold enters and leaves, or neither", "[interception]") {
   CHECK(watcher.inside == 0);
 }
 
-TEST_CASE("Nobody can claim what is claimed", "[interception]") {
+TEST_CASE("A claimed storage cannot be claimed again", "[interception]") {
   const auto weight = at::randn({3});
   Watcher watcher(weight);
   CHECK_THROWS_AS(claim(weight.storage(), {.provider = &watcher}), UsageError);
 }
 
-TEST_CASE("A tensor whose values are gone is an error, with or without an operator", "[interception]") {
+TEST_CASE("Using a tensor that has lost its values throws, with or without an operator", "[interception]") {
   const auto weight = at::randn({3});
   {
     Watcher watcher(weight);
     take_memory(weight.storage(), "gone");
   }
-  add_key(weight);  // as a pager leaves it
-  CHECK_THROWS_WITH(at::add(weight, 1), ContainsSubstring("values are gone"));
+  add_key(weight);  // as after the destruction of a pager
+  CHECK_THROWS_WITH(at::add(weight, 1), ContainsSubstring("has no values"));
   CHECK_THROWS(weight.const_data_ptr<float>());
 }
 

@@ -7,7 +7,7 @@
 
 namespace hortator::paging {
 
-TEST_CASE("What can wait for an idle moment lets all others pass, and can be forgotten", "[io_thread]") {
+TEST_CASE("Idle jobs run after all others, and can be forgotten", "[io_thread]") {
   std::promise<void> gate;
   std::vector<int> order;
   std::promise<void> idle_ran;

@@ -18,7 +18,7 @@ constexpr rlim_t allowed = rlim_t{48} << 20;
 
 }  // namespace
 
-TEST_CASE("A model four times as large as the memory computes as it would with room for all", "[memory_limit]") {
+TEST_CASE("A model four times as large as the memory computes as it would in memory", "[memory_limit]") {
   const at::NoGradGuard no_grad;
   const auto input = at::randn({2, width_of_layers});
   at::manual_seed(21);
@@ -28,7 +28,7 @@ TEST_CASE("A model four times as large as the memory computes as it would with r
 
   const auto disk = testing::folder("memory_limit");
   const test::MemoryLimit limit(allowed);
-  CHECK_THROWS(at::empty({layers, width_of_layers, width_of_layers}));  // the limit works
+  CHECK_THROWS(at::empty({layers, width_of_layers, width_of_layers}));  // the limit is in force
   at::manual_seed(21);
   auto net = construct_deferred([] {
     std::vector<torch::nn::Linear> made;

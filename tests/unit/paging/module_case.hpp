@@ -9,7 +9,7 @@
 
 namespace hortator::testing {
 
-/// A module, its parameters, and how it is called.
+/// A module, its parameters, and a call of it.
 struct Subject {
   std::vector<paging::NamedTensor> tensors = {};
   std::function<at::Tensor()> forward = {};
@@ -22,7 +22,7 @@ Subject subject(Module module, std::function<at::Tensor()> forward, bool buffers
 
 inline at::Tensor input(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(); }
 
-/// Two steps of plain gradient descent; all that came out of it. `paged`: with eviction after every operator.
+/// All results of two steps of plain gradient descent. `paged`: with eviction after every operator.
 inline std::vector<at::Tensor> results_of(const std::function<Subject()>& make, bool paged) {
   at::manual_seed(77);
   const auto made = make();

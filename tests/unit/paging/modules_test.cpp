@@ -12,7 +12,7 @@ at::Tensor ids() { return at::randint(20, {3, 5}, at::kLong); }
 
 }  // namespace
 
-TEST_CASE("Linear layers page", "[modules]") {
+TEST_CASE("Linear layers can be paged", "[modules]") {
   check_paged("2d", [] {
     nn::Linear m(6, 4);
     return subject(m, [m, x = input({3, 6})]() mutable { return m(x); });
@@ -37,15 +37,15 @@ TEST_CASE("Linear layers page", "[modules]") {
     return subject(net, [net, x = input({3, 6})]() mutable { return net->forward(x); });
   });
   check_paged("tied", [] {
-    nn::Embedding words(20, 8);
+    nn::Embedding tokens(20, 8);
     nn::Linear head(nn::LinearOptions(8, 20).bias(false));
-    head->weight = words->weight;
-    return Subject{.tensors = {{.name = "words", .tensor = words->weight}, {.name = "head", .tensor = head->weight}},
-                   .forward = [words, head, at = ids()]() mutable { return head(words(at)); }};
+    head->weight = tokens->weight;
+    return Subject{.tensors = {{.name = "tokens", .tensor = tokens->weight}, {.name = "head", .tensor = head->weight}},
+                   .forward = [tokens, head, at = ids()]() mutable { return head(tokens(at)); }};
   });
 }
 
-TEST_CASE("Convolutions page", "[modules]") {
+TEST_CASE("Convolutions can be paged", "[modules]") {
   check_paged("Conv1d", [] {
     nn::Conv1d m(3, 4, 3);
     return subject(m, [m, x = input({2, 3, 9})]() mutable { return m(x); });
@@ -60,7 +60,7 @@ TEST_CASE("Convolutions page", "[modules]") {
   });
 }
 
-TEST_CASE("Normalisations page, with their buffers", "[modules]") {
+TEST_CASE("Normalisations can be paged, with their buffers", "[modules]") {
   for (const bool training : {true, false}) {
     for (const bool buffers : {true, false}) {
       check_paged("BatchNorm2d", [=] {
@@ -90,7 +90,7 @@ TEST_CASE("Normalisations page, with their buffers", "[modules]") {
   });
 }
 
-TEST_CASE("Embeddings page", "[modules]") {
+TEST_CASE("Embeddings can be paged", "[modules]") {
   check_paged("Embedding", [] {
     nn::Embedding m(nn::EmbeddingOptions(20, 6).padding_idx(2));
     return subject(m, [m, at = ids()]() mutable { return m(at); });
@@ -109,7 +109,7 @@ TEST_CASE("Embeddings page", "[modules]") {
   });
 }
 
-TEST_CASE("Recurrent layers page", "[modules]") {
+TEST_CASE("Recurrent layers can be paged", "[modules]") {
   check_paged("LSTM", [] {
     nn::LSTM m(nn::LSTMOptions(5, 4).num_layers(2).bidirectional(true));
     return subject(m, [m, x = input({6, 2, 5})]() mutable { return std::get<0>(m(x)); });
@@ -131,7 +131,7 @@ TEST_CASE("Recurrent layers page", "[modules]") {
   });
 }
 
-TEST_CASE("Attention pages", "[modules]") {
+TEST_CASE("Attention can be paged", "[modules]") {
   check_paged("self", [] {
     nn::MultiheadAttention m(8, 2);
     return subject(m, [m, x = input({5, 2, 8})]() mutable { return std::get<0>(m(x, x, x)); });

@@ -37,7 +37,7 @@ class Bfloat16 {
 
 }  // namespace
 
-TEST_CASE("Operators on parameters themselves page", "[modules]") {
+TEST_CASE("Operators on parameters themselves work on paged ones", "[modules]") {
   check_paged("cat and lists", [] {
     const auto w = input({3, 4});
     return of(w, [w, x = input({3, 4})] { return at::cat({x, w, at::stack({w, w}).sum(0)}); });
@@ -71,7 +71,7 @@ TEST_CASE("Operators on parameters themselves page", "[modules]") {
   });
 }
 
-TEST_CASE("Double backward pages", "[modules]") {
+TEST_CASE("Double backward works on paged parameters", "[modules]") {
   check_paged("a penalty on gradients", [] {
     nn::Sequential net(nn::Linear(6, 5), nn::Tanh(), nn::Linear(5, 1));
     return subject(net, [net, x = input({3, 6})]() mutable {
@@ -90,7 +90,7 @@ TEST_CASE("Double backward pages", "[modules]") {
   });
 }
 
-TEST_CASE("Modes page", "[modules]") {
+TEST_CASE("Modes work on paged parameters", "[modules]") {
   for (const bool cache : {true, false}) {
     check_paged("autocast", [=] {
       nn::Sequential net(nn::Linear(6, 6), nn::ReLU(), nn::Linear(6, 6));
@@ -109,7 +109,7 @@ TEST_CASE("Modes page", "[modules]") {
   });
 }
 
-TEST_CASE("TorchScript pages, backward too", "[modules]") {
+TEST_CASE("TorchScript works on paged parameters, in backward as well", "[modules]") {
   check_paged("conv, batch_norm, lstm", [] {
     torch::jit::Module net("net");
     net.register_parameter("conv", at::randn({4, 3, 3}).requires_grad_(), false);
@@ -133,7 +133,7 @@ def forward(self, x):
   });
 }
 
-TEST_CASE("Optimizers' fused kernels page, with state that is paged as well", "[modules]") {
+TEST_CASE("Optimizers' fused kernels work on paged parameters and paged state", "[modules]") {
   check_paged("fused AdamW", [] {
     const auto w = at::ones({50});
     const auto m = at::zeros({50});
@@ -147,7 +147,7 @@ TEST_CASE("Optimizers' fused kernels page, with state that is paged as well", "[
   });
 }
 
-TEST_CASE("Looking at parameters pages", "[modules]") {
+TEST_CASE("Reading parameters works on paged ones", "[modules]") {
   const auto w = at::arange(4).to(at::kFloat);
   const auto text_of = [&] {
     std::ostringstream out;

@@ -41,7 +41,7 @@ bool is_absent(const at::Tensor& tensor) { return paging::memory_of(tensor.stora
 
 }  // namespace
 
-TEST_CASE("A module computes from disk as it did in memory", "[offload]") {
+TEST_CASE("A module on disk computes the same as in memory", "[offload]") {
   const auto disk = folder("offload");
   auto net = make_net();
   const auto input = at::randn({8, 64});
@@ -53,10 +53,10 @@ TEST_CASE("A module computes from disk as it did in memory", "[offload]") {
   CHECK(counters.peak_resident_bytes <= 60'000);
   CHECK(counters.pages_read > 6);
   CHECK(counters.pages_written == 0);
-  CHECK(std::filesystem::is_empty(disk));  // the file has no name: nothing can be left behind
+  CHECK(std::filesystem::is_empty(disk));  // the file has no name, so it cannot remain
 }
 
-TEST_CASE("A module is trained on disk as in memory", "[offload]") {
+TEST_CASE("A module on disk trains the same as in memory", "[offload]") {
   const auto train = [](bool on_disk) {
     at::manual_seed(5);
     auto net = make_net();
@@ -84,7 +84,7 @@ TEST_CASE("A module is trained on disk as in memory", "[offload]") {
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(same_bits(actual[i], expected[i]));
 }
 
-TEST_CASE("At its end the parameters are back in memory", "[offload]") {
+TEST_CASE("The destructor puts the parameters back into memory", "[offload]") {
   auto net = make_net();
   const auto before = net->parameters().front().detach().clone();
   {
@@ -104,10 +104,10 @@ TEST_CASE("An exception that ends the scope does not wait for the disk", "[offlo
     throw std::runtime_error("something else");
   } catch (const std::runtime_error&) {
   }
-  CHECK_THROWS_WITH(net->forward(at::randn({1, 64})), ContainsSubstring("values are gone"));
+  CHECK_THROWS_WITH(net->forward(at::randn({1, 64})), ContainsSubstring("has no values"));
 }
 
-TEST_CASE("Named parameters and modules stay in memory", "[offload]") {
+TEST_CASE("Parameters and modules in keep_resident stay in memory", "[offload]") {
   auto net = make_net();
   auto options = small_pages;
   options.keep_resident = {"0", "2.weight"};
@@ -123,7 +123,7 @@ TEST_CASE("Named parameters and modules stay in memory", "[offload]") {
   CHECK_THROWS_WITH(disk_offload(other, folder("offload"), options), ContainsSubstring("did you mean '2.weight'?"));
 }
 
-TEST_CASE("Buffers go only when asked to", "[offload]") {
+TEST_CASE("Buffers are offloaded only on request", "[offload]") {
   torch::nn::BatchNorm1d norm(8);
   const auto input = at::randn({4, 8});
   auto reference = std::dynamic_pointer_cast<torch::nn::BatchNorm1dImpl>(norm->clone());
@@ -142,7 +142,7 @@ TEST_CASE("Buffers go only when asked to", "[offload]") {
   CHECK(same_bits(norm->num_batches_tracked, reference->num_batches_tracked));
 }
 
-TEST_CASE("A disk that is too small leaves the module as it was", "[offload]") {
+TEST_CASE("A disk that is too small leaves the module unchanged", "[offload]") {
   auto net = make_net();
   const auto input = at::randn({8, 64});
   const auto expected = net->forward(input);
@@ -156,14 +156,14 @@ TEST_CASE("A disk that is too small leaves the module as it was", "[offload]") {
   CHECK(std::filesystem::is_empty(disk));
 }
 
-TEST_CASE("A folder that cannot be made is named", "[offload]") {
+TEST_CASE("A folder that cannot be created is named in the error", "[offload]") {
   auto net = make_net();
   const auto disk = folder("offload");
   std::ofstream(disk / "taken") << "a file";
   CHECK_THROWS_WITH(disk_offload(net, disk / "taken" / "below"), ContainsSubstring("taken"));
 }
 
-TEST_CASE("A pin keeps pointers good, and what is written through them", "[offload]") {
+TEST_CASE("A pin keeps pointers valid, and keeps what is written through them", "[offload]") {
   auto net = make_net();
   auto offload = disk_offload(net, folder("offload"), small_pages);
   const auto weight = net->named_parameters()["4.weight"];
@@ -177,7 +177,7 @@ TEST_CASE("A pin keeps pointers good, and what is written through them", "[offlo
   CHECK(weight.data_ptr<float>()[3] == 42);
 }
 
-TEST_CASE("A module is saved within a pin of its parameters", "[offload]") {
+TEST_CASE("A module can be saved within a pin of its parameters", "[offload]") {
   auto net = make_net();
   const auto file = folder("offload_saved") / "net.pt";
   const auto offload = disk_offload(net, folder("offload"), small_pages);
@@ -225,14 +225,14 @@ TEST_CASE("A module cannot be offloaded twice", "[offload]") {
   CHECK_NOTHROW(net->forward(at::randn({1, 64})));
 }
 
-TEST_CASE("Options that mean nothing are refused", "[offload]") {
+TEST_CASE("Invalid options are refused", "[offload]") {
   auto net = make_net();
   CHECK_THROWS_AS(disk_offload(net, folder("offload"), {.page_bytes = 0}), UsageError);
   CHECK_THROWS_AS(disk_offload(net, folder("offload"), {.read_ahead_pages = -1}), UsageError);
 }
 
-TEST_CASE("Pages are dealt anew by the order of use", "[offload]") {
-  // Named in one order, used in another: neighbours in the module are far apart in time.
+TEST_CASE("Parameters are distributed over the pages again by the order of use", "[offload]") {
+  // Declared in one order, used in another: neighbours in the module are used at different times.
   std::vector<torch::nn::Linear> layers;
   torch::nn::Sequential named;
   for (int i = 0; i < 8; ++i) layers.emplace_back(64, 64);
@@ -250,7 +250,7 @@ TEST_CASE("Pages are dealt anew by the order of use", "[offload]") {
   forward(input);
   const auto before = offload.counters().pages_read;
   CHECK(same_bits(forward(input), expected));
-  CHECK(offload.counters().pages_read - before <= 4);  // two layers a page; as they are named it would be more
+  CHECK(offload.counters().pages_read - before <= 4);  // two layers a page; more in the order of the module
 }
 
 }  // namespace hortator

@@ -11,7 +11,7 @@
 namespace hortator::paging {
 namespace {
 
-/// Notes its calls, and fails on demand.
+/// Records its calls, and fails on demand.
 class NotingStore final : public Store {
  public:
   comm::Work fetch(const Page& page, std::span<std::byte> frame) override {
@@ -78,7 +78,7 @@ using Calls = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("What comes next is asked for before what is needed is waited for", "[page_traffic]") {
+TEST_CASE("The next pages are fetched before the needed one is waited for", "[page_traffic]") {
   Fixture f(6, 4, 2);
   f.use(0);
   CHECK(f.take_calls() == Calls{"fetch 0", "fetch 1", "fetch 2", "have 0"});
@@ -88,7 +88,7 @@ TEST_CASE("What comes next is asked for before what is needed is waited for", "[
   CHECK(f.traffic.counters().fetched_ahead == 3);
 }
 
-TEST_CASE("The store hears early of pages for which there is no frame yet, of each once", "[page_traffic]") {
+TEST_CASE("Pages for which there is no frame yet are announced to the store, each once", "[page_traffic]") {
   Fixture f(6, 2, 1, 2);
   f.use(0);
   CHECK(f.take_calls() == Calls{"fetch 0", "fetch 1", "announce 2", "announce 3", "have 0"});
@@ -96,7 +96,7 @@ TEST_CASE("The store hears early of pages for which there is no frame yet, of ea
   CHECK(f.take_calls() == Calls{"fetch 2", "announce 4", "have 1"});
 }
 
-TEST_CASE("What comes first can be asked for before it is used", "[page_traffic]") {
+TEST_CASE("The first pages can be fetched before they are used", "[page_traffic]") {
   Fixture f(6, 2, 1, 2);
   f.traffic.expect(f.order);
   CHECK(f.take_calls() == Calls{"fetch 0", "announce 1", "announce 2"});
@@ -104,7 +104,7 @@ TEST_CASE("What comes first can be asked for before it is used", "[page_traffic]
   CHECK(f.take_calls() == Calls{"fetch 1", "announce 3", "have 0"});
 }
 
-TEST_CASE("A present page has its storages point into its frame", "[page_traffic]") {
+TEST_CASE("The storages of a present page point into its frame", "[page_traffic]") {
   Fixture f(3, 3, 0);
   f.use(2);
   const auto& tensor = f.storages.tensors()[2].tensor;
@@ -112,7 +112,7 @@ TEST_CASE("A present page has its storages point into its frame", "[page_traffic
   CHECK(tensor.const_data_ptr() == static_cast<const void*>(f.traffic.memory(2)));
 }
 
-TEST_CASE("What is pinned while the store gets newer content leaves when it is no more pinned", "[page_traffic]") {
+TEST_CASE("A page that is pinned while the store gets newer content is dropped when it is unpinned", "[page_traffic]") {
   Fixture f(3, 3, 0);
   f.use(1);
   f.traffic.pin(0, f.order);
@@ -123,13 +123,13 @@ TEST_CASE("What is pinned while the store gets newer content leaves when it is n
   f.take_calls();
   f.traffic.unpin(0, f.order);
   CHECK(!f.is_present(0));
-  CHECK(f.take_calls().empty());  // the store knows better
+  CHECK(f.take_calls().empty());  // the store has newer content
   f.use(0);
   f.use(1);
   CHECK(f.is_present(0));
 }
 
-TEST_CASE("The budget holds, and what is needed last leaves", "[page_traffic]") {
+TEST_CASE("The budget holds, and the page that is needed last is evicted", "[page_traffic]") {
   Fixture f(6, 3, 1);
   for (int pass = 0; pass < 3; ++pass) {
     for (int page = 0; page < 6; ++page) f.use(page);
@@ -138,7 +138,7 @@ TEST_CASE("The budget holds, and what is needed last leaves", "[page_traffic]") 
   f.take_calls();
   const auto before = f.traffic.counters().fetched;
   for (int page = 0; page < 6; ++page) f.use(page);
-  // Who lets go of what was used longest ago has to fetch all six each time.
+  // A pager that evicts the least recently used page would fetch all six each time.
   CHECK(f.traffic.counters().fetched - before < 6);
 }
 
@@ -153,18 +153,18 @@ TEST_CASE("One operator may need more than the budget", "[page_traffic]") {
   CHECK(f.traffic.counters().frame_bytes <= page_bytes);
 }
 
-TEST_CASE("Without a budget pages leave with the operator", "[page_traffic]") {
+TEST_CASE("Without a budget pages are evicted when the operator ends", "[page_traffic]") {
   Fixture f(3, 0, 2);
   f.use(0);
   CHECK_FALSE(f.is_present(0));
   f.use(1, true);
   CHECK_FALSE(f.is_present(1));
   CHECK(f.take_calls() == Calls{"fetch 0", "have 0", "fetch 1", "have 1", "publish 1"});
-  f.use(2);  // the room that is leaving is waited for
+  f.use(2);  // waits for the page that is being published
   CHECK(f.take_calls() == Calls{"kept 1", "fetch 2", "have 2"});
 }
 
-TEST_CASE("A changed page that is needed while it leaves is not read again", "[page_traffic]") {
+TEST_CASE("A changed page that is needed while it is published is not read again", "[page_traffic]") {
   Fixture f(3, 0, 0);
   f.use(0, true);
   f.take_calls();
@@ -173,7 +173,7 @@ TEST_CASE("A changed page that is needed while it leaves is not read again", "[p
   CHECK(f.take_calls() == Calls{"kept 0"});
 }
 
-TEST_CASE("A page that cannot be read is absent, and may be asked for again", "[page_traffic]") {
+TEST_CASE("A page that cannot be read is absent, and may be fetched again", "[page_traffic]") {
   Fixture f(3, 3, 2);
   f.store.broken_fetch = 1;
   CHECK_NOTHROW(f.use(0));  // page 1 was only read ahead
@@ -185,7 +185,7 @@ TEST_CASE("A page that cannot be read is absent, and may be asked for again", "[
   CHECK(f.is_present(1));
 }
 
-TEST_CASE("A page that cannot be kept stays, with what was changed", "[page_traffic]") {
+TEST_CASE("A page that cannot be published stays, with its changes", "[page_traffic]") {
   Fixture f(3, 1, 0);
   f.use(0, true);
   f.store.broken_publish = 0;
@@ -198,7 +198,7 @@ TEST_CASE("A page that cannot be kept stays, with what was changed", "[page_traf
   CHECK(std::count(calls.begin(), calls.end(), "kept 0") == 1);
 }
 
-TEST_CASE("The calls depend on the order of uses alone", "[page_traffic]") {
+TEST_CASE("The calls depend only on the order of uses", "[page_traffic]") {
   const auto calls = [] {
     Fixture f(7, 4, 2);
     for (const int page : {0, 1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1, 0, 1, 2, 3, 0, 1, 6, 2, 5, 0})
@@ -210,7 +210,7 @@ TEST_CASE("The calls depend on the order of uses alone", "[page_traffic]") {
   CHECK(calls() == first);
 }
 
-TEST_CASE("evict() lets all leave without keeping, publish_changed() keeps without leaving", "[page_traffic]") {
+TEST_CASE("evict() drops all pages unpublished, publish_changed() publishes without dropping", "[page_traffic]") {
   Fixture f(3, 3, 0);
   f.use(0, true);
   f.use(1, true);

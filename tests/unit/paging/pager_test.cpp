@@ -39,7 +39,7 @@ std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
-TEST_CASE("Parameters leave, come for an operator, and are given back as they were", "[pager]") {
+TEST_CASE("Parameters are evicted, fetched for an operator, and given back unchanged", "[pager]") {
   auto net = stack(4, 16);
   const auto before = copies(net->parameters());
   const auto input = at::randn({2, 16});
@@ -59,7 +59,7 @@ TEST_CASE("Parameters leave, come for an operator, and are given back as they we
   }
 }
 
-TEST_CASE("Training step by step is bitwise training without", "[pager]") {
+TEST_CASE("Paged training is bitwise the same as training without paging", "[pager]") {
   const auto run = [](std::size_t budget) {
     at::manual_seed(3);
     auto net = stack(5, 24);
@@ -75,7 +75,7 @@ TEST_CASE("Training step by step is bitwise training without", "[pager]") {
       results.push_back(loss.detach());
     }
     if (pager) {
-      CHECK((pager->counters().published > 0) == (budget < 10'000));  // else all of it has room
+      CHECK((pager->counters().published > 0) == (budget < 10'000));  // otherwise all of it fits
       pager->release();
     }
     for (const auto& parameter : net->parameters()) results.push_back(parameter.detach());
@@ -89,7 +89,7 @@ TEST_CASE("Training step by step is bitwise training without", "[pager]") {
   }
 }
 
-TEST_CASE("The pointer of an absent parameter is an error that names it", "[pager]") {
+TEST_CASE("Taking the pointer of an absent parameter throws an error that names it", "[pager]") {
   auto net = stack(2, 8);
   auto pager = page(net, 1024, {.budget_bytes = evict_always});
   const auto weight = net->named_parameters()["1.weight"];
@@ -141,7 +141,7 @@ TEST_CASE("The budget is kept through whole steps", "[pager]") {
   CHECK(pager->counters().fetched_ahead > 0);
 }
 
-TEST_CASE("Repeated passes read nothing but what was read ahead", "[pager]") {
+TEST_CASE("Repeated passes only use pages that were read ahead", "[pager]") {
   auto net = stack(12, 32);
   auto pager = page(net, 8192, {.fetch_ahead = 2});
   const auto input = at::randn({2, 32});
@@ -154,7 +154,7 @@ TEST_CASE("Repeated passes read nothing but what was read ahead", "[pager]") {
   CHECK(after.fetched - before.fetched == after.fetched_ahead - before.fetched_ahead);
 }
 
-TEST_CASE("A replaced parameter is found in the next pass", "[pager]") {
+TEST_CASE("A replaced parameter is reported in the next pass", "[pager]") {
   auto net = stack(4, 8);
   const auto input = at::randn({1, 8});
   auto pager = page(net, 300, {});
@@ -166,7 +166,7 @@ TEST_CASE("A replaced parameter is found in the next pass", "[pager]") {
   CHECK_THROWS_AS(net->forward(input), UsageError);
 }
 
-TEST_CASE("Pages that another pager has are refused, and nothing is changed", "[pager]") {
+TEST_CASE("Parameters that another pager has are refused, and nothing is changed", "[pager]") {
   auto net = stack(2, 8);
   auto pager = page(net, 300, {.budget_bytes = evict_always});
   auto other = stack(2, 8);
@@ -179,10 +179,10 @@ TEST_CASE("Pages that another pager has are refused, and nothing is changed", "[
   CHECK_NOTHROW(net->forward(at::randn({1, 8})));
 }
 
-TEST_CASE("After the pager's end its parameters are an error, never garbage", "[pager]") {
+TEST_CASE("Using parameters after the pager's destruction throws", "[pager]") {
   auto net = stack(2, 8);
   page(net, 300, {}).reset();
-  CHECK_THROWS_WITH(net->forward(at::randn({1, 8})), ContainsSubstring("values are gone"));
+  CHECK_THROWS_WITH(net->forward(at::randn({1, 8})), ContainsSubstring("has no values"));
   CHECK_THROWS_AS(page(net, 300, {}), Error);
 }
 
@@ -210,11 +210,11 @@ TEST_CASE("The order of uses can be compared", "[pager]") {
   REQUIRE(pager->pages().size() == 3);
   const auto input = at::randn({1, 16});
   net->forward(input).sum().backward();
-  CHECK(pager->take_uses() == std::vector<int>{0, 1, 2, 1});  // the first layer's weight has no reader in backward
+  CHECK(pager->take_uses() == std::vector<int>{0, 1, 2, 1});  // backward does not read the first layer's weight
   CHECK(pager->take_uses().empty());
 }
 
-TEST_CASE("Tied parameters are one memory", "[pager]") {
+TEST_CASE("Tied parameters share one storage", "[pager]") {
   auto a = torch::nn::Linear(8, 8);
   auto b = torch::nn::Linear(8, 8);
   b->weight = a->weight;

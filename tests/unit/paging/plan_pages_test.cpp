@@ -17,7 +17,7 @@ std::vector<std::vector<int>> storages_of(const std::vector<Page>& pages) {
   std::vector<std::vector<int>> all;
   for (const auto& page : pages) {
     all.emplace_back();
-    for (const auto& place : page.places) all.back().push_back(place.storage);
+    for (const auto& position : page.positions) all.back().push_back(position.storage);
   }
   return all;
 }
@@ -27,12 +27,12 @@ std::vector<std::vector<int>> storages_of(const std::vector<Page>& pages) {
 TEST_CASE("Neighbours share a page as long as they fit", "[plan_pages]") {
   const auto pages = plan({{.bytes = 100}, {.bytes = 100}, {.bytes = 100}}, {.page_bytes = 256});
   CHECK(storages_of(pages) == std::vector<std::vector<int>>{{0, 1}, {2}});
-  CHECK(pages[0].places[1].offset == 128);  // aligned to 64
-  CHECK(pages[0].bytes == 256);             // 228, in whole granules of 64
+  CHECK(pages[0].positions[1].offset == 128);  // aligned to 64
+  CHECK(pages[0].bytes == 256);                // 228, in whole granules of 64
   CHECK(pages[1].number == 1);
 }
 
-TEST_CASE("A storage that is larger than a page is one", "[plan_pages]") {
+TEST_CASE("A storage that is larger than a page is a page of its own", "[plan_pages]") {
   const auto pages = plan({{.bytes = 10}, {.bytes = 1000}, {.bytes = 10}}, {.page_bytes = 256});
   CHECK(storages_of(pages) == std::vector<std::vector<int>>{{0}, {1}, {2}});
   CHECK(pages[1].bytes == 1024);
@@ -43,7 +43,7 @@ TEST_CASE("Kinds do not share pages", "[plan_pages]") {
   CHECK(storages_of(pages) == std::vector<std::vector<int>>{{0}, {1, 2}});
 }
 
-TEST_CASE("The order is the caller's", "[plan_pages]") {
+TEST_CASE("Pages follow the caller's order", "[plan_pages]") {
   const std::vector<PageItem> items(4, {.bytes = 64});
   CHECK(storages_of(plan_pages(items, std::vector<int>{3, 1, 0, 2}, {.page_bytes = 128})) ==
         std::vector<std::vector<int>>{{3, 1}, {0, 2}});
@@ -57,13 +57,13 @@ TEST_CASE("Whatever the sizes: each storage once, no overlap, sizes are multiple
   std::set<int> seen;
   for (const auto& page : plan(items, options)) {
     std::size_t end = 0;
-    for (const auto& place : page.places) {
-      const bool is_well_placed = place.offset >= end && place.offset % 32 == 0;
+    for (const auto& position : page.positions) {
+      const bool is_well_placed = position.offset >= end && position.offset % 32 == 0;
       CHECK(is_well_placed);
-      CHECK(seen.insert(place.storage).second);
-      CHECK(items[static_cast<std::size_t>(place.storage)].kind ==
-            items[static_cast<std::size_t>(page.places.front().storage)].kind);
-      end = place.offset + place.bytes;
+      CHECK(seen.insert(position.storage).second);
+      CHECK(items[static_cast<std::size_t>(position.storage)].kind ==
+            items[static_cast<std::size_t>(page.positions.front().storage)].kind);
+      end = position.offset + position.bytes;
     }
     CHECK(page.bytes >= end);
     CHECK(page.bytes % 96 == 0);

@@ -9,7 +9,7 @@ namespace hortator::testing {
 
 namespace nn = torch::nn;
 
-TEST_CASE("Recomputed parts page", "[modules]") {
+TEST_CASE("Recomputed parts can be paged", "[modules]") {
   check_paged("recompute", [] {
     nn::Sequential block(nn::Linear(6, 6), nn::Dropout(0.4), nn::Tanh(), nn::Linear(6, 6));
     return subject(block, [block, x = input({3, 6})]() mutable {

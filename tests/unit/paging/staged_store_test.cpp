@@ -11,7 +11,7 @@
 #include "paging/stores/file_store.hpp"
 #include "support/catch.hpp"
 
-// With the CPU as the device: all but that copies are made at once. Devices are in tests/unit/gpu.
+// With the CPU as the device, where copies are immediate. Tests on devices are in tests/unit/gpu.
 namespace hortator::paging {
 namespace {
 
@@ -21,7 +21,7 @@ using testing::same_bits;
 
 std::shared_ptr<void> from_system(std::size_t bytes) { return {std::malloc(bytes), std::free}; }
 
-// Keeps the buffers' number where it can be asked for once the pager has the store.
+// Keeps the number of buffers readable after the pager has taken the store.
 struct StagedPager {
   StagedStore* store = nullptr;
   std::unique_ptr<Pager> pager;
@@ -40,7 +40,7 @@ std::unique_ptr<Store> files_for(const std::vector<NamedTensor>& tensors, const 
   const PagedStorages storages(tensors);
   std::vector<std::uint64_t> bytes;
   for (const auto& item : storages.items()) bytes.push_back(item.bytes);
-  return std::make_unique<FileStore>(bytes, std::vector<FilePlace>(bytes.size()),
+  return std::make_unique<FileStore>(bytes, std::vector<FileLocation>(bytes.size()),
                                      FileStore::Options{.scratch = scratch});
 }
 
@@ -67,7 +67,7 @@ std::vector<at::Tensor> train(std::vector<torch::nn::Linear>& layers) {
   return parameters;
 }
 
-/// Says no to whoever asks.
+/// Fails every call.
 class Closed final : public Store {
  public:
   comm::Work fetch(const Page&, std::span<std::byte>) override {
@@ -98,14 +98,14 @@ TEST_CASE("pages of files go through a few buffers, and training is the same bit
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(same_bits(tensors[i].tensor.detach(), expected[i].detach()));
 }
 
-TEST_CASE("what the other store throws comes out of the operator, and the buffer is used again", "[staged_store]") {
+TEST_CASE("the operator throws what the inner store throws, and the buffer is reused", "[staged_store]") {
   const auto tensor = at::ones({100});
   auto staged = staged_pager({{.name = "t", .tensor = tensor}}, std::make_unique<Closed>(), 512, {});
   for (int i = 0; i < 5; ++i) CHECK_THROWS_WITH(tensor.sum(), ContainsSubstring("closed"));
   CHECK(staged.store->buffers() == 1);
 }
 
-TEST_CASE("a page that is larger than the buffers so far takes their place", "[staged_store]") {
+TEST_CASE("buffers that are too small for a page are replaced", "[staged_store]") {
   const std::vector<NamedTensor> tensors = {{.name = "small", .tensor = at::ones({10})},
                                             {.name = "large", .tensor = at::ones({1000})}};
   auto staged =

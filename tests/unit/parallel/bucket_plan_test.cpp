@@ -8,9 +8,10 @@
 #include "support/catch.hpp"
 
 using namespace hortator;
-using namespace hortator::parallel;
 
 namespace {
+
+parallel::BucketKind kind_number(int number) { return {.device = static_cast<c10::DeviceIndex>(number)}; }
 
 std::int64_t bytes_of(const std::vector<parallel::BucketItem>& items, const std::vector<int>& bucket) {
   std::int64_t bytes = 0;
@@ -22,7 +23,8 @@ std::int64_t bytes_of(const std::vector<parallel::BucketItem>& items, const std:
 std::vector<parallel::BucketItem> make_items(int count, int kinds) {
   std::vector<parallel::BucketItem> items;
   for (int i = 0; i < count; ++i)
-    items.push_back({.elements = 1 + (i * 7) % 23, .element_bytes = i % 2 == 0 ? 4 : 2, .kind = (i * i) % kinds});
+    items.push_back(
+        {.elements = 1 + (i * 7) % 23, .element_bytes = i % 2 == 0 ? 4 : 2, .kind = kind_number((i * i) % kinds)});
   return items;
 }
 
@@ -34,19 +36,19 @@ void check_plan(const std::vector<parallel::BucketItem>& items, const std::vecto
 
   const auto buckets = parallel::plan_buckets(items, order, limits);
   std::multiset<int> seen;
-  std::set<int> unfilled;  // kinds whose last bucket stayed below its limit
+  std::set<parallel::BucketKind> unfilled;  // kinds whose last bucket is below its limit
   std::size_t last_of_previous = 0;
   std::int64_t filled = 0;
   for (const auto& bucket : buckets) {
     REQUIRE_FALSE(bucket.empty());
     seen.insert(bucket.begin(), bucket.end());
-    const int kind = items[static_cast<std::size_t>(bucket.front())].kind;
+    const auto kind = items[static_cast<std::size_t>(bucket.front())].kind;
     for (const int i : bucket) CHECK(items[static_cast<std::size_t>(i)].kind == kind);
     // In the order of arrival, within a bucket and from one to the next that is full.
     CHECK(std::is_sorted(bucket.begin(), bucket.end(), [&](int a, int b) { return at(a) < at(b); }));
     CHECK(at(bucket.back()) >= last_of_previous);
     last_of_previous = at(bucket.back());
-    // Without its last item a bucket was still open; a kind has one open bucket at most, its last.
+    // Without its last item a bucket is below the limit; only the last bucket of a kind may stay below it.
     CHECK(unfilled.count(kind) == 0);
     auto without_last = bucket;
     without_last.pop_back();
@@ -80,7 +82,7 @@ TEST_CASE("every gradient is in one bucket of its kind, in the order of arrival,
   }
 }
 
-TEST_CASE("the first bucket is small, and those that come first are in it") {
+TEST_CASE("the first bucket is small and holds the gradients that arrive first") {
   const std::vector<parallel::BucketItem> items(10, parallel::BucketItem{.elements = 100, .element_bytes = 4});
   const auto buckets =
       parallel::plan_buckets(items, {3, 9, 8, 7, 6, 5, 4, 2, 1, 0}, {.first_bytes = 400, .bytes = 1600});
@@ -90,14 +92,14 @@ TEST_CASE("the first bucket is small, and those that come first are in it") {
   CHECK(buckets[3] == std::vector<int>{0});
 }
 
-TEST_CASE("a bucket that stays open comes where its last gradient does, not after all others") {
+TEST_CASE("a bucket that stays open is ordered by its last gradient, not after all others") {
   std::vector<parallel::BucketItem> items(4, parallel::BucketItem{.elements = 1, .element_bytes = 8});
-  items[3].kind = 1;  // alone of its kind, and first
+  items[3].kind = kind_number(1);  // the only one of its kind, and first
   const auto buckets = parallel::plan_buckets(items, {3, 2, 1, 0}, {.first_bytes = 16, .bytes = 16});
   CHECK(buckets == std::vector<std::vector<int>>{{3}, {2, 1}, {0}});
 }
 
-TEST_CASE("what has not arrived comes last, from the last to the first") {
+TEST_CASE("gradients that have not arrived come last, from the last to the first") {
   CHECK(parallel::arrival_order({2, 0}, 5) == std::vector<int>{2, 0, 4, 3, 1});
   CHECK(parallel::arrival_order({}, 3) == std::vector<int>{2, 1, 0});
   CHECK(parallel::arrival_order({1, 0}, 2) == std::vector<int>{1, 0});

@@ -8,7 +8,7 @@
 
 using namespace hortator;
 
-TEST_CASE("buffers of all types and layouts become those of any rank, in one message") {
+TEST_CASE("buffers of all types and layouts are broadcast from any rank in one message") {
   test::Log log;
   test::LazyCommunicator communicator(&log);
   const int rank = communicator.rank();
@@ -35,7 +35,7 @@ TEST_CASE("buffers of all types and layouts become those of any rank, in one mes
   }
 }
 
-TEST_CASE("a buffer that has changed its size or type is sent as it is now") {
+TEST_CASE("a buffer that has changed its size or type is sent with the new one") {
   test::LazyCommunicator communicator;
   auto buffer = at::full({3}, communicator.rank(), at::kFloat);
   parallel::BufferBroadcast broadcast({buffer}, communicator);
@@ -45,7 +45,7 @@ TEST_CASE("a buffer that has changed its size or type is sent as it is now") {
   CHECK(at::equal(buffer, at::full({4, 2}, 1, at::kDouble)));
 }
 
-TEST_CASE("a backward that is still to come does not see that its buffers were sent") {
+TEST_CASE("broadcasting buffers does not disturb a backward that follows") {
   test::LazyCommunicator communicator;
   auto buffer = at::full({3}, 2.0);
   auto x = test::parameter({3});

@@ -16,7 +16,7 @@ using Hook = DDPCommunicationHookType;
 
 namespace {
 
-// The gradient of a after one backward in which each rank's is `mine`.
+// The gradient of `a` after one backward in which this rank's own gradient is `mine`.
 at::Tensor averaged(ReducerFixture& f, at::Tensor a, const at::Tensor& mine, int passes = 1) {
   parallel::GradientReducer reducer({{"a", a}}, f.parallel());
   for (int i = 0; i < passes; ++i) {
@@ -68,7 +68,7 @@ TEST_CASE("fp16: the sum does not overflow where the average does not") {
   }
 }
 
-TEST_CASE("what is not finite on one rank is not finite on all, and gone in the next pass") {
+TEST_CASE("a value that is not finite on one rank is not finite on all, and does not affect the next pass") {
   for (const auto hook : {Hook::no, Hook::fp32, Hook::bf16, Hook::fp16}) {
     for (const bool feedback : {false, true}) {
       if (feedback && hook == Hook::no) continue;
@@ -92,8 +92,8 @@ TEST_CASE("what is not finite on one rank is not finite on all, and gone in the 
   }
 }
 
-// The same gradient on all ranks, so that their average is not rounded once more (a third of it in fp16 would be).
-TEST_CASE("error feedback: what is rounded off arrives in later passes, so that the sum over passes is right") {
+// The same gradient on all ranks, so that their average is not rounded once more (a third of it in fp16 is).
+TEST_CASE("error feedback: rounding errors are added in later passes, so that the sum over passes is right") {
   for (const auto& [hook, spacing] : {std::pair(Hook::bf16, 1.0 / 128), {Hook::fp16, 1.0 / 1024}}) {
     const double exact = 1 + 0.4 * spacing;
     const auto drift = [&, hook = hook](bool feedback) {
@@ -116,11 +116,13 @@ TEST_CASE("error feedback: what is rounded off arrives in later passes, so that 
   }
 }
 
-TEST_CASE("options without a meaning are refused by name") {
-  CHECK_THROWS_WITH(parallel::check({.bucket_cap_mb = 0}), ContainsSubstring("ddp.bucket_cap_mb is 0"));
+TEST_CASE("invalid options are refused by name") {
+  CHECK_THROWS_WITH(parallel::check({.bucket_cap_mb = 0}),
+                    ContainsSubstring("ddp.bucket_cap_mb: expected a number above 0, got '0'"));
   CHECK_THROWS_WITH(parallel::check({.bucket_cap_mb = NAN}), ContainsSubstring("ddp.bucket_cap_mb"));
   CHECK_THROWS_WITH(parallel::check({.error_feedback = true}), ContainsSubstring("without a ddp.comm_hook"));
-  CHECK_THROWS_WITH(parallel::check({.check_replicas_every = -1}), ContainsSubstring("check_replicas_every is -1"));
+  CHECK_THROWS_WITH(parallel::check({.check_replicas_every = -1}),
+                    ContainsSubstring("check_replicas_every: expected a whole number from 0, got '-1'"));
   CHECK_NOTHROW(parallel::check({}));
   CHECK(parallel::bucket_limits({}).bytes == std::int64_t{25} << 20);
   CHECK(parallel::bucket_limits({}).first_bytes == std::int64_t{1} << 20);

@@ -11,14 +11,14 @@ using namespace hortator;
 
 namespace {
 
-constexpr std::int64_t large = std::int64_t{1} << 20;  // bytes from which on the cache is passed
-constexpr std::int64_t rim = 5;                        // elements on both sides that must stay
+constexpr std::int64_t large = std::int64_t{1} << 20;  // bytes from which on the cache is bypassed
+constexpr std::int64_t rim = 5;                        // elements on both sides that must not change
 
 at::Tensor some_numbers(std::int64_t elements, at::ScalarType type) {
   return at::arange(elements, at::kLong).remainder(251).sub(100).to(type);
 }
 
-/// Copies into the middle of something, `shift` elements off, and looks at all of it.
+/// Copies into the middle of a tensor, `shift` elements off, and checks all of it.
 void check_copy(const at::Tensor& gradient, at::ScalarType type, std::int64_t shift = 0) {
   INFO(gradient.numel() << " of " << gradient.scalar_type() << " to " << type << ", off by " << shift);
   const auto elements = gradient.numel();
@@ -31,7 +31,7 @@ void check_copy(const at::Tensor& gradient, at::ScalarType type, std::int64_t sh
 
 }  // namespace
 
-TEST_CASE("a gradient is copied, and nothing beside it, whatever its size, its type and its place") {
+TEST_CASE("a gradient is copied, and nothing beside it, whatever its size, type and address") {
   for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf}) {
     const auto element = static_cast<std::int64_t>(c10::elementSize(type));
     for (const auto elements : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1000}, large / element - 1,
@@ -46,30 +46,30 @@ TEST_CASE("a gradient of another type is converted") {
   for (const auto elements : {std::int64_t{1000}, large}) {
     check_copy(some_numbers(elements, at::kFloat), at::kBFloat16);
     check_copy(some_numbers(elements, at::kBFloat16), at::kFloat);
-    check_copy(some_numbers(elements, at::kFloat), at::kInt);  // of as many bytes
+    check_copy(some_numbers(elements, at::kFloat), at::kInt);  // of the same size
   }
 }
 
-TEST_CASE("a gradient is read as it is seen, not as it lies") {
+TEST_CASE("a gradient is read by its view, not by its memory layout") {
   const auto square = some_numbers(1024 * 1024, at::kFloat).view({1024, 1024});
   check_copy(square.t(), at::kFloat);
   check_copy(at::_neg_view(square.view({-1})), at::kFloat);
   const auto line = at::full({1}, 3.0F).expand({large});
   check_copy(line, at::kFloat);
   const auto complex = at::complex(square, square.t().contiguous()).view({-1});
-  const auto place = at::zeros_like(complex);
-  parallel::copy_gradient(place, complex.conj());
-  CHECK(at::equal(place, complex.conj().resolve_conj()));
+  const auto target = at::zeros_like(complex);
+  parallel::copy_gradient(target, complex.conj());
+  CHECK(at::equal(target, complex.conj().resolve_conj()));
 }
 
-TEST_CASE("a place that does not lie in one piece gets each element in its own") {
+TEST_CASE("a target that is not contiguous gets each element in its position") {
   const auto square = some_numbers(1024 * 1024, at::kFloat).view({1024, 1024});
-  const auto place = at::zeros({1024, 1024});
-  parallel::copy_gradient(place.t(), square);
-  CHECK(at::equal(place, square.t()));
+  const auto target = at::zeros({1024, 1024});
+  parallel::copy_gradient(target.t(), square);
+  CHECK(at::equal(target, square.t()));
 }
 
-TEST_CASE("with many threads the same comes out") {
+TEST_CASE("with many threads the result is the same") {
   const int before = at::get_num_threads();
   at::set_num_threads(4);
   check_copy(some_numbers(large, at::kFloat), at::kFloat, 1);
@@ -78,8 +78,8 @@ TEST_CASE("with many threads the same comes out") {
 
 TEST_CASE("a gradient with a graph of its own is copied without one") {
   const auto gradient = some_numbers(large, at::kFloat).requires_grad_() * 2;
-  const auto place = at::zeros({large});
-  parallel::copy_gradient(place, gradient);
-  CHECK(!place.requires_grad());
-  CHECK(at::equal(place, gradient.detach()));
+  const auto target = at::zeros({large});
+  parallel::copy_gradient(target, gradient);
+  CHECK(!target.requires_grad());
+  CHECK(at::equal(target, gradient.detach()));
 }

@@ -37,19 +37,19 @@ TEST_CASE("Arrays have the values that they were filled with, and keep what is w
   CHECK(std::filesystem::is_empty(folder));
 }
 
-TEST_CASE("A stretch of an array is paged with it, and is no view", "[disk_arrays]") {
+TEST_CASE("A range of an array is paged with it, and is not a view", "[disk_arrays]") {
   const auto folder = testing::folder("disk_arrays_stretch");
   parallel::DiskArrays arrays(three_arrays(), {.folder = folder, .resident_bytes = 1});
   arrays.fill(fill_with_number);
-  auto stretch = arrays.stretch(2, 100, {4, 5});
-  CHECK(!stretch.is_view());
-  CHECK(lacks_memory(stretch));
-  stretch.fill_(7);
-  CHECK(lacks_memory(stretch));
+  auto range = arrays.range(2, 100, {4, 5});
+  CHECK(!range.is_view());
+  CHECK(lacks_memory(range));
+  range.fill_(7);
+  CHECK(lacks_memory(range));
   CHECK(arrays.array(2).narrow(0, 100, 20).eq(7).all().item<bool>());
   CHECK(arrays.array(2).sum().item<double>() == 3.0 * 1980 + 7.0 * 20);
   const Hold held(std::span(&arrays.array(2), 1), Access::read);
-  CHECK(!lacks_memory(stretch));
+  CHECK(!lacks_memory(range));
 }
 
 TEST_CASE("No two arrays are in memory while they are made", "[disk_arrays]") {
@@ -65,7 +65,7 @@ TEST_CASE("No two arrays are in memory while they are made", "[disk_arrays]") {
   CHECK(seen.size() == 3);
 }
 
-TEST_CASE("A disk without room for the arrays says so before anything is filled", "[disk_arrays]") {
+TEST_CASE("A disk that is too small for the arrays throws before anything is filled", "[disk_arrays]") {
   const auto folder = testing::folder("disk_arrays_full");
   const testing::FileLimit limit(1 << 10);
   CHECK_THROWS_WITH(parallel::DiskArrays(three_arrays(), {.folder = folder}), ContainsSubstring("reserve"));

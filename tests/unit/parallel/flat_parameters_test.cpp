@@ -18,9 +18,9 @@ using parallel::Masters;
 
 namespace {
 
-constexpr parallel::Limits small = {.first_bytes = 1, .bytes = 2000};
+constexpr parallel::ShardLimits small = {.first_bytes = 1, .bytes = 2000};
 
-parallel::Together with_all() {
+parallel::RankCoordination with_all() {
   return {.all_or_none = [](const auto& work) { mpi::all_or_none(mpi::Communicator::world(), work); }};
 }
 
@@ -37,13 +37,13 @@ struct Fixture {
   at::Tensor half = counted({200}, at::kBFloat16);
   at::Tensor frozen = counted({70}).detach();
 
-  FlatParameters flat(Masters masters = Masters::fp32, const parallel::Residences& homes = {}) {
+  FlatParameters flat(Masters masters = Masters::fp32, const parallel::ParameterPlacement& homes = {}) {
     return {communicator, {{"weight", weight}, {"bias", bias}, {"half", half}, {"frozen", frozen}},
             small,        masters,
             homes,        with_all()};
   }
   FlatParameters sharded(Masters masters = Masters::fp32) { return flat(masters, {.sharded = true}); }
-  FlatParameters on_disk(bool sharded, const parallel::Residence& home) {
+  FlatParameters on_disk(bool sharded, const parallel::ArrayPlacement& home) {
     return flat(Masters::fp32, {.parameters = home, .masters = home, .sharded = sharded});
   }
 };
@@ -75,7 +75,7 @@ TEST_CASE("parameters keep their values and stay leaves; slices are parts of the
   CHECK(!flat.is_trained(3));
 }
 
-TEST_CASE("what a rank writes to its slices all have after publish, also past copies in fp32") {
+TEST_CASE("publish gives all ranks what each has written to its slices, through fp32 copies as well") {
   for (const auto masters : {Masters::no, Masters::fp32}) {
     Fixture f;
     auto flat = f.flat(masters);
@@ -94,7 +94,7 @@ TEST_CASE("what a rank writes to its slices all have after publish, also past co
   }
 }
 
-TEST_CASE("a graph that kept parameters for its backward does not take the new values for the old") {
+TEST_CASE("a graph that saved parameters for backward throws after publish") {
   Fixture f;
   auto flat = f.flat();
   const auto loss = (f.weight * f.weight).sum();
@@ -103,7 +103,7 @@ TEST_CASE("a graph that kept parameters for its backward does not take the new v
   CHECK_THROWS_WITH(loss.backward(), ContainsSubstring("modified by an inplace operation"));
 }
 
-TEST_CASE("parameters that are written past their optimizer, or moved, are named") {
+TEST_CASE("parameters that are written past their optimizer, or moved, are reported by name") {
   Fixture f;
   auto flat = f.flat();
   f.communicator.barrier();
@@ -111,23 +111,23 @@ TEST_CASE("parameters that are written past their optimizer, or moved, are named
     const at::NoGradGuard no_grad;
     f.bias.mul_(1);
   }
-  CHECK_THROWS_WITH(flat.check_untouched(), ContainsSubstring("parameter bias was written past its optimizer"));
+  CHECK_THROWS_WITH(flat.check_untouched(), ContainsSubstring("parameter 'bias' was written past its optimizer"));
   Fixture g;
   auto other = g.flat();
   {
     const at::NoGradGuard no_grad;
     g.weight.set_data(g.weight.detach().clone());
   }
-  CHECK_THROWS_WITH(other.check_untouched(), ContainsSubstring("parameter weight was given other memory"));
+  CHECK_THROWS_WITH(other.check_untouched(), ContainsSubstring("parameter 'weight' was given other memory"));
 }
 
-TEST_CASE("lent parameters are each rank's own; what owners have written stays, or nothing") {
+TEST_CASE("lent parameters are each rank's own; what owners have written is kept, or nothing is") {
   for (const bool keep : {true, false}) {
     Fixture f;
     auto flat = f.flat();
     flat.lend();
-    CHECK_THROWS_WITH(flat.lend(), ContainsSubstring("summoned already"));
-    CHECK_THROWS_WITH(flat.arrive(), ContainsSubstring("step came while"));
+    CHECK_THROWS_WITH(flat.lend(), ContainsSubstring("already summoned"));
+    CHECK_THROWS_WITH(flat.arrive(), ContainsSubstring("step was called while"));
     {
       const at::NoGradGuard no_grad;
       f.weight.mul_(0).add_(3);
@@ -151,15 +151,15 @@ TEST_CASE("released parameters are each rank's own again") {
   f.communicator.barrier();
 }
 
-TEST_CASE("two parameters that overlap without being one are refused") {
+TEST_CASE("two different parameters that overlap are refused") {
   comm::NodeCommunicator communicator(mpi::Communicator::world());
   const auto memory = at::ones({20});
   std::vector<FlatParameters::Parameter> both = {{"a", memory.narrow(0, 0, 12)}, {"b", memory.narrow(0, 8, 12)}};
   CHECK_THROWS_WITH(FlatParameters(communicator, both, small, Masters::no),
-                    ContainsSubstring("parameters a and b share memory"));
+                    ContainsSubstring("parameters 'a' and 'b' share memory"));
 }
 
-TEST_CASE("dealt out, parameters have their values when they are used, and each rank keeps its part") {
+TEST_CASE("sharded, parameters have their values when they are used, and each rank keeps its part") {
   Fixture f;
   const auto before = f.weight.detach().clone();
   const auto flat = f.sharded();
@@ -180,11 +180,11 @@ TEST_CASE("dealt out, parameters have their values when they are used, and each 
   CHECK_NOTHROW(flat.check_untouched());
 }
 
-TEST_CASE("dealt out, what a rank writes to its slices all have after publish, also past copies in fp32") {
+TEST_CASE("sharded, publish gives all ranks what each has written to its slices, through fp32 copies as well") {
   for (const auto masters : {Masters::no, Masters::fp32}) {
     Fixture f;
     auto flat = f.sharded(masters);
-    CHECK(f.weight.sum().item<double>() > 0);  // it is there
+    CHECK(f.weight.sum().item<double>() > 0);  // it is in memory
     flat.arrive();
     for (std::size_t i = 0; i < 3; ++i) flat.slice(i).fill_(static_cast<double>(i) + 5);
     flat.publish_all();
@@ -196,7 +196,7 @@ TEST_CASE("dealt out, what a rank writes to its slices all have after publish, a
   }
 }
 
-TEST_CASE("dealt out, parameters that the user names stay whole on every rank") {
+TEST_CASE("sharded, parameters in keep_resident stay whole on every rank") {
   Fixture f;
   const auto flat = f.flat(Masters::fp32, {.keep_resident = {"weight"}, .sharded = true});
   CHECK(!flat.is_sharded(0));
@@ -206,7 +206,7 @@ TEST_CASE("dealt out, parameters that the user names stay whole on every rank") 
   f.communicator.barrier();
 }
 
-TEST_CASE("dealt out, lent parameters are each rank's own; what owners have written stays, or nothing") {
+TEST_CASE("sharded, lent parameters are each rank's own; what owners have written is kept, or nothing is") {
   for (const bool keep : {true, false}) {
     Fixture f;
     auto flat = f.sharded();
@@ -224,17 +224,19 @@ TEST_CASE("dealt out, lent parameters are each rank's own; what owners have writ
   }
 }
 
-TEST_CASE("dealt out, released parameters are each rank's own again; by ranks alone they have no values, and say so") {
+TEST_CASE(
+    "sharded, released parameters are each rank's own again; released locally, they have no values, and using one "
+    "throws") {
   Fixture f;
   auto flat = f.sharded();
   {
     Fixture other;
     auto alone = other.sharded();
-    alone.release(FlatParameters::Ending::alone);
-    CHECK_THROWS_WITH(other.weight.sum(), ContainsSubstring("values are gone"));
+    alone.release(FlatParameters::ReleaseMode::local);
+    CHECK_THROWS_WITH(other.weight.sum(), ContainsSubstring("has no values"));
     CHECK(other.weight.sizes() == at::IntArrayRef{13, 17});
   }
-  // Whoever still uses one has it; it does not matter that others do not.
+  // A rank that still uses a parameter gets it, even if the others do not use it.
   const auto kept = f.communicator.rank() == 0 ? f.bias : at::Tensor();
   f.bias = at::Tensor();
   flat.release();
@@ -248,18 +250,19 @@ TEST_CASE("dealt out, released parameters are each rank's own again; by ranks al
   CHECK((f.weight == f.communicator.rank()).all().item<bool>());
 }
 
-TEST_CASE("dealt out, a parameter that is written past its optimizer is named") {
+TEST_CASE("sharded, a parameter that is written past its optimizer is reported by name") {
   Fixture f;
   auto flat = f.sharded();
   {
     const at::NoGradGuard no_grad;
     f.bias.mul_(1);
   }
-  CHECK_THROWS_WITH(flat.check_untouched(), ContainsSubstring("parameter bias was written past its optimizer"));
+  CHECK_THROWS_WITH(flat.check_untouched(), ContainsSubstring("parameter 'bias' was written past its optimizer"));
 }
 
 TEST_CASE(
-    "on disk, parameters have their values, what a rank writes all have after publish, and all of it comes back") {
+    "on disk, parameters have their values, publish gives all ranks what each has written, and release returns all of "
+    "it") {
   const auto folder = std::filesystem::absolute("flat_on_disk");
   for (const int way : {0, 1, 2, 3}) {
     const bool sharded = way % 2 == 1;
@@ -300,7 +303,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("on disk, the ranks' files have the parameters once between them, whether it is one file or one each") {
+TEST_CASE("on disk, the ranks' files together hold the parameters once, whether it is one file or one each") {
   comm::NodeCommunicator communicator(mpi::Communicator::world());
   const auto world = mpi::Communicator::world();
   const auto ranks = static_cast<std::uint64_t>(communicator.size());
@@ -314,10 +317,10 @@ TEST_CASE("on disk, the ranks' files have the parameters once between them, whet
                         {.parameters = {.folder = folder}, .sharded = sharded}, with_all());
     const auto use = test::disk_use(world, folder);
     INFO(use.mine << " bytes of this rank's " << use.all);
-    constexpr std::uint64_t rests = 65536;  // at the ends of arrays
+    constexpr std::uint64_t padding = 65536;  // at the ends of arrays
     CHECK(use.all >= bytes);
-    CHECK(use.all <= bytes + rests * ranks);
-    CHECK(use.mine <= (sharded ? bytes / ranks : bytes) + rests);
+    CHECK(use.all <= bytes + padding * ranks);
+    CHECK(use.mine <= (sharded ? bytes / ranks : bytes) + padding);
     flat.release();
     communicator.barrier();
   }

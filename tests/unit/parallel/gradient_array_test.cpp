@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "parallel/data_parallel/travel_buffers.hpp"
 #include "parallel/zero/sharding.hpp"
+#include "parallel/zero/travel_buffers.hpp"
 #include "reducer_fixture.hpp"
 #include "support/catch.hpp"
 
@@ -19,17 +19,17 @@ using test::parameter;
 namespace {
 
 /// Parameters of 5 and of 3 elements, in arrays of at most `bytes`.
-struct Dealt {
-  explicit Dealt(std::int64_t bytes) {
+struct ScatteredArrays {
+  explicit ScatteredArrays(std::int64_t bytes) {
     all = {{.name = "a", .tensor = parameter({5})}, {.name = "b", .tensor = parameter({3})}};
-    flat.emplace(fixture.communicator, all, parallel::Limits{.first_bytes = bytes, .bytes = bytes},
+    flat.emplace(fixture.communicator, all, parallel::ShardLimits{.first_bytes = bytes, .bytes = bytes},
                  parallel::Masters::no);
     auto parallel = fixture.parallel();
     parallel.sharding = &sharding;
     for (std::size_t i = 0; i < flat->plan().flats.size(); ++i)
       arrays.emplace_back(*flat, i, at::zeros({flat->plan().part_elements(i)}), parallel);
   }
-  void bring(parallel::GradientArray::Member& member) const {
+  void accumulate(parallel::GradientArray::Member& member) const {
     member.tensor.mutable_grad() = at::full_like(member.tensor.detach(), fixture.rank + 1);
   }
 
@@ -43,13 +43,13 @@ struct Dealt {
 
 }  // namespace
 
-TEST_CASE("an array of gradients may go when all have come, and brings each rank the mean of its part") {
+TEST_CASE("an array of gradients is complete when all have arrived, and gives each rank the mean of its part") {
   const at::NoGradGuard no_grad;
-  Dealt dealt(1 << 20);
-  REQUIRE(dealt.arrays.size() == 1);
-  auto& array = dealt.arrays[0];
+  ScatteredArrays scattered(1 << 20);
+  REQUIRE(scattered.arrays.size() == 1);
+  auto& array = scattered.arrays[0];
   auto& members = array.members();
-  for (auto& member : members) dealt.bring(member);
+  for (auto& member : members) scattered.accumulate(member);
   CHECK_FALSE(array.note(members[1]));
   CHECK_FALSE(array.note(members[1]));
   CHECK_FALSE(array.is_full());
@@ -57,36 +57,36 @@ TEST_CASE("an array of gradients may go when all have come, and brings each rank
   CHECK(array.is_full());
   CHECK(array.has_leftovers());
 
-  const auto buffer = dealt.fixture.communicator.allocate(array.elements(), array.travel_type());
+  const auto buffer = scattered.fixture.communicator.allocate(array.elements(), array.travel_type());
   array.pack(buffer);
   CHECK_FALSE(members[0].tensor.grad().defined());
   CHECK_FALSE(array.has_leftovers());
   array.start(buffer);
   CHECK(array.is_on_the_way());
-  CHECK_FALSE(array.note(members[0]));  // it is for the next round
+  CHECK_FALSE(array.note(members[0]));  // it travels in the next round
   array.wait();
   array.unpack();
   CHECK_FALSE(array.is_on_the_way());
   for (const auto& member : members) {
     array.publish(member);
-    CHECK(all_are(array.gradient(member), dealt.fixture.mean_rank + 1));
+    CHECK(all_are(array.gradient(member), scattered.fixture.mean_rank + 1));
   }
   array.end_pass(true);
   CHECK_FALSE(array.is_full());
 }
 
-TEST_CASE("buffers are taken in turn, as long as the longest array, until an array is back") {
-  Dealt dealt(1);
-  REQUIRE(dealt.arrays.size() == 2);
-  parallel::TravelBuffers buffers(dealt.fixture.communicator, dealt.arrays);
+TEST_CASE("buffers are used in turn, and are as long as the longest array") {
+  ScatteredArrays scattered(1);
+  REQUIRE(scattered.arrays.size() == 2);
+  parallel::TravelBuffers buffers(scattered.fixture.communicator, scattered.arrays);
   auto& first = buffers.next(at::kFloat);
   auto& second = buffers.next(at::kFloat);
   CHECK(&first != &second);
   CHECK(&buffers.next(at::kFloat) == &first);
-  CHECK(second.memory.numel() == std::max(dealt.arrays[0].elements(), dealt.arrays[1].elements()));
-  first.taken_by = &dealt.arrays[1];
-  buffers.free(dealt.arrays[0]);
-  CHECK(first.taken_by == &dealt.arrays[1]);
-  buffers.free(dealt.arrays[1]);
+  CHECK(second.memory.numel() == std::max(scattered.arrays[0].elements(), scattered.arrays[1].elements()));
+  first.taken_by = &scattered.arrays[1];
+  buffers.free(scattered.arrays[0]);
+  CHECK(first.taken_by == &scattered.arrays[1]);
+  buffers.free(scattered.arrays[1]);
   CHECK(first.taken_by == nullptr);
 }

@@ -7,7 +7,7 @@
 
 using namespace hortator;
 
-TEST_CASE("a hook is called once a backward, with the gradient in place, until it goes") {
+TEST_CASE("a hook is called once a backward, with the gradient set, until it is destroyed") {
   auto parameter = at::ones({2}).requires_grad_();
   int calls = 0;
   double seen = 0;
@@ -24,7 +24,7 @@ TEST_CASE("a hook is called once a backward, with the gradient in place, until i
   CHECK(calls == 1);
 }
 
-TEST_CASE("hooks that come one after the other on the same parameter do not pile up") {
+TEST_CASE("successive hooks on the same parameter do not accumulate") {
   auto parameter = at::ones({2}).requires_grad_();
   int first = 0;
   int second = 0;
@@ -38,7 +38,7 @@ TEST_CASE("hooks that come one after the other on the same parameter do not pile
   CHECK(second == 1);
 }
 
-TEST_CASE("a parameter that is frozen can be hooked; two hooks of ours at a time are refused, and the first stays") {
+TEST_CASE("a frozen parameter can be hooked; a second GradientHook is refused, and the first one stays") {
   auto parameter = at::ones({2});
   int calls = 0;
   const parallel::GradientHook hook(parameter, [&] { ++calls; });

@@ -67,7 +67,7 @@ TEST_CASE("paused, gradients add up on their rank; the next pass averages the su
       auto b = parameter({2});
       parallel::GradientReducer reducer({{"a", a}, {"b", b}}, f.parallel());
       const auto backward = [&](double scale) { ((a.sum() + b.sum() * 10) * scale * (f.rank + 1)).backward(); };
-      double before = 0;  // what is averaged already
+      double before = 0;  // sum of what has been averaged
       if (!starts_paused) {
         backward(1);
         before = 1;
@@ -121,7 +121,7 @@ TEST_CASE("zero_grad works on gradients in buckets, both ways") {
   }
 }
 
-TEST_CASE("from the second pass on, buckets start while backward goes on, in the order of arrival") {
+TEST_CASE("from the second pass on, buckets start while backward runs, in the order of arrival") {
   ReducerFixture f;
   if (f.alone()) return;
   f.options.bucket_cap_mb = test::one_byte_buckets;
@@ -140,7 +140,7 @@ TEST_CASE("from the second pass on, buckets start while backward goes on, in the
   for (int i = 0; i < 2; ++i)
     CHECK(step() == test::Log{"third", "all_reduce", "second", "all_reduce", "first", "all_reduce"});
   CHECK(reducer.buckets() == std::vector<std::vector<std::string>>{{"third"}, {"second"}, {"first"}});
-  second.requires_grad_(false);  // nobody waits for it
+  second.requires_grad_(false);  // its bucket does not wait for it
   CHECK(step() == test::Log{"third", "all_reduce", "all_reduce", "first", "all_reduce"});
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("ranks on which gradients arrive in different orders agree on rank 0's
     for (const auto& one : p) CHECK(all_are(one.grad(), mean / static_cast<double>(one.numel())));
   };
   step(f.rank + 1);
-  // Rank 0 multiplied 1 2 3 4 0: backward comes to 0 first.
+  // Rank 0 multiplied 1 2 3 4 0: backward reaches 0 first.
   const std::vector<std::vector<std::string>> expected{{"0"}, {"4"}, {"3"}, {"2"}, {"1"}};
   if (!f.alone()) CHECK(reducer.buckets() == expected);
   for (int i = 0; i < 3; ++i) step(f.rank * 2 + i);
@@ -178,7 +178,7 @@ TEST_CASE("a backward that does not reach the model sends nothing") {
   auto a = parameter({3});
   auto other = parameter({3});
   parallel::GradientReducer reducer({{"a", a}}, f.parallel());
-  // Only rank 0 calls finish: were it to communicate, it would wait for ever.
+  // Only rank 0 calls finish(): if it communicated, it would wait forever.
   other.sum().backward();
   if (f.rank == 0) reducer.finish();
   CHECK_FALSE(a.grad().defined());
@@ -201,7 +201,7 @@ TEST_CASE("a parameter without gradient, on one rank or on all, is named on all 
       text = error.what();
       rank = error.rank().value_or(-1);
     }
-    CHECK_THAT(text, ContainsSubstring("backward gave no gradient to sometimes on rank"));
+    CHECK_THAT(text, ContainsSubstring("Backward gave no gradient to sometimes on rank"));
     CHECK(rank == (culprit == f.size ? 0 : culprit));
 
     used.mutable_grad().reset();
@@ -234,10 +234,10 @@ TEST_CASE("sparse gradients are refused by name") {
   auto a = parameter({4, 2});
   parallel::GradientReducer reducer({{"table", a}}, f.parallel());
   CHECK_THROWS_WITH(at::embedding(a, at::zeros({1}, at::kLong), -1, false, true).sum().backward(),
-                    ContainsSubstring("the gradient of table is sparse"));
+                    ContainsSubstring("The gradient of 'table' is sparse"));
 }
 
-TEST_CASE("a parameter that was frozen and is not any more is named; one that is frozen later rests") {
+TEST_CASE("a parameter that is unfrozen later is an error that names it; one that is frozen later is skipped") {
   ReducerFixture f;
   if (f.alone()) return;
   f.options.bucket_cap_mb = test::one_byte_buckets;
@@ -263,10 +263,10 @@ TEST_CASE("a parameter that was frozen and is not any more is named; one that is
   step();
   CHECK(all_are(b.grad(), f.mean_rank + 1));
   c.requires_grad_(true);
-  CHECK_THROWS_WITH(step(), ContainsSubstring("c was frozen when it was prepared and gets gradients now"));
+  CHECK_THROWS_WITH(step(), ContainsSubstring("'c' was frozen when it was prepared and gets gradients now"));
 }
 
-TEST_CASE("the time that is spent is counted where it is spent") {
+TEST_CASE("times are counted where they are spent") {
   ReducerFixture f;
   auto a = parameter({100000});
   parallel::GradientReducer reducer({{"a", a}}, f.parallel());

@@ -17,17 +17,17 @@ namespace {
 /// Parameters a, b, c, ... of these sizes in arrays of at most `bytes`.
 struct Scattered {
   Scattered(const std::vector<std::int64_t>& sizes, std::int64_t bytes,
-            parallel::Marks marks = parallel::Marks::behind_gradients) {
+            parallel::SignalPath signals = parallel::SignalPath::behind_gradients) {
     for (const auto size : sizes)
       all.push_back({.name = std::string(1, static_cast<char>('a' + all.size())), .tensor = parameter({size})});
-    flat.emplace(fixture.communicator, all, parallel::Limits{.first_bytes = bytes, .bytes = bytes},
+    flat.emplace(fixture.communicator, all, parallel::ShardLimits{.first_bytes = bytes, .bytes = bytes},
                  parallel::Masters::no);
-    auto parallel = fixture.parallel(marks);
+    auto parallel = fixture.parallel(signals);
     parallel.sharding = &sharding;
     scatter.emplace(*flat, parallel, [this] { return paused; });
   }
 
-  /// A backward that gives each of these `scale` times its place among them, and the rank.
+  /// A backward that gives each of these `scale` times the rank plus 1, plus its own number.
   void backward(const std::vector<std::size_t>& used, double scale) {
     auto loss = at::zeros({});
     for (const auto i : used)
@@ -69,7 +69,7 @@ TEST_CASE("slices get means, parameters keep nothing, passes add up") {
 TEST_CASE("arrays travel in the order in which they were complete on rank 0") {
   Scattered s({10, 10, 10}, 1);
   CHECK(s.scatter->arrays() == std::vector<std::vector<std::string>>{{"c"}, {"b"}, {"a"}});
-  // The engine takes what was computed last first.
+  // The engine runs first what was computed last.
   auto& [name_a, a] = s.all[0];
   auto& [name_b, b] = s.all[1];
   auto& [name_c, c] = s.all[2];
@@ -95,11 +95,13 @@ TEST_CASE("arrays travel in rank 0's order where the others were complete in ano
   CHECK(at::equal(s.slice_grad(0), first));
 }
 
-TEST_CASE("what some ranks use counts, what none uses keeps what it had; without leave it is an error by name") {
-  for (const auto marks : {parallel::Marks::behind_gradients, parallel::Marks::from_host_to_host}) {
-    Scattered s({10, 10}, 1, marks);
+TEST_CASE(
+    "parameters that some ranks use count, those that none uses keep their gradient; unless allowed, it is an error by "
+    "name") {
+  for (const auto signals : {parallel::SignalPath::behind_gradients, parallel::SignalPath::from_host_to_host}) {
+    Scattered s({10, 10}, 1, signals);
     CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a on rank 0"));
-    Scattered allowed({10, 10}, 1, marks);
+    Scattered allowed({10, 10}, 1, signals);
     allowed.fixture.options.find_unused_parameters = true;
     allowed.backward({1}, 1);
     CHECK(!allowed.slice_grad(0).defined());
@@ -119,23 +121,23 @@ TEST_CASE("paused, gradients need not be complete until they have to be") {
   CHECK(all_are(s.slice_grad(1), s.mean(1) + 1));
 }
 
-TEST_CASE("a pass that lacks a parameter is an error, however many before it were complete") {
+TEST_CASE("a pass in which a parameter is missing is an error, even after complete ones") {
   Scattered s({10, 10}, 1);
   s.backward({0, 1}, 1);
   s.backward({0, 1}, 1);
   CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a on rank 0"));
 }
 
-TEST_CASE("a gradient that was taken back is in no later sum, whatever others in its array keep") {
+TEST_CASE("a gradient that was removed is in no later sum, whatever other gradients of its array are kept") {
   Scattered s({10, 10}, 1000);
   s.backward({0, 1}, 5);
-  s.flat->slice(0).mutable_grad().reset();  // by the one of two optimizers that has it
+  s.flat->slice(0).mutable_grad().reset();  // by one of two optimizers, which has it
   s.backward({0, 1}, 1);
   CHECK(all_are(s.slice_grad(0), s.mean(1)));
   CHECK(all_are(s.slice_grad(1), s.mean(5) + 1 + s.mean(1) + 1));
 }
 
-TEST_CASE("what a paused pass has brought and zero_grad has taken back is missing again") {
+TEST_CASE("a gradient of a paused pass that zero_grad removes is missing again") {
   Scattered s({10, 10}, 1);
   s.paused = true;
   s.backward({0}, 1);
@@ -144,7 +146,7 @@ TEST_CASE("what a paused pass has brought and zero_grad has taken back is missin
   CHECK_THROWS_WITH(s.backward({1}, 1), ContainsSubstring("no gradient to a on rank 0"));
 }
 
-TEST_CASE("a gradient that comes when its array has left goes in a second round, and waits from then on") {
+TEST_CASE("a gradient that arrives after its array was sent travels in a second round; later the array is sent last") {
   Scattered s({10, 10}, 1);
   const auto a = s.all[0].tensor;
   const auto b = s.all[1].tensor;
@@ -152,7 +154,7 @@ TEST_CASE("a gradient that comes when its array has left goes in a second round,
     s.scatter->clear();
     const auto last = (b * 2).sum();
     auto first = a.sum();
-    // A backward within backward, as recomputation does it, comes to b; then the outer one does.
+    // A backward within backward, as in recomputation, reaches b; then the outer one does.
     first.register_hook([b](const at::Tensor&) {
       const at::AutoGradMode with(true);
       (b * 3).sum().backward();

@@ -14,7 +14,7 @@ at::Tensor of_rank(int rank, at::IntArrayRef sizes, at::ScalarType type) {
 
 }  // namespace
 
-TEST_CASE("parameters of all types and shapes become the mean, a few collectives for all") {
+TEST_CASE("parameters of all types and shapes are averaged, in a few collectives") {
   ReducerFixture f;
   std::vector<at::Tensor> parameters;
   for (const auto type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kComplexFloat}) {
@@ -38,7 +38,7 @@ TEST_CASE("parameters of all types and shapes become the mean, a few collectives
   CHECK(test::all_are(whole, f.rank));
 }
 
-TEST_CASE("more groups than frames: each group's values come back to its own parameters") {
+TEST_CASE("more groups than frames: each group's values return to its own parameters") {
   ReducerFixture f;
   std::vector<at::Tensor> parameters;
   constexpr std::int64_t elements = (std::int64_t{26} << 20) / 4;  // larger than a group

@@ -39,7 +39,7 @@ Parts parts_in_memory(int rank) {
   return parts;
 }
 
-/// Over each back end that ranks may have between nodes, and as between devices, where they compare as hosts.
+/// Runs over each back end between nodes, and as between devices, where ranks compare through the host.
 void with_peers(parallel::PeerArrays::Options options,
                 const std::function<void(comm::Communicator&, parallel::PeerArrays&, const Parts&)>& check) {
   const auto host = mpi::Communicator::world();
@@ -59,14 +59,14 @@ void with_peers(parallel::PeerArrays::Options options,
 
 bool is_absent(const at::Tensor& tensor) { return memory_of(tensor.storage()) == nullptr; }
 
-/// Whose disk has failed.
+/// A store whose disk has failed.
 struct Refusing final : StorageProvider {
   void enter(int /*number*/, Access /*access*/) override { throw Error({.what = "the disk is gone"}); }
   void leave(int /*number*/) noexcept override {}
   void hand_over(int /*number*/, Content /*content*/) override {}
 };
 
-/// What reading an array throws; empty: nothing.
+/// The error of reading an array; empty if there is none.
 std::string problem_of(const at::Tensor& array) {
   try {
     array.sum();
@@ -78,7 +78,7 @@ std::string problem_of(const at::Tensor& array) {
 
 }  // namespace
 
-TEST_CASE("An array is what the ranks have of it, in their order, and no more of them are there than fit",
+TEST_CASE("An array consists of the ranks' parts, in their order, and no more of them are in memory than fit",
           "[peer_arrays]") {
   with_peers({}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts&) {
     for (int round = 0; round < 3; ++round) {
@@ -95,7 +95,7 @@ TEST_CASE("An array is what the ranks have of it, in their order, and no more of
   });
 }
 
-TEST_CASE("With room for all of them, each is brought once", "[peer_arrays]") {
+TEST_CASE("With memory for all of them, each is gathered once", "[peer_arrays]") {
   with_peers({.resident_bytes = 1 << 20}, [](comm::Communicator&, parallel::PeerArrays& arrays, const Parts&) {
     for (int round = 0; round < 3; ++round) {
       for (std::size_t i = 0; i < arrays_in_test; ++i) arrays.array(i).sum();
@@ -106,7 +106,7 @@ TEST_CASE("With room for all of them, each is brought once", "[peer_arrays]") {
   });
 }
 
-TEST_CASE("What ranks write to their parts others see once they are told so", "[peer_arrays]") {
+TEST_CASE("Ranks see what others have written to their parts after parts_changed()", "[peer_arrays]") {
   with_peers({.resident_bytes = 1 << 20},
              [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
                const auto last = peers.size() - 1;
@@ -117,20 +117,20 @@ TEST_CASE("What ranks write to their parts others see once they are told so", "[
              });
 }
 
-TEST_CASE("Of what is written to an array each rank's own part stays", "[peer_arrays]") {
+TEST_CASE("Of what is written to an array, each rank's own part is kept", "[peer_arrays]") {
   with_peers({.resident_bytes = 1}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts&) {
     arrays.array(0).fill_(100 + peers.rank());
-    arrays.array(1).sum();  // in its place
+    arrays.array(1).sum();  // takes its memory
     CHECK(is_absent(arrays.array(0)));
     for (int rank = 0; rank < peers.size(); ++rank)
       CHECK(arrays.array(0).narrow(0, rank * part, part).eq(100 + rank).all().item<bool>());
   });
 }
 
-TEST_CASE("Ranks that use different arrays are told so, all of them, and can go on", "[peer_arrays]") {
+TEST_CASE("If ranks use different arrays, all of them throw, and can continue", "[peer_arrays]") {
   with_peers({.first_rank = 8}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts&) {
     if (peers.size() == 1) return;
-    for (int round = 0; round < 2; ++round) {  // so that each knows what comes next
+    for (int round = 0; round < 2; ++round) {  // so that each rank predicts the next array
       for (std::size_t i = 0; i < arrays_in_test; ++i) arrays.array(i).sum();
     }
     const bool is_last = peers.rank() == peers.size() - 1;
@@ -138,12 +138,12 @@ TEST_CASE("Ranks that use different arrays are told so, all of them, and can go 
     CHECK_THAT(problem, ContainsSubstring("in different orders") &&
                             ContainsSubstring("rank " + std::to_string(7 + peers.size()) + ": b") &&
                             ContainsSubstring(peers.size() == 2 ? "rank 8: a" : "ranks 8-"));
-    // They had made room for different ones.
+    // They had evicted different arrays.
     for (const std::size_t i : {2, 3, 1, 0, 2}) CHECK(arrays.array(i).sum().item<double>() > part * value_of(i, 0) - 1);
   });
 }
 
-TEST_CASE("What somebody holds while parts change leaves when it is let go, on all ranks", "[peer_arrays]") {
+TEST_CASE("An array that is held while parts change is dropped when it is released, on all ranks", "[peer_arrays]") {
   with_peers({.resident_bytes = 1 << 20},
              [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
                {
@@ -157,7 +157,7 @@ TEST_CASE("What somebody holds while parts change leaves when it is let go, on a
              });
 }
 
-TEST_CASE("Parts that lie in files make the same arrays", "[peer_arrays]") {
+TEST_CASE("Parts in files make the same arrays", "[peer_arrays]") {
   const auto world = mpi::Communicator::world();
   const auto path = std::filesystem::absolute("peer_arrays_" + std::to_string(world.rank()));
   comm::NodeCommunicator peers(mpi::Communicator::world());
@@ -185,7 +185,7 @@ TEST_CASE("Parts that lie in files make the same arrays", "[peer_arrays]") {
   check_values();
 }
 
-TEST_CASE("A part that one rank cannot read is an error on all, who can go on", "[peer_arrays]") {
+TEST_CASE("A part that one rank cannot read is an error on all ranks, which can continue", "[peer_arrays]") {
   with_peers({.first_rank = 8}, [](comm::Communicator& peers, parallel::PeerArrays& arrays, const Parts& parts) {
     const bool is_last = peers.rank() == peers.size() - 1;
     Refusing refusing;
@@ -199,7 +199,7 @@ TEST_CASE("A part that one rank cannot read is an error on all, who can go on", 
   });
 }
 
-TEST_CASE("A rank that uses an array while others are in another collective is told so, too", "[peer_arrays]") {
+TEST_CASE("A rank that uses an array while others are in another collective throws", "[peer_arrays]") {
   comm::CheckedCommunicator peers(std::make_unique<comm::MpiCommunicator>(mpi::Communicator::world()),
                                   mpi::Communicator::world());
   comm::NodeCommunicator node(mpi::Communicator::world());

@@ -16,8 +16,8 @@ namespace hortator::test {
 
 using Log = std::vector<std::string>;
 
-/// What a back end may do at most: nothing before wait(), and sums of fp16 in fp16. Writes down what is asked of it,
-/// and refuses to be asked for different memory on different ranks.
+/// The worst behaviour that a back end may have: it does nothing before wait(), and adds up fp16 in fp16. Logs its
+/// calls, and throws when ranks allocate different sizes.
 class LazyCommunicator final : public comm::Communicator {
  public:
   explicit LazyCommunicator(Log* log = nullptr) : log_(log) {}
@@ -78,10 +78,14 @@ struct ReducerFixture {
   double mean_rank = (size - 1) / 2.0;
   DistributedDataParallelOptions options;
 
-  parallel::DataParallel parallel(parallel::Marks marks = parallel::Marks::behind_gradients,
+  parallel::DataParallel parallel(parallel::SignalPath signals = parallel::SignalPath::behind_gradients,
                                   parallel::StepVotes* votes = nullptr) {
-    return {
-        .communicator = communicator, .host = host, .options = options, .pass = pass, .votes = votes, .marks = marks};
+    return {.communicator = communicator,
+            .host = host,
+            .options = options,
+            .pass = pass,
+            .votes = votes,
+            .signals = signals};
   }
   bool alone() const { return size == 1; }
 };

@@ -30,7 +30,7 @@ TEST_CASE("the rank that differs from most is found, and its first parameter") {
   check_found({{1, 2}, {1, 3}, {1, 4}}, 1, 1);
 }
 
-TEST_CASE("every bit counts, wherever it is, and so does the order") {
+TEST_CASE("the fingerprint depends on every bit, and on the order") {
   for (const std::int64_t count : {1, 2, 7, 8, 9, 33, 100}) {
     const auto values = at::arange(count, at::kInt);
     const auto print = parallel::fingerprint(values);

@@ -10,7 +10,7 @@
 
 using namespace hortator;
 
-TEST_CASE("parameters and buffers become rank 0's") {
+TEST_CASE("all ranks get rank 0's parameters and buffers") {
   const auto host = mpi::Communicator::world();
   comm::MpiCommunicator communicator(mpi::Communicator::world());
   torch::nn::BatchNorm1d model(3);

@@ -7,16 +7,18 @@
 #include "support/catch.hpp"
 
 using namespace hortator;
-using parallel::Item;
-using parallel::Limits;
+using parallel::ShardItem;
+using parallel::ShardLimits;
 
 namespace {
 
-/// Everything that must hold of any plan: each element of each item has exactly one owner, ranks own equal bytes, and
-/// all begins lie on the grain.
-void check_plan(const std::vector<Item>& items, int ranks, const Limits& limits) {
+parallel::ArrayKind kind(std::size_t number) { return {.paged = number / 2 == 1, .frozen = number % 2 == 1}; }
+
+/// Checks what holds for any plan: each element of each item has exactly one owner, ranks own the same number of bytes,
+/// and everything begins on the grain.
+void check_plan(const std::vector<ShardItem>& items, int ranks, const ShardLimits& limits) {
   const auto plan = parallel::plan_shards(items, ranks, limits);
-  REQUIRE(plan.places.size() == items.size());
+  REQUIRE(plan.positions.size() == items.size());
   std::vector<int> seen(items.size(), 0);
   for (std::size_t f = 0; f < plan.flats.size(); ++f) {
     const auto& flat = plan.flats[f];
@@ -24,14 +26,14 @@ void check_plan(const std::vector<Item>& items, int ranks, const Limits& limits)
     std::int64_t end = 0;
     for (const auto item : flat.items) {
       ++seen[item];
-      const auto& place = plan.places[item];
-      CHECK(place.flat == f);
-      CHECK(place.offset >= end);
-      CHECK(place.offset - end < limits.grain);
-      CHECK(place.offset % limits.grain == 0);
-      CHECK(place.elements == items[item].elements);
+      const auto& position = plan.positions[item];
+      CHECK(position.flat == f);
+      CHECK(position.offset >= end);
+      CHECK(position.offset - end < limits.grain);
+      CHECK(position.offset % limits.grain == 0);
+      CHECK(position.elements == items[item].elements);
       CHECK(items[item].kind == flat.kind);
-      end = place.offset + place.elements;
+      end = position.offset + position.elements;
     }
     CHECK(end <= flat.elements);
     CHECK(flat.elements - end < (ranks + 1) * limits.grain);
@@ -45,12 +47,12 @@ void check_plan(const std::vector<Item>& items, int ranks, const Limits& limits)
       CHECK(owned.begin == next);
       CHECK(owned.end >= owned.begin);
       CHECK((owned.size() == 0 || owned.begin % limits.grain == 0));
-      // the same elements as the rank's part of the array
+      // within the rank's part of the array
       if (owned.size() > 0) {
-        const auto& place = plan.places[i];
-        const auto part = plan.part(place.flat, rank);
-        CHECK(place.offset + owned.begin >= part.begin);
-        CHECK(place.offset + owned.end <= part.end);
+        const auto& position = plan.positions[i];
+        const auto part = plan.part(position.flat, rank);
+        CHECK(position.offset + owned.begin >= part.begin);
+        CHECK(position.offset + owned.end <= part.end);
       }
       next = owned.end;
     }
@@ -60,13 +62,13 @@ void check_plan(const std::vector<Item>& items, int ranks, const Limits& limits)
 
 }  // namespace
 
-TEST_CASE("each element has one owner, and ranks own as much as each other, whatever the items") {
+TEST_CASE("each element has one owner, and all ranks own the same number of bytes, whatever the items") {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
-    std::vector<Item> items(random() % 12);
+    std::vector<ShardItem> items(random() % 12);
     for (auto& item : items) {
       const std::int64_t sizes[] = {0, 1, 3, 63, 64, 65, 1000, 4097};
-      item = {.elements = sizes[random() % 8], .element_bytes = random() % 2 == 0 ? 4 : 2, .kind = int(random() % 3)};
+      item = {.elements = sizes[random() % 8], .element_bytes = random() % 2 == 0 ? 4 : 2, .kind = kind(random() % 3)};
     }
     for (const int ranks : {1, 2, 3, 4, 7}) {
       check_plan(items, ranks, {.first_bytes = 1, .bytes = 1, .grain = 1});
@@ -77,7 +79,7 @@ TEST_CASE("each element has one owner, and ranks own as much as each other, what
 }
 
 TEST_CASE("arrays are closed at their limit, the first one early, and begin with the last items") {
-  const std::vector<Item> items(6, Item{.elements = 100});
+  const std::vector<ShardItem> items(6, ShardItem{.elements = 100});
   const auto plan = parallel::plan_shards(items, 2, {.first_bytes = 400, .bytes = 800, .grain = 10});
   REQUIRE(plan.flats.size() == 4);
   CHECK(plan.flats[0].items == std::vector<std::size_t>{5});
@@ -89,8 +91,8 @@ TEST_CASE("arrays are closed at their limit, the first one early, and begin with
   CHECK(plan.owned(4, 1).size() == 0);
 }
 
-TEST_CASE("a part is cut within an item, on the grain; what is left over is padding") {
-  const std::vector<Item> items = {{.elements = 130}};
+TEST_CASE("a part is cut within an item, on the grain; the remainder is padding") {
+  const std::vector<ShardItem> items = {{.elements = 130}};
   const auto plan = parallel::plan_shards(items, 4);
   REQUIRE(plan.flats.size() == 1);
   CHECK(plan.flats[0].elements == 256);
@@ -100,12 +102,14 @@ TEST_CASE("a part is cut within an item, on the grain; what is left over is padd
 }
 
 TEST_CASE("kinds do not mix") {
-  const std::vector<Item> items = {{.elements = 8, .kind = 1}, {.elements = 8, .kind = 0}, {.elements = 8, .kind = 1}};
+  const std::vector<ShardItem> items = {
+      {.elements = 8, .kind = kind(1)}, {.elements = 8, .kind = kind(0)}, {.elements = 8, .kind = kind(1)}};
   const auto plan = parallel::plan_shards(items, 1);
   REQUIRE(plan.flats.size() == 2);
-  std::map<int, std::size_t> count;
+  std::map<parallel::ArrayKind, std::size_t> count;
   for (const auto& flat : plan.flats) count[flat.kind] += flat.items.size();
-  CHECK(count == std::map<int, std::size_t>{{0, 1}, {1, 2}});
+  CHECK(count[kind(0)] == 1);
+  CHECK(count[kind(1)] == 2);
 }
 
 TEST_CASE("no items give no arrays") { CHECK(parallel::plan_shards({}, 3).flats.empty()); }

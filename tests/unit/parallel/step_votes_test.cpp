@@ -8,7 +8,7 @@ using namespace hortator;
 using parallel::Ballot;
 using parallel::StepVotes;
 
-TEST_CASE("what one rank wants all ranks learn, once, without gradients") {
+TEST_CASE("all ranks learn one rank's vote, once, without gradients") {
   const auto world = mpi::Communicator::world();
   for (int rank = 0; rank < world.size(); ++rank) {
     Ballot mine{.stop_in_minutes = rank == world.rank()};
@@ -20,22 +20,21 @@ TEST_CASE("what one rank wants all ranks learn, once, without gradients") {
     CHECK(votes.count_save(world));
     mine = {};
     CHECK_FALSE(votes.count_save(world));
-    CHECK(votes.count_stop(world).stop_in_minutes);  // a scheduler does not change its mind
+    CHECK(votes.count_stop(world).stop_in_minutes);  // a stop request is never withdrawn
   }
 }
 
-TEST_CASE("what came with the gradients needs no reduction of its own") {
+TEST_CASE("a verdict that came with the gradients needs no reduction of its own") {
   const auto world = mpi::Communicator::world();
   StepVotes votes([] { return Ballot{.stop_in_seconds = true}; });
-  std::vector<float> marks = {5};
-  votes.append_to(marks);
-  CHECK(marks == std::vector<float>{5, 0, 1, 0});
-  if (world.rank() != 0) return;  // a reduction would wait for the others for ever
-  votes.apply_verdict(std::vector<float>{0, 0, 0.25});
+  CHECK(votes.ballot().stop_in_seconds);
+  CHECK_FALSE(votes.ballot().save);
+  if (world.rank() != 0) return;  // a reduction would wait for the others forever
+  votes.apply_verdict({.save = true});
   CHECK_FALSE(votes.count_stop(world).stop_in_seconds);
   CHECK(votes.count_save(world));
-  votes.apply_verdict(std::vector<float>{0, 0.5, 0});
-  votes.apply_verdict(std::vector<float>{0, 0, 0});
+  votes.apply_verdict({.stop_in_seconds = true});
+  votes.apply_verdict({});
   CHECK(votes.count_stop(world).stop_in_seconds);
   CHECK_FALSE(votes.count_save(world));
 }

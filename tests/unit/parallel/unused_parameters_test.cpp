@@ -37,7 +37,7 @@ constexpr auto hooks = {DDPCommunicationHookType::no, DDPCommunicationHookType::
 
 }  // namespace
 
-TEST_CASE("unused on all ranks: the gradient stays as it was, bit for bit, also none") {
+TEST_CASE("unused on all ranks: the gradient does not change, bit for bit, even if there is none") {
   for (const auto hook : hooks) {
     Unused u(hook);
     for (int i = 0; i < 2; ++i) {
@@ -47,7 +47,7 @@ TEST_CASE("unused on all ranks: the gradient stays as it was, bit for bit, also 
       CHECK_FALSE(u.sometimes.grad().defined());
     }
     u.step(true);
-    u.sometimes.mutable_grad().fill_(0.1 + u.f.rank);  // not what an average of all ranks would leave
+    u.sometimes.mutable_grad().fill_(0.1 + u.f.rank);  // differs from an average over all ranks
     const auto before = u.sometimes.grad().clone();
     for (int i = 0; i < 2; ++i) {
       u.step(false);
@@ -68,7 +68,7 @@ TEST_CASE("unused on some ranks: it counts as zero there") {
       CHECK(at::allclose(u.sometimes.grad(), at::full({7}, u.sum_of_users(true) / u.f.size), 1e-2));
       CHECK(at::allclose(u.always.grad(), at::full({3}, u.f.mean_rank + 1), 1e-2));
     }
-    // Added to what is there: the average of all, then the even ranks' on top.
+    // Added to the present gradient: the average of all ranks, then that of the even ranks.
     for (auto* p : {&u.always, &u.sometimes}) p->mutable_grad().reset();
     u.step(true);
     u.step(u.f.rank % 2 == 0);
@@ -77,7 +77,7 @@ TEST_CASE("unused on some ranks: it counts as zero there") {
   }
 }
 
-TEST_CASE("what was used while paused counts as used, unless zero_grad has taken it back") {
+TEST_CASE("a parameter that was used while paused counts as used, unless zero_grad has removed its gradient") {
   Unused u(DDPCommunicationHookType::no);
   if (u.f.alone()) return;
   u.reducer->pause();

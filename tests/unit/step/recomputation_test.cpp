@@ -123,7 +123,7 @@ TEST_CASE("a gradient that grows after it was sent is an error, not a wrong aver
   reducer.finish();
   // Used in the outer graph and, earlier in forward, in a recomputed part that the first pass did not have.
   CHECK_THROWS_WITH(f.pass.run(layers.forward(input(f.rank), "Cabc")),
-                    ContainsSubstring("backward reached c again after its gradient was sent"));
+                    ContainsSubstring("Backward reached 'c' again after its gradient was sent"));
 }
 
 TEST_CASE("no graph task runs outside backward") { CHECK(parallel::current_graph_task() == parallel::no_graph_task); }

@@ -1,4 +1,4 @@
-#include "parallel/data_parallel/travel_buffers.hpp"
+#include "parallel/zero/travel_buffers.hpp"
 
 #include <algorithm>
 #include <map>

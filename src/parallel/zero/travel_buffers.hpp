@@ -9,19 +9,19 @@
 
 namespace hortator::parallel {
 
-/// The communicator's memory in which gradients travel: some for each type, taken in turn.
+/// The communicator's memory in which gradients travel: several buffers for each type, used in turn.
 class TravelBuffers {
  public:
   struct Buffer {
     at::Tensor memory = {};
-    GradientArray* taken_by = nullptr;  ///< it is on its way
+    GradientArray* taken_by = nullptr;  ///< the array that travels in it, or null
   };
 
-  /// Each is as long as the longest array that travels in its type. @collective
+  /// Each buffer is as long as the longest array that travels in its type. @collective
   TravelBuffers(comm::Communicator& communicator, const std::vector<GradientArray>& arrays);
 
   Buffer& next(at::ScalarType type);
-  /// The array has arrived.
+  /// Must be called when the array has arrived.
   void free(const GradientArray& array);
 
  private:

@@ -1,4 +1,4 @@
-// What ranks tell each other beside the gradients: behind them, or from host to host, as for gradients on a device.
+// Step signals travel behind the gradients, or from host to host, as for gradients on a device.
 #include <hortator/error.hpp>
 
 #include "parallel/data_parallel/gradient_reducer.hpp"
@@ -6,20 +6,20 @@
 #include "support/catch.hpp"
 
 using namespace hortator;
-using parallel::Marks;
+using parallel::SignalPath;
 using test::all_are;
 using test::parameter;
 using test::ReducerFixture;
 
 namespace {
 
-constexpr auto both_ways = {Marks::behind_gradients, Marks::from_host_to_host};
+constexpr auto both_paths = {SignalPath::behind_gradients, SignalPath::from_host_to_host};
 
-struct Marked {
-  explicit Marked(Marks marks, bool find_unused = true, parallel::StepVotes* votes = nullptr) {
+struct Signalling {
+  explicit Signalling(SignalPath path, bool find_unused = true, parallel::StepVotes* votes = nullptr) {
     f.options = {.bucket_cap_mb = test::one_byte_buckets, .find_unused_parameters = find_unused};
     reducer.emplace(std::vector<parallel::NamedParameter>{{"always", always}, {"sometimes", sometimes}},
-                    f.parallel(marks, votes));
+                    f.parallel(path, votes));
   }
   void step(bool with_sometimes) {
     for (auto* one : {&always, &sometimes}) one->mutable_grad().reset();
@@ -36,9 +36,9 @@ struct Marked {
 
 }  // namespace
 
-TEST_CASE("marks: which gradients ranks have is known on all of them") {
-  for (const auto way : both_ways) {
-    Marked m(way);
+TEST_CASE("signals: all ranks know which gradients any rank has") {
+  for (const auto path : both_paths) {
+    Signalling m(path);
     if (m.f.alone()) return;
     for (int i = 0; i < 3; ++i) {
       m.step(m.f.rank == m.f.size - 1);
@@ -50,9 +50,9 @@ TEST_CASE("marks: which gradients ranks have is known on all of them") {
   }
 }
 
-TEST_CASE("marks: a gradient that one rank lacks is an error on all, and the next pass is a good one") {
-  for (const auto way : both_ways) {
-    Marked m(way, /*find_unused=*/false);
+TEST_CASE("signals: a gradient that is missing on one rank throws on all, and the next pass works") {
+  for (const auto path : both_paths) {
+    Signalling m(path, /*find_unused=*/false);
     if (m.f.alone()) return;
     m.step(true);
     for (int i = 0; i < 2; ++i) {
@@ -63,31 +63,31 @@ TEST_CASE("marks: a gradient that one rank lacks is an error on all, and the nex
   }
 }
 
-TEST_CASE("marks: what one rank votes for, all hear with the gradients") {
-  for (const auto way : both_ways) {
+TEST_CASE("signals: all ranks receive one rank's vote with the gradients") {
+  for (const auto path : both_paths) {
     bool wants = false;
     parallel::StepVotes votes([&] { return parallel::Ballot{.save = wants}; });
-    Marked m(way, true, &votes);
+    Signalling m(path, true, &votes);
     if (m.f.alone()) return;
     m.step(true);
     CHECK_FALSE(votes.count_save(m.f.host));
     wants = m.f.rank == m.f.size - 1;
     m.step(false);
-    wants = false;  // heard already: it must not be asked for again
+    wants = false;  // it has been sent: it must not be asked for again
     CHECK(votes.count_save(m.f.host));
   }
 }
 
-TEST_CASE("marks: from host to host, nothing but gradients is reduced") {
-  Marked m(Marks::from_host_to_host);
+TEST_CASE("signals: from host to host, only gradients are reduced by the communicator") {
+  Signalling m(SignalPath::from_host_to_host);
   if (m.f.alone()) return;
   m.step(true);
   CHECK(m.f.communicator.reduced_elements == m.always.numel() + m.sometimes.numel());
 }
 
-TEST_CASE("marks: a rank without batches goes along") {
-  for (const auto way : both_ways) {
-    Marked m(way);
+TEST_CASE("signals: a rank without batches takes part") {
+  for (const auto path : both_paths) {
+    Signalling m(path);
     if (m.f.alone()) return;
     m.step(true);
     if (m.f.rank > 0) {

@@ -1,4 +1,4 @@
-#include "parallel/data_parallel/arrival_order.hpp"
+#include "parallel/zero/arrival_order.hpp"
 
 #include <algorithm>
 #include <hortator/error.hpp>
@@ -28,42 +28,43 @@ std::vector<std::vector<int>> gather_orders(const mpi::Communicator& host, const
   return orders;
 }
 
-/// The first place at which some rank has come to another parameter than the others; all that say something have come
-/// to as many.
+/// The first position at which some rank reached another parameter than the others. All orders that are not empty have
+/// one length.
 std::size_t first_difference(const std::vector<std::vector<int>>& orders) {
   const std::vector<int>* first = nullptr;
-  std::size_t place = static_cast<std::size_t>(-1);
+  std::size_t position = static_cast<std::size_t>(-1);
   for (const auto& order : orders) {
     if (order.empty()) continue;
     if (first == nullptr) first = &order;
     const auto differs = std::mismatch(order.begin(), order.end(), first->begin(), first->end()).first;
-    if (differs != order.end()) place = std::min(place, static_cast<std::size_t>(differs - order.begin()));
+    if (differs != order.end()) position = std::min(position, static_cast<std::size_t>(differs - order.begin()));
   }
-  return place;
+  return position;
 }
 
-[[noreturn]] void throw_different(const std::vector<std::vector<int>>& orders, std::size_t place,
+[[noreturn]] void throw_different(const std::vector<std::vector<int>>& orders, std::size_t position,
                                   const std::vector<std::string>& names) {
-  std::map<int, std::vector<int>> ranks;  // by the parameter that they have come to
+  std::map<int, std::vector<int>> ranks;  // by the parameter that they reached
   for (std::size_t rank = 0; rank < orders.size(); ++rank) {
-    if (orders[rank].size() > place) ranks[orders[rank][place]].push_back(static_cast<int>(rank));
+    if (orders[rank].size() > position) ranks[orders[rank][position]].push_back(static_cast<int>(rank));
   }
-  std::vector<std::string> words;
-  int odd = 0;  // the first that is not with the lowest
+  std::vector<std::string> parts;
+  int odd_rank = 0;  // the first rank that differs from the lowest one
   for (const auto& [parameter, those] : ranks) {
-    words.push_back(text::concat("to ", names[static_cast<std::size_t>(parameter)], " on rank",
+    parts.push_back(text::concat("to ", names[static_cast<std::size_t>(parameter)], " on rank",
                                  those.size() > 1 ? "s " : " ", runtime::ranges_of(those)));
-    odd = std::max(odd, those.front());
+    odd_rank = std::max(odd_rank, those.front());
   }
   throw UsageError(
-      {.what = text::concat("backward came to a model's parameters in different orders, as number ", place + 1, " ",
-                            text::join(words, " and ")),
-       .why = "at stage 3 they travel between nodes in one order, the same on all ranks, and on one node a program is "
-              "held to it so that it trains on several as well",
-       .hint =
-           "use the layers in the same order on every rank, or set ddp.find_unused_parameters where ranks are meant "
-           "to go different ways"})
-      .on_rank(odd);
+      {.what = text::concat("Backward came to a model's parameters in different orders, as number ", position + 1, " ",
+                            text::join(parts, " and ")),
+       .why =
+           "at stage 3 they travel between nodes in one order, the same on all ranks; on one node this is required as "
+           "well, so that the program also trains on several",
+       .hint = "use the layers in the same order on every rank, or set ddp.find_unused_parameters if ranks are meant "
+               "to use "
+               "different layers"})
+      .on_rank(odd_rank);
 }
 
 }  // namespace
@@ -76,8 +77,8 @@ void ArrivalOrder::close_pass(std::size_t parameters) {
 void ArrivalOrder::agree(const mpi::Communicator& host, const std::vector<std::string>& names) {
   if (!mpi::equal_on_all(host, core::hash(bytes_of(last_)))) {
     const auto orders = gather_orders(host, last_);
-    const auto place = first_difference(orders);
-    if (place < names.size()) throw_different(orders, place, names);
+    const auto position = first_difference(orders);
+    if (position < names.size()) throw_different(orders, position, names);
   }
   agreed_ = last_;
 }

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parallel/data_parallel/data_parallel.hpp"
+#include "parallel/data_parallel/step_signals.hpp"
+
+namespace hortator::parallel {
+
+/// One model's backward passes, from the first gradient that arrives to the reduced gradients. How gradients travel is
+/// the derived class's: whole (GradientReducer) or as shards (GradientScatter).
+class GradientPass {
+ public:
+  GradientPass(const GradientPass&) = delete;
+  GradientPass& operator=(const GradientPass&) = delete;
+
+  /// Completes the pass after backward. Does nothing if backward did not reach this model, or if the pass is complete:
+  /// plain loss.backward() ends with it, unless the last thing it did was to recompute. When a parameter got no
+  /// gradient on some rank, and that is not allowed, all ranks throw and name it. @collective
+  void finish();
+  /// Sets what is called at the end of each reduction. @collective
+  void set_after_reduction(std::function<void()> call) { after_reduction_ = std::move(call); }
+
+  const GradientTimes& times() const { return times_; }
+
+ protected:
+  explicit GradientPass(const DataParallel& parallel) : parallel_(parallel) {}
+  virtual ~GradientPass() = default;
+
+  /// Must be called from the hook of each gradient that belongs to the pass. Returns true for the first one.
+  bool begin();
+  /// Must be called when all gradients have been reduced: the next gradient begins a new pass.
+  void end();
+
+  bool sends_signals_by_host() const { return parallel_.signals == SignalPath::from_host_to_host; }
+  /// This rank's signals, with its votes, as the message that travels.
+  std::vector<float> encode(StepSignals signals) const;
+  /// The signals of all ranks. Passes the votes on.
+  StepSignals decode(const std::vector<float>& message) const;
+  /// Adds up the message over all ranks through the host. @collective
+  void add_by_host(std::vector<float>& message) const;
+  /// Throws on all ranks if a parameter has no gradient on one of them. `missing` are the names on this rank.
+  /// @collective where something is missing
+  void require_complete(const StepSignals& all, const std::vector<std::string>& missing) const;
+
+  const DataParallel parallel_;
+  GradientTimes times_;
+
+ private:
+  virtual StepSignals::Layout layout() const = 0;
+  /// Sends what was not sent yet, waits for all of it, gives the parameters their gradients and calls end().
+  /// @collective
+  virtual void reduce() = 0;
+  /// Whether the ranks agree in another way on the models that the pass has reached.
+  virtual bool is_announced() const { return false; }
+  void finish_unasked();
+
+  bool reached_ = false;  ///< backward has reached this model
+  PassEnd end_;
+  std::function<void()> after_reduction_;
+};
+
+}  // namespace hortator::parallel
