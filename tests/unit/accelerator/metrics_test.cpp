@@ -169,8 +169,8 @@ TEST_CASE("a loader without its first batches is still gathered exactly") {
   for (auto loader : {accelerator.prepare(data_loader(Numbers{count}, {.batch_size = 2})),
                       accelerator.prepare(data_loader(Stream{count}, {.batch_size = 2}))}) {
     Batch seen;
-    const auto rest = skip_first_batches(loader, 1);
-    for (auto& batch : rest) {
+    const auto remainder = skip_first_batches(loader, 1);
+    for (auto& batch : remainder) {
       const auto some = values(accelerator.gather_for_metrics(batch));
       seen.insert(seen.end(), some.begin(), some.end());
     }

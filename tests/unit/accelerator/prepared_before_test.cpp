@@ -57,14 +57,14 @@ TEST_CASE("a plain module at the address of a destroyed prepared one is an error
 TEST_CASE("an optimizer at the address of a destroyed prepared one is new, whichever ranks reuse that address") {
   for (const int stage : {0, 1, 2, 3}) {
     Accelerator accelerator({.zero = {.stage = stage}});
-    std::array<std::optional<torch::optim::SGD>, 3> addresses;
+    std::array<std::optional<torch::optim::SGD>, 3> slots;
     std::optional<Optimizer> before;
     for (std::size_t round = 0; round < 3; ++round) {
       auto plain = std::make_shared<Scale>();
-      for (auto& place : addresses) place.reset();
-      // The last rank uses the first address in all rounds, rank 0 the second one twice, other ranks none twice.
-      const auto place = accelerator.is_last_process() ? 0 : accelerator.is_main_process() && round > 0 ? 1 : round;
-      auto [model, optimizer] = accelerator.prepare(plain, addresses[place].emplace(plain->parameters(), 0.1));
+      for (auto& slot : slots) slot.reset();
+      // The last rank uses the first slot in all rounds, rank 0 the second one twice, other ranks each slot once.
+      const auto slot = accelerator.is_last_process() ? 0 : accelerator.is_main_process() && round > 0 ? 1 : round;
+      auto [model, optimizer] = accelerator.prepare(plain, slots[slot].emplace(plain->parameters(), 0.1));
       if (before) CHECK(&before->core() != &optimizer.core());
       before = optimizer;
       accelerator.backward(model(at::full({4}, accelerator.process_index() + 1.0)));

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# weights_in_python.sh TEST_PROGRAM SCRIPT SCRIPT_OF_TRANSFORMERS: checks that safetensors, accelerate and torch read what save_model
-# writes, and transformers if it is installed. Skipped if Python does not have the modules; HORTATOR_TEST_PYTHON selects a Python.
+# weights_in_python.sh TEST_PROGRAM SCRIPT SCRIPT_OF_TRANSFORMERS: checks that safetensors, accelerate and torch read what
+# save_model writes, and transformers if it is installed. Skipped if Python does not have the modules.
+# HORTATOR_TEST_PYTHON selects the Python.
 set -euo pipefail
 program=$1 script=$2 transformers=$3
 python=${HORTATOR_TEST_PYTHON:-python3}

@@ -34,7 +34,7 @@ ZeroConfig config_of(int number, int ranks, const fs::path& pages) {
   return {.stage = number};
 }
 
-struct Side {
+struct Setup {
   std::size_t size = 0;  ///< in `sizes`
   int variant = 0;
 
@@ -42,12 +42,12 @@ struct Side {
   std::string text() const { return std::to_string(ranks()) + " ranks, variant " + std::to_string(variant); }
 };
 
-std::vector<Side> all_sides() {
-  std::vector<Side> sides;
+std::vector<Setup> all_setups() {
+  std::vector<Setup> setups;
   for (std::size_t size = 0; size < sizes.size(); ++size) {
-    for (int variant = 0; variant < variant_count; ++variant) sides.push_back({size, variant});
+    for (int variant = 0; variant < variant_count; ++variant) setups.push_back({size, variant});
   }
-  return sides;
+  return setups;
 }
 
 /// A range of a tensor's elements, in one dimension.
@@ -216,7 +216,7 @@ int nodes_of(int ranks) {
 }
 
 /// Whether `to` loads the checkpoint that `from` saved.
-using Choice = std::function<bool(const Side& from, const Side& to)>;
+using Choice = std::function<bool(const Setup& from, const Setup& to)>;
 
 class Matrix {
  public:
@@ -226,8 +226,8 @@ class Matrix {
     world_.wait_for_everyone();
   }
 
-  /// Resumes from the first checkpoint on that side, and saves. @collective
-  void save(const Side& from) {
+  /// Resumes from the first checkpoint with the setup `from`, and saves. @collective
+  void save(const Setup& from) {
     INFO("saved by " << from.text());
     const FirstRanks part(from.ranks());
     if (!part.is_in()) return;
@@ -240,7 +240,7 @@ class Matrix {
   }
 
   /// Resumes from each of the given checkpoints. @collective
-  void load(const Side& to, const std::vector<Side>& froms) {
+  void load(const Setup& to, const std::vector<Setup>& froms) {
     const FirstRanks part(to.ranks());
     if (!part.is_in() || froms.empty()) return;
     Training training(options(to, part), type_);
@@ -254,11 +254,11 @@ class Matrix {
 
  private:
   fs::path own_folder() const { return folder_.path() / std::to_string(world_.process_index()); }
-  fs::path path_of(const Side& side) const {
-    return folder_.path() / (std::to_string(side.ranks()) + "_" + std::to_string(side.variant));
+  fs::path path_of(const Setup& setup) const {
+    return folder_.path() / (std::to_string(setup.ranks()) + "_" + std::to_string(setup.variant));
   }
-  AcceleratorOptions options(const Side& side, const FirstRanks& part) const {
-    return options_of(folder_.path(), config_of(side.variant, side.ranks(), folder_.path() / "pages"), part.handle(),
+  AcceleratorOptions options(const Setup& setup, const FirstRanks& part) const {
+    return options_of(folder_.path(), config_of(setup.variant, setup.ranks(), folder_.path() / "pages"), part.handle(),
                       6);
   }
 
@@ -270,18 +270,18 @@ class Matrix {
 
 void run_matrix(at::ScalarType type, const Choice& chosen) {
   Matrix matrix(type);
-  const auto sides = all_sides();
-  for (const auto& from : sides) matrix.save(from);
-  for (const auto& to : sides) {
-    std::vector<Side> froms;
-    std::copy_if(sides.begin(), sides.end(), std::back_inserter(froms),
-                 [&](const Side& from) { return chosen(from, to); });
+  const auto setups = all_setups();
+  for (const auto& from : setups) matrix.save(from);
+  for (const auto& to : setups) {
+    std::vector<Setup> froms;
+    std::copy_if(setups.begin(), setups.end(), std::back_inserter(froms),
+                 [&](const Setup& from) { return chosen(from, to); });
     matrix.load(to, froms);
   }
 }
 
 /// Chooses every pair of numbers of ranks, and every pair of variants, once or twice.
-bool covers_pairs(const Side& from, const Side& to) {
+bool covers_pairs(const Setup& from, const Setup& to) {
   const auto a = static_cast<std::size_t>(from.variant);
   const auto b = static_cast<std::size_t>(to.variant);
   return from.size == (a + 2 * b) % sizes.size() && to.size == (2 * a + b) % sizes.size();
@@ -292,8 +292,8 @@ bool covers_pairs(const Side& from, const Side& to) {
 TEST_CASE("runs resume from {1,2,3,4,7} ranks on {1,2,3,4,7}, and from any ZeRO variant in any other") {
   std::set<std::pair<std::size_t, std::size_t>> ranks;
   std::set<std::pair<int, int>> stages;
-  for (const auto& from : all_sides()) {
-    for (const auto& to : all_sides()) {
+  for (const auto& from : all_setups()) {
+    for (const auto& to : all_setups()) {
       if (!covers_pairs(from, to)) continue;
       ranks.emplace(from.size, to.size);
       stages.emplace(from.variant, to.variant);
@@ -306,5 +306,5 @@ TEST_CASE("runs resume from {1,2,3,4,7} ranks on {1,2,3,4,7}, and from any ZeRO 
 
 TEST_CASE("runs resume from any number of ranks and ZeRO variant in any other combination", "[.whole]") {
   for (const auto type : {at::kFloat, at::kBFloat16})
-    run_matrix(type, [](const Side& /*from*/, const Side& /*to*/) { return true; });
+    run_matrix(type, [](const Setup& /*from*/, const Setup& /*to*/) { return true; });
 }

@@ -88,7 +88,7 @@ inline bool are_close(const std::vector<at::Tensor>& a, const std::vector<at::Te
   return a.size() == b.size();
 }
 
-/// The parameters of the module, each once: an optimizer must not get a tied one twice.
+/// The parameters of the module, each once, as a careful program gives them to an optimizer.
 inline std::vector<at::Tensor> distinct(const torch::nn::Module& module) {
   std::vector<at::Tensor> parameters;
   for (const auto& item : module.named_parameters()) {

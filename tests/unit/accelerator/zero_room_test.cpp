@@ -1,5 +1,5 @@
 // Training in less memory than the parameters and moments need. A separate program, because memory that other tests
-// have freed could be used.
+// have freed would be reused.
 #include <torch/nn/modules/container/sequential.h>
 
 #include <filesystem>
@@ -18,8 +18,8 @@ namespace {
 constexpr std::int64_t width = 1024;
 constexpr std::int64_t layer_bytes = width * width * 4;
 constexpr int layers_per_rank = 24;
-constexpr rlim_t memory_limit = rlim_t{80}
-                                << 20;  // per rank: pages, gradients that are being sent, a batch, thread stacks
+// Per rank: pages, gradients that are being sent, a batch, thread stacks.
+constexpr rlim_t memory_limit = rlim_t{80} << 20;
 
 torch::nn::Sequential make_net(int layers) {
   at::manual_seed(1);
