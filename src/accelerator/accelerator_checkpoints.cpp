@@ -95,7 +95,8 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   std::optional<checkpoint::Reader> reader;
   try {
     reader.emplace(host, folder, options.verify);
-    if (!options.strict && has_others) checkpoint::verify_on_all_ranks(host, folder, reader->manifest(), options.verify);
+    if (!options.strict && has_others)
+      checkpoint::verify_on_all_ranks(host, folder, reader->manifest(), options.verify);
   } catch (const Error& error) {  // all ranks throw the same
     return {.outcome = LoadOutcome::damaged, .reason = error.what()};
   }

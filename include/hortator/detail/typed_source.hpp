@@ -1,8 +1,8 @@
 #pragma once
 
 #include <hortator/detail/batch_source.hpp>
-#include <hortator/detail/codec.hpp>
 #include <hortator/detail/change_tensors.hpp>
+#include <hortator/detail/codec.hpp>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -31,9 +31,9 @@ void ObjectWriter::write_state(const StateDict& state) { detail::write_object(*t
 
 void ObjectReader::read_bytes(void* data, std::size_t count) {
   if (count > remaining_.size()) {
-    throw Error(
-        {.what = text::concat("An object's bytes end early: ", count, " more are needed, ", remaining_.size(), " are left"),
-         .why = "it was written as a type other than the one that is read"});
+    throw Error({.what = text::concat("An object's bytes end early: ", count, " more are needed, ", remaining_.size(),
+                                      " are left"),
+                 .why = "it was written as a type other than the one that is read"});
   }
   if (count > 0) std::memcpy(data, remaining_.data(), count);
   remaining_.remove_prefix(count);

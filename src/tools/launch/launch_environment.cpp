@@ -105,10 +105,10 @@ launching::LaunchEnvironment facts_elsewhere(const launching::Settings& settings
 
 launching::LaunchEnvironment detect_environment(const launching::Settings& settings) {
   launching::LaunchEnvironment facts{.in_slurm = variable("SLURM_JOB_ID").has_value(),
-                         .is_root = geteuid() == 0,
-                         .cores = core_count(),
-                         .is_confined = is_confined(),
-                         .own_variables = own_variables()};
+                                     .is_root = geteuid() == 0,
+                                     .cores = core_count(),
+                                     .is_confined = is_confined(),
+                                     .own_variables = own_variables()};
   if (facts.in_slurm) {
     detect_slurm(settings, facts);
     return facts;

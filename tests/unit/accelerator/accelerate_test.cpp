@@ -15,7 +15,8 @@ using namespace hortator;
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Made by tests/tools/accelerate-folders.py: Python trained for five steps, saved, and trained for three more.
+// The folders are written by tests/tools/accelerate-folders.py: Python trains five steps, saves, and trains three
+// more, whose results are in expected.json.
 
 namespace {
 
@@ -62,7 +63,7 @@ torch::optim::AdamW make_adamw(PythonNetImpl& net, bool in_order = true) {
   std::vector<torch::optim::OptimizerParamGroup> groups;
   groups.emplace_back(first);
   groups.emplace_back(net.fc2->parameters());
-  return torch::optim::AdamW(groups, torch::optim::AdamWOptions(0.5));  // what Python's had comes with the folder
+  return torch::optim::AdamW(groups, torch::optim::AdamWOptions(0.5));  // replaced by the options in the folder
 }
 
 double warmup(std::int64_t step) {
@@ -70,11 +71,11 @@ double warmup(std::int64_t step) {
   return step < 3 ? at / 3 : std::max(0.0, (20 - at) / 17);
 }
 
-AcceleratorOptions as_python() { return {.cpu = true, .schedule_step = ScheduleStep::per_update}; }
+AcceleratorOptions python_options() { return {.cpu = true, .schedule_step = ScheduleStep::per_update}; }
 
 template <typename Schedule>
-void check_goes_on(Accelerator& accelerator, PythonNetImpl& net, auto& model, auto& optimizer, Schedule& schedule,
-                   const Json& expected) {
+void check_continues(Accelerator& accelerator, PythonNetImpl& net, auto& model, auto& optimizer, Schedule& schedule,
+                     const Json& expected) {
   for (int step = 5; step < 8; ++step) {
     const auto x = batch(step);
     auto loss = at::mse_loss(model(x), x.sum(1, true));
@@ -102,8 +103,8 @@ void check_goes_on(Accelerator& accelerator, PythonNetImpl& net, auto& model, au
 }  // namespace
 
 TEST_CASE(
-    "a run that Python began resumes in C++: weights, AdamW's groups and moments, warm-up, objects, random numbers") {
-  Accelerator accelerator(as_python());
+    "a run started in Python resumes in C++: weights, AdamW's groups and moments, warm-up, objects, random numbers") {
+  Accelerator accelerator(python_options());
   set_seed(99);
   PythonNet net;
   auto adamw = make_adamw(*net);
@@ -115,10 +116,10 @@ TEST_CASE(
   CHECK(progress.count == 5);
   CHECK(at::equal(progress.seen, at::full({2}, 2.0F)));
   CHECK(schedule.steps() == 5);
-  if (accelerator.num_processes() == 1) {  // as many as Python's had
+  if (accelerator.num_processes() == 1) {  // the number of ranks of the Python run
     CHECK(at::allclose(at::rand({4}), at::tensor(expected["random"].get<std::vector<float>>()), 0, 1e-6));
   }
-  check_goes_on(accelerator, *net, model, optimizer, schedule, expected);
+  check_continues(accelerator, *net, model, optimizer, schedule, expected);
   for (std::size_t group = 0; group < 2; ++group)
     CHECK(adamw.param_groups()[group].options().get_lr() == Approx(expected["rates"][group].get<double>()));
   const auto& options = static_cast<torch::optim::AdamWOptions&>(adamw.param_groups()[0].options());
@@ -126,8 +127,8 @@ TEST_CASE(
   CHECK(options.weight_decay() == 0.1);
 }
 
-TEST_CASE("a run that Python began resumes from a state dict: SGD with momentum, a schedule by the metric") {
-  Accelerator accelerator(as_python());
+TEST_CASE("a run started in Python resumes from a state dict: SGD with momentum, a schedule driven by a metric") {
+  Accelerator accelerator(python_options());
   PythonNet net;
   torch::optim::SGD sgd(net->parameters(), 0.5);
   auto [model, optimizer, schedule] =
@@ -136,39 +137,39 @@ TEST_CASE("a run that Python began resumes from a state dict: SGD with momentum,
   accelerator.register_for_checkpointing("progress", progress);
   const auto expected = resumed("sgd");
   accelerator.load_state(saved("sgd"));
-  check_goes_on(accelerator, *net, model, optimizer, schedule, expected);
+  check_continues(accelerator, *net, model, optimizer, schedule, expected);
   CHECK(sgd.param_groups()[0].options().get_lr() == Approx(expected["rates"][0].get<double>()));
 }
 
-TEST_CASE("a run under FSDP resumes from its gathered state, whose optimizer uses names in place of numbers") {
+TEST_CASE("an FSDP run resumes from its gathered state, whose optimizer identifies parameters by name") {
   for (const bool in_order : {true, false}) {
-    Accelerator accelerator(as_python());
+    Accelerator accelerator(python_options());
     PythonNet net(in_order);
     auto adamw = make_adamw(*net, in_order);
     auto [model, optimizer, schedule] = accelerator.prepare(net, adamw, Schedule(adamw, warmup));
     Progress progress;
     accelerator.register_for_checkpointing("progress", progress);
     accelerator.load_state(saved("gathered"));
-    check_goes_on(accelerator, *net, model, optimizer, schedule, resumed("gathered"));
+    check_continues(accelerator, *net, model, optimizer, schedule, resumed("gathered"));
   }
 }
 
-TEST_CASE("a model sharded by FSDP or DeepSpeed is refused by name, with the command that merges it") {
-  Accelerator accelerator(as_python());
+TEST_CASE("a model sharded by FSDP or DeepSpeed is an error that names the file and the command that merges it") {
+  Accelerator accelerator(python_options());
   PythonNet net;
   auto model = accelerator.prepare(net);
   test::Folder folder(State(), "in_pieces");
-  const auto expect = [&](const fs::path& piece, const std::string& text, const std::string& way) {
+  const auto expect = [&](const fs::path& piece, const std::string& text, const std::string& remedy) {
     const auto file = folder.path() / piece;
     if (accelerator.is_main_process()) {
       fs::create_directories(file.parent_path());
       std::ofstream(file) << "x";
     }
     accelerator.wait_for_everyone();
-    const auto place = folder.path() / *piece.begin();
+    const auto path = folder.path() / *piece.begin();
     for (const bool strict : {true, false}) {
-      CHECK_THROWS_WITH(accelerator.load_state(place, {.strict = strict}),
-                        ContainsSubstring(text) && ContainsSubstring(way));
+      CHECK_THROWS_WITH(accelerator.load_state(path, {.strict = strict}),
+                        ContainsSubstring(text) && ContainsSubstring(remedy));
     }
   };
   expect("sharded/pytorch_model_fsdp_0/.metadata", "in pieces of FSDP: pytorch_model_fsdp_0",
@@ -178,9 +179,9 @@ TEST_CASE("a model sharded by FSDP or DeepSpeed is refused by name, with the com
          "zero_to_fp32.py");
 }
 
-TEST_CASE("sequential and chained schedules of Python resume as one function of the step") {
+TEST_CASE("Python's sequential and chained schedules resume as one function of the step") {
   const auto check = [](const std::string& name, double (*factor)(std::int64_t)) {
-    Accelerator accelerator(as_python());
+    Accelerator accelerator(python_options());
     PythonNet net;
     torch::optim::SGD sgd(net->parameters(), 0.5);
     auto [model, optimizer, schedule] = accelerator.prepare(net, sgd, Schedule(sgd, factor));
@@ -189,14 +190,14 @@ TEST_CASE("sequential and chained schedules of Python resume as one function of 
     const auto expected = resumed(name);
     accelerator.load_state(saved(name));
     CHECK(schedule.steps() == 5);
-    check_goes_on(accelerator, *net, model, optimizer, schedule, expected);
+    check_continues(accelerator, *net, model, optimizer, schedule, expected);
     CHECK(sgd.param_groups()[0].options().get_lr() == Approx(expected["rates"][0].get<double>()));
   };
   check("sequential", [](std::int64_t step) { return step < 3 ? warmup(step) : warmup(step - 2); });
   check("chained", [](std::int64_t step) { return (step < 7 ? 0.5 : 1) * std::pow(0.9, static_cast<double>(step)); });
 }
 
-TEST_CASE("the scale of the loss comes with a folder of Python's") {
+TEST_CASE("a Python folder restores the loss scale") {
   Accelerator accelerator({.mixed_precision = Precision::fp16, .cpu = true});
   PythonNet net;
   auto adamw = make_adamw(*net);
@@ -208,7 +209,7 @@ TEST_CASE("the scale of the loss comes with a folder of Python's") {
 }
 
 TEST_CASE("everything in a Python folder that does not fit is reported before anything is changed") {
-  Accelerator accelerator(as_python());
+  Accelerator accelerator(python_options());
   PythonNet net;
   const auto before = net->fc1->weight.detach().clone();
   auto expect = [&](const std::string& folder, const std::string& text) {
@@ -247,7 +248,7 @@ TEST_CASE("everything in a Python folder that does not fit is reported before an
 }
 
 TEST_CASE("parameters in another order than Python's are refused, because moments have no names") {
-  Accelerator accelerator(as_python());
+  Accelerator accelerator(python_options());
   PythonNet net(false);
   torch::optim::SGD sgd(net->parameters(), 0.1);
   auto [model, optimizer, schedule] = accelerator.prepare(net, sgd, ReduceOnPlateau(sgd));
@@ -257,8 +258,8 @@ TEST_CASE("parameters in another order than Python's are refused, because moment
                     ContainsSubstring("here 'norm.weight' stands where Python's model has 'fc1.weight'"));
 }
 
-TEST_CASE("where Python's optimizer knows its parameters by name, their order does not matter") {
-  Accelerator accelerator(as_python());
+TEST_CASE("the order of parameters does not matter if Python's optimizer state has their names") {
+  Accelerator accelerator(python_options());
   PythonNet net(false);
   torch::optim::SGD sgd(net->parameters(), 0.5);
   auto [model, optimizer, schedule] =
@@ -266,11 +267,11 @@ TEST_CASE("where Python's optimizer knows its parameters by name, their order do
   Progress progress;
   accelerator.register_for_checkpointing("progress", progress);
   accelerator.load_state(saved("named"));
-  check_goes_on(accelerator, *net, model, optimizer, schedule, resumed("named"));
+  check_continues(accelerator, *net, model, optimizer, schedule, resumed("named"));
 }
 
-TEST_CASE("without strict what fits of a folder of Python's is loaded") {
-  Accelerator accelerator(as_python());
+TEST_CASE("without strict, the matching part of a Python folder is loaded") {
+  Accelerator accelerator(python_options());
   PythonNet net;
   torch::optim::SGD sgd(net->parameters(), 0.1);
   auto [model, optimizer, schedule] = accelerator.prepare(net, sgd, Schedule(sgd, warmup));

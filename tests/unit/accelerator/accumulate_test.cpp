@@ -1,4 +1,4 @@
-// Gradient accumulation as users write it; losses weighted by what they were summed over.
+// Gradient accumulation through the public API, and losses weighted by the number of items that they sum up.
 #include <torch/nn/functional/loss.h>
 
 #include <cmath>
@@ -18,11 +18,11 @@ struct Line : torch::nn::Module {
   at::Tensor weight;
 };
 
-/// Rows of this rank and micro-step: as many as `count`, each different.
+/// `count` rows, different for each rank and micro-step.
 at::Tensor rows(int rank, int micro_step, std::int64_t count) {
   return at::arange(1, 3 * count + 1, at::kFloat).view({count, 3}) * (1 + rank) + micro_step;
 }
-// Ranks and micro-steps have different numbers of them; rank 1's second has none.
+// The number of rows differs between ranks and micro-steps; rank 1 has none in its second micro-step.
 std::int64_t count_of(int rank, int micro_step) { return rank == 1 && micro_step == 1 ? 0 : 1 + rank + 2 * micro_step; }
 
 /// The gradient of the mean over all rows of all ranks and micro-steps.
@@ -34,13 +34,13 @@ at::Tensor whole_mean(int ranks, int micro_steps) {
   return at::cat(all).mean(0);
 }
 
-double distance(const at::Tensor& ours, const at::Tensor& theirs) {
-  return ((ours - theirs).abs().max() / theirs.abs().max()).item<double>();
+double distance(const at::Tensor& actual, const at::Tensor& expected_values) {
+  return ((actual - expected_values).abs().max() / expected_values.abs().max()).item<double>();
 }
 
 }  // namespace
 
-TEST_CASE("accumulated gradients are those of the joined batch; optimizer and zero_grad rest in between") {
+TEST_CASE("accumulated gradients equal those of the joined batch; step and zero_grad do nothing in between") {
   Accelerator accelerator({.gradient_accumulation_steps = 2});
   Line line;
   torch::optim::SGD sgd(line.parameters(), 1.0);
@@ -65,7 +65,7 @@ TEST_CASE("accumulated gradients are those of the joined batch; optimizer and ze
   }
 }
 
-TEST_CASE("a sum and its count weigh every part alike, over micro-steps and ranks") {
+TEST_CASE("a loss given as sum and count weighs every item equally, over micro-steps and ranks") {
   const int micro_steps = GENERATE(1, 2, 3);
   Accelerator accelerator({.gradient_accumulation_steps = micro_steps});
   Line line;
@@ -90,21 +90,21 @@ TEST_CASE("a sum and its count weigh every part alike, over micro-steps and rank
   }
 }
 
-TEST_CASE("sums survive averaging at each batch, and 16 bits on the way") {
+TEST_CASE("summed losses are correct with sync_each_batch and 16-bit communication") {
   Accelerator accelerator({.gradient_accumulation_steps = 2,
                            .gradient_accumulation = {.sync_each_batch = true},
                            .ddp = {.comm_hook = DDPCommunicationHookType::fp16}});
   Line line;
   auto model = accelerator.prepare(line);
-  constexpr std::int64_t many = 40000;  // the sum of that many gradients overflows 16 bits
+  constexpr std::int64_t row_count = 40000;  // the sum of this many gradients overflows 16 bits
   for (int step = 0; step < 2; ++step) {
     auto micro_step = accelerator.accumulate(model);
-    accelerator.backward(model(at::full({many, 3}, 3.0)).sum(), static_cast<double>(many));
+    accelerator.backward(model(at::full({row_count, 3}, 3.0)).sum(), static_cast<double>(row_count));
   }
   CHECK(distance(line.weight.grad(), at::full({3}, 3.0)) < 1e-3);
 }
 
-TEST_CASE("without anything to count gradients are zero, not undefined numbers") {
+TEST_CASE("gradients are zero, not NaN, if the total count is zero") {
   const int micro_steps = GENERATE(1, 2);
   Accelerator accelerator({.gradient_accumulation_steps = micro_steps});
   Line line;
@@ -116,7 +116,7 @@ TEST_CASE("without anything to count gradients are zero, not undefined numbers")
   CHECK(at::equal(line.weight.grad(), at::zeros({3})));
 }
 
-TEST_CASE("each of two models has counts of its own, and cleared gradients take theirs along") {
+TEST_CASE("each model has its own counts, and zero_grad clears them") {
   Accelerator accelerator({.gradient_accumulation_steps = 2});
   Line a;
   Line b;
@@ -140,7 +140,7 @@ TEST_CASE("each of two models has counts of its own, and cleared gradients take 
   CHECK(distance(a.weight.grad(), at::ones({3})) < 1e-6);
 }
 
-TEST_CASE("means and sums do not mix within a group") {
+TEST_CASE("mixing means and sums within a group is an error") {
   Accelerator accelerator({.gradient_accumulation_steps = 2});
   Line line;
   auto model = accelerator.prepare(line);
@@ -152,7 +152,7 @@ TEST_CASE("means and sums do not mix within a group") {
   CHECK_THROWS_AS(accelerator.backward(model(at::ones({2, 3})).mean()), UsageError);
 }
 
-TEST_CASE("counts that are none are refused") {
+TEST_CASE("invalid counts are refused") {
   Accelerator accelerator;
   Line line;
   auto model = accelerator.prepare(line);
@@ -164,7 +164,7 @@ TEST_CASE("counts that are none are refused") {
   if (accelerator.num_processes() > 1) CHECK_THROWS_AS(accelerator.backward(sum, 2), UsageError);
 }
 
-TEST_CASE("a backward under no_sync can be asked to average") {
+TEST_CASE("trigger_sync_in_backward averages within no_sync") {
   Accelerator accelerator;
   Line line;
   auto model = accelerator.prepare(line);
@@ -180,7 +180,7 @@ TEST_CASE("a backward under no_sync can be asked to average") {
   CHECK(at::allclose(line.weight.grad(), at::full({3}, 2 * mean)));
 }
 
-TEST_CASE("an exception within a micro-step leaves nothing paused") {
+TEST_CASE("an exception within a micro-step does not leave synchronisation paused") {
   Accelerator accelerator({.gradient_accumulation_steps = 2});
   Line line;
   auto model = accelerator.prepare(line);
@@ -195,7 +195,7 @@ TEST_CASE("an exception within a micro-step leaves nothing paused") {
   CHECK(at::allclose(line.weight.grad(), at::full({3}, (accelerator.num_processes() + 1) / 4.0)));
 }
 
-TEST_CASE("a group ends with the loader's last batch") {
+TEST_CASE("an accumulation group ends with the loader's last batch") {
   Accelerator accelerator({.gradient_accumulation_steps = 2});
   Net net;
   torch::optim::SGD sgd(net->parameters(), 0.1);
@@ -214,7 +214,7 @@ TEST_CASE("a group ends with the loader's last batch") {
   CHECK(syncs == "011011");
 }
 
-TEST_CASE("a model in evaluation mode learns nothing and sends nothing") {
+TEST_CASE("a model prepared in evaluation mode does not average gradients") {
   Accelerator accelerator;
   Line line;
   auto model = accelerator.prepare_model(line, {.evaluation_mode = true});

@@ -35,7 +35,7 @@ std::vector<std::string> answer_all(const std::vector<std::string>& prompts) {
   return answers;
 }
 
-/// A folder that all ranks share, empty at first.
+/// The path of a folder for all ranks, which does not exist at first. @collective
 fs::path shared_folder(const State& state, const std::string& name) {
   const auto folder = fs::absolute(name);
   state.main_process_first([&] {
@@ -55,26 +55,26 @@ TEST_CASE("answers come back in the prompts' order on every rank, for any number
   }
 }
 
-TEST_CASE("one rank of a machine shows how far its share is") {
+TEST_CASE("one rank of each node shows its progress") {
   const State state;
-  const auto said = test::written_to(STDERR_FILENO, [&] { answer_prompts(state, prompts_of(20), answer_all); });
-  CHECK((said.find("answering") != std::string::npos) == state.is_local_main_process());
+  const auto output = test::written_to(STDERR_FILENO, [&] { answer_prompts(state, prompts_of(20), answer_all); });
+  CHECK((output.find("answering") != std::string::npos) == state.is_local_main_process());
 }
 
-TEST_CASE("each prompt is asked once, and each rank has its share") {
+TEST_CASE("each prompt is answered once, and prompts are distributed evenly over the ranks") {
   const State state;
   const auto prompts = prompts_of(41);
-  std::int64_t asked = 0;
+  std::int64_t answered = 0;
   answer_prompts(state, prompts, [&](const std::vector<std::string>& batch) {
-    asked += std::ssize(batch);
+    answered += std::ssize(batch);
     return answer_all(batch);
   });
-  const auto all = mpi::all_gather(state.world().comm(), asked);
+  const auto all = mpi::all_gather(state.world().comm(), answered);
   CHECK(std::accumulate(all.begin(), all.end(), std::int64_t{0}) == 41);
-  CHECK(asked == 41 / state.num_processes() + (state.process_index() < 41 % state.num_processes() ? 1 : 0));
+  CHECK(answered == 41 / state.num_processes() + (state.process_index() < 41 % state.num_processes() ? 1 : 0));
 }
 
-TEST_CASE("batches hold prompts of like length, the longest first, up to their number and their length") {
+TEST_CASE("batches hold prompts of similar length, the longest first, within the limits on size and length") {
   std::vector<hortator::detail::PromptFacts> facts;
   for (const std::int64_t length : {3, 10, 4, 9, 1, 2}) facts.push_back({.length = length});
   using Batches = std::vector<std::vector<std::int64_t>>;
@@ -85,7 +85,7 @@ TEST_CASE("batches hold prompts of like length, the longest first, up to their n
   CHECK(accelerator::batches_of({}, facts, {}).empty());
 }
 
-TEST_CASE("prompts and answers may be of any kind that travels") {
+TEST_CASE("prompts and answers may be of any serializable type") {
   const State state;
   std::vector<at::Tensor> prompts;
   for (int i = 0; i < 9; ++i) prompts.push_back(at::full({i + 1}, i));
@@ -140,30 +140,30 @@ TEST_CASE("when one rank fails, all ranks report it and its prompts, and keep th
   }
 }
 
-TEST_CASE("answers that were kept are not asked for again, also by another share of the ranks") {
+TEST_CASE("kept answers are not computed again, although the ranks get other prompts") {
   const State state;
   const auto folder = shared_folder(state, "kept_answers");
   const auto prompts = prompts_of(60);
-  std::int64_t asked = 0;
+  std::int64_t answered = 0;
   bool fails = true;
   const auto answer = [&](const std::vector<std::string>& batch) {
-    if (fails && asked >= 5) throw std::runtime_error("killed");
-    asked += std::ssize(batch);
+    if (fails && answered >= 5) throw std::runtime_error("killed");
+    answered += std::ssize(batch);
     return answer_all(batch);
   };
   const AnswerOptions options{.batch_size = 2, .keep = folder};
   CHECK_THROWS_AS(answer_prompts(state, prompts, answer, options), IncompleteAnswers<std::string>);
-  const auto before = mpi::all_reduce(state.world().comm(), asked, MPI_SUM);
+  const auto before = mpi::all_reduce(state.world().comm(), answered, MPI_SUM);
   CHECK(before == 6 * state.num_processes());
-  asked = 0;
+  answered = 0;
   fails = false;
   CHECK(answer_prompts(state, prompts, answer, options) == answer_all(prompts));
-  CHECK(mpi::all_reduce(state.world().comm(), asked, MPI_SUM) == 60 - before);
+  CHECK(mpi::all_reduce(state.world().comm(), answered, MPI_SUM) == 60 - before);
   state.wait_for_everyone();
-  CHECK_FALSE(fs::exists(folder));  // all are answered
+  CHECK_FALSE(fs::exists(folder));  // removed, because all prompts are answered
 }
 
-TEST_CASE("kept answers of other prompts, and those cut short, do not count") {
+TEST_CASE("kept answers of other prompts, and truncated ones, are ignored") {
   const State state;
   const auto folder = shared_folder(state, "cut_answers");
   const auto some = prompts_of(8);
@@ -186,7 +186,7 @@ TEST_CASE("kept answers of other prompts, and those cut short, do not count") {
   CHECK(answer_prompts(state, others, answer, {.keep = folder}) == answer_all(others));
 }
 
-TEST_CASE("ranks with different prompts, and answers that are too few, are errors on all") {
+TEST_CASE("different prompts on ranks, and too few answers, are errors on all ranks") {
   const State state;
   auto prompts = prompts_of(6);
   CHECK_THROWS_WITH(
@@ -199,17 +199,16 @@ TEST_CASE("ranks with different prompts, and answers that are too few, are error
   CHECK_THROWS_WITH(answer_prompts(state, prompts, answer_all), ContainsSubstring("different prompts"));
 }
 
-TEST_CASE("splitting and gathering 1000 prompts cost less than a hundredth of the answers' time") {
+TEST_CASE("distributing and gathering 1000 prompts costs at most 1 % of the time to answer them") {
   using namespace std::chrono;
   const State state;
-  if (state.num_processes() > 2)
-    return;  // more ranks than this need more cores, and waiting for one is no cost of ours
+  if (state.num_processes() > 2) return;  // more ranks need more cores, and the wait for a core would be measured, too
   const auto prompts = prompts_of(1000);
   const auto seconds_of = [&](steady_clock::duration time) {
     return mpi::all_reduce(state.world().comm(), duration<double>(time).count(), MPI_MAX);
   };
   double cost = 1;
-  for (int attempt = 0; attempt < 8 && cost > 0.01; ++attempt) {  // another program may take the core
+  for (int attempt = 0; attempt < 8 && cost > 0.01; ++attempt) {  // another program may occupy the core
     steady_clock::duration answering{};
     const auto begin = steady_clock::now();
     answer_prompts(state, prompts, [&](const std::vector<std::string>& batch) {

@@ -1,4 +1,4 @@
-// What a captured step does where nothing is recorded; what a device does of it is in tests/unit/gpu.
+// Captured steps where nothing can be recorded. Recording on a device is tested in tests/unit/gpu.
 #include <hortator/training/capture.hpp>
 
 #include "accelerator/training/recordable.hpp"
@@ -9,7 +9,7 @@ using namespace hortator;
 using accelerator::RecordingFacts;
 using accelerator::why_not_recordable;
 
-TEST_CASE("what cannot be recorded, each with its reason") {
+TEST_CASE("each obstacle to recording has its own reason") {
   const RecordingFacts good{.on_cuda = true};
   CHECK(why_not_recordable(good).empty());
   CHECK_THAT(why_not_recordable({}), ContainsSubstring("no CUDA device"));
@@ -33,7 +33,7 @@ TEST_CASE("what cannot be recorded, each with its reason") {
   CHECK_THAT(why_not_recordable(facts), ContainsSubstring("fused_optimizer"));
 }
 
-TEST_CASE("a captured step on the CPU trains as it is written, and says why") {
+TEST_CASE("a captured step on the CPU trains as written, and reports why it is not recorded") {
   std::vector<at::Tensor> weights;
   for (const bool captured : {false, true}) {
     Accelerator accelerator({.cpu = true});
@@ -65,7 +65,7 @@ TEST_CASE("a captured step on the CPU trains as it is written, and says why") {
   CHECK(at::equal(weights[0], weights[1]));
 }
 
-TEST_CASE("a captured step takes what its function takes, and goes with its Accelerator") {
+TEST_CASE("a captured step checks the number of its arguments, and throws after its Accelerator was destroyed") {
   std::optional<CapturedStep> kept;
   {
     Accelerator accelerator({.cpu = true});
@@ -80,7 +80,7 @@ TEST_CASE("a captured step takes what its function takes, and goes with its Acce
   CHECK_THROWS_WITH((*kept)(), ContainsSubstring("captured step was used after its Accelerator"));
 }
 
-TEST_CASE("a captured step passes on what its function throws") {
+TEST_CASE("a captured step propagates the exceptions of its function") {
   Accelerator accelerator({.cpu = true});
   auto step = accelerator.capture([](const at::Tensor& a) { return at::mm(a, at::ones({7, 7})); });
   CHECK_THROWS_AS(step(at::ones({2, 2})), c10::Error);

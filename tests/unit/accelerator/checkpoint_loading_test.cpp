@@ -1,4 +1,4 @@
-// What load_state() makes of checkpoints that are damaged, that fit only in part, or that are still being written.
+// load_state() on checkpoints that are damaged, that match only in part, or that are still being written.
 #include <algorithm>
 #include <fstream>
 #include <numeric>
@@ -14,15 +14,15 @@ using test::Rows;
 
 namespace {
 
-/// Spoils a byte in the last quarter of the file with tensors, on rank 0. @collective
-void spoil(const State& state, const std::filesystem::path& checkpoint) {
+/// Damages a byte in the last quarter of the file with tensors, on rank 0. @collective
+void damage(const State& state, const std::filesystem::path& checkpoint) {
   if (state.is_main_process()) {
     std::fstream file(checkpoint / "state.h5", std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(0, std::ios::end);
-    const auto place = static_cast<std::streamoff>(file.tellg()) - 3000;
-    file.seekg(place);
+    const auto position = static_cast<std::streamoff>(file.tellg()) - 3000;
+    file.seekg(position);
     const int byte = file.get();
-    file.seekp(place);
+    file.seekp(position);
     file.put(static_cast<char>(byte ^ 1));
   }
   state.wait_for_everyone();
@@ -37,7 +37,7 @@ double first_of(const torch::nn::Module& net) { return net.parameters()[0].flatt
 
 }  // namespace
 
-TEST_CASE("damaged and incomplete checkpoints are skipped for the newest good one, or are an error when named") {
+TEST_CASE("load_state skips damaged and incomplete checkpoints, which are an error if named") {
   test::Folder folder(State(), "fall_back");
   Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true}});
   Net net;
@@ -48,7 +48,7 @@ TEST_CASE("damaged and incomplete checkpoints are skipped for the newest good on
     fill(*net, i);
     saved.push_back(accelerator.save_state());
   }
-  spoil(accelerator, saved[3]);
+  damage(accelerator, saved[3]);
   if (accelerator.is_main_process()) std::filesystem::remove(saved[2] / "manifest.json");
   accelerator.wait_for_everyone();
   fill(*net, 99);
@@ -60,14 +60,14 @@ TEST_CASE("damaged and incomplete checkpoints are skipped for the newest good on
   CHECK(first_of(*net) == 0);
   accelerator.load_state(saved[3], {.verify = false});
   CHECK(first_of(*net) == 3);
-  spoil(accelerator, saved[0]);
-  spoil(accelerator, saved[1]);
+  damage(accelerator, saved[0]);
+  damage(accelerator, saved[1]);
   CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("No checkpoint could be loaded") &&
                                                   ContainsSubstring("checkpoint_0") &&
                                                   ContainsSubstring("checkpoint_3"));
 }
 
-TEST_CASE("with strict = false what fits is loaded") {
+TEST_CASE("with strict = false, matching tensors are loaded") {
   test::Folder folder(State(), "not_strict");
   Accelerator accelerator({.project = {.dir = folder.path()}});
   {
@@ -101,8 +101,8 @@ TEST_CASE("with strict = false what fits is loaded") {
 
 namespace {
 
-/// Spoils a byte of a tensor, on rank 0. @collective
-void spoil_tensor(const State& state, const std::filesystem::path& checkpoint, const std::string& name) {
+/// Damages a byte of a tensor, on rank 0. @collective
+void damage_tensor(const State& state, const std::filesystem::path& checkpoint, const std::string& name) {
   if (state.is_main_process()) {
     const auto offset = checkpoint::read_manifest(checkpoint).datasets.at(name).pieces.front().offset;
     std::fstream file(checkpoint / "state.h5", std::ios::in | std::ios::out | std::ios::binary);
@@ -125,7 +125,7 @@ struct WiderImpl : torch::nn::Module {
 
 }  // namespace
 
-TEST_CASE("with strict = false nothing of a damaged checkpoint stays when an older one is loaded in its place") {
+TEST_CASE("with strict = false, nothing of a damaged checkpoint remains after an older one is loaded instead") {
   test::Folder folder(State(), "mixture");
   Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true}});
   {
@@ -138,15 +138,15 @@ TEST_CASE("with strict = false nothing of a damaged checkpoint stays when an old
   auto wider = std::make_shared<WiderImpl>();
   fill(*wider, 2);
   auto model = accelerator.prepare(wider);
-  // It is damaged in what is read last, and the older one has no "extra".
-  spoil_tensor(accelerator, accelerator.save_state(), "models/0/out.weight");
+  // The damage is in the tensor that is read last, and the older checkpoint has no "extra".
+  damage_tensor(accelerator, accelerator.save_state(), "models/0/out.weight");
   fill(*wider, 3);
   accelerator.load_state({}, {.strict = false});
   CHECK(wider->hidden->weight[0][0].item<double>() == 1);
   CHECK(wider->extra->weight[0][0].item<double>() == 3);
 }
 
-TEST_CASE("asynchronous saving keeps the state of the call, and nothing is lost when the run ends") {
+TEST_CASE("asynchronous saving stores the state at the call, and completes before the run ends") {
   const State state;
   test::Folder folder(state, "asynchronous");
   const AcceleratorOptions options{.project = {.dir = folder.path(), .automatic_checkpoint_naming = true},
@@ -174,7 +174,7 @@ TEST_CASE("asynchronous saving keeps the state of the call, and nothing is lost 
   CHECK(first_of(*net) == 7);
 }
 
-TEST_CASE("options of checkpoints that cannot be are refused") {
+TEST_CASE("invalid checkpoint options are refused") {
   CHECK_THROWS_WITH(Accelerator({.checkpoint = {.nodes_per_file = 0}}), ContainsSubstring("nodes_per_file = 0"));
   CHECK_THROWS_WITH(Accelerator({.checkpoint = {.writer = CheckpointWriter::mpio, .asynchronous = true}}),
                     ContainsSubstring("MPI-IO belongs to the program"));
@@ -182,14 +182,14 @@ TEST_CASE("options of checkpoints that cannot be are refused") {
 
 namespace {
 
-/// Trains for `steps` batches on the first `ranks` ranks, from the checkpoint if there is one, and saves. Returns what
-/// every rank saw. @collective
+/// Trains for `steps` batches on the first `ranks` ranks, from the checkpoint if there is one, and saves. Returns the
+/// rows that these ranks saw. @collective
 std::vector<std::int64_t> train_some(const std::filesystem::path& folder, int ranks, int steps, Net& net) {
   std::vector<std::int64_t> seen;
-  const test::FirstRanks part(ranks);
-  if (part.is_in()) {
+  const test::FirstRanks first_ranks(ranks);
+  if (first_ranks.is_in()) {
     Accelerator accelerator(
-        {.data = {.split_batches = true}, .project = {.dir = folder}, .communicator = part.handle()});
+        {.data = {.split_batches = true}, .project = {.dir = folder}, .communicator = first_ranks.handle()});
     torch::optim::AdamW adamw(net->parameters(), 1e-2);
     auto [model, optimizer, loader] =
         accelerator.prepare(net, adamw, data_loader(Rows{240}, {.batch_size = 12, .shuffle = true}));
@@ -211,7 +211,7 @@ std::vector<std::int64_t> train_some(const std::filesystem::path& folder, int ra
 
 }  // namespace
 
-TEST_CASE("a run resumes on another number of ranks: parameters and moments as saved, each sample once an epoch") {
+TEST_CASE("a run resumes on another number of ranks: parameters and moments as saved, each sample once per epoch") {
   const State world;
   test::Folder folder(world, "elastic_run");
   set_seed(5);

@@ -29,8 +29,8 @@ struct Outcome {
   Average average;
 };
 
-// Trains `steps` steps of a net with dropout, in shuffled order, with a schedule. Saves after `save_at` steps, or goes
-// on from there.
+// Trains a net with dropout for `steps` steps, in shuffled order, with a schedule. Saves after `save_at` steps, or
+// resumes from there.
 Outcome run_training(const std::filesystem::path& folder, int steps, int save_at, bool resume) {
   Accelerator accelerator({.project = {.dir = folder}});
   set_seed(resume ? 99 : 7, {.device_specific = true});
@@ -61,17 +61,17 @@ Outcome run_training(const std::filesystem::path& folder, int steps, int save_at
 
 }  // namespace
 
-TEST_CASE("a run that was stopped and resumed equals the one that was not, bit for bit, from any step") {
+TEST_CASE("a resumed run equals an uninterrupted one bit for bit, from any step") {
   test::Folder folder(State(), "resume");
   for (const int save_at : {1, 3, 5, 11, 13}) {
     const auto whole = run_training(folder.path(), 16, save_at, false);
-    const auto rest = run_training(folder.path(), 16, save_at, true);
+    const auto resumed = run_training(folder.path(), 16, save_at, true);
     INFO("saved after step " << save_at);
-    CHECK(rest.losses == std::vector<double>(whole.losses.begin() + save_at, whole.losses.end()));
-    CHECK(test::same_parameters(*whole.net, *rest.net));
-    CHECK(at::equal(whole.net->named_buffers()["calls"], rest.net->named_buffers()["calls"]));
-    CHECK(rest.average.value == whole.average.value);
-    CHECK(at::equal(rest.average.histogram, whole.average.histogram));
+    CHECK(resumed.losses == std::vector<double>(whole.losses.begin() + save_at, whole.losses.end()));
+    CHECK(test::same_parameters(*whole.net, *resumed.net));
+    CHECK(at::equal(whole.net->named_buffers()["calls"], resumed.net->named_buffers()["calls"]));
+    CHECK(resumed.average.value == whole.average.value);
+    CHECK(at::equal(resumed.average.histogram, whole.average.histogram));
   }
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("a checkpoint of another model, or of other objects, is refused before
   CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("holds nothing for the registered object 'average'"));
 }
 
-TEST_CASE("all that does not fit is listed at once") {
+TEST_CASE("all mismatches are listed in one error") {
   test::Folder folder(State(), "all_mismatches");
   Accelerator accelerator({.project = {.dir = folder.path()}});
   Net net;
@@ -128,7 +128,7 @@ TEST_CASE("all that does not fit is listed at once") {
 
 namespace {
 
-/// What is prepared does not fit: an error with these words, and the model and the optimizer are what they were.
+/// Checks that the checkpoint does not match these objects: loading throws an error with `text` and changes nothing.
 template <typename Optimizer, typename Schedule>
 void check_refused(const std::filesystem::path& folder, Net& net, Optimizer& own, Schedule own_schedule,
                    std::int64_t samples, const std::string& text) {
@@ -147,7 +147,7 @@ void check_refused(const std::filesystem::path& folder, Net& net, Optimizer& own
 
 }  // namespace
 
-TEST_CASE("optimizers, schedules and loaders that do not fit are found before models and moments are changed") {
+TEST_CASE("mismatched optimizers, schedules and loaders are reported before models and moments are changed") {
   test::Folder folder(State(), "other_objects");
   Net net;
   {
@@ -172,7 +172,7 @@ TEST_CASE("optimizers, schedules and loaders that do not fit are found before mo
   check_refused(folder.path(), net, adamw, warmup(adamw), 40, "optimizers/0");
 }
 
-TEST_CASE("a checkpoint says how far its run was, and what the program says of it") {
+TEST_CASE("a checkpoint records the number of updates and the program's metadata") {
   test::Folder folder(State(), "facts");
   Accelerator accelerator({.project = {.dir = folder.path()}});
   Net net;
@@ -210,7 +210,7 @@ TEST_CASE("a run resumes on another number of ranks with the same weights") {
     const at::NoGradGuard no_grad;
     net->hidden->weight.zero_();
   }
-  // Each rank for itself.
+  // Each rank loads independently.
   Accelerator accelerator({.project = {.dir = folder.path()}, .communicator = MPI_Comm_c2f(MPI_COMM_SELF)});
   auto model = accelerator.prepare(net);
   accelerator.load_state();

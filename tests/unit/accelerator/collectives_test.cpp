@@ -6,7 +6,7 @@
 using namespace hortator;
 using test::Rows;
 
-TEST_CASE("gather joins in rank order; single numbers become a vector") {
+TEST_CASE("gather concatenates in rank order; scalars become a vector") {
   Accelerator accelerator;
   const int n = accelerator.num_processes();
   const int me = accelerator.process_index();
@@ -22,7 +22,7 @@ TEST_CASE("gather joins in rank order; single numbers become a vector") {
   CHECK_FALSE(accelerator.gather(at::ones({1}).requires_grad_() * 2).is_alias_of(rows));
 }
 
-TEST_CASE("reduce gives a new tensor, broadcast fills the given one") {
+TEST_CASE("reduce returns a new tensor, broadcast fills the given one") {
   Accelerator accelerator;
   const int n = accelerator.num_processes();
   const int me = accelerator.process_index();
@@ -56,7 +56,7 @@ TEST_CASE("pad_across_processes pads to the longest, at either end, along any di
   CHECK(accelerator.pad_across_processes(mine, {.dim = 2}).sizes() == mine.sizes());
 }
 
-TEST_CASE("a number that the tensor's type cannot hold pads nothing, on any rank") {
+TEST_CASE("a pad value that the tensor's type cannot hold is an error on all ranks") {
   Accelerator accelerator;
   const int me = accelerator.process_index();
   const std::vector<std::pair<at::ScalarType, double>> wrong = {{at::kByte, -1}, {at::kChar, 300},   {at::kLong, 0.5},
@@ -70,8 +70,9 @@ TEST_CASE("a number that the tensor's type cannot hold pads nothing, on any rank
   }
   const auto other = at::ones({me + 1}, accelerator.is_last_process() ? at::kByte : at::kLong);
   CHECK_THROWS_WITH(accelerator.pad_across_processes(other, {.pad_index = -1}), ContainsSubstring("Byte cannot hold"));
-  const std::vector<at::Tensor> alone = {at::ones({me + 1, 2}), at::ones({3}, at::kByte)};  // of which one has no dim 1
-  CHECK(accelerator.pad_across_processes(alone, {.dim = 1, .pad_index = -100})[1].numel() == 3);
+  const std::vector<at::Tensor> unpadded = {at::ones({me + 1, 2}),
+                                            at::ones({3}, at::kByte)};  // the second has no dimension 1
+  CHECK(accelerator.pad_across_processes(unpadded, {.dim = 1, .pad_index = -100})[1].numel() == 3);
   for (const auto& [type, number] :
        std::map<at::ScalarType, double>{{at::kByte, 255}, {at::kHalf, 0.1}, {at::kBool, 1}})
     CHECK(accelerator.pad_across_processes(at::ones({me + 1}, type), {.pad_index = number}).scalar_type() == type);
@@ -98,7 +99,7 @@ TEST_CASE("gather_for_metrics returns exactly the data set") {
   }
 }
 
-TEST_CASE("an Accelerator of half of the ranks, given as a communicator") {
+TEST_CASE("an Accelerator uses the ranks of a given communicator") {
   const State world;
   MPI_Comm half = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, world.process_index() % 2, world.process_index(), &half);
@@ -110,13 +111,13 @@ TEST_CASE("an Accelerator of half of the ranks, given as a communicator") {
   MPI_Comm_free(&half);
 }
 
-TEST_CASE("a tensor that one rank does not have is an error on all of them") {
+TEST_CASE("a tensor that is undefined on one rank is an error on all ranks") {
   Accelerator accelerator;
   if (accelerator.num_processes() == 1) return;
   const auto tensor = accelerator.is_last_process() ? at::Tensor() : at::ones({2});
-  const auto told = ContainsSubstring("undefined tensor");
-  CHECK_THROWS_WITH(accelerator.reduce(tensor), told);
-  CHECK_THROWS_WITH(accelerator.gather(tensor), told);
-  CHECK_THROWS_WITH(accelerator.broadcast(tensor), told);
+  const auto reports_it = ContainsSubstring("undefined tensor");
+  CHECK_THROWS_WITH(accelerator.reduce(tensor), reports_it);
+  CHECK_THROWS_WITH(accelerator.gather(tensor), reports_it);
+  CHECK_THROWS_WITH(accelerator.broadcast(tensor), reports_it);
   CHECK(at::equal(accelerator.reduce(at::ones({2})), at::full({2}, double(accelerator.num_processes()))));
 }

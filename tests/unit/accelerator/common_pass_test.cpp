@@ -1,4 +1,4 @@
-// Losses that reach other models on one rank than on the others.
+// Losses that reach different models on different ranks.
 #include <torch/nn/modules/linear.h>
 
 #include "fixtures.hpp"
@@ -8,11 +8,11 @@ using namespace hortator;
 
 namespace {
 
-constexpr double bucket_each = 1e-9;  // MiB: every gradient is reduced on its own, in the middle of backward
+constexpr double tiny_bucket = 1e-9;  // MiB: every gradient is reduced on its own, in the middle of backward
 
 at::Tensor ones() { return at::ones({2, 3}); }
 
-// Alike, so that nothing but their names tells their gradients apart.
+// Two identical models: only their names distinguish their gradients.
 struct Twins {
   explicit Twins(AcceleratorOptions options)
       : accelerator(std::move(options)), first(accelerator.prepare(a)), second(accelerator.prepare(b)) {}
@@ -37,12 +37,12 @@ struct Twins {
 
 }  // namespace
 
-TEST_CASE("a loss that reaches one model here and its twin there is an error on all ranks, which names both") {
+TEST_CASE("a loss that reaches different models on different ranks is an error on all ranks that names both") {
   for (const int stage : {0, 2}) {
     for (const int passes_before : {0, 2}) {
       for (const bool plain : {false, true}) {
         CAPTURE(stage, passes_before, plain);
-        Twins twins({.ddp = {.bucket_cap_mb = bucket_each, .find_unused_parameters = true}, .zero = {.stage = stage}});
+        Twins twins({.ddp = {.bucket_cap_mb = tiny_bucket, .find_unused_parameters = true}, .zero = {.stage = stage}});
         if (twins.accelerator.num_processes() == 1) return;
         for (int pass = 0; pass < passes_before; ++pass) twins.step_together();
         const bool is_first = twins.accelerator.process_index() == 0;
@@ -54,10 +54,10 @@ TEST_CASE("a loss that reaches one model here and its twin there is an error on 
   }
 }
 
-TEST_CASE("a rank whose loss misses the model does not leave the others waiting") {
+TEST_CASE("a rank whose loss does not reach the model is an error on all ranks") {
   for (const int passes_before : {0, 2}) {
     CAPTURE(passes_before);
-    Twins twins({.ddp = {.bucket_cap_mb = bucket_each}});
+    Twins twins({.ddp = {.bucket_cap_mb = tiny_bucket}});
     if (twins.accelerator.num_processes() == 1) return;
     for (int pass = 0; pass < passes_before; ++pass) twins.step_together();
     const bool uses = !twins.accelerator.is_last_process();
@@ -67,23 +67,23 @@ TEST_CASE("a rank whose loss misses the model does not leave the others waiting"
   }
 }
 
-TEST_CASE("gradients of models that ranks use in different orders are noticed in the pass after") {
-  Twins twins({.ddp = {.bucket_cap_mb = bucket_each}});
+TEST_CASE("models that ranks use in different orders are reported in the next pass") {
+  Twins twins({.ddp = {.bucket_cap_mb = tiny_bucket}});
   if (twins.accelerator.num_processes() == 1) return;
   twins.step_together();
   const auto x = ones();
   if (twins.accelerator.process_index() == 0) {
-    const auto begun = twins.first(x).sum();
-    twins.accelerator.backward(begun + twins.second(x).sum());
+    const auto first_sum = twins.first(x).sum();
+    twins.accelerator.backward(first_sum + twins.second(x).sum());
   } else {
-    const auto begun = twins.second(x).sum();
-    twins.accelerator.backward(begun + twins.first(x).sum());
+    const auto first_sum = twins.second(x).sum();
+    twins.accelerator.backward(first_sum + twins.first(x).sum());
   }
   CHECK_THROWS_WITH(twins.accelerator.backward(twins.loss(true, true)), ContainsSubstring("in different orders"));
 }
 
-TEST_CASE("models that all ranks leave out, and losses of no model at all, are nobody's error") {
-  Twins twins({.ddp = {.bucket_cap_mb = bucket_each}});
+TEST_CASE("models that no rank uses, and losses that reach no model, are not errors") {
+  Twins twins({.ddp = {.bucket_cap_mb = tiny_bucket}});
   for (int pass = 0; pass < 3; ++pass) {
     twins.accelerator.backward(twins.loss(true, false));
     twins.accelerator.backward(twins.loss(false, true));
@@ -93,8 +93,8 @@ TEST_CASE("models that all ranks leave out, and losses of no model at all, are n
   SUCCEED();
 }
 
-TEST_CASE("after ranks have run out of batches the passes of all compare again") {
-  Twins twins({.data = {.even_batches = false}, .ddp = {.bucket_cap_mb = bucket_each}});
+TEST_CASE("passes are compared again after some ranks have run out of batches") {
+  Twins twins({.data = {.even_batches = false}, .ddp = {.bucket_cap_mb = tiny_bucket}});
   {
     auto joined = twins.accelerator.join_uneven_inputs({twins.first, twins.second});
     for (int step = 0; step <= twins.accelerator.process_index(); ++step) twins.step_together();

@@ -14,7 +14,7 @@ DeepspeedConfig read(const std::string& text, const AcceleratorOptions& run = {}
 
 }  // namespace
 
-TEST_CASE("a DeepSpeed file becomes options; what it calls auto stays as the run has it") {
+TEST_CASE("a DeepSpeed file sets options; entries set to auto keep the run's values") {
   const auto config = read(R"({
     "zero_optimization": {"stage": 2, "overlap_comm": true, "offload_optimizer": {"device": "none", "pin_memory": true}},
     "bf16": {"enabled": "auto"}, "fp16": {"enabled": true, "initial_scale_power": 8, "loss_scale_window": 100},
@@ -38,7 +38,7 @@ TEST_CASE("a DeepSpeed file becomes options; what it calls auto stays as the run
   CHECK(config.unknown == std::vector<std::string>{"zero_optimisation.stage"});
 }
 
-TEST_CASE("a DeepSpeed file says what is offloaded, and where to") {
+TEST_CASE("a DeepSpeed file selects what is offloaded, and where") {
   const auto zero = read(R"({"zero_optimization": {"stage": 3,
       "offload_optimizer": {"device": "nvme", "nvme_path": "/scratch"}, "offload_param": {"device": "cpu"}}})")
                         .options.zero;
@@ -47,7 +47,7 @@ TEST_CASE("a DeepSpeed file says what is offloaded, and where to") {
   CHECK(zero.offload_parameters == "cpu");
 }
 
-TEST_CASE("a DeepSpeed file says in which type gradients travel") {
+TEST_CASE("a DeepSpeed file selects the communication type of gradients") {
   using Hook = DDPCommunicationHookType;
   CHECK(read(R"({"communication_data_type": "bfp16"})").options.ddp.comm_hook == Hook::bf16);
   CHECK(read(R"({"communication_data_type": "fp16"})").options.ddp.comm_hook == Hook::fp16);
@@ -56,7 +56,7 @@ TEST_CASE("a DeepSpeed file says in which type gradients travel") {
   CHECK_THROWS_WITH(read(R"({"communication_data_type": "int8"})"), ContainsSubstring("communication_data_type is"));
 }
 
-TEST_CASE("numbers of samples come from the run, and all that the file says otherwise is named at once") {
+TEST_CASE("batch sizes come from the run, and all conflicting entries of the file are listed in one error") {
   Accelerator accelerator({.gradient_accumulation_steps = 2});
   const auto ranks = accelerator.num_processes();
   auto fits = read(R"({"train_batch_size": "auto"})", accelerator.options());
@@ -70,7 +70,7 @@ TEST_CASE("numbers of samples come from the run, and all that the file says othe
                                                     ContainsSubstring("train_batch_size is 7, the run has"));
 }
 
-TEST_CASE("a DeepSpeed file that is wrong, or asks for what cannot be had, is an error that names the entry") {
+TEST_CASE("an invalid or unsupported entry of a DeepSpeed file is an error that names it") {
   CHECK_THROWS_WITH(read("{"), ContainsSubstring("is not valid JSON"));
   CHECK_THROWS_WITH(read("[1]"), ContainsSubstring("a map is needed"));
   CHECK_THROWS_WITH(read(R"({"zero_optimization": {"stage": "two"}})"),

@@ -20,7 +20,7 @@ inline constexpr int stack_height = 8;
 inline constexpr Bytes layer_bytes = (side * side + side) * 4.0;
 inline constexpr Bytes half_of_stack = stack_height * layer_bytes / 2;
 
-/// Layers that are alike, and buffers.
+/// Identical layers, and a normalisation with buffers.
 struct StackImpl : torch::nn::Module {
   StackImpl() {
     for (int i = 0; i < stack_height; ++i)
@@ -57,10 +57,10 @@ inline bool is_same(const at::Tensor& a, const at::Tensor& b) {
   return a.scalar_type() == b.scalar_type() && at::equal(a, b);
 }
 
-/// A model and what it answers, in files of all kinds.
-class Stored {
+/// A model stored in files of every format, and its output.
+class StoredStack {
  public:
-  explicit Stored(const std::string& name) : folder_(accelerator_, name) {
+  explicit StoredStack(const std::string& name) : folder_(accelerator_, name) {
     auto net = resident_stack();
     const at::NoGradGuard no_grad;
     expected = net->forward(some_input());

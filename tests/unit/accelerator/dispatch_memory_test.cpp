@@ -1,4 +1,4 @@
-// What dispatching reads and holds, by the system's own counts.
+// Bytes that dispatching reads and holds, as the system counts them.
 #include <malloc.h>
 #include <sys/resource.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -29,9 +29,9 @@ torch::nn::Sequential tall_net() {
 /// "Name:   123 kB" of /proc/self/status, or "name: 123" of another file.
 std::uint64_t number_in(const std::string& file, const std::string& name) {
   std::ifstream in(file);
-  for (std::string word; in >> word;) {
+  for (std::string field; in >> field;) {
     std::uint64_t number = 0;
-    if (word == name && in >> number) return number;
+    if (field == name && in >> number) return number;
   }
   FAIL(name << " is not in " << file);
   return 0;
@@ -40,14 +40,14 @@ std::uint64_t number_in(const std::string& file, const std::string& name) {
 std::uint64_t status_bytes(const std::string& name) { return 1024 * number_in("/proc/self/status", name); }
 std::uint64_t bytes_read() { return number_in("/proc/self/io", "rchar:"); }
 
-/// The most that the process has held since the last call, in bytes of memory.
+/// Resets the peak of this process's resident memory, VmHWM.
 void reset_peak() {
   std::ofstream clear("/proc/self/clear_refs");
   clear << "5" << std::flush;
   REQUIRE(clear.good());
 }
 
-/// Limits the private memory that this process can take in addition, for its lifetime.
+/// For its lifetime, limits the private memory that this process can allocate in addition.
 class DataLimit {
  public:
   explicit DataLimit(std::uint64_t more) {
@@ -63,10 +63,10 @@ class DataLimit {
   rlimit before_{};
 };
 
-/// A stack of layers in a file, and what it answers.
+/// A stack of layers stored in a file, and its output.
 struct TallCase {
   TallCase() : folder(accelerator, "dispatch_memory") {
-    mallopt(M_MMAP_THRESHOLD, 1 << 20);  // what is freed goes back to the system
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);  // freed memory returns to the system
     const at::NoGradGuard no_grad;
     at::manual_seed(23);
     auto net = tall_net();
@@ -84,7 +84,8 @@ constexpr std::uint64_t thread_stack_bytes = std::uint64_t{12} << 20;
 
 }  // namespace
 
-TEST_CASE("a model four times as large as the allowed memory answers bitwise as when it is resident", "[dispatch]") {
+TEST_CASE("a model four times as large as the allowed memory computes bitwise the same as when it is resident",
+          "[dispatch]") {
   TallCase stack;
   const at::NoGradGuard no_grad;
   const auto run = [&] {
@@ -95,7 +96,7 @@ TEST_CASE("a model four times as large as the allowed memory answers bitwise as 
     for (int pass = 0; pass < 3; ++pass) CHECK(at::equal(model(stack.input), stack.expected));
     return model.counters();
   };
-  run();  // what code and libraries take is there afterwards
+  run();  // so that the memory of code and libraries is not measured below
 
   malloc_trim(0);
   const auto before = status_bytes("VmRSS:");
@@ -114,10 +115,10 @@ TEST_CASE("a model four times as large as the allowed memory answers bitwise as 
   CHECK(peak > allowed_bytes / 2);
 }
 
-TEST_CASE("only what fits is read, and each byte once", "[dispatch]") {
+TEST_CASE("loading reads only the resident part, and each byte once", "[dispatch]") {
   TallCase stack;
   const at::NoGradGuard no_grad;
-  constexpr std::uint64_t small_reads = 128 << 10;  // the header, and what the system says of memory
+  constexpr std::uint64_t small_reads = 128 << 10;  // the header, and the system's files about memory
   auto net = init_empty_weights(tall_net);
   const auto before = bytes_read();
   auto model = std::make_optional(
@@ -128,11 +129,11 @@ TEST_CASE("only what fits is read, and each byte once", "[dispatch]") {
   CHECK(loaded - before >= counters.in_memory);
   CHECK(loaded - before <= counters.in_memory + small_reads);
   CHECK(at::equal((*model)(stack.input), stack.expected));
-  model.reset();  // waits for what is under way: two layers of the next pass were asked for already
+  model.reset();  // waits for pending reads: two layers of the next pass are requested already
   const auto read = bytes_read() - loaded;
-  const auto asked_for = counters.on_disk + 2 * layer_bytes;
-  CHECK(read >= asked_for);
-  CHECK(read <= asked_for + small_reads);
+  const auto requested = counters.on_disk + 2 * layer_bytes;
+  CHECK(read >= requested);
+  CHECK(read <= requested + small_reads);
 }
 
 }  // namespace hortator

@@ -1,4 +1,4 @@
-// Parts of models on disk: changed, tied, missing, refused, and what becomes of them.
+// Parts of models on disk: training, tied and missing tensors, refused models, and the end of a dispatch.
 #include <torch/optim/sgd.h>
 
 #include "dispatch_fixture.hpp"
@@ -16,10 +16,10 @@ using test::resident_stack;
 using test::side;
 using test::some_input;
 using test::StackImpl;
-using test::Stored;
+using test::StoredStack;
 
-TEST_CASE("parts on disk are changed where there is a folder for that, and nowhere else", "[dispatch]") {
-  const Stored stored("dispatch_changed");
+TEST_CASE("parts on disk can be trained only with an offload folder, which holds the changes", "[dispatch]") {
+  const StoredStack stored("dispatch_changed");
   const auto train = [&](const fs::path& folder) {
     auto model = load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.weights(),
                                               {.max_memory = half_in_memory, .offload_folder = folder});
@@ -39,8 +39,8 @@ TEST_CASE("parts on disk are changed where there is a folder for that, and nowhe
   CHECK(fs::is_empty(folder));
 }
 
-TEST_CASE("at its end parts on disk have no values, unless they were brought into memory", "[dispatch]") {
-  const Stored stored("dispatch_end");
+TEST_CASE("after a dispatch, parts on disk have no values unless they were moved into memory", "[dispatch]") {
+  const StoredStack stored("dispatch_end");
   const at::NoGradGuard no_grad;
   auto lost = empty_stack();
   { auto model = load_checkpoint_and_dispatch(stored.state(), lost, stored.weights(), {.max_memory = half_in_memory}); }
@@ -55,8 +55,8 @@ TEST_CASE("at its end parts on disk have no values, unless they were brought int
   CHECK(is_same(kept->forward(some_input()), stored.expected));
 }
 
-TEST_CASE("a checkpoint that is changed meanwhile is an error that names it", "[dispatch]") {
-  const Stored stored("dispatch_file");
+TEST_CASE("a checkpoint that changes during a dispatch is an error that names it", "[dispatch]") {
+  const StoredStack stored("dispatch_file");
   const auto copy = stored.folder() / ("copy" + std::to_string(stored.state().process_index()) + ".safetensors");
   fs::copy_file(stored.weights() / "model.safetensors", copy);
   const at::NoGradGuard no_grad;
@@ -67,7 +67,7 @@ TEST_CASE("a checkpoint that is changed meanwhile is an error that names it", "[
   CHECK_THROWS_WITH(model(some_input()), ContainsSubstring(copy.string()) && ContainsSubstring("was changed"));
 }
 
-TEST_CASE("tied tensors are one, wherever they lie, and their values in the file must agree", "[dispatch]") {
+TEST_CASE("tied tensors have one placement, and their values in the file must agree", "[dispatch]") {
   struct Holder : torch::nn::Module {
     explicit Holder(const at::Tensor& weight) { register_parameter("weight", weight); }
   };
@@ -94,7 +94,7 @@ TEST_CASE("tied tensors are one, wherever they lie, and their values in the file
     auto empty = init_empty_weights([] { return std::make_shared<Tied>(); });
     auto model = load_checkpoint_and_dispatch(state, empty, folder.path() / "tied", {.device_map = map});
     CHECK(is_same(model(some_input()), expected));
-    CHECK(model.counters().on_disk == (map.size() == 1 ? side * side * 4 : 0));  // the faster place for both
+    CHECK(model.counters().on_disk == (map.size() == 1 ? side * side * 4 : 0));  // both have the faster placement
     auto other = init_empty_weights([] { return std::make_shared<Tied>(); });
     CHECK_THROWS_WITH(
         load_checkpoint_and_dispatch(state, other, folder.path() / "apart", {.device_map = map, .strict = false}),
@@ -102,8 +102,8 @@ TEST_CASE("tied tensors are one, wherever they lie, and their values in the file
   }
 }
 
-TEST_CASE("what the checkpoint does not have keeps its values, and must have some", "[dispatch]") {
-  const Stored stored("dispatch_missing");
+TEST_CASE("tensors missing in the checkpoint keep their values, and are an error if they have none", "[dispatch]") {
+  const StoredStack stored("dispatch_missing");
   struct MoreImpl : StackImpl {
     MoreImpl() { more = register_module("more", torch::nn::Linear(side, side)); }
     at::Tensor forward(const at::Tensor& x) { return more(StackImpl::forward(x)); }
@@ -123,8 +123,8 @@ TEST_CASE("what the checkpoint does not have keeps its values, and must have som
                     ContainsSubstring("'more.weight' has no values"));
 }
 
-TEST_CASE("what cannot be dispatched is refused by name", "[dispatch]") {
-  const Stored stored("dispatch_refused");
+TEST_CASE("models and device maps that cannot be dispatched are refused by name", "[dispatch]") {
+  const StoredStack stored("dispatch_refused");
   const auto load = [&](const LoadAndDispatchOptions& options) {
     return load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.weights(), options);
   };
@@ -144,7 +144,7 @@ TEST_CASE("what cannot be dispatched is refused by name", "[dispatch]") {
                     ContainsSubstring("is already"));
 }
 
-TEST_CASE("a model in memory is dispatched, and comes back", "[dispatch]") {
+TEST_CASE("a model in memory is dispatched, and is in memory again afterwards", "[dispatch]") {
   const State state({.cpu = true});
   const Folder folder(state, "dispatch_model");
   const auto scratch = folder.path() / std::to_string(state.process_index());

@@ -1,4 +1,4 @@
-// Models of which parts lie on disk: where they lie, and that they answer as others.
+// Models with parts on disk: their placement, and that they compute the same as resident ones.
 #include "dispatch_fixture.hpp"
 #include "machine/memory/memory_limit.hpp"
 #include "support/catch.hpp"
@@ -15,14 +15,14 @@ using test::side;
 using test::some_input;
 using test::Stack;
 using test::StackImpl;
-using test::Stored;
+using test::StoredStack;
 
-TEST_CASE("a model of which half is on disk answers bitwise as when it is resident", "[dispatch]") {
-  const Stored stored("dispatch_half");
+TEST_CASE("a model with one half on disk computes bitwise the same as when it is resident", "[dispatch]") {
+  const StoredStack stored("dispatch_half");
   const at::NoGradGuard no_grad;
-  for (const auto* place : {"weights", "weights/model.safetensors", "shards", "pickles", "state"}) {
-    INFO(place);
-    auto model = load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.folder() / place,
+  for (const auto* source : {"weights", "weights/model.safetensors", "shards", "pickles", "state"}) {
+    INFO(source);
+    auto model = load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.folder() / source,
                                               {.max_memory = half_in_memory});
     for (int pass = 0; pass < 3; ++pass) CHECK(is_same(model(some_input()), stored.expected));
     const auto counters = model.counters();
@@ -36,8 +36,8 @@ TEST_CASE("a model of which half is on disk answers bitwise as when it is reside
   }
 }
 
-TEST_CASE("what fits is in memory, and nothing is paged", "[dispatch]") {
-  const Stored stored("dispatch_fits");
+TEST_CASE("a model that fits is in memory, and nothing is paged", "[dispatch]") {
+  const StoredStack stored("dispatch_fits");
   const at::NoGradGuard no_grad;
   auto model = load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.weights());
   CHECK(is_same(model(some_input()), stored.expected));
@@ -46,8 +46,8 @@ TEST_CASE("what fits is in memory, and nothing is paged", "[dispatch]") {
   CHECK(model.device_map() == DeviceMap{{"", DevicePlacement::cpu()}});
 }
 
-TEST_CASE("any model is taken: with values, or with values that were put off", "[dispatch]") {
-  const Stored stored("dispatch_models");
+TEST_CASE("models with values and deferred models can be dispatched", "[dispatch]") {
+  const StoredStack stored("dispatch_models");
   const at::NoGradGuard no_grad;
   const LoadAndDispatchOptions options{.max_memory = half_in_memory};
   at::manual_seed(77);
@@ -63,16 +63,16 @@ TEST_CASE("any model is taken: with values, or with values that were put off", "
   CHECK(is_same(model(some_input()), stored.expected));
 }
 
-TEST_CASE("each rank of a node has its part of the host's memory", "[dispatch]") {
+TEST_CASE("the ranks of a node share the host's memory evenly", "[dispatch]") {
   const State state({.cpu = true});
   const auto mine = get_max_memory(state).at(DevicePlacement::cpu()) * state.num_processes();
   const auto whole = static_cast<Bytes>(machine::available_memory().value());
-  CHECK(mine < 1.3 * whole);  // others come and go meanwhile
+  CHECK(mine < 1.3 * whole);  // other programs start and end meanwhile
   CHECK(mine > 0.7 * whole);
 }
 
-TEST_CASE("places are given by rules and by maps", "[dispatch]") {
-  const Stored stored("dispatch_maps");
+TEST_CASE("placements are given by rules and by maps", "[dispatch]") {
+  const StoredStack stored("dispatch_maps");
   const at::NoGradGuard no_grad;
   for (const auto* rule : {"auto", "balanced", "balanced_low_0", "sequential"}) {
     auto model = load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.weights(),
@@ -91,8 +91,8 @@ TEST_CASE("places are given by rules and by maps", "[dispatch]") {
   CHECK(one.device_map() == one_on_disk);
 }
 
-TEST_CASE("buffers go to disk when they are asked to", "[dispatch]") {
-  const Stored stored("dispatch_buffers");
+TEST_CASE("buffers are offloaded to disk on request", "[dispatch]") {
+  const StoredStack stored("dispatch_buffers");
   const at::NoGradGuard no_grad;
   const DeviceMap map = {{"", DevicePlacement::disk()}};
   auto model = load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.weights(),
@@ -101,15 +101,15 @@ TEST_CASE("buffers go to disk when they are asked to", "[dispatch]") {
   CHECK(model.counters().in_memory == 0);
 }
 
-TEST_CASE("weights become another type on their way, in memory and from disk", "[dispatch]") {
-  const Stored stored("dispatch_types");
+TEST_CASE("weights are converted while they are loaded, in memory and from disk", "[dispatch]") {
+  const StoredStack stored("dispatch_types");
   const at::NoGradGuard no_grad;
-  for (const auto* place : {"weights", "pickles"}) {
+  for (const auto* source : {"weights", "pickles"}) {
     auto resident = resident_stack();
-    load_checkpoint_in_model(resident, stored.folder() / place,
+    load_checkpoint_in_model(resident, stored.folder() / source,
                              {.dtype = at::kBFloat16, .keep_in_fp32_modules = {"norm"}});
     const auto expected = resident->forward(some_input().to(at::kBFloat16));
-    auto model = load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.folder() / place,
+    auto model = load_checkpoint_and_dispatch(stored.state(), empty_stack(), stored.folder() / source,
                                               {.max_memory = {{DevicePlacement::cpu(), half_of_stack * 0.8}},
                                                .dtype = at::kBFloat16,
                                                .keep_in_fp32_modules = {"norm"}});
@@ -122,8 +122,8 @@ TEST_CASE("weights become another type on their way, in memory and from disk", "
   }
 }
 
-TEST_CASE("an empty model is filled in memory as any other", "[dispatch]") {
-  const Stored stored("dispatch_filled");
+TEST_CASE("an empty model is loaded into memory as any other", "[dispatch]") {
+  const StoredStack stored("dispatch_filled");
   const at::NoGradGuard no_grad;
   auto net = empty_stack();
   load_checkpoint_in_model(net, stored.weights());

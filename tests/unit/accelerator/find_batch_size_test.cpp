@@ -9,9 +9,9 @@ using namespace hortator;
 
 namespace {
 
-[[noreturn]] void run_out() { throw std::bad_alloc(); }
+[[noreturn]] void throw_out_of_memory() { throw std::bad_alloc(); }
 
-bool is_memory(const std::function<void()>& call) {
+bool counts_as_out_of_memory(const std::function<void()>& call) {
   try {
     call();
   } catch (...) {
@@ -20,8 +20,9 @@ bool is_memory(const std::function<void()>& call) {
   return false;
 }
 
-// One step of a small model that is prepared from scratch.
-double train_one_step(Accelerator& accelerator, std::int64_t batch_size, const std::function<void()>& before_backward) {
+// Prepares a small model and trains three passes. Returns the last loss.
+double train_three_passes(Accelerator& accelerator, std::int64_t batch_size,
+                          const std::function<void()>& before_backward) {
   test::Net net;
   torch::optim::SGD sgd(net->parameters(), 0.1);
   auto [model, optimizer, loader] = accelerator.prepare(
@@ -40,7 +41,7 @@ double train_one_step(Accelerator& accelerator, std::int64_t batch_size, const s
   return last;
 }
 
-// Ranks that have gone on are in a sum over normalisation layers by now.
+// While one rank runs out of memory, the others are in the sum of this model's batch statistics.
 struct NormedImpl : torch::nn::Module {
   NormedImpl() {
     hidden = register_module("hidden", torch::nn::Linear(3, 4));
@@ -56,12 +57,12 @@ TORCH_MODULE(Normed);
 
 }  // namespace
 
-TEST_CASE("the sizes are those of Accelerate, and the result is the body's") {
+TEST_CASE("the sizes are those of Accelerate, and the body's result is returned") {
   Accelerator accelerator;
   std::vector<std::int64_t> tried;
   const auto result = find_executable_batch_size(accelerator, {.start = 20}, [&](std::int64_t batch_size) {
     tried.push_back(batch_size);
-    if (batch_size > 14) run_out();
+    if (batch_size > 14) throw_out_of_memory();
     return std::make_unique<std::string>("fits");
   });
   CHECK(*result == "fits");
@@ -69,35 +70,35 @@ TEST_CASE("the sizes are those of Accelerate, and the result is the body's") {
   const auto halves = [](std::int64_t size) { return size / 2; };
   const auto found =
       find_executable_batch_size(accelerator, {.start = 20, .next = halves}, [](std::int64_t batch_size) {
-        if (batch_size > 5) run_out();
+        if (batch_size > 5) throw_out_of_memory();
       });
   CHECK(found == 5);
 }
 
-TEST_CASE("what is out of memory, by type and by words") {
-  CHECK(is_memory([] { run_out(); }));
-  CHECK(is_memory([] { at::empty({std::int64_t{1} << 55}); }));
-  CHECK(is_memory([] { throw std::runtime_error("HIP out of memory. Tried to allocate 2 GiB"); }));
-  CHECK(is_memory([] {
+TEST_CASE("out-of-memory errors are recognised by type and by message") {
+  CHECK(counts_as_out_of_memory([] { throw_out_of_memory(); }));
+  CHECK(counts_as_out_of_memory([] { at::empty({std::int64_t{1} << 55}); }));
+  CHECK(counts_as_out_of_memory([] { throw std::runtime_error("HIP out of memory. Tried to allocate 2 GiB"); }));
+  CHECK(counts_as_out_of_memory([] {
     try {
-      run_out();
+      throw_out_of_memory();
     } catch (...) {
       std::throw_with_nested(std::runtime_error("sample 3 cannot be read"));
     }
   }));
-  CHECK_FALSE(is_memory([] { throw std::runtime_error("out of luck"); }));
-  CHECK_FALSE(is_memory([] { throw std::runtime_error("Out Of Memory."); }));
-  CHECK_FALSE(is_memory([] { at::ones({2}).view({3}); }));
-  CHECK_FALSE(is_memory([] { throw 3; }));
+  CHECK_FALSE(counts_as_out_of_memory([] { throw std::runtime_error("out of luck"); }));
+  CHECK_FALSE(counts_as_out_of_memory([] { throw std::runtime_error("Out Of Memory."); }));
+  CHECK_FALSE(counts_as_out_of_memory([] { at::ones({2}).view({3}); }));
+  CHECK_FALSE(counts_as_out_of_memory([] { throw 3; }));
 }
 
-TEST_CASE("one rank out of memory takes all down to the same size") {
+TEST_CASE("if one rank runs out of memory, all ranks retry with the same smaller size") {
   Accelerator accelerator;
   for (int rank = 0; rank < accelerator.num_processes(); ++rank) {
     std::vector<std::int64_t> tried;
     const auto found = find_executable_batch_size(accelerator, {.start = 10}, [&](std::int64_t batch_size) {
       tried.push_back(batch_size);
-      if (batch_size > 8 && accelerator.process_index() == rank) run_out();
+      if (batch_size > 8 && accelerator.process_index() == rank) throw_out_of_memory();
     });
     CHECK(found == 8);
     CHECK(tried == std::vector<std::int64_t>{10, 9, 8});
@@ -105,57 +106,57 @@ TEST_CASE("one rank out of memory takes all down to the same size") {
   CHECK(accelerator.gather(at::ones({1})).numel() == accelerator.num_processes());
 }
 
-TEST_CASE("ranks that wait in a collective for one that is out of memory are freed") {
+TEST_CASE("ranks that wait in a collective are released when another rank runs out of memory") {
   Accelerator accelerator;
   const int n = accelerator.num_processes();
-  int freed = 0;
+  int released = 0;
   const auto sum = find_executable_batch_size(accelerator, {.start = 10}, [&](std::int64_t batch_size) {
-    if (batch_size > 8 && accelerator.is_last_process()) run_out();
+    if (batch_size > 8 && accelerator.is_last_process()) throw_out_of_memory();
     try {
       return accelerator.reduce(at::full({1000}, batch_size))[999].item<double>();
     } catch (const comm::Abandoned&) {
-      ++freed;
+      ++released;
       throw;
     }
   });
   CHECK(sum == 8 * n);
-  CHECK(freed == (accelerator.is_last_process() ? 0 : 2));
+  CHECK(released == (accelerator.is_last_process() ? 0 : 2));
 }
 
-TEST_CASE("a rank that runs out of memory in the middle of a training step takes all down, and training works then") {
+TEST_CASE("if a rank runs out of memory within a training step, all ranks retry, and training succeeds") {
   Accelerator accelerator;
   const auto last = accelerator.num_processes() - 1;
   for (const int rank : {0, last}) {
     const auto loss = find_executable_batch_size(accelerator, {.start = 5}, [&](std::int64_t batch_size) {
-      return train_one_step(accelerator, batch_size, [&] {
-        if (batch_size > 3 && accelerator.process_index() == rank) run_out();
+      return train_three_passes(accelerator, batch_size, [&] {
+        if (batch_size > 3 && accelerator.process_index() == rank) throw_out_of_memory();
       });
     });
     CHECK(std::isfinite(loss));
   }
 }
 
-TEST_CASE("ranks that wait for a layer's statistics are freed from one that is out of memory") {
+TEST_CASE("ranks that wait for a layer's statistics are released when another rank runs out of memory") {
   Accelerator accelerator;
   const auto sum = find_executable_batch_size(accelerator, {.start = 4}, [&](std::int64_t batch_size) {
     Normed net;
     auto model = accelerator.prepare(net);
     const auto input = at::ones({batch_size, 3}) * accelerator.process_index();
     model(input);
-    if (batch_size > 2 && accelerator.is_last_process()) run_out();
+    if (batch_size > 2 && accelerator.is_last_process()) throw_out_of_memory();
     return model(input).sum().item<double>();
   });
   CHECK(std::isfinite(sum));
 }
 
-TEST_CASE("ranks that wait for their group, or for its replicas, are freed from one that is out of memory") {
+TEST_CASE("ranks that wait for their shard group or its replicas are released when another rank runs out of memory") {
   const int ranks = State().num_processes();
   const int group = ranks % 2 == 0 ? ranks / 2 : 1;
   for (const int stage : {1, 2, 3}) {
     Accelerator accelerator({.zero = {.stage = stage, .shard_group = group}});
     const auto loss = find_executable_batch_size(accelerator, {.start = 4}, [&](std::int64_t batch_size) {
-      return train_one_step(accelerator, batch_size, [&] {
-        if (batch_size > 2 && accelerator.is_last_process()) run_out();
+      return train_three_passes(accelerator, batch_size, [&] {
+        if (batch_size > 2 && accelerator.is_last_process()) throw_out_of_memory();
       });
     });
     INFO("stage " << stage);
@@ -163,19 +164,19 @@ TEST_CASE("ranks that wait for their group, or for its replicas, are freed from 
   }
 }
 
-TEST_CASE("what was prepared is forgotten between two tries") {
+TEST_CASE("prepared objects are freed between two tries") {
   Accelerator accelerator;
   test::Net net;
   auto model = accelerator.prepare(net);
   find_executable_batch_size(accelerator, {.start = 2}, [&](std::int64_t batch_size) {
-    if (batch_size == 2) run_out();
+    if (batch_size == 2) throw_out_of_memory();
     CHECK_THROWS_WITH(model(at::ones({1, 3})), ContainsSubstring("had freed it"));
   });
 }
 
-TEST_CASE("when nothing fits all ranks say so, and searches that would not end are refused") {
+TEST_CASE("if no size fits, all ranks throw; searches that would not end are refused") {
   Accelerator accelerator;
-  const auto never = [](std::int64_t) { run_out(); };
+  const auto never = [](std::int64_t) { throw_out_of_memory(); };
   CHECK_THROWS_WITH(find_executable_batch_size(accelerator, {.start = 3}, never),
                     ContainsSubstring("No batch size fits into memory, from 3 down"));
   CHECK_THROWS_WITH(find_executable_batch_size(accelerator, {.start = 0}, never), ContainsSubstring("No batch size"));
@@ -184,7 +185,7 @@ TEST_CASE("when nothing fits all ranks say so, and searches that would not end a
                     ContainsSubstring("next(3) is 3"));
 }
 
-TEST_CASE("other exceptions leave with their type") {
+TEST_CASE("other exceptions keep their type") {
   Accelerator accelerator;
   int tries = 0;
   CHECK_THROWS_AS(find_executable_batch_size(accelerator, {.start = 3},

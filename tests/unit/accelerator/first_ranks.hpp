@@ -4,7 +4,7 @@
 
 namespace hortator::test {
 
-/// The first `ranks` ranks by themselves; the others wait at its end. @collective
+/// A communicator of the first `ranks` ranks. Other ranks wait in the destructor until these are done. @collective
 class FirstRanks {
  public:
   explicit FirstRanks(int ranks) {

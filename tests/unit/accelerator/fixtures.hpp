@@ -10,7 +10,7 @@
 
 namespace hortator::test {
 
-/// Rows 0, 1, 2, ... of `width` equal numbers; the target is their sum.
+/// A data set: row i is `width` times the number 0.1 (i + 1); its target is the sum of the row.
 struct Rows {
   std::int64_t count;
   std::int64_t width = 3;
@@ -40,7 +40,7 @@ struct NetImpl : torch::nn::Module {
 };
 TORCH_MODULE(Net);
 
-/// A folder of this test's own under the working directory, removed by rank 0 before and after.
+/// A folder for one test in the working directory. Rank 0 removes it before and after the test; all ranks wait.
 class Folder {
  public:
   Folder(const State& state, const std::string& name)

@@ -17,7 +17,7 @@ AcceleratorOptions fp16(GradScalerOptions scaler = {.init_scale = 1024}) {
   return {.mixed_precision = Precision::fp16, .grad_scaler = scaler, .cpu = true};
 }
 
-// y = w: its gradient is what the loss is multiplied by.
+// y = w * times: the gradient of w is the factor of the loss.
 struct Weight : torch::nn::Module {
   Weight() { w = register_parameter("w", at::zeros({1})); }
   at::Tensor forward(double times) { return w * times; }
@@ -28,7 +28,7 @@ double gradient(const Weight& net) { return net.w.grad().item<double>(); }
 
 }  // namespace
 
-TEST_CASE("overflow on one rank: all skip, all lower the scale, all go on alike") {
+TEST_CASE("an overflow on one rank: all ranks skip the step, lower the scale, and continue identically") {
   for (const double bad : {infinity, static_cast<double>(NAN), 1e38}) {  // the last: finite until it is scaled
     Accelerator accelerator(fp16());
     Weight net;
@@ -49,8 +49,8 @@ TEST_CASE("overflow on one rank: all skip, all lower the scale, all go on alike"
   }
 }
 
-// Nothing carries the verdict but the scaler's own message: under no_sync gradients stay on their rank.
-TEST_CASE("overflow that no reduction has spread is everybody's all the same") {
+// Only the scaler's own message carries the verdict: under no_sync, gradients stay on their rank.
+TEST_CASE("an overflow under no_sync, which no reduction spreads, skips the step on all ranks") {
   Accelerator accelerator(fp16());
   Weight net;
   torch::optim::SGD sgd(net.parameters(), 1.0);
@@ -64,11 +64,11 @@ TEST_CASE("overflow that no reduction has spread is everybody's all the same") {
   CHECK(accelerator.loss_scale().scale == 512);
 }
 
-TEST_CASE("gradients that overflow on their way in fp16 skip the step on all ranks") {
+TEST_CASE("an overflow in fp16 communication skips the step on all ranks") {
   auto options = fp16({.init_scale = 1024});
   options.ddp.comm_hook = DDPCommunicationHookType::fp16;
   Accelerator accelerator(options);
-  if (accelerator.num_processes() == 1) return;  // nothing travels
+  if (accelerator.num_processes() == 1) return;  // nothing is sent
   Weight net;
   torch::optim::SGD sgd(net.parameters(), 1.0);
   auto [model, optimizer] = accelerator.prepare(net, sgd);
@@ -79,14 +79,14 @@ TEST_CASE("gradients that overflow on their way in fp16 skip the step on all ran
     return !optimizer.step_was_skipped();
   };
   CHECK(train_with(1));
-  // Divided by the ranks before it travels: too large all the same, but only where it is.
+  // Divided by the number of ranks before it is sent, but still too large; this rank only.
   CHECK_FALSE(train_with(accelerator.is_main_process() ? 100.0 * accelerator.num_processes() : 1));
   CHECK(accelerator.loss_scale().scale == 512);
   CHECK(train_with(1));
   CHECK(net.w.item<double>() == Approx(-2).epsilon(1e-2));
 }
 
-TEST_CASE("two optimizers, one skipped: each for itself, whatever order they were unscaled in") {
+TEST_CASE("of two optimizers, only the one that overflows is skipped, in whatever order they are unscaled") {
   for (const bool unscale_first : {false, true}) {
     Accelerator accelerator(fp16());
     Weight a;
@@ -107,7 +107,7 @@ TEST_CASE("two optimizers, one skipped: each for itself, whatever order they wer
   }
 }
 
-TEST_CASE("the scale is updated once for each optimizer's step") {
+TEST_CASE("each optimizer's step updates the scale once") {
   Accelerator accelerator(fp16({.init_scale = 1024, .growth_interval = 2}));
   Weight a;
   Weight b;
@@ -123,7 +123,7 @@ TEST_CASE("the scale is updated once for each optimizer's step") {
 }
 
 // With two models, Accelerate fails at the second call.
-TEST_CASE("clipping unscales what it needs, for each of two models, and returns the norm before") {
+TEST_CASE("clipping unscales only the gradients of its model, and returns their norm before clipping") {
   Accelerator accelerator(fp16());
   Weight a;
   Weight b;
@@ -143,7 +143,7 @@ TEST_CASE("clipping unscales what it needs, for each of two models, and returns 
   CHECK(b.w.item<double>() == Approx(-0.25));
 }
 
-TEST_CASE("accumulated gradients, also of sums and counts, come out unscaled, clipped on the way or not") {
+TEST_CASE("accumulated gradients, of means or of sums and counts, are unscaled once, clipped in between or not") {
   for (const bool clip_each : {false, true}) {
     auto options = fp16({.init_scale = 1024, .growth_interval = 1});
     options.gradient_accumulation_steps = 2;
@@ -167,7 +167,7 @@ TEST_CASE("accumulated gradients, also of sums and counts, come out unscaled, cl
   }
 }
 
-TEST_CASE("clipping in any precision, for any norm, of averaged gradients") {
+TEST_CASE("clipping uses averaged gradients, in any precision and for any norm") {
   for (const auto precision : {Precision::no, Precision::bf16, Precision::fp16}) {
     Accelerator accelerator({.mixed_precision = precision, .cpu = true});
     torch::nn::Linear net(torch::nn::LinearOptions(2, 1).bias(false));
@@ -175,7 +175,7 @@ TEST_CASE("clipping in any precision, for any norm, of averaged gradients") {
     auto [model, optimizer] = accelerator.prepare(net, sgd);
     const double mean_rank = (accelerator.num_processes() - 1) / 2.0;
     const auto input = at::tensor({3.0, -4.0}, at::kFloat).view({1, 2}) * (accelerator.process_index() + 1);
-    model(input).sum().backward();  // plain: clipping waits for it as step does
+    model(input).sum().backward();  // plain backward: clipping waits for it, as step does
     for (const auto& [norm_type, norm] : {std::pair(2.0, 5.0), {1.0, 7.0}, {infinity, 4.0}}) {
       CHECK(accelerator.clip_grad_norm_(model.parameters(), 1e9, norm_type).item<double>() ==
             Approx(norm * (mean_rank + 1)));
@@ -186,7 +186,7 @@ TEST_CASE("clipping in any precision, for any norm, of averaged gradients") {
   }
 }
 
-TEST_CASE("a norm that is not finite can be made an error, on all ranks, whoever has it") {
+TEST_CASE("with error_if_nonfinite, a norm that is not finite on one rank is an error on all ranks") {
   Accelerator accelerator({.cpu = true});
   auto mine = at::zeros({1}).requires_grad_();
   mine.mutable_grad() = at::full({1}, accelerator.is_last_process() ? infinity : 1.0);
@@ -197,7 +197,7 @@ TEST_CASE("a norm that is not finite can be made an error, on all ranks, whoever
   CHECK_THROWS_WITH(accelerator.clip_grad_value_({mine}, -1.0), ContainsSubstring("clip_value is -1"));
 }
 
-TEST_CASE("no scaler: in fp32 and bf16, and in fp16 without it") {
+TEST_CASE("losses are not scaled in fp32, in bf16, and in fp16 with the scaler disabled") {
   for (auto options : {AcceleratorOptions{.mixed_precision = Precision::no, .cpu = true},
                        AcceleratorOptions{.mixed_precision = Precision::bf16, .cpu = true}, fp16({.enabled = false})}) {
     Accelerator accelerator(options);
@@ -216,7 +216,7 @@ TEST_CASE("no scaler: in fp32 and bf16, and in fp16 without it") {
   }
 }
 
-TEST_CASE("a parameter of two optimizers is refused: it would be unscaled twice") {
+TEST_CASE("a parameter of two optimizers is refused, because it would be unscaled twice") {
   Accelerator accelerator(fp16());
   Weight net;
   torch::optim::SGD first(net.parameters(), 1.0);
@@ -250,7 +250,7 @@ TEST_CASE("ranks without batches follow the verdicts of the others") {
   CHECK_FALSE(optimizer.step_was_skipped());
 }
 
-TEST_CASE("a run in fp16 that was stopped and resumed equals the one that was not, skipped steps and all") {
+TEST_CASE("a resumed fp16 run equals an uninterrupted one, including its skipped steps") {
   test::Folder folder(State(), "fp16_resume");
   const auto run = [&](bool resume) {
     auto options = fp16({.init_scale = 1025.3, .growth_factor = 1.7, .growth_interval = 3});
@@ -274,14 +274,14 @@ TEST_CASE("a run in fp16 that was stopped and resumed equals the one that was no
     return std::pair(net, accelerator.loss_scale());
   };
   const auto [whole, scale] = run(false);
-  const auto [rest, scale_of_rest] = run(true);
-  CHECK(test::same_parameters(*whole, *rest));
-  CHECK(scale == scale_of_rest);
+  const auto [resumed, resumed_scale] = run(true);
+  CHECK(test::same_parameters(*whole, *resumed));
+  CHECK(scale == resumed_scale);
   CHECK(scale != LossScale{.scale = 1025.3F});
 }
 
 TEST_CASE(
-    "a checkpoint of another precision can be loaded; a scale that is missing there starts from its initial value") {
+    "a checkpoint of another precision can be loaded; a scale that it does not have starts from its initial value") {
   test::Folder folder(State(), "precisions");
   const auto with = [&](Precision precision) {
     AcceleratorOptions options{.mixed_precision = precision, .cpu = true};
@@ -299,6 +299,6 @@ TEST_CASE(
     auto model = accelerator.prepare(net);
     CHECK_NOTHROW(accelerator.load_state());
     CHECK(accelerator.loss_scale().scale == (precision == Precision::fp16 ? 65536 : 1));
-    accelerator.save_state();  // in fp16: the next one finds a scale that it has no use for
+    accelerator.save_state();  // in fp16: the next Accelerator finds a scale that it does not use
   }
 }

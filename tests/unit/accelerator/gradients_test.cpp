@@ -1,4 +1,4 @@
-// What the facade offers around gradients: no_sync, ddp options, shared and frozen parameters, several models.
+// Gradients through the public API: no_sync, ddp options, shared and frozen parameters, several models.
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -16,14 +16,14 @@ namespace {
 
 at::Tensor input(const State& state, double scale = 1) { return at::full({2, 3}, scale * (state.process_index() + 1)); }
 
-// A layer without bias whose gradient is the input, summed over the batch: 2 (rank + 1) in each place.
-struct One {
+// A layer without bias whose gradient is the input, summed over the batch: 2 (rank + 1) in each element.
+struct OneLayer {
   torch::nn::Linear net{torch::nn::LinearOptions(3, 1).bias(false)};
   double mean(const State& state) const { return (state.num_processes() + 1.0); }
   bool gradient_is(double value) const { return at::allclose(net->weight.grad(), at::full({1, 3}, value)); }
 };
 
-// A layer whose weight may be another's too.
+// A layer whose weight may be shared with another layer.
 struct Tied : torch::nn::Module {
   explicit Tied(const at::Tensor& shared)
       : weight(register_parameter("weight", shared)), bias(register_parameter("bias", at::zeros({3}))) {}
@@ -36,7 +36,7 @@ struct Tied : torch::nn::Module {
 
 TEST_CASE("no_sync keeps gradients on their rank; the next backward averages their sum") {
   Accelerator accelerator;
-  One one;
+  OneLayer one;
   auto model = accelerator.prepare(one.net);
   const double mine = 2.0 * (accelerator.process_index() + 1);
   for (int round = 0; round < 2; ++round) {
@@ -62,7 +62,7 @@ TEST_CASE("one model is not synchronised while another trains through it") {
     accelerator.backward(critic(fake.detach()).sum() + critic(input(accelerator)).sum());
     CHECK(same_on_all_ranks(accelerator, d->weight.grad()));
     d->zero_grad();
-    auto critic_rests = accelerator.no_sync(critic);
+    auto critic_unsynchronised = accelerator.no_sync(critic);
     accelerator.backward(critic(fake).sum());
     CHECK(same_on_all_ranks(accelerator, g->weight.grad()));
     CHECK(same_on_all_ranks(accelerator, d->weight.grad()) == (accelerator.num_processes() == 1));
@@ -71,9 +71,9 @@ TEST_CASE("one model is not synchronised while another trains through it") {
   }
 }
 
-TEST_CASE("no_sync of several models, and of one whose Accelerator has gone") {
-  One a;
-  One b;
+TEST_CASE("no_sync takes several models, and refuses one whose Accelerator was destroyed") {
+  OneLayer a;
+  OneLayer b;
   std::optional<Accelerator> accelerator;
   accelerator.emplace();
   auto [first, second] = accelerator->prepare(a.net, b.net);
@@ -111,7 +111,7 @@ TEST_CASE("parameters that layers or models share are averaged once, also when o
   }
 }
 
-TEST_CASE("find_unused_parameters leaves what no rank used, and averages what some did") {
+TEST_CASE("find_unused_parameters skips parameters that no rank used, and averages those that some ranks used") {
   Accelerator accelerator({.ddp = {.find_unused_parameters = true}});
   Net net;
   auto model = accelerator.prepare(net);
@@ -124,7 +124,7 @@ TEST_CASE("find_unused_parameters leaves what no rank used, and averages what so
   CHECK(same_on_all_ranks(accelerator, net->hidden->weight.grad()));
 }
 
-TEST_CASE("training in a 16-bit communication type stays the same on all ranks and near the exact one") {
+TEST_CASE("training in a 16-bit communication type stays equal on all ranks and close to the exact result") {
   const auto train = [](const DistributedDataParallelOptions& ddp) {
     Accelerator accelerator({.ddp = ddp});
     at::manual_seed(5);
@@ -147,39 +147,39 @@ TEST_CASE("training in a 16-bit communication type stays the same on all ranks a
   }
 }
 
-TEST_CASE("options without a meaning end the construction") {
+TEST_CASE("invalid ddp options are refused at construction") {
   CHECK_THROWS_WITH(Accelerator({.ddp = {.bucket_cap_mb = -1}}),
                     ContainsSubstring("ddp.bucket_cap_mb: expected a number above 0, got '-1'"));
 }
 
-TEST_CASE("buffers become rank 0's before a forward and after backward, and only where that was asked for") {
+TEST_CASE("broadcast_buffers copies rank 0's buffers before forward and after backward, and can be switched off") {
   for (const bool on : {true, false}) {
     Accelerator accelerator({.ddp = {.broadcast_buffers = on}});
-    const bool alone = accelerator.num_processes() == 1;
+    const bool is_single = accelerator.num_processes() == 1;
     torch::nn::BatchNorm1d norm(3);
     auto model = accelerator.prepare(norm);
     const auto x = at::rand({4, 3}) + accelerator.process_index();
-    const auto loss = model(x).sum() + model(x).sum();  // the second finds rank 0's of the first
+    const auto loss = model(x).sum() + model(x).sum();  // the second starts from rank 0's buffers of the first
     const auto own_mean = x.mean(0);
     const auto first = accelerator.broadcast(own_mean.clone()) * 0.1;
     const auto base = on ? first : own_mean * 0.1;
     CHECK(at::allclose(norm->running_mean, base * 0.9 + own_mean * 0.1, 1e-4));
-    CHECK(same_on_all_ranks(accelerator, norm->running_mean) == alone);
+    CHECK(same_on_all_ranks(accelerator, norm->running_mean) == is_single);
     accelerator.backward(loss);
-    CHECK(same_on_all_ranks(accelerator, norm->running_mean) == (alone || on));
+    CHECK(same_on_all_ranks(accelerator, norm->running_mean) == (is_single || on));
     CHECK(norm->num_batches_tracked.item<int>() == 2);
-    CHECK((accelerator.gradient_times().buffers > 0) == (on && !alone));
+    CHECK((accelerator.gradient_times().buffers > 0) == (on && !is_single));
   }
 }
 
-TEST_CASE("a forward that will not be averaged sends no buffers: evaluation, no_grad, no_sync") {
+TEST_CASE("a forward pass without averaging sends no buffers: evaluation, no_grad, no_sync") {
   Accelerator accelerator;
   torch::nn::BatchNorm1d norm(3);
   auto model = accelerator.prepare(norm);
   const auto x = at::rand({4, 3});
   accelerator.backward(model(x).sum());
   model(x);                                    // from here on the ranks' buffers may differ
-  if (!accelerator.is_last_process()) return;  // were the others needed, this would wait for ever
+  if (!accelerator.is_last_process()) return;  // would hang if it needed the other ranks
   {
     auto local = accelerator.no_sync(model);
     model(x).sum().backward();
@@ -210,7 +210,7 @@ TEST_CASE("a checkpoint holds one rank's buffers") {
   CHECK(at::equal(norm->running_mean, kept));
 }
 
-TEST_CASE("replicas that drift apart are found at the pass that was asked for") {
+TEST_CASE("check_replicas_every reports diverged replicas at the requested pass") {
   Accelerator accelerator({.ddp = {.check_replicas_every = 3}});
   Net net;
   auto model = accelerator.prepare(net);
@@ -228,10 +228,10 @@ TEST_CASE("replicas that drift apart are found at the pass that was asked for") 
   CHECK_NOTHROW(step());
 }
 
-TEST_CASE("two Accelerators at a time cannot have the same parameters") {
+TEST_CASE("two Accelerators cannot have the same parameters at the same time") {
   Accelerator accelerator;
   if (accelerator.num_processes() == 1) return;
-  One one;
+  OneLayer one;
   auto model = accelerator.prepare(one.net);
   Accelerator second;
   CHECK_THROWS_WITH(second.prepare(one.net), ContainsSubstring("another Accelerator has prepared"));

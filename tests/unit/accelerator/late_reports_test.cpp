@@ -23,36 +23,36 @@ auto loader_of(std::int64_t samples, std::int64_t batch_size) {
 
 }  // namespace
 
-// First, because a process says it once.
-TEST_CASE("ranks that share CPUs are warned of in one line of the whole job, by rank 0") {
+// The first test, because a process prints this warning only once.
+TEST_CASE("rank 0 warns once for the whole job if ranks share CPUs") {
   bool is_crowded = false;
   int rank = 0;
-  const auto said = test::written_to(STDERR_FILENO, [&] {
+  const auto output = test::written_to(STDERR_FILENO, [&] {
     for (int round = 0; round < 2; ++round) {
       const State state;
       rank = state.process_index();
       is_crowded = state.world().threads().is_crowded;
     }
   });
-  CHECK(count(said, "have less than one CPU of their own") == (is_crowded && rank == 0 ? 1 : 0));
+  CHECK(count(output, "have less than one CPU of their own") == (is_crowded && rank == 0 ? 1 : 0));
 }
 
-TEST_CASE("the first prepare with a loader tells the effective batch, on the main process, once") {
+TEST_CASE("the first prepare with a loader prints the effective batch once, on the main process") {
   Accelerator accelerator;
-  const auto said = test::written_to(STDERR_FILENO, [&] {
+  const auto output = test::written_to(STDERR_FILENO, [&] {
     accelerator.prepare(loader_of(1000, 4), loader_of(30, 2));
     accelerator.prepare(loader_of(1000, 8));
   });
   const int n = accelerator.num_processes();
   const bool is_main = accelerator.is_main_process();
-  CHECK(count(said, "effective batch") == (is_main ? 1 : 0));
-  CHECK(count(said, text::concat(4 * n, " of 1000 samples; ", 2 * n, " of 30 samples")) == (is_main ? 1 : 0));
+  CHECK(count(output, "effective batch") == (is_main ? 1 : 0));
+  CHECK(count(output, text::concat(4 * n, " of 1000 samples; ", 2 * n, " of 30 samples")) == (is_main ? 1 : 0));
 }
 
 TEST_CASE("the main process prints progress lines where there is no terminal") {
   Accelerator accelerator;
-  const auto said = test::written_to(STDERR_FILENO, [&] {
+  const auto output = test::written_to(STDERR_FILENO, [&] {
     for (auto& batch : accelerator.progress(loader_of(8, 2), "these batches")) static_cast<void>(batch);
   });
-  CHECK((count(said, "these batches") > 0) == accelerator.is_main_process());
+  CHECK((count(output, "these batches") > 0) == accelerator.is_main_process());
 }

@@ -1,4 +1,4 @@
-// fp16 whose verdicts the host hears of a step late, beside the same runs that wait for them.
+// fp16 with late verdicts, which the host learns one step later, compared with runs that wait for each verdict.
 #include <torch/optim/rmsprop.h>
 
 #include <limits>
@@ -25,7 +25,7 @@ AcceleratorOptions fp16_with(Verdicts verdicts) {
 
 bool overflows_in(int step) { return step == 0 || step == 3 || step == 4 || step == 9; }
 
-/// What a run tells after each of its steps, and what it has come to.
+/// What a run reports after each step, and its result.
 struct LateTrace {
   std::vector<bool> skipped = {};
   std::vector<std::int64_t> schedule_steps = {};
@@ -47,7 +47,7 @@ LateTrace late_trace(Verdicts verdicts, bool adamw, std::optional<int> zero_stag
   at::manual_seed(5);
   Net net;
   const auto own = adamw_or_sgd(adamw, net);
-  // The rate stays as it is: a schedule that is skipped a step later would train with another rate meanwhile.
+  // The rate is constant: a schedule that is held back one step later would use another rate in between.
   auto [model, optimizer, schedule] = accelerator.prepare(net, *own, Schedule(*own, [](std::int64_t) { return 1.0; }));
   LateTrace trace;
   for (int step = 0; step < 12; ++step) {
@@ -75,7 +75,7 @@ LateTrace late_trace(Verdicts verdicts, bool adamw, std::optional<int> zero_stag
   return trace;
 }
 
-void check_equal_but_late(const LateTrace& late, const LateTrace& exact) {
+void check_equal_with_lag(const LateTrace& late, const LateTrace& exact) {
   for (std::size_t i = 0; i < exact.parameters.size(); ++i) CHECK(at::equal(late.parameters[i], exact.parameters[i]));
   CHECK(late.optimizer_steps == exact.optimizer_steps);
   CHECK(late.scale == exact.scale);
@@ -95,16 +95,16 @@ TEST_CASE("late verdicts: the run is bitwise equal to an exact one, and its repo
     CHECK(exact.skipped[0]);
     CHECK(exact.skipped[9]);
     CHECK_FALSE(exact.skipped[10]);
-    check_equal_but_late(late_trace(Verdicts::late, adamw), exact);
+    check_equal_with_lag(late_trace(Verdicts::late, adamw), exact);
   }
 }
 
-TEST_CASE("late verdicts with ZeRO: the same") {
+TEST_CASE("late verdicts with ZeRO: the run is bitwise equal to an exact one, and its reports lag by one step") {
   for (const int stage : {1, 2})
-    check_equal_but_late(late_trace(Verdicts::late, true, stage), late_trace(Verdicts::exact, true, stage));
+    check_equal_with_lag(late_trace(Verdicts::late, true, stage), late_trace(Verdicts::exact, true, stage));
 }
 
-TEST_CASE("late verdicts: a run that was saved right after a skipped step and resumed equals the one that was not") {
+TEST_CASE("late verdicts: a run that resumes right after a skipped step equals an uninterrupted one") {
   test::Folder folder(State(), "late_resume");
   const auto run = [&](bool resume) {
     auto options = fp16_with(Verdicts::late);
@@ -129,10 +129,10 @@ TEST_CASE("late verdicts: a run that was saved right after a skipped step and re
     return std::tuple(net, accelerator.loss_scale(), schedule.steps());
   };
   const auto [whole, scale, steps] = run(false);
-  const auto [rest, scale_of_rest, steps_of_rest] = run(true);
-  CHECK(test::same_parameters(*whole, *rest));
-  CHECK(scale == scale_of_rest);
-  CHECK(steps == steps_of_rest);
+  const auto [resumed, resumed_scale, resumed_steps] = run(true);
+  CHECK(test::same_parameters(*whole, *resumed));
+  CHECK(scale == resumed_scale);
+  CHECK(steps == resumed_steps);
 }
 
 TEST_CASE("late verdicts: two optimizers of which one steps rarely keep one scale") {
@@ -166,11 +166,11 @@ TEST_CASE("late verdicts: two optimizers of which one steps rarely keep one scal
   CHECK(scale == late_scale);
 }
 
-TEST_CASE("late verdicts: ranks without batches follow, and all go on alike") {
+TEST_CASE("late verdicts: ranks without batches follow, and all ranks continue identically") {
   auto options = fp16_with(Verdicts::late);
   options.data.even_batches = false;
   Accelerator accelerator(options);
-  if (accelerator.num_processes() == 1) return;  // nobody follows
+  if (accelerator.num_processes() == 1) return;  // no rank follows another
   Net net;
   torch::optim::AdamW adamw(net->parameters(), 1e-2);
   auto [model, optimizer] = accelerator.prepare(net, adamw);
@@ -187,17 +187,17 @@ TEST_CASE("late verdicts: ranks without batches follow, and all go on alike") {
   CHECK(optimizer.step_was_skipped());
   const auto scales = accelerator.gather(at::full({1}, accelerator.loss_scale().scale));
   CHECK(at::equal(scales, scales[0].expand_as(scales)));
-  for (const bool tells_of_the_last_one : {true, false}) {
+  for (const bool reports_last_step : {true, false}) {
     const auto before = net->out->bias.detach().clone();
     accelerator.backward(model(at::ones({2, 3})).sum());
     optimizer.step();
     optimizer.zero_grad();
-    CHECK(optimizer.step_was_skipped() == tells_of_the_last_one);
+    CHECK(optimizer.step_was_skipped() == reports_last_step);
     CHECK_FALSE(at::equal(before, net->out->bias));
   }
 }
 
-TEST_CASE("late verdicts: an optimizer that cannot be held back on the device is refused") {
+TEST_CASE("late verdicts: an optimizer that cannot skip a step on the device is refused") {
   for (const bool fused : {true, false}) {
     auto options = fp16_with(Verdicts::late);
     options.fused_optimizer = fused;

@@ -25,7 +25,7 @@ TEST_CASE("the launcher's variables reach the options") {
   CHECK(with({{"HORTATOR_GRADIENT_ACCUMULATION_STEPS", ""}}).gradient_accumulation_steps == 1);
 }
 
-TEST_CASE("a run of a scaling study stays out of the program's own folder") {
+TEST_CASE("a run of a scaling study does not use the program's own folder") {
   const ProjectOptions own = {.dir = "runs/mine", .total_limit = 3, .logging_dir = "logs"};
   CHECK(with({{"HORTATOR_RUN_DIR", "study"}}, {.project = own}).project.dir == "runs/mine");
   const auto measured = with({{"HORTATOR_RUN_DIR", "study"}, {"HORTATOR_MEASURE", "m.json"}}, {.project = own}).project;
@@ -35,7 +35,7 @@ TEST_CASE("a run of a scaling study stays out of the program's own folder") {
   CHECK(with({{"HORTATOR_MEASURE", "m.json"}}, {.project = own}).project.dir == "runs/mine");
 }
 
-TEST_CASE("what cannot be meant or had is an error that names the variable") {
+TEST_CASE("an invalid value is an error that names the variable") {
   for (const auto* bad : {"0", "-1", "two", "1.5"}) {
     CHECK_THROWS_WITH(with({{"HORTATOR_GRADIENT_ACCUMULATION_STEPS", bad}}),
                       ContainsSubstring("ACCUMULATION_STEPS is"));
@@ -43,7 +43,7 @@ TEST_CASE("what cannot be meant or had is an error that names the variable") {
   CHECK_THROWS_WITH(with({{"HORTATOR_ZERO_STAGE", "4"}}), ContainsSubstring("HORTATOR_ZERO_STAGE is '4'"));
 }
 
-TEST_CASE("the launcher's ZeRO stage counts where the program says none, by number or by FSDP's name") {
+TEST_CASE("the launcher's ZeRO stage, a number or an FSDP name, applies if the program sets none") {
   CHECK(!with({}).zero.stage);
   CHECK(with({{"HORTATOR_ZERO_STAGE", "2"}}).zero.stage == 2);
   CHECK(with({{"HORTATOR_ZERO_STAGE", "2"}}, {.zero = {.stage = 1}}).zero.stage == 1);

@@ -7,7 +7,7 @@ using namespace hortator;
 
 namespace {
 
-// The layers that networks are made of, in one.
+// The common layers of networks, in one model.
 struct LayersImpl : torch::nn::Module {
   explicit LayersImpl(bool with_lstm) {
     text = register_module("words", torch::nn::Embedding(10, 8));
@@ -68,8 +68,8 @@ double trained_loss(Precision precision, at::ScalarType expected, bool with_lstm
 
 }  // namespace
 
-TEST_CASE("all kinds of layers learn in 16 bits on the CPU as they do in 32, forward and backward") {
-  if (State().num_processes() > 1) return;  // nothing of it depends on the ranks
+TEST_CASE("common layers train in 16 bits on the CPU as they do in 32, forward and backward") {
+  if (State().num_processes() > 1) return;  // does not depend on the ranks
   CHECK(trained_loss(Precision::bf16, at::kBFloat16, true) ==
         Approx(trained_loss(Precision::no, at::kFloat, true)).epsilon(0.05));
   // oneDNN's LSTM throws in fp16 where the processor has no such instructions.

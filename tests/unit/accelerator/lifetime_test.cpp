@@ -12,13 +12,13 @@ using test::Rows;
 namespace {
 
 template <typename Use>
-void check_throws_when_gone(const Use& use) {
+void check_throws_when_released(const Use& use) {
   CHECK_THROWS_WITH(use(), ContainsSubstring("was used after its Accelerator was destroyed or had freed it"));
 }
 
 }  // namespace
 
-TEST_CASE("handles throw once their Accelerator has gone or has freed them; the user's objects are left alone") {
+TEST_CASE("handles throw after their Accelerator was destroyed or freed them; the user's objects still work") {
   Net net;
   torch::optim::SGD sgd(net->parameters(), 0.1);
   for (const bool by_free : {false, true}) {
@@ -28,20 +28,20 @@ TEST_CASE("handles throw once their Accelerator has gone or has freed them; the 
         net, sgd, data_loader(Rows{4}), linear_warmup(sgd, {.warmup_steps = 0, .total_steps = 10}));
     model(at::ones({1, 3}));
     by_free ? accelerator->free_memory() : accelerator.reset();
-    check_throws_when_gone([&, &model = model] { model(at::ones({1, 3})); });
-    check_throws_when_gone([&, &model = model] { model.train(); });
-    check_throws_when_gone([&, &optimizer = optimizer] { optimizer.step(); });
-    check_throws_when_gone([&, &optimizer = optimizer] { optimizer.zero_grad(); });
-    check_throws_when_gone([&, &loader = loader] { loader.begin(); });
-    check_throws_when_gone([&, &schedule = schedule] { schedule.step(); });
-    // Gradients of the module itself go nowhere near the communicator that is gone.
+    check_throws_when_released([&, &model = model] { model(at::ones({1, 3})); });
+    check_throws_when_released([&, &model = model] { model.train(); });
+    check_throws_when_released([&, &optimizer = optimizer] { optimizer.step(); });
+    check_throws_when_released([&, &optimizer = optimizer] { optimizer.zero_grad(); });
+    check_throws_when_released([&, &loader = loader] { loader.begin(); });
+    check_throws_when_released([&, &schedule = schedule] { schedule.step(); });
+    // Gradients of the module itself do not use the communicator that was released.
     net->zero_grad();
     net->forward(at::full({1, 3}, State().process_index() + 1.0)).sum().backward();
     CHECK(net->out->bias.grad().item<double>() == 1);
   }
 }
 
-TEST_CASE("backward after the Accelerator has gone sends nothing, although handles are still held") {
+TEST_CASE("backward after the Accelerator was destroyed sends nothing, although handles still exist") {
   // The last layer fills the first bucket of one mebibyte: its all-reduce would start within backward.
   torch::nn::Sequential net(torch::nn::Linear(600, 600), torch::nn::Linear(600, 600));
   std::optional<Accelerator> accelerator;
@@ -49,12 +49,12 @@ TEST_CASE("backward after the Accelerator has gone sends nothing, although handl
   const int rank = accelerator->process_index();
   auto model = accelerator->prepare(net);
   accelerator.reset();
-  // On one rank only: were the others needed, this would wait for ever.
+  // On one rank only: this would hang if it needed the others.
   if (rank == 0) net->forward(at::ones({3, 600})).sum().backward();
   CHECK(net->ptr(1)->as<torch::nn::Linear>()->bias.grad().defined() == (rank == 0));
 }
 
-TEST_CASE("two Accelerators one after the other, on the same module") {
+TEST_CASE("one Accelerator after another can prepare the same module") {
   Net net;
   for (int round = 0; round < 3; ++round) {
     Accelerator accelerator;

@@ -1,4 +1,4 @@
-// Weights from files of Python's libraries and of our own into models.
+// Loading weights from files of Python's libraries and of Hortator into models.
 #include <hortator/hortator.hpp>
 
 #include "accelerator/training/training.hpp"
@@ -22,26 +22,26 @@ WeightsNet cleared(bool tied = true) {
 }
 
 void check_same(const torch::nn::Module& net, const torch::nn::Module& expected) {
-  const auto there = test::tensors_of_net(expected);
+  const auto expected_tensors = test::tensors_of_net(expected);
   for (const auto& [name, tensor] : test::tensors_of_net(net)) {
     INFO(name);
-    CHECK(at::equal(tensor, there.at(name).to(tensor.scalar_type())));
+    CHECK(at::equal(tensor, expected_tensors.at(name).to(tensor.scalar_type())));
   }
 }
 
 }  // namespace
 
-TEST_CASE("what Python wrote is loaded, from every kind of file") {
+TEST_CASE("weights that Python wrote are loaded from every kind of file") {
   Accelerator accelerator;
-  for (const auto* place : {"sharded", "sharded/model.safetensors.index.json", "whole", "whole/model.safetensors",
-                            "pickled", "pickled/pytorch_model.bin"}) {
-    INFO(place);
-    auto alone = cleared();
-    load_checkpoint_in_model(alone, python / place);
-    check_same(*alone, *filled());
-    auto together = cleared();
-    accelerator.load_checkpoint_in_model(together, python / place);
-    check_same(*together, *filled());
+  for (const auto* file_or_folder : {"sharded", "sharded/model.safetensors.index.json", "whole",
+                                     "whole/model.safetensors", "pickled", "pickled/pytorch_model.bin"}) {
+    INFO(file_or_folder);
+    auto independent = cleared();
+    load_checkpoint_in_model(independent, python / file_or_folder);
+    check_same(*independent, *filled());
+    auto collective = cleared();
+    accelerator.load_checkpoint_in_model(collective, python / file_or_folder);
+    check_same(*collective, *filled());
   }
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("a prepared model is loaded in place") {
   check_same(*net, *filled());
 }
 
-TEST_CASE("all types come over, also as other floating-point types") {
+TEST_CASE("all types are loaded, and floating-point types are converted to each other") {
   const SafetensorsFile file(python / "all_types.safetensors");
   torch::nn::Module module;
   auto inner = std::make_shared<torch::nn::Module>();
@@ -80,7 +80,7 @@ TEST_CASE("all types come over, also as other floating-point types") {
   }
 }
 
-TEST_CASE("the model's floating-point tensors become the type that is asked for") {
+TEST_CASE("the model's floating-point tensors are converted to the requested type") {
   auto net = cleared();
   const auto* const before = net->embed->weight.unsafeGetTensorImpl();
   load_checkpoint_in_model(net, python / "whole", {.dtype = at::kBFloat16, .keep_in_fp32_modules = {"norm"}});
@@ -92,7 +92,7 @@ TEST_CASE("the model's floating-point tensors become the type that is asked for"
   check_same(*net, *filled());
 }
 
-TEST_CASE("what does not fit is in one error, and nothing has changed") {
+TEST_CASE("all mismatches are listed in one error, and nothing is changed") {
   Accelerator accelerator;
   struct Other : torch::nn::Module {
     Other() {
@@ -113,7 +113,7 @@ TEST_CASE("what does not fit is in one error, and nothing has changed") {
   CHECK(at::equal(other.named_parameters()["hidden.weight"], before));
 }
 
-TEST_CASE("an untied model wants both, and a tied one refuses two values for one tensor") {
+TEST_CASE("an untied model needs both tensors, and a tied one refuses two values for one tensor") {
   Accelerator accelerator;
   test::Folder folder(State(), "tied");
   auto untied = cleared(false);
@@ -122,7 +122,7 @@ TEST_CASE("an untied model wants both, and a tied one refuses two values for one
   CHECK(at::equal(untied->embed->weight, filled()->embed->weight));
   CHECK(untied->head->parameters()[0][0][0].item<double>() == 77);
 
-  auto both = filled(false);  // its head has numbers of its own
+  auto both = filled(false);  // its head has its own values
   accelerator.save_model(both, folder.path() / "both");
   auto net = cleared();
   CHECK_THROWS_WITH(load_checkpoint_in_model(net, folder.path() / "both"),
@@ -134,7 +134,7 @@ TEST_CASE("an untied model wants both, and a tied one refuses two values for one
   CHECK_NOTHROW(load_checkpoint_in_model(net, folder.path() / "both"));
 }
 
-TEST_CASE("a model of a checkpoint of ours") {
+TEST_CASE("a model is loaded from a Hortator checkpoint") {
   test::Folder folder(State(), "from_hdf5");
   Accelerator accelerator;
   auto net = filled();
@@ -154,7 +154,7 @@ TEST_CASE("a model of a checkpoint of ours") {
   CHECK_THROWS_WITH(load_checkpoint_in_model(loaded, saved, {.model = 2}), ContainsSubstring("no model number 2"));
 }
 
-TEST_CASE("pieces that ranks send to each other make the same tensors") {
+TEST_CASE("collective loading, in which ranks send each other what they read, gives the same tensors") {
   Accelerator accelerator;
   test::Folder folder(State(), "together");
   torch::nn::Module module;
@@ -173,23 +173,23 @@ TEST_CASE("pieces that ranks send to each other make the same tensors") {
     for (const auto& one : fillings)
       CHECK(at::equal(one.tensor, module.named_buffers()[one.stored].to(one.tensor.scalar_type())));
   };
-  const auto together = make();
-  weights::filling_together(accelerator::Training::of(accelerator).channels.communicator_of({}), *source, together)();
-  check(together);
-  const auto alone = make();
-  weights::fill(*source, alone);
-  check(alone);
+  const auto collective = make();
+  weights::filling_together(accelerator::Training::of(accelerator).channels.communicator_of({}), *source, collective)();
+  check(collective);
+  const auto independent = make();
+  weights::fill(*source, independent);
+  check(independent);
 }
 
-// Run by the drill of a real Slurm: ranks of one node never send each other what they read.
+// Run by the drill on a real Slurm, because ranks of one node never send each other what they read.
 TEST_CASE("between nodes weights are read once and sent", "[.two_nodes]") {
   Accelerator accelerator({.cpu = true});
   REQUIRE(accelerator.num_nodes() == 2);
   REQUIRE(accelerator.num_processes() == 4);
-  for (const auto* place : {"sharded", "whole", "pickled"}) {
-    INFO(place);
+  for (const auto* file_or_folder : {"sharded", "whole", "pickled"}) {
+    INFO(file_or_folder);
     auto net = cleared();
-    accelerator.load_checkpoint_in_model(net, python / place);
+    accelerator.load_checkpoint_in_model(net, python / file_or_folder);
     check_same(*net, *filled());
   }
   auto converted = cleared();
@@ -203,9 +203,9 @@ TEST_CASE("between nodes weights are read once and sent", "[.two_nodes]") {
 namespace {
 
 /// A file that one rank cannot read to its end.
-class Broken : public weights::WeightSource {
+class FailingSource : public weights::WeightSource {
  public:
-  Broken(const weights::WeightSource& whole, bool broken) : whole_(whole), broken_(broken) {}
+  FailingSource(const weights::WeightSource& whole, bool broken) : whole_(whole), broken_(broken) {}
   const fs::path& path() const override { return whole_.path(); }
   const std::vector<std::string>& names() const override { return whole_.names(); }
   formats::TensorSpec spec(const std::string& name) const override { return whole_.spec(name); }
@@ -221,11 +221,11 @@ class Broken : public weights::WeightSource {
 
 }  // namespace
 
-TEST_CASE("a rank that cannot read leaves nobody waiting") {
+TEST_CASE("a read error on one rank does not leave the others waiting") {
   Accelerator accelerator;
   const auto source = weights::open_weights(python / "sharded");
   const bool is_last = accelerator.is_last_process();
-  const Broken broken(*source, is_last);
+  const FailingSource broken(*source, is_last);
   std::vector<weights::Filling> fillings;
   for (const auto& name : source->names()) {
     const auto spec = source->spec(name);

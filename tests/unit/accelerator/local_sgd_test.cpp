@@ -112,7 +112,8 @@ TEST_CASE("an exception ends the scope without a collective") {
   try {
     LocalSGD local_sgd(run.accelerator, run.model, run.options);
     run.step();
-    if (run.rank == 0) local_sgd.step();  // at its end this rank would have other steps behind it than the others
+    if (run.rank == 0)
+      local_sgd.step();  // at the scope's end this rank would have taken another number of steps than the others
     throw std::runtime_error("in the loop");
   } catch (const std::runtime_error&) {
   }
@@ -134,7 +135,7 @@ TEST_CASE("buffers become rank 0's with the averages, as after synchronised pass
   CHECK(net->named_buffers()["calls"].item<int>() == 1);
 }
 
-TEST_CASE("what is disabled does nothing; what has no meaning is refused") {
+TEST_CASE("a disabled LocalSGD does nothing; invalid uses are refused") {
   Run run({.steps = 1, .enabled = false});
   {
     LocalSGD local_sgd(run.accelerator, run.model, run.options);

@@ -1,4 +1,4 @@
-// A loss that is not a number, seen through the facade.
+// The warning about a loss that is not a number, through the public API.
 #include <limits>
 
 #include "fixtures.hpp"

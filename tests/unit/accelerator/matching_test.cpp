@@ -11,10 +11,10 @@ using weights::Wanted;
 
 namespace {
 
-/// Names and kinds without any elements.
-class Described : public weights::WeightSource {
+/// A source of names, shapes and types, without elements.
+class DescribedSource : public weights::WeightSource {
  public:
-  Described(std::vector<std::string> names, std::map<std::string, formats::TensorSpec> others = {})
+  DescribedSource(std::vector<std::string> names, std::map<std::string, formats::TensorSpec> others = {})
       : names_(std::move(names)), others_(std::move(others)) {
     for (const auto& [name, spec] : others_) names_.push_back(name);
   }
@@ -48,8 +48,8 @@ std::vector<std::string> loads_of(const Matching& matching) {
 
 }  // namespace
 
-TEST_CASE("names that fit are loaded in the order of the file") {
-  const Described file({"c", "a", "b"});
+TEST_CASE("matching names are loaded in the order of the file") {
+  const DescribedSource file({"c", "a", "b"});
   const auto matching = weights::match(wanted({"a", "b", "c"}), file, {});
   CHECK(loads_of(matching) == std::vector<std::string>{"c", "a", "b"});
   CHECK(matching.loads[0].wanted == 2);
@@ -57,8 +57,8 @@ TEST_CASE("names that fit are loaded in the order of the file") {
   CHECK(weights::omissions(matching, file).empty());
 }
 
-TEST_CASE("all that does not fit is in one error") {
-  const Described file({"a", "x", "y"}, {{"big", {.shape = {3}}}, {"text", {.type = at::kLong, .shape = {2}}}});
+TEST_CASE("all mismatches are listed in one error") {
+  const DescribedSource file({"a", "x", "y"}, {{"big", {.shape = {3}}}, {"text", {.type = at::kLong, .shape = {2}}}});
   const auto matching = weights::match(wanted({"a", "b", "c", "big", "text"}), file, {});
   CHECK_THROWS_WITH(weights::require_match(matching, file, true),
                     ContainsSubstring("the.file") && ContainsSubstring("missing 'b', float32 [2], 'c', float32 [2]") &&
@@ -66,12 +66,12 @@ TEST_CASE("all that does not fit is in one error") {
                         ContainsSubstring("'big', float32 [2] in the model and float32 [3] in the file") &&
                         ContainsSubstring("'text', float32 [2] in the model and int64 [2] in the file") &&
                         ContainsSubstring("nothing was changed"));
-  // Without strict, other shapes are an error still.
+  // Without strict, different shapes are still an error.
   CHECK_THROWS_WITH(weights::require_match(matching, file, false), ContainsSubstring("'big'"));
 }
 
-TEST_CASE("without strict, what is missing or unexpected is left out and said") {
-  const Described file({"a", "x"});
+TEST_CASE("without strict, missing and unexpected tensors are skipped and reported") {
+  const DescribedSource file({"a", "x"});
   const auto matching = weights::match(wanted({"a", "b"}), file, {});
   CHECK_THROWS_AS(weights::require_match(matching, file, true), Error);
   CHECK_NOTHROW(weights::require_match(matching, file, false));
@@ -80,28 +80,28 @@ TEST_CASE("without strict, what is missing or unexpected is left out and said") 
              ContainsSubstring("missing 'b'") && ContainsSubstring("unexpected 'x'"));
 }
 
-TEST_CASE("long lists are cut") {
+TEST_CASE("long lists of names are truncated") {
   std::vector<std::string> names;
   for (int i = 0; i < 100; ++i) names.push_back("layer" + std::to_string(i));
-  const auto matching = weights::match(wanted({}), Described(names), {});
-  CHECK_THAT(weights::omissions(matching, Described(names)), ContainsSubstring("'layer19' and 80 more"));
+  const auto matching = weights::match(wanted({}), DescribedSource(names), {});
+  CHECK_THAT(weights::omissions(matching, DescribedSource(names)), ContainsSubstring("'layer19' and 80 more"));
 }
 
-TEST_CASE("renamed names fit, and two that become one are refused") {
-  const Described file({"model.a", "model.b"});
+TEST_CASE("renamed names match, and two that become one are refused") {
+  const DescribedSource file({"model.a", "model.b"});
   const auto matching = weights::match(wanted({"a", "b"}), file, {{"model", ""}});
   CHECK(loads_of(matching) == std::vector<std::string>{"model.a", "model.b"});
   CHECK_NOTHROW(weights::require_match(matching, file, true));
-  const Described twice({"model.a", "a"});
+  const DescribedSource twice({"model.a", "a"});
   CHECK_THROWS_WITH(weights::require_match(weights::match(wanted({"a"}), twice, {{"model", ""}}), twice, false),
                     ContainsSubstring("'model.a' and 'a', both of which become 'a'"));
 }
 
-TEST_CASE("a prefix that would make names fit is named") {
-  const Described longer({"model.a.w", "model.b.w", "lm_head.w"});
+TEST_CASE("the error suggests the prefix that would make names match") {
+  const DescribedSource longer({"model.a.w", "model.b.w", "lm_head.w"});
   CHECK_THROWS_WITH(weights::require_match(weights::match(wanted({"a.w", "b.w"}), longer, {}), longer, true),
                     ContainsSubstring(R"(.rename = {{"model", ""}})"));
-  const Described shorter({"a.w", "b.w"});
+  const DescribedSource shorter({"a.w", "b.w"});
   CHECK_THROWS_WITH(
       weights::require_match(weights::match(wanted({"net.model.a.w", "net.model.b.w"}), shorter, {}), shorter, true),
       ContainsSubstring(R"(.rename = {{"", "net.model"}})"));
@@ -110,19 +110,19 @@ TEST_CASE("a prefix that would make names fit is named") {
 TEST_CASE("tied tensors need one of their names, and further ones are compared") {
   auto tied = wanted({"a", "b", "c"});
   tied[2].first = 0;
-  const auto by_last = weights::match(tied, Described({"b", "c"}), {});
+  const auto by_last = weights::match(tied, DescribedSource({"b", "c"}), {});
   CHECK(by_last.missing.empty());
   CHECK(loads_of(by_last) == std::vector<std::string>{"b", "c"});
   CHECK(by_last.twins.empty());
-  const auto by_both = weights::match(tied, Described({"c", "b", "a"}), {});
+  const auto by_both = weights::match(tied, DescribedSource({"c", "b", "a"}), {});
   CHECK(loads_of(by_both) == std::vector<std::string>{"b", "a"});
   CHECK(by_both.twins.size() == 1);
   CHECK(by_both.twins[0].stored == "c");
-  const auto none = weights::match(tied, Described({"b"}), {});
+  const auto none = weights::match(tied, DescribedSource({"b"}), {});
   CHECK(none.missing == std::vector<std::string>{"'a' (tied to 'c'), float32 [2]"});
 }
 
-TEST_CASE("which types become which") {
+TEST_CASE("floating-point types convert to each other, integers only to wider ones") {
   using weights::converts;
   CHECK(converts(at::kFloat, at::kBFloat16));
   CHECK(converts(at::kFloat8_e4m3fn, at::kDouble));

@@ -6,7 +6,7 @@
 
 using namespace hortator;
 
-TEST_CASE("memory is counted by its owners, each piece once") {
+TEST_CASE("memory is counted by owner, each tensor once") {
   Accelerator accelerator({.cpu = true});
   test::Net net;
   torch::optim::AdamW adamw(net->parameters(), 1e-2);
@@ -18,7 +18,7 @@ TEST_CASE("memory is counted by its owners, each piece once") {
   CHECK(owners().gradients == 0);
   CHECK(owners().optimizers == 0);
   accelerator.backward(model(at::ones({2, 3})).sum());
-  // With several ranks gradients lie together, beside what ranks tell each other.
+  // With several ranks, gradients share memory with the signals that ranks exchange.
   CHECK(owners().gradients >= parameters);
   CHECK(owners().gradients < 2 * parameters);
   optimizer.step();
@@ -27,7 +27,7 @@ TEST_CASE("memory is counted by its owners, each piece once") {
   CHECK(accelerator.device_memory().peak_bytes == 0);
 }
 
-TEST_CASE("an account of the memory names what is left over") {
+TEST_CASE("the description of the memory lists what has no owner") {
   const auto text = accelerator::describe(
       {.parameters = 1 << 20, .buffers = 512, .gradients = 1 << 20, .optimizers = 2 << 20, .pages = 3 << 20},
       {.allocated_bytes = (9 << 20) + 512, .peak_bytes = 10 << 20, .reserved_bytes = (11 << 20) + 512});
@@ -37,7 +37,7 @@ TEST_CASE("an account of the memory names what is left over") {
   CHECK_THAT(text, ContainsSubstring("the most at once was 10.0 MiB"));
 }
 
-TEST_CASE("trackers get the memory in GiB, now and at the most") {
+TEST_CASE("trackers get the current and the peak memory in GiB") {
   const auto values = accelerator::device_memory_values(
       {.allocated_bytes = 3ULL << 30U, .peak_bytes = 5ULL << 30U, .reserved_bytes = 6ULL << 30U});
   CHECK(values == std::vector<std::pair<std::string, double>>{{"device_memory_gib", 3}, {"device_memory_peak_gib", 5}});

@@ -1,4 +1,4 @@
-// Memory stays where it is, however many epochs a run has.
+// Memory does not grow with the number of epochs.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <torch/nn/modules/activation.h>
@@ -23,7 +23,7 @@ std::int64_t resident_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-long pages_taken_so_far() {
+long page_faults_so_far() {
   rusage use{};
   getrusage(RUSAGE_SELF, &use);
   return use.ru_minflt;
@@ -60,7 +60,7 @@ TEST_CASE("memory is flat over a thousand epochs with evaluation") {
 }
 
 // Each forward keeps 64 MiB for backward.
-TEST_CASE("what a step frees serves the next one") {
+TEST_CASE("the next step reuses the memory that a step frees") {
   constexpr int width = 1024;
   constexpr int steps = 4;
   prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // small pages can be counted
@@ -75,7 +75,7 @@ TEST_CASE("what a step frees serves the next one") {
     optimizer.zero_grad();
   };
   for (int i = 0; i < 3; ++i) step();
-  const auto before = pages_taken_so_far();
+  const auto before = page_faults_so_far();
   for (int i = 0; i < steps; ++i) step();
-  CHECK((pages_taken_so_far() - before) * sysconf(_SC_PAGESIZE) < steps * (std::int64_t{8} << 20));
+  CHECK((page_faults_so_far() - before) * sysconf(_SC_PAGESIZE) < steps * (std::int64_t{8} << 20));
 }

@@ -1,4 +1,4 @@
-// What is gathered for metrics is exactly the data set, whatever the loader.
+// gather_for_metrics returns exactly the data set, for every kind of loader.
 #include <algorithm>
 #include <numeric>
 
@@ -30,7 +30,7 @@ Batch values(const at::Tensor& tensor) {
   return {flat.const_data_ptr<std::int64_t>(), flat.const_data_ptr<std::int64_t>() + flat.numel()};
 }
 
-Batch counted(std::int64_t count) {
+Batch first_numbers(std::int64_t count) {
   Batch all(static_cast<std::size_t>(count));
   std::iota(all.begin(), all.end(), 0);
   return all;
@@ -46,13 +46,13 @@ data::BatchList batches_of(std::int64_t count) {
   return batches;
 }
 
-struct Kind {
+struct LoaderCase {
   std::string name;
   DataOptions options;
   Loader loader;
 };
 
-std::vector<Kind> kinds(std::int64_t count, int world) {
+std::vector<LoaderCase> loader_cases(std::int64_t count, int world) {
   const LoaderOptions two{.batch_size = 2};
   const LoaderOptions split{.batch_size = 2 * world};
   return {
@@ -70,9 +70,9 @@ std::vector<Kind> kinds(std::int64_t count, int world) {
   };
 }
 
-// Every rank but those that had left its loop gets all of it.
+// Every rank gets all samples, except ranks that left their loop earlier.
 void check_exact(const Accelerator& accelerator, const Batch& gathered, std::int64_t count, bool all_end_together) {
-  const auto exact = counted(count);
+  const auto exact = first_numbers(count);
   if (all_end_together) CHECK(gathered == exact);
   CHECK(gathered.size() <= exact.size());
   CHECK(std::equal(gathered.begin(), gathered.end(), exact.begin()));
@@ -85,7 +85,7 @@ TEST_CASE(
     "gather_for_metrics returns exactly the data set, of tensors, structures and objects, for every kind of loader") {
   const int world = State().num_processes();
   for (const std::int64_t count : {0, 1, 2 * world - 1, 2 * world, 4 * world + 1, 5 * world + 2}) {
-    for (auto& [name, options, loader] : kinds(count, world)) {
+    for (auto& [name, options, loader] : loader_cases(count, world)) {
       INFO(name << ", " << count << " samples");
       Accelerator accelerator({.data = options});
       auto prepared = accelerator.prepare(loader);
@@ -123,8 +123,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("of a stream that gives each rank a part of its own, all parts are gathered, once") {
-  struct Parts {
+TEST_CASE("a stream that shards itself is gathered completely, each sample once") {
+  struct ShardedStream {
     std::int64_t count = 0;
     std::int64_t at = 0;
     int world = 1;
@@ -135,14 +135,14 @@ TEST_CASE("of a stream that gives each rank a part of its own, all parts are gat
     }
     void reset() { at = rank; }
     std::optional<std::int64_t> next() {
-      // the last rank's samples are a third
+      // the last rank has a third of the samples
       if (at >= (rank + 1 == world ? count / 3 : count)) return std::nullopt;
       return std::exchange(at, at + world);
     }
   };
   Accelerator accelerator;
   const int world = accelerator.num_processes();
-  auto loader = accelerator.prepare(data_loader(Parts{12 * world}, {.batch_size = 5}));
+  auto loader = accelerator.prepare(data_loader(ShardedStream{12 * world}, {.batch_size = 5}));
   Batch seen;
   Batch at_main;
   for (auto& batch : loader) {
@@ -169,18 +169,18 @@ TEST_CASE("a loader without its first batches is still gathered exactly") {
   for (auto loader : {accelerator.prepare(data_loader(Numbers{count}, {.batch_size = 2})),
                       accelerator.prepare(data_loader(Stream{count}, {.batch_size = 2}))}) {
     Batch seen;
-    const auto rest = skip_first_batches(loader, 1);
-    for (auto& batch : rest) {
+    const auto remainder = skip_first_batches(loader, 1);
+    for (auto& batch : remainder) {
       const auto some = values(accelerator.gather_for_metrics(batch));
       seen.insert(seen.end(), some.begin(), some.end());
     }
-    auto exact = counted(count);
+    auto exact = first_numbers(count);
     exact.erase(exact.begin(), exact.begin() + 2 * world);
     CHECK(seen == exact);
   }
 }
 
-TEST_CASE("after a broken loop, and within nested ones, the loader that runs counts") {
+TEST_CASE("gather_for_metrics uses the loader that runs, after a broken loop and within nested ones") {
   Accelerator accelerator;
   const int world = accelerator.num_processes();
   auto outer = accelerator.prepare(data_loader(Numbers{2 * world - 1}, {.batch_size = 1}));
@@ -193,14 +193,14 @@ TEST_CASE("after a broken loop, and within nested ones, the loader that runs cou
       const auto some = values(accelerator.gather_for_metrics(other));
       of_inner.insert(of_inner.end(), some.begin(), some.end());
     }
-    CHECK(of_inner == counted(2 * world + 1));
+    CHECK(of_inner == first_numbers(2 * world + 1));
     const auto some = values(accelerator.gather_for_metrics(batch));
     of_outer.insert(of_outer.end(), some.begin(), some.end());
   }
-  CHECK(of_outer == counted(2 * world - 1));
+  CHECK(of_outer == first_numbers(2 * world - 1));
 }
 
-TEST_CASE("gather_to_main joins what differs in size, for the main process alone") {
+TEST_CASE("gather_to_main concatenates tensors of different sizes, on the main process only") {
   Accelerator accelerator;
   const int world = accelerator.num_processes();
   const int me = accelerator.process_index();
@@ -225,7 +225,7 @@ TEST_CASE("structures that cannot be joined are an error on all ranks") {
   CHECK_THROWS_WITH(accelerator.gather_to_main(flat), ContainsSubstring("gather got structures that differ"));
 }
 
-TEST_CASE("what cannot be dispatched is refused with the reason") {
+TEST_CASE("batches that cannot be dispatched are refused with the reason") {
   struct Opaque {
     std::shared_ptr<int> pointer;
   };

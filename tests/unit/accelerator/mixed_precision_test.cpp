@@ -18,7 +18,7 @@ struct Outputs {
   std::map<std::string, std::vector<at::Tensor>> more;
 };
 
-// Says in which type it computes, and returns that type.
+// Records the type in which it computes, and returns that type.
 struct Probe : torch::nn::Module {
   explicit Probe(at::ScalarType type = at::kFloat) { weight = register_parameter("weight", at::ones({2, 2}, type)); }
   Outputs forward(const at::Tensor& x) {
@@ -41,7 +41,7 @@ struct ByReference : torch::nn::Module {
   at::Tensor last;
 };
 
-struct Wordless : torch::nn::Module {
+struct ReturnsNothing : torch::nn::Module {
   void forward(const at::Tensor& /*x*/) { ++calls; }
   int calls = 0;
 };
@@ -50,12 +50,12 @@ struct Throwing : torch::nn::Module {
   at::Tensor forward(const at::Tensor& /*x*/) { throw std::runtime_error("from within"); }
 };
 
-class Variable {
+class EnvironmentVariable {
  public:
-  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Variable() { unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
+  EnvironmentVariable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~EnvironmentVariable() { unsetenv(name_); }
+  EnvironmentVariable(const EnvironmentVariable&) = delete;
+  EnvironmentVariable& operator=(const EnvironmentVariable&) = delete;
 
  private:
   const char* name_;
@@ -65,7 +65,7 @@ at::Tensor x() { return at::ones({2, 2}); }
 
 }  // namespace
 
-TEST_CASE("the model's call computes in 16 bits and returns fp32, however deep; nothing else does") {
+TEST_CASE("a model call computes in 16 bits and returns fp32 at any nesting depth; other code is unaffected") {
   for (const auto& [precision, type] : {std::pair(Precision::bf16, at::kBFloat16), {Precision::fp16, at::kHalf}}) {
     Accelerator accelerator({.mixed_precision = precision, .cpu = true});
     CHECK(accelerator.mixed_precision() == precision);
@@ -93,21 +93,21 @@ TEST_CASE("without mixed precision types are the module's own") {
   CHECK(x().matmul(x()).scalar_type() == at::kFloat);
 }
 
-TEST_CASE("modules that return a reference, or nothing, or throw") {
+TEST_CASE("mixed precision supports modules that return a reference or nothing, or that throw") {
   Accelerator accelerator({.mixed_precision = Precision::bf16, .cpu = true});
   ByReference by_reference;
-  Wordless wordless;
+  ReturnsNothing returns_nothing;
   Throwing throwing;
-  auto [first, second, third] = accelerator.prepare(by_reference, wordless, throwing);
+  auto [first, second, third] = accelerator.prepare(by_reference, returns_nothing, throwing);
   CHECK(first(x()).scalar_type() == at::kFloat);
   CHECK(by_reference.last.scalar_type() == at::kBFloat16);
   second(x());
-  CHECK(wordless.calls == 1);
+  CHECK(returns_nothing.calls == 1);
   CHECK_THROWS_WITH(third(x()), "from within");
   CHECK_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
 }
 
-TEST_CASE("autocast() for what lies outside of models, and its absence within") {
+TEST_CASE("autocast() applies to code outside models, and can be disabled in an inner scope") {
   Accelerator accelerator({.mixed_precision = Precision::bf16, .cpu = true});
   Probe probe;
   auto model = accelerator.prepare(probe);
@@ -137,31 +137,31 @@ TEST_CASE("changed weights are cast again at the next call") {
   CHECK(model(x()).product[0][0].item<double>() == 4);
 }
 
-TEST_CASE("the environment chooses where the program does not") {
+TEST_CASE("the environment sets the precision if the program does not") {
   {
-    const Variable variable("ACCELERATE_MIXED_PRECISION", "bf16");
+    const EnvironmentVariable variable("ACCELERATE_MIXED_PRECISION", "bf16");
     CHECK(Accelerator({.cpu = true}).mixed_precision() == Precision::bf16);
     CHECK(Accelerator({.mixed_precision = Precision::no, .cpu = true}).mixed_precision() == Precision::no);
   }
   CHECK(Accelerator({.cpu = true}).mixed_precision() == Precision::no);
-  const Variable wrong("HORTATOR_MIXED_PRECISION", "half");
+  const EnvironmentVariable wrong("HORTATOR_MIXED_PRECISION", "half");
   CHECK_THROWS_WITH(Accelerator({.cpu = true}),
                     ContainsSubstring("HORTATOR_MIXED_PRECISION: invalid precision 'half'"));
 }
 
-TEST_CASE("fp8, and scalers without a meaning, are refused") {
+TEST_CASE("fp8 and invalid scaler options are refused") {
   CHECK_THROWS_WITH(Accelerator({.mixed_precision = Precision::fp8}), ContainsSubstring("fp8 is not available"));
   CHECK_THROWS_WITH(Accelerator({.grad_scaler = {.backoff_factor = 2}}), ContainsSubstring("backoff_factor is 2"));
 }
 
-TEST_CASE("ranks with different precisions are refused together") {
+TEST_CASE("different precisions on ranks are an error on all ranks") {
   const State state;
   if (state.num_processes() == 1) return;
-  const Variable variable("HORTATOR_MIXED_PRECISION", state.is_last_process() ? "fp16" : "bf16");
+  const EnvironmentVariable variable("HORTATOR_MIXED_PRECISION", state.is_last_process() ? "fp16" : "bf16");
   CHECK_THROWS_WITH(Accelerator({.cpu = true}), ContainsSubstring("mixed_precision differs between ranks"));
 }
 
-TEST_CASE("training in 16 bits learns") {
+TEST_CASE("training in 16 bits lowers the loss") {
   for (const auto precision : {Precision::bf16, Precision::fp16}) {
     Accelerator accelerator({.mixed_precision = precision, .cpu = true});
     at::manual_seed(3);
@@ -185,7 +185,7 @@ TEST_CASE("training in 16 bits learns") {
   }
 }
 
-TEST_CASE("how devices round fp32 is left alone on the CPU") {
+TEST_CASE("on the CPU the tf32 option changes nothing") {
   const bool before = at::globalContext().allowTF32CuDNN();
   const Accelerator accelerator({.tf32 = !before, .cpu = true});
   CHECK(at::globalContext().allowTF32CuDNN() == before);

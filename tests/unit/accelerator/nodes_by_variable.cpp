@@ -1,4 +1,4 @@
-// A whole test program on several nodes, as far as MPI says: HORTATOR_TEST_RANKS_A_NODE=2.
+// Makes MPI report several nodes to a whole test program: HORTATOR_TEST_RANKS_A_NODE=2 gives two ranks per node.
 #include <cstdlib>
 
 #include "integration/scale/traffic.hpp"

@@ -22,7 +22,7 @@ struct Answer {
   bool operator==(const Answer&) const = default;
 };
 
-struct Node {  // holds others of its own kind
+struct Node {  // a recursive type
   int number = 0;
   std::vector<Node> children;
   auto fields() { return std::tie(number, children); }
@@ -48,7 +48,7 @@ class RunningAverage {
   at::Tensor weights_ = at::zeros({2});
 };
 
-/// A type of somebody else's, without any of that.
+/// A third-party type that is not serializable without ObjectTraits.
 class Celsius {
  public:
   Celsius() = default;
@@ -97,7 +97,7 @@ T through_bytes(const T& value) {
 
 }  // namespace
 
-TEST_CASE("objects of all kinds come back from their bytes") {
+TEST_CASE("objects of all kinds are restored from their bytes") {
   CHECK(through_bytes(7) == 7);
   CHECK(through_bytes(Color::green) == Color::green);
   CHECK(through_bytes(Plain{.rank = 3, .value = 0.5}) == Plain{3, 0.5});
@@ -145,11 +145,11 @@ TEST_CASE("bytes of another type are refused") {
                     ContainsSubstring("unread"));
 }
 
-TEST_CASE("gather_object joins vectors in rank order and lines up everything else") {
+TEST_CASE("gather_object concatenates vectors in rank order, and makes a vector of everything else") {
   const Accelerator accelerator;
   const int n = accelerator.num_processes();
   const int me = accelerator.process_index();
-  // Rank r brings r answers: the first none.
+  // Rank r contributes r answers, rank 0 none.
   std::vector<Answer> mine(static_cast<std::size_t>(me),
                            Answer{.text = "from " + std::to_string(me), .scores = {}, .table = {}});
   const auto answers = accelerator.gather_object(mine);
@@ -167,7 +167,7 @@ TEST_CASE("gather_object joins vectors in rank order and lines up everything els
   CHECK(accelerator.gather_object(nlohmann::json{{"rank", me}})[static_cast<std::size_t>(n - 1)]["rank"] == n - 1);
 }
 
-TEST_CASE("broadcast_object_list makes all lists those of one process") {
+TEST_CASE("broadcast_object_list replaces the list on all ranks by that of one process") {
   const Accelerator accelerator;
   const int n = accelerator.num_processes();
   const int me = accelerator.process_index();
@@ -184,7 +184,7 @@ TEST_CASE("broadcast_object_list makes all lists those of one process") {
   CHECK_THROWS_WITH(accelerator.broadcast_object_list(numbers, n), ContainsSubstring("broadcast from rank"));
 }
 
-TEST_CASE("what one rank cannot read is an error on all") {
+TEST_CASE("an object that one rank cannot read is an error on all ranks") {
   const Accelerator accelerator;
   std::vector<Wrong> objects(1);
   CHECK_THROWS_WITH(accelerator.gather_object(objects), ContainsSubstring("'b'"));
@@ -211,7 +211,7 @@ TEST_CASE("gather_for_metrics of objects returns exactly the data set") {
   }
 }
 
-TEST_CASE("a trigger of any rank is seen by all, once") {
+TEST_CASE("a trigger set on any rank is seen once on all ranks") {
   Accelerator accelerator;
   CHECK_FALSE(accelerator.check_trigger());
   for (int rank = 0; rank < accelerator.num_processes(); ++rank) {

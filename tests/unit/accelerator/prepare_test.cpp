@@ -5,7 +5,7 @@ using namespace hortator;
 using test::Net;
 using test::Rows;
 
-TEST_CASE("prepare takes objects in any number and order and returns them in it") {
+TEST_CASE("prepare takes objects in any number and order, and returns them in the same order") {
   Accelerator accelerator({.data = {.seed = 1}});
   Net net;
   torch::optim::AdamW adamw(net->parameters(), 1e-3);
@@ -22,7 +22,7 @@ TEST_CASE("prepare takes objects in any number and order and returns them in it"
   CHECK(second.is_bound());
 }
 
-TEST_CASE("a single object is returned alone; an object that is already prepared is returned unchanged") {
+TEST_CASE("a single object is returned without a tuple; an object that is already prepared is returned unchanged") {
   Accelerator accelerator;
   Net net;
   torch::optim::SGD sgd(net->parameters(), 0.1);
@@ -37,7 +37,7 @@ TEST_CASE("a single object is returned alone; an object that is already prepared
   CHECK(&accelerator.prepare(optimizer).core() == &optimizer.core());
 }
 
-TEST_CASE("modules are taken by holder, by shared_ptr and by variable") {
+TEST_CASE("modules can be holders, shared_ptrs and variables") {
   Accelerator accelerator;
   Net holder;
   auto pointer = std::make_shared<test::NetImpl>();
@@ -51,7 +51,7 @@ TEST_CASE("modules are taken by holder, by shared_ptr and by variable") {
   CHECK(c.unwrap() == &object);
 }
 
-TEST_CASE("all ranks begin with rank 0's weights") {
+TEST_CASE("all ranks start with rank 0's weights") {
   Accelerator accelerator;
   at::manual_seed(static_cast<std::uint64_t>(accelerator.process_index()) + 1);
   Net net;
@@ -60,7 +60,7 @@ TEST_CASE("all ranks begin with rank 0's weights") {
   for (std::int64_t rank = 0; rank < all.size(0); ++rank) CHECK(at::equal(all[rank], all[0]));
 }
 
-TEST_CASE("train, eval and parameters go through to the module") {
+TEST_CASE("train, eval and parameters are forwarded to the module") {
   Accelerator accelerator;
   Net net;
   auto model = accelerator.prepare(net);
@@ -72,7 +72,8 @@ TEST_CASE("train, eval and parameters go through to the module") {
   CHECK(model->hidden.ptr() == net->hidden.ptr());
 }
 
-TEST_CASE("a schedule advances world times an update by default, once when asked or when batches are split") {
+TEST_CASE(
+    "by default a schedule advances by the number of ranks per update, and by one if requested or with split batches") {
   Net net;
   torch::optim::SGD sgd(net->parameters(), 1.0);
   const auto steps_after_one = [&](const AcceleratorOptions& options) {

@@ -17,7 +17,7 @@ struct Scale : torch::nn::Module {
 
 }  // namespace
 
-TEST_CASE("a module that only the Accelerator still has is kept, so that no other takes its place") {
+TEST_CASE("the Accelerator keeps modules that nothing else holds, so that no other module gets their addresses") {
   Accelerator accelerator;
   std::vector<std::weak_ptr<torch::nn::Module>> prepared;
   for (int i = 0; i < 20; ++i) {
@@ -42,7 +42,7 @@ TEST_CASE("a handle returned from a function keeps its module") {
   CHECK(model.parameters().at(0).sum().item<double>() == 4);
 }
 
-TEST_CASE("a plain module in the place of a prepared one that is no more is an error on all ranks") {
+TEST_CASE("a plain module at the address of a destroyed prepared one is an error on all ranks") {
   Accelerator accelerator;
   std::optional<Scale> plain(std::in_place);
   accelerator.prepare(*plain);
@@ -54,17 +54,17 @@ TEST_CASE("a plain module in the place of a prepared one that is no more is an e
   CHECK(plain->weight.grad()[0].item<double>() == Approx((accelerator.num_processes() + 1) / 2.0));
 }
 
-TEST_CASE("an optimizer in the place of a prepared one that is no more is a new one, whoever got that memory again") {
+TEST_CASE("an optimizer at the address of a destroyed prepared one is new, whichever ranks reuse that address") {
   for (const int stage : {0, 1, 2, 3}) {
     Accelerator accelerator({.zero = {.stage = stage}});
-    std::array<std::optional<torch::optim::SGD>, 3> places;
+    std::array<std::optional<torch::optim::SGD>, 3> slots;
     std::optional<Optimizer> before;
     for (std::size_t round = 0; round < 3; ++round) {
       auto plain = std::make_shared<Scale>();
-      for (auto& place : places) place.reset();
-      // The last rank finds the first one's place again, and then again; rank 0 the second's; the others none.
-      const auto place = accelerator.is_last_process() ? 0 : accelerator.is_main_process() && round > 0 ? 1 : round;
-      auto [model, optimizer] = accelerator.prepare(plain, places[place].emplace(plain->parameters(), 0.1));
+      for (auto& slot : slots) slot.reset();
+      // The last rank uses the first slot in all rounds, rank 0 the second one twice, other ranks each slot once.
+      const auto slot = accelerator.is_last_process() ? 0 : accelerator.is_main_process() && round > 0 ? 1 : round;
+      auto [model, optimizer] = accelerator.prepare(plain, slots[slot].emplace(plain->parameters(), 0.1));
       if (before) CHECK(&before->core() != &optimizer.core());
       before = optimizer;
       accelerator.backward(model(at::full({4}, accelerator.process_index() + 1.0)));
@@ -76,7 +76,7 @@ TEST_CASE("an optimizer in the place of a prepared one that is no more is a new 
   }
 }
 
-TEST_CASE("a module that one rank has prepared and the others have not is an error on all of them") {
+TEST_CASE("a module that one rank has prepared before and the others have not is an error on all ranks") {
   Accelerator accelerator;
   if (accelerator.num_processes() == 1) return;
   Net net;
@@ -86,7 +86,7 @@ TEST_CASE("a module that one rank has prepared and the others have not is an err
                     ContainsSubstring("the number of the model that prepare() was given differs between ranks"));
 }
 
-TEST_CASE("what is prepared twice is the same, whatever ZeRO has put in its place") {
+TEST_CASE("preparing an object twice returns the same handle, at any ZeRO stage") {
   for (const int stage : {0, 1, 2, 3}) {
     Accelerator accelerator({.zero = {.stage = stage}});
     Scale plain;

@@ -65,15 +65,15 @@ TEST_CASE("each rank writes a trace of a training step, with its collectives as 
     for (const auto& [name, times] : names) count += name.starts_with(prefix) ? times : 0;
     return count;
   };
-  const bool together = accelerator.num_processes() > 1;
-  // The gradients, and what ranks compare of the pass.
-  CHECK(count_of("hortator::all_reduce (node, ") == (together ? 2 : 0));
-  CHECK(count_of("hortator::all_reduce wait (node, ") == (together ? 2 : 0));
-  CHECK(count_of("hortator::broadcast (node, ") == (together ? 1 : 0));
+  const bool has_peers = accelerator.num_processes() > 1;
+  // The gradients, and the comparison of the pass between ranks.
+  CHECK(count_of("hortator::all_reduce (node, ") == (has_peers ? 2 : 0));
+  CHECK(count_of("hortator::all_reduce wait (node, ") == (has_peers ? 2 : 0));
+  CHECK(count_of("hortator::broadcast (node, ") == (has_peers ? 1 : 0));
   CHECK_FALSE(torch::profiler::impl::profilerEnabled());
 }
 
-TEST_CASE("a schedule records cycles of steps, a file each") {
+TEST_CASE("a schedule records cycles of steps, one file per cycle") {
   Accelerator accelerator;
   const test::Folder folder(accelerator, "cycles");
   {
@@ -98,7 +98,7 @@ TEST_CASE("a schedule records cycles of steps, a file each") {
   CHECK_FALSE(std::filesystem::exists(file_of(folder, accelerator, ".2")));
 }
 
-TEST_CASE("a recording that the scope's end cuts short is kept") {
+TEST_CASE("a recording that the end of the scope cuts short is written") {
   Accelerator accelerator;
   const test::Folder folder(accelerator, "short");
   {
@@ -129,9 +129,9 @@ TEST_CASE("a trace that one rank cannot write is an error on all") {
   const std::filesystem::path taken = folder.path().string() + ".file";
   if (accelerator.is_main_process()) std::ofstream(taken) << "here";
   accelerator.wait_for_everyone();
-  const bool mine_fails = accelerator.is_last_process();
+  const bool fails_here = accelerator.is_last_process();
   const auto run = [&] {
-    auto profile = accelerator.profile({.output_trace_dir = mine_fails ? taken : folder.path()});
+    auto profile = accelerator.profile({.output_trace_dir = fails_here ? taken : folder.path()});
     at::ones({3}).exp_();
   };
   CHECK_THROWS_AS(run(), Error);
@@ -140,11 +140,10 @@ TEST_CASE("a trace that one rank cannot write is an error on all") {
   CHECK_FALSE(torch::profiler::impl::profilerEnabled());
 }
 
-TEST_CASE("what a profile cannot do is refused") {
+TEST_CASE("invalid and unsupported profile options are refused") {
   Accelerator accelerator({.cpu = true});
   const test::Folder folder(accelerator, "refused");
-  CHECK_THROWS_WITH(accelerator.profile({.activities = {ProfilerActivity::cuda}}),
-                    ContainsSubstring("uses the CPU"));
+  CHECK_THROWS_WITH(accelerator.profile({.activities = {ProfilerActivity::cuda}}), ContainsSubstring("uses the CPU"));
   CHECK_THROWS_WITH(accelerator.profile({.schedule_option = ProfileSchedule{.active = 0}}),
                     ContainsSubstring("schedule_option.active: expected a number of steps from 1, got 0"));
   auto profile = accelerator.profile({.output_trace_dir = folder.path()});

@@ -22,7 +22,7 @@ TEST_CASE("only checkpoint_<number> is a checkpoint's name") {
   }
 }
 
-TEST_CASE("automatic names count up, also after a restart; the newest is loaded") {
+TEST_CASE("automatic names count up, also after a restart, and the newest checkpoint is loaded") {
   test::Folder folder(State(), "naming");
   const AcceleratorOptions options{.project = {.dir = folder.path(), .automatic_checkpoint_naming = true}};
   torch::nn::Linear net(2, 1);
@@ -47,7 +47,7 @@ TEST_CASE("automatic names count up, also after a restart; the newest is loaded"
   CHECK(accelerator.save_state().filename() == "checkpoint_12");
 }
 
-TEST_CASE("what a killed save has begun has no number of its own: the next save has it, and removes that") {
+TEST_CASE("the next save reuses the number of a killed save, and removes what that left") {
   test::Folder folder(State(), "killed");
   Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true}});
   torch::nn::Linear net(2, 1);
@@ -63,7 +63,7 @@ TEST_CASE("what a killed save has begun has no number of its own: the next save 
   CHECK_FALSE(std::filesystem::exists(killed));
 }
 
-TEST_CASE("without names there is one checkpoint, replaced each time; a folder that is named is used") {
+TEST_CASE("without automatic names one checkpoint is replaced each time; a given folder is used") {
   test::Folder folder(State(), "single");
   Accelerator accelerator({.project = {.dir = folder.path()}});
   torch::nn::Linear net(2, 1);
@@ -89,7 +89,7 @@ std::vector<std::int64_t> numbers_in(const std::filesystem::path& project) {
 
 }  // namespace
 
-TEST_CASE("older checkpoints go once newer ones are durable; those that are kept and what is not ours stay") {
+TEST_CASE("older checkpoints are removed once newer ones are durable, except kept ones and foreign files") {
   test::Folder folder(State(), "limit");
   Accelerator accelerator(
       {.project = {.dir = folder.path(), .automatic_checkpoint_naming = true, .total_limit = 2, .keep_every = 4}});
@@ -102,7 +102,7 @@ TEST_CASE("older checkpoints go once newer ones are durable; those that are kept
   accelerator.wait_for_everyone();
   for (int i = 3; i < 8; ++i) accelerator.save_state();
   accelerator.wait_for_everyone();
-  // 1 was moved aside, and is still there with the file that is not ours.
+  // Checkpoint 1 was moved aside, and still exists with the foreign file.
   CHECK(numbers_in(folder.path()) == std::vector<std::int64_t>{-1, 0, 4, 6, 7});
   accelerator.wait_for_everyone();
 }
@@ -130,7 +130,7 @@ TEST_CASE(
   CHECK(accelerator.save_state().filename() == "checkpoint_11");
 }
 
-TEST_CASE("limits that mean nothing are refused") {
+TEST_CASE("invalid limits are refused") {
   const auto with = [](ProjectOptions project) { return [project] { Accelerator({.project = project}); }; };
   CHECK_THROWS_WITH(with({.total_limit = 2})(), ContainsSubstring("without automatic_checkpoint_naming"));
   CHECK_THROWS_WITH(with({.automatic_checkpoint_naming = true, .total_limit = 0})(),
@@ -139,7 +139,7 @@ TEST_CASE("limits that mean nothing are refused") {
                     ContainsSubstring("iteration is -1"));
 }
 
-TEST_CASE("hooks run first, in their order, until they are taken away; one that throws ends it on all ranks") {
+TEST_CASE("hooks run before saving and loading, in order, until removed; one that throws is an error on all ranks") {
   test::Folder folder(State(), "hooks");
   Accelerator accelerator({.project = {.dir = folder.path()}});
   torch::nn::Linear net(2, 1);
@@ -163,8 +163,8 @@ TEST_CASE("hooks run first, in their order, until they are taken away; one that 
 
 namespace {
 
-/// While it lives `folder` cannot be listed by rank 0: root acts as nobody there, others take the right from
-/// themselves.
+/// For its lifetime, rank 0 cannot list `folder`: root becomes the user nobody, other users remove their own
+/// permission.
 /// @collective
 class Unlistable {
  public:
@@ -195,7 +195,7 @@ class Unlistable {
 
 }  // namespace
 
-TEST_CASE("checkpoints that cannot be listed are an error on all ranks, and not taken for none") {
+TEST_CASE("a checkpoint folder that cannot be listed is an error on all ranks, and not taken for an empty one") {
   test::Folder folder(State(), "unlistable");
   const ProjectOptions options{.dir = folder.path(), .automatic_checkpoint_naming = true, .total_limit = 1};
   Accelerator accelerator({.log_with = {}, .project = options});
@@ -207,14 +207,14 @@ TEST_CASE("checkpoints that cannot be listed are an error on all ranks, and not 
     CHECK_THROWS_WITH(accelerator.has_checkpoint(), ContainsSubstring("ermission denied"));
     CHECK_THROWS_WITH(accelerator.load_state(), ContainsSubstring("ermission denied"));
     CHECK_THROWS_WITH(accelerator.save_state(), ContainsSubstring("ermission denied"));
-    // Nobody waits for what is removed.
+    // No caller waits for the removal, so that it does not throw.
     if (accelerator.is_main_process()) accelerator::Project(options).prune();
   }
   CHECK(accelerator.has_checkpoint());
   CHECK(accelerator.save_state().filename() == "checkpoint_1");
 }
 
-TEST_CASE("a link that leads nowhere is no checkpoint, and in nobody's way") {
+TEST_CASE("a dangling link is not taken for a checkpoint, and does not disturb loading and saving") {
   test::Folder folder(State(), "stray_link");
   Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true, .total_limit = 1}});
   torch::nn::Linear net(2, 1);
@@ -231,7 +231,7 @@ TEST_CASE("a link that leads nowhere is no checkpoint, and in nobody's way") {
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("of a checkpoint that is too many goes what a killed save of its name had moved aside, too") {
+TEST_CASE("with a checkpoint over the limit, the copy that a killed save of its name had moved aside is removed, too") {
   test::Folder folder(State(), "aside");
   Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true, .total_limit = 1}});
   torch::nn::Linear net(2, 1);

@@ -16,7 +16,7 @@ TEST_CASE("synchronize_rng_states makes all ranks draw rank 0's numbers") {
   CHECK(at::equal(draw(), apart[0].expand({accelerator.num_processes()})));
 }
 
-TEST_CASE("synchronize_rng_states of given generators leaves the others") {
+TEST_CASE("synchronize_rng_states of given generators does not change the others") {
   Accelerator accelerator;
   set_seed(5, {.device_specific = true});
   const auto before = at::globalContext().defaultGenerator(at::kCPU).get_state();

@@ -21,7 +21,7 @@ TEST_CASE("rules change the first parts of names") {
   CHECK(Renaming()("a.b") == "a.b");
 }
 
-TEST_CASE("two stars stand for any number of parts in front") {
+TEST_CASE("two stars match any number of leading parts") {
   const Renaming gamma{{"**.gamma", "**.weight"}};
   CHECK(gamma("bert.layer.0.gamma") == "bert.layer.0.weight");
   CHECK(gamma("gamma") == "weight");
@@ -31,16 +31,17 @@ TEST_CASE("two stars stand for any number of parts in front") {
   CHECK(inner("h.3.attn.0.w") == "h.3.attention.0.weight");
 }
 
-TEST_CASE("rules are applied one after the other, and go back the other way") {
-  const Renaming there{{"model", ""}, {"layers", "blocks"}, {"**.gamma", "**.weight"}};
-  CHECK(there("model.layers.0.gamma") == "blocks.0.weight");
+TEST_CASE("rules are applied one after the other, and can be reversed") {
+  const Renaming rename{{"model", ""}, {"layers", "blocks"}, {"**.gamma", "**.weight"}};
+  CHECK(rename("model.layers.0.gamma") == "blocks.0.weight");
   const Renaming prefix{{"model", ""}, {"layers.*.q", "blocks.*.query"}};
   CHECK(prefix.reversed()(prefix("model.layers.7.q.bias")) == "model.layers.7.q.bias");
 }
 
-TEST_CASE("both sides of a rule have the same stars") {
+TEST_CASE("both sides of a rule need the same stars") {
   for (const auto& [from, to] : {std::pair("a.*", "b"), {"a", "b.*"}, {"*.*", "*"}, {"**.a", "*.a"}, {"*.a", "**.a"}})
-    CHECK_THROWS_WITH((Renaming{{from, to}}), ContainsSubstring(from) && ContainsSubstring("the same stars on both sides"));
+    CHECK_THROWS_WITH((Renaming{{from, to}}),
+                      ContainsSubstring(from) && ContainsSubstring("the same stars on both sides"));
   CHECK_THROWS_AS((Renaming{{"a.**", "a.**"}}), UsageError);
   CHECK_THROWS_AS((Renaming{{"**.**", "**.**"}}), UsageError);
 }

@@ -29,7 +29,7 @@ struct NormedImpl : torch::nn::Module {
 };
 TORCH_MODULE(Normed);
 
-/// Rows with noise that is drawn again at each access.
+/// Rows with noise that is drawn at each access.
 struct Noisy {
   std::int64_t count;
   std::size_t size() const { return static_cast<std::size_t>(count); }
@@ -49,13 +49,13 @@ struct Setting {
   int shards = 4;
   std::int64_t accumulate = 1;
   bool weighted = false;
-  std::int64_t samples = 51;  // the last step is filled up
+  std::int64_t samples = 51;  // the last step is padded
   std::uint64_t seed = 11;
 };
 
-// The loop is the usual one.
+// The usual training loop.
 Run run_training(const Setting& setting, std::optional<int> communicator) {
-  at::manual_seed(5);  // what is drawn before the run is seeded has nothing to do with it
+  at::manual_seed(5);  // numbers drawn before the run is seeded do not matter
   Accelerator accelerator({.gradient_accumulation_steps = setting.accumulate,
                            .reproducible = true,
                            .virtual_shards = setting.shards,
@@ -83,7 +83,7 @@ Run run_training(const Setting& setting, std::optional<int> communicator) {
       optimizer.step();
       optimizer.zero_grad();
       run.losses[{step / own, accelerator.process_index() * own + step % own}] = loss.template item<float>();
-      if (++step % 3 == 0) {  // in the middle of a step: a look at the test data changes nothing
+      if (++step % 3 == 0) {  // in the middle of a step: evaluation on test data changes nothing
         const at::NoGradGuard no_grad;
         for (auto& one : test) at::randn({one.data.size(0)});
       }
@@ -107,19 +107,19 @@ int handle_of(MPI_Comm comm) { return static_cast<int>(MPI_Comm_c2f(comm)); }
 
 }  // namespace
 
-TEST_CASE("one rank alone and all together get bitwise the same") {
+TEST_CASE("one rank and all ranks get bitwise the same losses and weights") {
   const State state;
   const auto setting = GENERATE(Setting{}, Setting{.shards = 8, .samples = 70}, Setting{.accumulate = 2},
                                 Setting{.accumulate = 3, .weighted = true}, Setting{.weighted = true});
-  const auto alone = run_training(setting, handle_of(MPI_COMM_SELF));
-  const auto together = run_training(setting, {});
-  for (const auto& [turn, loss] : together.losses) CHECK(alone.losses.at(turn) == loss);
-  CHECK(alone.losses.size() == together.losses.size() * static_cast<std::size_t>(state.num_processes()));
-  CHECK(equal(alone.state, together.state));
-  CHECK(alone.drawn_afterwards == together.drawn_afterwards);
+  const auto single = run_training(setting, handle_of(MPI_COMM_SELF));
+  const auto parallel = run_training(setting, {});
+  for (const auto& [step_and_shard, loss] : parallel.losses) CHECK(single.losses.at(step_and_shard) == loss);
+  CHECK(single.losses.size() == parallel.losses.size() * static_cast<std::size_t>(state.num_processes()));
+  CHECK(equal(single.state, parallel.state));
+  CHECK(single.drawn_afterwards == parallel.drawn_afterwards);
 }
 
-TEST_CASE("products on a device are made deterministic, unless the user has said how") {
+TEST_CASE("matrix products on a device are made deterministic, unless the user has configured them") {
   for (const std::string workspace : {"", ":16:8"}) {
     if (workspace.empty()) {
       unsetenv("CUBLAS_WORKSPACE_CONFIG");
@@ -133,15 +133,16 @@ TEST_CASE("products on a device are made deterministic, unless the user has said
   unsetenv("CUBLAS_WORKSPACE_CONFIG");
 }
 
-TEST_CASE("the losses fall, and depend on the seed and the number of shards") {  // or the test above proves little
+TEST_CASE(
+    "the losses fall, and depend on the seed and the number of shards") {  // otherwise the test above proves little
   const auto four = run_training({.shards = 4, .samples = 200}, handle_of(MPI_COMM_SELF));
   const auto eight = run_training({.shards = 8, .samples = 200}, handle_of(MPI_COMM_SELF));
   CHECK_FALSE(equal(four.state, eight.state));
-  // What each batch draws follows the seed that was set after the Accelerator was made.
+  // The random numbers of each batch depend on the seed that was set after the Accelerator was constructed.
   const auto other = run_training({.shards = 4, .samples = 200, .seed = 12}, handle_of(MPI_COMM_SELF));
   CHECK(other.drawn_afterwards != four.drawn_afterwards);
   std::vector<float> losses;
-  for (const auto& [turn, loss] : four.losses) losses.push_back(loss);
+  for (const auto& [step_and_shard, loss] : four.losses) losses.push_back(loss);
   const auto middle = losses.begin() + static_cast<std::ptrdiff_t>(losses.size() / 2);
   CHECK(std::accumulate(middle, losses.end(), 0.0F) < std::accumulate(losses.begin(), middle, 0.0F));
 }
@@ -157,7 +158,7 @@ TEST_CASE("metrics see each sample once") {
   }
 }
 
-TEST_CASE("numbers of shards that would change the sums are refused, and what has no fixed shards") {
+TEST_CASE("numbers of shards that would change the sums are refused, and so are uneven batches") {
   CHECK_THROWS_AS(Accelerator({.reproducible = true, .virtual_shards = 0}), UsageError);
   CHECK_THROWS_AS(Accelerator({.data = {.even_batches = false}, .reproducible = true}), UsageError);
   const State state;

@@ -1,4 +1,4 @@
-// Models as Python writes them, byte for byte: python_weights was written by tests/tools/python-weights.py.
+// save_model writes the same bytes as Python. tests/tools/python-weights.py wrote python_weights.
 #include <hortator/hortator.hpp>
 
 #include "fixtures.hpp"
@@ -35,7 +35,7 @@ TEST_CASE("a model is written byte for byte as Accelerate writes it, by any numb
   check_same_files(folder.path() / "whole", python / "whole");
 }
 
-TEST_CASE("a prepared model, too") {
+TEST_CASE("a prepared model is written byte for byte as Accelerate writes it") {
   test::Folder folder(State(), "save_prepared");
   Accelerator accelerator;
   auto net = filled();
@@ -44,7 +44,7 @@ TEST_CASE("a prepared model, too") {
   check_same_files(folder.path(), python / "sharded");
 }
 
-TEST_CASE("each save replaces the files of the one before, and those alone") {
+TEST_CASE("each save replaces the files of the previous one, and no others") {
   test::Folder folder(State(), "resave");
   Accelerator accelerator;
   const auto net = filled();
@@ -72,7 +72,7 @@ TEST_CASE("each save replaces the files of the one before, and those alone") {
   CHECK(test::content_of(folder.path() / "config.json") == "mine");
 }
 
-TEST_CASE("names can be other ones in the files, and come back") {
+TEST_CASE("tensors can have other names in the files, and are loaded by them") {
   test::Folder folder(State(), "save_renamed");
   Accelerator accelerator;
   const Renaming rename{{"", "model"}, {"model.norm", "model.ln"}};
@@ -87,7 +87,7 @@ TEST_CASE("names can be other ones in the files, and come back") {
                     ContainsSubstring("Two tensors of the model become 'hidden.weight'"));
 }
 
-TEST_CASE("what cannot be saved is refused by all ranks, and leaves nothing") {
+TEST_CASE("a model that cannot be saved is refused on all ranks, and leaves no files") {
   test::Folder folder(State(), "save_refused");
   Accelerator accelerator;
   auto net = filled();
@@ -112,7 +112,7 @@ TEST_CASE("what cannot be saved is refused by all ranks, and leaves nothing") {
   CHECK_THROWS_WITH(accelerator.save_model(filled(), folder.path()), ContainsSubstring("is not a folder"));
 }
 
-TEST_CASE("ranks with different models do not write a mixture") {
+TEST_CASE("different models on ranks are an error instead of a mixture") {
   test::Folder folder(State(), "save_differing");
   Accelerator accelerator;
   if (accelerator.num_processes() == 1) return;
@@ -120,7 +120,7 @@ TEST_CASE("ranks with different models do not write a mixture") {
                     ContainsSubstring("the model to save"));
 }
 
-TEST_CASE("tensors of any strides, and of views") {
+TEST_CASE("tensors of any strides, and views, are saved with their values") {
   test::Folder folder(State(), "save_strides");
   Accelerator accelerator;
   struct Strided : torch::nn::Module {
@@ -136,21 +136,21 @@ TEST_CASE("tensors of any strides, and of views") {
   for (const auto& item : module.named_parameters()) CHECK(at::equal(file.get(item.key()), item.value()));
 }
 
-TEST_CASE("a state dict of torch.save keeps what is tied") {
+TEST_CASE("a state dict in the format of torch.save keeps tied tensors tied") {
   test::Folder folder(State(), "save_pickled");
   Accelerator accelerator;
   accelerator.save_model(filled(), folder.path() / "whole", {.safe_serialization = false});
   CHECK(test::names_in(folder.path() / "whole") == std::set<std::string>{"pytorch_model.bin"});
   accelerator.save_model(filled(), folder.path() / "shards", {.max_shard_size = "0.1KB", .safe_serialization = false});
   CHECK(test::names_in(folder.path() / "shards").contains("pytorch_model.bin.index.json"));
-  for (const auto* way : {"whole", "shards"}) {
+  for (const auto* format : {"whole", "shards"}) {
     WeightsNet net;
-    accelerator.load_checkpoint_in_model(net, folder.path() / way);
+    accelerator.load_checkpoint_in_model(net, folder.path() / format);
     CHECK(test::same_parameters(*net, *filled()));
   }
 }
 
-TEST_CASE("for Python to read", "[.for_python]") {
+TEST_CASE("files for Python to read", "[.for_python]") {
   Accelerator accelerator;
   const fs::path folder = "for_python";
   const auto net = filled();
@@ -174,8 +174,8 @@ TEST_CASE("for Python to read", "[.for_python]") {
     fs::rename(folder / "types" / "model.safetensors", folder / "all_types.safetensors");
 }
 
-// Of weights_in_python.sh: Python has written `before` and reads `after`.
-TEST_CASE("a model of transformers' comes in and goes back", "[.transformers]") {
+// Run by weights_in_python.sh: Python has written `before` and reads `after`.
+TEST_CASE("a model of transformers is loaded and saved", "[.transformers]") {
   Accelerator accelerator;
   const fs::path folder = "transformers";
   const SafetensorsFile file(folder / "before" / "model.safetensors");

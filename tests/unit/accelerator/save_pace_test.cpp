@@ -11,13 +11,13 @@ using accelerator::save_fits;
 using accelerator::SavePace;
 using accelerator::time_to_save;
 
-TEST_CASE("the interval is that of Young") {
+TEST_CASE("the interval follows Young's formula") {
   CHECK(best_interval(5s, 3h) == 329s);
   CHECK(best_interval(50ms, 24h) == 93s);
   CHECK_THROWS_AS(best_interval(5s, 0s), UsageError);
 }
 
-TEST_CASE("a save is made before SIGKILL if the longest so far fits with half of itself to spare") {
+TEST_CASE("a save is made before SIGKILL if 1.5 times the longest save so far fits") {
   CHECK(save_fits({.longest = 10s}, 15s));
   CHECK_FALSE(save_fits({.longest = 10s}, 14900ms));
   CHECK(save_fits({}, 10s));
@@ -25,7 +25,7 @@ TEST_CASE("a save is made before SIGKILL if the longest so far fits with half of
   CHECK_FALSE(save_fits({.longest = 1ms}, -5s));
 }
 
-TEST_CASE("a save that is asked for while another is under way comes after it") {
+TEST_CASE("a save that is requested while another is under way follows it") {
   CHECK_FALSE(time_to_save({}).has_value());
   CHECK(*time_to_save({.longest = 10s}) == 10s);
   CHECK(*time_to_save({.longest = 10s, .under_way = 4s}) == 16s);
@@ -35,7 +35,7 @@ TEST_CASE("a save that is asked for while another is under way comes after it") 
   CHECK_FALSE(save_fits({.under_way = 1ms}, 30s));  // the first one needs the time itself
 }
 
-TEST_CASE("the cost is that of the longest standstill; due is what nobody has saved for so long") {
+TEST_CASE("the cost is that of the longest pause of training; a save is due after an interval without one") {
   SavePace pace;
   CHECK_FALSE(pace.cost().has_value());
   CHECK_FALSE(pace.longest_until_complete().has_value());

@@ -22,8 +22,8 @@ torch::optim::SGD make_sgd(const Net& net) {
   return torch::optim::SGD(net->parameters(), torch::optim::SGDOptions(0.5).momentum(0.9));
 }
 
-// A schedule of each kind, each over an optimizer of its own, which is not saved: the schedule brings its rates back.
-struct Everything {
+// A schedule of each kind with its own optimizer, which is not saved: loading the schedule restores its rates.
+struct AllSchedules {
   Net net;
   std::deque<torch::optim::SGD> optimizers;
   std::vector<Schedule> schedules = {
@@ -44,8 +44,8 @@ struct Everything {
     for (const auto& schedule : schedules) accelerator.prepare(schedule);
     accelerator.prepare(plateau);
   }
-  // One call of each, and the rates and momenta that they leave.
-  std::vector<double> resume(int round) {
+  // Steps each schedule once. Returns the rates and momenta that they set.
+  std::vector<double> step_all(int round) {
     for (auto& schedule : schedules) schedule.step();
     plateau.step(1.0 + 0.1 * (round % 3));
     std::vector<double> seen;
@@ -67,35 +67,35 @@ TEST_CASE("schedules of torch's own are recognised, so that prepare() can refuse
   STATIC_REQUIRE_FALSE(hortator::detail::is_torch_schedule<torch::optim::SGD>);
 }
 
-TEST_CASE("how a schedule advances is said once, when it is prepared") {
+TEST_CASE("how a schedule advances is printed once, when it is prepared") {
   Net net;
   auto sgd = make_sgd(net);
   auto first = linear_warmup(sgd, {.warmup_steps = 12, .total_steps = 120});
   auto second = step_lr(sgd, {.step_size = 12});
-  std::string said;
+  std::string output;
   int ranks = 1;
-  bool speaks = false;
+  bool is_main = false;
   {
     const test::Written error(STDERR_FILENO);
     Accelerator accelerator;
     ranks = accelerator.num_processes();
-    speaks = accelerator.is_main_process();
+    is_main = accelerator.is_main_process();
     accelerator.prepare(net, first);
     accelerator.prepare(first);
     accelerator.prepare(second);
     accelerator.prepare(second, sgd);
-    said = error.text();
+    output = error.text();
   }
-  INFO(said);
+  INFO(output);
   const auto advance =
       ", each update advances " + std::string(ranks == 1 ? "1 step" : std::to_string(ranks) + " steps");
   const auto after = [&](int steps) { return " after update " + std::to_string(steps / ranks); };
-  CHECK(count(said, "linear_warmup" + advance) == (speaks ? 1 : 0));
-  CHECK(count(said, "warm-up ends" + after(12) + ", the schedule ends" + after(120)) == (speaks ? 1 : 0));
-  CHECK(count(said, "schedule: step_lr" + advance) == (speaks ? 1 : 0));
+  CHECK(count(output, "linear_warmup" + advance) == (is_main ? 1 : 0));
+  CHECK(count(output, "warm-up ends" + after(12) + ", the schedule ends" + after(120)) == (is_main ? 1 : 0));
+  CHECK(count(output, "schedule: step_lr" + advance) == (is_main ? 1 : 0));
 }
 
-TEST_CASE("unlinked from the optimizer, a schedule makes one step a call on any number of ranks") {
+TEST_CASE("a schedule that is not linked to the optimizer advances one step per call on any number of ranks") {
   Accelerator accelerator({.step_scheduler_with_optimizer = false});
   Net net;
   auto sgd = make_sgd(net);
@@ -104,7 +104,7 @@ TEST_CASE("unlinked from the optimizer, a schedule makes one step a call on any 
   CHECK(schedule.steps() == 3);
 }
 
-TEST_CASE("a plateau goes by one metric for all ranks") {
+TEST_CASE("ReduceOnPlateau requires the same metric on all ranks") {
   Accelerator accelerator;
   Net net;
   auto sgd = make_sgd(net);
@@ -129,11 +129,11 @@ TEST_CASE("schedules of every kind resume from a checkpoint as if the run had no
   std::vector<std::vector<double>> whole;
   for (const bool resumed : {false, true}) {
     Accelerator accelerator({.project = {.dir = folder.path()}});
-    Everything everything;
-    everything.prepare(accelerator);
+    AllSchedules all;
+    all.prepare(accelerator);
     if (resumed) accelerator.load_state();
     for (int round = resumed ? 4 : 0; round < 9; ++round) {
-      const auto seen = everything.resume(round);
+      const auto seen = all.step_all(round);
       if (resumed) {
         CHECK(seen == whole[static_cast<std::size_t>(round)]);
       } else {
@@ -141,8 +141,8 @@ TEST_CASE("schedules of every kind resume from a checkpoint as if the run had no
         if (round == 3) accelerator.save_state();
       }
     }
-    CHECK(everything.schedules.front().steps() == 9 * accelerator.num_processes());
-    CHECK(everything.plateau.steps() == 9);
+    CHECK(all.schedules.front().steps() == 9 * accelerator.num_processes());
+    CHECK(all.plateau.steps() == 9);
   }
 }
 
@@ -177,8 +177,8 @@ TEST_CASE("a run resumes on another number of ranks at the same rate: a checkpoi
   world.wait_for_everyone();
 }
 
-TEST_CASE("optimizers step by the fused kernel unless their own step is asked for") {
-  const auto trained = [](bool fused, bool bare) {
+TEST_CASE("optimizers step by the fused kernel unless their own step is requested") {
+  const auto trained = [](bool fused, bool uses_own_step) {
     at::manual_seed(3);
     Net net;
     torch::optim::AdamW adamw(net->parameters(), 1e-2);
@@ -186,7 +186,7 @@ TEST_CASE("optimizers step by the fused kernel unless their own step is asked fo
     auto [model, optimizer] = accelerator.prepare(net, adamw);
     for (int step = 0; step < 5; ++step) {
       accelerator.backward(model(at::ones({2, 3})).pow(2).sum());
-      bare ? void(adamw.step()) : optimizer.step();
+      uses_own_step ? void(adamw.step()) : optimizer.step();
       optimizer.zero_grad();
     }
     return net;

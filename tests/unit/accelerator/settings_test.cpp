@@ -1,4 +1,4 @@
-// What the environment says to some ranks and not to others.
+// Environment variables that only some ranks have.
 #include <cstdlib>
 
 #include "fixtures.hpp"
@@ -6,7 +6,7 @@
 
 using namespace hortator;
 
-TEST_CASE("a variable that only some ranks have is an error on all that names what differs") {
+TEST_CASE("an environment variable that only some ranks have is an error on all ranks that names it") {
   const State state;
   if (state.num_processes() == 1) return;
   for (const auto* name : {"HORTATOR_ZERO_STAGE", "HORTATOR_GRADIENT_ACCUMULATION_STEPS"}) {

@@ -45,13 +45,13 @@ Steps run_epoch(Accelerator& accelerator, std::optional<std::chrono::millisecond
     if (accelerator.should_stop()) break;
   }
   steps.position = loader.position();
-  accelerator.free_memory();  // the model goes with this function
+  accelerator.free_memory();  // the model is destroyed at the end of this function
   return steps;
 }
 
 }  // namespace
 
-TEST_CASE("a run whose time is nearly over is saved and leaves, on all ranks at the same step") {
+TEST_CASE("a run near its deadline saves and stops, on all ranks at the same step") {
   const Deadline soon(30);
   test::Folder folder(State(), "stop");
   Accelerator accelerator({.project = {.dir = folder.path()}});
@@ -64,7 +64,7 @@ TEST_CASE("a run whose time is nearly over is saved and leaves, on all ranks at 
   CHECK(*accelerator.time_left() > 10s);
 }
 
-TEST_CASE("within gradient accumulation nothing stops and nothing is saved") {
+TEST_CASE("a run neither stops nor saves within gradient accumulation") {
   const Deadline soon(30);
   test::Folder folder(State(), "stop_between");
   Accelerator accelerator({.gradient_accumulation_steps = 3, .project = {.dir = folder.path()}});
@@ -73,7 +73,7 @@ TEST_CASE("within gradient accumulation nothing stops and nothing is saved") {
   CHECK(steps.position == 3 * accelerator.num_processes());
 }
 
-TEST_CASE("time that is long enough stops nobody; without a limit there is nothing to say") {
+TEST_CASE("a run with enough time does not stop; without a deadline time_left is empty") {
   test::Folder folder(State(), "no_stop");
   {
     const Deadline late(7200);
@@ -95,7 +95,7 @@ TEST_CASE("a loop without gradients is stopped as well") {
   CHECK(accelerator.has_checkpoint());
 }
 
-TEST_CASE("rank 0's clock says when all save") {
+TEST_CASE("rank 0's clock decides when all ranks save") {
   test::Folder folder(State(), "save_every");
   Accelerator accelerator({.project = {.dir = folder.path(), .automatic_checkpoint_naming = true}});
   const auto steps = run_epoch(accelerator, 1ms);
@@ -104,12 +104,12 @@ TEST_CASE("rank 0's clock says when all save") {
   CHECK(steps.saves >= steps.until_stop - 1);
   CHECK_FALSE(accelerator.save_state_every(1h).has_value());
   CHECK_THROWS_WITH(accelerator.save_state_every(0ms), ContainsSubstring("not positive"));
-  // Ranks that differ in what they ask for: rank 0's counts.
+  // If ranks request different intervals, rank 0's applies.
   std::this_thread::sleep_for(5ms);
   CHECK(accelerator.save_state_every(accelerator.is_main_process() ? 1ms : 3'600'000ms).has_value());
 }
 
-TEST_CASE("how often to save follows from what a save costs") {
+TEST_CASE("the suggested save interval follows from the cost of a save") {
   test::Folder folder(State(), "interval");
   Accelerator accelerator({.project = {.dir = folder.path()}});
   CHECK_THROWS_WITH(accelerator.suggested_save_interval(24h), ContainsSubstring("before the first save_state()"));

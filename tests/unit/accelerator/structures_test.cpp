@@ -42,7 +42,7 @@ std::string error_of(const Call& call) {
   return "nothing was thrown";
 }
 
-// How often this rank has come to collectives on tensors.
+// The number of tensor collectives that this rank enters in `call`.
 template <typename Call>
 std::uint64_t tensor_collectives(const Call& call) {
   const auto count = [] {
@@ -89,7 +89,7 @@ TEST_CASE("structs with fields, optionals, arrays and unordered maps are structu
   CHECK_FALSE(accelerator.gather(Output{.logits = at::ones({1}), .mask = {}}).mask);
 
   std::unordered_map<std::string, std::array<at::Tensor, 2>> table;
-  // Put in another order on each rank: what counts is the keys.
+  // Inserted in another order on each rank: only the keys matter.
   for (int i = 0; i < 20; ++i) {
     const int key = (i * 7 + me * 3) % 20;
     table["key" + std::to_string(key)] = {at::full({1}, key * 10 + me), at::full({1}, 0.5)};
@@ -100,7 +100,7 @@ TEST_CASE("structs with fields, optionals, arrays and unordered maps are structu
   }
 }
 
-TEST_CASE("reduce of a structure gives new tensors, with every operation") {
+TEST_CASE("reduce of a structure returns new tensors, with every operation") {
   Accelerator accelerator;
   const int n = accelerator.num_processes();
   const double mine = accelerator.process_index() + 1;
@@ -151,7 +151,7 @@ TEST_CASE("pad_across_processes pads each tensor of a structure to the largest o
   CHECK(accelerator.gather(padded).at(-1).size(0) == n * n);
 }
 
-TEST_CASE("small tensors of one type travel together") {
+TEST_CASE("small tensors of one type are sent together") {
   Accelerator accelerator;
   if (accelerator.num_processes() == 1) return;
   const std::vector<at::Tensor> many(20, at::ones({3}));
@@ -162,7 +162,7 @@ TEST_CASE("small tensors of one type travel together") {
   CHECK(tensor_collectives([&] { accelerator.pad_across_processes(many); }) == 2);
 }
 
-TEST_CASE("packs: small ones of one type together, large ones by themselves, in order") {
+TEST_CASE("plan_packs puts small tensors of one type together and large ones into separate packs, in order") {
   using Packs = std::vector<std::vector<std::size_t>>;
   const auto large = at::ones({1 << 13});
   CHECK(accelerator::plan_packs({}).empty());
@@ -170,7 +170,7 @@ TEST_CASE("packs: small ones of one type together, large ones by themselves, in 
         Packs{{0, 3, 5}, {1}, {2}, {4}});
 }
 
-TEST_CASE("ranks whose structures differ all throw, and the first difference is named") {
+TEST_CASE("if structures differ between ranks, all ranks throw an error that names the first difference") {
   Accelerator accelerator;
   const int n = accelerator.num_processes();
   if (n == 1) return;

@@ -101,7 +101,7 @@ TEST_CASE("all dimensions, types and options equal BatchNorm of the joined batch
   compare<SyncBatchNorm2d, torch::nn::BatchNorm2d>({0, 4, 3, 2}, at::kDouble, features(4).eps(0.1).momentum(0.5));
 }
 
-TEST_CASE("without a momentum a batch counts as much as those before it, however they were counted") {
+TEST_CASE("without momentum, each batch counts equally, however many batches were counted before") {
   Accelerator accelerator;
   SyncBatchNorm1d sync(features(3).momentum(std::nullopt));
   sync->to(at::kDouble);
@@ -114,13 +114,14 @@ TEST_CASE("without a momentum a batch counts as much as those before it, however
     const test::CalledOperators operators;
     sync->forward(x);
     const auto read_back = std::count(operators.names().begin(), operators.names().end(), "aten::item");
-    if (accelerator.num_processes() == 1) CHECK(read_back == 0);  // else the number of samples, on the CPU alone
+    if (accelerator.num_processes() == 1)
+      CHECK(read_back == 0);  // with several ranks the number of samples is read, on the CPU only
     CHECK(close(sync->running_mean, x.mean(0) / (before + 1), at::kDouble));
     CHECK(sync->num_batches_tracked.item<int>() == before + 1);
   }
 }
 
-TEST_CASE("statistics that are not tracked are of the batch, and in evaluation of this rank's") {
+TEST_CASE("without tracking, statistics are those of the joined batch, and in evaluation those of this rank's batch") {
   Accelerator accelerator;
   const Batch batch(accelerator, {0, 3}, at::kDouble, 3);
   SyncBatchNorm1d sync(features(3).track_running_stats(false));
@@ -139,7 +140,7 @@ TEST_CASE("a rank may have no samples at all") {
   compare<SyncBatchNorm1d, torch::nn::BatchNorm1d>({0, 3}, at::kFloat, features(3), /*first=*/0);
 }
 
-TEST_CASE("within a network, with buckets under way, recomputed or not, it trains as on the joined batch") {
+TEST_CASE("a network trains as on the joined batch, with buckets in flight, recomputed or not") {
   for (const bool recomputes : {false, true}) {
     Accelerator accelerator({.ddp = {.bucket_cap_mb = 1e-9}});
     const Batch batch(accelerator, {0, 3}, at::kDouble);
@@ -185,19 +186,19 @@ TEST_CASE("every rank computes the same statistics, bit for bit") {
   CHECK_FALSE(at::equal(sync->running_var, at::ones({3})));
 }
 
-TEST_CASE("one value a channel on all ranks together is too few, and all ranks say so") {
+TEST_CASE("one value per channel on all ranks together is an error on all ranks") {
   Accelerator accelerator;
   SyncBatchNorm1d sync(3);
   auto model = accelerator.prepare(sync);
   const auto x = at::ones({accelerator.is_main_process() ? 1 : 0, 3});
   if (accelerator.num_processes() == 1) {
-    CHECK_THROWS(model(x));  // LibTorch's own words
+    CHECK_THROWS(model(x));  // LibTorch's own message
   } else {
     CHECK_THROWS_WITH(model(x), ContainsSubstring("1 values a channel on all ranks together"));
   }
 }
 
-TEST_CASE("wrong dimensions, and what it cannot do") {
+TEST_CASE("wrong dimensions and unsupported uses are refused") {
   Accelerator accelerator({.data = {.even_batches = false}});
   SyncBatchNorm2d sync(3);
   CHECK_THROWS_WITH(sync(at::ones({2, 3})), ContainsSubstring("SyncBatchNorm2d got an input of 2 dimensions"));

@@ -8,7 +8,7 @@ using test::Rows;
 namespace {
 
 // One rank with the joined batch, in bare LibTorch.
-void train_alone(Net net, int ranks, int steps, at::ScalarType type) {
+void train_single(Net net, int ranks, int steps, at::ScalarType type) {
   torch::optim::AdamW optimizer(net->parameters(), 1e-2);
   const Rows rows{.count = 8L * ranks, .type = type};
   for (int step = 0; step < steps; ++step) {
@@ -25,7 +25,7 @@ void train_alone(Net net, int ranks, int steps, at::ScalarType type) {
   }
 }
 
-void train_together(Accelerator& accelerator, Net net, int steps, at::ScalarType type, bool plain_backward) {
+void train_parallel(Accelerator& accelerator, Net net, int steps, at::ScalarType type, bool plain_backward) {
   torch::optim::AdamW adamw(net->parameters(), 1e-2);
   auto [model, optimizer, loader] = accelerator.prepare(
       net, adamw, data_loader(Rows{.count = 8L * accelerator.num_processes(), .type = type}, {.batch_size = 4}));
@@ -62,19 +62,19 @@ TEST_CASE("training over ranks equals one rank with the joined batch") {
     for (const auto& [type, tolerance] : {std::pair(at::kFloat, 1e-5), std::pair(at::kDouble, 1e-10)}) {
       Accelerator accelerator;
       at::manual_seed(5);
-      Net alone;
-      alone->to(type);
+      Net single;
+      single->to(type);
       at::manual_seed(5);
-      Net together;
-      together->to(type);
-      train_alone(alone, accelerator.num_processes(), 6, type);
-      train_together(accelerator, together, 6, type, plain_backward);
-      CHECK(largest_difference(together, alone) < tolerance);
+      Net parallel;
+      parallel->to(type);
+      train_single(single, accelerator.num_processes(), 6, type);
+      train_parallel(accelerator, parallel, 6, type, plain_backward);
+      CHECK(largest_difference(parallel, single) < tolerance);
     }
   }
 }
 
-TEST_CASE("two models learn side by side, one at a time") {
+TEST_CASE("two prepared models are trained one at a time") {
   Accelerator accelerator;
   Net a;
   Net b;
@@ -96,7 +96,7 @@ TEST_CASE("two models learn side by side, one at a time") {
   for (std::int64_t rank = 0; rank < all.size(0); ++rank) CHECK(at::equal(all[rank], all[0]));
 }
 
-TEST_CASE("a frozen parameter needs no gradient, a forgotten one is named on all ranks") {
+TEST_CASE("a frozen parameter needs no gradient; an unused one is an error on all ranks that names it") {
   Accelerator accelerator;
   Net frozen;
   frozen->hidden->weight.requires_grad_(false);

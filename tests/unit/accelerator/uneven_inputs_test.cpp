@@ -22,7 +22,7 @@ void check_alike(Accelerator& accelerator, const torch::nn::Module& net) {
 
 }  // namespace
 
-TEST_CASE("ranks that run out of batches follow the others, whatever those do, and end with their model") {
+TEST_CASE("ranks that run out of batches follow any collectives of the others, and end with the same model") {
   for (const bool first_ends_first : {true, false}) {
     Accelerator accelerator({.data = {.even_batches = false}, .ddp = {.bucket_cap_mb = 1e-9}});
     const int rank = accelerator.process_index();
@@ -35,7 +35,7 @@ TEST_CASE("ranks that run out of batches follow the others, whatever those do, a
     for (int epoch = 0; epoch < 2; ++epoch) {
       {
         auto joined = accelerator.join_uneven_inputs({first, second});
-        // From none (in the first epoch: before anything was planned) to several steps, in an order of the user's own.
+        // From zero steps (in the first epoch, before buckets are planned) to several, in an unusual order.
         const int steps = 2 * (first_ends_first ? rank : accelerator.num_processes() - 1 - rank);
         for (int step = 0; step < steps; ++step) {
           const auto x = at::rand({4, 3}) + rank;
@@ -54,7 +54,7 @@ TEST_CASE("ranks that run out of batches follow the others, whatever those do, a
       check_alike(accelerator, *a);
       check_alike(accelerator, *b);
     }
-    // The optimizers agree too: an even step more keeps the ranks together.
+    // The optimizers agree, too: after another step of all ranks the models are still equal.
     accelerator.backward(first(at::rand({4, 3})).sum());
     optimizer_a.step();
     optimizer_a.zero_grad();
@@ -75,7 +75,7 @@ TEST_CASE("joined ranks count as zeros: the average is over all ranks") {
   }
 }
 
-TEST_CASE("unused parameters and plain backward within join_uneven_inputs") {
+TEST_CASE("join_uneven_inputs supports unused parameters and plain backward") {
   Accelerator accelerator({.data = {.even_batches = false}, .ddp = {.find_unused_parameters = true}});
   Net net;
   auto model = accelerator.prepare(net);
@@ -88,7 +88,7 @@ TEST_CASE("unused parameters and plain backward within join_uneven_inputs") {
   check_alike(accelerator, *net);
 }
 
-TEST_CASE("even_batches is overridden for loaders as long as the scope lives, and decides whether ranks join") {
+TEST_CASE("even_batches is overridden for loaders within the scope, and decides whether ranks join") {
   Accelerator accelerator;
   const auto world = accelerator.num_processes();
   Net net;

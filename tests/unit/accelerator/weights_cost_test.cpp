@@ -1,4 +1,4 @@
-// What weights cost in memory on their way from and to files. A program of its own: others leave memory behind.
+// The memory that loading and saving weights needs. A separate program, because other tests leave freed memory.
 #include <ATen/ops/empty.h>
 #include <torch/nn/module.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int layers = 8;
 constexpr std::int64_t layer_bytes = 32 * mebibyte;
-constexpr std::int64_t allowed = 64 * mebibyte;  // beside the model
+constexpr std::int64_t allowed = 64 * mebibyte;  // in addition to the model
 
 struct Layers : torch::nn::Module {
   explicit Layers(at::ScalarType type = at::kFloat) {
@@ -40,7 +40,7 @@ void check_loaded(const torch::nn::Module& model) {
 
 }  // namespace
 
-TEST_CASE("a model goes into files with 64 MiB beside it, and comes from any kind of file without a copy of that") {
+TEST_CASE("saving a model, and loading it from any kind of file, needs less than 64 MiB of additional memory") {
   Accelerator accelerator;
   test::Folder folder(State(), "weights_cost");
   Layers model;
@@ -60,16 +60,16 @@ TEST_CASE("a model goes into files with 64 MiB beside it, and comes from any kin
   for (const auto& item : model.named_buffers()) state.common.put("models/0/" + item.key(), item.value());
   const auto checkpoint =
       checkpoint::save(accelerator::Training::of(accelerator).host(), folder.path() / "checkpoint", state);
-  for (const auto& place : {sharded, folder.path() / "whole", pickle, checkpoint}) {
-    INFO(place);
-    CHECK(extra_memory([&] { accelerator.load_checkpoint_in_model(model, place); }) < allowed);
+  for (const auto& stored : {sharded, folder.path() / "whole", pickle, checkpoint}) {
+    INFO(stored);
+    CHECK(extra_memory([&] { accelerator.load_checkpoint_in_model(model, stored); }) < allowed);
     check_loaded(model);
-    CHECK(extra_memory([&] { load_checkpoint_in_model(model, place); }) < allowed);
+    CHECK(extra_memory([&] { load_checkpoint_in_model(model, stored); }) < allowed);
     check_loaded(model);
   }
 }
 
-TEST_CASE("neither does another type, nor what one rank reads for all") {
+TEST_CASE("converting types, and loading what one rank reads for all, needs less than 64 MiB of additional memory") {
   Accelerator accelerator;
   test::Folder folder(State(), "weights_cost_conversion");
   accelerator.save_model(Layers(), folder.path());

@@ -31,7 +31,7 @@ struct WeightsNetImpl : torch::nn::Module {
 };
 TORCH_MODULE(WeightsNet);
 
-/// In the order of state_dict().
+/// The names of its tensors, in the order of state_dict().
 inline std::vector<std::string> names_of_net() {
   return {"embed.weight", "hidden.weight",     "hidden.bias",      "norm.weight",
           "norm.bias",    "norm.running_mean", "norm.running_var", "norm.num_batches_tracked",
@@ -45,7 +45,7 @@ inline std::map<std::string, at::Tensor> tensors_of_net(const torch::nn::Module&
   return tensors;
 }
 
-/// Each tensor gets other values: those that the script gives it.
+/// Fills each tensor with different values, those that the script uses.
 inline void fill(const torch::nn::Module& net) {
   const at::NoGradGuard no_grad;
   const auto tensors = tensors_of_net(net);
@@ -67,7 +67,7 @@ inline std::set<std::string> names_in(const std::filesystem::path& folder) {
   return names;
 }
 
-/// What the script has written.
+/// The files that the script has written.
 inline const std::filesystem::path python = PYTHON_WEIGHTS;
 
 inline WeightsNet filled(bool tied = true) {

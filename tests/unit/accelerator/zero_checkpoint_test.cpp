@@ -13,20 +13,20 @@ using test::Shardable;
 
 namespace {
 
-AcceleratorOptions options_of(int stage, const std::filesystem::path& folder, const FirstRanks& part) {
+AcceleratorOptions options_of(int stage, const std::filesystem::path& folder, const FirstRanks& first_ranks) {
   return {.ddp = {.bucket_cap_mb = 3e-3},
           .zero = {.stage = stage},
           .project = {.dir = folder},
-          .communicator = part.handle()};
+          .communicator = first_ranks.handle()};
 }
 
-/// Two steps on `ranks` ranks, from the checkpoint if there is one, and saves. All ranks have the same batches, so that
-/// their number does not matter. @collective
+/// Trains two steps on `ranks` ranks, from the checkpoint if there is one, and saves. All ranks have the same batches,
+/// so that their number does not matter. @collective
 std::vector<at::Tensor> resume(const std::filesystem::path& folder, int ranks, int stage,
                                const AcceleratorOptions& changes = {}, at::ScalarType type = at::kFloat) {
-  const FirstRanks part(ranks);
-  if (!part.is_in()) return {};
-  auto options = options_of(stage, folder, part);
+  const FirstRanks first_ranks(ranks);
+  if (!first_ranks.is_in()) return {};
+  auto options = options_of(stage, folder, first_ranks);
   options.checkpoint = changes.checkpoint;
   options.zero.shard_group = changes.zero.shard_group;
   return test::resume(
@@ -57,22 +57,22 @@ TEST_CASE("any stage resumes from any other stage's checkpoint as a run that nev
   CHECK(are_close(run("zero_into", {{all, 0}, {all, 2}, {all, 3}}), expected, 1e-6));
 }
 
-TEST_CASE("and with any other number of ranks") {
+TEST_CASE("any number of ranks resumes from any other number's checkpoint") {
   const int all = ranks_of_all();
   if (all == 1) return;
   const State world;
   const auto expected = run("zero_plain", {{1, 0}, {1, 0}, {1, 0}});
   for (const int stage : {1, 2}) {
-    for (const auto& course : {std::vector<std::pair<int, int>>{{all, stage}, {1, stage}, {all, stage}},
-                               std::vector<std::pair<int, int>>{{1, 0}, {all, stage}, {all - 1, stage}},
-                               std::vector<std::pair<int, int>>{{all - 1, stage}, {all, 0}, {1, 0}}}) {
-      const auto parameters = run("zero_elastic", course);
+    for (const auto& sequence : {std::vector<std::pair<int, int>>{{all, stage}, {1, stage}, {all, stage}},
+                                 std::vector<std::pair<int, int>>{{1, 0}, {all, stage}, {all - 1, stage}},
+                                 std::vector<std::pair<int, int>>{{all - 1, stage}, {all, 0}, {1, 0}}}) {
+      const auto parameters = run("zero_elastic", sequence);
       if (world.is_main_process()) CHECK(are_close(parameters, expected, 1e-5));
     }
   }
 }
 
-TEST_CASE("by MPI-IO, in the background, and from replicas of shards") {
+TEST_CASE("checkpoints written by MPI-IO, in the background, and from replicas of shards are resumed") {
   const int all = ranks_of_all();
   const auto expected = run("zero_plain", {{all, 2}, {all, 2}});
   CHECK(
@@ -82,12 +82,12 @@ TEST_CASE("by MPI-IO, in the background, and from replicas of shards") {
     CHECK(are_close(run("zero_hybrid", {{all, 2}, {all, 2}}, {.zero = {.shard_group = all / 2}}), expected, 1e-5));
 }
 
-TEST_CASE("fp32 copies of parameters in 16 bits are in the checkpoint, and are made where there are none") {
+TEST_CASE("fp32 copies of 16-bit parameters are saved, and are made if a checkpoint has none") {
   const int all = ranks_of_all();
   const auto whole = [&] {
     const test::Folder folder(State(), "zero_masters_once");
-    const FirstRanks part(all);
-    Accelerator accelerator(options_of(1, folder.path(), part));
+    const FirstRanks first_ranks(all);
+    Accelerator accelerator(options_of(1, folder.path(), first_ranks));
     Shardable net(at::kBFloat16);
     {
       const at::NoGradGuard no_grad;
@@ -110,7 +110,7 @@ TEST_CASE("fp32 copies of parameters in 16 bits are in the checkpoint, and are m
                   run("zero_no_masters", {{all, 0}, {all, 0}, {all, 0}}, {}, at::kBFloat16), 5e-2));
 }
 
-TEST_CASE("a damaged checkpoint of shards is skipped for an older one") {
+TEST_CASE("a damaged checkpoint of shards is skipped, and an older one is loaded") {
   const test::Folder folder(State(), "zero_damaged");
   Accelerator accelerator(
       {.zero = {.stage = 2}, .project = {.dir = folder.path(), .automatic_checkpoint_naming = true}});
@@ -132,7 +132,7 @@ TEST_CASE("a damaged checkpoint of shards is skipped for an older one") {
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("a checkpoint of a model of other sizes is refused before anything is changed") {
+TEST_CASE("a checkpoint of a model with other sizes is refused before anything is changed") {
   const test::Folder folder(State(), "zero_other");
   Accelerator accelerator({.zero = {.stage = 1}, .project = {.dir = folder.path()}});
   {

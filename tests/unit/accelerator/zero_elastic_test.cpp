@@ -22,42 +22,42 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::array sizes = {1, 2, 3, 4, 7};
-constexpr std::int64_t rows_a_step = 84;  // any of them divides it
+constexpr std::int64_t rows_per_step = 84;  // divisible by each of the sizes
 constexpr std::size_t batches_compared = 2;
 
 /// The stages and their variants: moments in a folder, everything in a folder, replicas of shards.
-constexpr int ways = 7;
-ZeroConfig way_of(int number, int ranks, const fs::path& pages) {
+constexpr int variant_count = 7;
+ZeroConfig config_of(int number, int ranks, const fs::path& pages) {
   if (number == 4) return {.stage = 2, .offload_optimizer = pages};
   if (number == 5) return {.stage = 3, .offload_optimizer = pages, .offload_parameters = pages};
   if (number == 6) return {.stage = 3, .shard_group = ranks % 2 == 0 ? ranks / 2 : 1};
   return {.stage = number};
 }
 
-struct Side {
+struct Setup {
   std::size_t size = 0;  ///< in `sizes`
-  int way = 0;
+  int variant = 0;
 
   int ranks() const { return sizes[size]; }
-  std::string text() const { return std::to_string(ranks()) + " ranks by way " + std::to_string(way); }
+  std::string text() const { return std::to_string(ranks()) + " ranks, variant " + std::to_string(variant); }
 };
 
-std::vector<Side> all_sides() {
-  std::vector<Side> sides;
+std::vector<Setup> all_setups() {
+  std::vector<Setup> setups;
   for (std::size_t size = 0; size < sizes.size(); ++size) {
-    for (int way = 0; way < ways; ++way) sides.push_back({size, way});
+    for (int variant = 0; variant < variant_count; ++variant) setups.push_back({size, variant});
   }
-  return sides;
+  return setups;
 }
 
-/// Some of a tensor's elements, in one dimension.
+/// A range of a tensor's elements, in one dimension.
 struct Held {
   std::string name;
   core::Range elements;
   at::Tensor values;
 };
 
-/// The tensors that a state is made of, as a whole and in one dimension, and the batches that come next.
+/// All tensors of a state, whole and in one dimension, and the next batches.
 struct Truth {
   std::map<std::string, at::Tensor> tensors;
   std::vector<at::Tensor> batches;
@@ -65,7 +65,7 @@ struct Truth {
 
 auto prepare(Accelerator& accelerator, Shardable& net, torch::optim::Optimizer& adamw) {
   return accelerator.prepare(net, adamw,
-                             data_loader(Rows{6 * rows_a_step, 7}, {.batch_size = rows_a_step, .shuffle = true}));
+                             data_loader(Rows{6 * rows_per_step, 7}, {.batch_size = rows_per_step, .shuffle = true}));
 }
 using Prepared = decltype(prepare(std::declval<Accelerator&>(), std::declval<Shardable&>(),
                                   std::declval<torch::optim::Optimizer&>()));
@@ -82,7 +82,7 @@ class Training {
 
   Accelerator& accelerator() { return accelerator_; }
 
-  /// Calls `then` in the loop when that is done; returns the following batches.
+  /// Trains `steps` steps and calls `then` within the loop; returns the following batches.
   std::vector<at::Tensor> train(int steps, const std::function<void()>& then = {}) {
     auto& [model, optimizer, loader] = prepared_;
     std::vector<at::Tensor> next;
@@ -107,7 +107,7 @@ class Training {
     return batches;
   }
 
-  /// What this rank has of everything. @collective
+  /// The elements of all tensors that this rank holds. @collective
   std::vector<Held> held() {
     std::vector<Held> all;
     step::ParameterNames names;
@@ -166,7 +166,7 @@ AcceleratorOptions options_of(const fs::path& folder, const ZeroConfig& zero, in
           .communicator = communicator};
 }
 
-/// Trains on each rank alone, where all come to the same, and saves. In 16 bits at a stage that has fp32 copies.
+/// Trains on each rank separately, with the same result, and saves. In 16 bits at a stage that has fp32 copies.
 Truth first_checkpoint(const fs::path& folder, at::ScalarType type) {
   const ZeroConfig zero = {.stage = type == at::kFloat ? 0 : 1};
   Training training(options_of(folder, zero, MPI_Comm_c2f(MPI_COMM_SELF), 5), type);
@@ -178,10 +178,10 @@ Truth first_checkpoint(const fs::path& folder, at::ScalarType type) {
   return truth;
 }
 
-/// What is left of it after it was saved by that way: at stage 0 moments have the parameters' type, and there are no
+/// The state that a checkpoint of this variant holds: at stage 0 moments have the parameters' type, and there are no
 /// fp32 copies.
-Truth saved_by(const Truth& truth, int way, at::ScalarType type) {
-  if (way != 0 || type == at::kFloat) return truth;
+Truth saved_by(const Truth& truth, int variant, at::ScalarType type) {
+  if (variant != 0 || type == at::kFloat) return truth;
   auto left = truth;
   for (auto& [name, tensor] : left.tensors) {
     if (name.ends_with("/master")) tensor = truth.tensors.at(name.substr(0, name.rfind('/'))).to(at::kFloat);
@@ -190,13 +190,13 @@ Truth saved_by(const Truth& truth, int way, at::ScalarType type) {
   return left;
 }
 
-/// Without the batches. @collective
+/// Checks this rank's tensors, but not the batches. @collective
 void check_tensors(Training& training, const Truth& truth) {
   std::set<std::string> seen;
   for (const auto& [name, elements, values] : training.held()) {
     seen.insert(name);
     const auto expected = truth.tensors.at(name).narrow(0, elements.begin, elements.size());
-    if (!at::equal(values, expected.to(values.scalar_type()))) FAIL_CHECK(name << " is another");
+    if (!at::equal(values, expected.to(values.scalar_type()))) FAIL_CHECK(name << " differs");
   }
   for (const auto& [name, tensor] : truth.tensors) {
     if (!name.ends_with("/master") && !seen.contains(name)) FAIL_CHECK(name << " is missing");
@@ -210,13 +210,13 @@ void check_all(Training& training, const Truth& truth) {
 }
 
 int nodes_of(int ranks) {
-  const auto* ranks_a_node = std::getenv("HORTATOR_TEST_RANKS_A_NODE");
-  const int together = ranks_a_node != nullptr ? std::atoi(ranks_a_node) : ranks;
-  return (ranks + together - 1) / together;
+  const auto* ranks_per_node = std::getenv("HORTATOR_TEST_RANKS_A_NODE");
+  const int per_node = ranks_per_node != nullptr ? std::atoi(ranks_per_node) : ranks;
+  return (ranks + per_node - 1) / per_node;
 }
 
-/// Those who read what `from` saved.
-using Choice = std::function<bool(const Side& from, const Side& to)>;
+/// Whether `to` loads the checkpoint that `from` saved.
+using Choice = std::function<bool(const Setup& from, const Setup& to)>;
 
 class Matrix {
  public:
@@ -226,39 +226,40 @@ class Matrix {
     world_.wait_for_everyone();
   }
 
-  /// Every side resumes from the first checkpoint, and saves. @collective
-  void save(const Side& from) {
+  /// Resumes from the first checkpoint with the setup `from`, and saves. @collective
+  void save(const Setup& from) {
     INFO("saved by " << from.text());
     const FirstRanks part(from.ranks());
     if (!part.is_in()) return;
     Training training(options(from, part), type_);
     training.accelerator().load_state(folder_.path() / "0" / "first");
     check_tensors(training, truth_);
-    training.accelerator().save_state(place_of(from));
+    training.accelerator().save_state(path_of(from));
     check_all(training, truth_);
-    CHECK(checkpoint::read_manifest(place_of(from)).files.size() == static_cast<std::size_t>(nodes_of(from.ranks())));
+    CHECK(checkpoint::read_manifest(path_of(from)).files.size() == static_cast<std::size_t>(nodes_of(from.ranks())));
   }
 
-  /// Goes on from those that are chosen. @collective
-  void load(const Side& to, const std::vector<Side>& froms) {
+  /// Resumes from each of the given checkpoints. @collective
+  void load(const Setup& to, const std::vector<Setup>& froms) {
     const FirstRanks part(to.ranks());
     if (!part.is_in() || froms.empty()) return;
     Training training(options(to, part), type_);
     for (const auto& from : froms) {
       INFO("saved by " << from.text() << ", loaded by " << to.text());
-      training.accelerator().load_state(place_of(from));
-      check_all(training, saved_by(truth_, from.way, type_));
-      training.train(1);  // on to somewhere else
+      training.accelerator().load_state(path_of(from));
+      check_all(training, saved_by(truth_, from.variant, type_));
+      training.train(1);  // so that the next load starts from another state
     }
   }
 
  private:
   fs::path own_folder() const { return folder_.path() / std::to_string(world_.process_index()); }
-  fs::path place_of(const Side& side) const {
-    return folder_.path() / (std::to_string(side.ranks()) + "_" + std::to_string(side.way));
+  fs::path path_of(const Setup& setup) const {
+    return folder_.path() / (std::to_string(setup.ranks()) + "_" + std::to_string(setup.variant));
   }
-  AcceleratorOptions options(const Side& side, const FirstRanks& part) const {
-    return options_of(folder_.path(), way_of(side.way, side.ranks(), folder_.path() / "pages"), part.handle(), 6);
+  AcceleratorOptions options(const Setup& setup, const FirstRanks& part) const {
+    return options_of(folder_.path(), config_of(setup.variant, setup.ranks(), folder_.path() / "pages"), part.handle(),
+                      6);
   }
 
   State world_;
@@ -269,41 +270,41 @@ class Matrix {
 
 void run_matrix(at::ScalarType type, const Choice& chosen) {
   Matrix matrix(type);
-  const auto sides = all_sides();
-  for (const auto& from : sides) matrix.save(from);
-  for (const auto& to : sides) {
-    std::vector<Side> froms;
-    std::copy_if(sides.begin(), sides.end(), std::back_inserter(froms),
-                 [&](const Side& from) { return chosen(from, to); });
+  const auto setups = all_setups();
+  for (const auto& from : setups) matrix.save(from);
+  for (const auto& to : setups) {
+    std::vector<Setup> froms;
+    std::copy_if(setups.begin(), setups.end(), std::back_inserter(froms),
+                 [&](const Setup& from) { return chosen(from, to); });
     matrix.load(to, froms);
   }
 }
 
-/// Every number of ranks to every other, and every way to every other, each once or twice.
-bool crosses(const Side& from, const Side& to) {
-  const auto a = static_cast<std::size_t>(from.way);
-  const auto b = static_cast<std::size_t>(to.way);
+/// Chooses every pair of numbers of ranks, and every pair of variants, once or twice.
+bool covers_pairs(const Setup& from, const Setup& to) {
+  const auto a = static_cast<std::size_t>(from.variant);
+  const auto b = static_cast<std::size_t>(to.variant);
   return from.size == (a + 2 * b) % sizes.size() && to.size == (2 * a + b) % sizes.size();
 }
 
 }  // namespace
 
-TEST_CASE("from {1,2,3,4,7} ranks to {1,2,3,4,7}, and from any ZeRO stage to any: each once at least") {
+TEST_CASE("runs resume from {1,2,3,4,7} ranks on {1,2,3,4,7}, and from any ZeRO variant in any other") {
   std::set<std::pair<std::size_t, std::size_t>> ranks;
   std::set<std::pair<int, int>> stages;
-  for (const auto& from : all_sides()) {
-    for (const auto& to : all_sides()) {
-      if (!crosses(from, to)) continue;
+  for (const auto& from : all_setups()) {
+    for (const auto& to : all_setups()) {
+      if (!covers_pairs(from, to)) continue;
       ranks.emplace(from.size, to.size);
-      stages.emplace(from.way, to.way);
+      stages.emplace(from.variant, to.variant);
     }
   }
   CHECK(ranks.size() == sizes.size() * sizes.size());
-  CHECK(stages.size() == std::size_t{ways} * ways);
-  for (const auto type : {at::kFloat, at::kBFloat16}) run_matrix(type, crosses);
+  CHECK(stages.size() == std::size_t{variant_count} * variant_count);
+  for (const auto type : {at::kFloat, at::kBFloat16}) run_matrix(type, covers_pairs);
 }
 
-TEST_CASE("from any number of ranks at any ZeRO stage to any other at any", "[.whole]") {
+TEST_CASE("runs resume from any number of ranks and ZeRO variant in any other combination", "[.whole]") {
   for (const auto type : {at::kFloat, at::kBFloat16})
-    run_matrix(type, [](const Side& /*from*/, const Side& /*to*/) { return true; });
+    run_matrix(type, [](const Setup& /*from*/, const Setup& /*to*/) { return true; });
 }

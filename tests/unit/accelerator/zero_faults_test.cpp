@@ -1,4 +1,4 @@
-// A disk that fails one rank while things are offloaded fails all ranks, with its reason, and leaves the module whole.
+// A disk error of one rank while it offloads is an error on all ranks, with its reason, and leaves the module whole.
 #include <torch/nn/modules/container/sequential.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t width = 128;
 constexpr int layers = 40;  // 2.6 MB
-constexpr rlim_t room = 1'500'000;
+constexpr rlim_t small_disk_bytes = 1'500'000;
 
 torch::nn::Sequential make_layers() {
   at::manual_seed(3);
@@ -27,7 +27,7 @@ torch::nn::Sequential make_layers() {
   return net;
 }
 
-/// What `act` throws while the last rank's files can have `bytes` at most; empty: nothing.
+/// The error that `act` throws while the last rank's files are limited to `bytes`; empty if it throws none.
 template <typename Act>
 std::string problem_on_small_disk(const State& state, rlim_t bytes, const Act& act) {
   std::optional<testing::FileLimit> limit;
@@ -40,7 +40,7 @@ std::string problem_on_small_disk(const State& state, rlim_t bytes, const Act& a
   return "";
 }
 
-/// Has it its values in memory that no other rank writes to?
+/// Whether the parameters are equal to `before`, in memory that no other rank writes to. @collective
 bool is_whole(const torch::nn::Module& net, const std::vector<at::Tensor>& before, const State& state) {
   if (!test::are_equal(test::copies_of(net), before)) return false;
   state.wait_for_everyone();
@@ -55,7 +55,7 @@ bool is_whole(const torch::nn::Module& net, const std::vector<at::Tensor>& befor
   return own;
 }
 
-/// A folder on all ranks but the last, which finds a file in its place.
+/// A path for a folder, which a file occupies on the last rank.
 class HalfFolder {
  public:
   explicit HalfFolder(const State& state, const std::filesystem::path& within)
@@ -74,16 +74,15 @@ class HalfFolder {
 
 }  // namespace
 
-TEST_CASE(
-    "without room for parameters on one rank's disk all ranks throw, and the module can be prepared in another way") {
+TEST_CASE("without space for parameters on one rank's disk all ranks throw, and the module can be prepared again") {
   const State state;
   const test::Folder folder(state, "zero_faults_parameters");
   auto net = make_layers();
   const auto before = test::copies_of(*net);
   {
     Accelerator accelerator({.ddp = {.bucket_cap_mb = 0.1}, .zero = {.stage = 3, .offload_parameters = folder.path()}});
-    const auto problem = problem_on_small_disk(state, room, [&] { accelerator.prepare(net); });
-    // On one node the first rank takes the room for all, and each writes its own part.
+    const auto problem = problem_on_small_disk(state, small_disk_bytes, [&] { accelerator.prepare(net); });
+    // On one node the first rank reserves the space for all, and each writes its own part.
     const auto* failed = accelerator.num_processes() == 1 ? "reserve" : "write";
     CHECK_THAT(problem, ContainsSubstring(failed) && ContainsSubstring(folder.path().string()));
     accelerator.wait_for_everyone();
@@ -96,7 +95,7 @@ TEST_CASE(
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("no room for fp32 copies on one rank's disk, and none for gradients") {
+TEST_CASE("if one rank cannot create its files for fp32 copies and gradients, all ranks throw") {
   const State state;
   for (const auto type : {at::kBFloat16, at::kFloat}) {
     const test::Folder folder(state, "zero_faults_copies");
@@ -114,10 +113,11 @@ TEST_CASE("no room for fp32 copies on one rank's disk, and none for gradients") 
   }
 }
 
-TEST_CASE("no room for moments on one rank's disk: the step fails on all ranks, and is done when there is room") {
+TEST_CASE(
+    "without space for moments on one rank's disk the step fails on all ranks, and succeeds once there is space") {
   const State state;
   const test::Folder folder(state, "zero_faults_moments");
-  const auto learn = [&](const ZeroConfig& zero, bool fails) {
+  const auto train_layers = [&](const ZeroConfig& zero, bool fails) {
     Accelerator accelerator({.ddp = {.bucket_cap_mb = 0.1}, .zero = zero});
     auto net = make_layers();
     torch::optim::AdamW adamw(net->parameters(), torch::optim::AdamWOptions(1e-2));
@@ -136,7 +136,7 @@ TEST_CASE("no room for moments on one rank's disk: the step fails on all ranks, 
     accelerator.wait_for_everyone();
     return parameters;
   };
-  const auto expected = learn({.stage = 1}, false);
-  CHECK(test::are_equal(learn({.stage = 1, .offload_optimizer = folder.path()}, true), expected));
+  const auto expected = train_layers({.stage = 1}, false);
+  CHECK(test::are_equal(train_layers({.stage = 1, .offload_optimizer = folder.path()}, true), expected));
   CHECK(std::filesystem::is_empty(folder.path()));
 }

@@ -22,15 +22,15 @@
 
 namespace hortator::test {
 
-/// A layer whose weight is another's, too.
+/// A layer whose weight is shared with another layer.
 struct Tied : torch::nn::Module {
   explicit Tied(const at::Tensor& shared) : weight(register_parameter("weight", shared)) {}
   at::Tensor forward(const at::Tensor& x) { return at::linear(x, weight); }
   at::Tensor weight;
 };
 
-/// Sizes that no number of ranks divides, a tied weight, a frozen one, one that is used by half of the passes, and a
-/// single number.
+/// A model with sizes that no number of ranks divides, a tied weight, a frozen one, a layer that only half of the
+/// passes use, and a scalar parameter.
 struct ShardableImpl : torch::nn::Module {
   explicit ShardableImpl(at::ScalarType type = at::kFloat) {
     at::manual_seed(11);
@@ -45,11 +45,11 @@ struct ShardableImpl : torch::nn::Module {
     register_buffer("calls", at::zeros({}, at::kLong));
     to(type);
   }
-  at::Tensor forward(const at::Tensor& x, bool by_detour = true) {
+  at::Tensor forward(const at::Tensor& x, bool with_detour = true) {
     named_buffers()["calls"].add_(1);
     auto hidden = at::tanh(norm(first(x)));
     hidden = at::tanh(tied->forward(at::tanh(second(hidden))));
-    if (by_detour) hidden = at::tanh(detour(hidden));
+    if (with_detour) hidden = at::tanh(detour(hidden));
     return frozen(hidden) * scale;
   }
   torch::nn::Linear first{nullptr};
@@ -62,7 +62,7 @@ struct ShardableImpl : torch::nn::Module {
 };
 TORCH_MODULE(Shardable);
 
-/// This rank's batch of a step.
+/// This rank's batch for a step.
 inline at::Tensor batch(const State& state, int step, at::ScalarType type = at::kFloat) {
   const auto number = static_cast<double>(step * state.num_processes() + state.process_index());
   return at::sin(at::arange(6 * 7, at::kFloat).view({6, 7}) * 0.37 + number).to(type);
@@ -81,14 +81,14 @@ inline bool are_equal(const std::vector<at::Tensor>& a, const std::vector<at::Te
   return a.size() == b.size();
 }
 
-inline bool are_close(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b, double by) {
+inline bool are_close(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b, double tolerance) {
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!at::allclose(a[i], b.at(i), by, by)) return false;
+    if (!at::allclose(a[i], b.at(i), tolerance, tolerance)) return false;
   }
   return a.size() == b.size();
 }
 
-/// Each once, as a careful user gives them to an optimizer.
+/// The parameters of the module, each once, as a careful program gives them to an optimizer.
 inline std::vector<at::Tensor> distinct(const torch::nn::Module& module) {
   std::vector<at::Tensor> parameters;
   for (const auto& item : module.named_parameters()) {
@@ -105,7 +105,7 @@ inline std::unique_ptr<torch::optim::Optimizer> make_adamw(Shardable& net) {
 
 using MakeBatch = std::function<at::Tensor(const State&, int step)>;
 
-/// Two steps and a checkpoint, on from the one that is there: what the parameters have come to. @collective
+/// Resumes from the checkpoint if there is one, trains two steps and saves. Returns the parameters. @collective
 inline std::vector<at::Tensor> resume(AcceleratorOptions options, const MakeBatch& make_batch,
                                       at::ScalarType type = at::kFloat) {
   options.ddp.bucket_cap_mb = 3e-3;
@@ -113,7 +113,7 @@ inline std::vector<at::Tensor> resume(AcceleratorOptions options, const MakeBatc
   Shardable net(type);
   {
     const at::NoGradGuard no_grad;
-    for (auto& parameter : net->parameters()) parameter.mul_(1.5);  // not what a new model has
+    for (auto& parameter : net->parameters()) parameter.mul_(1.5);  // differs from a new model
   }
   auto adamw = make_adamw(net);
   auto [model, optimizer] = accelerator.prepare(net, *adamw);
@@ -130,7 +130,7 @@ inline std::vector<at::Tensor> resume(AcceleratorOptions options, const MakeBatc
   return parameters;
 }
 
-/// Each rank with batches of its own.
+/// The same with a different batch on each rank. @collective
 inline std::vector<at::Tensor> resume(const AcceleratorOptions& options) {
   return resume(options, [](const State& state, int step) { return batch(state, step); });
 }

@@ -1,4 +1,4 @@
-// What each rank still has of parameters, gradients and moments.
+// The memory that each rank has for parameters, gradients and moments.
 #include <malloc.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -17,14 +17,14 @@ constexpr std::int64_t width = 1024;
 constexpr int layers = 100;  // 400 MiB
 constexpr double megabyte = 1 << 20;
 
-/// This process's share of the memory that it has, what it has in common with others divided among them. Without files:
+/// This process's proportional set size: memory that processes share is divided among them. Without files, because
 /// which of a library's pages are in memory depends on every program that uses it.
 double proportional_megabytes() {
   std::ifstream file("/proc/self/smaps_rollup");
   double kilobytes = 0;
-  for (std::string word; file >> word;) {
+  for (std::string field; file >> field;) {
     double more = 0;
-    if ((word == "Pss_Anon:" || word == "Pss_Shmem:") && file >> more) kilobytes += more;
+    if ((field == "Pss_Anon:" || field == "Pss_Shmem:") && file >> more) kilobytes += more;
   }
   return kilobytes / 1024;
 }
@@ -48,22 +48,22 @@ torch::nn::Sequential make_net(int depth) {
   return net;
 }
 
-struct Kept {
+struct MemoryUse {
   double megabytes = 0;  ///< of parameters, gradients and moments between two steps
   double moments = 0;
   int ranks = 1;
 };
 
-void give_back_what_is_free() {
+void return_free_memory() {
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif
 }
 
-Kept train_two_steps(int stage, int depth) {
+MemoryUse train_two_steps(int stage, int depth) {
   Accelerator accelerator({.zero = {.stage = stage}});
   at::manual_seed(1);
-  give_back_what_is_free();  // what others have freed must not serve this one unseen
+  return_free_memory();  // memory that others have freed must not be reused uncounted
   const double before = proportional_megabytes();
   auto net = make_net(depth);
   torch::optim::AdamW adamw(net->parameters(), 1e-3);
@@ -77,22 +77,22 @@ Kept train_two_steps(int stage, int depth) {
     if (step == 0) optimizer.zero_grad();
   }
   accelerator.wait_for_everyone();
-  // Between nodes MPI's own requests lie between the gradients, and how much of what is free goes back is up to chance.
-  if (accelerator.num_nodes() > 1) give_back_what_is_free();
-  Kept kept{.megabytes = proportional_megabytes() - before,
-            .moments = megabytes_of(adamw),
-            .ranks = accelerator.num_processes()};
+  // Between nodes MPI's own requests lie between the gradients, and it varies how much free memory is returned.
+  if (accelerator.num_nodes() > 1) return_free_memory();
+  MemoryUse use{.megabytes = proportional_megabytes() - before,
+                .moments = megabytes_of(adamw),
+                .ranks = accelerator.num_processes()};
   accelerator.wait_for_everyone();
-  return kept;
+  return use;
 }
 
 }  // namespace
 
-TEST_CASE("ranks divide parameters, gradients and moments among them") {
+TEST_CASE("parameters, gradients and moments are distributed over ranks") {
   constexpr double parameters = layers * width * width * 4 / megabyte;
-  train_two_steps(1, 4);  // libraries come into memory as they are used for the first time
+  train_two_steps(1, 4);  // libraries are loaded into memory on first use
   for (const int stage : {1, 2, 3}) {
-    if (stage < 3 && State().num_nodes() > 1) continue;  // each node has all parameters then
+    if (stage < 3 && State().num_nodes() > 1) continue;  // then each node has all parameters
     INFO("stage " << stage);
     const auto [used, moments, ranks] = train_two_steps(stage, layers);
     CHECK(moments <= 2 * parameters / ranks * 1.01);
@@ -104,7 +104,7 @@ TEST_CASE("ranks divide parameters, gradients and moments among them") {
   }
 }
 
-TEST_CASE("at its worst a rank has its shares, two arrays of gradients that are not on their way yet, and one more") {
+TEST_CASE("the peak of a rank is its shares, two arrays of gradients that are not sent yet, and one more gradient") {
   constexpr double parameters = layers * width * width * 4 / megabyte;
   constexpr double array = 16;  // MiB: a 32nd of the model, in whole layers
   constexpr double gradient = width * width * 4 / megabyte;
@@ -122,8 +122,9 @@ TEST_CASE("at its worst a rank has its shares, two arrays of gradients that are 
   }
   const double peak =
       (static_cast<double>(machine::RecyclingAllocator::counters().peak_used_bytes) - before) / megabyte;
-  // Gradients and moments. Parameters, and two arrays that travel, are in memory that the ranks share; over several
-  // nodes the parameters' shares are counted as well. (Frames of arrays in use never are: see page_traffic.hpp.)
+  // Gradients and moments. Parameters, and two arrays that are being sent, are in memory that the ranks share; over
+  // several nodes the parameters' shares are counted as well. (Frames of arrays in use never are: see
+  // page_traffic.hpp.)
   const bool over_nodes = accelerator.num_nodes() > 1;
   const double shares = (over_nodes ? 4 : 3) * parameters / accelerator.num_processes();
   INFO(peak << " MB, of shares " << shares);
@@ -132,7 +133,7 @@ TEST_CASE("at its worst a rank has its shares, two arrays of gradients that are 
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("a model that is made when it is sharded is on no rank as a whole") {
+TEST_CASE("a model that is constructed while it is sharded is whole on no rank") {
   constexpr int depth = 24;
   constexpr double parameters = depth * width * width * 4 / megabyte;
   constexpr double layer = width * width * 4 / megabyte;
@@ -142,7 +143,7 @@ TEST_CASE("a model that is made when it is sharded is on no rank as a whole") {
   }();
   const machine::RecyclingAllocator counted(0);
   Accelerator accelerator({.zero = {.stage = 3}});
-  at::manual_seed(accelerator.is_main_process() ? 5 : 6);  // all ranks' becomes rank 0's
+  at::manual_seed(accelerator.is_main_process() ? 5 : 6);  // all ranks get rank 0's values
   const auto before = static_cast<double>(machine::RecyclingAllocator::counters().used_bytes);
   machine::RecyclingAllocator::reset_peak();
   auto net = construct_deferred([] { return make_net(depth); });

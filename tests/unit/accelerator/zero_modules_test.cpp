@@ -58,7 +58,7 @@ struct Encoder final : Learner {
                                    torch::nn::TransformerEncoderLayerOptions(8, 2).dim_feedforward(16).dropout(0)));
 };
 
-/// In evaluation a layer is one operator, as Python's is.
+/// In evaluation a layer is one operator, as in Python.
 struct FastEncoder final : Learner {
   FastEncoder() {
     torch::nn::TransformerEncoderLayer layer(
@@ -82,7 +82,7 @@ struct FastEncoder final : Learner {
   torch::nn::TransformerEncoder inner{nullptr};
 };
 
-/// A TorchScript module, whose parameters a module of the program's names as its own.
+/// A TorchScript module, whose parameters are registered in a C++ module.
 struct Scripted final : Learner {
   Scripted() {
     script.register_parameter("kernel", at::randn({4, 3, 3}).requires_grad_(), false);
@@ -108,7 +108,7 @@ def forward(self, x):
   torch::jit::Module script{"net"};
 };
 
-/// Its loss has the length of a gradient in it: backward goes through a backward.
+/// The loss contains the norm of a gradient: backward differentiates a backward pass.
 struct Penalised final : Learner {
   at::Tensor forward(const at::Tensor& x) override {
     const auto y = waves(x, {3, 6}).requires_grad_();
@@ -121,7 +121,7 @@ struct Penalised final : Learner {
   torch::nn::Linear out = register_module("out", torch::nn::Linear(5, 1));
 };
 
-/// Backward makes its activations again.
+/// Backward recomputes its activations.
 struct Recomputed final : Learner {
   at::Tensor forward(const at::Tensor& x) override {
     const auto block = [this](const at::Tensor& y) { return at::tanh(middle(at::tanh(y))); };
@@ -138,7 +138,7 @@ struct Convolution final : Learner {
   torch::nn::BatchNorm2d norm = register_module("norm", torch::nn::BatchNorm2d(5));
 };
 
-struct Words final : Learner {
+struct Embedded final : Learner {
   at::Tensor forward(const at::Tensor& x) override {
     const auto text = (x.sum().abs() * 10).to(at::kLong) + at::arange(6, at::kLong);
     return out(inner(text.remainder(20)));
@@ -156,16 +156,16 @@ const std::map<std::string, MakeLearner> learners = {
     {"TransformerEncoderLayer", [] { return std::make_shared<Encoder>(); }},
     {"TransformerEncoder and its fast path", [] { return std::make_shared<FastEncoder>(); }},
     {"TorchScript", [] { return std::make_shared<Scripted>(); }},
-    {"a gradient's length in the loss", [] { return std::make_shared<Penalised>(); }},
+    {"a gradient's norm in the loss", [] { return std::make_shared<Penalised>(); }},
     {"recomputed layers", [] { return std::make_shared<Recomputed>(); }},
     {"Conv2d and BatchNorm2d", [] { return std::make_shared<Convolution>(); }},
-    {"Embedding", [] { return std::make_shared<Words>(); }},
+    {"Embedding", [] { return std::make_shared<Embedded>(); }},
 };
 
 struct Trained {
   std::vector<at::Tensor> parameters = {};
   std::vector<at::Tensor> buffers = {};
-  at::Tensor answer = {};  ///< in evaluation mode
+  at::Tensor output = {};  ///< in evaluation mode
 };
 
 Trained train_learner(const MakeLearner& make, const ZeroConfig& zero) {
@@ -183,7 +183,7 @@ Trained train_learner(const MakeLearner& make, const ZeroConfig& zero) {
   for (const auto& buffer : net->buffers()) trained.buffers.push_back(buffer.clone());
   const at::NoGradGuard no_grad;
   net->eval();
-  trained.answer = model(at::ones({2, 2})).clone();
+  trained.output = model(at::ones({2, 2})).clone();
   accelerator.wait_for_everyone();
   return trained;
 }
@@ -199,7 +199,7 @@ TEST_CASE("every kind of module trains as at stage 0: recurrent, attention, conv
       const auto sharded = train_learner(make, zero);
       CHECK(are_equal(sharded.parameters, expected.parameters));
       CHECK(are_equal(sharded.buffers, expected.buffers));
-      CHECK(at::equal(sharded.answer, expected.answer));
+      CHECK(at::equal(sharded.output, expected.output));
     };
     for (const int stage : {1, 2, 3}) {
       INFO("stage " << stage);
@@ -210,7 +210,7 @@ TEST_CASE("every kind of module trains as at stage 0: recurrent, attention, conv
   }
 }
 
-TEST_CASE("against one rank: the same losses, and the same parameters by SGD in fp64") {
+TEST_CASE("all stages give the same losses as one rank, and the same parameters by SGD in fp64") {
   // Each rank has its rows of one batch; without norms over the batch and dropout the mean over ranks is its loss.
   const auto rows = at::sin(at::arange(12 * 7, at::kDouble).view({12, 7}) * 0.37);
   const auto fifty_steps = [](const auto& forward, auto& optimizer, const at::Tensor& x) {
@@ -225,9 +225,9 @@ TEST_CASE("against one rank: the same losses, and the same parameters by SGD in 
     return losses;
   };
   const auto options = torch::optim::SGDOptions(0.05).momentum(0.9);
-  test::Shardable alone(at::kDouble);
-  torch::optim::SGD sgd_alone(test::distinct(*alone), options);
-  const auto expected = fifty_steps([&](const at::Tensor& x) { return alone->forward(x); }, sgd_alone, rows);
+  test::Shardable single(at::kDouble);
+  torch::optim::SGD single_sgd(test::distinct(*single), options);
+  const auto expected = fifty_steps([&](const at::Tensor& x) { return single->forward(x); }, single_sgd, rows);
   CHECK(expected.back() < expected.front());
   const test::Folder folder(State(), "zero_one_rank");
   const ZeroConfig on_disk = {
@@ -243,7 +243,7 @@ TEST_CASE("against one rank: the same losses, and the same parameters by SGD in 
     const auto losses = fifty_steps([&](const at::Tensor& x) { return model(x); }, optimizer, mine);
     const auto mean = accelerator.gather(at::tensor(losses, at::kDouble)).view({ranks, 50}).mean(0);
     CHECK(at::allclose(mean, at::tensor(expected, at::kDouble), 0, 1e-6));
-    CHECK(are_close(copies_of(*net), copies_of(*alone), 1e-9));
+    CHECK(are_close(copies_of(*net), copies_of(*single), 1e-9));
     accelerator.wait_for_everyone();
   }
 }

@@ -1,5 +1,5 @@
-// Stage 3 over two nodes, as far as MPI says: no rank has all parameters, and what operators use comes together from
-// all ranks. By both back ends that there are between nodes.
+// Stage 3 over two nodes, as MPI reports them: no rank has all parameters, and those that operators use are gathered
+// from all ranks. With both back ends that work between nodes.
 #include <mpi.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/optim/sgd.h>
@@ -25,17 +25,18 @@ using test::Shardable;
 
 namespace {
 
-constexpr std::array<const char*, 2> between_nodes = {"node", "mpi"};
+constexpr std::array<const char*, 2> back_ends = {"node", "mpi"};
 
-/// From now on tensors travel by it, on two nodes. Where there are three ranks the second has one.
-void use(const char* communicator) {
+/// Selects the communicator and makes MPI report two nodes, for the following Accelerators. Of three ranks the second
+/// node has one.
+void use_communicator(const char* communicator) {
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   scale::pretend_nodes_of((ranks + 1) / 2);
   setenv("HORTATOR_COMMUNICATOR", communicator, 1);
 }
 
-struct Course {
+struct NodesPlan {
   int accumulation = 1;
   double max_norm = 0;
   bool detours = false;
@@ -50,24 +51,24 @@ struct Outcome {
   std::vector<double> norms = {};
 };
 
-Outcome learn_over_nodes(const ZeroConfig& zero, const Course& course = {}) {
-  Accelerator accelerator({.mixed_precision = course.precision,
-                           .gradient_accumulation_steps = course.accumulation,
-                           .ddp = {.bucket_cap_mb = 3e-3, .find_unused_parameters = course.detours},
+Outcome train_over_nodes(const ZeroConfig& zero, const NodesPlan& plan = {}) {
+  Accelerator accelerator({.mixed_precision = plan.precision,
+                           .gradient_accumulation_steps = plan.accumulation,
+                           .ddp = {.bucket_cap_mb = 3e-3, .find_unused_parameters = plan.detours},
                            .zero = zero});
   CHECK(accelerator.num_nodes() == 2);
-  Shardable net(course.type);
+  Shardable net(plan.type);
   auto adamw = test::make_adamw(net);
   auto [model, optimizer] = accelerator.prepare(net, *adamw);
   Outcome outcome;
-  for (int step = 0; step < 5 * course.accumulation; ++step) {
+  for (int step = 0; step < 5 * plan.accumulation; ++step) {
     auto micro_step = accelerator.accumulate(model);
-    const auto y = model(batch(accelerator, step, course.type), !course.detours || step % 2 == 0);
+    const auto y = model(batch(accelerator, step, plan.type), !plan.detours || step % 2 == 0);
     const auto loss = at::mse_loss(y, at::full_like(y, 0.3));
     outcome.losses.push_back(loss.item<double>());
     accelerator.backward(loss);
-    if (course.max_norm > 0 && accelerator.sync_gradients())
-      outcome.norms.push_back(accelerator.clip_grad_norm_(model.parameters(), course.max_norm).item<double>());
+    if (plan.max_norm > 0 && accelerator.sync_gradients())
+      outcome.norms.push_back(accelerator.clip_grad_norm_(model.parameters(), plan.max_norm).item<double>());
     optimizer.step();
     optimizer.zero_grad();
   }
@@ -84,7 +85,7 @@ void check_same(const Outcome& outcome, const Outcome& expected) {
   CHECK(outcome.norms == expected.norms);
 }
 
-const std::map<std::string, Course> courses = {
+const std::map<std::string, NodesPlan> plans = {
     {"plain", {}},
     {"accumulated and clipped", {.accumulation = 3, .max_norm = 0.05}},
     {"with parameters that are not used", {.detours = true}},
@@ -92,7 +93,7 @@ const std::map<std::string, Course> courses = {
     {"computing in bf16", {.precision = Precision::bf16}},
 };
 
-/// What `act` throws; empty: nothing.
+/// The error that `act` throws; empty if it throws none.
 std::string problem_in(const std::function<void()>& act) {
   try {
     act();
@@ -102,7 +103,7 @@ std::string problem_in(const std::function<void()>& act) {
   return "";
 }
 
-bool is_here(const at::Tensor& tensor) {
+bool has_data(const at::Tensor& tensor) {
   try {
     return tensor.const_data_ptr() != nullptr;
   } catch (const c10::Error&) {
@@ -112,82 +113,82 @@ bool is_here(const at::Tensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("over nodes stage 3 trains as stage 2 does there, bit for bit, and as stage 0") {
-  use(between_nodes[0]);  // before anything asks for the nodes
+TEST_CASE("over nodes stage 3 trains as stage 2, bit for bit, and close to stage 0") {
+  use_communicator(back_ends[0]);  // before the nodes are first determined
   const test::Folder folder(State(), "zero_nodes_disk");
-  for (const auto* communicator : between_nodes) {
-    use(communicator);
-    for (const auto& [name, course] : courses) {
+  for (const auto* communicator : back_ends) {
+    use_communicator(communicator);
+    for (const auto& [name, plan] : plans) {
       INFO(communicator << ", " << name);
-      const auto second = learn_over_nodes({.stage = 2}, course);
-      CHECK(!are_equal(second.parameters, copies_of(*Shardable(course.type))));
-      check_same(learn_over_nodes({.stage = 3}, course), second);
+      const auto second = train_over_nodes({.stage = 2}, plan);
+      CHECK(!are_equal(second.parameters, copies_of(*Shardable(plan.type))));
+      check_same(train_over_nodes({.stage = 3}, plan), second);
       if (name == "plain") {
-        check_same(learn_over_nodes({.stage = 3, .resident_bytes = 1}, course), second);
-        check_same(learn_over_nodes({.stage = 3, .resident_bytes = 1 << 20}, course), second);
+        check_same(train_over_nodes({.stage = 3, .resident_bytes = 1}, plan), second);
+        check_same(train_over_nodes({.stage = 3, .resident_bytes = 1 << 20}, plan), second);
       }
-      const auto plain = learn_over_nodes({.stage = 0}, course);
-      const bool is_rounded = course.type != at::kFloat || course.precision != Precision::no;
+      const auto plain = train_over_nodes({.stage = 0}, plan);
+      const bool is_rounded = plan.type != at::kFloat || plan.precision != Precision::no;
       if (!is_rounded) CHECK(are_close(second.parameters, plain.parameters, 1e-5));
     }
     INFO(communicator << ", moments and gradients in a folder");
-    check_same(learn_over_nodes({.stage = 3, .offload_optimizer = folder.path(), .resident_bytes = 1 << 10}),
-               learn_over_nodes({.stage = 2}));
-    INFO("all of it in a folder");
+    check_same(train_over_nodes({.stage = 3, .offload_optimizer = folder.path(), .resident_bytes = 1 << 10}),
+               train_over_nodes({.stage = 2}));
+    INFO("everything in a folder");
     for (const auto& name : {"plain", "accumulated and clipped", "in bf16, with copies in fp32"}) {
       INFO(name);
-      const auto& course = courses.at(name);
-      check_same(learn_over_nodes({.stage = 3,
+      const auto& plan = plans.at(name);
+      check_same(train_over_nodes({.stage = 3,
                                    .offload_optimizer = folder.path(),
                                    .offload_parameters = folder.path(),
                                    .resident_bytes = 1 << 10},
-                                  course),
-                 learn_over_nodes({.stage = 2}, course));
+                                  plan),
+                 train_over_nodes({.stage = 2}, plan));
     }
     INFO("some stay in memory");  // other arrays, and norms are summed in another order
-    CHECK(are_close(learn_over_nodes({.stage = 3, .keep_resident = {"second", "norm.weight"}}).parameters,
-                    learn_over_nodes({.stage = 2}).parameters, 1e-5));
+    CHECK(are_close(train_over_nodes({.stage = 3, .keep_resident = {"second", "norm.weight"}}).parameters,
+                    train_over_nodes({.stage = 2}).parameters, 1e-5));
   }
 }
 
-TEST_CASE("groups within a node share its memory, whose ranks may go different ways; others bring together") {
-  use(between_nodes[0]);
+TEST_CASE("shard groups within a node, and across nodes, train as at stage 2") {
+  use_communicator(back_ends[0]);
   const int ranks = State().num_processes();
-  for (const auto* communicator : between_nodes) {
-    use(communicator);
+  for (const auto* communicator : back_ends) {
+    use_communicator(communicator);
     for (int group = 1; group <= ranks; ++group) {
       if (ranks % group != 0) continue;
       INFO(communicator << ", groups of " << group);
-      check_same(learn_over_nodes({.stage = 3, .shard_group = group}),
-                 learn_over_nodes({.stage = 2, .shard_group = group}));
+      check_same(train_over_nodes({.stage = 3, .shard_group = group}),
+                 train_over_nodes({.stage = 2, .shard_group = group}));
     }
   }
   if (ranks != 4) return;
-  use("node");
-  check_same(learn_over_nodes(zero_config("HYBRID_SHARD")), learn_over_nodes({.stage = 2, .shard_group = 2}));
+  use_communicator("node");
+  check_same(train_over_nodes(zero_config("HYBRID_SHARD")), train_over_nodes({.stage = 2, .shard_group = 2}));
 }
 
-TEST_CASE("between uses a rank has its part and no more") {
-  use("node");
+TEST_CASE("between uses a rank has only its own slices") {
+  use_communicator("node");
   Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3}, .zero = {.stage = 3, .resident_bytes = 1}});
   Shardable net;
   auto adamw = test::make_adamw(net);
   auto [model, optimizer] = accelerator.prepare(net, *adamw);
   accelerator.backward(model(batch(accelerator, 0)).square().mean());
   optimizer.step();
-  for (const auto& parameter : net->parameters()) CHECK(!is_here(parameter));
+  for (const auto& parameter : net->parameters()) CHECK(!has_data(parameter));
   const auto& slices = adamw->param_groups()[0].params();
   CHECK(std::count_if(slices.begin(), slices.end(), [](const at::Tensor& slice) {
-          return slice.numel() > 0 && !is_here(slice);
-        }) == 1);  // what is frozen
+          return slice.numel() > 0 && !has_data(slice);
+        }) == 1);  // the frozen parameter
   model(batch(accelerator, 1));
-  for (const auto& parameter : net->parameters()) CHECK(!is_here(parameter));
+  for (const auto& parameter : net->parameters()) CHECK(!has_data(parameter));
   accelerator.wait_for_everyone();
 }
 
 TEST_CASE("over nodes, ranks that use parameters in different orders all throw, and can continue") {
-  for (const auto* communicator : between_nodes) {
-    use(communicator);
+  for (const auto* communicator : back_ends) {
+    use_communicator(communicator);
     INFO(communicator);
     Accelerator accelerator({.ddp = {.bucket_cap_mb = 1e-6, .find_unused_parameters = true}, .zero = {.stage = 3}});
     at::manual_seed(7);
@@ -207,7 +208,7 @@ TEST_CASE("over nodes, ranks that use parameters in different orders all throw, 
     const bool is_last = accelerator.is_last_process();
     const auto last = std::to_string(accelerator.num_processes() - 1);
 
-    // Another layer than the others'.
+    // The last rank uses another layer.
     const auto crossed = problem_in([&] { at::linear(batch(accelerator, 0), layer(is_last ? 3 : 2)).sum(); });
     CHECK_THAT(crossed, ContainsSubstring("in different orders") && ContainsSubstring("rank " + last + ": 3.weight") &&
                             ContainsSubstring(": 2.weight"));
@@ -215,22 +216,22 @@ TEST_CASE("over nodes, ranks that use parameters in different orders all throw, 
 
     // Evaluation on one rank, while the others are in a step.
     accelerator.backward(model(batch(accelerator, 0)).square().mean());
-    const auto alone = problem_in([&] {
+    const auto on_one_rank = problem_in([&] {
       if (!is_last) return optimizer.step();
       const at::NoGradGuard no_grad;
       model(batch(accelerator, 0));
     });
-    CHECK_THAT(alone, ContainsSubstring("the ranks are in different collectives") && ContainsSubstring("all_gather") &&
-                          ContainsSubstring("all_reduce"));
+    CHECK_THAT(on_one_rank, ContainsSubstring("the ranks are in different collectives") &&
+                                ContainsSubstring("all_gather") && ContainsSubstring("all_reduce"));
     accelerator.wait_for_everyone();
   }
 }
 
-TEST_CASE("over nodes, whole parameters: to look at, to write, by their names, and in files") {
-  use(between_nodes[0]);
+TEST_CASE("over nodes, whole parameters can be read, written, exported by name, and saved in files") {
+  use_communicator(back_ends[0]);
   const test::Folder folder(State(), "zero_nodes_files");
-  for (const auto* communicator : between_nodes) {
-    use(communicator);
+  for (const auto* communicator : back_ends) {
+    use_communicator(communicator);
     INFO(communicator);
     Accelerator accelerator({.ddp = {.bucket_cap_mb = 3e-3}, .zero = {.stage = 3}});
     Shardable net;
@@ -246,7 +247,7 @@ TEST_CASE("over nodes, whole parameters: to look at, to write, by their names, a
       const at::NoGradGuard no_grad;
       const auto summoned = accelerator.summon_full_parameters(model);
       net->second->weight.fill_(2);
-      if (accelerator.is_main_process()) model(batch(accelerator, 0));  // each rank for itself
+      if (accelerator.is_main_process()) model(batch(accelerator, 0));  // independent of other ranks
     }
     CHECK((net->second->weight == 2).all().item<bool>());
     accelerator.save_model(model, folder.path() / "safe");
@@ -268,7 +269,7 @@ TEST_CASE("over nodes, whole parameters: to look at, to write, by their names, a
   }
 }
 
-TEST_CASE("over nodes, checkpoints are written as parameters lie, and resume at any stage") {
+TEST_CASE("over nodes, checkpoints are written in shards, and resume at any stage") {
   const auto run = [](const test::Folder& folder, const std::string& name, const std::vector<int>& stages,
                       bool asynchronous) {
     std::vector<at::Tensor> parameters;
@@ -279,7 +280,7 @@ TEST_CASE("over nodes, checkpoints are written as parameters lie, and resume at 
     }
     return parameters;
   };
-  use("mpi");
+  use_communicator("mpi");
   const test::Folder folder(State(), "zero_nodes_checkpoint");
   const auto expected = run(folder, "second", {2, 2}, false);
   CHECK(are_equal(run(folder, "third", {3, 3}, false), expected));
@@ -287,9 +288,10 @@ TEST_CASE("over nodes, checkpoints are written as parameters lie, and resume at 
   CHECK(are_equal(run(folder, "other way", {2, 3}, true), expected));
 }
 
-TEST_CASE("over nodes, free_memory and the Accelerator's end give parameters back; an error does not wait for others") {
-  for (const auto* communicator : between_nodes) {
-    use(communicator);
+TEST_CASE(
+    "over nodes, free_memory and the Accelerator's destructor give parameters back; an error waits for no other rank") {
+  for (const auto* communicator : back_ends) {
+    use_communicator(communicator);
     INFO(communicator);
     Shardable net;
     const auto before = copies_of(*net);
@@ -297,7 +299,7 @@ TEST_CASE("over nodes, free_memory and the Accelerator's end give parameters bac
       Accelerator accelerator({.zero = {.stage = 3}});
       auto model = accelerator.prepare(net);
       accelerator.free_memory();
-      CHECK(is_here(net->first->weight));
+      CHECK(has_data(net->first->weight));
       CHECK(are_equal(copies_of(*net), before));
       auto again = accelerator.prepare(net);
     }
@@ -313,8 +315,8 @@ TEST_CASE("over nodes, free_memory and the Accelerator's end give parameters bac
   }
 }
 
-TEST_CASE("over nodes, a model that is made as it is sharded is the one that is made at once") {
-  use("node");
+TEST_CASE("over nodes, a model constructed while it is sharded equals one constructed at once") {
+  use_communicator("node");
   const auto expected = [] {
     at::manual_seed(5);
     return copies_of(*torch::nn::Sequential(torch::nn::Linear(30, 40), torch::nn::Linear(40, 5)));

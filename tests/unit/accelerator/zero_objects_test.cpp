@@ -1,4 +1,4 @@
-// What ZeRO does to the user's modules and optimizers, gives back, and refuses.
+// How ZeRO changes the user's modules and optimizers, what it gives back, and what it refuses.
 #include <torch/optim/lbfgs.h>
 #include <torch/optim/sgd.h>
 
@@ -25,7 +25,7 @@ TEST_CASE("optimizers that do not step element by element are refused by name") 
                     ContainsSubstring("Own") && ContainsSubstring("may look at whole parameters"));
 }
 
-TEST_CASE("what cannot be had together with ZeRO is refused before anything is trained") {
+TEST_CASE("options that ZeRO does not support are refused before anything is trained") {
   CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 4}}), ContainsSubstring("zero.stage is 4"));
   CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 1, .shard_group = -2}}),
                     ContainsSubstring("zero.shard_group is -2"));
@@ -38,7 +38,7 @@ TEST_CASE("what cannot be had together with ZeRO is refused before anything is t
   CHECK(zero_config("SHARD_GRAD_OP").stage == 2);
 }
 
-TEST_CASE("a parameter that is written past the optimizer is named; summoned, it can be written") {
+TEST_CASE("writing a parameter outside its optimizer is an error that names it; summoned, it can be written") {
   Accelerator accelerator({.zero = {.stage = 2}});
   Shardable net;
   auto adamw = test::make_adamw(net);
@@ -68,7 +68,7 @@ TEST_CASE("a parameter that is written past the optimizer is named; summoned, it
   CHECK_THROWS_WITH(model(batch(accelerator, 0)), ContainsSubstring("second.weight' was written past its optimizer"));
 }
 
-TEST_CASE("where one rank has written past its optimizer, all are refused the full parameters together") {
+TEST_CASE("if one rank has written a parameter outside its optimizer, summoning full parameters throws on all ranks") {
   Accelerator accelerator({.zero = {.stage = 2}});
   Shardable net;
   auto adamw = test::make_adamw(net);
@@ -107,7 +107,7 @@ TEST_CASE("free_memory gives module and optimizer their own parameters back, and
   CHECK(are_equal(run({1, 3, 2}), expected));
 }
 
-TEST_CASE("an optimizer or a module that has gone is left alone") {
+TEST_CASE("destroyed optimizers and modules are left alone") {
   Accelerator accelerator({.zero = {.stage = 2}});
   {
     Shardable net;
@@ -125,13 +125,13 @@ TEST_CASE("an optimizer or a module that has gone is left alone") {
   const auto before = net->scale.detach().clone();
   {
     const at::NoGradGuard no_grad;
-    net->scale.add_(1);  // each rank its own again
+    net->scale.add_(1);  // parameters belong to each rank again
   }
   CHECK(at::equal(net->scale.detach(), before + 1));
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("parameters that come into an optimizer later are sharded, too") {
+TEST_CASE("parameters that are added to an optimizer later are sharded, too") {
   const auto run = [](int stage) {
     Accelerator accelerator({.zero = {.stage = stage}});
     Shardable net;
@@ -150,7 +150,7 @@ TEST_CASE("parameters that come into an optimizer later are sharded, too") {
   for (const int stage : {1, 2}) CHECK(are_equal(run(stage), expected));
 }
 
-TEST_CASE("the main process gets a whole state dict, or each rank its parts") {
+TEST_CASE("get_state_dict gives the main process whole tensors, or each rank its slices") {
   Accelerator accelerator({.zero = {.stage = 2}});
   Shardable net;
   const auto expected = net->second->weight.detach().clone();

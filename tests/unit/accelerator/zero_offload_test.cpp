@@ -1,4 +1,4 @@
-// Parameters and moments that are in a file between their uses train as those in memory.
+// Parameters and moments that are in a file between uses train as those in memory.
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
@@ -20,35 +20,35 @@ using test::Shardable;
 
 namespace {
 
-// So little that pages leave after each use.
+// With so few resident bytes that pages are evicted after each use.
 ZeroConfig all_on_disk(const std::filesystem::path& folder) {
   return {.stage = 3, .offload_optimizer = folder, .offload_parameters = folder, .resident_bytes = 1 << 10};
 }
 
-struct Learned {
+struct OffloadResult {
   std::vector<at::Tensor> parameters = {};
   std::vector<double> norms = {};
 };
 
-Learned learn_offloaded(AcceleratorOptions options, at::ScalarType type = at::kFloat, int accumulation = 1) {
+OffloadResult train_offloaded(AcceleratorOptions options, at::ScalarType type = at::kFloat, int accumulation = 1) {
   options.ddp.bucket_cap_mb = 3e-3;
   options.gradient_accumulation_steps = accumulation;
   Accelerator accelerator(options);
   Shardable net(type);
   auto adamw = test::make_adamw(net);
   auto [model, optimizer] = accelerator.prepare(net, *adamw);
-  Learned learned;
+  OffloadResult result;
   for (int step = 0; step < 4 * accumulation; ++step) {
     auto micro_step = accelerator.accumulate(model);
     accelerator.backward(model(batch(accelerator, step, type)).square().mean());
     if (accelerator.sync_gradients())
-      learned.norms.push_back(accelerator.clip_grad_norm_(model.parameters(), 0.1).item<double>());
+      result.norms.push_back(accelerator.clip_grad_norm_(model.parameters(), 0.1).item<double>());
     optimizer.step();
     optimizer.zero_grad();
   }
-  learned.parameters = copies_of(*net);
+  result.parameters = copies_of(*net);
   accelerator.wait_for_everyone();
-  return learned;
+  return result;
 }
 
 struct WithSpare : torch::nn::Module {
@@ -68,17 +68,17 @@ bool is_in_memory(const at::Tensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("what is offloaded to a folder trains as what is in memory, bit for bit") {
+TEST_CASE("training offloaded to a folder equals training in memory, bit for bit") {
   const test::Folder folder(State(), "zero_offload");
   for (const int accumulation : {1, 2}) {
-    const auto expected = learn_offloaded({.zero = {.stage = 3}}, at::kFloat, accumulation);
-    const auto all = learn_offloaded({.zero = all_on_disk(folder.path())}, at::kFloat, accumulation);
+    const auto expected = train_offloaded({.zero = {.stage = 3}}, at::kFloat, accumulation);
+    const auto all = train_offloaded({.zero = all_on_disk(folder.path())}, at::kFloat, accumulation);
     CHECK(are_equal(all.parameters, expected.parameters));
     CHECK(all.norms == expected.norms);
     for (const int stage : {1, 2}) {
-      const auto in_memory = learn_offloaded({.zero = {.stage = stage}}, at::kFloat, accumulation);
+      const auto in_memory = train_offloaded({.zero = {.stage = stage}}, at::kFloat, accumulation);
       const auto moments =
-          learn_offloaded({.zero = {.stage = stage, .offload_optimizer = folder.path(), .resident_bytes = 1 << 10}},
+          train_offloaded({.zero = {.stage = stage, .offload_optimizer = folder.path(), .resident_bytes = 1 << 10}},
                           at::kFloat, accumulation);
       CHECK(are_equal(moments.parameters, in_memory.parameters));
     }
@@ -86,7 +86,7 @@ TEST_CASE("what is offloaded to a folder trains as what is in memory, bit for bi
   CHECK(std::filesystem::is_empty(folder.path()));  // the files have no names
 }
 
-TEST_CASE("the ranks' files have the parameters once between them, and over nodes each its part") {
+TEST_CASE("the ranks' files together hold the parameters once, and over nodes each file holds its rank's part") {
   const State state;
   const test::Folder folder(state, "zero_offload_disk");
   Accelerator accelerator({.zero = {.stage = 3, .offload_parameters = folder.path()}});
@@ -103,25 +103,25 @@ TEST_CASE("the ranks' files have the parameters once between them, and over node
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("so do parameters in bf16 with copies in fp32, and groups of ranks") {
+TEST_CASE("bf16 parameters with fp32 copies, and shard groups, train offloaded as in memory") {
   const test::Folder folder(State(), "zero_offload_masters");
-  const auto expected = learn_offloaded({.zero = {.stage = 3}}, at::kBFloat16);
+  const auto expected = train_offloaded({.zero = {.stage = 3}}, at::kBFloat16);
   CHECK(
-      are_equal(learn_offloaded({.zero = all_on_disk(folder.path())}, at::kBFloat16).parameters, expected.parameters));
+      are_equal(train_offloaded({.zero = all_on_disk(folder.path())}, at::kBFloat16).parameters, expected.parameters));
   const State state;
   for (int group = 1; group <= state.num_processes(); ++group) {
     if (state.num_processes() % group != 0) continue;
     auto zero = all_on_disk(folder.path());
     zero.shard_group = group;
-    const auto in_groups = learn_offloaded({.zero = {.stage = 3, .shard_group = group}});
-    CHECK(are_equal(learn_offloaded({.zero = zero}).parameters, in_groups.parameters));
+    const auto in_groups = train_offloaded({.zero = {.stage = 3, .shard_group = group}});
+    CHECK(are_equal(train_offloaded({.zero = zero}).parameters, in_groups.parameters));
   }
 }
 
-TEST_CASE("on CPUs what is offloaded to \"cpu\" is where it was") {
-  const auto expected = learn_offloaded({.zero = {.stage = 3}});
+TEST_CASE("on CPUs offloading to \"cpu\" does not change the training") {
+  const auto expected = train_offloaded({.zero = {.stage = 3}});
   const auto offloaded =
-      learn_offloaded({.zero = {.stage = 3, .offload_optimizer = "cpu", .offload_parameters = "cpu"}});
+      train_offloaded({.zero = {.stage = 3, .offload_optimizer = "cpu", .offload_parameters = "cpu"}});
   CHECK(are_equal(offloaded.parameters, expected.parameters));
 }
 
@@ -188,7 +188,7 @@ TEST_CASE("a checkpoint of offloaded state resumes in memory, and vice versa") {
   CHECK(are_equal(run("background", {memory, disk, disk}, true), expected));
 }
 
-TEST_CASE("weights are loaded into sharded parameters, by each rank what it owns, and their fp32 copies follow") {
+TEST_CASE("each rank loads its slices of weights into sharded parameters, and updates their fp32 copies") {
   const test::Folder folder(State(), "zero_offload_weights");
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     const auto step_from_file = [&](const ZeroConfig& zero) {
@@ -222,10 +222,10 @@ TEST_CASE("weights are loaded into sharded parameters, by each rank what it owns
 TEST_CASE("parameters and modules that the user names stay in memory") {
   const test::Folder folder(State(), "zero_offload_resident");
   auto zero = all_on_disk(folder.path());
-  const auto expected = learn_offloaded({.zero = {.stage = 3}});
+  const auto expected = train_offloaded({.zero = {.stage = 3}});
   zero.keep_resident = {"second", "norm.weight"};
-  // Other arrays are cut elsewhere, and the norm is summed in another order.
-  CHECK(are_close(learn_offloaded({.zero = zero}).parameters, expected.parameters, 1e-6));
+  // Arrays are cut at other positions, and the norm is summed in another order.
+  CHECK(are_close(train_offloaded({.zero = zero}).parameters, expected.parameters, 1e-6));
   Accelerator accelerator({.zero = zero});
   Shardable net;
   auto model = accelerator.prepare(net);
@@ -239,8 +239,7 @@ TEST_CASE("parameters and modules that the user names stay in memory") {
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE(
-    "with moments on disk a parameter without gradient is in checkpoints and given back as with ranks that agree") {
+TEST_CASE("with moments on disk, a parameter without gradient is saved and given back alike on all ranks") {
   for (const int stage : {1, 2, 3}) {
     CAPTURE(stage);
     const test::Folder folder(State(), "zero_offload_unused");
@@ -259,7 +258,7 @@ TEST_CASE(
     accelerator.save_state();
     accelerator.load_state();
     step();
-    accelerator.free_memory();  // the optimizer has its own again: as many moments on all ranks
+    accelerator.free_memory();  // the optimizer has its own state again: the same number of moments on all ranks
     const auto remembered = static_cast<std::int64_t>(adamw.state().size());
     CHECK(
         at::equal(accelerator.gather(at::full({1}, remembered)), at::full({accelerator.num_processes()}, remembered)));
@@ -267,7 +266,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what cannot be offloaded is refused by name") {
+TEST_CASE("unsupported offloading is refused by name") {
   CHECK_THROWS_WITH(Accelerator({.zero = {.offload_optimizer = "somewhere"}}),
                     ContainsSubstring("zero.offload_optimizer") && ContainsSubstring("at stage 0"));
   CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 2, .offload_parameters = "somewhere"}}),

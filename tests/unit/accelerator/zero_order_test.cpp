@@ -12,9 +12,9 @@ using namespace hortator;
 
 namespace {
 
-enum class Way { first_then_second, second_then_first };
+enum class LayerOrder { first_then_second, second_then_first };
 
-/// Two layers that can change places.
+/// Two layers that can be applied in either order.
 struct CrossingImpl : torch::nn::Module {
   CrossingImpl() {
     at::manual_seed(7);
@@ -22,21 +22,22 @@ struct CrossingImpl : torch::nn::Module {
     first = register_module("first", torch::nn::Linear(options));
     second = register_module("second", torch::nn::Linear(options));
   }
-  at::Tensor forward(const at::Tensor& x, Way way) {
-    return way == Way::first_then_second ? second(at::tanh(first(x))) : first(at::tanh(second(x)));
+  at::Tensor forward(const at::Tensor& x, LayerOrder order) {
+    return order == LayerOrder::first_then_second ? second(at::tanh(first(x))) : first(at::tanh(second(x)));
   }
   torch::nn::Linear first{nullptr};
   torch::nn::Linear second{nullptr};
 };
 TORCH_MODULE(Crossing);
 
-Way other_on_last_rank(const State& state, bool crosses) {
-  return crosses && state.is_last_process() ? Way::second_then_first : Way::first_then_second;
+LayerOrder other_on_last_rank(const State& state, bool swaps) {
+  return swaps && state.is_last_process() ? LayerOrder::second_then_first : LayerOrder::first_then_second;
 }
 
-/// Five steps, of which `crossed` ones are in another order on the last rank, and `turned` ones on all.
-std::vector<at::Tensor> learn_crossing(AcceleratorOptions options, const std::vector<int>& crossed,
-                                       const std::vector<int>& turned = {}) {
+/// Trains five steps. Those in `swapped_on_last` apply the layers in the other order on the last rank, those in
+/// `swapped_on_all` on all ranks.
+std::vector<at::Tensor> train_crossing(AcceleratorOptions options, const std::vector<int>& swapped_on_last,
+                                       const std::vector<int>& swapped_on_all = {}) {
   options.ddp.bucket_cap_mb = 1e-6;  // each layer has a bucket of its own
   const auto is_in = [](const std::vector<int>& steps, int step) {
     return std::find(steps.begin(), steps.end(), step) != steps.end();
@@ -46,9 +47,9 @@ std::vector<at::Tensor> learn_crossing(AcceleratorOptions options, const std::ve
   torch::optim::AdamW adamw(net->parameters(), 1e-2);
   auto [model, optimizer] = accelerator.prepare(net, adamw);
   for (int step = 0; step < 5; ++step) {
-    const auto way =
-        is_in(turned, step) ? Way::second_then_first : other_on_last_rank(accelerator, is_in(crossed, step));
-    accelerator.backward(model(test::batch(accelerator, step), way).square().mean());
+    const auto order = is_in(swapped_on_all, step) ? LayerOrder::second_then_first
+                                                   : other_on_last_rank(accelerator, is_in(swapped_on_last, step));
+    accelerator.backward(model(test::batch(accelerator, step), order).square().mean());
     optimizer.step();
     optimizer.zero_grad();
   }
@@ -65,17 +66,17 @@ std::vector<ZeroConfig> with_paged_parameters(const test::Folder& folder) {
 
 }  // namespace
 
-TEST_CASE("another order on one rank is an error on all that names where each of them was") {
+TEST_CASE("another order on one rank is an error on all ranks that names the parameter of each rank") {
   const State state;
   const test::Folder folder(state, "zero_order");
   if (state.num_processes() == 1) return;
   const auto last = std::to_string(state.num_processes() - 1);
   const auto others = state.num_processes() == 2 ? "rank 0" : "ranks 0-" + std::to_string(state.num_processes() - 2);
   for (const auto& zero : with_paged_parameters(folder)) {
-    for (const int when : {0, 3}) {  // while the order is learned, and when it was
+    for (const int when : {0, 3}) {  // while the order is recorded, and afterwards
       INFO("step " << when);
       CHECK_THROWS_WITH(
-          learn_crossing({.zero = zero}, {when}),
+          train_crossing({.zero = zero}, {when}),
           ContainsSubstring("different orders, as number 1 ") && ContainsSubstring("to second.weight on " + others) &&
               ContainsSubstring("to first.weight on rank " + last) && ContainsSubstring("ddp.find_unused_parameters"));
       state.wait_for_everyone();
@@ -83,14 +84,14 @@ TEST_CASE("another order on one rank is an error on all that names where each of
   }
 }
 
-TEST_CASE("a run can continue after that error") {
+TEST_CASE("a run can continue after an error about orders") {
   Accelerator accelerator({.zero = {.stage = 3}});
   Crossing net;
   torch::optim::AdamW adamw(net->parameters(), 1e-2);
   auto [model, optimizer] = accelerator.prepare(net, adamw);
-  for (const bool crosses : {true, false, false}) {
-    const auto loss = model(test::batch(accelerator, 0), other_on_last_rank(accelerator, crosses)).square().mean();
-    if (crosses && accelerator.num_processes() > 1) {
+  for (const bool swaps : {true, false, false}) {
+    const auto loss = model(test::batch(accelerator, 0), other_on_last_rank(accelerator, swaps)).square().mean();
+    if (swaps && accelerator.num_processes() > 1) {
       CHECK_THROWS_AS(accelerator.backward(loss), UsageError);
     } else {
       CHECK_NOTHROW(accelerator.backward(loss));
@@ -101,21 +102,21 @@ TEST_CASE("a run can continue after that error") {
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("an order that changes on all ranks is learned again") {
+TEST_CASE("an order that changes on all ranks is recorded again") {
   const test::Folder folder(State(), "zero_order_turned");
-  const auto expected = learn_crossing({.zero = {.stage = 0}}, {}, {1, 2, 4});
+  const auto expected = train_crossing({.zero = {.stage = 0}}, {}, {1, 2, 4});
   for (const auto& zero : with_paged_parameters(folder))
-    CHECK(test::are_equal(learn_crossing({.zero = zero}, {}, {1, 2, 4}), expected));
+    CHECK(test::are_equal(train_crossing({.zero = zero}, {}, {1, 2, 4}), expected));
 }
 
-TEST_CASE("ranks that are meant to go different ways may, and where nothing is paged nobody looks") {
+TEST_CASE("with find_unused_parameters orders may differ, and where nothing is paged they are not compared") {
   const test::Folder folder(State(), "zero_order_ways");
   AcceleratorOptions options = {.ddp = {.find_unused_parameters = true}};
   options.zero.stage = 0;
-  const auto expected = learn_crossing(options, {0, 2, 3});
+  const auto expected = train_crossing(options, {0, 2, 3});
   for (const auto& zero : with_paged_parameters(folder)) {
     options.zero = zero;
-    CHECK(test::are_close(learn_crossing(options, {0, 2, 3}), expected, 1e-6));
+    CHECK(test::are_close(train_crossing(options, {0, 2, 3}), expected, 1e-6));
   }
-  CHECK(test::are_close(learn_crossing({.zero = {.stage = 2}}, {0, 2, 3}), expected, 1e-6));
+  CHECK(test::are_close(train_crossing({.zero = {.stage = 2}}, {0, 2, 3}), expected, 1e-6));
 }

@@ -1,5 +1,5 @@
-// Fifty steps of each stage, and from disk, beside those of stage 0: with accumulation and clipping, a tied and a
-// frozen parameter, one of a single number, and sizes that no number of ranks divides.
+// Fifty steps of each stage, also offloaded to disk, compared with stage 0: with accumulation and clipping, a tied and
+// a frozen parameter, a scalar one, and sizes that no number of ranks divides.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,31 +14,31 @@ using test::Shardable;
 
 namespace {
 
-struct Fifty {
+struct FiftySteps {
   std::vector<at::Tensor> parameters = {};
   std::vector<double> losses = {};
 };
 
-Fifty fifty_steps(const AcceleratorOptions& options, at::ScalarType type = at::kFloat) {
+FiftySteps fifty_steps(const AcceleratorOptions& options, at::ScalarType type = at::kFloat) {
   Accelerator accelerator(options);
   Shardable net(type);
   torch::optim::AdamW adamw(test::distinct(*net), torch::optim::AdamWOptions(1e-3).weight_decay(0.1));
   auto [model, optimizer] = accelerator.prepare(net, adamw);
-  Fifty fifty;
+  FiftySteps result;
   for (int step = 0; step < 50 * options.gradient_accumulation_steps; ++step) {
     auto micro_step = accelerator.accumulate(model);
     const auto y = model(test::batch(accelerator, step, type));
     const auto loss = at::mse_loss(y, at::full_like(y, 0.3));
-    fifty.losses.push_back(loss.item<double>());
+    result.losses.push_back(loss.item<double>());
     accelerator.backward(loss);
     if (accelerator.sync_gradients()) accelerator.clip_grad_norm_(model.parameters(), 0.1);
     optimizer.step();
     optimizer.zero_grad();
   }
   accelerator.wait_for_everyone();
-  fifty.parameters = test::copies_of(*net);
+  result.parameters = test::copies_of(*net);
   accelerator.wait_for_everyone();
-  return fifty;
+  return result;
 }
 
 std::map<std::string, ZeroConfig> all_stages(const test::Folder& folder) {
@@ -54,9 +54,9 @@ std::map<std::string, ZeroConfig> all_stages(const test::Folder& folder) {
 }
 
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b.at(i)));
-  return most;
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b.at(i)));
+  return largest;
 }
 
 void check_all_stages(AcceleratorOptions options, double tolerance, at::ScalarType type = at::kFloat) {
@@ -80,12 +80,14 @@ void check_all_stages(AcceleratorOptions options, double tolerance, at::ScalarTy
 
 TEST_CASE("fifty steps in fp32 stay within 1e-6 of stage 0") { check_all_stages({}, 1e-6); }
 
-TEST_CASE("fifty steps of two micro-steps each, too") { check_all_stages({.gradient_accumulation_steps = 2}, 1e-6); }
+TEST_CASE("fifty steps of two micro-steps each stay within 1e-6 of stage 0") {
+  check_all_stages({.gradient_accumulation_steps = 2}, 1e-6);
+}
 
-TEST_CASE("fifty steps that compute in bf16 stay within 5e-3") {
+TEST_CASE("fifty steps that compute in bf16 stay within 5e-3 of stage 0") {
   check_all_stages({.mixed_precision = Precision::bf16}, 5e-3);
 }
 
-TEST_CASE("fifty steps of parameters in bf16 stay within 5e-3, without copies in fp32") {
+TEST_CASE("fifty steps of bf16 parameters without fp32 copies stay within 5e-3 of stage 0") {
   check_all_stages({.zero = {.fp32_masters = false}}, 5e-3, at::kBFloat16);
 }

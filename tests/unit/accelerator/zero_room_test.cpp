@@ -1,5 +1,5 @@
-// Training in less memory than the parameters and moments take. Alone in its program: what others have freed would be
-// room.
+// Training in less memory than the parameters and moments need. A separate program, because memory that other tests
+// have freed would be reused.
 #include <torch/nn/modules/container/sequential.h>
 
 #include <filesystem>
@@ -17,8 +17,9 @@ namespace {
 
 constexpr std::int64_t width = 1024;
 constexpr std::int64_t layer_bytes = width * width * 4;
-constexpr int layers_a_rank = 24;
-constexpr rlim_t room = rlim_t{80} << 20;  // of a rank: pages, gradients on their way, a batch, stacks of threads
+constexpr int layers_per_rank = 24;
+// Per rank: pages, gradients that are being sent, a batch, thread stacks.
+constexpr rlim_t memory_limit = rlim_t{80} << 20;
 
 torch::nn::Sequential make_net(int layers) {
   at::manual_seed(1);
@@ -46,21 +47,21 @@ std::vector<double> losses_of(Accelerator& accelerator, torch::nn::Sequential& n
 
 }  // namespace
 
-TEST_CASE("a model of four times the memory is made and trained with all of it on disk, to the same losses") {
+TEST_CASE("a model that needs four times the memory is constructed and trained on disk, with the same losses") {
   const int ranks = State().num_processes();
-  const int layers = layers_a_rank * ranks;
+  const int layers = layers_per_rank * ranks;
   const rlim_t model_bytes = 4 * static_cast<rlim_t>(layers * layer_bytes);  // parameters, gradients, two moments
-  CHECK(model_bytes >= 4 * room * static_cast<rlim_t>(ranks));
+  CHECK(model_bytes >= 4 * memory_limit * static_cast<rlim_t>(ranks));
   const test::Folder folder(State(), "zero_room");
   std::vector<double> losses;
-  {  // first, while the C library has kept nothing
+  {  // first, while the C library has no freed memory
     Accelerator accelerator({.ddp = {.bucket_cap_mb = 4},
                              .zero = {.stage = 3,
                                       .offload_optimizer = folder.path(),
                                       .offload_parameters = folder.path(),
                                       .resident_bytes = std::uint64_t{12} << 20}});
-    const machine::RecyclingAllocator blocks(4 << 20);  // holes in the C library's heap are not what is measured
-    const test::MemoryLimit limit(room);
+    const machine::RecyclingAllocator blocks(4 << 20);  // so that holes in the C library's heap are not measured
+    const test::MemoryLimit limit(memory_limit);
     CHECK_THROWS(at::empty({layers, width, width}));  // the limit works
     auto net = construct_deferred([&] { return make_net(layers); });
     losses = losses_of(accelerator, net);
@@ -69,5 +70,5 @@ TEST_CASE("a model of four times the memory is made and trained with all of it o
   Accelerator accelerator({.ddp = {.bucket_cap_mb = 4}, .zero = {.stage = 3}});
   auto net = make_net(layers);
   CHECK(losses == losses_of(accelerator, net));
-  CHECK(losses[1] != losses[0]);  // it has stepped
+  CHECK(losses[1] != losses[0]);  // the model was updated
 }

@@ -1,4 +1,4 @@
-// ZeRO's stages give what stage 0 gives.
+// ZeRO's stages train as stage 0 does.
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/rmsprop.h>
@@ -15,12 +15,12 @@ using test::are_close;
 using test::are_equal;
 using test::batch;
 using test::copies_of;
-using test::Course;
 using test::distinct;
-using test::learn;
 using test::MakeOptimizer;
 using test::options_of;
 using test::Shardable;
+using test::train;
+using test::TrainingPlan;
 
 namespace {
 
@@ -63,70 +63,70 @@ const std::map<std::string, MakeOptimizer> makers = {
 TEST_CASE("every stage trains as stage 0, bit for bit, with each optimizer that steps element by element") {
   for (const auto& [name, make] : makers) {
     INFO(name);
-    const Course course{.make_optimizer = make};
-    const auto expected = learn({.stage = 0}, course);
+    const TrainingPlan plan{.make_optimizer = make};
+    const auto expected = train({.stage = 0}, plan);
     CHECK(expected.losses.back() < expected.losses.front());
     for (const int stage : {1, 2, 3}) {
       INFO("stage " << stage);
-      const auto sharded = learn({.stage = stage}, course);
+      const auto sharded = train({.stage = stage}, plan);
       CHECK(are_equal(sharded.parameters, expected.parameters));
       CHECK(sharded.losses == expected.losses);
     }
   }
 }
 
-TEST_CASE("so do losses that are differentiated without the Accelerator, and gradients that are set to zero") {
-  const auto expected = learn({.stage = 0}, {});
+TEST_CASE("every stage trains as stage 0 after plain backward calls, and with gradients that are set to zero") {
+  const auto expected = train({.stage = 0}, {});
   for (const int stage : {1, 2}) {
-    CHECK(are_equal(learn({.stage = stage}, {.plain_backward = true}).parameters, expected.parameters));
-    CHECK(are_close(learn({.stage = stage}, {.set_to_none = false}).parameters, expected.parameters, 1e-6));
+    CHECK(are_equal(train({.stage = stage}, {.plain_backward = true}).parameters, expected.parameters));
+    CHECK(are_close(train({.stage = stage}, {.set_to_none = false}).parameters, expected.parameters, 1e-6));
   }
 }
 
-TEST_CASE("torch::optim's own step, on slices") {
-  const Course course;
-  auto options = options_of({.stage = 0}, course);
+TEST_CASE("torch::optim's own step works on slices") {
+  const TrainingPlan plan;
+  auto options = options_of({.stage = 0}, plan);
   options.fused_optimizer = false;
-  const auto expected = learn(options, course);
+  const auto expected = train(options, plan);
   for (const int stage : {1, 2}) {
     options.zero.stage = stage;
-    CHECK(are_close(learn(options, course).parameters, expected.parameters, 1e-6));
+    CHECK(are_close(train(options, plan).parameters, expected.parameters, 1e-6));
   }
 }
 
-TEST_CASE("accumulated gradients, kept as shards from stage 2 on") {
+TEST_CASE("every stage accumulates gradients as stage 0, from stage 2 on as shards") {
   for (const bool by_counts : {false, true}) {
-    const Course course{.accumulation = 3, .by_counts = by_counts};
-    const auto expected = learn({.stage = 0}, course);
-    CHECK(are_equal(learn({.stage = 1}, course).parameters, expected.parameters));
-    CHECK(are_close(learn({.stage = 2}, course).parameters, expected.parameters, 1e-5));
+    const TrainingPlan plan{.accumulation = 3, .by_counts = by_counts};
+    const auto expected = train({.stage = 0}, plan);
+    CHECK(are_equal(train({.stage = 1}, plan).parameters, expected.parameters));
+    CHECK(are_close(train({.stage = 2}, plan).parameters, expected.parameters, 1e-5));
   }
 }
 
 TEST_CASE("clipping sees the gradients of all ranks' shards") {
   for (const double type : {2.0, 1.0, std::numeric_limits<double>::infinity()}) {
-    const Course course{.max_norm = type == 1 ? 0.5 : 0.05, .norm_type = type};
-    const auto expected = learn({.stage = 0}, course);
-    CHECK(expected.norms.front() > course.max_norm);
-    const auto first = learn({.stage = 1}, course);
+    const TrainingPlan plan{.max_norm = type == 1 ? 0.5 : 0.05, .norm_type = type};
+    const auto expected = train({.stage = 0}, plan);
+    CHECK(expected.norms.front() > plan.max_norm);
+    const auto first = train({.stage = 1}, plan);
     CHECK(are_equal(first.parameters, expected.parameters));
     CHECK(first.norms == expected.norms);
-    const auto second = learn({.stage = 2}, course);
+    const auto second = train({.stage = 2}, plan);
     CHECK(are_close(second.parameters, expected.parameters, 1e-5));
     for (std::size_t i = 0; i < expected.norms.size(); ++i) CHECK(second.norms[i] == Approx(expected.norms[i]));
   }
 }
 
-TEST_CASE("parameters that some passes do not use keep what they have") {
-  const Course course{.detours = true};
-  const auto expected = learn({.stage = 0}, course);
-  for (const int stage : {1, 2}) CHECK(are_equal(learn({.stage = stage}, course).parameters, expected.parameters));
+TEST_CASE("parameters that some passes do not use train as at stage 0") {
+  const TrainingPlan plan{.detours = true};
+  const auto expected = train({.stage = 0}, plan);
+  for (const int stage : {1, 2}) CHECK(are_equal(train({.stage = stage}, plan).parameters, expected.parameters));
 }
 
-TEST_CASE("a parameter that is not used is named unless that was allowed") {
+TEST_CASE("an unused parameter is an error that names it unless unused ones are allowed") {
   for (const int stage : {1, 2}) {
     Accelerator accelerator({.zero = {.stage = stage}});
-    if (stage == 1 && accelerator.num_processes() == 1) continue;  // nothing is averaged, and nobody looks
+    if (stage == 1 && accelerator.num_processes() == 1) continue;  // nothing is averaged, and nothing is checked
     Shardable net;
     auto adamw = test::make_adamw(net);
     auto [model, optimizer] = accelerator.prepare(net, *adamw);
@@ -138,7 +138,7 @@ TEST_CASE("a parameter that is not used is named unless that was allowed") {
 TEST_CASE("groups of ranks hold replicas of the shards") {
   const Accelerator all;
   const int ranks = all.num_processes();
-  const auto expected = learn({.stage = 0}, {});
+  const auto expected = train({.stage = 0}, {});
   for (int group = 1; group <= ranks; ++group) {
     if (ranks % group != 0) {
       CHECK_THROWS_WITH(Accelerator({.zero = {.stage = 2, .shard_group = group}}),
@@ -146,9 +146,9 @@ TEST_CASE("groups of ranks hold replicas of the shards") {
       continue;
     }
     for (const int stage : {1, 2, 3})
-      CHECK(are_close(learn({.stage = stage, .shard_group = group}, {}).parameters, expected.parameters, 1e-5));
+      CHECK(are_close(train({.stage = stage, .shard_group = group}, {}).parameters, expected.parameters, 1e-5));
   }
-  CHECK(are_equal(learn(zero_config("HYBRID_SHARD"), {}).parameters, expected.parameters));
+  CHECK(are_equal(train(zero_config("HYBRID_SHARD"), {}).parameters, expected.parameters));
 }
 
 TEST_CASE("several models with an optimizer each, one of which is not synchronised while the other trains through it") {
@@ -184,7 +184,7 @@ TEST_CASE("several models with an optimizer each, one of which is not synchronis
   CHECK(are_close(run(2), expected, 1e-6));
 }
 
-TEST_CASE("recomputed layers that are used twice: what comes late goes in a second round") {
+TEST_CASE("recomputed layers that are used twice: late gradients are reduced in a second round") {
   const auto run = [](int stage) {
     Accelerator accelerator({.ddp = {.bucket_cap_mb = 1e-9}, .zero = {.stage = stage}});
     at::manual_seed(3);

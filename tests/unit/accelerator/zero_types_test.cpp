@@ -11,50 +11,49 @@ using test::are_close;
 using test::are_equal;
 using test::batch;
 using test::copies_of;
-using test::Course;
 using test::distinct;
-using test::learn;
 using test::MakeOptimizer;
 using test::options_of;
 using test::Outcome;
 using test::Shardable;
+using test::train;
+using test::TrainingPlan;
 
-TEST_CASE("50 steps in fp32 stay within 1e-6, in bf16 within 5e-3, whatever the type in which gradients travel") {
-  const Course course{.steps = 50, .max_norm = 1};
-  const auto exact = learn({.stage = 0}, course);
-  CHECK(are_close(learn({.stage = 2}, course).parameters, exact.parameters, 1e-6));
-  auto options = options_of({.stage = 0}, course);
+TEST_CASE("50 steps in fp32 stay within 1e-6, in bf16 within 5e-3, with any communication type") {
+  const TrainingPlan plan{.steps = 50, .max_norm = 1};
+  const auto exact = train({.stage = 0}, plan);
+  CHECK(are_close(train({.stage = 2}, plan).parameters, exact.parameters, 1e-6));
+  auto options = options_of({.stage = 0}, plan);
   options.mixed_precision = Precision::bf16;
-  const auto expected = learn(options, course);
+  const auto expected = train(options, plan);
   for (const int stage : {1, 2, 3}) {
     options.zero.stage = stage;
-    CHECK(are_close(learn(options, course).parameters, expected.parameters, 5e-3));
+    CHECK(are_close(train(options, plan).parameters, expected.parameters, 5e-3));
   }
   for (const auto hook : {DDPCommunicationHookType::bf16, DDPCommunicationHookType::fp16}) {
-    auto rounded = options_of({.stage = 0}, course);
+    auto rounded = options_of({.stage = 0}, plan);
     rounded.ddp.comm_hook = hook;
-    const auto by_whole = learn(rounded, course);
+    const auto unsharded = train(rounded, plan);
     rounded.zero.stage = 2;
-    CHECK(are_close(learn(rounded, course).parameters, by_whole.parameters, 2e-2));
+    CHECK(are_close(train(rounded, plan).parameters, unsharded.parameters, 2e-2));
   }
 }
 
-TEST_CASE("parameters in bf16 are stepped in fp32, which small steps need") {
+TEST_CASE("bf16 parameters are stepped in fp32, which small steps need") {
   const MakeOptimizer slow = [](Shardable& net) { return std::make_unique<torch::optim::SGD>(distinct(*net), 1e-3); };
-  const Course course{.steps = 120, .make_optimizer = slow, .type = at::kBFloat16};
-  Course fine = course;
-  fine.type = at::kFloat;
-  const auto exact = learn({.stage = 0}, fine);
+  const TrainingPlan plan{.steps = 120, .make_optimizer = slow, .type = at::kBFloat16};
+  TrainingPlan fp32_plan = plan;
+  fp32_plan.type = at::kFloat;
+  const auto exact = train({.stage = 0}, fp32_plan);
   const auto distance = [&](const Outcome& outcome) {
     double sum = 0;
     for (std::size_t i = 0; i < exact.parameters.size(); ++i)
       sum += (outcome.parameters[i].to(at::kFloat) - exact.parameters[i]).abs().sum().item<double>();
     return sum;
   };
-  const auto without = distance(learn({.stage = 1, .fp32_masters = false}, course));
-  for (const int stage : {1, 2}) CHECK(distance(learn({.stage = stage}, course)) < 0.8 * without);
-  CHECK(
-      are_equal(learn({.stage = 1, .fp32_masters = false}, course).parameters, learn({.stage = 0}, course).parameters));
+  const auto without = distance(train({.stage = 1, .fp32_masters = false}, plan));
+  for (const int stage : {1, 2}) CHECK(distance(train({.stage = stage}, plan)) < 0.8 * without);
+  CHECK(are_equal(train({.stage = 1, .fp32_masters = false}, plan).parameters, train({.stage = 0}, plan).parameters));
 }
 
 TEST_CASE("losses in fp16 are scaled; a step with an overflow on one rank is skipped on all") {
