@@ -10,7 +10,7 @@ namespace hortator {
 
 /// What went wrong, why it matters and what to do. The reader's job has just ended: be specific.
 struct Problem {
-  std::string what;       ///< begins with a capital letter; names the thing, and its value in quotes
+  std::string what;       ///< begins with a capital; names the thing, and its value in quotes
   std::string why = "";   ///< why that matters
   std::string hint = "";  ///< what to do now
 };

@@ -78,7 +78,8 @@ struct LoadResult {
 
 /// Agrees on how the ranks have read their parts. If an error other than damage has come up on some rank, all throw it.
 /// Costs one reduction of 8 bytes when all is well. @collective
-LoadResult agree_on_load(const mpi::Communicator& host, const mpi::Verdict& damage, const mpi::Verdict& error) {
+LoadResult agree_on_load(const mpi::Communicator& host, const mpi::LocalOutcome& damage,
+                         const mpi::LocalOutcome& error) {
   constexpr int nobody = std::numeric_limits<int>::max();
   std::array<int, 2> first = {damage.failed ? host.rank() : nobody, error.failed ? host.rank() : nobody};
   mpi::all_reduce(host, std::span<int>(first), MPI_MIN);
@@ -100,15 +101,15 @@ LoadResult load_from(Training& training, const fs::path& folder, const LoadOptio
   } catch (const Error& error) {  // all ranks throw the same
     return {.outcome = LoadOutcome::damaged, .reason = error.what()};
   }
-  mpi::Verdict damage;
-  mpi::Verdict other_error;
+  mpi::LocalOutcome damage;
+  mpi::LocalOutcome other_error;
   try {
     accelerator::call(training.prepared.load_hooks(), folder);
     accelerator::restore_snapshot(training, *reader, host.rank(), host.size(), options.strict);
   } catch (const formats::FileError& error) {
-    damage = mpi::Verdict::of(error);
+    damage = mpi::LocalOutcome::of(error);
   } catch (const std::exception& error) {
-    other_error = mpi::Verdict::of(error);
+    other_error = mpi::LocalOutcome::of(error);
   }
   auto result = agree_on_load(host, damage, other_error);
   if (result.outcome == LoadOutcome::damaged) return result;

@@ -184,7 +184,7 @@ void Accelerator::announce_once() {
     extras.lines.emplace_back("mixed precision",
                               text::concat(to_string(mixed_precision()), is_slow ? " (slow on a CPU)" : ""));
   }
-  if (training_->channels.zero()) extras.lines.emplace_back("sharded", training_->channels.zero()->words());
+  if (training_->channels.zero()) extras.lines.emplace_back("sharded", training_->channels.zero()->text());
   if (!training_->prepared.loaders().empty()) {
     extras.lines.emplace_back("effective batch",
                               effective_batches(training_->prepared.loaders(), gradient_accumulation_steps()));

@@ -19,7 +19,7 @@ bool Accelerator::should_stop() {
     wait_for_checkpoint();
     log::info("the job's time is nearly over: the run is saved in ", folder.string(), " and leaves");
   } else {
-    log::info("the job ends within seconds, which is no time to save: the run leaves, and resumes from its last save");
+    log::info("the job ends within seconds, too soon for a save: the run stops, and resumes from its last save");
   }
   stopping.leave();
   return true;

@@ -15,7 +15,7 @@ int number_of(int rank, bool is_usage) { return 2 * rank + (is_usage ? 1 : 0); }
 
 }  // namespace
 
-Verdict Verdict::of(const std::exception& error) {
+LocalOutcome LocalOutcome::of(const std::exception& error) {
   const auto* known = dynamic_cast<const Error*>(&error);
   return {.failed = true,
           .problem = error.what(),
@@ -23,7 +23,7 @@ Verdict Verdict::of(const std::exception& error) {
           .where = known ? std::optional(known->where()) : std::nullopt};
 }
 
-void agree(const Communicator& comm, const Verdict& mine) {
+void agree(const Communicator& comm, const LocalOutcome& mine) {
   const CollectiveScope here(comm, {.verb = "agreement"});
   constexpr int nobody = std::numeric_limits<int>::max();
   const int first = all_reduce(comm, mine.failed ? number_of(comm.rank(), mine.is_usage) : nobody, MPI_MIN);

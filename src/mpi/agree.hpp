@@ -14,28 +14,28 @@
 namespace hortator::mpi {
 
 /// A rank's contribution to an agreement: success, or its problem.
-struct Verdict {
+struct LocalOutcome {
   bool failed = false;
   std::string problem;
   bool is_usage = false;                           ///< from a UsageError: the same settings fail again
   std::optional<std::source_location> where = {};  ///< in the code
 
-  static Verdict of(const std::exception& error);
+  static LocalOutcome of(const std::exception& error);
 };
 
 /// Returns when no rank has failed. Otherwise every rank throws the problem of the lowest failing rank and names that
 /// rank: as a UsageError where it was one there, else as an Error. @collective
-void agree(const Communicator& comm, const Verdict& mine);
+void agree(const Communicator& comm, const LocalOutcome& mine);
 
 /// Runs `work`, which may fail on this rank, then agrees: it has succeeded on all ranks, or all throw the same error.
 /// @collective
 template <std::invocable Work>
 void all_or_none(const Communicator& comm, Work&& work) {
-  Verdict verdict;
+  LocalOutcome verdict;
   try {
     work();
   } catch (const std::exception& error) {
-    verdict = Verdict::of(error);
+    verdict = LocalOutcome::of(error);
   }
   agree(comm, verdict);
 }

@@ -97,11 +97,11 @@ std::string host_name() {
 }
 
 std::string library_version() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> words{};
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
-  MPI_Get_library_version(words.data(), &length);
+  MPI_Get_library_version(text.data(), &length);
   // MPICH formats its table with tabs: "MPICH Version:      4.0.2"
-  auto line = text::first_line(text::split(words.data(), ',').front());
+  auto line = text::first_line(text::split(text.data(), ',').front());
   std::replace(line.begin(), line.end(), '\t', ' ');
   line.erase(std::unique(line.begin(), line.end(), [](char a, char b) { return a == ' ' && b == ' '; }), line.end());
   return line;

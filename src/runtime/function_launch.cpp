@@ -28,12 +28,12 @@ namespace fs = std::filesystem;
 // The call for which the ranks were started: a program may launch several functions one after the other.
 constexpr const char* call_variable = "HORTATOR_LAUNCH_CALL";
 
-std::vector<std::string> own_words() {
-  auto words = text::split(core::read_whole("/proc/self/cmdline").value_or(""), '\0');
-  if (!words.empty()) words.pop_back();  // each word is followed by a zero byte
-  if (words.empty()) throw Error({.what = "the command line of this process cannot be read from /proc/self/cmdline"});
-  words.front() = fs::read_symlink("/proc/self/exe").string();
-  return words;
+std::vector<std::string> own_arguments() {
+  auto text = text::split(core::read_whole("/proc/self/cmdline").value_or(""), '\0');
+  if (!text.empty()) text.pop_back();  // each word is followed by a zero byte
+  if (text.empty()) throw Error({.what = "the command line of this process cannot be read from /proc/self/cmdline"});
+  text.front() = fs::read_symlink("/proc/self/exe").string();
+  return text;
 }
 
 // Beside the library or the program that contains it; otherwise the system searches PATH.
@@ -49,12 +49,12 @@ std::string command() {
 void check_may_launch(int ranks) {
   if (ranks < 1)
     throw UsageError({.what = text::concat("a function was to run on ", ranks, " ranks"), .hint = "use 1 or more"});
-  constexpr const char* way = "start the program by itself, and call launch() before anything else";
+  constexpr const char* way = "start the program directly, and call launch() before anything else";
   if (runtime::launcher().size.value_or(1) > 1 || runtime::launcher().rank) {
     throw UsageError({.what = text::concat("launch() was called in a rank that ", to_string(runtime::launcher().kind),
                                            " has started"),
                       .why = "it starts ranks itself",
-                      .hint = "start the program by itself, or call the function in place of launch()"});
+                      .hint = "start the program directly, or call the function in place of launch()"});
   }
   if (mpi::is_usable()) {
     throw UsageError({.what = "launch() was called after MPI had started",
@@ -68,9 +68,9 @@ void check_may_launch(int ranks) {
   }
 }
 
-int run_command(const std::vector<std::string>& words, const std::vector<std::string>& variables) {
+int run_command(const std::vector<std::string>& text, const std::vector<std::string>& variables) {
   std::vector<char*> arguments;
-  for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  for (const auto& word : text) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   std::vector<char*> environment;
   for (char** one = environ; *one != nullptr; ++one) environment.push_back(*one);
@@ -79,7 +79,7 @@ int run_command(const std::vector<std::string>& words, const std::vector<std::st
   pid_t child = 0;
   const int problem = posix_spawnp(&child, arguments.front(), nullptr, nullptr, arguments.data(), environment.data());
   if (problem != 0) {
-    throw Error({.what = text::concat("launch() could not start `", words.front(), "`: ", std::strerror(problem)),
+    throw Error({.what = text::concat("launch() could not start `", text.front(), "`: ", std::strerror(problem)),
                  .hint = "put the folder of the command `hortator` on PATH"});
   }
   int status = 0;
@@ -97,14 +97,14 @@ void launch(int ranks, const std::function<void()>& function) {
   const auto wanted = core::number(core::process_variables(), call_variable).value_or(0);
   if (call < wanted) return;  // it is over, well
   if (call == wanted) {
-    auto program = own_words().front();
-    char* words[] = {program.data(), nullptr};
-    std::exit(run(1, words, function));
+    auto program = own_arguments().front();
+    char* text[] = {program.data(), nullptr};
+    std::exit(run(1, text, function));
   }
   check_may_launch(ranks);
-  std::vector<std::string> words = {command(), "launch", "-n", std::to_string(ranks)};
-  for (auto& word : own_words()) words.push_back(std::move(word));
-  const int code = run_command(words, {text::concat(call_variable, '=', call)});
+  std::vector<std::string> text = {command(), "launch", "-n", std::to_string(ranks)};
+  for (auto& word : own_arguments()) text.push_back(std::move(word));
+  const int code = run_command(text, {text::concat(call_variable, '=', call)});
   if (code == 0) return;
   throw Error({.what = text::concat("a function on ", text::count(ranks, "rank"), " ended with exit code ", code),
                .hint = "the lines above, and failure.json in the run folder, name the rank and its problem"});

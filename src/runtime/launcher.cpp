@@ -18,7 +18,7 @@ struct Source {
 };
 
 // The first that is set wins: mpirun and PALS may run inside a Slurm step (their daemons are its tasks), never the
-// other way round.
+// opposite way.
 constexpr std::array<Source, 3> own_launchers = {{
     {Launcher::mpirun, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE"},

@@ -44,7 +44,7 @@ std::filesystem::path default_folder(std::string_view program) {
 }
 
 // Reports the run's folder to a launcher that asks for it: only the program knows it.
-void tell_launcher(const std::filesystem::path& folder) {
+void publish_to_launcher(const std::filesystem::path& folder) {
   const auto note = core::process_variables()("HORTATOR_RUN_NOTE");
   if (note && !note->empty()) core::write_whole(*note, *note + ".new", folder.string() + '\n');
 }
@@ -67,7 +67,7 @@ void join(Run run) {
 
   // Removed before the broadcast: no rank can fail in this run before it knows the run's name.
   if (run.rank == 0) {
-    tell_launcher(run.folder);
+    publish_to_launcher(run.folder);
     remove_stale(run.folder, "");
   }
   run.id = mpi::broadcast(comm, std::string_view(new_run_id()));
@@ -116,7 +116,7 @@ void set_run_folder(const std::filesystem::path& folder) {
   auto& run = shared().run;
   run.folder = std::filesystem::absolute(folder);
   if (run.rank != 0) return;
-  tell_launcher(run.folder);
+  publish_to_launcher(run.folder);
   remove_stale(run.folder, run.id);
 }
 

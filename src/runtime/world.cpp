@@ -71,12 +71,12 @@ void warn_if_crowded(const World& world) {
   const auto mine =
       text::concat("rank ", comm.rank(), " on ", world.host(), " has CPUs ", machine::to_ranges(world.cpus()),
                    ", up to ", world.threads().ranks_per_cpu, " ranks on each");
-  const auto words = mpi::broadcast(comm, std::string_view(mine), example);
+  const auto text = mpi::broadcast(comm, std::string_view(mine), example);
   static std::atomic_flag warned;  // programs make several States
   if (comm.rank() != 0 || warned.test_and_set()) return;
   log::warn(
       count, " of ", text::count(comm.size(), "rank"),
-      " have less than one CPU of their own and wait for each other: ", words,
+      " have less than one CPU of their own and wait for each other: ", text,
       ". Start fewer ranks a node, or bind them (srun --cpus-per-task=N --cpu-bind=cores, mpirun --bind-to core)");
 }
 

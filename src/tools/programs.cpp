@@ -46,7 +46,7 @@ std::string output_of(const std::string& command) {
   return {buffer.data(), std::fread(buffer.data(), 1, buffer.size(), pipe.get())};
 }
 
-CommandResult result_of(const std::string& command) {
+CommandResult run_command(const std::string& command) {
   FILE* pipe = popen((command + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return {1, std::strerror(errno)};
   CommandResult result;

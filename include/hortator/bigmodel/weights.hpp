@@ -48,7 +48,7 @@ class HORTATOR_API Renaming {
 
 /// Of Accelerator::save_model.
 struct SaveModelOptions {
-  /// Files grow no larger, but for a tensor that is larger by itself: "200MB", "5GiB".
+  /// Files grow no larger, except for a single tensor that is larger: "200MB", "5GiB".
   std::string max_shard_size = "10GB";
   /// Files of safetensors, which transformers loads; false: of torch.save, for torch.load(weights_only=True).
   bool safe_serialization = true;

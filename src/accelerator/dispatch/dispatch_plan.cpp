@@ -25,9 +25,10 @@ void check_rule(const std::string& rule) {
 }
 
 /// Distributes a model by a rule.
-class Dealing {
+class PlacementPlanner {
  public:
-  Dealing(const torch::nn::Module& module, std::vector<PlacedTensor>& tensors, const LoadAndDispatchOptions& options)
+  PlacementPlanner(const torch::nn::Module& module, std::vector<PlacedTensor>& tensors,
+                   const LoadAndDispatchOptions& options)
       : module_(module), tree_(bigmodel::tree_of(module)), tensors_(tensors), options_(options) {
     check_rule(rule());
     for (const auto& one : tensors) sizes_.special_dtypes.emplace(one.name, one.type);
@@ -81,7 +82,8 @@ class Dealing {
 
 DeviceMap map_for(const torch::nn::Module& module, std::vector<PlacedTensor>& tensors, const MaxMemory& memory,
                   const LoadAndDispatchOptions& options) {
-  if (std::holds_alternative<std::string>(options.device_map)) return Dealing(module, tensors, options).run(memory);
+  if (std::holds_alternative<std::string>(options.device_map))
+    return PlacementPlanner(module, tensors, options).run(memory);
   auto map = std::get<DeviceMap>(options.device_map);
   check_device_map(module, map);
   place(tensors, module, map, options.offload_buffers);

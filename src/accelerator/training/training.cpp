@@ -34,7 +34,7 @@ Training::Training(AgreedOptions agreed, runtime::World& world)
     at::globalContext().setAllowTF32CuBLAS(options_.tf32);
     at::globalContext().setAllowTF32CuDNN(options_.tf32);
   }
-  // mpirun hands variables to other hosts only when it is told to.
+  // mpirun hands variables to other hosts only when it is asked to.
   mpi::same_on_all(host(),
                    text::concat("ZeRO stage ", options_.zero.stage.value_or(0), ", ",
                                 text::count(options_.gradient_accumulation_steps, "micro-step")),

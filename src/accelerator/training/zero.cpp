@@ -92,7 +92,7 @@ parallel::ArrayPlacement residence_of(const std::filesystem::path& place, const 
           .in_host = place == "cpu" && !device.is_cpu()};
 }
 
-const char* words_for(const parallel::ArrayPlacement& home) {
+const char* description_of(const parallel::ArrayPlacement& home) {
   if (home.in_host) return "in the host's memory";
   return home.folder.empty() ? "in memory" : "on disk";
 }
@@ -123,30 +123,31 @@ void check(const ZeroConfig& config) {
 }
 
 // @collective
-ZeroRanks::Dealing ZeroRanks::agree(const ZeroConfig& config, const runtime::World& world,
-                                    const comm::Communicator& all) {
-  const auto words_of = [&](const std::filesystem::path& place) {
-    return words_for(residence_of(place, config, world.device()));
+ZeroRanks::GroupLayout ZeroRanks::agree(const ZeroConfig& config, const runtime::World& world,
+                                        const comm::Communicator& all) {
+  const auto text_of = [&](const std::filesystem::path& place) {
+    return description_of(residence_of(place, config, world.device()));
   };
   mpi::same_on_all(world.comm(),
                    text::concat("stage ", *config.stage, " in groups of ", config.shard_group.value_or(-1),
                                 config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
-                                words_of(config.offload_parameters), ", moments ", words_of(config.offload_optimizer)),
+                                text_of(config.offload_parameters), ", moments ", text_of(config.offload_optimizer)),
                    "the ZeRO configuration");
-  Dealing dealing = {.size = group_size(config, world)};
-  if (*config.stage < 3) return dealing;
-  dealing.parameters = world.device().is_cpu() ? !groups_share_memory(dealing.size, world, all)
-                                               : dealing.size > 1;  // devices share no memory
-  return dealing;
+  const int size = group_size(config, world);
+  GroupLayout layout = {.mesh = parallel::MeshShape({.shard = size}, world.comm().size())};
+  if (*config.stage < 3) return layout;
+  layout.parameters =
+      world.device().is_cpu() ? !groups_share_memory(size, world, all) : size > 1;  // devices share no memory
+  return layout;
 }
 
 // Where operators gather parameters, ranks whose programs diverge must notice it. On the CPU the group checks each call
 // unless its back end does so itself; on devices the ranks compare their calls over group_host. Null: use `all`.
 std::unique_ptr<comm::Communicator> ZeroRanks::make_group(const runtime::World& world,
                                                           const comm::Communicator& all) const {
-  const bool checks = dealing_.parameters && world.device().is_cpu() && !all.traits().finds_mismatch;
-  if (dealing_.size == all.size() && !checks) return nullptr;
-  const int number = rank_ / dealing_.size;
+  const bool checks = layout_.parameters && world.device().is_cpu() && !all.traits().finds_mismatch;
+  if (ranks_of_group() == all.size() && !checks) return nullptr;
+  const int number = layout_.mesh.group(parallel::Axis::shard, rank_);
   auto group = all.split(number, rank_);
   if (!checks) return group;
   return std::make_unique<comm::CheckedCommunicator>(std::move(group), world.comm().split(number, rank_));
@@ -154,24 +155,26 @@ std::unique_ptr<comm::Communicator> ZeroRanks::make_group(const runtime::World& 
 
 // @collective
 std::optional<mpi::Communicator> ZeroRanks::make_group_host(const runtime::World& world) const {
-  if (!dealing_.parameters || world.device().is_cpu()) return {};
-  return world.comm().split(rank_ / dealing_.size, rank_);
+  if (!layout_.parameters || world.device().is_cpu()) return {};
+  return world.comm().split(layout_.mesh.group(parallel::Axis::shard, rank_), rank_);
 }
 
 ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, comm::Communicator& all)
-    : dealing_(agree(config, world, all)),
+    : layout_(agree(config, world, all)),
       rank_(all.rank()),
       group_(make_group(world, all)),
       group_host_(make_group_host(world)),
-      replicas_(dealing_.size == all.size() ? nullptr : all.split(rank_ % dealing_.size, rank_)),
+      replicas_(ranks_of_group() == all.size()
+                    ? nullptr
+                    : all.split(layout_.mesh.group(parallel::Axis::replicate, rank_), rank_)),
       sharding_{.stage = *config.stage,
                 .group = group_ ? *group_ : all,
                 .replicas = replicas_.get(),
                 .masters = config.fp32_masters ? parallel::Masters::fp32 : parallel::Masters::no,
                 .parameters = residence_of(config.offload_parameters, config, world.device()),
                 .moments = residence_of(config.offload_optimizer, config, world.device()),
-                .shards_parameters = dealing_.parameters,
-                .first_rank = rank_ / dealing_.size * dealing_.size,
+                .shards_parameters = layout_.parameters,
+                .first_rank = layout_.mesh.group(parallel::Axis::shard, rank_),
                 .keep_resident = config.keep_resident,
                 .group_host = group_host_ ? &*group_host_ : nullptr} {}
 
@@ -180,14 +183,14 @@ bool ZeroRanks::abandon(std::string_view reason) noexcept {
   return (!replicas_ || replicas_->abandon(reason)) && group_is_free;
 }
 
-std::string ZeroRanks::words() const {
+std::string ZeroRanks::text() const {
   const auto offloaded = [](const char* what, const parallel::ArrayPlacement& home) {
     if (home.in_host) return text::concat(", ", what, " in the host's memory");
     return home.folder.empty() ? std::string() : text::concat(", ", what, " in ", home.folder);
   };
   return text::concat("ZeRO stage ", sharding_.stage, " over ", replicas_ ? "groups of " : "",
-                      text::count(dealing_.size, "rank"),
-                      dealing_.parameters ? ", parameters brought together as they are used" : "",
+                      text::count(ranks_of_group(), "rank"),
+                      layout_.parameters ? ", parameters brought together as they are used" : "",
                       offloaded("parameters", sharding_.parameters), offloaded("moments", sharding_.moments));
 }
 

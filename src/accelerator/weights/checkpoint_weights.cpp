@@ -2,6 +2,7 @@
 
 #include <hortator/error.hpp>
 
+#include "checkpoint/format.hpp"
 #include "checkpoint/read/reader.hpp"
 #include "core/text/text.hpp"
 

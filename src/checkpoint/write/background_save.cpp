@@ -102,7 +102,7 @@ class BackgroundSave::Running {
     reports_ = std::move(reports);
     has_reports_ = true;
   }
-  const mpi::Verdict& verdict() const { return verdict_; }  ///< valid once the thread is joined
+  const mpi::LocalOutcome& verdict() const { return verdict_; }  ///< valid once the thread is joined
 
  private:
   void run() {
@@ -115,7 +115,7 @@ class BackgroundSave::Running {
     } catch (const Cancelled&) {
       if (state_ == PartState::writing) state_ = PartState::failed;
     } catch (const std::exception& error) {
-      verdict_ = mpi::Verdict::of(error);
+      verdict_ = mpi::LocalOutcome::of(error);
       if (state_ == PartState::writing) state_ = PartState::failed;
     }
     done_ = true;
@@ -156,7 +156,7 @@ class BackgroundSave::Running {
   std::atomic<PartState> state_ = PartState::writing;
   std::atomic<bool> is_cancelled_ = false;
   std::atomic<bool> done_ = false;
-  mpi::Verdict verdict_;
+  mpi::LocalOutcome verdict_;
   std::thread thread_;
 };
 

@@ -87,7 +87,7 @@ RankReport write_part_with_mpio(const mpi::Communicator& comm, const SaveTask& t
   };
   RankReport report;
   std::vector<std::int64_t> offsets;
-  mpi::Verdict verdict;
+  mpi::LocalOutcome verdict;
   {
     const formats::MpiFileFailures failures(fail);
     std::optional<formats::File>
@@ -103,7 +103,7 @@ RankReport write_part_with_mpio(const mpi::Communicator& comm, const SaveTask& t
       file->close("write a checkpoint with MPI-IO");
     } catch (const std::exception& error) {
       fail(error.what());
-      verdict = mpi::Verdict::of(error);
+      verdict = mpi::LocalOutcome::of(error);
     }
   }
   mpi::agree(comm, verdict);

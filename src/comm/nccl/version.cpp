@@ -33,7 +33,7 @@ void check_nccl_version(int built, const NcclLibrary& loaded) {
   if (major(loaded.version) == major(built) && loaded.version >= built) return;
   throw Error({.what = text::concat("the NCCL that was loaded is ", nccl_version_text(loaded.version), " (",
                                     loaded.file, "), this Hortator was built with ", nccl_version_text(built)),
-               .why = "an older NCCL lacks what newer ones promise, another major has other data structures",
+               .why = "an older NCCL does not have what newer ones promise, another major has other data structures",
                .hint =
                    "take its folder out of LD_LIBRARY_PATH and its module out of the job, so that LibTorch's own is "
                    "found, or build Hortator with it"});

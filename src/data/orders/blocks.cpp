@@ -37,7 +37,7 @@ class BlockPlan {
  private:
   std::int64_t block_;
   Permutation blocks_;
-  std::int64_t missing_;  ///< samples that the short block lacks
+  std::int64_t missing_;  ///< samples that are missing in the short block
   std::int64_t short_slot_;
 };
 

@@ -9,12 +9,12 @@
 namespace hortator::formats {
 
 /// A path in a file: "models/0/weight" is "weight" in the group "models/0".
-struct Place {
+struct GroupPath {
   std::string folder;
   std::string name;
 };
 
-inline Place place_of(const std::string& entry) {
+inline GroupPath place_of(const std::string& entry) {
   const auto slash = entry.rfind('/');
   if (slash == std::string::npos) return {.folder = "", .name = entry};
   return {.folder = entry.substr(0, slash), .name = entry.substr(slash + 1)};

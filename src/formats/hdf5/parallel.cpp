@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t max_bytes_per_transfer = std::int64_t{1} << 30;
 
-void write_box(const Dataset& dataset, const Type& type, const Box& box, const void* data) {
+void write_box(const Dataset& dataset, const Type& type, const TensorBlock& box, const void* data) {
   constexpr auto task = "write a part of a dataset";
   const auto in_file = Space(check(H5Dget_space(dataset.get()), task));
   const auto count = static_cast<hsize_t>(box.elements());

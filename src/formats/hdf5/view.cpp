@@ -11,7 +11,7 @@
 namespace hortator::formats {
 namespace {
 
-void select(const Space& space, const Box& box) {
+void select(const Space& space, const TensorBlock& box) {
   if (box.begin.empty()) return;
   const std::vector<hsize_t> begin(box.begin.begin(), box.begin.end());
   const std::vector<hsize_t> count(box.count.begin(), box.count.end());
@@ -20,7 +20,7 @@ void select(const Space& space, const Box& box) {
 }
 
 /// Adds a mapping for each box of the tensor that the part fills; in the part they are contiguous.
-void map_part(const PropertyList& mapping, const ViewedTensor& tensor, const ViewedTensor::Part& part) {
+void map_part(const PropertyList& mapping, const ViewedTensor& tensor, const ViewedTensor::FileDataset& part) {
   auto next = std::int64_t{0};
   for (const auto& box : boxes_of(tensor.spec.shape, part.elements)) {
     const auto whole = space_of(tensor.spec);

@@ -11,7 +11,7 @@ namespace hortator::formats {
 
 /// A tensor whose elements are in datasets of its name in several files of one folder.
 struct ViewedTensor {
-  struct Part {
+  struct FileDataset {
     std::string file = "";
     TensorSpec spec = {};  ///< of the dataset in that file
     core::Range elements = {};
@@ -19,7 +19,7 @@ struct ViewedTensor {
 
   std::string name = "";
   TensorSpec spec = {};
-  std::vector<Part> parts = {};
+  std::vector<FileDataset> parts = {};
 };
 
 /// Creates a file in the same folder with a virtual dataset for each of them. It holds no elements itself.

@@ -27,7 +27,7 @@ class BoxCutter {
     if (elements.end % row != 0 && end_whole >= first_whole) within(prefix, end_whole, row, elements);
   }
 
-  std::vector<Box> boxes() && { return std::move(boxes_); }
+  std::vector<TensorBlock> boxes() && { return std::move(boxes_); }
 
  private:
   void within(std::vector<std::int64_t> prefix, std::int64_t index, std::int64_t row, core::Range elements) {
@@ -36,7 +36,7 @@ class BoxCutter {
   }
 
   void add(const std::vector<std::int64_t>& prefix, core::Range rows) {
-    Box box = {.begin = prefix, .count = std::vector<std::int64_t>(prefix.size(), 1)};
+    TensorBlock box = {.begin = prefix, .count = std::vector<std::int64_t>(prefix.size(), 1)};
     box.begin.push_back(rows.begin);
     box.count.push_back(rows.size());
     box.begin.resize(shape_.size(), 0);
@@ -45,15 +45,15 @@ class BoxCutter {
   }
 
   std::span<const std::int64_t> shape_;
-  std::vector<Box> boxes_;
+  std::vector<TensorBlock> boxes_;
 };
 
 }  // namespace
 
-std::int64_t Box::elements() const { return product(count); }
+std::int64_t TensorBlock::elements() const { return product(count); }
 
-std::vector<Box> boxes_of(std::span<const std::int64_t> shape, core::Range elements) {
-  if (shape.empty()) return elements.size() > 0 ? std::vector<Box>{Box{}} : std::vector<Box>{};
+std::vector<TensorBlock> boxes_of(std::span<const std::int64_t> shape, core::Range elements) {
+  if (shape.empty()) return elements.size() > 0 ? std::vector<TensorBlock>{TensorBlock{}} : std::vector<TensorBlock>{};
   BoxCutter cutter(shape);
   cutter.cut({}, elements);
   return std::move(cutter).boxes();

@@ -9,15 +9,15 @@
 namespace hortator::formats {
 
 /// A box of a tensor (a hyperslab of HDF5): from `begin[d]` to `begin[d] + count[d]` in each dimension d.
-struct Box {
+struct TensorBlock {
   std::vector<std::int64_t> begin;
   std::vector<std::int64_t> count;
 
   std::int64_t elements() const;
-  friend bool operator==(const Box&, const Box&) = default;
+  friend bool operator==(const TensorBlock&, const TensorBlock&) = default;
 };
 
 /// Splits a range of elements, counted in row-major order, into boxes in that order. Pure.
-std::vector<Box> boxes_of(std::span<const std::int64_t> shape, core::Range elements);
+std::vector<TensorBlock> boxes_of(std::span<const std::int64_t> shape, core::Range elements);
 
 }  // namespace hortator::formats

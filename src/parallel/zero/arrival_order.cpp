@@ -10,7 +10,7 @@
 #include "core/text/text.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
-#include "runtime/watchdog/stall_words.hpp"
+#include "runtime/watchdog/stall_report.hpp"
 
 namespace hortator::parallel {
 namespace {

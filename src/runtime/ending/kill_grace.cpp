@@ -10,10 +10,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::chrono::milliseconds parsed(const std::string& words) {
-  const auto grace = units::parse_duration(words);
+std::chrono::milliseconds parsed(const std::string& text) {
+  const auto grace = units::parse_duration(text);
   if (grace) return *grace;
-  throw UsageError({.what = text::concat("HORTATOR_KILL_GRACE is ", text::quote(words)),
+  throw UsageError({.what = text::concat("HORTATOR_KILL_GRACE is ", text::quote(text)),
                     .why = "it says how long after SIGTERM the scheduler sends SIGKILL",
                     .hint = "give a duration such as 30s"});
 }

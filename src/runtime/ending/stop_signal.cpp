@@ -43,15 +43,15 @@ void remember(int signal, void (*handler)(int)) {
   sigaction(signal, &ours, nullptr);
 }
 
-void tell_of_other_handler(int signal, const char* name, void (*ours)(int)) {
+void report_other_handler(int signal, const char* name, void (*ours)(int)) {
   if (!has_handler_but(signal, ours)) return;
   log::info("the program has a handler of its own for ", name, ", which stays: should_stop() does not hear ", name);
 }
 
 void begin_to_listen() {
   remember(SIGTERM, remember_seconds);
-  tell_of_other_handler(SIGUSR1, "SIGUSR1", remember_minutes);
-  tell_of_other_handler(SIGTERM, "SIGTERM", remember_seconds);
+  report_other_handler(SIGUSR1, "SIGUSR1", remember_minutes);
+  report_other_handler(SIGTERM, "SIGTERM", remember_seconds);
 }
 
 }  // namespace

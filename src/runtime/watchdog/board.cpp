@@ -23,7 +23,7 @@ struct Board::Page {
   std::atomic<std::uint64_t> version;
   std::atomic<std::uint64_t> beats;
   std::atomic<std::uint64_t> questions;
-  std::atomic<std::uint64_t> words;
+  std::atomic<std::uint64_t> chunks;  ///< of eight bytes that `text` holds
   std::array<std::atomic<std::uint64_t>, text_bytes / 8> text;
 };
 
@@ -45,19 +45,19 @@ Board::Page* Board::page(int local_rank) const {
   return local_rank == own_ ? alone_.get() : nullptr;
 }
 
-void Board::publish(const Slot& slot) {
-  auto words = to_json_within(slot, text_bytes);
+void Board::publish(const RankRecord& slot) {
+  auto message = to_json_within(slot, text_bytes);
   auto& own = *page(own_);
-  const auto length = words.size();
-  words.resize((length + 7) / 8 * 8, ' ');
+  const auto length = message.size();
+  message.resize((length + 7) / 8 * 8, ' ');
   const auto version = own.version.load(std::memory_order_relaxed);
   own.version.store(version + 1, std::memory_order_relaxed);
-  for (std::size_t i = 0; i < words.size() / 8; ++i) {
+  for (std::size_t i = 0; i < message.size() / 8; ++i) {
     std::uint64_t word = 0;
-    std::memcpy(&word, words.data() + i * 8, 8);
+    std::memcpy(&word, message.data() + i * 8, 8);
     own.text[i].store(word, std::memory_order_release);
   }
-  own.words.store(words.size() / 8, std::memory_order_release);
+  own.chunks.store(message.size() / 8, std::memory_order_release);
   own.version.store(version + 2, std::memory_order_release);
   own.beats.fetch_add(1, std::memory_order_release);
 }
@@ -85,14 +85,14 @@ std::uint64_t Board::count_questions() const {
   return all;
 }
 
-std::optional<Slot> Board::read(int local_rank) const {
+std::optional<RankRecord> Board::read(int local_rank) const {
   const auto* there = page(local_rank);
   // A rank that was stopped in the middle of writing leaves the version odd.
   for (int attempt = 0; there != nullptr && attempt < attempts; ++attempt) {
     const auto version = there->version.load(std::memory_order_acquire);
-    const auto words = std::min<std::size_t>(there->words.load(std::memory_order_acquire), there->text.size());
-    std::string text(words * 8, ' ');
-    for (std::size_t i = 0; i < words; ++i) {
+    const auto message = std::min<std::size_t>(there->chunks.load(std::memory_order_acquire), there->text.size());
+    std::string text(message * 8, ' ');
+    for (std::size_t i = 0; i < message; ++i) {
       const auto word = there->text[i].load(std::memory_order_acquire);
       std::memcpy(text.data() + i * 8, &word, 8);
     }
@@ -101,8 +101,8 @@ std::optional<Slot> Board::read(int local_rank) const {
   return {};
 }
 
-std::vector<Slot> Board::read() const {
-  std::vector<Slot> slots;
+std::vector<RankRecord> Board::read() const {
+  std::vector<RankRecord> slots;
   for (int rank = 0; rank < size_; ++rank) {
     auto slot = read(rank);
     if (!slot) continue;

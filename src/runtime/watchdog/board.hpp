@@ -23,7 +23,7 @@ class Board {
   const std::string& blindness() const { return blindness_; }
 
   /// Publishes `slot` and counts a beat: this rank's watchdog is running.
-  void publish(const Slot& slot);
+  void publish(const RankRecord& slot);
   /// The number of times that a rank has published.
   std::uint64_t beats(int local_rank) const;
 
@@ -34,12 +34,12 @@ class Board {
   bool take_question();
 
   /// The slots of all ranks that have published, with the current state of their processes.
-  std::vector<Slot> read() const;
+  std::vector<RankRecord> read() const;
 
  private:
   struct Page;
   Page* page(int local_rank) const;
-  std::optional<Slot> read(int local_rank) const;
+  std::optional<RankRecord> read(int local_rank) const;
   std::uint64_t count_questions() const;
 
   int size_;

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json json_of(const Slot& slot) {
+Json json_of(const RankRecord& slot) {
   Json json = {{"rank", slot.rank},
                {"local_rank", slot.local_rank},
                {"host", slot.host},
@@ -32,17 +32,17 @@ Json json_of(const Slot& slot) {
   return json;
 }
 
-Slot slot_of(const Json& json) {
-  Slot slot{.rank = json.at("rank"),
-            .local_rank = json.at("local_rank"),
-            .host = json.at("host"),
-            .pid = json.at("pid"),
-            .start = json.at("start"),
-            .life = static_cast<Life>(json.at("life").get<int>()),
-            .phase = static_cast<activity::Phase>(json.at("phase").get<int>()),
-            .has_one_thread = json.at("one_thread"),
-            .outside_seconds = json.at("outside"),
-            .stack = json.at("stack")};
+RankRecord slot_of(const Json& json) {
+  RankRecord slot{.rank = json.at("rank"),
+                  .local_rank = json.at("local_rank"),
+                  .host = json.at("host"),
+                  .pid = json.at("pid"),
+                  .start = json.at("start"),
+                  .life = static_cast<Life>(json.at("life").get<int>()),
+                  .phase = static_cast<activity::Phase>(json.at("phase").get<int>()),
+                  .has_one_thread = json.at("one_thread"),
+                  .outside_seconds = json.at("outside"),
+                  .stack = json.at("stack")};
   if (json.contains("wait")) {
     const auto& wait = json.at("wait");
     slot.wait = {.name = wait.at(0),
@@ -66,29 +66,30 @@ std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 
 }  // namespace
 
-std::string to_json(const Slot& slot) { return dump(json_of(slot)); }
+std::string to_json(const RankRecord& slot) { return dump(json_of(slot)); }
 
-std::string to_json_within(Slot slot, std::size_t bytes) {
+std::string to_json_within(RankRecord slot, std::size_t bytes) {
   auto json = to_json(slot);
   if (json.size() > bytes) slot.stack.clear();
   while ((json = to_json(slot)).size() > bytes && !slot.standings.empty()) {
     const auto middle = slot.standings.begin() + static_cast<std::ptrdiff_t>((slot.standings.size() + 1) / 2);
-    const auto awaited = std::find_if(slot.standings.begin(), middle, [&](const Slot::Standing& standing) {
-      return slot.wait && standing.communicator == slot.wait->communicator;
-    });
+    const auto awaited =
+        std::find_if(slot.standings.begin(), middle, [&](const RankRecord::CommunicatorProgress& standing) {
+          return slot.wait && standing.communicator == slot.wait->communicator;
+        });
     if (awaited != middle) std::iter_swap(awaited, slot.standings.end() - 1);
     slot.standings.erase(slot.standings.begin(), middle);
   }
   return json;
 }
 
-std::string to_json(const std::vector<Slot>& slots) {
+std::string to_json(const std::vector<RankRecord>& slots) {
   auto all = Json::array();
   for (const auto& slot : slots) all.push_back(json_of(slot));
   return dump(all);
 }
 
-std::optional<Slot> slot_from_json(std::string_view text) {
+std::optional<RankRecord> slot_from_json(std::string_view text) {
   try {
     return slot_of(Json::parse(text));
   } catch (const Json::exception&) {
@@ -96,8 +97,8 @@ std::optional<Slot> slot_from_json(std::string_view text) {
   }
 }
 
-std::vector<Slot> slots_from_json(std::string_view text) {
-  std::vector<Slot> slots;
+std::vector<RankRecord> slots_from_json(std::string_view text) {
+  std::vector<RankRecord> slots;
   try {
     for (const auto& json : Json::parse(text)) slots.push_back(slot_of(json));
   } catch (const Json::exception&) {

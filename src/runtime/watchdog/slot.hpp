@@ -22,7 +22,7 @@ enum class Life {
 };
 
 /// The status of a rank. The rank publishes all of it except `life`. Travels as JSON.
-struct Slot {
+struct RankRecord {
   struct Wait {
     std::string name;
     std::uint64_t bytes = 0;
@@ -42,11 +42,11 @@ struct Slot {
 
     friend bool operator==(const OnDevice&, const OnDevice&) = default;
   };
-  struct Standing {
+  struct CommunicatorProgress {
     std::uint64_t communicator = 0;
     std::uint64_t entered = 0;
 
-    friend bool operator==(const Standing&, const Standing&) = default;
+    friend bool operator==(const CommunicatorProgress&, const CommunicatorProgress&) = default;
   };
 
   int rank = 0;
@@ -61,21 +61,21 @@ struct Slot {
       {};  ///< the collective that it is in, itself or by its device, the longest if there are several
   bool has_one_thread =
       false;  ///< only one thread has ever entered collectives: while it waits, the rank enters no other
-  double outside_seconds = 0;            ///< time since it was last in a collective
-  std::optional<OnDevice> device = {};   ///< empty: it has finished all, or there is none
-  std::vector<Standing> standings = {};  ///< in the communicators of the world
-  std::vector<std::string> stack = {};   ///< of its main thread, innermost first, if it was asked for
+  double outside_seconds = 0;                        ///< time since it was last in a collective
+  std::optional<OnDevice> device = {};               ///< empty: it has finished all, or there is none
+  std::vector<CommunicatorProgress> standings = {};  ///< in the communicators of the world
+  std::vector<std::string> stack = {};               ///< of its main thread, innermost first, if it was asked for
 
-  friend bool operator==(const Slot&, const Slot&) = default;
+  friend bool operator==(const RankRecord&, const RankRecord&) = default;
 };
 
-std::string to_json(const Slot& slot);
+std::string to_json(const RankRecord& slot);
 /// In at most `bytes` bytes. Drops the stack if necessary, then the older communicators in which the rank does not
 /// wait.
-std::string to_json_within(Slot slot, std::size_t bytes);
-std::string to_json(const std::vector<Slot>& slots);
+std::string to_json_within(RankRecord slot, std::size_t bytes);
+std::string to_json(const std::vector<RankRecord>& slots);
 /// Empty for text that to_json has not written; it may have been cut.
-std::optional<Slot> slot_from_json(std::string_view text);
-std::vector<Slot> slots_from_json(std::string_view text);
+std::optional<RankRecord> slot_from_json(std::string_view text);
+std::vector<RankRecord> slots_from_json(std::string_view text);
 
 }  // namespace hortator::runtime

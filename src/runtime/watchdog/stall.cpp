@@ -11,21 +11,21 @@ namespace {
 
 using Key = std::pair<std::uint64_t, std::uint64_t>;  // communicator, sequence number
 
-Key key_of(const Slot::Wait& wait) { return {wait.communicator, wait.sequence}; }
+Key key_of(const RankRecord::Wait& wait) { return {wait.communicator, wait.sequence}; }
 
-bool is_frozen(const Slot& slot) { return slot.life >= Life::stopped; }
+bool is_frozen(const RankRecord& slot) { return slot.life >= Life::stopped; }
 // The status of a rank that does not run is outdated.
-bool waits(const Slot& slot) { return slot.wait && !is_frozen(slot); }
+bool waits(const RankRecord& slot) { return slot.wait && !is_frozen(slot); }
 
-bool is_excused(const Slot& slot) {
+bool is_excused(const RankRecord& slot) {
   return slot.life == Life::traced || (!is_frozen(slot) && !waits(slot) && activity::is_patient(slot.phase));
 }
 
-bool has_on_device(const Slot& slot, const Key& key) {
+bool has_on_device(const RankRecord& slot, const Key& key) {
   return slot.device && slot.device->is_its_turn && Key(slot.device->communicator, slot.device->sequence) == key;
 }
 
-std::optional<std::uint64_t> entered(const Slot& slot, std::uint64_t communicator) {
+std::optional<std::uint64_t> entered(const RankRecord& slot, std::uint64_t communicator) {
   for (const auto& standing : slot.standings) {
     if (standing.communicator == communicator) return standing.entered;
   }
@@ -34,7 +34,7 @@ std::optional<std::uint64_t> entered(const Slot& slot, std::uint64_t communicato
 
 // The rank's process has begun an operation that runs on the other ranks' devices, but its own device has not reached
 // it.
-bool is_behind_on_device(const Slot& slot, const Key& key) {
+bool is_behind_on_device(const RankRecord& slot, const Key& key) {
   if (!slot.device) return false;
   const auto& [name, communicator, sequence, is_its_turn] = *slot.device;
   if (Key(communicator, sequence) == key) return !is_its_turn;
@@ -42,9 +42,9 @@ bool is_behind_on_device(const Slot& slot, const Key& key) {
 }
 
 // The number of a communicator's ranks that are not among the slots.
-int count_unknown(std::span<const Slot> slots, const Slot::Wait& wait) {
-  const auto known =
-      std::ranges::count_if(slots, [&](const Slot& slot) { return entered(slot, wait.communicator).has_value(); });
+int count_unknown(std::span<const RankRecord> slots, const RankRecord::Wait& wait) {
+  const auto known = std::ranges::count_if(
+      slots, [&](const RankRecord& slot) { return entered(slot, wait.communicator).has_value(); });
   return std::max(0, wait.size - static_cast<int>(known));
 }
 
@@ -60,7 +60,7 @@ bool has_circle(Graph graph) {
 
 class Search {
  public:
-  explicit Search(std::span<const Slot> slots) : slots_(slots) {
+  explicit Search(std::span<const RankRecord> slots) : slots_(slots) {
     for (const auto& slot : slots) {
       if (waits(slot)) waiting_[key_of(*slot.wait)].push_back(&slot);
     }
@@ -72,8 +72,8 @@ class Search {
     order_.push_back(key);
     blame_silenced(key);
     const bool on_device = is_on_device(key);
-    std::vector<const Slot*> late;
-    std::vector<const Slot*> frozen;  // has entered it, or even ended it
+    std::vector<const RankRecord*> late;
+    std::vector<const RankRecord*> frozen;  // has entered it, or even ended it
     for (const auto& slot : slots_) {
       const auto begun = entered(slot, key.first);
       if (begun && (*begun < key.second || (on_device && !is_frozen(slot) && is_behind_on_device(slot, key)))) {
@@ -101,7 +101,7 @@ class Search {
   /// Whether ranks wait for each other in a cycle, so that none can continue.
   bool is_circular() const { return has_circle(blocked_); }
 
-  int unknown(const Slot::Wait& wait) const { return count_unknown(slots_, wait); }
+  int unknown(const RankRecord::Wait& wait) const { return count_unknown(slots_, wait); }
 
   // The ranks in each visited collective. Ranks that call it differently are separate sides.
   std::vector<Stall::Side> sides() const {
@@ -116,20 +116,20 @@ class Search {
       }
       for (auto& [call, side] : by_call) all.push_back(std::move(side));
     }
-    for (auto& side : all) std::ranges::sort(side.ranks, {}, &Slot::rank);
+    for (auto& side : all) std::ranges::sort(side.ranks, {}, &RankRecord::rank);
     return all;
   }
 
-  std::vector<const Slot*> culprits() const {
-    std::vector<const Slot*> all(culprits_.begin(), culprits_.end());
-    std::ranges::sort(all, {}, &Slot::rank);
+  std::vector<const RankRecord*> culprits() const {
+    std::vector<const RankRecord*> all(culprits_.begin(), culprits_.end());
+    std::ranges::sort(all, {}, &RankRecord::rank);
     return all;
   }
 
  private:
   // Whether ranks wait in it by their devices.
   bool is_on_device(const Key& key) const {
-    return std::ranges::any_of(waiting_.at(key), [&](const Slot* slot) { return has_on_device(*slot, key); });
+    return std::ranges::any_of(waiting_.at(key), [&](const RankRecord* slot) { return has_on_device(*slot, key); });
   }
 
   // A rank that was stopped, killed or held by a debugger right after a communicator was made could not publish that it
@@ -144,16 +144,16 @@ class Search {
     }
   }
 
-  std::span<const Slot> slots_;
-  std::map<Key, std::vector<const Slot*>> waiting_;
+  std::span<const RankRecord> slots_;
+  std::map<Key, std::vector<const RankRecord*>> waiting_;
   std::set<Key> visited_;
   std::vector<Key> order_;
-  std::set<const Slot*> culprits_;
+  std::set<const RankRecord*> culprits_;
   Graph blocked_;
   bool hopeless_ = false;
 };
 
-const std::vector<const Slot*>& smallest(const std::vector<Stall::Side>& sides) {
+const std::vector<const RankRecord*>& smallest(const std::vector<Stall::Side>& sides) {
   // Among sides of equal size the last: rank 0 is rarely the culprit.
   auto best = sides.begin();
   for (auto side = sides.begin(); side != sides.end(); ++side) {
@@ -173,35 +173,35 @@ Stall explain(const Search& search) {
   } else {
     stall.kind = stall.unknown > 0 ? Stall::Kind::unknown : Stall::Kind::inside;
     const auto& side = stall.sides.front();
-    stall.is_on_devices =
-        std::ranges::all_of(side.ranks, [&](const Slot* slot) { return has_on_device(*slot, key_of(side.wait)); });
+    stall.is_on_devices = std::ranges::all_of(
+        side.ranks, [&](const RankRecord* slot) { return has_on_device(*slot, key_of(side.wait)); });
   }
   return stall;
 }
 
 bool is_due(const Search& search, const Stall& stall, double seconds, const Patience& patience) {
   const auto& culprits = stall.culprits;
-  const auto is_traced = [](const Slot* slot) { return slot->life == Life::traced; };
+  const auto is_traced = [](const RankRecord* slot) { return slot->life == Life::traced; };
   for (const auto& side : stall.sides) {
     if (std::ranges::any_of(side.ranks, is_traced)) return false;
   }
   if (search.is_hopeless() && seconds >= patience.for_the_gone) return true;
   if (stall.kind == Stall::Kind::apart && search.is_circular() && seconds >= patience.for_a_circle) return true;
   if (seconds < patience.of(stall.sides.front().wait)) return false;
-  const auto frozen = [](const Slot* slot) { return is_frozen(*slot); };
-  const auto excused = [](const Slot* slot) { return is_excused(*slot); };
+  const auto frozen = [](const RankRecord* slot) { return is_frozen(*slot); };
+  const auto excused = [](const RankRecord* slot) { return is_excused(*slot); };
   return stall.kind != Stall::Kind::absent || std::ranges::any_of(culprits, frozen) ||
          std::ranges::none_of(culprits, excused);
 }
 
 }  // namespace
 
-std::optional<Stall> find_stall(std::span<const Slot> slots, const Patience& patience) {
-  std::vector<const Slot*> waiting;
+std::optional<Stall> find_stall(std::span<const RankRecord> slots, const Patience& patience) {
+  std::vector<const RankRecord*> waiting;
   for (const auto& slot : slots) {
     if (waits(slot)) waiting.push_back(&slot);
   }
-  std::ranges::stable_sort(waiting, std::ranges::greater(), [](const Slot* slot) { return slot->wait->seconds; });
+  std::ranges::stable_sort(waiting, std::ranges::greater(), [](const RankRecord* slot) { return slot->wait->seconds; });
   for (const auto* slot : waiting) {
     Search search(slots);
     search.follow(key_of(*slot->wait));
@@ -211,9 +211,9 @@ std::optional<Stall> find_stall(std::span<const Slot> slots, const Patience& pat
   return {};
 }
 
-bool somebody_waits_for_unknown(std::span<const Slot> slots) {
-  return std::ranges::any_of(slots,
-                             [&](const Slot& slot) { return waits(slot) && count_unknown(slots, *slot.wait) > 0; });
+bool somebody_waits_for_unknown(std::span<const RankRecord> slots) {
+  return std::ranges::any_of(
+      slots, [&](const RankRecord& slot) { return waits(slot) && count_unknown(slots, *slot.wait) > 0; });
 }
 
 }  // namespace hortator::runtime

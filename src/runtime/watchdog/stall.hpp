@@ -18,7 +18,7 @@ struct Patience {
   double shortest() const { return std::min(for_the_gone, for_a_circle); }
 
   /// A communicator's first collective may set things up: connections, memory, device libraries.
-  double of(const Slot::Wait& wait) const { return wait.sequence == 1 ? 2 * limit : limit; }
+  double of(const RankRecord::Wait& wait) const { return wait.sequence == 1 ? 2 * limit : limit; }
 };
 
 /// The reason why a collective does not end.
@@ -31,23 +31,23 @@ struct Stall {
   };
   /// Ranks that wait in the same collective.
   struct Side {
-    Slot::Wait wait;
-    std::vector<const Slot*> ranks;  ///< by number
-    double seconds = 0;              ///< the longest wait
+    RankRecord::Wait wait;
+    std::vector<const RankRecord*> ranks;  ///< by number
+    double seconds = 0;                    ///< the longest wait
   };
 
   Kind kind = Kind::absent;
-  std::vector<const Slot*> culprits = {};  ///< by number; for `apart` those of the smallest side
-  std::vector<Side> sides = {};            ///< first the longest wait, then the collectives that it waits for
-  bool is_on_devices = false;              ///< for `inside`: it runs on the devices of all ranks
-  int unknown = 0;                         ///< number of ranks of the first side's communicator whose status is unknown
+  std::vector<const RankRecord*> culprits = {};  ///< by number; for `apart` those of the smallest side
+  std::vector<Side> sides = {};                  ///< first the longest wait, then the collectives that it waits for
+  bool is_on_devices = false;                    ///< for `inside`: it runs on the devices of all ranks
+  int unknown = 0;  ///< number of ranks of the first side's communicator whose status is unknown
 };
 
 /// The stall that must be reported now, if any. `slots` holds all known ranks. Nothing is reported while a rank that
 /// others wait for is held by a debugger or works in a patient phase. Pure.
-std::optional<Stall> find_stall(std::span<const Slot> slots, const Patience& patience);
+std::optional<Stall> find_stall(std::span<const RankRecord> slots, const Patience& patience);
 
 /// Whether any rank waits in a communicator with ranks that are not among `slots`. Pure.
-bool somebody_waits_for_unknown(std::span<const Slot> slots);
+bool somebody_waits_for_unknown(std::span<const RankRecord> slots);
 
 }  // namespace hortator::runtime

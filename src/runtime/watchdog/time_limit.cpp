@@ -17,11 +17,11 @@ std::chrono::milliseconds collective_timeout(std::optional<std::chrono::millisec
                       .hint = "give a time above zero, a very long one for no limit"});
   }
   if (asked) return *asked;
-  const auto words = variables("HORTATOR_TIMEOUT");
-  if (!words || words->empty()) return usual;
-  const auto parsed = units::parse_duration(*words);
+  const auto text = variables("HORTATOR_TIMEOUT");
+  if (!text || text->empty()) return usual;
+  const auto parsed = units::parse_duration(*text);
   if (parsed) return *parsed;
-  throw UsageError({.what = text::concat("HORTATOR_TIMEOUT=", *words, " is not a time"),
+  throw UsageError({.what = text::concat("HORTATOR_TIMEOUT=", *text, " is not a time"),
                     .why = why,
                     .hint = "write a number with its unit: 30s, 10min, 2h"});
 }

@@ -225,13 +225,14 @@ void Watchdog::consider() {
 void Watchdog::report(const Stall& stall, const View& view) {
   // Where no file decides which rank reports, the first rank that waits does.
   const auto& ranks = stall.sides.front().ranks;
-  const auto position = std::ranges::count_if(ranks, [&](const Slot* slot) { return slot->rank < slot_.rank; });
+  const auto position = std::ranges::count_if(ranks, [&](const RankRecord* slot) { return slot->rank < slot_.rank; });
   std::this_thread::sleep_for(std::min<long>(position, 10) * 50ms);
-  const auto words = describe(stall, view.silent_nodes, view.note);
-  runtime::report({.problem = words.problem,
-                   .party = Party{.rank = words.culprit->rank, .host = words.culprit->host, .pid = words.culprit->pid},
-                   .details = words.details,
-                   .exit_code = stalled_exit_code});
+  const auto message = describe(stall, view.silent_nodes, view.note);
+  runtime::report(
+      {.problem = message.problem,
+       .party = Party{.rank = message.culprit->rank, .host = message.culprit->host, .pid = message.culprit->pid},
+       .details = message.details,
+       .exit_code = stalled_exit_code});
   if (view.is_announced) files().remove(topology_.nodes);
   mpi::abort_job(stalled_exit_code);
 }

@@ -12,7 +12,7 @@
 #include "runtime/watchdog/board.hpp"
 #include "runtime/watchdog/stall.hpp"
 #include "runtime/watchdog/stall_files.hpp"
-#include "runtime/watchdog/stall_words.hpp"
+#include "runtime/watchdog/stall_report.hpp"
 #include "runtime/watchdog/wait_clock.hpp"
 
 namespace hortator::runtime {
@@ -46,7 +46,7 @@ class Watchdog {
 
  private:
   struct View {
-    std::vector<Slot> slots;
+    std::vector<RankRecord> slots;
     std::vector<int> silent_nodes = {};
     std::string note = {};
     bool is_announced = false;  ///< by this rank, which must withdraw it
@@ -63,7 +63,7 @@ class Watchdog {
   void consider();
   bool still_waits(std::uint64_t visit) const;
   View ask_everybody();
-  std::vector<Slot> ask_node();
+  std::vector<RankRecord> ask_node();
   void collect_answers(const StallFiles& files, View& view);
   void report(const Stall& stall, const View& view);
   StallFiles files() const;
@@ -78,7 +78,7 @@ class Watchdog {
 
   Board board_;
   WaitClock clock_;
-  Slot slot_;
+  RankRecord slot_;
   std::chrono::steady_clock::time_point last_look_;
   std::chrono::steady_clock::time_point next_files_look_;
   double next_attempt_ = 0;  ///< seconds of waiting after which a stall that was not reported is checked again

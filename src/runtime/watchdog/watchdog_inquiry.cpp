@@ -20,12 +20,12 @@ milliseconds time_for_answers(milliseconds step) { return 12 * step + 1000ms; }
 }  // namespace
 
 // Waits until each rank of the node has published its status and stack, or the time for that is over.
-std::vector<Slot> Watchdog::ask_node() {
+std::vector<RankRecord> Watchdog::ask_node() {
   board_.ask();
   publish(stack_of_main_thread(time_for_a_stack));
   std::vector<std::uint64_t> before;
   for (int rank = 0; rank < board_.size(); ++rank) before.push_back(board_.beats(rank));
-  const auto fresh = [&](const Slot& slot) {
+  const auto fresh = [&](const RankRecord& slot) {
     // Two beats: the first may have been under way when we asked.
     return slot.life >= Life::traced ||
            board_.beats(slot.local_rank) >= before[static_cast<std::size_t>(slot.local_rank)] + 2;
@@ -86,7 +86,7 @@ void Watchdog::collect_answers(const StallFiles& files, View& view) {
   while (true) {
     for (auto node = open.begin(); node != open.end();) {
       const auto answer = files.answer_of(*node);
-      const auto slots = answer ? slots_from_json(*answer) : std::vector<Slot>();
+      const auto slots = answer ? slots_from_json(*answer) : std::vector<RankRecord>();
       view.slots.insert(view.slots.end(), slots.begin(), slots.end());
       node = slots.empty() ? std::next(node) : open.erase(node);
     }

@@ -42,7 +42,7 @@ std::string listing() {
 int print_help() {
   std::cout << "usage: hortator bench VERB [options]\n\n"
                "Runs a benchmark on one rank, or on N ranks by `hortator launch -n N hortator bench VERB`.\n"
-               "Blocks of Hortator and of the reference alternate. ratio = time of Hortator / time of the reference:\n"
+               "Blocks of Hortator and of the baseline alternate. ratio = time of Hortator / time of the baseline:\n"
                "the median over neighbouring blocks, and its 95 % confidence interval (with 6 blocks or more).\n\n"
                "  hortator bench step\n"
                "  hortator launch -n 2 hortator bench collectives --case all_reduce --json\n\n"

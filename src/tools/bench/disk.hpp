@@ -10,7 +10,7 @@
 #include "mpi/communicator.hpp"
 #include "tools/bench/paired_timing.hpp"
 
-/// Helpers for benchmarks of files: a temporary folder, and raw reads and writes as the reference.
+/// Helpers for benchmarks of files: a temporary folder, and raw reads and writes as the baseline.
 namespace hortator::tools::bench {
 
 /// A temporary folder that all ranks see.

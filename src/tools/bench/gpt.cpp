@@ -10,7 +10,7 @@ namespace hortator::tools::bench {
 namespace {
 
 constexpr std::int64_t gpt_width = 768;
-constexpr std::int64_t gpt_words = 50257;
+constexpr std::int64_t gpt_vocabulary = 50257;
 
 // Pre-norm, GELU by tanh.
 struct DecoderLayer final : TransformerLayer {
@@ -29,12 +29,12 @@ struct Gpt final : Net {
   }
 
   at::Tensor forward(const at::Tensor& ids) override {
-    auto x = words(ids) + places(at::arange(ids.size(1), ids.options()));
+    auto x = text(ids) + places(at::arange(ids.size(1), ids.options()));
     for (const auto& layer : *layers) x = layer->as<DecoderLayer>()->forward(x);
-    return at::linear(norm(x), words->weight).flatten(0, 1);
+    return at::linear(norm(x), text->weight).flatten(0, 1);
   }
 
-  torch::nn::Embedding words = register_module("words", torch::nn::Embedding(gpt_words, gpt_width));
+  torch::nn::Embedding text = register_module("words", torch::nn::Embedding(gpt_vocabulary, gpt_width));
   torch::nn::Embedding places = register_module("places", torch::nn::Embedding(1024, gpt_width));
   torch::nn::ModuleList layers = register_module("layers", torch::nn::ModuleList());
   torch::nn::LayerNorm norm = register_module("norm", layer_norm(gpt_width));

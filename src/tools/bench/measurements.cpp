@@ -22,7 +22,8 @@ void check_known(const std::string& option, const std::vector<std::string>& valu
 
 const std::vector<Measurement>& measurements() {
   static const std::vector<Measurement> table = {
-      {"capture", "a training step that a CUDA device repeats by itself against the bare LibTorch loop", capture},
+      {"capture", "a training step that a CUDA device repeats without the host against the bare LibTorch loop",
+       capture},
       {"checkpoint", "saving and loading against raw writing, reading and copying of the same bytes", checkpoint},
       {"collectives", "tensor collectives against a copy of the same bytes, and against MPI", collectives},
       {"loader", "shuffled batches of samples in memory against bare index_select", loader},

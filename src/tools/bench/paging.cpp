@@ -150,7 +150,7 @@ double seconds_of(const std::function<void()>& work) {
   return seconds_now() - begin;
 }
 
-// The reference is the lower bound: computing with everything in memory, or reading the file, whichever takes longer.
+// The baseline is the lower bound: computing with everything in memory, or reading the file, whichever takes longer.
 Result dispatched(const Plan& plan, DispatchedHalf& half, LayerStack& stack, bool is_cold) {
   const auto line_up = [&, is_end = false]() mutable {  // before a block only
     if (is_cold && !std::exchange(is_end, !is_end)) half.drop_cache();

@@ -12,7 +12,7 @@ namespace hortator::tools::bench {
 struct Result {
   std::string name = "";                             ///< what was timed, unique among all verbs
   nlohmann::json params = nlohmann::json::object();  ///< parameters of the measurement
-  std::string reference = "";                        ///< the name of the reference
+  std::string reference = "";                        ///< the name of the baseline
   PairedTiming timing = {};
   double copying_s = 0;    ///< of training steps: gradients into and out of buckets
   double reducing_s = 0;   ///< of training steps: reductions during backward, and buffers

@@ -17,7 +17,8 @@ std::filesystem::path user_file();
 /// Accelerate's file, if the user has one.
 std::optional<std::filesystem::path> accelerate_file();
 
-/// Reads a settings file of Hortator or Accelerate. Throws UsageError if it is invalid or asks for what Hortator lacks.
+/// Reads a settings file of Hortator or Accelerate. Throws UsageError if it is invalid or asks for something that
+/// Hortator does not have.
 launching::Layer read_file(const std::filesystem::path& file);
 
 /// Merges all sources, highest priority first: `flags`, HORTATOR_* variables, --config_file (otherwise the project's

@@ -48,7 +48,7 @@ void check_name(const std::string& name) {
       name.size() > 100) {
     throw UsageError({.what = text::concat(text::quote(name), " is not a valid project name"),
                       .why = "it is used for a folder, a program and a CMake target",
-                      .hint = "start with a letter and use only letters, digits, _ and -, at most 100 characters"});
+                      .hint = "start with a-z or A-Z and use only letters, digits, _ and -, at most 100 characters"});
   }
   if (std::find(reserved.begin(), reserved.end(), name) != reserved.end() || name.starts_with("hortator")) {
     throw UsageError(

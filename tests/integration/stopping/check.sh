@@ -53,7 +53,7 @@ else
   [ $code -eq 75 ] || fail "expected exit code 75, got $code"
   [ "$(outcome)" = '"outcome": "stopped"' ] || fail 'the outcome is not stopped'
   if [ -n "${UNSAVED:-}" ]; then
-    grep -q 'time to save: the run leaves' output || fail 'the lack of time to save is not reported'
+    grep -q 'too soon for a save: the run stops' output || fail 'the lack of time to save is not reported'
   else
     grep -q 'is saved in .*run/checkpoint and leaves' output || fail 'the place of the checkpoint is not reported'
   fi

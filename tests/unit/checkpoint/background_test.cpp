@@ -111,7 +111,7 @@ TEST_CASE("the next save waits for the previous one, and destruction for the las
 }
 
 TEST_CASE(
-    "what fails on one rank is told to all at the next call; the older checkpoint stays and the next save works") {
+    "a failure on one rank is thrown on all at the next call; the older checkpoint stays and the next save works") {
   const auto comm = mpi::Communicator::world();
   const auto root = scratch(comm, "background_failure");
   checkpoint::BackgroundSave saves;

@@ -31,10 +31,10 @@ TEST_CASE("h5dump shows each tensor as one dataset with its name, shape and type
   if (comm.rank() != 0 || std::system("command -v h5dump >/dev/null") != 0) return;
   const auto file = (root / "checkpoint/state.h5").string();
   const auto header = output_of("h5dump -H " + file, root / "header");
-  for (const auto* words :
+  for (const auto* text :
        {"GROUP \"models\"", "DATASET \"fc1.weight\"", "H5T_IEEE_F32LE", "( 900, 1000 )", "ATTRIBUTE \"epoch\"",
         "DATASET \"strided\"", "( 1000, 600 )", "GROUP \"ranks\"", "16-bit little-endian floating-point"}) {
-    CHECK_THAT(header, ContainsSubstring(words));
+    CHECK_THAT(header, ContainsSubstring(text));
   }
   CHECK_THAT(output_of("h5dump -d /models/0/fc1.bias " + file, root / "bias"),
              ContainsSubstring("(0): 2, 3, 4, 5, 6, 7, 8"));

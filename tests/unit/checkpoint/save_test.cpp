@@ -37,7 +37,7 @@ void check_same(const Reader& reader, const StateDict& common) {
     if (const auto* tensor = std::get_if<at::Tensor>(&value)) CHECK(bitwise_equal(reader.read(name), *tensor));
     if (const auto* number = std::get_if<double>(&value)) CHECK(reader.values().get<double>(name) == *number);
     if (const auto* whole = std::get_if<std::int64_t>(&value)) CHECK(reader.values().get<std::int64_t>(name) == *whole);
-    if (const auto* words = std::get_if<std::string>(&value)) CHECK(reader.values().get<std::string>(name) == *words);
+    if (const auto* text = std::get_if<std::string>(&value)) CHECK(reader.values().get<std::string>(name) == *text);
   }
 }
 

@@ -78,14 +78,14 @@ TEST_CASE("in debug mode a collective on host values differs from one on tensors
   world.check_calls(comparison);
   comm::CheckedCommunicator tensors(std::make_unique<comm::MpiCommunicator>(mpi::Communicator::world()), comparison);
   if (world.size() == 1) return;
-  const auto words = table_of([&] {
+  const auto text = table_of([&] {
     if (world.rank() == 0) {
       mpi::barrier(world);
     } else {
       tensors.all_reduce(at::ones({3}), comm::ReduceOp::sum).wait();
     }
   });
-  CHECK_THAT(words,
+  CHECK_THAT(text,
              ContainsSubstring("rank 0: barrier on the host") && ContainsSubstring("all_reduce (sum) of Float [3]"));
 }
 

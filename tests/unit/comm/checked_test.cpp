@@ -72,10 +72,10 @@ TEST_CASE("in debug mode a collective from another line is another collective") 
   const auto communicator = test::make_backend("mpi checked");
   if (communicator->size() == 1) return;
   const int marks[2] = {};
-  const auto words = error_of([&] {
+  const auto text = error_of([&] {
     const CallSite site(communicator->rank() == 0 ? __builtin_return_address(0) : static_cast<const void*>(marks));
     communicator->barrier();
   });
-  CHECK_THAT(words, ContainsSubstring("different collectives") && ContainsSubstring("barrier at test_comm+0x"));
+  CHECK_THAT(text, ContainsSubstring("different collectives") && ContainsSubstring("barrier at test_comm+0x"));
   CHECK(CallSite::current() == 0);
 }

@@ -36,15 +36,15 @@ TEST_CASE("ranks that differ in operation or size all throw, and both sides are 
   const bool last = communicator.rank() == communicator.size() - 1;
   const auto culprit = std::to_string(communicator.size() - 1);
 
-  auto words = rank_and_error_of([&] { communicator.all_reduce(at::ones({last ? 11 : 10}), ReduceOp::sum).wait(); });
-  CHECK_THAT(words, StartsWith(culprit + " ") && ContainsSubstring("rank " + culprit + ": all_reduce (sum) of 11"));
+  auto text = rank_and_error_of([&] { communicator.all_reduce(at::ones({last ? 11 : 10}), ReduceOp::sum).wait(); });
+  CHECK_THAT(text, StartsWith(culprit + " ") && ContainsSubstring("rank " + culprit + ": all_reduce (sum) of 11"));
   check_works(communicator);
 
-  words = rank_and_error_of([&] {
+  text = rank_and_error_of([&] {
     if (last) return communicator.barrier();
     communicator.all_reduce(at::ones({10}), ReduceOp::max).wait();
   });
-  CHECK_THAT(words, ContainsSubstring("all_reduce (max) of 10") && ContainsSubstring("rank " + culprit + ": barrier"));
+  CHECK_THAT(text, ContainsSubstring("all_reduce (max) of 10") && ContainsSubstring("rank " + culprit + ": barrier"));
   check_works(communicator);
 }
 
@@ -53,8 +53,8 @@ TEST_CASE("a tensor that one rank cannot send makes all ranks throw that rank's 
   const bool last = communicator.rank() == communicator.size() - 1;
   const auto culprit = std::to_string(communicator.size() - 1);
   const auto check = [&](const at::Tensor& bad, const std::string& reason) {
-    const auto words = rank_and_error_of([&] { communicator.broadcast(last ? bad : at::ones({3}), 0).wait(); });
-    CHECK_THAT(words, StartsWith(culprit + " rank " + culprit + ": ") && ContainsSubstring(reason));
+    const auto text = rank_and_error_of([&] { communicator.broadcast(last ? bad : at::ones({3}), 0).wait(); });
+    CHECK_THAT(text, StartsWith(culprit + " rank " + culprit + ": ") && ContainsSubstring(reason));
     check_works(communicator);
   };
   check(at::Tensor(), "broadcast got an undefined tensor");
@@ -65,9 +65,9 @@ TEST_CASE("a tensor that one rank cannot send makes all ranks throw that rank's 
 
 TEST_CASE("types that cannot be reduced are refused, and the next collective works") {
   NodeCommunicator communicator(mpi::Communicator::world());
-  const auto words =
+  const auto text =
       rank_and_error_of([&] { communicator.all_reduce(at::empty({2}, at::kFloat8_e4m3fn), ReduceOp::sum).wait(); });
-  CHECK_THAT(words, ContainsSubstring("there is no arithmetic for it"));
+  CHECK_THAT(text, ContainsSubstring("there is no arithmetic for it"));
   check_works(communicator);
 }
 
@@ -96,12 +96,12 @@ TEST_CASE("the error of a collective does not affect the result of a later one")
 TEST_CASE("a rank that leaves by an exception does not keep the others waiting") {
   if (mpi::Communicator::world().size() == 1) return;
   const bool leaves = mpi::Communicator::world().rank() == 0;
-  const auto words = rank_and_error_of([&] {
+  const auto text = rank_and_error_of([&] {
     NodeCommunicator communicator(mpi::Communicator::world());
     if (leaves) throw Error({.what = "out of memory"});
     communicator.barrier();
   });
-  CHECK_THAT(words, ContainsSubstring(leaves ? "out of memory" : "rank 0 has left a collective"));
+  CHECK_THAT(text, ContainsSubstring(leaves ? "out of memory" : "rank 0 has left a collective"));
 }
 
 TEST_CASE("a rank that abandons its communicator releases those that wait for it and can call nothing more") {
@@ -114,8 +114,8 @@ TEST_CASE("a rank that abandons its communicator releases those that wait for it
     CHECK(communicator.abandon("it is out of memory"));
     CHECK_THROWS_WITH(begun.wait(), ContainsSubstring("it is out of memory"));
   } else {
-    const auto words = rank_and_error_of([&] { communicator.all_reduce(tensor, ReduceOp::sum).wait(); });
-    CHECK_THAT(words, StartsWith("0 ") && ContainsSubstring("it is out of memory"));
+    const auto text = rank_and_error_of([&] { communicator.all_reduce(tensor, ReduceOp::sum).wait(); });
+    CHECK_THAT(text, StartsWith("0 ") && ContainsSubstring("it is out of memory"));
   }
   mpi::barrier(world);
 }

@@ -65,10 +65,10 @@ TEST_CASE("the rank that differs from the majority is the culprit, also when it 
 TEST_CASE("a rank that refuses is the culprit, with its own reason") {
   const auto mine = sum_of(3);
   NodePost refused{.verb = NodePost::Verb::refused};
-  const std::string words = "an undefined tensor";
-  std::copy(words.begin(), words.end(), refused.text.begin());
+  const std::string message = "an undefined tensor";
+  std::copy(message.begin(), message.end(), refused.text.begin());
   const auto problem = find_problem({&mine, &mine, &refused}, {0, 1, 2});
   REQUIRE(problem);
   CHECK(problem->rank == 2);
-  CHECK(problem->what == words);
+  CHECK(problem->what == message);
 }

@@ -113,7 +113,7 @@ TEST_CASE("all ranks together see every sample, once when not evened out, all eq
   CHECK(first_wrong == "");
 }
 
-TEST_CASE("a plan from the middle goes on where any number of ranks stopped") {
+TEST_CASE("a plan from the middle continues where any number of ranks stopped") {
   std::string first_wrong;
   for_all_small_specs([&](ShardSpec spec) {
     const auto whole = planned(spec);

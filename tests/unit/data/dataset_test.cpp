@@ -66,8 +66,8 @@ TEST_CASE("examples, pairs and tuples are joined part by part") {
 }
 
 TEST_CASE("samples of any type are joined by the user's function") {
-  const auto words = From{5, [](std::int64_t i) { return std::string(static_cast<std::size_t>(i), 'x'); }};
-  auto loader = data_loader(words, {.batch_size = 2}, [](const std::vector<std::string>& samples) {
+  const auto text = From{5, [](std::int64_t i) { return std::string(static_cast<std::size_t>(i), 'x'); }};
+  auto loader = data_loader(text, {.batch_size = 2}, [](const std::vector<std::string>& samples) {
     std::string all;
     for (const auto& sample : samples) all += sample + "/";
     return all;

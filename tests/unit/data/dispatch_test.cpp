@@ -248,7 +248,7 @@ TEST_CASE("a rank that leaves its loop alone does not keep the reader from its o
   CHECK(read(loader) == theirs);
 }
 
-TEST_CASE("a dispatching loader, stopped after any batch, goes on on any number of ranks") {
+TEST_CASE("a dispatching loader, stopped after any batch, resumes on any number of ranks") {
   const auto all = mpi::Communicator::world();
   const auto make = [](int kind, const LoaderBinding& binding) {
     const LoaderOptions options{.batch_size = 2};

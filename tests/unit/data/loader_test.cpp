@@ -17,7 +17,7 @@ namespace {
 const int prefetches[] = {0, 1, 4};
 }
 
-TEST_CASE("a loader by itself reads the data set in order, the last batch short") {
+TEST_CASE("an unprepared loader reads the data set in order, the last batch short") {
   for (const int prefetch : prefetches) {
     auto loader = data_loader(Numbers{7}, {.batch_size = 3, .prefetch = prefetch});
     CHECK(loader.size() == 3);

@@ -75,7 +75,7 @@ Distributed distribute(const Make& make, int world, std::size_t at_most, const S
 
 }  // namespace
 
-TEST_CASE("any kind of loader, stopped after any batch, goes on on any number of ranks") {
+TEST_CASE("any kind of loader, stopped after any batch, resumes on any number of ranks") {
   std::mt19937 draw(7);
   for (const std::int64_t count : {1, 5, 16, 23}) {
     for (const auto& kind : kinds(count)) {

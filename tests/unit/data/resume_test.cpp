@@ -43,7 +43,7 @@ DataLoader<at::Tensor> make(const Setting& setting) { return bound(setting.sampl
 
 }  // namespace
 
-TEST_CASE("a loader resumed after any batch goes on as if never stopped, over epochs") {
+TEST_CASE("a loader resumed after any batch continues as if never stopped, over epochs") {
   for (const auto& setting : settings()) {
     INFO(setting.samples << " samples, shuffle " << setting.options.shuffle << ", world " << setting.binding.world);
     const auto never_stopped = epochs(make(setting), 3);

@@ -61,10 +61,10 @@ TEST_CASE("padding repeats the last of all values, wherever a rank is short") {
 }
 
 TEST_CASE("structures of lists are split together") {
-  const std::map<std::string, std::vector<std::string>> words = {{"a", {"x", "y", "z"}}, {"b", {"1", "2", "3"}}};
-  CHECK(part(words, 1, 2).at("a") == std::vector<std::string>{"z"});
-  CHECK(part(words, 1, 2, true).at("b") == std::vector<std::string>{"3", "3"});
-  CHECK(words.at("a").size() == 3);
+  const std::map<std::string, std::vector<std::string>> text = {{"a", {"x", "y", "z"}}, {"b", {"1", "2", "3"}}};
+  CHECK(part(text, 1, 2).at("a") == std::vector<std::string>{"z"});
+  CHECK(part(text, 1, 2, true).at("b") == std::vector<std::string>{"3", "3"});
+  CHECK(text.at("a").size() == 3);
 
   const auto [texts, tokens] = part(Prompts{{"x", "y", "z"}, at::arange(6).view({3, 2})}, 1, 2, true);
   CHECK(texts == std::vector<std::string>{"z", "z"});

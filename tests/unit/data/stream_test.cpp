@@ -29,7 +29,7 @@ Batch distributed(std::int64_t count, const LoaderOptions& options, LoaderBindin
 
 }  // namespace
 
-TEST_CASE("a stream by itself is read in order, the last batch short, in each pass anew") {
+TEST_CASE("an unprepared stream is read in order, the last batch short, from the start in each pass") {
   for (const int prefetch : stream_prefetches) {
     auto loader = data_loader(Counting{7}, {.batch_size = 3, .prefetch = prefetch});
     CHECK(loader.is_stream());

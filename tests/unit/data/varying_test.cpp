@@ -70,7 +70,7 @@ TEST_CASE("batches may be shuffled, and may be others in each epoch") {
   CHECK(read(changing) == Batches{{1}, {1}});
 }
 
-TEST_CASE("a position counts batches: any number of ranks goes on with the next one") {
+TEST_CASE("a position counts batches: any number of ranks continues with the next one") {
   auto first = varying({.world = 2}, {.shuffle = true});
   const auto order = read(varying({}, {.shuffle = true}));
   read(first, 1);

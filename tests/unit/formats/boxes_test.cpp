@@ -7,8 +7,8 @@ using namespace hortator;
 namespace {
 
 /// The elements of a box, counted in row-major order.
-void visit(const formats::Box& box, const std::vector<std::int64_t>& shape, std::size_t dimension, std::int64_t before,
-           std::vector<std::int64_t>& seen) {
+void visit(const formats::TensorBlock& box, const std::vector<std::int64_t>& shape, std::size_t dimension,
+           std::int64_t before, std::vector<std::int64_t>& seen) {
   if (dimension == shape.size()) return seen.push_back(before);
   for (std::int64_t i = 0; i < box.count[dimension]; ++i)
     visit(box, shape, dimension + 1, before * shape[dimension] + box.begin[dimension] + i, seen);
@@ -35,5 +35,6 @@ TEST_CASE("the boxes of any range, in order, are the range") {
     }
   }
   CHECK(formats::boxes_of(std::vector<std::int64_t>{}, {0, 1}).size() == 1);
-  CHECK((formats::boxes_of(std::vector<std::int64_t>{4, 6}, {0, 24}) == std::vector<formats::Box>{{{0, 0}, {4, 6}}}));
+  CHECK((formats::boxes_of(std::vector<std::int64_t>{4, 6}, {0, 24}) ==
+         std::vector<formats::TensorBlock>{{{0, 0}, {4, 6}}}));
 }

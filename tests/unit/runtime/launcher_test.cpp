@@ -86,7 +86,7 @@ const std::vector<Case>& cases() {
       {"PALS that says no size", pals_without_pmi, {Launcher::pals, 7, std::nullopt, 3, {}, false}},
       {"MVAPICH's mpirun_rsh", mvapich, {Launcher::mpirun, 3, 4, 1, 2, false}},
       {"torchrun", torchrun, {Launcher::torchrun, 3, 8, 1, 2, false}},
-      {"mpirun of a program that was told of torchrun's variables",
+      {"mpirun of a program that also has torchrun's variables",
        torchrun + open_mpi + Table{{"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}},
        {Launcher::mpirun, 1, 8, 1, 4, true}},
       {"srun of such a program", torchrun + third_of_four + pmix, {Launcher::srun, 2, 4, 1, {}, true}},

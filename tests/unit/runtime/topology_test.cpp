@@ -17,10 +17,10 @@ TEST_CASE("nodes are counted by their first ranks, however ranks are distributed
   const auto comm = mpi::Communicator::world();
   for (int nodes = 1; nodes <= comm.size(); ++nodes) {
     // Round robin, and in blocks.
-    const auto dealt = runtime::find_topology(comm, comm.split(comm.rank() % nodes, comm.rank()));
-    CHECK(dealt.node == comm.rank() % nodes);
-    CHECK(dealt.local_rank == comm.rank() / nodes);
-    CHECK(dealt.nodes == nodes);
+    const auto cyclic = runtime::find_topology(comm, comm.split(comm.rank() % nodes, comm.rank()));
+    CHECK(cyclic.node == comm.rank() % nodes);
+    CHECK(cyclic.local_rank == comm.rank() / nodes);
+    CHECK(cyclic.nodes == nodes);
 
     const auto blocks = runtime::find_topology(comm, comm.split(comm.rank() / nodes, comm.rank()));
     CHECK(blocks.node == comm.rank() / nodes);

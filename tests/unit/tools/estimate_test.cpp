@@ -34,16 +34,16 @@ void write_safetensors(const fs::path& path, const std::vector<std::pair<std::st
     end += static_cast<std::uint64_t>(side) * static_cast<std::uint64_t>(side) * 4;
     header[name] = {{"dtype", "F32"}, {"shape", {side, side}}, {"data_offsets", {begin, end}}};
   }
-  const auto words = header.dump();
-  const std::uint64_t length = words.size();
+  const auto text = header.dump();
+  const std::uint64_t length = text.size();
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(&length), sizeof length);
-  file << words << std::string(end, '\0');
+  file << text << std::string(end, '\0');
 }
 
 std::string output_of(const tools::Arguments& arguments) {
-  std::ostringstream words;
-  auto* before = std::cout.rdbuf(words.rdbuf());
+  std::ostringstream text;
+  auto* before = std::cout.rdbuf(text.rdbuf());
   int code = -1;
   try {
     code = tools::estimate_memory_verb(arguments);
@@ -53,7 +53,7 @@ std::string output_of(const tools::Arguments& arguments) {
   }
   std::cout.rdbuf(before);
   CHECK(code == 0);
-  return words.str();
+  return text.str();
 }
 
 json estimate_of(const fs::path& path) { return json::parse(output_of({path.string(), "--json"})); }
@@ -105,12 +105,12 @@ TEST_CASE("estimate-memory prints a table and reports errors") {
   const auto folder = scratch("table");
   write_safetensors(folder / "model.safetensors", {{"a.weight", 64}});
   const auto path = (folder / "model.safetensors").string();
-  const auto words =
+  const auto text =
       output_of({path, "--dtype", "int8", "-n", "4", "--training-dtype", "bfloat16", "--batch-size", "2"});
   for (const auto* part :
        {"4096 numbers in 16.0 KiB", "int8", "training in bfloat16 on 4 ranks", "activations", "ZeRO 3"})
-    CHECK_THAT(words, ContainsSubstring(part));
-  CHECK(words.find("float32") == std::string::npos);
+    CHECK_THAT(text, ContainsSubstring(part));
+  CHECK(text.find("float32") == std::string::npos);
   CHECK_THAT(output_of({"--help"}), ContainsSubstring("usage: hortator estimate-memory"));
   CHECK_THROWS_WITH(output_of({}), ContainsSubstring("The model is missing"));
   CHECK_THROWS_WITH(output_of({"nowhere"}), ContainsSubstring("No model in 'nowhere'"));

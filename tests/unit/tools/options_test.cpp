@@ -24,11 +24,11 @@ using Words = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("arguments after the first text are not parsed") {
-  for (const Words& words : {Words{"-n", "4", "prog", "-n", "5", "--dry-run", "--", "x"},
-                             Words{"-n4", "prog", "-n", "5", "--dry-run", "--", "x"},
-                             Words{"--ranks=4", "prog", "-n", "5", "--dry-run", "--", "x"},
-                             Words{"--ranks", "4", "prog", "-n", "5", "--dry-run", "--", "x"}}) {
-    const auto values = parse(words, known());
+  for (const Words& text : {Words{"-n", "4", "prog", "-n", "5", "--dry-run", "--", "x"},
+                            Words{"-n4", "prog", "-n", "5", "--dry-run", "--", "x"},
+                            Words{"--ranks=4", "prog", "-n", "5", "--dry-run", "--", "x"},
+                            Words{"--ranks", "4", "prog", "-n", "5", "--dry-run", "--", "x"}}) {
+    const auto values = parse(text, known());
     CHECK(values["ranks"].as<int>() == 4);
     CHECK(!values.contains("dry-run"));
     CHECK(values["program"].as<Words>() == Words{"prog", "-n", "5", "--dry-run", "--", "x"});

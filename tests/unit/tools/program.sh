@@ -137,12 +137,12 @@ completed=$(PATH=$(dirname "$hortator"):$PATH bash -c 'eval "$(hortator completi
 # the man page documents every verb and every flag
 man=$source_dir/../../../share/man/hortator.1
 man_text=$(sed 's/\\-/-/g' "$man")
-for verb in config launch job new doctor test watch plot scale env checkpoint bench completion; do grep -q "^\.SS \(hortator \)\?$verb" "$man" || wrong "the man page lacks $verb"; done
+for verb in config launch job new doctor test watch plot scale env checkpoint bench completion; do grep -q "^\.SS \(hortator \)\?$verb" "$man" || wrong "the man page does not have $verb"; done
 for verb in config launch job doctor test watch plot 'scale strong' env 'checkpoint diff' 'checkpoint export' 'checkpoint import' \
   estimate-memory bench; do
   # shellcheck disable=SC2086
   for flag in $("$hortator" $verb --help | sed 's/ -- .*//' | grep -oE -- '--[a-z][a-z_-]+' | sort -u); do
-    grep -q -- "$flag\b" <<<"$man_text" || wrong "the man page lacks $flag of $verb"
+    grep -q -- "$flag\b" <<<"$man_text" || wrong "the man page does not have $flag of $verb"
   done
 done
 

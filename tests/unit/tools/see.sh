@@ -99,7 +99,7 @@ if [ "$cairo" = 1 ]; then
   run plot runs/a -o a.pdf; code_is 0
   [ "$(head -c 4 a.pdf)" = %PDF ] || wrong 'no PDF'
 else
-  run plot runs/a -o a.png; code_is 2; err_has "--output: 'a.png' needs Cairo, which this build lacks"
+  run plot runs/a -o a.png; code_is 2; err_has "--output: 'a.png' needs Cairo, which is missing in this build"
 fi
 run plot runs/a -o absent/a.svg; code_is 1; err_has 'cannot be written'
 
@@ -145,7 +145,7 @@ chmod +x fakes/sbatch
 PATH=$work/fakes:$PATH run scale strong --nodes 1,2,4 --ranks-per-node 2 --time 00:10:00 --account abc --out runs/jobs --submit -- "$sleeping" strong 5 5
 code_is 0; out_has 'submitted: 77'
 [ "$(wc -l <asked)" = 3 ] || wrong 'three jobs were expected'
-for line in '--nodes=4' '--account=abc'; do grep -q "^#SBATCH $line" runs/jobs/job_8.sh || wrong "the job lacks $line"; done
+for line in '--nodes=4' '--account=abc'; do grep -q "^#SBATCH $line" runs/jobs/job_8.sh || wrong "the job does not have $line"; done
 grep -q "scale run $work/runs/jobs 8" runs/jobs/job_8.sh || wrong 'the command'
 if grep -q -- '--requeue' runs/jobs/job_8.sh; then wrong 'a part of a study must not be run twice'; fi
 

@@ -19,6 +19,6 @@ run() {
 }
 wrong() { printf '%s: %s\nexit code %s\nstdout: %s\nstderr: %s\n\n' "$call" "$1" "$code" "$out" "$err"; failures=$((failures + 1)); }
 code_is() { [ "$code" = "$1" ] || wrong "exit code $1 was expected"; }
-out_has() { [[ $out == *"$1"* ]] || wrong "standard output lacks '$1'"; }
-err_has() { [[ $err == *"$1"* ]] || wrong "standard error lacks '$1'"; }
+out_has() { [[ $out == *"$1"* ]] || wrong "standard output does not have '$1'"; }
+err_has() { [[ $err == *"$1"* ]] || wrong "standard error does not have '$1'"; }
 out_is() { [ "$out" = "$1" ] || wrong "standard output should be '$1'"; }

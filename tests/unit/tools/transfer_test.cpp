@@ -113,7 +113,7 @@ TEST_CASE("tied tensors are exported under each name and imported from one or bo
       }
     }
   }
-  // As the reference leaves one of two names out, and as Python's torch.save has two names for one storage.
+  // As safetensors leaves one of two names out, and as Python's torch.save has two names for one storage.
   formats::write_pickle("one_name.pt", {{"embed", values}});
   formats::write_pickle("one_storage.pt", {{"embed", values}, {"head", values}});
   CHECK(fs::file_size("one_storage.pt") < fs::file_size("tied.pt"));

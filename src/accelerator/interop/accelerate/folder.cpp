@@ -60,18 +60,18 @@ std::optional<AccelerateFolder::Pieces> AccelerateFolder::pieces() const {
       auto way =
           text::concat("make it whole with Python: accelerate merge-weights ", place, "/", name,
                        " WHOLE, and load the weights with load_checkpoint_in_model(model, \"WHOLE\"); or save with "
-                       "FSDP's FULL_STATE_DICT, and load_state goes on with the optimizer, too");
+                       "FSDP's FULL_STATE_DICT, and load_state restores the optimizer as well");
       return Pieces{.library = "FSDP", .name = std::move(name), .way = std::move(way)};
     }
     if (name.starts_with("pytorch_model_fsdp") && name.find("rank") != std::string::npos) {
       return Pieces{.library = "FSDP",
                     .name = std::move(name),
-                    .way = "load them with Python and save with FSDP's FULL_STATE_DICT, which load_state goes on with"};
+                    .way = "load them with Python and save with FSDP's FULL_STATE_DICT, which load_state reads"};
     }
     if (name.starts_with("pytorch_model") && entry.is_directory() && has_deepspeed_states(entry.path())) {
       auto way = text::concat("make it whole with Python: python ", place, "/zero_to_fp32.py ", place,
                               " WHOLE, and load the weights with load_checkpoint_in_model(model, \"WHOLE\"); the "
-                              "optimizer begins anew");
+                              "optimizer starts from scratch");
       return Pieces{.library = "DeepSpeed", .name = std::move(name), .way = std::move(way)};
     }
   }

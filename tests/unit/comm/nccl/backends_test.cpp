@@ -16,7 +16,7 @@ TEST_CASE("the contract suite has neither misused NCCL nor leaked its resources"
   CHECK(test::mock_nccl().destroyed > 0);
 }
 
-TEST_CASE("types that NCCL lacks are moved as bytes or refused by name") {
+TEST_CASE("types that NCCL does not have are moved as bytes or refused by name") {
   const test::CleanMock mock;
   const auto communicator = test::make_nccl();
   const int n = communicator->size();

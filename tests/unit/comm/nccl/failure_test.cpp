@@ -45,10 +45,10 @@ TEST_CASE("wait() throws an asynchronous error, all communicators are aborted an
   CHECK(test::mock_nccl().destroyed == 0);
   CHECK(test::mock_nccl().memory_blocks == 0);
 
-  const auto anew = test::make_nccl();
+  const auto replacement = test::make_nccl();
   auto tensor = at::ones({2});
-  anew->all_reduce(tensor, ReduceOp::sum).wait();
-  CHECK(tensor[0].item<int>() == anew->size());
+  replacement->all_reduce(tensor, ReduceOp::sum).wait();
+  CHECK(tensor[0].item<int>() == replacement->size());
 }
 
 TEST_CASE("errors are found between calls, and a rank that waits for its device is released") {

@@ -28,11 +28,11 @@ HostDevice& host_device();
 /// A device whose streams stand still from now on.
 struct StandStill {
   StandStill() { host_device().last_reached = host_device().marks.load(); }
-  ~StandStill() { go_on(); }
+  ~StandStill() { resume(); }
   StandStill(const StandStill&) = delete;
   StandStill& operator=(const StandStill&) = delete;
   static void go_on_by(long marks) { host_device().last_reached += marks; }
-  static void go_on() { host_device().last_reached = std::numeric_limits<long>::max(); }
+  static void resume() { host_device().last_reached = std::numeric_limits<long>::max(); }
 };
 
 }  // namespace hortator::test

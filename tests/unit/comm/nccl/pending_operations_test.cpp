@@ -40,7 +40,7 @@ TEST_CASE("the watchdog sees when the device reaches an operation and when it ha
   auto communicator = watched_nccl();
   auto tensor = at::ones({4});
   const StandStill still;
-  communicator.all_reduce(tensor, ReduceOp::sum).wait();  // the host goes on
+  communicator.all_reduce(tensor, ReduceOp::sum).wait();  // the host continues
   communicator.broadcast(tensor, 0).wait();
   REQUIRE(comes_true([] { return on_device().has_value(); }));
   CHECK(on_device()->operation.name.text() == "all_reduce");

@@ -50,7 +50,7 @@ TEST_CASE("a split begins when the device has done its earlier work") {
   whole->all_reduce(tensor, comm::ReduceOp::sum).wait();
   std::jthread device([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    test::StandStill::go_on();
+    test::StandStill::resume();
   });
   CHECK(whole->split(0, whole->rank())->size() == whole->size());
 }

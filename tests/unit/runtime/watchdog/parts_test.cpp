@@ -17,7 +17,7 @@ using namespace hortator;
 using namespace std::chrono_literals;
 using runtime::Claim;
 using runtime::Life;
-using runtime::Slot;
+using runtime::RankRecord;
 using runtime::WaitClock;
 namespace fs = std::filesystem;
 
@@ -82,7 +82,7 @@ TEST_CASE("the longest wait of all threads is seen, of its own family only") {
 }
 
 TEST_CASE("slots survive JSON, and invalid JSON gives none") {
-  const Slot slot = {
+  const RankRecord slot = {
       .rank = 3,
       .local_rank = 1,
       .host = "n1",
@@ -91,21 +91,22 @@ TEST_CASE("slots survive JSON, and invalid JSON gives none") {
       .life = Life::stopped,
       .phase = activity::Phase::checkpoint,
       .wait =
-          Slot::Wait{.name = "barrier", .bytes = 5, .communicator = ~0ULL, .sequence = 6, .size = 7, .seconds = 1.5},
+          RankRecord::Wait{
+              .name = "barrier", .bytes = 5, .communicator = ~0ULL, .sequence = 6, .size = 7, .seconds = 1.5},
       .has_one_thread = true,
       .outside_seconds = 2.5,
-      .device = Slot::OnDevice{.name = "all_reduce", .communicator = ~1ULL, .sequence = 8, .is_its_turn = true},
+      .device = RankRecord::OnDevice{.name = "all_reduce", .communicator = ~1ULL, .sequence = 8, .is_its_turn = true},
       .standings = {{.communicator = 1, .entered = 2}},
       .stack = {"a", "b"}};
   CHECK((runtime::slot_from_json(to_json(slot)) == slot));
-  CHECK((runtime::slots_from_json(to_json(std::vector{slot, Slot{}})) == std::vector{slot, Slot{}}));
+  CHECK((runtime::slots_from_json(to_json(std::vector{slot, RankRecord{}})) == std::vector{slot, RankRecord{}}));
   const auto text = to_json(slot);
   CHECK_FALSE(runtime::slot_from_json(text.substr(0, text.size() / 2)));
   CHECK(runtime::slots_from_json("").empty());
 }
 
 TEST_CASE("a slot that is too long drops its stack, then communicators, never the one that it waits in") {
-  Slot slot = {.rank = 3, .wait = Slot::Wait{.name = "barrier", .communicator = 7, .sequence = 6}};
+  RankRecord slot = {.rank = 3, .wait = RankRecord::Wait{.name = "barrier", .communicator = 7, .sequence = 6}};
   for (std::uint64_t communicator = 0; communicator < 1000; ++communicator)
     slot.standings.push_back({.communicator = communicator, .entered = 1});
   const auto whole = to_json(slot).size();
@@ -115,9 +116,9 @@ TEST_CASE("a slot that is too long drops its stack, then communicators, never th
   CHECK(without_stack->stack.empty());
   CHECK(without_stack->standings.size() == 1000);
   for (const std::size_t room : {whole - 1, whole / 5, whole / 20}) {
-    const auto words = to_json_within(slot, room);
-    CHECK(words.size() <= room);
-    const auto shorter = runtime::slot_from_json(words);
+    const auto message = to_json_within(slot, room);
+    CHECK(message.size() <= room);
+    const auto shorter = runtime::slot_from_json(message);
     REQUIRE(shorter);
     CHECK((shorter->wait == slot.wait));
     const auto is_awaited = [](const auto& standing) { return standing.communicator == 7; };

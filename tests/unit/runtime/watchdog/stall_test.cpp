@@ -1,6 +1,6 @@
 #include "runtime/watchdog/stall.hpp"
 
-#include "runtime/watchdog/stall_words.hpp"
+#include "runtime/watchdog/stall_report.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -8,7 +8,7 @@ using activity::Phase;
 using runtime::find_stall;
 using runtime::Life;
 using runtime::Patience;
-using runtime::Slot;
+using runtime::RankRecord;
 using runtime::Stall;
 
 namespace {
@@ -17,8 +17,8 @@ constexpr std::uint64_t world = 7;
 constexpr std::uint64_t tensors = 8;
 constexpr Patience patience = {.limit = 100, .for_the_gone = 10, .for_a_circle = 5};
 
-// A rank that has begun so many collectives of the world's communicator, and is in none.
-Slot busy(int rank, std::uint64_t entered) {
+// A rank that has begun the given number of collectives of the world's communicator, and is in none.
+RankRecord busy(int rank, std::uint64_t entered) {
   return {.rank = rank,
           .host = "n" + std::to_string(rank / 2),
           .pid = 1000 + rank,
@@ -26,30 +26,32 @@ Slot busy(int rank, std::uint64_t entered) {
           .standings = {{.communicator = world, .entered = entered}}};
 }
 
-Slot waiting(int rank, std::uint64_t sequence, double seconds, const std::string& name = "barrier", int size = 4) {
+RankRecord waiting(int rank, std::uint64_t sequence, double seconds, const std::string& name = "barrier",
+                   int size = 4) {
   auto slot = busy(rank, sequence);
   slot.wait = {.name = name, .communicator = world, .sequence = sequence, .size = size, .seconds = seconds};
   return slot;
 }
 
-std::vector<int> ranks_of(const std::vector<const Slot*>& slots) {
+std::vector<int> ranks_of(const std::vector<const RankRecord*>& slots) {
   std::vector<int> ranks;
   for (const auto* slot : slots) ranks.push_back(slot->rank);
   return ranks;
 }
 
-std::string words(const std::vector<Slot>& slots, const std::vector<int>& silent = {}) {
+std::string text(const std::vector<RankRecord>& slots, const std::vector<int>& silent = {}) {
   const auto stall = find_stall(slots, patience);
   return stall ? describe(*stall, silent, "").problem : "";
 }
 
-Slot in_state(Slot slot, Life life) {
+RankRecord in_state(RankRecord slot, Life life) {
   slot.life = life;
   return slot;
 }
 
-// A rank whose process goes on, while its device is at an operation of `tensors`, or before it.
-Slot with_device(int rank, std::uint64_t entered, std::uint64_t sequence, bool is_its_turn, double seconds = 130) {
+// A rank whose process continues, while its device is at an operation of `tensors`, or before it.
+RankRecord with_device(int rank, std::uint64_t entered, std::uint64_t sequence, bool is_its_turn,
+                       double seconds = 130) {
   auto slot = busy(rank, 4);
   slot.standings.push_back({.communicator = tensors, .entered = entered});
   slot.device = {.name = "all_reduce", .communicator = tensors, .sequence = sequence, .is_its_turn = is_its_turn};
@@ -66,7 +68,7 @@ Slot with_device(int rank, std::uint64_t entered, std::uint64_t sequence, bool i
 constexpr std::uint64_t others = 9;
 
 // Of one thread, which is in one of three communicators and has come to no further collective of the other two.
-Slot blocked(int rank, std::uint64_t communicator, double seconds, int size = 3) {
+RankRecord blocked(int rank, std::uint64_t communicator, double seconds, int size = 3) {
   auto slot = busy(rank, 4);
   slot.standings = {{.communicator = world, .entered = 4},
                     {.communicator = tensors, .entered = 4},
@@ -77,7 +79,7 @@ Slot blocked(int rank, std::uint64_t communicator, double seconds, int size = 3)
   return slot;
 }
 
-Slot in_phase(Slot slot, Phase phase) {
+RankRecord in_phase(RankRecord slot, Phase phase) {
   slot.phase = phase;
   return slot;
 }
@@ -97,7 +99,7 @@ TEST_CASE("a missing rank is named, with its stack and the ranks that wait") {
   REQUIRE(stall);
   CHECK(stall->kind == Stall::Kind::absent);
   CHECK(ranks_of(stall->culprits) == std::vector{2});
-  CHECK(words(slots) ==
+  CHECK(text(slots) ==
         "does not come to barrier #5 (4 ranks), for which ranks 0-1, 3 have waited for 2 min 10 s: it has been outside "
         "of collectives for 12.0 s");
   CHECK(describe(*stall, {}, "").culprit->rank == 2);
@@ -106,12 +108,12 @@ TEST_CASE("a missing rank is named, with its stack and the ranks that wait") {
 TEST_CASE("several missing ranks are all named") {
   const std::vector slots = {waiting(0, 5, 130), in_state(busy(1, 4), Life::stopped), busy(2, 3)};
   CHECK(ranks_of(find_stall(slots, patience)->culprits) == std::vector{1, 2});
-  CHECK_THAT(words(slots), ContainsSubstring("rank 0 has waited") && ContainsSubstring("1001 is stopped") &&
-                               ContainsSubstring("nor has rank 2 (n1): it has been outside"));
-  std::vector<Slot> many = {waiting(0, 5, 130, "barrier", 30)};
+  CHECK_THAT(text(slots), ContainsSubstring("rank 0 has waited") && ContainsSubstring("1001 is stopped") &&
+                              ContainsSubstring("nor has rank 2 (n1): it has been outside"));
+  std::vector<RankRecord> many = {waiting(0, 5, 130, "barrier", 30)};
   for (int rank = 1; rank < 30; ++rank) many.push_back(busy(rank, 4));
-  CHECK_THAT(words(many), ContainsSubstring("nor has rank 8 ") && ContainsSubstring("nor have 21 more") &&
-                              !ContainsSubstring("nor has rank 9 "));
+  CHECK_THAT(text(many), ContainsSubstring("nor has rank 8 ") && ContainsSubstring("nor have 21 more") &&
+                             !ContainsSubstring("nor has rank 9 "));
 }
 
 TEST_CASE("a rank that has gone past the collective is not missing") {
@@ -134,14 +136,14 @@ TEST_CASE("in a chain of waits the rank at its end is named") {
   CHECK(stall->kind == Stall::Kind::absent);
   CHECK(ranks_of(stall->culprits) == std::vector{2});
   CHECK(stall->sides.size() == 2);
-  CHECK_THAT(words(slots), ContainsSubstring("for which ranks 0-1 have waited"));
+  CHECK_THAT(text(slots), ContainsSubstring("for which ranks 0-1 have waited"));
 }
 
 TEST_CASE("ranks in different collectives: both sides are named, the line is the smaller side's") {
   auto odd = busy(3, 4);
   odd.standings.push_back({.communicator = tensors, .entered = 2});
   odd.wait = {.name = "all_reduce", .bytes = 16, .communicator = tensors, .sequence = 2, .size = 4, .seconds = 120};
-  std::vector<Slot> slots = {odd};
+  std::vector<RankRecord> slots = {odd};
   for (int rank = 0; rank < 3; ++rank) {
     auto slot = waiting(rank, 5, 130);
     slot.standings.push_back({.communicator = tensors, .entered = 1});
@@ -151,7 +153,7 @@ TEST_CASE("ranks in different collectives: both sides are named, the line is the
   REQUIRE(stall);
   CHECK(stall->kind == Stall::Kind::apart);
   CHECK(ranks_of(stall->culprits) == std::vector{3});
-  CHECK(words(slots) ==
+  CHECK(text(slots) ==
         "is in all_reduce #2 (16 B, 4 ranks) while ranks 0-2 are in barrier #5 (4 ranks): they have waited for each "
         "other for 2 min 10 s");
 }
@@ -171,7 +173,7 @@ TEST_CASE("ranks that wait for each other in a cycle are reported soon") {
 }
 
 TEST_CASE("a chain of waits that ends is not a cycle and has the usual time limit") {
-  const auto said = [](const std::vector<Slot>& slots) { return find_stall(slots, patience).has_value(); };
+  const auto said = [](const std::vector<RankRecord>& slots) { return find_stall(slots, patience).has_value(); };
   // 0 waits for 1, which is where all have come: what they do there takes long.
   auto last = blocked(2, tensors, 99);
   last.standings[0].entered = 5;
@@ -204,7 +206,7 @@ TEST_CASE("with two against two ranks the side without rank 0 is the culprit") {
   const auto stall = find_stall(slots, patience);
   REQUIRE(stall);
   CHECK(ranks_of(stall->culprits) == std::vector{2, 3});
-  CHECK(words(slots) ==
+  CHECK(text(slots) ==
         "is in gather #5 (4 ranks), with rank 3, while ranks 0-1 are in barrier #5 (4 ranks): they have waited for "
         "each other for 2 min 10 s");
 }
@@ -219,16 +221,16 @@ TEST_CASE("the same call with other sizes is another call") {
 TEST_CASE("all ranks are in it: the network is to blame; if not all are known, that is said") {
   const std::vector all = {waiting(0, 5, 130, "barrier", 2), waiting(1, 5, 130, "barrier", 2)};
   CHECK(find_stall(all, patience)->kind == Stall::Kind::inside);
-  CHECK_THAT(words(all), ContainsSubstring("all ranks have come to it"));
+  CHECK_THAT(text(all), ContainsSubstring("all ranks have come to it"));
   const std::vector some = {waiting(0, 5, 130), waiting(1, 5, 130)};
   CHECK(find_stall(some, patience)->kind == Stall::Kind::unknown);
-  CHECK(words(some, {1, 2}) ==
+  CHECK(text(some, {1, 2}) ==
         "ranks 0-1 have been in barrier #5 (4 ranks) for 2 min 10 s, and nothing is known of 2 other ranks of it; no "
         "word from nodes 1-2 (counted from 0)");
 }
 
 TEST_CASE("stopped, vanished, left and blocked ranks are distinguished") {
-  const auto about = [](Life life) { return words({waiting(0, 5, 130), in_state(busy(1, 4), life)}); };
+  const auto about = [](Life life) { return text({waiting(0, 5, 130), in_state(busy(1, 4), life)}); };
   CHECK_THAT(about(Life::stopped), ContainsSubstring("its process 1001 is stopped"));
   CHECK_THAT(about(Life::vanished), ContainsSubstring("its process 1001 has vanished"));
   CHECK_THAT(about(Life::left), ContainsSubstring("it has left"));
@@ -244,7 +246,7 @@ TEST_CASE("the last status of a stopped rank is outdated: it is not waiting") {
 }
 
 TEST_CASE("a wait for a dead rank is reported soon") {
-  const auto said = [](const Slot& other, double seconds) {
+  const auto said = [](const RankRecord& other, double seconds) {
     return find_stall(std::vector{waiting(0, 5, seconds, "barrier", 2), other}, patience).has_value();
   };
   CHECK_FALSE(said(in_state(busy(1, 4), Life::vanished), 9));
@@ -272,7 +274,7 @@ TEST_CASE("a rank that was stopped right after a communicator was made is blamed
 }
 
 TEST_CASE("patient phases and debuggers excuse, death and being stopped do not") {
-  const auto said = [](const Slot& other) {
+  const auto said = [](const RankRecord& other) {
     return find_stall(std::vector{waiting(0, 5, 1000, "barrier", 2), other}, patience).has_value();
   };
   for (const auto phase : {Phase::checkpoint, Phase::one_side_first}) {
@@ -340,19 +342,19 @@ TEST_CASE("devices wait for a rank whose process has not begun the operation: it
   REQUIRE(stall);
   CHECK(stall->kind == Stall::Kind::absent);
   CHECK(ranks_of(stall->culprits) == std::vector{2});
-  CHECK_THAT(words(slots),
+  CHECK_THAT(text(slots),
              ContainsSubstring("does not come to all_reduce #9 (16 B, 3 ranks), for which ranks 0-1 have") &&
                  ContainsSubstring("it has been outside of collectives"));
 }
 
 TEST_CASE(
-    "devices wait for one that is still at work that it was given before: that is told apart from a missing rank") {
+    "devices wait for one that is still at work that it was given before: that is distinguished from a missing rank") {
   const std::vector slots = {with_device(0, 12, 9, true), with_device(1, 12, 9, true), with_device(2, 12, 9, false)};
   const auto stall = find_stall(slots, patience);
   REQUIRE(stall);
   CHECK(stall->kind == Stall::Kind::absent);
   CHECK(ranks_of(stall->culprits) == std::vector{2});
-  CHECK_THAT(words(slots), ContainsSubstring("its process has begun all_reduce #9, but its GPU is still at work"));
+  CHECK_THAT(text(slots), ContainsSubstring("its process has begun all_reduce #9, but its GPU is still at work"));
   // An operation before that one, which the others' devices have ended.
   const std::vector behind = {with_device(0, 12, 9, true), with_device(1, 12, 9, true), with_device(2, 12, 8, false)};
   CHECK(ranks_of(find_stall(behind, patience)->culprits) == std::vector{2});
@@ -363,7 +365,7 @@ TEST_CASE("an operation that runs on all devices and does not end is blamed on t
   const auto stall = find_stall(all, patience);
   REQUIRE(stall);
   CHECK(stall->kind == Stall::Kind::inside);
-  CHECK_THAT(words(all), ContainsSubstring("it runs on the GPUs of all ranks, yet it does not end"));
+  CHECK_THAT(text(all), ContainsSubstring("it runs on the GPUs of all ranks, yet it does not end"));
 }
 
 TEST_CASE("devices that compute for long keep nobody, and a host's wait for such a rank finds it") {

@@ -21,7 +21,7 @@ using namespace hortator;
 using namespace std::chrono_literals;
 using runtime::Board;
 using runtime::Life;
-using runtime::Slot;
+using runtime::RankRecord;
 using runtime::World;
 
 namespace {
@@ -32,8 +32,8 @@ long threads() {
 
 bool maps_a_board() { return test::content_of("/proc/self/maps").find("-watchdog") != std::string::npos; }
 
-Slot slot_of(const mpi::Communicator& node) {
-  Slot slot{.rank = node.rank(), .local_rank = node.rank(), .pid = getpid()};
+RankRecord slot_of(const mpi::Communicator& node) {
+  RankRecord slot{.rank = node.rank(), .local_rank = node.rank(), .pid = getpid()};
   slot.stack.assign(static_cast<std::size_t>(node.rank()) + 1, "frame");
   return slot;
 }

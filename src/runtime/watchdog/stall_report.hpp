@@ -10,9 +10,9 @@ namespace hortator::runtime {
 
 /// A stall as text for users.
 struct StallReport {
-  const Slot* culprit;  ///< the rank that the line names
-  std::string problem;  ///< to be read after "rank N (host): "
-  std::string details;  ///< lines: each rank concerned, with its stack
+  const RankRecord* culprit;  ///< the rank that the line names
+  std::string problem;        ///< to be read after "rank N (host): "
+  std::string details;        ///< lines: each rank concerned, with its stack
 };
 
 /// `silent_nodes` have not answered. `note` gives other limits of the diagnosis; it may be empty. Pure.

@@ -1,4 +1,4 @@
-#include "runtime/watchdog/stall_words.hpp"
+#include "runtime/watchdog/stall_report.hpp"
 
 #include <algorithm>
 
@@ -13,29 +13,29 @@ constexpr std::size_t max_frames = 5;  // in the line; the record has all
 
 std::string time(double seconds) { return units::duration(std::chrono::duration<double>(seconds)); }
 
-std::string ranks(const std::vector<const Slot*>& slots) {
+std::string ranks(const std::vector<const RankRecord*>& slots) {
   std::vector<int> numbers;
   for (const auto* slot : slots) numbers.push_back(slot->rank);
   return text::concat(numbers.size() == 1 ? "rank " : "ranks ", ranges_of(numbers));
 }
 
 // "all_reduce #812 (4.0 MiB, 4 ranks)"
-std::string call(const Slot::Wait& wait) {
+std::string call(const RankRecord::Wait& wait) {
   const auto size = wait.bytes == 0 ? std::string() : units::bytes(wait.bytes) + ", ";
   return text::concat(wait.name, " #", wait.sequence, " (", size, text::count(wait.size, "rank"), ')');
 }
 
-std::string place(const Slot& slot) {
+std::string place(const RankRecord& slot) {
   if (slot.stack.empty()) return "";
   const auto shown = std::min(slot.stack.size(), max_frames);
   return ", in " + text::join(std::vector(slot.stack.begin(), slot.stack.begin() + static_cast<long>(shown)), " < ");
 }
 
-std::string in_phase(const Slot& slot) {
+std::string in_phase(const RankRecord& slot) {
   return slot.phase == activity::Phase::running ? "" : text::concat(" (phase: ", to_string(slot.phase), ")");
 }
 
-std::string condition(const Slot& slot) {
+std::string condition(const RankRecord& slot) {
   switch (slot.life) {
     case Life::vanished:
       return text::concat("its process ", slot.pid, " has vanished: it was killed, or ended at once");
@@ -60,14 +60,14 @@ std::string condition(const Slot& slot) {
                       place(slot));
 }
 
-std::string others(const std::vector<const Slot*>& culprits) {
-  std::string words;
+std::string others(const std::vector<const RankRecord*>& culprits) {
+  std::string text;
   for (std::size_t i = 1; i < culprits.size() && i < max_named; ++i) {
     const auto& slot = *culprits[i];
-    words += text::concat("; nor has rank ", slot.rank, " (", slot.host, "): ", condition(slot));
+    text += text::concat("; nor has rank ", slot.rank, " (", slot.host, "): ", condition(slot));
   }
-  if (culprits.size() > max_named) words += text::concat("; nor have ", culprits.size() - max_named, " more");
-  return words;
+  if (culprits.size() > max_named) text += text::concat("; nor have ", culprits.size() - max_named, " more");
+  return text;
 }
 
 double longest(const Stall& stall) {
@@ -77,9 +77,9 @@ double longest(const Stall& stall) {
 }
 
 std::string absent(const Stall& stall) {
-  std::vector<const Slot*> waiting;
+  std::vector<const RankRecord*> waiting;
   for (const auto& side : stall.sides) waiting.insert(waiting.end(), side.ranks.begin(), side.ranks.end());
-  std::ranges::sort(waiting, {}, &Slot::rank);
+  std::ranges::sort(waiting, {}, &RankRecord::rank);
   return text::concat("does not come to ", call(stall.sides.front().wait), ", for which ", ranks(waiting),
                       waiting.size() == 1 ? " has" : " have", " waited for ", time(longest(stall)), ": ",
                       condition(*stall.culprits.front()), others(stall.culprits));
@@ -95,7 +95,7 @@ std::string apart(const Stall& stall) {
       rest.push_back(text::concat(ranks(side.ranks), side.ranks.size() == 1 ? " is in " : " are in ", call(side.wait)));
     }
   }
-  std::vector<const Slot*> beside(stall.culprits.begin() + 1, stall.culprits.end());
+  std::vector<const RankRecord*> beside(stall.culprits.begin() + 1, stall.culprits.end());
   const auto together = beside.empty() ? std::string() : text::concat(", with ", ranks(beside), ',');
   return text::concat("is in ", mine, together, " while ", text::join(rest, " and "),
                       ": they have waited for each other for ", time(longest(stall)));
@@ -132,7 +132,7 @@ std::string problem(const Stall& stall) {
   return unknown(stall);
 }
 
-std::string detail(const Slot& slot) {
+std::string detail(const RankRecord& slot) {
   auto lines = text::concat("rank ", slot.rank, " (", slot.host, ", process ", slot.pid, "): ");
   lines += slot.wait ? text::concat("in ", call(*slot.wait), " for ", time(slot.wait->seconds)) : condition(slot);
   lines += '\n';
