@@ -1,5 +1,7 @@
 #include "formats/torch/pickle/machine.hpp"
 
+#include <optional>
+
 #include "core/text/text.hpp"
 #include "formats/torch/pickle/code.hpp"
 #include "formats/torch/pickle/input.hpp"
@@ -116,52 +118,61 @@ class PickleMachine {
     stack_.push(heap_.make(std::move(storage)));
   }
 
+  /// The value that an instruction makes, or nothing for one that changes what is there.
+  std::optional<Ref> made_by(Code code) {
+    switch (code) {
+      case Code::none:
+        return heap_.make(nullptr);
+      case Code::new_true:
+        return heap_.make(true);
+      case Code::new_false:
+        return heap_.make(false);
+      case Code::int_8:
+        return heap_.make(std::int64_t{input_.byte()});
+      case Code::int_16:
+        return heap_.make(std::int64_t{input_.number<std::uint16_t>()});
+      case Code::int_32:
+        return heap_.make(std::int64_t{input_.number<std::int32_t>()});
+      case Code::long_1:
+        return long_number();
+      case Code::real:
+        return heap_.make(input_.real());
+      case Code::text:
+        return heap_.make(input_.text(input_.number<std::uint32_t>()));
+      case Code::ascii:
+        return heap_.make(input_.text(input_.byte()));
+      case Code::empty_tuple:
+        return heap_.make(Tuple{});
+      case Code::tuple:
+        return heap_.make(Tuple{stack_.pop_to_mark()});
+      case Code::tuple_1:
+        return heap_.make(Tuple{stack_.pop_many(1)});
+      case Code::tuple_2:
+        return heap_.make(Tuple{stack_.pop_many(2)});
+      case Code::tuple_3:
+        return heap_.make(Tuple{stack_.pop_many(3)});
+      case Code::empty_list:
+        return heap_.make(List{});
+      case Code::empty_dict:
+        return heap_.make(Dict{});
+      default:
+        return {};
+    }
+  }
+
   void step(Code code) {
+    if (auto value = made_by(code)) return stack_.push(*value);
     switch (code) {
       case Code::mark:
         return stack_.mark();
-      case Code::none:
-        return stack_.push(heap_.make(nullptr));
-      case Code::new_true:
-        return stack_.push(heap_.make(true));
-      case Code::new_false:
-        return stack_.push(heap_.make(false));
-      case Code::int_8:
-        return stack_.push(heap_.make(std::int64_t{input_.byte()}));
-      case Code::int_16:
-        return stack_.push(heap_.make(std::int64_t{input_.number<std::uint16_t>()}));
-      case Code::int_32:
-        return stack_.push(heap_.make(std::int64_t{input_.number<std::int32_t>()}));
-      case Code::long_1:
-        return stack_.push(long_number());
-      case Code::real:
-        return stack_.push(heap_.make(input_.real()));
-      case Code::text:
-        return stack_.push(heap_.make(input_.text(input_.number<std::uint32_t>())));
-      case Code::ascii:
-        return stack_.push(heap_.make(input_.text(input_.byte())));
       case Code::global:
         return name_class();
       case Code::persistent:
         return persistent();
-      case Code::empty_tuple:
-        return stack_.push(heap_.make(Tuple{}));
-      case Code::tuple:
-        return stack_.push(heap_.make(Tuple{stack_.pop_to_mark()}));
-      case Code::tuple_1:
-        return stack_.push(heap_.make(Tuple{stack_.pop_many(1)}));
-      case Code::tuple_2:
-        return stack_.push(heap_.make(Tuple{stack_.pop_many(2)}));
-      case Code::tuple_3:
-        return stack_.push(heap_.make(Tuple{stack_.pop_many(3)}));
-      case Code::empty_list:
-        return stack_.push(heap_.make(List{}));
       case Code::append:
         return append(stack_.pop_many(1));
       case Code::appends:
         return append(stack_.pop_to_mark());
-      case Code::empty_dict:
-        return stack_.push(heap_.make(Dict{}));
       case Code::set_item:
         return set(stack_.pop_many(2));
       case Code::set_items:
@@ -180,8 +191,7 @@ class PickleMachine {
         return new_object();
       case Code::build:
         return build();
-      case Code::stop:
-      case Code::protocol:
+      default:
         break;
     }
     input_.fail(text::concat("it has an instruction ", static_cast<int>(code), " that state dicts do not have"));
