@@ -25,8 +25,8 @@ std::size_t resident_bytes() {
   return resident * 4096;
 }
 
-struct NetImpl : torch::nn::Module {
-  NetImpl() {
+struct SmallNetImpl : torch::nn::Module {
+  SmallNetImpl() {
     register_module("linear", linear);
     register_module("embedding", embedding);
     register_module("norm", norm);
@@ -41,15 +41,15 @@ struct NetImpl : torch::nn::Module {
   torch::nn::LayerNorm norm{torch::nn::LayerNormOptions({wide})};
   at::Tensor table, mask, literal, tied;
 };
-TORCH_MODULE(Net);
+TORCH_MODULE(SmallNet);
 
 }  // namespace
 
 TEST_CASE("parameters use no memory and keep shapes, types and ties; buffers have their values") {
   const auto before = resident_bytes();
-  const auto net = init_empty_weights([] { return Net(); });
+  const auto net = init_empty_weights([] { return SmallNet(); });
   CHECK(resident_bytes() < before + (std::size_t{24} << 20));  // buffers of 12 MiB, parameters of 20
-  const auto eager = Net();
+  const auto eager = SmallNet();
   for (const auto& item : eager->named_parameters()) {
     INFO(item.key());
     const auto own = net->named_parameters()[item.key()];
@@ -126,7 +126,7 @@ TEST_CASE("other types of layers are constructed empty too") {
 }
 
 TEST_CASE("include_buffers leaves buffers empty too") {
-  const auto net = init_empty_weights([] { return Net(); }, {.include_buffers = true});
+  const auto net = init_empty_weights([] { return SmallNet(); }, {.include_buffers = true});
   CHECK(is_empty_weight(net->table));
   CHECK(is_empty_weight(net->literal));
 }

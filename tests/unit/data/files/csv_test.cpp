@@ -4,6 +4,7 @@
 #include <hortator/datasets.hpp>
 #include <hortator/error.hpp>
 
+#include "core/text/csv.hpp"
 #include "core/text/text.hpp"
 #include "data/files/csv_scanner.hpp"
 #include "fixtures.hpp"
@@ -21,7 +22,7 @@ std::vector<std::vector<std::string>> records(const std::string& text, std::size
   scanner.finish();
   std::vector<std::vector<std::string>> all;
   for (const auto begin : scanner.begins()) {
-    all.push_back(data::parse_csv_record(std::string_view(text).substr(begin), separator));
+    all.push_back(core::parse_csv_record(std::string_view(text).substr(begin), separator));
   }
   return all;
 }
