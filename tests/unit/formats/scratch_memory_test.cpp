@@ -31,7 +31,7 @@ bool promises_room = true;
 std::optional<long> is_called;  // the reported number; empty: the real one
 bool writes_in_place = false;   // on request
 
-std::filesystem::path empty_folder() {
+std::filesystem::path scratch_folder() {
   const std::filesystem::path path = "scratch_memory";
   std::filesystem::remove_all(path);
   std::filesystem::create_directories(path);
@@ -83,7 +83,7 @@ extern "C" int ioctl(int descriptor, unsigned long request, ...) noexcept {
 }
 
 TEST_CASE("scratch memory is zero at first, keeps what is written, and leaves no file") {
-  const auto folder = empty_folder();
+  const auto folder = scratch_folder();
   constexpr std::size_t bytes = 3'000'001;
   {
     const formats::ScratchMemory memory(folder, bytes);
@@ -97,7 +97,7 @@ TEST_CASE("scratch memory is zero at first, keeps what is written, and leaves no
 }
 
 TEST_CASE("a full disk is an error when the memory is created") {
-  const auto folder = empty_folder();
+  const auto folder = scratch_folder();
   const testing::FileLimit limit(1 << 16);
   for (const bool promises : {true, false}) {
     INFO("promises " << promises);
@@ -111,7 +111,7 @@ TEST_CASE("a full disk is an error when the memory is created") {
 }
 
 TEST_CASE("a copy-on-write file system writes in place or is refused by name") {
-  const auto folder = empty_folder();
+  const auto folder = scratch_folder();
   for (const auto& [number, name] : {std::pair(0x9123683EL, "btrfs"), std::pair(0x2FC12FC1L, "ZFS")}) {
     is_called = number;
     writes_in_place = false;
@@ -129,7 +129,7 @@ TEST_CASE("a copy-on-write file system writes in place or is refused by name") {
 }
 
 TEST_CASE("occupied space is on the disk even if the file system cannot reserve it") {
-  const auto folder = empty_folder();
+  const auto folder = scratch_folder();
   constexpr std::uint64_t bytes = (1 << 20) + 4096;
   for (const bool promises : {true, false}) {
     INFO("promises " << promises);
