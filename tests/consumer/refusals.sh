@@ -123,7 +123,7 @@ expect_line 'two MPIs, .*libmpi'
 expect_line 'libmpi\.so\.12'
 preloaded "$scratch/hdf5.so"
 expect_code 1
-expect_line "loaded is HDF5 1\\.99\\.3, this Hortator was built with HDF5 $hdf5"
+expect_line "loaded HDF5 is HDF5 1\\.99\\.3, this Hortator was built with HDF5 $hdf5"
 # an HDF5 of another library, which Hortator does not call
 preloaded "$scratch/libhdf5_serial.so.103"
 expect_code 0

@@ -21,7 +21,7 @@ run() {
 
 wrong() { printf 'wrong: %s\nexit code %s, output:\n%s\n' "$1" "${code:-}" "${output:-}" >&2; exit 1; }
 expect_code() { [ "$code" = "$1" ] || wrong "expected exit code $1"; }
-expect_line() { grep -qE "$1" <<<"$output" || wrong "no line matches '$1'"; }
-expect_no_line() { ! grep -qE "$1" <<<"$output" || wrong "a line matches '$1'"; }
+expect_line() { grep -qE -- "$1" <<<"$output" || wrong "no line matches '$1'"; }
+expect_no_line() { ! grep -qE -- "$1" <<<"$output" || wrong "a line matches '$1'"; }
 expect_absent() { local path; for path in "$@"; do [ ! -e "$path" ] || wrong "$path exists"; done; }
 expect_bytes() { [ "$(stat -c %s "$1")" = "$2" ] || wrong "$1 is not $2 bytes long"; }

@@ -75,7 +75,7 @@ if [ "$has_cuda" = 1 ]; then
 fi
 faulty hdf5 "$hortator" doctor .
 expect_code 1
-finds HDF5 error 'loaded is HDF5 1\.99\.3, this Hortator was built with HDF5 1' 'load the HDF5 module'
+finds HDF5 error 'loaded HDF5 is HDF5 1\.99\.3, this Hortator was built with HDF5 1' 'load the HDF5 module'
 echo 'int hortator_stand_in;' >"$scratch/stand_in.c"
 "$compiler" -x c -shared -fPIC "$scratch/stand_in.c" -Wl,-soname,libmpi.so.99 -o "$scratch/libmpi.so.99"
 "$compiler" -x c -shared -fPIC "$scratch/stand_in.c" -Wl,-soname,libhdf5_serial.so.99 -o "$scratch/libhdf5_serial.so.99"

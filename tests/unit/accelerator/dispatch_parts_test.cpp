@@ -29,7 +29,7 @@ TEST_CASE("parts on disk can be trained only with an offload folder, which holds
     const at::NoGradGuard no_grad;
     return model(some_input()).clone();
   };
-  CHECK_THROWS_WITH(train({}), ContainsSubstring("give a folder"));
+  CHECK_THROWS_WITH(train({}), ContainsSubstring("set a folder"));
   auto resident = resident_stack();
   torch::optim::SGD sgd(resident->parameters(), 0.1);
   resident->forward(some_input()).square().sum().backward();

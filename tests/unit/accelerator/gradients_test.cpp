@@ -88,7 +88,7 @@ TEST_CASE("no_sync takes several models, and refuses one whose Accelerator was d
   CHECK(a.gradient_is(a.mean(*accelerator)));
   CHECK(b.gradient_is(a.mean(*accelerator)));
   accelerator.reset();
-  CHECK_THROWS_WITH(NoSync(std::vector<ModelBase>{first}), ContainsSubstring("after its Accelerator had gone"));
+  CHECK_THROWS_WITH(NoSync(std::vector<ModelBase>{first}), ContainsSubstring("after its Accelerator was destroyed"));
 }
 
 TEST_CASE("parameters that layers or models share are averaged once, also when only one of the models is used") {

@@ -236,7 +236,7 @@ TEST_CASE("batches that cannot be dispatched are refused with the reason") {
   const auto join = [](const std::vector<Opaque>& samples) { return samples[0]; };
   Accelerator dispatching({.data = {.dispatch_batches = true}});
   CHECK_THROWS_WITH(dispatching.prepare(data_loader(Opaques{}, {}, join)),
-                    ContainsSubstring("cannot travel between ranks"));
+                    ContainsSubstring("cannot be sent between ranks"));
   CHECK_THROWS_WITH(Accelerator({.data = {.dispatch_batches = true}, .reproducible = true}),
                     ContainsSubstring("reproducible = true with data.dispatch_batches = true"));
 }

@@ -158,7 +158,7 @@ TEST_CASE("a folder that is not ours to replace") {
   check_all_threw(comm, problem, "thesis.tex");
   CHECK(std::filesystem::exists(root / "checkpoint" / "thesis.tex"));
   CHECK(entries(root) == 1);
-  check_all_threw(comm, error_of([&] { checkpoint::save(comm, "", {}); }), "no folder");
+  check_all_threw(comm, error_of([&] { checkpoint::save(comm, "", {}); }), "No folder");
 }
 
 TEST_CASE("states that differ between ranks are refused before any file exists, with the entry") {

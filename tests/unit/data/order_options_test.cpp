@@ -25,7 +25,7 @@ TEST_CASE("the order is of the loader's options, and its state says which") {
   CHECK_THROWS_WITH(data_loader(Numbers{9}, {.shuffle = true, .sampler = block_sampler()}),
                     ContainsSubstring("has both a sampler and shuffle"));
   CHECK_THROWS_WITH(data_loader(Numbers{9}, {.order = ShuffleOrder::randperm}),
-                    ContainsSubstring("but is not to be shuffled"));
+                    ContainsSubstring("but shuffle = false"));
 }
 
 TEST_CASE("a position in one order is not taken up in another") {

@@ -130,7 +130,7 @@ TEST_CASE("what cannot be copied is an error on all ranks, and leaves nothing") 
   // A file of a length that nothing is behind, a bit longer than the room that is left.
   disks.alone([&] { fs::resize_file(file, fs::space(disks.node).available + (std::uintmax_t{1} << 36)); });
   CHECK_THAT(problem_of(disks, file, disks.node),
-             ContainsSubstring("has no room") && ContainsSubstring("are needed") && ContainsSubstring("are free"));
+             ContainsSubstring("no space for") && ContainsSubstring("are needed") && ContainsSubstring("are free"));
   CHECK(files_in(disks.node) == 0);
 }
 

@@ -12,7 +12,7 @@ TEST_CASE("an HDF5 of another release than was compiled against is refused, nami
   };
   CHECK_NOTHROW(check("HDF5 1.10.8", "HDF5 1.10.11"));
   CHECK_THROWS_WITH(check("HDF5 1.10.8", "HDF5 1.14.5"),
-                    ContainsSubstring("loaded is HDF5 1.14.5") && ContainsSubstring("built with HDF5 1.10.8"));
+                    ContainsSubstring("loaded HDF5 is HDF5 1.14.5") && ContainsSubstring("built with HDF5 1.10.8"));
   CHECK_THROWS_AS(check("HDF5 1.10.8", "HDF5 1.1.8"), Error);
   CHECK_THROWS_AS(check("HDF5 1.14.5", "HDF5 2.14.5"), Error);
 }

@@ -5,6 +5,7 @@
 #include "core/text/column.hpp"
 #include "support/catch.hpp"
 
+using namespace hortator;
 using namespace hortator::tools;
 
 namespace {

@@ -48,8 +48,8 @@ TEST_CASE("errors in a line are reported with file, line and member") {
       {3, {"bad.jsonl:4:", "'x' is null"}},
       {4, {"bad.jsonl:6:", "'x' is [1,[2]]"}},
       {5, {"bad.jsonl:7:", "lists of different lengths"}},
-      {6, {"bad.jsonl:8:", "no JSON object"}},
-      {7, {"bad.jsonl:9:", "no JSON: "}},
+      {6, {"bad.jsonl:8:", "not a JSON object"}},
+      {7, {"bad.jsonl:9:", "not valid JSON: "}},
       {8, {"bad.jsonl:10:", "'x' is 1.5", "int64"}},
       {9, {"bad.jsonl:11:", "18446744073709551615"}}};
   for (const auto& [line, words] : expected) {
