@@ -12,7 +12,7 @@ mounted() { run unshare -m bash -c "set -e; $1; exec \"\$0\" doctor ." "$hortato
 # /dev/shm, and folders for checkpoints
 mounted 'mount -t tmpfs -o size=8m tmpfs /dev/shm'
 expect_code 1
-finds 'shared memory' error 'free in /dev/shm, for 1 rank: MPI and NCCL end' 'shm-size'
+finds 'shared memory' error 'free in /dev/shm, for 1 rank: MPI and NCCL fail' 'shm-size'
 mounted 'mount -t tmpfs -o size=48m tmpfs /dev/shm'
 finds 'shared memory' warning 'tight for NCCL' 'shm-size'
 mkdir folder
