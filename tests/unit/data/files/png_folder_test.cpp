@@ -27,17 +27,17 @@ void draw(const std::string& path, png_uint_32 side, std::uint8_t brightness) {
 }  // namespace
 
 TEST_CASE("images come as numbers from 0 to 1 with the number of their class") {
-  std::filesystem::remove_all("images");
-  draw("images/a/1.png", 4, 255);
-  draw("images/b/1.png", 4, 0);
-  draw("images/b/2.png", 6, 51);
-  const ImageFolder folder("images");
+  std::filesystem::remove_all("image_folder");
+  draw("image_folder/a/1.png", 4, 255);
+  draw("image_folder/b/1.png", 4, 0);
+  draw("image_folder/b/2.png", 6, 51);
+  const ImageFolder folder("image_folder");
   const auto sample = folder.get(2);
   CHECK(sample.data.sizes() == at::IntArrayRef({3, 6, 6}));
   CHECK(sample.data.is_contiguous());
   CHECK(sample.data.max().item<float>() == Approx(0.2));
   CHECK(sample.target == 1);
-  CHECK(ImageFolder("images", {.channels = 1}).get(0).data.sizes() == at::IntArrayRef({1, 4, 4}));
+  CHECK(ImageFolder("image_folder", {.channels = 1}).get(0).data.sizes() == at::IntArrayRef({1, 4, 4}));
 
   const auto loop = [](const ImageFolder& images) {
     std::vector<std::int64_t> labels;
@@ -50,6 +50,6 @@ TEST_CASE("images come as numbers from 0 to 1 with the number of their class") {
   };
   CHECK_THROWS_WITH(loop(folder), ContainsSubstring("could not be joined"));
   const ImageFolder cropped(
-      "images", {.transform = [](const at::Tensor& image) { return image.narrow(1, 0, 2).narrow(2, 0, 2); }});
+      "image_folder", {.transform = [](const at::Tensor& image) { return image.narrow(1, 0, 2).narrow(2, 0, 2); }});
   CHECK(loop(cropped) == std::vector<std::int64_t>{0, 1, 1});
 }
