@@ -41,13 +41,25 @@ std::map<std::string, std::int64_t> mesh_of(const Training& training) {
   mpi::abort_job(checkpoint::failed_disk_exit_code);
 }
 
+/// The node of each rank. Usually ranks fill one node after the other; then a reduction of one number shows it, and the
+/// message does not grow with the ranks. @collective
+std::vector<int> nodes_of_ranks(const runtime::World& world) {
+  const auto& comm = world.comm();
+  const int per_node = (comm.size() + world.topology().nodes - 1) / world.topology().nodes;
+  const bool in_order = world.topology().node == comm.rank() / per_node;
+  if (!mpi::all_reduce(comm, in_order, MPI_LAND)) return mpi::all_gather(comm, world.topology().node);
+  std::vector<int> nodes;
+  for (int rank = 0; rank < comm.size(); ++rank) nodes.push_back(rank / per_node);
+  return nodes;
+}
+
 /// For each rank, the number of the file that it writes into. @collective the first time
 const std::vector<std::size_t>& files_of(Training& training, const runtime::World& world) {
   if (!training.output.file_of_ranks().empty()) return training.output.file_of_ranks();
   const int nodes = world.topology().nodes;
   const int together =
       training.options().checkpoint.nodes_per_file.value_or(nodes <= max_nodes_of_one_file ? nodes : 1);
-  for (const int node : mpi::all_gather(world.comm(), world.topology().node))
+  for (const int node : nodes_of_ranks(world))
     training.output.file_of_ranks().push_back(static_cast<std::size_t>(node / together));
   return training.output.file_of_ranks();
 }
