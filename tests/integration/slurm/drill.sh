@@ -116,7 +116,7 @@ contains 'doctor on two nodes' '^[a-z]+ +kernel
 ^[a-z]+ +CPU binding +2 ranks of this node
 ^[0-9]+ errors?, [0-9]+ warnings?$'
 run srun --mpi=pmix -N2 --ntasks-per-node=2 env HORTATOR_TIMEOUT=60s "$hortator" test --dir . || echo "ended: $?" >>raw
-contains 'test on two nodes' '^passed +ranks .*4 ranks, 2 nodes, 2 a node
+contains 'test on two nodes' '^passed +ranks .*4 ranks, 2 nodes, 2 per node
 ^passed +node 
 ^passed +checkpoint by MPI-IO 
 ^([0-9]+) of \1 checks passed'
