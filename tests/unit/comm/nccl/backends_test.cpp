@@ -23,7 +23,8 @@ TEST_CASE("types that NCCL does not have are moved as bytes or refused by name")
   auto complex = at::complex(at::ones({3}), at::full({3}, 2.0));
   communicator->all_reduce(complex, ReduceOp::sum).wait();
   CHECK(at::equal(complex, at::complex(at::full({3}, 1.0 * n), at::full({3}, 2.0 * n))));
-  CHECK_THROWS_WITH(communicator->all_reduce(complex, ReduceOp::product), ContainsSubstring("the product of tensors of type Complex"));
+  CHECK_THROWS_WITH(communicator->all_reduce(complex, ReduceOp::product),
+                    ContainsSubstring("the product of tensors of type Complex"));
 
   const auto small = at::full({2}, communicator->rank() + 1.0).to(at::kFloat8_e4m3fn);
   auto all = at::empty({2 * n}, at::kFloat8_e4m3fn);
