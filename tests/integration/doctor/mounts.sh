@@ -35,7 +35,7 @@ if grep -q '^0::' /proc/self/cgroup; then
     finds 'control group' note 'allows 1.2 GiB of the node' '--mem=0'
   fi
   mounted "$group; echo '50000 100000' >/sys/fs/cgroup/cpu.max"
-  finds 'control group' warning 'the time of 0.5' 'cpus-per-task'
+  finds 'control group' warning 'the CPU time of 0.5' 'cpus-per-task'
 fi
 
 # without the mpirun of Hortator's MPI; then with that of another MPI

@@ -191,7 +191,7 @@ TEST_CASE("A part that one rank cannot read is an error on all ranks, which can 
     Refusing refusing;
     if (is_last) claim(parts[1].storage(), {.provider = &refusing});
     CHECK_THROWS_WITH(arrays.array(1).sum(), ContainsSubstring(is_last ? "the disk is gone"
-                                                                       : "rank " + std::to_string(7 + peers.size()) +
+                                                                       : "Rank " + std::to_string(7 + peers.size()) +
                                                                              " cannot read its part"));
     if (is_last) disclaim(parts[1].storage());
     for (std::size_t i = 0; i < arrays_in_test; ++i)
