@@ -20,7 +20,7 @@ class Channels {
 
   /// Makes the communicators, those of ZeRO too if `config` asks for a stage. @collective
   void connect(const ZeroConfig& config);
-  /// Destroys what connect() has made. Local
+  /// Destroys what connect() has made. Does not communicate.
   void disconnect();
 
   const mpi::Communicator& host() const { return world_.comm(); }

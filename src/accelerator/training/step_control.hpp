@@ -33,7 +33,7 @@ class StepControl {
   /// Makes what runs over communicators: the common pass, the scaler of fp16 and the shards of reproducible runs.
   /// @collective
   void connect(const AcceleratorOptions& options, Channels& channels);
-  /// Destroys what connect() has made. Local
+  /// Destroys what connect() has made. Does not communicate.
   void disconnect();
   /// Ends the session, whose handles throw from now on, and begins another with nothing accumulated.
   void restart();

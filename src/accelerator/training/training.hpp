@@ -34,8 +34,8 @@ class Training {
 
   static Training& of(const Accelerator& accelerator) { return *accelerator.training_; }
 
-  // Destroyed from the last to the first: communicators, then what runs over them, then the files that a run writes,
-  // where a save in the background may take long. The destructor's body forgets what was prepared before all of them.
+  // Destroyed from the last to the first, so that a background save, which may take long, is waited for when the
+  // communicators are gone. The destructor's body first forgets what was prepared and what runs over the communicators.
   Prepared prepared;
   RunOutput output;
   StepControl control;

@@ -72,9 +72,10 @@ Training::~Training() {
   try {
     forget();
   } catch (const std::exception& error) {  // a rank that has a part of the parameters has ended
-    log::warn("Sharded parameters could not be given back and have no values any more: ", error.what());
+    log::warn("Sharded parameters could not be given back and have no values: ", error.what());
     prepared.clear();  // models must not outlive the communicators
   }
+  control.disconnect();  // neither must what runs over them
 }
 
 }  // namespace hortator::accelerator

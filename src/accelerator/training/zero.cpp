@@ -42,22 +42,24 @@ ZeroConfig zero_config(std::string_view strategy) {
     if (strategy == name) return config;
     names.emplace_back(name);
   }
-  throw UsageError({.what = text::concat(text::quote(strategy), " is no ZeRO stage, and no strategy of FSDP's"),
+  throw UsageError({.what = text::concat("Unknown ZeRO stage or FSDP strategy ", text::quote(strategy)),
                     .hint = text::suggestion(std::string(strategy), names)});
 }
 
 namespace accelerator {
 namespace {
 
-// As many on each node: a replica on fewer ranks would count for as much as the others in the mean.
+// The number of ranks of each node. Throws unless it is the same on all nodes, because a replica on fewer ranks would
+// have the same weight in the mean. @collective
 int ranks_of_a_node(const runtime::World& world) {
   const auto& topology = world.topology();
   const bool even = topology.size == topology.nodes * topology.local_size &&
                     world.comm().rank() / topology.local_size == topology.node;
   if (mpi::all_reduce(world.comm(), even, MPI_LAND)) return topology.local_size;
-  throw UsageError({.what = "zero.shard_group = node on nodes with different numbers of ranks, or ranks out of order",
-                    .why = "each group of ranks is a replica, and replicas must be alike",
-                    .hint = "start as many ranks on each node, one node after the other (hortator launch does)"});
+  throw UsageError(
+      {.what = "zero.shard_group = node, but nodes have different numbers of ranks or ranks are out of order",
+       .why = "each group of ranks is a replica, and all replicas must have the same size",
+       .hint = "start the same number of ranks on each node, one node after the other (hortator launch does)"});
 }
 
 int group_size(const ZeroConfig& config, const runtime::World& world) {
@@ -67,11 +69,11 @@ int group_size(const ZeroConfig& config, const runtime::World& world) {
                                                              : *config.shard_group;
   if (ranks % size == 0) return size;
   throw UsageError({.what = text::concat("zero.shard_group is ", size, " on ", text::count(ranks, "rank")),
-                    .why = "each group of ranks is a replica, and replicas must be alike",
+                    .why = "each group of ranks is a replica, and all replicas must have the same size",
                     .hint = "use a number that divides the number of ranks"});
 }
 
-/// Can the ranks of each group have one copy of the parameters between them, in a node's memory? @collective
+/// Whether the ranks of each group can share one copy of the parameters in a node's memory. @collective
 bool groups_share_memory(int group, const runtime::World& world, const comm::Communicator& all) {
   const auto& topology = world.topology();
   const bool within = topology.nodes == 1 ||
@@ -79,22 +81,22 @@ bool groups_share_memory(int group, const runtime::World& world, const comm::Com
   return mpi::all_reduce(world.comm(), all.traits().shares_memory && within, MPI_LAND);
 }
 
-/// Empty: it stays in memory.
-std::filesystem::path folder_of(const std::filesystem::path& place) {
-  return place == "cpu" ? std::filesystem::path() : place;
+/// The folder of an offload option; empty if arrays stay in memory.
+std::filesystem::path folder_of(const std::filesystem::path& offload) {
+  return offload == "cpu" ? std::filesystem::path() : offload;
 }
 
-parallel::ArrayPlacement residence_of(const std::filesystem::path& place, const ZeroConfig& config,
+parallel::ArrayPlacement placement_of(const std::filesystem::path& offload, const ZeroConfig& config,
                                       c10::Device device) {
-  return {.folder = folder_of(place),
+  return {.folder = folder_of(offload),
           .resident_bytes = config.resident_bytes,
           .device = device,
-          .in_host = place == "cpu" && !device.is_cpu()};
+          .in_host = offload == "cpu" && !device.is_cpu()};
 }
 
-const char* description_of(const parallel::ArrayPlacement& home) {
-  if (home.in_host) return "in the host's memory";
-  return home.folder.empty() ? "in memory" : "on disk";
+const char* description_of(const parallel::ArrayPlacement& placement) {
+  if (placement.in_host) return "in the host's memory";
+  return placement.folder.empty() ? "in memory" : "on disk";
 }
 
 }  // namespace
@@ -106,18 +108,18 @@ void check(const ZeroConfig& config) {
   }
   if (config.shard_group.value_or(1) < 0) {
     throw UsageError({.what = text::concat("zero.shard_group is ", *config.shard_group),
-                      .why = "it is how many ranks share one set of shards",
+                      .why = "it is the number of ranks that share one set of shards",
                       .hint = "use a number that divides the number of ranks, or ZeroConfig::node"});
   }
   if (!config.offload_optimizer.empty() && stage == 0) {
     throw UsageError({.what = text::concat("zero.offload_optimizer is ", config.offload_optimizer, " at stage 0"),
-                      .why = "moments are offloaded as each rank's part of them",
+                      .why = "each rank offloads its shard of the moments, and stage 0 has no shards",
                       .hint = "set zero.stage to 1, 2 or 3, also on one rank"});
   }
   if (!config.offload_parameters.empty() && stage != 3) {
     throw UsageError(
         {.what = text::concat("zero.offload_parameters is ", config.offload_parameters, " at stage ", stage),
-         .why = "before stage 3 parameters stay in memory",
+         .why = "only stage 3 shards parameters; at lower stages they stay in memory",
          .hint = "set zero.stage to 3, also on one rank"});
   }
 }
@@ -125,8 +127,8 @@ void check(const ZeroConfig& config) {
 // @collective
 ZeroRanks::GroupLayout ZeroRanks::agree(const ZeroConfig& config, const runtime::World& world,
                                         const comm::Communicator& all) {
-  const auto text_of = [&](const std::filesystem::path& place) {
-    return description_of(residence_of(place, config, world.device()));
+  const auto text_of = [&](const std::filesystem::path& offload) {
+    return description_of(placement_of(offload, config, world.device()));
   };
   mpi::same_on_all(world.comm(),
                    text::concat("stage ", *config.stage, " in groups of ", config.shard_group.value_or(-1),
@@ -171,8 +173,8 @@ ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, comm
                 .group = group_ ? *group_ : all,
                 .replicas = replicas_.get(),
                 .masters = config.fp32_masters ? parallel::Masters::fp32 : parallel::Masters::no,
-                .parameters = residence_of(config.offload_parameters, config, world.device()),
-                .moments = residence_of(config.offload_optimizer, config, world.device()),
+                .parameters = placement_of(config.offload_parameters, config, world.device()),
+                .moments = placement_of(config.offload_optimizer, config, world.device()),
                 .shards_parameters = layout_.parameters,
                 .first_rank = layout_.mesh.group(parallel::Axis::shard, rank_),
                 .keep_resident = config.keep_resident,
@@ -184,13 +186,13 @@ bool ZeroRanks::abandon(std::string_view reason) noexcept {
 }
 
 std::string ZeroRanks::text() const {
-  const auto offloaded = [](const char* what, const parallel::ArrayPlacement& home) {
-    if (home.in_host) return text::concat(", ", what, " in the host's memory");
-    return home.folder.empty() ? std::string() : text::concat(", ", what, " in ", home.folder);
+  const auto offloaded = [](const char* what, const parallel::ArrayPlacement& placement) {
+    if (placement.in_host) return text::concat(", ", what, " in the host's memory");
+    return placement.folder.empty() ? std::string() : text::concat(", ", what, " in ", placement.folder);
   };
   return text::concat("ZeRO stage ", sharding_.stage, " over ", replicas_ ? "groups of " : "",
                       text::count(ranks_of_group(), "rank"),
-                      layout_.parameters ? ", parameters brought together as they are used" : "",
+                      layout_.parameters ? ", parameters gathered when they are used" : "",
                       offloaded("parameters", sharding_.parameters), offloaded("moments", sharding_.moments));
 }
 

@@ -14,29 +14,32 @@
 
 namespace hortator::accelerator {
 
-/// Throws unless this has a meaning, on any number of ranks.
+/// Throws UsageError for a configuration that is invalid on any number of ranks.
 void check(const ZeroConfig& config);
 
 /// The ranks that share one set of shards, and the replicas of the set: the axes shard and replicate of the mesh.
 class ZeroRanks {
  public:
-  /// `config` has a stage. `all` are the ranks of `world`, and must outlive this. @collective
+  /// Makes the communicators of the groups. `config` must have a stage; `all` has the ranks of `world` and must outlive
+  /// this.
+  /// @collective
   ZeroRanks(const ZeroConfig& config, const runtime::World& world, comm::Communicator& all);
   ZeroRanks(const ZeroRanks&) = delete;
   ZeroRanks& operator=(const ZeroRanks&) = delete;
 
   const parallel::Sharding& sharding() const { return sharding_; }
-  /// All ranks' shards, by rank of the whole world: where replicas have the same, the first group's count.
+  /// Whether this rank's shards are those that checkpoints store: the first group's, since replicas hold the same.
   bool counts(int rank) const { return layout_.mesh.index(parallel::Axis::replicate, rank) == 0; }
   int ranks_of_group() const { return layout_.mesh.size(parallel::Axis::shard); }
-  /// This rank leaves the communicators that are not all ranks': comm::Communicator::abandon.
+  /// Takes this rank out of the groups' communicators: comm::Communicator::abandon. Returns whether all other ranks are
+  /// free.
   bool abandon(std::string_view reason) noexcept;
-  std::string text() const;  ///< "ZeRO stage 2, groups of 4 ranks"
+  std::string text() const;  ///< "ZeRO stage 2 over groups of 4 ranks"
 
  private:
   struct GroupLayout {
     parallel::MeshShape mesh;  ///< groups lie along the axis shard
-    bool parameters = false;   ///< no rank has all of them
+    bool parameters = false;   ///< parameters are sharded: no rank holds all of them
   };
   static GroupLayout agree(const ZeroConfig& config, const runtime::World& world, const comm::Communicator& all);
   std::unique_ptr<comm::Communicator> make_group(const runtime::World& world, const comm::Communicator& all) const;
@@ -44,9 +47,9 @@ class ZeroRanks {
 
   GroupLayout layout_;
   int rank_;
-  std::unique_ptr<comm::Communicator> group_;     ///< null: all ranks
-  std::optional<mpi::Communicator> group_host_;   ///< the group, for what it compares; where it deals between devices
-  std::unique_ptr<comm::Communicator> replicas_;  ///< null: there is one group
+  std::unique_ptr<comm::Communicator> group_;     ///< null if all ranks are one group
+  std::optional<mpi::Communicator> group_host_;   ///< compares calls; only if parameters are sharded between devices
+  std::unique_ptr<comm::Communicator> replicas_;  ///< null if there is one group
   parallel::Sharding sharding_;
 };
 
