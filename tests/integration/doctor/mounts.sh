@@ -42,7 +42,7 @@ fi
 mkdir bin
 hidden="for f in \$(type -ap mpirun mpiexec | sort -u) $mpiexec; do mount --bind /dev/null \$f; done"
 mounted "$hidden"
-finds mpirun note 'there is none on PATH' 'load the MPI module'
+finds mpirun note 'none on PATH' 'load the MPI module'
 printf '#!/bin/sh\necho "%s"\n' "$foreign" >bin/mpirun
 chmod +x bin/mpirun
 mounted "$hidden; export PATH=$scratch/bin:\$PATH"
@@ -57,9 +57,9 @@ for f in /dev/*; do [[ $f == */nvidia* ]] || ln -s "old/${f##*/}" "$d/${f##*/}";
 touch "$d/nvidia0" "$d/nvidiactl"; ln -s nowhere "$d/nvidia1"; mount --rbind "$d" /dev'
 mounted "$devices"
 if [ "$has_cuda" = 0 ]; then
-  finds GPUs warning 'has 2 GPUs, this Hortator is built without CUDA' 'with CUDA'
+  finds GPUs warning 'has 2 GPUs, but Hortator was built without CUDA' 'with CUDA'
 else
-  finds GPUs error 'has 2 GPUs, CUDA shows none' 'gpus-per-node'
+  finds GPUs error 'has 2 GPUs, but CUDA shows none' 'gpus-per-node'
   shown() { # NUMBER RANKS: runs the doctor on RANKS ranks, each of which sees NUMBER devices
     run unshare -m bash -c "set -e; $devices; exec mpirun -n $2 --oversubscribe --bind-to none env LD_PRELOAD=$shim DOCTOR_FAULT=gpus DOCTOR_GPUS=$1 \"\$0\" doctor ." "$hortator"
   }
@@ -69,9 +69,9 @@ else
   finds GPUs warning 'lets this rank open 1 of 2: .*2 of 2 ranks' 'without --gpus-per-task'
   shown 1 2
   expect_code 1
-  finds GPUs error '1 GPU for 2 ranks of this node' 'one rank a GPU'
+  finds GPUs error '1 GPU for 2 ranks on this node' 'one rank for each GPU'
   mounted 'mount -t tmpfs tmpfs /proc/driver'
-  finds CUDA note 'no NVIDIA driver here' 'on nodes with GPUs alone'
+  finds CUDA note 'no NVIDIA driver here' 'only on nodes with GPUs'
   mounted "mount -t tmpfs tmpfs /proc/driver; mkdir /proc/driver/nvidia; echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  430.12.3  Sun Jul 27' >/proc/driver/nvidia/version"
   expect_code 1
   finds CUDA error 'driver 430\.12\.3 is too old for it' 'ask for driver [0-9]+ or newer'
