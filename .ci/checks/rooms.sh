@@ -16,7 +16,7 @@ done <"$rules"
 
 read -r _ max < <(grep '^folder ' "$rules")
 while read -r count folder; do
-  [ "$count" -le "$max" ] || { echo "$folder: $count sources, a folder holds at most $max: it needs rooms of its own"; bad=1; }
+  [ "$count" -le "$max" ] || { echo "$folder: $count sources, a folder holds at most $max: divide it by theme"; bad=1; }
 done < <(git ls-files 'src/*' 'include/*' | grep -E '\.(hpp|cpp|cu|inc)$' | sed 's|/[^/]*$||' | sort | uniq -c)
 
 git grep -nE "$includes" -- 'src/*' 'include/*' | awk -v rules="$rules" '

@@ -67,3 +67,17 @@ judge_line src/runtime/launcher.cpp 'std::getenv("OMPI_COMM_WORLD_RANK");'
 expect_code 0
 judge_line src/mpi/agree.cpp 'MPI_Allreduce(); PMI_RANK; // no COMPI_X'
 expect_code 0
+
+# a folder holds at most 35 sources
+fill() { # NUMBER: judges a folder of that many sources
+  rm -rf src include
+  mkdir -p src/core
+  for i in $(seq "$1"); do : >"src/core/source_$i.cpp"; done
+  git add -A
+  run .ci/checks/rooms.sh
+}
+fill 35
+expect_code 0
+fill 36
+[ "$code" != 0 ] || wrong 'a folder of 36 sources is accepted'
+expect_line 'src/core: 36 sources'
