@@ -29,7 +29,7 @@ TEST_CASE("an operation runs after earlier work of the current stream, which wai
       {"ncclBroadcast", [&] { return communicator->broadcast(part, 0); }},
   };
   for (const auto& [verb, call] : cases) {
-    test::trace().clear();
+    test::clear_trace();
     auto work = call();
     CHECK(test::trace() == Trace{follow, verb, mark});
     work.wait();

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <mutex>
 
 #include "core/text/text.hpp"
 #include "machine/device/cuda.hpp"
@@ -12,9 +13,28 @@
 
 namespace hortator::test {
 
-std::vector<std::string>& trace() {
-  static std::vector<std::string> lines;
-  return lines;
+namespace {
+
+struct {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+} written;
+
+}  // namespace
+
+std::vector<std::string> trace() {
+  const std::scoped_lock lock(written.mutex);
+  return written.lines;
+}
+
+void add_to_trace(const std::string& line) {
+  const std::scoped_lock lock(written.mutex);
+  written.lines.push_back(line);
+}
+
+void clear_trace() {
+  const std::scoped_lock lock(written.mutex);
+  written.lines.clear();
 }
 
 HostDevice& host_device() {
@@ -48,9 +68,9 @@ int openable_devices(const std::filesystem::path&) { return 0; }
 
 Stream::Stream(int) : stream_(c10::Stream::DEFAULT, c10::kCPU) {}
 void* Stream::native() const { return &the_stream; }
-void Stream::follow_current() const { test::trace().emplace_back("nccl's stream follows the current one"); }
+void Stream::follow_current() const { test::add_to_trace("nccl's stream follows the current one"); }
 Event Stream::mark() const {
-  test::trace().emplace_back("mark");
+  test::add_to_trace("mark");
   return {reinterpret_cast<void*>(++test::host_device().marks), 0};  // NOLINT(performance-no-int-to-ptr)
 }
 
@@ -59,8 +79,8 @@ bool Event::is_reached() const {
   const auto& device = test::host_device();
   return !device.is_stuck && reinterpret_cast<long>(native_) <= device.last_reached;
 }
-void Event::hold_current_stream() const { test::trace().emplace_back("the current stream waits for the mark"); }
+void Event::hold_current_stream() const { test::add_to_trace("the current stream waits for the mark"); }
 
-void wait_until_idle(int) { test::trace().emplace_back("the device is idle"); }
+void wait_until_idle(int) { test::add_to_trace("the device is idle"); }
 
 }  // namespace hortator::machine

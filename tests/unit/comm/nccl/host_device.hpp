@@ -9,7 +9,10 @@
 /// What is handed from stream to stream is written down, in one list with what the mock NCCL was asked to do.
 namespace hortator::test {
 
-std::vector<std::string>& trace();
+/// What was done so far, in order. Callable from any thread, as are the other two.
+std::vector<std::string> trace();
+void add_to_trace(const std::string& line);
+void clear_trace();
 
 struct HostDevice {
   std::string uuid;

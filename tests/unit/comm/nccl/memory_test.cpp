@@ -18,7 +18,7 @@ TEST_CASE("allocated memory comes from NCCL, is registered, and is freed with it
     memory.reset();
     CHECK(test::mock_nccl().memory_blocks == 1);
     CHECK(view[0].item<int>() == communicator->size());
-    test::trace().clear();
+    test::clear_trace();
   }
   CHECK(test::trace() == std::vector<std::string>{"the device is idle"});
   CHECK(test::mock_nccl().memory_blocks == 0);

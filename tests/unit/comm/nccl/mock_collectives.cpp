@@ -136,7 +136,7 @@ ncclResult_t give(ncclComm* comm, Operation operation, const char* name, cudaStr
   const Entered entered(name);
   if (const auto code = usable(comm, name); code != ncclSuccess) return code;
   if (stream == nullptr) violation(text::concat(name, " on the default stream"));
-  trace().push_back(name);
+  add_to_trace(name);
   operation.call.is_registered = is_registered(*comm, operation.to, size_of(operation.call, 1)) ? 1 : 0;
   if (group_depth() == 0) return begin(comm, step_of(comm, operation));
   group.emplace_back(comm, operation);

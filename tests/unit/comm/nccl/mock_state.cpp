@@ -1,5 +1,6 @@
 #include "mock_state.hpp"
 
+#include <mutex>
 #include <thread>
 
 #include "core/text/text.hpp"
@@ -30,7 +31,11 @@ void reset_mock_nccl() {
   MPI_Barrier(wire());
 }
 
-void violation(const std::string& what) { mock_nccl().violations.push_back(what); }
+void violation(const std::string& what) {
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
+  mock_nccl().violations.push_back(what);
+}
 
 Entered::Entered(const char* call) {
   if (inside.fetch_add(1) != 0) violation(text::concat(call, " while another thread is in NCCL"));

@@ -16,6 +16,7 @@
 /// The mock's inside: messages between ranks, and communicators that move on when they are asked.
 namespace hortator::test {
 
+/// Callable from any thread.
 void violation(const std::string& what);
 
 /// Each entry point holds one: a second thread in NCCL is a violation.
