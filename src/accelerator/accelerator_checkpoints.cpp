@@ -27,12 +27,17 @@ using accelerator::Training;
 
 constexpr int max_nodes_of_one_file = 4;
 
-/// The ranks' mesh for the manifest.
-std::map<std::string, std::int64_t> mesh_of(const Training& training) {
-  const int ranks = training.host().size();
-  const int shards = training.channels.zero() ? training.channels.zero()->ranks_of_group() : ranks;
-  if (shards == ranks) return {{"data", ranks}};
-  return {{"replicate", ranks / shards}, {"shard", shards}};
+/// The mesh for the manifest: its axes of more than one rank. Replicas or shards alone are called data.
+std::map<std::string, std::int64_t> mesh_of(const parallel::MeshShape& shape) {
+  std::map<std::string, std::int64_t> mesh;
+  for (const auto axis : parallel::all_axes) {
+    if (shape.size(axis) > 1) mesh.emplace(name_of(axis), shape.size(axis));
+  }
+  if (mesh.contains("replicate") && mesh.contains("shard")) return mesh;
+  mesh.erase("replicate");
+  mesh.erase("shard");
+  mesh.emplace("data", shape.data_size());
+  return mesh;
 }
 
 /// Ends the job: other ranks wait for this one inside HDF5 and cannot be reached otherwise.
@@ -206,7 +211,7 @@ fs::path Accelerator::save_state(const fs::path& dir, const SaveStateOptions& op
                                        .file_of = files_of(*training_, world()),
                                        .step = project.iteration(),
                                        .updates = training_->output.updates(),
-                                       .mesh = mesh_of(*training_),
+                                       .mesh = mesh_of(training_->channels.mesh().shape()),
                                        .metadata = options.metadata,
                                        .end_job = end_job};
   auto folder = training_->options().checkpoint.asynchronous

@@ -1,5 +1,4 @@
 #include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/scalar_tensor.h>
 
 #include <algorithm>
@@ -7,8 +6,9 @@
 #include <hortator/error.hpp>
 
 #include "accelerator/state/random_state.hpp"
-#include "accelerator/training/packing.hpp"
-#include "accelerator/training/same_structure.hpp"
+#include "accelerator/structures/gathering.hpp"
+#include "accelerator/structures/packing.hpp"
+#include "accelerator/structures/same_structure.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "core/text/text.hpp"
@@ -36,39 +36,6 @@ comm::ReduceOp operation_of(Reduce reduce) {
 
 // An undefined tensor is passed on to the communicator, whose error is thrown on all ranks.
 at::Tensor detached(const at::Tensor& tensor) { return tensor.defined() ? tensor.detach() : tensor; }
-
-// Gathers the ranks' parts, one row each.
-at::Tensor gather_rows(accelerator::Training& training, const at::Tensor& part) {
-  if (!part.defined()) training.channels.communicator_of(part).all_gather(part, part).wait();  // throws
-  auto rows = at::empty({training.host().size(), part.numel()}, part.options().requires_grad(false));
-  training.channels.communicator_of(part).all_gather(rows.view({-1}), part.detach().reshape({-1})).wait();
-  return rows;
-}
-
-// Joins the rows along dimension 0; single numbers become a vector.
-at::Tensor join(const at::Tensor& rows, const at::Tensor& part) {
-  if (part.dim() == 0) return rows.view({-1});
-  auto sizes = part.sizes().vec();
-  sizes[0] *= rows.size(0);
-  return rows.view(sizes);
-}
-
-std::vector<at::Tensor> tensors_of(const std::vector<detail::Leaf>& leaves) {
-  std::vector<at::Tensor> tensors;
-  for (const auto& leaf : leaves) tensors.push_back(*leaf.tensor);
-  return tensors;
-}
-
-// Calls work(leaves of one pack, their tensors) for each pack.
-template <typename Work>
-void in_packs(const std::vector<detail::Leaf>& leaves, const Work& work) {
-  const auto tensors = tensors_of(leaves);
-  for (const auto& pack : accelerator::plan_packs(tensors)) {
-    std::vector<at::Tensor> together;
-    for (const auto i : pack) together.push_back(tensors[i]);
-    work(pack, together);
-  }
-}
 
 bool has_dimension(const at::Tensor& tensor, std::int64_t dim) { return dim >= -tensor.dim() && dim < tensor.dim(); }
 
@@ -129,24 +96,12 @@ at::Tensor padded(const at::Tensor& tensor, std::int64_t size, const PadOptions&
 
 at::Tensor Accelerator::gather(const at::Tensor& tensor) {
   const CallSite site(__builtin_return_address(0));
-  if (num_processes() == 1) return tensor;  // as in Hugging Face Accelerate, a single number stays one
-  const at::NoGradGuard no_grad;
-  return join(gather_rows(*training_, tensor), tensor);
+  return accelerator::gather(training_->channels.mesh().all(), tensor);
 }
 
 void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves) {
   const CallSite site(__builtin_return_address(0));
-  if (num_processes() == 1) return;
-  const at::NoGradGuard no_grad;
-  check_same_structure(training_->host(), "gather", leaves, accelerator::Alike::shapes);
-  in_packs(leaves, [&](const auto& pack, const auto& tensors) {
-    if (pack.size() == 1) {
-      *leaves[pack[0]].tensor = join(gather_rows(*training_, tensors[0]), tensors[0]);
-      return;
-    }
-    const auto parts = accelerator::unpack(gather_rows(*training_, accelerator::pack(tensors)), tensors);
-    for (std::size_t i = 0; i < pack.size(); ++i) *leaves[pack[i]].tensor = join(parts[i], tensors[i]);
-  });
+  accelerator::gather(training_->channels.mesh().all(), leaves);
 }
 
 at::Tensor Accelerator::reduce(const at::Tensor& tensor, Reduce operation) {
@@ -160,7 +115,7 @@ void Accelerator::reduce_leaves(const std::vector<detail::Leaf>& leaves, Reduce 
   const CallSite site(__builtin_return_address(0));
   const at::NoGradGuard no_grad;
   check_same_structure(training_->host(), "reduce", leaves, accelerator::Alike::shapes);
-  in_packs(leaves, [&](const auto& pack, const auto& tensors) {
+  accelerator::in_packs(accelerator::tensors_of(leaves), [&](const auto& pack, const auto& tensors) {
     if (pack.size() == 1) {
       *leaves[pack[0]].tensor = reduce(tensors[0], operation);
       return;
@@ -183,7 +138,8 @@ void Accelerator::broadcast_leaves(const std::vector<detail::Leaf>& leaves, int 
   check_same_structure(training_->host(), "broadcast", leaves, accelerator::Alike::shapes);
   std::vector<at::Tensor> on_cpu;
   std::vector<at::Tensor> on_device;
-  for (const auto& tensor : tensors_of(leaves)) (tensor.is_cpu() ? on_cpu : on_device).push_back(tensor.detach());
+  for (const auto& tensor : accelerator::tensors_of(leaves))
+    (tensor.is_cpu() ? on_cpu : on_device).push_back(tensor.detach());
   for (const auto* tensors : {&on_cpu, &on_device}) {
     if (!tensors->empty())
       training_->channels.communicator_of(tensors->front()).broadcast_all(*tensors, from_process).wait();
@@ -198,7 +154,7 @@ at::Tensor Accelerator::pad_across_processes(const at::Tensor& tensor, const Pad
 void Accelerator::pad_leaves(const std::vector<detail::Leaf>& leaves, const PadOptions& options) {
   const CallSite site(__builtin_return_address(0));
   check_same_structure(training_->host(), "pad_across_processes", leaves, accelerator::Alike::dimensions);
-  const auto sizes = sizes_to_pad_to(training_->host(), tensors_of(leaves), options);
+  const auto sizes = sizes_to_pad_to(training_->host(), accelerator::tensors_of(leaves), options);
   for (std::size_t i = 0; i < leaves.size(); ++i) *leaves[i].tensor = padded(*leaves[i].tensor, sizes[i], options);
 }
 

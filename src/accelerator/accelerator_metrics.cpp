@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "accelerator/training/same_structure.hpp"
+#include "accelerator/structures/gathering.hpp"
+#include "accelerator/structures/same_structure.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/call_site.hpp"
 #include "mpi/agree.hpp"
@@ -13,8 +14,12 @@
 namespace hortator {
 namespace {
 
-const mpi::Communicator& gathering_ranks(accelerator::Training& training, const detail::Gathering& how) {
-  const auto& host = training.host();
+const parallel::RankGroup& ranks_of(const accelerator::Training& training, const detail::Gathering& how) {
+  return how.of_batches ? training.data() : training.channels.mesh().all();
+}
+
+const mpi::Communicator& hosts_of(accelerator::Training& training, const detail::Gathering& how) {
+  const auto& host = ranks_of(training, how).host;
   return how.ranks && *how.ranks < host.size() ? training.channels.first_ranks(*how.ranks) : host;
 }
 
@@ -46,18 +51,22 @@ at::Tensor joined(const Parts& parts, std::size_t leaf) {
 
 detail::Gathering Accelerator::gathering_for_metrics() const {
   const auto* loader = training_->prepared.active_loader();
-  if (loader == nullptr) return {};
+  detail::Gathering how{.of_batches = true};
+  if (loader == nullptr) return how;
   if (!loader->is_even_step()) {
-    return {.ranks = loader->ranks_in_step(), .mine = loader->new_samples(process_index()), .sizes_differ = true};
+    how.ranks = loader->ranks_in_step();
+    how.mine = loader->new_samples(training_->data().index());
+    how.sizes_differ = true;
+  } else if (loader->in_last_step() && loader->remainder() > 0) {
+    how.first = loader->new_samples();
   }
-  if (!loader->in_last_step() || loader->remainder() <= 0) return {};
-  return {.first = loader->new_samples()};
+  return how;
 }
 
 at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
   const CallSite site(__builtin_return_address(0));
   const auto how = gathering_for_metrics();
-  if (!how.sizes_differ) return first_rows(gather(tensor), how.first);
+  if (!how.sizes_differ) return first_rows(accelerator::gather(training_->data(), tensor), how.first);
   auto gathered = tensor;
   gather_leaves({detail::Leaf{.path = "", .tensor = &gathered}}, how);
   return gathered;
@@ -66,10 +75,11 @@ at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
 void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves, const detail::Gathering& how) {
   const CallSite site(__builtin_return_address(0));
   const at::NoGradGuard no_grad;
-  if (num_processes() == 1 || (!how.sizes_differ && !how.to_main)) {
-    gather_leaves(leaves);
+  const auto& ranks = ranks_of(*training_, how);
+  if (ranks.size() == 1 || (!how.sizes_differ && !how.to_main)) {
+    accelerator::gather(ranks, leaves);
   } else {
-    check_same_structure(gathering_ranks(*training_, how), "gather", leaves, accelerator::Alike::dimensions);
+    check_same_structure(hosts_of(*training_, how), "gather", leaves, accelerator::Alike::dimensions);
     const auto encoded = gather_encoded(
         [&] {
           std::vector<at::Tensor> mine;
@@ -92,14 +102,14 @@ void Accelerator::gather_leaves(const std::vector<detail::Leaf>& leaves, const d
 std::vector<std::string> Accelerator::gather_encoded(const std::function<std::string()>& encode,
                                                      const detail::Gathering& how) const {
   const CallSite site(__builtin_return_address(0));
-  const auto& comm = gathering_ranks(*training_, how);
+  const auto& comm = hosts_of(*training_, how);
   std::string mine;
   mpi::all_or_none(comm, [&] { mine = encode(); });
   return how.to_main ? mpi::gather(comm, mine) : mpi::all_gather(comm, std::string_view(mine));
 }
 
 void Accelerator::decode_together(const std::function<void()>& decode, const detail::Gathering& how) const {
-  mpi::all_or_none(gathering_ranks(*training_, how), decode);
+  mpi::all_or_none(hosts_of(*training_, how), decode);
 }
 
 }  // namespace hortator

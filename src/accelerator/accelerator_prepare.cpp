@@ -1,26 +1,18 @@
 #include <algorithm>
 
+#include "accelerator/training/bindings.hpp"
 #include "accelerator/training/prepared_before.hpp"
 #include "accelerator/training/training.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "data/loader/dispatcher.hpp"
 #include "formats/hdf5/library.hpp"
 #include "machine/memory/freed_memory.hpp"
-#include "mpi/collectives.hpp"
 #include "runtime/banner.hpp"
 #include "step/schedule/metric_agreement.hpp"
 #include "step/schedule/schedule_core.hpp"
 
 namespace hortator {
 namespace {
-
-// The shuffled order must be the same on all ranks, so rank 0's seed counts. @collective
-std::uint64_t seed_of_data(const accelerator::Training& training) {
-  const auto seed =
-      training.options().data.seed.value_or(at::globalContext().defaultGenerator(at::kCPU).current_seed());
-  return mpi::broadcast(training.host(), seed);
-}
 
 // Describes the batches of an update: those of all ranks and all micro-steps.
 std::string effective_batch(const LoaderBase& loader, std::int64_t micro_steps) {
@@ -36,37 +28,6 @@ std::string effective_batches(const std::vector<LoaderBase>& loaders, std::int64
   std::vector<std::string> lines;
   for (const auto& loader : loaders) lines.push_back(effective_batch(loader, micro_steps));
   return text::join(lines, "; ");
-}
-
-// Streams that cannot be cut into parts are read once a node unless the user says otherwise. @collective
-std::shared_ptr<data::Dispatcher> dispatcher_for(const LoaderBase& loader, const accelerator::Training& training,
-                                                 const mpi::Communicator& node) {
-  const bool by_default =
-      loader.is_stream() && loader.can_travel() && !loader.has_shards() && !training.options().reproducible;
-  if (!training.options().data.dispatch_batches.value_or(by_default)) return nullptr;
-  if (!loader.can_travel()) data::throw_cannot_travel();
-  return std::make_shared<data::Dispatcher>(node, training.host());
-}
-
-// Ranks that read parts of a stream must stop together. Reproducible runs must not depend on the number of parts.
-std::function<std::vector<std::int64_t>(std::int64_t)> exchange_for(const LoaderBase& loader,
-                                                                    const accelerator::Training& training) {
-  const auto& options = training.options();
-  const bool in_parts = loader.has_shards() && !options.data.dispatch_batches.value_or(false) && !options.reproducible;
-  if (!in_parts || training.host().size() == 1) return {};
-  return [&host = training.host(), session = training.control.session()](std::int64_t value) {
-    session->check_alive("loader");
-    return mpi::all_gather(host, value);
-  };
-}
-
-// Refers to the loader by its index: a copy of it within its own state would keep it alive forever.
-std::function<void(const BatchTurn&)> before_batch_of(accelerator::Training& training, std::size_t loader) {
-  if (!training.control.reproducing()) return {};
-  return [&training, session = training.control.session(), loader](const BatchTurn& turn) {
-    session->check_alive("loader");
-    training.control.reproducing()->before_batch(training.prepared.loaders().at(loader), turn, training.seed());
-  };
 }
 
 // Moves only buffers of a paged module, which may not fit on the device as a whole; its parameters are paged in.
@@ -93,18 +54,9 @@ std::shared_ptr<step::ModelCore> Accelerator::make_model(torch::nn::Module& modu
   // Sharded runs must hold as little memory as possible.
   if (device().is_cpu() && sharding == nullptr) keep_freed_memory_once();
   const auto name = text::concat("model ", training_->prepared.models().size());
-  const parallel::DataParallel parallel{
-      .communicator = training_->channels.device_communicator(),
-      .host = training_->host(),
-      .options = training_->options().ddp,
-      .pass = training_->control.backward_pass(),
-      .votes = &training_->control.stopping().votes(),
-      .signals = device().is_cpu() ? parallel::SignalPath::behind_gradients : parallel::SignalPath::from_host_to_host,
-      .sharding = sharding,
-      .common_pass = training_->control.common_pass().add_model(name),
-      .device = device()};
-  auto model = step::ModelCore::prepare(module, name, training_->control.session(), parallel,
-                                        training_->prepared.parameters(), learns);
+  auto model =
+      step::ModelCore::prepare(module, name, training_->control.session(), accelerator::model_binding(*training_, name),
+                               training_->prepared.parameters(), learns);
   model->compute_in(training_->control.precision());
   if (training_->control.reproducing()) training_->control.reproducing()->shards().add(*model);
   if (parallel::has_synchronized_norms(module)) {
@@ -140,19 +92,7 @@ void Accelerator::attach(const LoaderBase& loader, const PrepareDataLoaderOption
   training_->settle_seed();
   LoaderBase prepared = loader;
   prepared.bind(
-      {.rank = process_index(),
-       .world = num_processes(),
-       .parts = training_->control.reproducing() ? training_->control.reproducing()->shards().shards_per_rank() : 1,
-       .split_batches = options().data.split_batches,
-       .even_batches = options().data.even_batches,
-       .device = device(),
-       .device_placement = chosen.device_placement.value_or(options().device_placement),
-       .non_blocking = options().data.non_blocking,
-       .seed = seed_of_data(*training_),
-       .dispatcher = dispatcher_for(loader, *training_, world().node()),
-       .gather_rows = exchange_for(loader, *training_),
-       .check_alive = [session = training_->control.session()] { session->check_alive("loader"); },
-       .before_batch = before_batch_of(*training_, training_->prepared.loaders().size())});
+      accelerator::loader_binding(*training_, prepared, chosen.device_placement.value_or(options().device_placement)));
   training_->prepared.add_loader(prepared);
 }
 
@@ -165,7 +105,7 @@ void Accelerator::attach(const ScheduleBase& schedule) {
        .pace = step::pace_of({.rule = options().schedule_step,
                               .with_optimizer = options().step_scheduler_with_optimizer,
                               .split_batches = options().data.split_batches,
-                              .world = options().reproducible ? options().virtual_shards : num_processes()}),
+                              .world = options().reproducible ? options().virtual_shards : training_->data().size()}),
        .gradients_synchronised = [training = training_.get()] { return training->control.sync_gradients(); },
        .optimizer_was_skipped = [training = training_.get(),
                                  &optimizer = core.optimizer()] { return training->prepared.was_skipped(optimizer); },

@@ -7,7 +7,8 @@ namespace hortator::detail {
 
 /// How values of several ranks are joined: which rows count, and which ranks get them.
 struct Gathering {
-  std::optional<int> ranks = {};           ///< only ranks 0 to this - 1 take part; by default all
+  bool of_batches = false;                 ///< only one rank of those that get the same batch takes part with them
+  std::optional<int> ranks = {};           ///< only the first this many of them take part; by default all
   std::optional<std::int64_t> mine = {};   ///< how many of this rank's first rows count; by default all
   std::optional<std::int64_t> first = {};  ///< how many of the joined rows are kept; by default all
   bool sizes_differ = false;               ///< between ranks, along dimension 0

@@ -11,10 +11,10 @@ namespace hortator::accelerator {
 Joining::Joining(Training& training, std::vector<ModelBase> models, const JoinOptions& options)
     : training_(training),
       models_(std::move(models)),
-      uneven_(training.host()),
+      uneven_(training.data().host),
       exceptions_(std::uncaught_exceptions()) {
   check_ours();
-  if (training_.host().size() == 1) return;
+  if (training_.data().size() == 1) return;
   enabled_ = !options.even_batches.value_or(training_.options().data.even_batches);
   if (enabled_) check_can_follow();
   if (options.even_batches) override_even_batches(*options.even_batches);
@@ -78,7 +78,7 @@ bool Joining::follow_the_others() {
 
 // Ranks that ran out of batches earlier have missed the last steps.
 void Joining::copy_from_last(bool among_last) {
-  const auto& host = training_.host();
+  const auto& host = training_.data().host;
   const int last = mpi::all_reduce(host, among_last ? host.rank() : -1, MPI_MAX);
   for (const auto& model : models_) model.core().copy_from(last);
   const auto names = training_.prepared.parameter_names();

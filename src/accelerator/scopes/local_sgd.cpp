@@ -31,14 +31,15 @@ void check_ours(const Training& training, const ModelBase& model) {
 
 LocalSGD::LocalSGD(Accelerator& accelerator, const ModelBase& model, const LocalSGDOptions& options) {
   accelerator::check_steps(options.steps);
-  accelerator::check_ours(accelerator::Training::of(accelerator), model);
-  if (!options.enabled || accelerator.num_processes() == 1) return;
-  if (accelerator::Training::of(accelerator).channels.zero()) {
+  auto& training = accelerator::Training::of(accelerator);
+  accelerator::check_ours(training, model);
+  if (!options.enabled || training.data().size() == 1) return;
+  if (training.channels.zero()) {
     throw UsageError({.what = "LocalSGD was called under ZeRO",
                       .why = "parameters are sharded over the ranks, so that no rank can train its own",
                       .hint = "use stage 0"});
   }
-  steps_ = std::make_unique<accelerator::LocalSteps>(accelerator::Training::of(accelerator), model, options.steps);
+  steps_ = std::make_unique<accelerator::LocalSteps>(training, model, options.steps);
 }
 
 LocalSGD::~LocalSGD() noexcept(false) {

@@ -19,7 +19,7 @@ LocalSteps::LocalSteps(Training& training, const ModelBase& model, std::int64_t 
     : training_(training),
       model_(model),
       every_(steps),
-      parameters_(parameters_of(model), training.channels.device_communicator()),
+      parameters_(parameters_of(model), training.data().on_device),
       local_({model_}),
       exceptions_(std::uncaught_exceptions()) {}
 
@@ -34,7 +34,7 @@ void LocalSteps::leave() {
 }
 
 bool LocalSteps::average(bool done) {
-  const bool all_done = mpi::all_reduce(training_.host(), done ? 1 : 0, MPI_MIN) == 1;
+  const bool all_done = mpi::all_reduce(training_.data().host, done ? 1 : 0, MPI_MIN) == 1;
   parameters_.run();
   model_.core().share_buffers();
   return all_done;

@@ -58,10 +58,13 @@ checkpoint::ShardedTensor share_of(const Owned& owned, const at::Tensor& mine, c
   const auto& parameter = flat->parameters()[number].tensor;
   checkpoint::ShardedTensor share{.whole = {.type = mine.scalar_type(), .shape = parameter.sizes().vec()},
                                   .part = mine};
-  for (int rank = 0; rank < training.host().size(); ++rank)
-    share.of_ranks.push_back(training.channels.zero()->counts(rank) ? flat->plan().owned(number, rank) : core::Range{});
+  const auto& zero = *training.channels.zero();
+  const auto& mesh = training.channels.mesh().shape();
+  for (int rank = 0; rank < mesh.ranks(); ++rank)
+    share.of_ranks.push_back(zero.counts(rank) ? flat->plan().owned(number, mesh.index(parallel::Axis::shard, rank))
+                                               : core::Range{});
   // Replicas hold the same and write nothing.
-  if (!training.channels.zero()->counts(training.host().rank())) share.part = mine.narrow(0, 0, 0);
+  if (!zero.counts(training.host().rank())) share.part = mine.narrow(0, 0, 0);
   return share;
 }
 

@@ -171,17 +171,18 @@ void restore_loaders(Training& training, const checkpoint::Reader& reader, const
   }
 }
 
-/// Seeds a rank that has no saved random numbers, from the saved run's seed, its progress and the rank.
-void seed_for_other_world(const Training& training, const checkpoint::Reader& reader, int rank) {
+/// Seeds a rank that has no saved random numbers, from the saved run's seed, its progress and the rank's part of
+/// batches.
+void seed_for_other_world(const Training& training, const checkpoint::Reader& reader) {
   auto key = reader.values().get<std::uint64_t>("run/seed");
-  for (const auto number : {reader.manifest().step, reader.manifest().updates, std::int64_t{rank}})
+  for (const auto number : {reader.manifest().step, reader.manifest().updates, std::int64_t{training.data().index()}})
     key = core::mix(key, static_cast<std::uint64_t>(number));
   seed_random_state(training.device(), key);
 }
 
 void resume_in_other_world(const Training& training, const checkpoint::Reader& reader, int rank, int world) {
   const bool has_seed = reader.values().contains("run/seed");
-  if (has_seed) seed_for_other_world(training, reader, rank);
+  if (has_seed) seed_for_other_world(training, reader);
   if (rank != 0) return;
   log::warn("the checkpoint was written by ", text::count(reader.world_size(), "rank"), " and is loaded by ", world,
             ": random numbers (dropout, ...) are not resumed, ",

@@ -9,29 +9,33 @@ void Channels::connect(const ZeroConfig& config) {
   on_cpu_ = comm::make_communicator(world_.comm(), at::kCPU, checks, world_.collective_timeout());
   if (!device().is_cpu())
     on_device_ = comm::make_communicator(world_.comm(), device(), checks, world_.collective_timeout());
-  if (config.stage.value_or(0) > 0) zero_ = std::make_unique<ZeroRanks>(config, world_, device_communicator());
+  const bool is_sharded = config.stage.value_or(0) > 0;
+  auto axes = axes_;
+  if (is_sharded) axes.shard = shard_size(config, world_, parallel::MeshShape(axes, host().size()).data_size());
+  mesh_ = std::make_unique<parallel::Mesh>(
+      parallel::MeshShape(axes, host().size()),
+      parallel::RankGroup{.on_device = device_communicator(), .on_cpu = *on_cpu_, .host = host()}, device());
+  if (is_sharded) zero_ = std::make_unique<ZeroRanks>(config, world_, *mesh_);
 }
 
 void Channels::disconnect() {
   shared_statistics_.reset();
   zero_.reset();
+  mesh_.reset();
   on_device_.reset();
   on_cpu_.reset();
 }
 
 const mpi::Communicator& Channels::first_ranks(int count) {
   const auto known = first_ranks_.find(count);
-  return known != first_ranks_.end() ? known->second : first_ranks_.emplace(count, host().first(count)).first->second;
-}
-
-comm::Communicator& Channels::communicator_of(const at::Tensor& tensor) {
-  return tensor.defined() && !tensor.is_cpu() ? device_communicator() : *on_cpu_;
+  return known != first_ranks_.end() ? known->second
+                                     : first_ranks_.emplace(count, mesh().data().host.first(count)).first->second;
 }
 
 std::shared_ptr<parallel::SharedStatistics> Channels::shared_statistics() {
   if (!shared_statistics_) {
-    auto& device = device_communicator();
-    shared_statistics_ = std::make_shared<parallel::SharedStatistics>(device.split(0, device.rank()));
+    const auto& data = mesh().data();
+    shared_statistics_ = std::make_shared<parallel::SharedStatistics>(data.on_device.split(0, data.index()));
   }
   return shared_statistics_;
 }
@@ -42,6 +46,7 @@ bool Channels::abandon(std::string_view reason) noexcept {
   const auto leave = [&](auto* left) { all_are_free &= left == nullptr || left->abandon(reason); };
   leave(on_cpu_.get());
   leave(on_device_.get());
+  leave(mesh_.get());
   leave(shared_statistics_.get());
   leave(zero_.get());
   // Ranks of ZeRO on devices meet in MPI as well, from where nobody can call them back.

@@ -8,6 +8,7 @@
 #include "comm/communicator.hpp"
 #include "mpi/communicator.hpp"
 #include "parallel/batch_norm/shared_statistics.hpp"
+#include "parallel/mesh/mesh.hpp"
 #include "runtime/world.hpp"
 
 namespace hortator::accelerator {
@@ -15,23 +16,27 @@ namespace hortator::accelerator {
 /// All communicators of a run. Members are destroyed before those that they were split from.
 class Channels {
  public:
-  /// `world` must outlive this. Call connect() before anything else.
-  explicit Channels(runtime::World& world) : world_(world) {}
+  /// `world` must outlive this. `axes` are those of the mesh beside shard, which connect() sets. Call connect() before
+  /// anything else.
+  Channels(runtime::World& world, const parallel::MeshShape::Request& axes) : world_(world), axes_(axes) {}
 
-  /// Makes the communicators, those of ZeRO too if `config` asks for a stage. @collective
+  /// Makes the communicators and the mesh, with ZeRO's groups along the axis shard. @collective
   void connect(const ZeroConfig& config);
   /// Destroys what connect() has made. Does not communicate.
   void disconnect();
 
   const mpi::Communicator& host() const { return world_.comm(); }
   c10::Device device() const { return world_.device(); }
-  /// The ranks from 0 to `count` - 1. @collective over these ranks, the first time
+  const mpi::Communicator& node() const { return world_.node(); }
+  /// How the ranks are arranged. Whoever works over some of them gets these from here.
+  const parallel::Mesh& mesh() const { return *mesh_; }
+  /// The first `count` ranks of mesh().data(). @collective over these ranks, the first time
   const mpi::Communicator& first_ranks(int count);
-  /// The communicator for the device that the tensor is on; that of the CPU for undefined tensors.
-  comm::Communicator& communicator_of(const at::Tensor& tensor);
+  /// RankGroup::communicator_of() of all ranks.
+  comm::Communicator& communicator_of(const at::Tensor& tensor) { return mesh_->all().communicator_of(tensor); }
   comm::Communicator& device_communicator() { return on_device_ ? *on_device_ : *on_cpu_; }
-  comm::Communicator& cpu_communicator() { return *on_cpu_; }
-  /// What synchronised normalisation layers share, on a communicator of its own. @collective the first time
+  /// What synchronised normalisation layers share over mesh().data(), on a communicator of its own. @collective the
+  /// first time
   std::shared_ptr<parallel::SharedStatistics> shared_statistics();
   void forget_shared_statistics() { shared_statistics_.reset(); }
   const ZeroRanks* zero() const { return zero_.get(); }  ///< null at stage 0
@@ -42,9 +47,11 @@ class Channels {
 
  private:
   runtime::World& world_;
+  parallel::MeshShape::Request axes_;
   std::map<int, mpi::Communicator> first_ranks_;
   std::unique_ptr<comm::Communicator> on_cpu_;
-  std::unique_ptr<comm::Communicator> on_device_;                  ///< null when the device is the CPU
+  std::unique_ptr<comm::Communicator> on_device_;  ///< null when the device is the CPU
+  std::unique_ptr<parallel::Mesh> mesh_;
   std::shared_ptr<parallel::SharedStatistics> shared_statistics_;  ///< null until a model uses them
   std::unique_ptr<ZeroRanks> zero_;
 };

@@ -24,20 +24,18 @@ StepControl::StepControl(const AcceleratorOptions& options, Precision precision,
     : precision_(precision),
       prepared_(prepared),
       accumulation_(options.gradient_accumulation_steps, options.gradient_accumulation),
-      loss_weights_(prepared.models(), options.reproducible ? options.virtual_shards : host.size(),
-                    options.reproducible),
+      loss_weights_(prepared.models(), options.reproducible ? std::optional(options.virtual_shards) : std::nullopt),
       stopping_(host, saves) {}
 
 void StepControl::connect(const AcceleratorOptions& options, Channels& channels) {
-  const auto& host = channels.host();
-  common_pass_ = std::make_unique<parallel::CommonPass>(channels.cpu_communicator().split(0, host.rank()), host);
+  const auto& data = channels.mesh().data();
+  common_pass_ = std::make_unique<parallel::CommonPass>(data.on_cpu.split(0, data.index()), data.host);
   if (precision_ == Precision::fp16 && options.grad_scaler.enabled) {
     scaler_ =
         std::make_unique<step::GradScaler>(options.grad_scaler, channels.device_communicator(), channels.device());
   }
   if (options.reproducible) {
-    reproducing_ =
-        std::make_unique<Reproducing>(options.virtual_shards, channels.device_communicator(), channels.device());
+    reproducing_ = std::make_unique<Reproducing>(options.virtual_shards, data.on_device, channels.device());
   }
 }
 

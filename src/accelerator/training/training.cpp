@@ -22,14 +22,14 @@ Training::AgreedOptions Training::agree(AcceleratorOptions options, const mpi::C
   return {.options = std::move(options), .precision = precision};
 }
 
-Training::Training(AcceleratorOptions options, runtime::World& world)
-    : Training(agree(std::move(options), world.comm()), world) {}
+Training::Training(AcceleratorOptions options, runtime::World& world, const parallel::MeshShape::Request& axes)
+    : Training(agree(std::move(options), world.comm()), world, axes) {}
 
-Training::Training(AgreedOptions agreed, runtime::World& world)
+Training::Training(AgreedOptions agreed, runtime::World& world, const parallel::MeshShape::Request& axes)
     : options_(std::move(agreed.options)),
       output(options_, world, [this] { report_status(); }),
       control(options_, agreed.precision, prepared, world.comm(), output.background_save()),
-      channels(world) {
+      channels(world, axes) {
   if (device().is_cuda()) {
     at::globalContext().setAllowTF32CuBLAS(options_.tf32);
     at::globalContext().setAllowTF32CuDNN(options_.tf32);
@@ -68,7 +68,7 @@ void Training::backward(const at::Tensor& loss) {
   }
   const auto start = control.scaled(loss);
   if (const auto* reproducing = control.reproducing()) reproducing->check_backward_counts();
-  if (control.reproducing() || host().size() == 1) return start.backward();
+  if (control.reproducing() || data().size() == 1) return start.backward();
   std::optional<AnyCallSite> anywhere;
   if (prepared.may_lack_ranks()) anywhere.emplace();  // ranks without batches follow from elsewhere
   control.backward_pass().run(start);
@@ -83,8 +83,7 @@ void Training::backward(const at::Tensor& loss) {
 
 void Training::synchronise_gradients() {
   if (auto* reproducing = control.reproducing()) {
-    if (!control.is_partial() && reproducing->shards().synchronise())
-      control.loss_weights().settle(channels.device_communicator());
+    if (!control.is_partial() && reproducing->shards().synchronise()) control.loss_weights().settle(data().on_device);
     return;
   }
   for (const auto& model : prepared.models()) model->finish_gradients();
@@ -99,7 +98,7 @@ at::Tensor Training::mean_loss(const at::Tensor& loss) {
          .hint = "leave it out for this optimizer, or use one that steps without a closure"});
   }
   auto mean = loss.clone();
-  channels.communicator_of(mean).all_reduce(mean, comm::ReduceOp::mean).wait();
+  data().communicator_of(mean).all_reduce(mean, comm::ReduceOp::mean).wait();
   return mean;
 }
 

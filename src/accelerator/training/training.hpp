@@ -26,8 +26,8 @@ class Training {
   AcceleratorOptions options_;
 
  public:
-  /// @collective
-  Training(AcceleratorOptions options, runtime::World& world);
+  /// `axes` are those of the mesh beside shard, which is ZeRO's. @collective
+  Training(AcceleratorOptions options, runtime::World& world, const parallel::MeshShape::Request& axes = {});
   ~Training();
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
@@ -43,6 +43,8 @@ class Training {
 
   const AcceleratorOptions& options() const { return options_; }
   const mpi::Communicator& host() const { return channels.host(); }
+  /// The ranks that get different batches, and average their gradients.
+  const parallel::RankGroup& data() const { return channels.mesh().data(); }
   c10::Device device() const { return channels.device(); }
 
   /// Chooses the run's seed, which is what rank 0 was seeded with last; call it before a model or loader is prepared.
@@ -78,7 +80,7 @@ class Training {
   void free_memory();
 
  private:
-  Training(AgreedOptions agreed, runtime::World& world);
+  Training(AgreedOptions agreed, runtime::World& world, const parallel::MeshShape::Request& axes);
   void connect();  ///< @collective
   void note_backward();
   RunFacts facts();

@@ -62,23 +62,12 @@ int ranks_of_a_node(const runtime::World& world) {
        .hint = "start the same number of ranks on each node, one node after the other (hortator launch does)"});
 }
 
-int group_size(const ZeroConfig& config, const runtime::World& world) {
-  const int ranks = world.comm().size();
-  const int size = !config.shard_group                       ? ranks
-                   : *config.shard_group == ZeroConfig::node ? ranks_of_a_node(world)
-                                                             : *config.shard_group;
-  if (ranks % size == 0) return size;
-  throw UsageError({.what = text::concat("zero.shard_group is ", size, " on ", text::count(ranks, "rank")),
-                    .why = "each group of ranks is a replica, and all replicas must have the same size",
-                    .hint = "use a number that divides the number of ranks"});
-}
-
 /// Whether the ranks of each group can share one copy of the parameters in a node's memory. @collective
-bool groups_share_memory(int group, const runtime::World& world, const comm::Communicator& all) {
+bool groups_share_memory(int group, const runtime::World& world, const comm::Traits& traits) {
   const auto& topology = world.topology();
   const bool within = topology.nodes == 1 ||
                       (topology.local_size % group == 0 && topology.size == topology.nodes * topology.local_size);
-  return mpi::all_reduce(world.comm(), all.traits().shares_memory && within, MPI_LAND);
+  return mpi::all_reduce(world.comm(), traits.shares_memory && within, MPI_LAND);
 }
 
 /// The folder of an offload option; empty if arrays stay in memory.
@@ -124,9 +113,7 @@ void check(const ZeroConfig& config) {
   }
 }
 
-// @collective
-ZeroRanks::GroupLayout ZeroRanks::agree(const ZeroConfig& config, const runtime::World& world,
-                                        const comm::Communicator& all) {
+int shard_size(const ZeroConfig& config, const runtime::World& world, int data_ranks) {
   const auto text_of = [&](const std::filesystem::path& offload) {
     return description_of(placement_of(offload, config, world.device()));
   };
@@ -135,64 +122,60 @@ ZeroRanks::GroupLayout ZeroRanks::agree(const ZeroConfig& config, const runtime:
                                 config.fp32_masters ? " with" : " without", " fp32 masters, parameters ",
                                 text_of(config.offload_parameters), ", moments ", text_of(config.offload_optimizer)),
                    "the ZeRO configuration");
-  const int size = group_size(config, world);
-  GroupLayout layout = {.mesh = parallel::MeshShape({.shard = size}, world.comm().size())};
-  if (*config.stage < 3) return layout;
-  layout.parameters =
-      world.device().is_cpu() ? !groups_share_memory(size, world, all) : size > 1;  // devices share no memory
-  return layout;
-}
-
-// Where operators gather parameters, ranks whose programs diverge must notice it. On the CPU the group checks each call
-// unless its back end does so itself; on devices the ranks compare their calls over group_host. Null: use `all`.
-std::unique_ptr<comm::Communicator> ZeroRanks::make_group(const runtime::World& world,
-                                                          const comm::Communicator& all) const {
-  const bool checks = layout_.parameters && world.device().is_cpu() && !all.traits().finds_mismatch;
-  if (ranks_of_group() == all.size() && !checks) return nullptr;
-  const int number = layout_.mesh.group(parallel::Axis::shard, rank_);
-  auto group = all.split(number, rank_);
-  if (!checks) return group;
-  return std::make_unique<comm::CheckedCommunicator>(std::move(group), world.comm().split(number, rank_));
+  if (!config.shard_group) return data_ranks;
+  return *config.shard_group == ZeroConfig::node ? ranks_of_a_node(world) : *config.shard_group;
 }
 
 // @collective
-std::optional<mpi::Communicator> ZeroRanks::make_group_host(const runtime::World& world) const {
-  if (!layout_.parameters || world.device().is_cpu()) return {};
-  return world.comm().split(layout_.mesh.group(parallel::Axis::shard, rank_), rank_);
+bool ZeroRanks::shards_parameters(int stage, const runtime::World& world) const {
+  if (stage < 3) return false;
+  return world.device().is_cpu() ? !groups_share_memory(shard_.size(), world, mesh_.all().on_device.traits())
+                                 : shard_.size() > 1;  // devices share no memory
 }
 
-ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, comm::Communicator& all)
-    : layout_(agree(config, world, all)),
-      rank_(all.rank()),
-      group_(make_group(world, all)),
-      group_host_(make_group_host(world)),
-      replicas_(ranks_of_group() == all.size()
-                    ? nullptr
-                    : all.split(layout_.mesh.group(parallel::Axis::replicate, rank_), rank_)),
+// Where operators gather parameters, ranks whose programs diverge must notice it. On the CPU the group checks each call
+// unless its back end does so itself; on devices the ranks compare their calls over group_host. @collective
+std::unique_ptr<comm::Communicator> ZeroRanks::make_checked_group(c10::Device device) const {
+  if (!shards_parameters_ || !device.is_cpu() || mesh_.all().on_device.traits().finds_mismatch) return nullptr;
+  return std::make_unique<comm::CheckedCommunicator>(shard_.on_device.split(0, shard_.index()),
+                                                     shard_.host.split(0, shard_.index()));
+}
+
+// @collective
+std::optional<mpi::Communicator> ZeroRanks::make_group_host(c10::Device device) const {
+  if (!shards_parameters_ || device.is_cpu()) return {};
+  return shard_.host.split(0, shard_.index());
+}
+
+ZeroRanks::ZeroRanks(const ZeroConfig& config, const runtime::World& world, parallel::Mesh& mesh)
+    : mesh_(mesh),
+      shard_(mesh.connect(parallel::Axis::shard)),
+      shards_parameters_(shards_parameters(*config.stage, world)),
+      checked_(make_checked_group(world.device())),
+      group_host_(make_group_host(world.device())),
       sharding_{.stage = *config.stage,
-                .group = group_ ? *group_ : all,
-                .replicas = replicas_.get(),
+                .group = checked_ ? *checked_ : shard_.on_device,
+                .replicas = mesh.shape().size(parallel::Axis::replicate) == 1
+                                ? nullptr
+                                : &mesh.connect(parallel::Axis::replicate).on_device,
                 .masters = config.fp32_masters ? parallel::Masters::fp32 : parallel::Masters::no,
                 .parameters = placement_of(config.offload_parameters, config, world.device()),
                 .moments = placement_of(config.offload_optimizer, config, world.device()),
-                .shards_parameters = layout_.parameters,
-                .first_rank = layout_.mesh.group(parallel::Axis::shard, rank_),
+                .shards_parameters = shards_parameters_,
+                .first_rank = mesh.shape().group(parallel::Axis::shard, mesh.all().index()),
                 .keep_resident = config.keep_resident,
                 .group_host = group_host_ ? &*group_host_ : nullptr} {}
 
-bool ZeroRanks::abandon(std::string_view reason) noexcept {
-  const bool group_is_free = !group_ || group_->abandon(reason);
-  return (!replicas_ || replicas_->abandon(reason)) && group_is_free;
-}
+bool ZeroRanks::abandon(std::string_view reason) noexcept { return !checked_ || checked_->abandon(reason); }
 
 std::string ZeroRanks::text() const {
   const auto offloaded = [](const char* what, const parallel::ArrayPlacement& placement) {
     if (placement.in_host) return text::concat(", ", what, " in the host's memory");
     return placement.folder.empty() ? std::string() : text::concat(", ", what, " in ", placement.folder);
   };
-  return text::concat("ZeRO stage ", sharding_.stage, " over ", replicas_ ? "groups of " : "",
-                      text::count(ranks_of_group(), "rank"),
-                      layout_.parameters ? ", parameters gathered when they are used" : "",
+  return text::concat("ZeRO stage ", sharding_.stage, " over ", sharding_.replicas != nullptr ? "groups of " : "",
+                      text::count(shard_.size(), "rank"),
+                      shards_parameters_ ? ", parameters gathered when they are used" : "",
                       offloaded("parameters", sharding_.parameters), offloaded("moments", sharding_.moments));
 }
 

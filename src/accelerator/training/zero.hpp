@@ -8,7 +8,7 @@
 
 #include "comm/communicator.hpp"
 #include "mpi/communicator.hpp"
-#include "parallel/mesh/mesh_shape.hpp"
+#include "parallel/mesh/mesh.hpp"
 #include "parallel/zero/sharding.hpp"
 #include "runtime/world.hpp"
 
@@ -17,39 +17,36 @@ namespace hortator::accelerator {
 /// Throws UsageError for a configuration that is invalid on any number of ranks.
 void check(const ZeroConfig& config);
 
+/// The number of ranks along the axis shard of the mesh: those that share one set of shards, out of `data_ranks`.
+/// `config` must have a stage. Throws if ranks differ in it. @collective
+int shard_size(const ZeroConfig& config, const runtime::World& world, int data_ranks);
+
 /// The ranks that share one set of shards, and the replicas of the set: the axes shard and replicate of the mesh.
 class ZeroRanks {
  public:
-  /// Makes the communicators of the groups. `config` must have a stage; `all` has the ranks of `world` and must outlive
-  /// this.
-  /// @collective
-  ZeroRanks(const ZeroConfig& config, const runtime::World& world, comm::Communicator& all);
+  /// Connects the two axes. `config` must have a stage; `mesh` must outlive this. @collective
+  ZeroRanks(const ZeroConfig& config, const runtime::World& world, parallel::Mesh& mesh);
   ZeroRanks(const ZeroRanks&) = delete;
   ZeroRanks& operator=(const ZeroRanks&) = delete;
 
   const parallel::Sharding& sharding() const { return sharding_; }
   /// Whether this rank's shards are those that checkpoints store: the first group's, since replicas hold the same.
-  bool counts(int rank) const { return layout_.mesh.index(parallel::Axis::replicate, rank) == 0; }
-  int ranks_of_group() const { return layout_.mesh.size(parallel::Axis::shard); }
-  /// Takes this rank out of the groups' communicators: comm::Communicator::abandon. Returns whether all other ranks are
-  /// free.
+  bool counts(int rank) const { return mesh_.shape().index(parallel::Axis::replicate, rank) == 0; }
+  /// Takes this rank out of the group's own communicator: comm::Communicator::abandon. Returns whether all other ranks
+  /// are free.
   bool abandon(std::string_view reason) noexcept;
   std::string text() const;  ///< "ZeRO stage 2 over groups of 4 ranks"
 
  private:
-  struct GroupLayout {
-    parallel::MeshShape mesh;  ///< groups lie along the axis shard
-    bool parameters = false;   ///< parameters are sharded: no rank holds all of them
-  };
-  static GroupLayout agree(const ZeroConfig& config, const runtime::World& world, const comm::Communicator& all);
-  std::unique_ptr<comm::Communicator> make_group(const runtime::World& world, const comm::Communicator& all) const;
-  std::optional<mpi::Communicator> make_group_host(const runtime::World& world) const;
+  bool shards_parameters(int stage, const runtime::World& world) const;
+  std::unique_ptr<comm::Communicator> make_checked_group(c10::Device device) const;
+  std::optional<mpi::Communicator> make_group_host(c10::Device device) const;
 
-  GroupLayout layout_;
-  int rank_;
-  std::unique_ptr<comm::Communicator> group_;     ///< null if all ranks are one group
-  std::optional<mpi::Communicator> group_host_;   ///< compares calls; only if parameters are sharded between devices
-  std::unique_ptr<comm::Communicator> replicas_;  ///< null if there is one group
+  const parallel::Mesh& mesh_;
+  const parallel::RankGroup& shard_;
+  bool shards_parameters_;                       ///< no rank holds all of them
+  std::unique_ptr<comm::Communicator> checked_;  ///< null if calls of the group need not be compared, or on devices
+  std::optional<mpi::Communicator> group_host_;  ///< compares calls; only if parameters are sharded between devices
   parallel::Sharding sharding_;
 };
 

@@ -20,9 +20,9 @@ std::size_t bytes_of_pipe(const mpi::Communicator& node) { return node.size() ==
 
 }  // namespace
 
-Dispatcher::Dispatcher(const mpi::Communicator& node, const mpi::Communicator& all)
+Dispatcher::Dispatcher(const mpi::Communicator& node, const mpi::Communicator& all, int rank)
     : node_(node.split(0, node.rank())),
-      ranks_(mpi::all_gather(node_, all.rank())),
+      ranks_(mpi::all_gather(node_, rank)),
       memory_(node_, all, bytes_of_pipe(node_), runtime::shared_name("batches")),
       opened_(ranks_.size()) {}
 

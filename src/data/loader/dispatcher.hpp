@@ -27,11 +27,11 @@ struct Dispatch {
 /// one pipe in shared memory for each. All ranks of the node must begin and end the same passes.
 class Dispatcher {
  public:
-  /// `node` must be a subset of `all`. @collective over `all`
-  Dispatcher(const mpi::Communicator& node, const mpi::Communicator& all);
+  /// `node` must be a subset of `all`; `rank` is LoaderBinding::rank. @collective over `all`
+  Dispatcher(const mpi::Communicator& node, const mpi::Communicator& all, int rank);
 
   bool reads() const { return node_.rank() == 0; }
-  /// The ranks of `all` that are on this node.
+  /// Of each rank on this node, its LoaderBinding::rank.
   const std::vector<int>& ranks() const { return ranks_; }
 
   std::uint64_t enter();  ///< this rank begins a pass; returns the pass's number

@@ -53,7 +53,7 @@ MeshShape::MeshShape(const Request& request, int ranks)
   throw UsageError(
       {.what = text::concat(product_text(request), fills ? " must divide " : " must be ", text::count(ranks, "rank")),
        .why = "each rank has one place along each axis of the mesh",
-       .hint = "change the number of ranks, or the ranks along an axis"});
+       .hint = "change the number of ranks, or the ranks along an axis (zero.shard_group is that of shard)"});
 }
 
 int MeshShape::stride(Axis axis) const {

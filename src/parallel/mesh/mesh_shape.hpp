@@ -50,6 +50,8 @@ class MeshShape {
   /// Which of the data_size() parts of a batch belongs to `rank`. Ranks of one pipeline, context or tensor group have
   /// the same.
   int data_index(int rank) const;
+  /// A number that exactly the ranks share which differ from `rank` only in their batches: the color for splitting.
+  int data_group(int rank) const { return group(Axis::shard, group(Axis::replicate, rank)); }
 
   /// "replicate 2 x shard 4"; axes of one rank are left out, "1 rank" where all are.
   std::string text() const;

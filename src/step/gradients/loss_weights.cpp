@@ -70,11 +70,11 @@ void LossWeights::run(const at::Tensor& loss_sum, const at::Tensor& count, bool 
                       comm::Communicator& communicator, const Backward& backward) {
   check_not_joined(models_);
   const bool is_whole =
-      !settles_late_ && is_last && pending_.empty() && std::none_of(models_.begin(), models_.end(), is_paused);
+      !shards_ && is_last && pending_.empty() && std::none_of(models_.begin(), models_.end(), is_paused);
   if (is_whole) {
     auto total = count.clone();
     communicator.all_reduce(total, comm::ReduceOp::sum).wait();
-    return backward(loss_sum * factor_of(total, shares_).to(loss_sum.scalar_type()));
+    return backward(loss_sum * factor_of(total, communicator.size()).to(loss_sum.scalar_type()));
   }
   choose_divisor(count, communicator);
   const auto before = marks_of(models_);
@@ -85,7 +85,7 @@ void LossWeights::run(const at::Tensor& loss_sum, const at::Tensor& count, bool 
     add(models_[i], count);
     reached.push_back(models_[i].get());
   }
-  if (!is_last || settles_late_) return;
+  if (!is_last || shards_) return;
   settle(
       [&](const auto& pending) {
         return std::find(reached.begin(), reached.end(), pending.model.get()) != reached.end();
@@ -143,7 +143,7 @@ void LossWeights::settle(const Condition& is_chosen, comm::Communicator& communi
   for (const auto& pending : complete) counts.push_back(pending.count);
   auto totals = at::stack(counts);
   communicator.all_reduce(totals, comm::ReduceOp::sum).wait();
-  const auto factors = factor_of(totals, divisor_ * shares_);
+  const auto factors = factor_of(totals, divisor_ * shards_.value_or(communicator.size()));
   TensorSet seen;
   for (std::size_t i = 0; i < complete.size(); ++i) {
     if (const auto gradients = gradients_of(*complete[i].model, seen); !gradients.empty())

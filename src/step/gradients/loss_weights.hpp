@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -20,10 +21,9 @@ class LossWeights {
   using Models = std::vector<std::shared_ptr<ModelCore>>;
   using Backward = std::function<void(const at::Tensor& loss)>;
 
-  /// Gradients are means over `shares` ranks or shards. With `settles_late`, the caller calls settle() when gradients
-  /// are means; otherwise run() does.
-  LossWeights(const Models& models, int shares, bool settles_late)
-      : models_(models), shares_(shares), settles_late_(settles_late) {}
+  /// Gradients are means over the ranks of the communicators that are passed below; run() settles them. With `shards`
+  /// they are means over that many shards, and the caller calls settle() when they are.
+  explicit LossWeights(const Models& models, std::optional<int> shards = {}) : models_(models), shards_(shards) {}
 
   /// The backward pass of a loss sum. `count` is one double on the loss's device. `is_last`: whether this is the
   /// group's last micro-step. @collective
@@ -51,8 +51,7 @@ class LossWeights {
   void settle(const Condition& is_chosen, comm::Communicator& communicator);
 
   const Models& models_;
-  const int shares_;
-  const bool settles_late_;
+  const std::optional<int> shards_;
   std::vector<Pending> pending_;
   double divisor_ = 0;  ///< of pending sums: near the first count, so that they do not overflow in 16 bits
 };

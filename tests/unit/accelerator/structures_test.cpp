@@ -1,7 +1,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "accelerator/training/packing.hpp"
+#include "accelerator/structures/packing.hpp"
 #include "core/activity/activity.hpp"
 #include "fixtures.hpp"
 #include "support/catch.hpp"

@@ -23,7 +23,7 @@ struct Job {
     return {.rank = world.rank(),
             .world = world.size(),
             .split_batches = split,
-            .dispatcher = std::make_shared<data::Dispatcher>(node, world)};
+            .dispatcher = std::make_shared<data::Dispatcher>(node, world, world.rank())};
   }
   bool reads() const { return node.rank() == 0; }
 

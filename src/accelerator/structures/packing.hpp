@@ -15,6 +15,16 @@ constexpr std::size_t small_tensor_bytes = std::size_t{16} << 10;
 /// of its own. Returns their indices; the order depends only on types and shapes.
 std::vector<std::vector<std::size_t>> plan_packs(const std::vector<at::Tensor>& tensors);
 
+/// Calls work(indices of one pack, its tensors) for each pack.
+template <typename Work>
+void in_packs(const std::vector<at::Tensor>& tensors, const Work& work) {
+  for (const auto& pack : plan_packs(tensors)) {
+    std::vector<at::Tensor> together;
+    for (const auto i : pack) together.push_back(tensors[i]);
+    work(pack, together);
+  }
+}
+
 /// Concatenates the tensors to one row.
 at::Tensor pack(const std::vector<at::Tensor>& tensors);
 

@@ -1,4 +1,4 @@
-#include "accelerator/training/same_structure.hpp"
+#include "accelerator/structures/same_structure.hpp"
 
 #include <algorithm>
 #include <hortator/error.hpp>

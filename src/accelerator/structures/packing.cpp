@@ -1,4 +1,4 @@
-#include "accelerator/training/packing.hpp"
+#include "accelerator/structures/packing.hpp"
 
 #include <ATen/ops/cat.h>
 

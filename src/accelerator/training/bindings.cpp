@@ -1,0 +1,85 @@
+#include "accelerator/training/bindings.hpp"
+
+#include <ATen/Context.h>
+
+#include "data/loader/dispatcher.hpp"
+#include "mpi/collectives.hpp"
+
+namespace hortator::accelerator {
+namespace {
+
+// The shuffled order must be the same on all ranks, so rank 0's seed counts. @collective
+std::uint64_t seed_of_data(const Training& training) {
+  const auto seed =
+      training.options().data.seed.value_or(at::globalContext().defaultGenerator(at::kCPU).current_seed());
+  return mpi::broadcast(training.host(), seed);
+}
+
+// Streams that cannot be cut into parts are read once a node unless the user says otherwise. @collective
+std::shared_ptr<data::Dispatcher> dispatcher_for(const LoaderBase& loader, const Training& training) {
+  const bool by_default =
+      loader.is_stream() && loader.can_travel() && !loader.has_shards() && !training.options().reproducible;
+  if (!training.options().data.dispatch_batches.value_or(by_default)) return nullptr;
+  if (!loader.can_travel()) data::throw_cannot_travel();
+  return std::make_shared<data::Dispatcher>(training.channels.node(), training.host(), training.data().index());
+}
+
+// Ranks that read parts of a stream must stop together. Reproducible runs must not depend on the number of parts.
+std::function<std::vector<std::int64_t>(std::int64_t)> exchange_for(const LoaderBase& loader,
+                                                                    const Training& training) {
+  const auto& options = training.options();
+  const bool in_parts = loader.has_shards() && !options.data.dispatch_batches.value_or(false) && !options.reproducible;
+  if (!in_parts || training.data().size() == 1) return {};
+  return [&host = training.data().host, session = training.control.session()](std::int64_t value) {
+    session->check_alive("loader");
+    return mpi::all_gather(host, value);
+  };
+}
+
+// Refers to the loader by its index: a copy of it within its own state would keep it alive forever.
+std::function<void(const BatchTurn&)> before_batch_of(Training& training, std::size_t loader) {
+  if (!training.control.reproducing()) return {};
+  return [&training, session = training.control.session(), loader](const BatchTurn& turn) {
+    session->check_alive("loader");
+    training.control.reproducing()->before_batch(training.prepared.loaders().at(loader), turn, training.seed());
+  };
+}
+
+}  // namespace
+
+parallel::DataParallel model_binding(Training& training, const std::string& name) {
+  const auto& data = training.data();
+  auto& control = training.control;
+  const bool on_cpu = training.device().is_cpu();
+  return {.communicator = data.on_device,
+          .host = data.host,
+          .options = training.options().ddp,
+          .pass = control.backward_pass(),
+          // Votes must reach all ranks: gradients carry them only if all ranks average them together.
+          .votes = data.size() == training.host().size() ? &control.stopping().votes() : nullptr,
+          .signals = on_cpu ? parallel::SignalPath::behind_gradients : parallel::SignalPath::from_host_to_host,
+          .sharding = training.channels.zero() ? &training.channels.zero()->sharding() : nullptr,
+          .common_pass = control.common_pass().add_model(name),
+          .device = training.device()};
+}
+
+LoaderBinding loader_binding(Training& training, const LoaderBase& loader, bool device_placement) {
+  const auto& data = training.data();
+  const auto& options = training.options().data;
+  auto* reproducing = training.control.reproducing();
+  return {.rank = data.index(),
+          .world = data.size(),
+          .parts = reproducing != nullptr ? reproducing->shards().shards_per_rank() : 1,
+          .split_batches = options.split_batches,
+          .even_batches = options.even_batches,
+          .device = training.device(),
+          .device_placement = device_placement,
+          .non_blocking = options.non_blocking,
+          .seed = seed_of_data(training),
+          .dispatcher = dispatcher_for(loader, training),
+          .gather_rows = exchange_for(loader, training),
+          .check_alive = [session = training.control.session()] { session->check_alive("loader"); },
+          .before_batch = before_batch_of(training, training.prepared.loaders().size())};
+}
+
+}  // namespace hortator::accelerator

@@ -1,0 +1,47 @@
+#include "parallel/mesh/mesh.hpp"
+
+#include <utility>
+
+#include "comm/self/self_communicator.hpp"
+
+namespace hortator::parallel {
+
+Mesh::Mesh(const MeshShape& shape, const RankGroup& all, c10::Device device)
+    : shape_(shape), all_(all), device_(device), data_(make_group(shape.data_size(), shape.data_group(all.index()))) {}
+
+const RankGroup& Mesh::connect(Axis axis) {
+  auto& group = along_[static_cast<std::size_t>(axis)];
+  if (!group) group.emplace(make_group(shape_.size(axis), shape_.group(axis, all_.index())));
+  return group->ranks;
+}
+
+// Ranks with the same `number` are in one group. @collective
+Mesh::Group Mesh::make_group(int size, int number) const {
+  if (size == all_.size()) return {.ranks = all_};
+  const bool is_alone = size == 1;
+  const auto part_of = [&](const comm::Communicator& all, c10::Device device) {
+    return is_alone ? std::make_unique<comm::SelfCommunicator>(device) : all.split(number, all_.index());
+  };
+  auto host = std::make_unique<mpi::Communicator>(is_alone ? mpi::Communicator::duplicate(MPI_COMM_SELF)
+                                                           : all_.host.split(number, all_.index()));
+  auto on_device = part_of(all_.on_device, device_);
+  auto on_cpu = device_.is_cpu() ? nullptr : part_of(all_.on_cpu, at::kCPU);
+  const RankGroup ranks{.on_device = *on_device, .on_cpu = on_cpu ? *on_cpu : *on_device, .host = *host};
+  return {.ranks = ranks, .host = std::move(host), .on_device = std::move(on_device), .on_cpu = std::move(on_cpu)};
+}
+
+// Abandons all of them, also after one that fails: other ranks may wait in any.
+bool Mesh::abandon(std::string_view reason) noexcept {
+  bool all_are_free = true;
+  const auto leave = [&](Group& group) {
+    for (auto* left : {group.on_device.get(), group.on_cpu.get()})
+      all_are_free &= left == nullptr || left->abandon(reason);
+  };
+  leave(data_);
+  for (auto& group : along_) {
+    if (group) leave(*group);
+  }
+  return all_are_free;
+}
+
+}  // namespace hortator::parallel

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "parallel/mesh/mesh_shape.hpp"
+#include "parallel/mesh/rank_group.hpp"
+
+namespace hortator::parallel {
+
+/// The mesh of a run: its shape, and the groups of ranks along its axes. A group of all ranks uses the communicators of
+/// all ranks, and a rank that is alone computes; others are split off when they are first asked for.
+class Mesh {
+ public:
+  /// `all` are the ranks of `shape`; its communicators must outlive this. `device` is that of all.on_device.
+  /// @collective
+  Mesh(const MeshShape& shape, const RankGroup& all, c10::Device device);
+
+  const MeshShape& shape() const { return shape_; }
+  const RankGroup& all() const { return all_; }
+  /// The ranks that get different batches: those along replicate and shard together.
+  const RankGroup& data() const { return data_.ranks; }
+  /// The ranks that differ from this one only along `axis`. @collective the first time
+  const RankGroup& connect(Axis axis);
+
+  /// Takes this rank out of the groups' own communicators: comm::Communicator::abandon. Returns whether the other ranks
+  /// are free.
+  bool abandon(std::string_view reason) noexcept;
+
+ private:
+  struct Group {
+    RankGroup ranks;
+    std::unique_ptr<mpi::Communicator> host = {};        ///< null if `ranks` are all ranks
+    std::unique_ptr<comm::Communicator> on_device = {};  ///< the same
+    std::unique_ptr<comm::Communicator> on_cpu = {};     ///< null if the device is the CPU as well
+  };
+  Group make_group(int size, int number) const;
+
+  MeshShape shape_;
+  RankGroup all_;
+  c10::Device device_;
+  Group data_;
+  std::array<std::optional<Group>, axis_count> along_;
+};
+
+}  // namespace hortator::parallel
