@@ -152,7 +152,8 @@ void DeepspeedConfig::fill(const Accelerator& accelerator, std::int64_t batch_si
   std::optional<std::int64_t> said = options.gradient_accumulation_steps;
   compare_numbers(problems, "gradient_accumulation_steps", said, steps);
   compare_numbers(problems, "train_micro_batch_size_per_gpu", train_micro_batch_size_per_gpu, batch_size);
-  compare_numbers(problems, "train_batch_size", train_batch_size, batch_size * steps * accelerator::Training::of(accelerator).data().size());
+  compare_numbers(problems, "train_batch_size", train_batch_size,
+                  batch_size * steps * accelerator::Training::of(accelerator).data().size());
   if (!problems.empty()) {
     throw UsageError({.what = "The DeepSpeed configuration does not fit the run: " + text::join(problems, "; "),
                       .why = "it would not be the training that was asked for",
