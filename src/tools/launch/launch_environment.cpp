@@ -38,6 +38,19 @@ std::optional<int> cpus_per_task() {
   return static_cast<int>(count);
 }
 
+// The outermost level. OpenMP ignores a value that is not a number from 1.
+std::optional<int> asked_threads() {
+  const auto levels = text::split(variable("OMP_NUM_THREADS").value_or(""), ',');
+  long long count = 0;
+  constexpr long long max = 1 << 16;
+  if (!text::parse_integer(levels.front(), count) || count < 1 || count > max) return std::nullopt;
+  return static_cast<int>(count);
+}
+
+bool has_wait_policy() {
+  return variable("OMP_WAIT_POLICY") || variable("GOMP_SPINCOUNT") || variable("KMP_BLOCKTIME");
+}
+
 [[noreturn]] void refuse_mpirun() {
   if (!find_program("mpirun")) {
     throw Error({.what = "No mpirun on PATH",
@@ -107,6 +120,9 @@ launching::LaunchEnvironment detect_environment(const launching::Settings& setti
   launching::LaunchEnvironment facts{.in_slurm = variable("SLURM_JOB_ID").has_value(),
                                      .is_root = geteuid() == 0,
                                      .cores = core_count(),
+                                     .cpus = cpu_count(),
+                                     .asked_threads = asked_threads(),
+                                     .has_wait_policy = has_wait_policy(),
                                      .is_confined = is_confined(),
                                      .own_variables = own_variables()};
   if (facts.in_slurm) {
