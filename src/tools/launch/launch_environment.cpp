@@ -7,6 +7,7 @@
 #include <hortator/error.hpp>
 
 #include "core/environment/environment.hpp"
+#include "core/environment/openmp.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
 #include "launch/job/quote.hpp"
@@ -36,19 +37,6 @@ std::optional<int> cpus_per_task() {
   long long count = 0;
   if (!value || !text::parse_integer(*value, count)) return std::nullopt;
   return static_cast<int>(count);
-}
-
-// The outermost level. OpenMP ignores a value that is not a number from 1.
-std::optional<int> asked_threads() {
-  const auto levels = text::split(variable("OMP_NUM_THREADS").value_or(""), ',');
-  long long count = 0;
-  constexpr long long max = 1 << 16;
-  if (!text::parse_integer(levels.front(), count) || count < 1 || count > max) return std::nullopt;
-  return static_cast<int>(count);
-}
-
-bool has_wait_policy() {
-  return variable("OMP_WAIT_POLICY") || variable("GOMP_SPINCOUNT") || variable("KMP_BLOCKTIME");
 }
 
 [[noreturn]] void refuse_mpirun() {
@@ -121,8 +109,8 @@ launching::LaunchEnvironment detect_environment(const launching::Settings& setti
                                      .is_root = geteuid() == 0,
                                      .cores = core_count(),
                                      .cpus = cpu_count(),
-                                     .asked_threads = asked_threads(),
-                                     .has_wait_policy = has_wait_policy(),
+                                     .asked_threads = core::asked_threads(variable),
+                                     .has_wait_policy = core::has_wait_policy(variable),
                                      .is_confined = is_confined(),
                                      .own_variables = own_variables()};
   if (facts.in_slurm) {
