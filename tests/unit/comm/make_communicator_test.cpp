@@ -34,7 +34,7 @@ TEST_CASE("HORTATOR_COMMUNICATOR selects the back end, and unknown names are ref
   setenv("HORTATOR_COMMUNICATOR", world.rank() == 1 ? "mpi" : "node", 1);
   if (world.size() > 1) {
     CHECK_THROWS_WITH(comm::make_communicator(world, c10::kCPU, comm::Checks::off),
-                      ContainsSubstring("the communicator (HORTATOR_COMMUNICATOR) differs"));
+                      ContainsSubstring("The communicator (HORTATOR_COMMUNICATOR) differs"));
   }
   unsetenv("HORTATOR_COMMUNICATOR");
 }
