@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "formats/file/raw_file.hpp"
-#include "paging/named_tensors.hpp"
+#include "paging/paged_storages.hpp"
 #include "paging/stores/file_store.hpp"
 
 namespace hortator::bench {

@@ -16,7 +16,7 @@
 #include "bench/dispatched_half.hpp"
 #include "bench/layer_stack.hpp"
 #include "bench/measurements.hpp"
-#include "paging/stores/host_store.hpp"
+#include "paging/stores/host_stores.hpp"
 
 namespace hortator::bench {
 namespace {
