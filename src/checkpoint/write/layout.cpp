@@ -38,8 +38,7 @@ constexpr std::int64_t min_structure_bytes = std::int64_t{1} << 16;
 constexpr std::int64_t page_bytes = 4096;
 
 TensorSize size_of_tensor(const TensorPlacement& tensor) {
-  return {.elements = tensor.spec.elements(),
-          .element_bytes = tensor.spec.element_bytes()};
+  return {.elements = tensor.spec.elements(), .element_bytes = tensor.spec.element_bytes()};
 }
 
 /// The sizes of the common tensors to be distributed: 0 for sharded ones, which are written by the ranks that hold

@@ -37,7 +37,14 @@ class SampleReader final : public StepReader {
   SampleReader(SampleSource& source, const BatchShard& shard, std::shared_ptr<const Listing> listing)
       : source_(source), shard_(shard), listing_(std::move(listing)) {}
 
-  std::vector<Delivery> read(std::int64_t step, std::span<const int> ranks) override;
+  std::vector<Delivery> read(std::int64_t step, std::span<const int> ranks) override {
+    std::vector<Delivery> deliveries;
+    for (const int rank : ranks) {
+      auto& delivery = deliveries.emplace_back(Delivery{.samples = shard_.spec().samples});
+      delivery.batch = source_.read(listing_->samples(shard_.batch(step, rank)));
+    }
+    return deliveries;
+  }
 
  private:
   SampleSource& source_;
