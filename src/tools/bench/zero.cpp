@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "machine/memory/freed_memory.hpp"
 #include "tools/bench/bare_step.hpp"
 #include "tools/bench/measurements.hpp"
@@ -37,7 +37,7 @@ double proportional_mib() {
 /// Device memory in use by all processes in MiB, relative to an arbitrary zero: NCCL's memory is unknown to LibTorch.
 double taken_mib(c10::Device device) {
   c10::getDeviceAllocator(device.type())->emptyCache();
-  return -static_cast<double>(machine::free_memory(device.index())) / (1 << 20);
+  return -static_cast<double>(machine::free_memory(device)) / (1 << 20);
 }
 
 // Releases memory that this loop and earlier ones have freed.
