@@ -1,11 +1,12 @@
 #include "checkpoint/write/tensor_source.hpp"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 
-#include "formats/tensor/tensor_slab.hpp"
+#include "formats/tensor/tensor_ranges.hpp"
 #include "machine/device/copy_bytes.hpp"
 #include "machine/device/copy_stream.hpp"
 #include "machine/device/memory.hpp"

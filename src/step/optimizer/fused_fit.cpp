@@ -6,7 +6,7 @@
 #include <hortator/error.hpp>
 
 #include "machine/device/device.hpp"
-#include "paging/interception/paged_key.hpp"
+#include "paging/interception/storage_state.hpp"
 #include "step/step_ahead.hpp"
 
 namespace hortator::step {

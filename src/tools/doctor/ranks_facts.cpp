@@ -12,7 +12,6 @@
 #include "machine/device/device.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
-#include "mpi/library.hpp"
 #include "tools/doctor/ranks.hpp"
 #include "tools/programs.hpp"
 
