@@ -13,7 +13,7 @@
 #include "bench/bare_step.hpp"
 #include "bench/measurements.hpp"
 #include "bench/workloads.hpp"
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "machine/memory/freed_memory.hpp"
 
 namespace hortator::bench {
@@ -37,7 +37,7 @@ double proportional_mib() {
 /// Device memory in use by all processes in MiB, relative to an arbitrary zero: NCCL's memory is unknown to LibTorch.
 double taken_mib(c10::Device device) {
   c10::getDeviceAllocator(device.type())->emptyCache();
-  return -static_cast<double>(machine::free_memory(device.index())) / (1 << 20);
+  return -static_cast<double>(machine::free_memory(device)) / (1 << 20);
 }
 
 // Releases memory that this loop and earlier ones have freed.

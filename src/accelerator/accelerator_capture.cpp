@@ -15,7 +15,7 @@ namespace hortator {
 namespace {
 
 accelerator::RecordingFacts facts_of(const accelerator::Training& training) {
-  return {.on_cuda = training.device().is_cuda(),
+  return {.kind = machine::kind_of(training.device()),
           .ranks = training.host().size(),
           .waits_for_verdicts = training.control.scaler() != nullptr && !training.control.scaler()->is_late(),
           .is_sharded = training.channels.zero() != nullptr,
@@ -96,7 +96,7 @@ class CapturedStep::State {
 
   // All steps run on the graph's stream, since backward keeps the stream on which gradients were first made.
   at::Tensor run_unrecorded(const std::vector<at::Tensor>& inputs) {
-    if (!graph_) graph_ = std::make_unique<machine::Graph>(training_.device().index());
+    if (!graph_) graph_ = std::make_unique<machine::Graph>(training_.device());
     at::Tensor result;
     graph_->rehearse([&] { result = step_(inputs); });
     return detached(result);

@@ -12,7 +12,7 @@ Profile::Profile(runtime::World& world, const std::filesystem::path& default_dir
     : world_(world), exceptions_(std::uncaught_exceptions()) {
   const auto& folder = options.output_trace_dir.empty() ? default_dir : options.output_trace_dir;
   recorder_ =
-      std::make_unique<observe::Recorder>(options, world.topology().rank, folder, /*on_cuda=*/world.device().is_cuda());
+      std::make_unique<observe::Recorder>(options, world.topology().rank, folder, machine::kind_of(world.device()));
 }
 
 Profile::~Profile() noexcept(false) {

@@ -9,7 +9,7 @@
 
 #include "bigmodel/module_tree.hpp"
 #include "bigmodel/no_split_classes.hpp"
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "machine/memory/memory_limit.hpp"
 #include "runtime/world.hpp"
 
@@ -37,10 +37,12 @@ MaxMemory get_max_memory(const State& state) {
                  .hint = "set max_memory yourself"});
   }
   bigmodel::NodeMemory node{.host = *host, .local_size = state.world().topology().local_size};
-  if (state.device().is_cuda()) node.own_device = state.device().index();
-  for (int device = 0; state.device().is_cuda() && device < machine::visible_device_count(); ++device) {
-    if (node.local_size == 1 || device == node.own_device)
-      node.free_by_device.emplace(device, machine::free_memory(device));
+  if (!state.device().is_cpu()) {
+    node.own_device = state.device().index();
+    for (const auto device : machine::visible_devices()) {
+      if (node.local_size == 1 || device == state.device())
+        node.free_by_device.emplace(device.index(), machine::free_memory(device));
+    }
   }
   return bigmodel::max_memory(node);
 }

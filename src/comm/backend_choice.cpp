@@ -28,7 +28,7 @@ const Backend* requested_backend(const BackendRequest& request) {
 }
 
 const Backend& best_backend(const BackendRequest& request, const Backend* requested) {
-  const auto device = request.device();
+  const c10::Device device(request.tensors);
   if (requested != nullptr && request.ranks > 1 && requested->traits.carries(device)) return *requested;
   for (const auto& backend : backends() | std::views::reverse) {
     if (backend.traits.carries(device) && backend.suits(request)) return backend;
@@ -40,9 +40,11 @@ const Backend& best_backend(const BackendRequest& request, const Backend* reques
 
 BackendChoice choose_backend(const BackendRequest& request) {
   const auto* const requested = requested_backend(request);
-  const bool is_staged = request.on_cuda && request.shares_devices && request.ranks > 1;
+  const auto carries = [&](const Backend& backend) { return backend.traits.device == request.tensors; };
+  const bool is_staged = request.ranks > 1 && request.tensors != c10::kCPU &&
+                         (request.shares_devices || std::ranges::none_of(backends(), carries));
   auto carried = request;
-  if (is_staged) carried.on_cuda = false;
+  if (is_staged) carried.tensors = c10::kCPU;
   return {.backend = &best_backend(carried, requested), .is_staged = is_staged};
 }
 

@@ -10,8 +10,8 @@ struct BackendChoice {
 };
 
 /// The requested back end where it carries such tensors, else the last one of the table that carries them and suits.
-/// CUDA tensors of ranks that may share devices are staged. One rank always gets `self`. Throws when the name is
-/// unknown or the requested back end cannot be used.
+/// Tensors of devices that ranks may share, or that no back end carries, are staged. One rank always gets `self`.
+/// Throws when the name is unknown or the requested back end cannot be used.
 BackendChoice choose_backend(const BackendRequest& request);
 
 }  // namespace hortator::comm

@@ -9,13 +9,15 @@
 #include "core/log.hpp"
 #include "core/text/text.hpp"
 #include "machine/cpu/device_choice.hpp"
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/debug_mode.hpp"
 
 namespace hortator::comm {
 namespace {
+
+bool shares_devices() { return machine::asked_sharing(core::process_variables()) == machine::Sharing::allowed; }
 
 // @collective
 BackendChoice choose(const mpi::Communicator& world, c10::Device device) {
@@ -24,10 +26,10 @@ BackendChoice choose(const mpi::Communicator& world, c10::Device device) {
   mpi::all_or_none(world, [&] {
     choice = choose_backend(
         {.requested = core::process_variables()("HORTATOR_COMMUNICATOR"),
-         .on_cuda = device.is_cuda(),
-         .has_cuda_tensors = machine::visible_device_count() > 0,
-         .has_nccl = machine::is_built(),
-         .shares_devices = machine::asked_sharing(core::process_variables()) == machine::Sharing::allowed,
+         .tensors = device.type(),
+         .accelerator = machine::accelerator_kind() != nullptr ? machine::accelerator_kind()->type : c10::kCPU,
+         .sees_devices = !machine::visible_devices().empty(),
+         .shares_devices = shares_devices(),
          .ranks = world.size(),
          .largest_node = largest_node});
   });
@@ -42,7 +44,8 @@ std::unique_ptr<Communicator> make_unchecked(const mpi::Communicator& world, c10
   const auto [backend, is_staged] = choose(world, device);
   if (!is_staged) return backend->make(world, device, patience);
   if (world.rank() == 0) {
-    log::warn("CUDA tensors travel through the host's memory because of HORTATOR_SHARE_DEVICES=1, which is slow");
+    log::warn(c10::DeviceTypeName(device.type()), " tensors travel through the host's memory because ",
+              shares_devices() ? "of HORTATOR_SHARE_DEVICES=1" : "no communicator carries them", ", which is slow");
   }
   return std::make_unique<StagedCommunicator>(backend->make(world, at::kCPU, patience), device);
 }

@@ -23,7 +23,7 @@ std::unique_ptr<Communicator> make_over_duplicate(const mpi::Communicator& world
 }
 
 void require_nccl(const BackendRequest& request) {
-  if (!request.has_nccl) {
+  if (request.accelerator != nccl_traits.device) {
     throw UsageError({.what = "HORTATOR_COMMUNICATOR=nccl, but this Hortator was built without NCCL",
                       .why = "NCCL comes with CUDA",
                       .hint = "configure with -DHORTATOR_WITH_CUDA=ON and a CUDA LibTorch, or unset it"});
@@ -33,7 +33,7 @@ void require_nccl(const BackendRequest& request) {
                       .why = "NCCL needs a GPU for each rank",
                       .hint = "unset one of the two"});
   }
-  if (!request.on_cuda && !request.has_cuda_tensors) {
+  if (request.tensors == c10::kCPU && !request.sees_devices) {
     throw UsageError({.what = "HORTATOR_COMMUNICATOR=nccl, but the ranks work on the CPU",
                       .why = "NCCL carries CUDA tensors only",
                       .hint = "run on nodes with GPUs and without HORTATOR_DEVICE=cpu, or unset it"});

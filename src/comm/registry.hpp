@@ -19,14 +19,12 @@ namespace hortator::comm {
 /// What decides which back end carries tensors.
 struct BackendRequest {
   std::optional<std::string> requested = {};  ///< HORTATOR_COMMUNICATOR
-  bool on_cuda = false;                       ///< whether the tensors are on CUDA devices
-  bool has_cuda_tensors = false;              ///< whether the job works on CUDA devices at all
-  bool has_nccl = false;                      ///< whether this build contains NCCL
+  c10::DeviceType tensors = c10::kCPU;        ///< the type of device that the tensors are on
+  c10::DeviceType accelerator = c10::kCPU;    ///< for which this library was built; kCPU: for none
+  bool sees_devices = false;                  ///< whether this rank sees accelerators
   bool shares_devices = false;                ///< HORTATOR_SHARE_DEVICES: ranks may share a device, which NCCL refuses
   int ranks = 1;
   int largest_node = 1;  ///< ranks of the node that has most
-
-  c10::Device device() const { return on_cuda ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU); }
 };
 
 /// A back end. Decorators are not in the table.

@@ -7,7 +7,7 @@
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/build_identity.hpp"
@@ -41,7 +41,8 @@ std::string size_of(const BannerFacts& facts) {
 }
 
 std::string device_name(c10::Device device) {
-  return device.is_cuda() ? text::concat("cuda (", machine::name(device.index()), ')') : "cpu";
+  const auto* const kind = machine::kind_of(device);
+  return kind != nullptr ? text::concat(kind->name, " (", machine::identify(device).name, ')') : "cpu";
 }
 
 // Only the nodes that the banner shows send their line.

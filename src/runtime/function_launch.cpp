@@ -16,7 +16,7 @@
 #include "core/environment/environment.hpp"
 #include "core/text/text.hpp"
 #include "core/whole_file.hpp"
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/launcher.hpp"
 
@@ -62,7 +62,8 @@ void check_may_launch(int ranks) {
                       .hint = way});
   }
   if (machine::is_in_use()) {
-    throw UsageError({.what = "launch() was called after this process had used a CUDA device",
+    throw UsageError({.what = text::concat("launch() was called after this process had used a ",
+                                           machine::accelerator_kind()->title, " device"),
                       .why = "it would hold memory of the device that the ranks need",
                       .hint = way});
   }

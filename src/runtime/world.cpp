@@ -12,7 +12,7 @@
 #include "machine/cpu/device_binding.hpp"
 #include "machine/cpu/device_choice.hpp"
 #include "machine/cpu/device_locality.hpp"
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
@@ -91,35 +91,35 @@ void warn_of_spinning(const World& world) {
             "ranks with `hortator launch`, set OMP_WAIT_POLICY=passive, or use fewer threads (OMP_NUM_THREADS)");
 }
 
-bool choose_cuda(const mpi::Communicator& comm, bool cpu_asked) {
-  bool cuda = false;
+// The kind of accelerator on which the ranks work; null: on the CPU. @collective
+const machine::DeviceKind* choose_kind(const mpi::Communicator& comm, bool cpu_asked) {
+  const auto* kind = machine::accelerator_kind();
   mpi::all_or_none(comm, [&] {
-    cuda = machine::wants_cuda({.cpu_asked = cpu_asked || machine::asked_for_cpu(core::process_variables()),
-                                .environment = core::process_variables()("HORTATOR_DEVICE"),
-                                .is_built = machine::is_built(),
-                                .visible = machine::visible_device_count()});
+    const bool is_wanted =
+        machine::wants_accelerator({.cpu_asked = cpu_asked || machine::asked_for_cpu(core::process_variables()),
+                                    .environment = core::process_variables()("HORTATOR_DEVICE"),
+                                    .kind = kind,
+                                    .visible = machine::visible_devices().size()});
+    if (!is_wanted) kind = nullptr;
   });
-  mpi::same_on_all(comm, cuda ? "cuda" : "cpu", "the kind of device");
-  return cuda;
+  mpi::same_on_all(comm, kind != nullptr ? kind->name : "cpu", "the kind of device");
+  return kind;
 }
 
-std::vector<std::string> visible_devices() {
-  std::vector<std::string> devices;
-  for (int i = 0; i < machine::visible_device_count(); ++i) devices.push_back(machine::uuid(i));
-  return devices;
-}
-
-c10::Device take_cuda_device(const mpi::Communicator& comm, const mpi::Communicator& node) {
+// @collective
+c10::Device take_device(const machine::DeviceKind& kind, const mpi::Communicator& comm, const mpi::Communicator& node) {
   std::vector<std::string> mine;
-  mpi::all_or_none(comm, [&] { mine = visible_devices(); });
+  mpi::all_or_none(comm, [&] { mine = machine::visible_uuids(); });
   std::vector<std::vector<std::string>> of_node;
   for (const auto& devices : mpi::all_gather(node, text::join(mine, ","))) of_node.push_back(text::split(devices, ','));
-  int index = 0;
+  c10::Device device(kind.type);
   mpi::all_or_none(comm, [&] {
-    index = machine::pick_device(of_node, node.rank(), machine::asked_sharing(core::process_variables()));
-    machine::set_current(index);
+    const auto sharing = machine::asked_sharing(core::process_variables());
+    const int index = machine::pick_device(kind, of_node, node.rank(), sharing);
+    device.set_index(static_cast<c10::DeviceIndex>(index));
+    machine::set_current(device);
   });
-  return {c10::kCUDA, static_cast<c10::DeviceIndex>(index)};
+  return device;
 }
 
 std::chrono::milliseconds agreed_limit(const mpi::Communicator& comm, const StateOptions& options) {
@@ -149,8 +149,8 @@ World::World(const StateOptions& options)
   topology_ = find_topology(comm_, node_);
 
   mpi::all_or_none(comm_, [&] { cpus_ = machine::own_cpu_set(); });
-  if (choose_cuda(comm_, options.cpu)) {
-    device_ = take_cuda_device(comm_, node_);
+  if (const auto* const kind = choose_kind(comm_, options.cpu)) {
+    device_ = take_device(*kind, comm_, node_);
     move_beside_device();
   }
   threads_ = plan_own_threads(node_, cpus_);
@@ -165,7 +165,7 @@ World::World(const StateOptions& options)
 // @collective
 void World::move_beside_device() {
   machine::DeviceLocality place;
-  mpi::all_or_none(comm_, [&] { place = machine::find_locality(machine::pci_address(device_.index())); });
+  mpi::all_or_none(comm_, [&] { place = machine::find_locality(machine::identify(device_).pci_address); });
   auto binding = machine::bind_to_device(sets_of_node(node_, cpus_), node_.rank(), machine::online_cpus(), place.cpus);
   if (binding.outcome == machine::DeviceBinding::Outcome::bind && !machine::bind_own_threads(cpus_, binding.cpus))
     binding = {.outcome = machine::DeviceBinding::Outcome::unknown, .cpus = cpus_};
@@ -178,6 +178,6 @@ void World::move_beside_device() {
   device_place_ = text::join(parts);
 }
 
-DistributedType World::distributed_type() const { return machine::distributed_type(device_.is_cuda(), comm_.size()); }
+DistributedType World::distributed_type() const { return machine::distributed_type(device_, comm_.size()); }
 
 }  // namespace hortator::runtime

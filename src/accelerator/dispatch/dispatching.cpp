@@ -12,7 +12,7 @@
 #include "accelerator/weights/loading.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "paging/deferred/construction_scope.hpp"
 
 namespace hortator {
@@ -22,7 +22,7 @@ namespace {
 constexpr const char* on_its_way = "the tensor has no values: the loading that was to fill it has failed";
 
 void require_devices(const DeviceMap& map) {
-  const auto devices = machine::visible_device_count();
+  const auto devices = static_cast<int>(machine::visible_devices().size());
   for (const auto& [name, place] : map) {
     if (!place.is_cuda() || place.index() < devices) continue;
     throw UsageError(
@@ -33,7 +33,8 @@ void require_devices(const DeviceMap& map) {
 }
 
 c10::Device device_of(const DevicePlacement& place) {
-  return place.is_cuda() ? c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(place.index())) : c10::kCPU;
+  if (!place.is_cuda()) return c10::kCPU;
+  return {machine::accelerator_kind()->type, static_cast<c10::DeviceIndex>(place.index())};
 }
 
 /// Gives a tensor and all tied ones the memory of another tensor.

@@ -5,7 +5,8 @@
 namespace hortator::accelerator {
 
 std::string why_not_recordable(const RecordingFacts& facts) {
-  if (!facts.on_cuda) return "the device is no CUDA device";
+  if (facts.kind == nullptr) return "the device is no CUDA device";
+  if (!facts.kind->records_steps) return text::concat(facts.kind->title, " devices cannot record work");
   if (facts.ranks > 1) {
     return text::concat("gradients are averaged over ", facts.ranks,
                         " ranks: the host starts each bucket as it fills, and asks NCCL whether it has taken it over");

@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <string>
 
+#include "machine/device/device.hpp"
+
 namespace hortator::accelerator {
 
 /// The facts that decide whether a training step can be recorded on the device.
 struct RecordingFacts {
-  bool on_cuda = false;
+  const machine::DeviceKind* kind = nullptr;  ///< of the device; null: the CPU
   int ranks = 1;
   bool waits_for_verdicts = false;  ///< over the gradients of scaled losses, on the host
   bool is_sharded = false;

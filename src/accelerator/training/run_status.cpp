@@ -7,7 +7,7 @@
 #include "core/log.hpp"
 #include "core/time.hpp"
 #include "core/whole_file.hpp"
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "observe/status/measure.hpp"
 #include "runtime/build_identity.hpp"
 #include "runtime/run_folder.hpp"
@@ -86,7 +86,7 @@ void RunStatus::write_measure(const RunFacts& facts, std::int64_t gradient_bytes
                                  .communicating = facts.communicating,
                                  .waiting_for_data = facts.waiting_for_data,
                                  .gradient_bytes = gradient_bytes,
-                                 .device = device_.is_cpu() ? "" : machine::name(device_.index()),
+                                 .device = device_.is_cpu() ? "" : machine::identify(device_).name,
                                  .flops_per_update = flops_per_update_};
   if (!core::write_whole(measure_file_, measure_file_.string() + ".new", to_json(measure) + '\n'))
     log::warn("the measure could not be written to ", measure_file_.string());
@@ -109,7 +109,9 @@ void RunStatus::look_at_device(observe::RankStatus& status) {
   const auto memory = device_memory(device_);
   status.device_bytes = static_cast<std::int64_t>(memory.allocated_bytes);
   status.device_peak_bytes = static_cast<std::int64_t>(memory.peak_bytes);
-  if (!monitor_) monitor_.emplace(machine::uuid(device_.index()));
+  const auto* const library = machine::kind_of(device_)->monitor;
+  if (library == nullptr) return;
+  if (!monitor_) monitor_.emplace(machine::identify(device_).uuid, library);
   const auto use = monitor_->look();
   if (!use) return;
   status.device_used_bytes = static_cast<std::int64_t>(use->used_bytes);

@@ -30,7 +30,7 @@ Training::Training(AgreedOptions agreed, runtime::World& world, const parallel::
       output(options_, world, [this] { report_status(); }),
       control(options_, agreed.precision, prepared, world.comm(), output.background_save()),
       channels(world, axes) {
-  if (device().is_cuda()) {
+  if (!device().is_cpu()) {
     at::globalContext().setAllowTF32CuBLAS(options_.tf32);
     at::globalContext().setAllowTF32CuDNN(options_.tf32);
   }

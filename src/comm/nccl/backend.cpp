@@ -11,8 +11,7 @@
 #include "comm/nccl/ids.hpp"
 #include "comm/nccl/version.hpp"
 #include "core/log.hpp"
-#include "machine/device/cuda.hpp"
-#include "machine/device/device_files.hpp"
+#include "machine/device/device.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/collectives.hpp"
 
@@ -67,9 +66,10 @@ void check_devices(const mpi::Communicator& world, c10::Device device) {
   const auto node = world.node();
   NcclDevice mine{.rank = world.rank()};
   mpi::all_or_none(world, [&] {
-    mine.uuid = machine::uuid(device.index());
-    mine.name = machine::name(device.index());
-    mine.openable = machine::openable_devices();
+    const auto identity = machine::identify(device);
+    mine.uuid = identity.uuid;
+    mine.name = identity.name;
+    mine.openable = machine::device_files().openable;
   });
   std::vector<NcclDevice> of_node;
   for (const auto& record : mpi::all_gather(node, record_of(mine))) of_node.push_back(device_of(record));
@@ -84,11 +84,11 @@ std::unique_ptr<Communicator> make_nccl_communicator(const mpi::Communicator& wo
                                                      std::chrono::milliseconds patience) {
   check_library(world);
   check_devices(world, device);
-  machine::set_current(device.index());
+  machine::set_current(device);
   auto ids = share_ids(world, ranks_an_id);
   auto alarm = NcclAlarm::over(world);
-  auto handle = std::make_shared<NcclHandle>(NcclOrder::of(device.index()), ids, world.size(), world.rank(), patience,
-                                             std::move(alarm));
+  auto handle =
+      std::make_shared<NcclHandle>(NcclOrder::of(device), ids, world.size(), world.rank(), patience, std::move(alarm));
   return std::make_unique<NcclCommunicator>(mpi::Communicator::duplicate(world.get()), device, std::move(handle));
 }
 

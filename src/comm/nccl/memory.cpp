@@ -14,7 +14,7 @@ namespace {
 
 // During stack unwinding the device may be waiting for peers that never arrive, and waiting for the device would hang:
 // then the memory is kept until the process ends.
-void free_memory(void* begin, const std::weak_ptr<NcclHandle>& owner, NcclOrder& order, int device) noexcept {
+void free_memory(void* begin, const std::weak_ptr<NcclHandle>& owner, NcclOrder& order, c10::Device device) noexcept {
   if (std::uncaught_exceptions() > 0) return;
   try {
     machine::wait_until_idle(device);
@@ -34,8 +34,8 @@ at::Tensor nccl_allocate(const std::shared_ptr<NcclHandle>& handle, c10::Device 
   const auto bytes = static_cast<std::size_t>(elements) * at::elementSize(type);
   void* begin = nullptr;
   handle->order()->run_alone([&] { check_nccl(ncclMemAlloc(&begin, bytes), "ncclMemAlloc"); });
-  const auto free = [owner = std::weak_ptr(handle), order = handle->order(), index = device.index()](void* memory) {
-    free_memory(memory, owner, *order, index);
+  const auto free = [owner = std::weak_ptr(handle), order = handle->order(), device](void* memory) {
+    free_memory(memory, owner, *order, device);
   };
   try {
     handle->add_memory(begin, bytes);

@@ -36,11 +36,11 @@ class NcclOperation {
 
   /// The operation under way. Keeps `tensors` alive until it is waited for, and reports its progress to the watchdog.
   Work work(std::vector<at::Tensor> tensors) {
-    const auto end = std::make_shared<const machine::Event>(stream().mark());
-    if (begin_) handle_->order()->pending().add(operation_, *std::exchange(begin_, std::nullopt), end);
+    const auto end = stream().mark();
+    if (begin_) handle_->order()->pending().add(operation_, *begin_, end);
     return Work([handle = handle_, end, kept = std::move(tensors)] {
       handle->check();
-      end->hold_current_stream();
+      end.hold_current_stream();
     });
   }
 

@@ -5,26 +5,26 @@
 #include "comm/nccl/calls.hpp"
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 
 namespace hortator::comm {
 
 using namespace std::chrono_literals;
 
-std::shared_ptr<NcclOrder> NcclOrder::of(int device) {
+std::shared_ptr<NcclOrder> NcclOrder::of(c10::Device device) {
   static std::mutex mutex;
   static std::weak_ptr<NcclOrder> current;
   const std::scoped_lock lock(mutex);
   auto order = current.lock();
   if (!order) current = order = std::make_shared<NcclOrder>(device);
   if (order->device_ == device) return order;
-  throw UsageError({.what = text::concat("This process has nccl communicators on device ", order->device_,
-                                         ", and asked for one on device ", device),
+  throw UsageError({.what = text::concat("This process has nccl communicators on device ", order->device_.index(),
+                                         ", and asked for one on device ", device.index()),
                     .why = "a rank has one device",
                     .hint = "start a rank for each device"});
 }
 
-NcclOrder::NcclOrder(int device)
+NcclOrder::NcclOrder(c10::Device device)
     : device_(device), stream_(device), watcher_([this](const std::stop_token& stop) { watch(stop); }) {}
 
 void NcclOrder::join(Member& member) {

@@ -41,9 +41,9 @@ class NcclOrder {
   };
 
   /// The order of this process, shared while anybody holds it. Throws for a second device: a rank has one.
-  static std::shared_ptr<NcclOrder> of(int device);
+  static std::shared_ptr<NcclOrder> of(c10::Device device);
 
-  explicit NcclOrder(int device);
+  explicit NcclOrder(c10::Device device);
   NcclOrder(const NcclOrder&) = delete;
   NcclOrder& operator=(const NcclOrder&) = delete;
 
@@ -78,7 +78,7 @@ class NcclOrder {
   void fail(const Problem& problem);
   void abort_all(const NcclFailure& failure);
 
-  int device_;
+  c10::Device device_;
   machine::Stream stream_;
   NcclPendingOperations pending_;
   std::mutex mutex_;

@@ -11,17 +11,17 @@ NcclPendingOperations::~NcclPendingOperations() {
   if (reported_) activity::publish_device_idle();
 }
 
-void NcclPendingOperations::add(const activity::Operation& operation, machine::Event begin,
-                                std::shared_ptr<const machine::Event> end) {
+void NcclPendingOperations::add(const activity::Operation& operation, const machine::Event& begin,
+                                const machine::Event& end) {
   const std::scoped_lock lock(mutex_);
-  pending_.push_back({operation, std::move(begin), std::move(end)});
+  pending_.push_back({operation, begin, end});
 }
 
 // An error of the device is thrown to those who wait for it, so it is only dropped here.
 void NcclPendingOperations::update() {
   const std::scoped_lock lock(mutex_);
   try {
-    while (!pending_.empty() && pending_.front().end->is_reached()) pending_.pop_front();
+    while (!pending_.empty() && pending_.front().end.is_reached()) pending_.pop_front();
     report_first();
   } catch (const std::exception&) {
     pending_.clear();

@@ -1,12 +1,11 @@
 #pragma once
 
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <optional>
 
 #include "core/activity/activity.hpp"
-#include "machine/device/event.hpp"
+#include "machine/device/stream.hpp"
 
 namespace hortator::comm {
 
@@ -21,7 +20,7 @@ class NcclPendingOperations {
   NcclPendingOperations& operator=(const NcclPendingOperations&) = delete;
 
   /// `begin` and `end` are the stream's marks right before and after the operation.
-  void add(const activity::Operation& operation, machine::Event begin, std::shared_ptr<const machine::Event> end);
+  void add(const activity::Operation& operation, const machine::Event& begin, const machine::Event& end);
   /// Drops finished operations and reports what has changed. Called repeatedly, by one thread.
   void update();
 
@@ -29,7 +28,7 @@ class NcclPendingOperations {
   struct PendingOperation {
     activity::Operation operation;
     machine::Event begin;
-    std::shared_ptr<const machine::Event> end;
+    machine::Event end;
   };
   struct Reported {
     std::uint64_t communicator = 0;

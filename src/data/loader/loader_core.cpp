@@ -107,7 +107,7 @@ std::uint64_t LoaderCore::begin(std::int64_t skip) {
 
 std::unique_ptr<RunningPass> LoaderCore::start(std::int64_t start, std::int64_t first_step) {
   const auto listed = is_stream() ? nullptr : listing();
-  const bool has_uploader = options_.pin_memory && binding_.device_placement && binding_.device.is_cuda();
+  const bool has_uploader = options_.pin_memory && binding_.device_placement && !binding_.device.is_cpu();
   uploader_ = has_uploader ? std::make_shared<const DeviceUploader>(binding_.device) : nullptr;
   const PassPlan plan{.distribution = BatchDistribution(shard(binding_, start), listed),
                       .first_step = first_step,

@@ -10,32 +10,39 @@
 namespace hortator::machine {
 namespace {
 
-void check_known(const std::string& device) {
-  if (device == "cpu" || device == "cuda") return;
-  throw UsageError({.what = text::concat("HORTATOR_DEVICE: expected cpu or cuda, got ", text::quote(device))});
+// Of this build's kind or another one.
+const DeviceKind& named_kind(const DeviceRequest& request) {
+  const auto& name = *request.environment;
+  if (request.kind != nullptr && request.kind->name == name) return *request.kind;
+  std::string names = "cpu";
+  for (const auto& kind : known_kinds()) {
+    if (kind.name == name) return kind;
+    names += text::concat(" or ", kind.name);
+  }
+  throw UsageError({.what = text::concat("HORTATOR_DEVICE: expected ", names, ", got ", text::quote(name))});
 }
 
-void check_cuda_available(const DeviceRequest& request) {
-  const std::string why = "HORTATOR_DEVICE=cuda requests CUDA";
+void check_available(const DeviceKind& kind, const DeviceRequest& request) {
+  const auto why = text::concat("HORTATOR_DEVICE=", kind.name, " requests ", kind.title);
   if (request.cpu_asked) {
     throw UsageError(
         {.what = "This program stays on the CPU", .why = why, .hint = "unset HORTATOR_DEVICE, or drop the option cpu"});
   }
-  if (!request.is_built) {
-    throw UsageError({.what = "This Hortator was built without CUDA",
+  if (request.kind == nullptr || request.kind->type != kind.type) {
+    throw UsageError({.what = text::concat("This Hortator was built without ", kind.title),
                       .why = why,
-                      .hint = "build with HORTATOR_WITH_CUDA=ON, or unset HORTATOR_DEVICE"});
+                      .hint = text::concat("build with ", kind.build_option, "=ON, or unset HORTATOR_DEVICE")});
   }
   if (request.visible == 0) {
-    throw UsageError({.what = "No CUDA device is visible on this node",
+    throw UsageError({.what = text::concat("No ", kind.title, " device is visible on this node"),
                       .why = why,
-                      .hint = "request GPUs from the scheduler (e.g. --gpus-per-node), check CUDA_VISIBLE_DEVICES and "
-                              "nvidia-smi, or unset HORTATOR_DEVICE"});
+                      .hint = text::concat("request GPUs from the scheduler (e.g. --gpus-per-node), check ",
+                                           kind.visibility, " and ", kind.tool, ", or unset HORTATOR_DEVICE")});
   }
 }
 
-[[noreturn]] void refuse_sharing(std::size_t ranks, std::size_t devices) {
-  const auto cards = text::count(static_cast<long long>(devices), "visible CUDA device");
+[[noreturn]] void refuse_sharing(const DeviceKind& kind, std::size_t ranks, std::size_t devices) {
+  const auto cards = text::count(static_cast<long long>(devices), text::concat("visible ", kind.title, " device"));
   throw UsageError(
       {.what = text::concat(text::count(static_cast<long long>(ranks), "rank"), " on this node for ", cards),
        .why = "each rank needs its own device",
@@ -46,11 +53,10 @@ void check_cuda_available(const DeviceRequest& request) {
 
 }  // namespace
 
-bool wants_cuda(const DeviceRequest& request) {
-  const auto& asked = request.environment;
-  if (asked) check_known(*asked);
-  if (asked == "cuda") check_cuda_available(request);
-  return !request.cpu_asked && asked != "cpu" && request.is_built && request.visible > 0;
+bool wants_accelerator(const DeviceRequest& request) {
+  const bool is_cpu = request.environment == "cpu";
+  if (request.environment && !is_cpu) check_available(named_kind(request), request);
+  return !request.cpu_asked && !is_cpu && request.kind != nullptr && request.visible > 0;
 }
 
 bool asked_for_cpu(const core::Variables& variables) {
@@ -58,12 +64,13 @@ bool asked_for_cpu(const core::Variables& variables) {
 }
 
 Sharing asked_sharing(const core::Variables& variables) {
-  const auto asked = core::yes_or_no(variables, "HORTATOR_SHARE_DEVICES",
-                                     "set it to 1 for several ranks on one CUDA device, or unset it");
+  const auto asked =
+      core::yes_or_no(variables, "HORTATOR_SHARE_DEVICES", "set it to 1 for several ranks on one device, or unset it");
   return asked.value_or(false) ? Sharing::allowed : Sharing::refused;
 }
 
-int pick_device(std::span<const std::vector<std::string>> visible_of_node, int local_rank, Sharing sharing) {
+int pick_device(const DeviceKind& kind, std::span<const std::vector<std::string>> visible_of_node, int local_rank,
+                Sharing sharing) {
   std::set<std::string> all;
   for (const auto& visible : visible_of_node) all.insert(visible.begin(), visible.end());
 
@@ -75,15 +82,15 @@ int pick_device(std::span<const std::vector<std::string>> visible_of_node, int l
         visible, {}, [&](const auto& device) { return owners.contains(device) ? owners.at(device) : 0; });
     const bool is_taken = mine != visible.end() && owners.contains(*mine);
     if (mine == visible.end() || (is_taken && sharing == Sharing::refused))
-      refuse_sharing(visible_of_node.size(), all.size());
+      refuse_sharing(kind, visible_of_node.size(), all.size());
     if (rank == local_rank) return static_cast<int>(mine - visible.begin());
     ++owners[*mine];
   }
 }
 
-DistributedType distributed_type(bool cuda, int ranks) {
+DistributedType distributed_type(c10::Device device, int ranks) {
   if (ranks == 1) return DistributedType::no;
-  return cuda ? DistributedType::multi_gpu : DistributedType::multi_cpu;
+  return device.is_cpu() ? DistributedType::multi_cpu : DistributedType::multi_gpu;
 }
 
 }  // namespace hortator::machine

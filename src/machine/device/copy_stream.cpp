@@ -1,6 +1,5 @@
 #include "machine/device/copy_stream.hpp"
 
-#include <ATen/ops/from_blob.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -34,11 +33,6 @@ CopyStream::Done CopyStream::copy(const at::Tensor& from, const at::Tensor& to) 
 
 void CopyStream::hold_current(const Done& copy) const {
   if (copy) copy->block(current());
-}
-
-at::Tensor CopyStream::view(std::byte* memory, std::size_t bytes) const {
-  return at::from_blob(
-      memory, {static_cast<std::int64_t>(bytes)}, [](void*) {}, at::TensorOptions(device_).dtype(at::kByte), device_);
 }
 
 }  // namespace hortator::machine

@@ -4,7 +4,6 @@
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 
@@ -23,8 +22,7 @@ class CopyStream {
   Done copy(const at::Tensor& from, const at::Tensor& to) const;
   /// Makes later work of the current stream wait for the copy.
   void hold_current(const Done& copy) const;
-  /// A tensor over memory of the device, which it does not own.
-  at::Tensor view(std::byte* memory, std::size_t bytes) const;
+  c10::Device device() const { return device_; }
 
  private:
   c10::Stream current() const;

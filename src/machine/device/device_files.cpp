@@ -1,20 +1,22 @@
-#include "machine/device/device_files.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
+
+#include "machine/device/device.hpp"
 
 namespace hortator::machine {
 namespace {
 
 // "nvidia0", "nvidia12"; not "nvidiactl"
 bool is_device_name(std::string_view name) {
-  constexpr std::string_view prefix = "nvidia";
-  if (!name.starts_with(prefix) || name.size() == prefix.size()) return false;
-  return std::ranges::all_of(name.substr(prefix.size()), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return std::ranges::any_of(known_kinds(), [name](const DeviceKind& kind) {
+    const auto prefix = kind.file_prefix;
+    return name.starts_with(prefix) && name.size() > prefix.size() &&
+           name.find_first_not_of("0123456789", prefix.size()) == std::string_view::npos;
+  });
 }
 
 // With a device cgroup the file exists, but opening it fails.
@@ -27,11 +29,13 @@ bool can_open(const std::filesystem::path& file) {
 
 }  // namespace
 
-int openable_devices(const std::filesystem::path& folder) {
-  int count = 0;
+DeviceFiles device_files(const std::filesystem::path& folder) {
+  DeviceFiles count;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (is_device_name(entry->path().filename().string()) && can_open(entry->path())) ++count;
+    if (!is_device_name(entry->path().filename().string())) continue;
+    ++count.all;
+    if (can_open(entry->path())) ++count.openable;
   }
   return count;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <functional>
 #include <memory>
 
@@ -8,7 +10,7 @@ namespace hortator::machine {
 /// Recorded work of a device, which can be replayed as a whole.
 class Graph {
  public:
-  explicit Graph(int device);
+  explicit Graph(c10::Device device);
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;

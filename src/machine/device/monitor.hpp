@@ -13,11 +13,12 @@ struct DeviceUse {
   std::uint64_t total_bytes = 0;
 };
 
-/// Monitors a device through NVIDIA's management library, which comes with the driver. It is loaded at run time:
-/// Hortator is not linked to it. Without the library, or if it does not know the device, look() returns nothing.
+/// Monitors a device through NVIDIA's management library (DeviceKind::monitor), which comes with the driver. It is
+/// loaded at run time: Hortator is not linked to it. Without the library, or if it does not know the device, look()
+/// returns nothing.
 class DeviceMonitor {
  public:
-  explicit DeviceMonitor(const std::string& uuid, const char* library = "libnvidia-ml.so.1");
+  explicit DeviceMonitor(const std::string& uuid, const char* library);
   ~DeviceMonitor();
   DeviceMonitor(const DeviceMonitor&) = delete;
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;

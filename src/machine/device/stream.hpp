@@ -1,11 +1,25 @@
 #pragma once
 
+#include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 
-#include "machine/device/event.hpp"
+#include <memory>
+#include <utility>
 
-/// Only in builds with CUDA.
 namespace hortator::machine {
+
+/// A position in a stream. Copies are the same position.
+class Event {
+ public:
+  explicit Event(std::shared_ptr<const c10::Event> event) : event_(std::move(event)) {}
+
+  bool is_reached() const;
+  /// Makes later work of the current stream of its device wait for this position; the calling thread does not wait.
+  void hold_current_stream() const;
+
+ private:
+  std::shared_ptr<const c10::Event> event_;
+};
 
 /// A stream beside the program's current one. It is one of LibTorch's streams, which live as long as the process: the
 /// memory cache keeps the blocks of a stream that long. No member waits for the device or changes the current device of
@@ -13,7 +27,7 @@ namespace hortator::machine {
 class Stream {
  public:
   /// Makes a stream of high priority: communication that starts late delays every rank.
-  explicit Stream(int device);
+  explicit Stream(c10::Device device);
 
   /// Makes later work of this stream wait for the earlier work of its device's current stream.
   void follow_current() const;
@@ -22,13 +36,13 @@ class Stream {
 
   /// For c10::StreamGuard: operations run on this stream, and memory that they allocate belongs to it.
   c10::Stream get() const { return stream_; }
-  void* native() const;  ///< cudaStream_t
+  void* native() const;  ///< the vendor's handle, such as cudaStream_t
 
  private:
   c10::Stream stream_;
 };
 
 /// Waits for the device, as cudaFree does. Only before memory is released, never in a training step.
-void wait_until_idle(int device);
+void wait_until_idle(c10::Device device);
 
 }  // namespace hortator::machine

@@ -20,20 +20,6 @@ using torch::profiler::impl::ProfilerState;
 
 std::atomic<bool> is_claimed = false;
 
-std::set<ActivityType> activities_of(const ProfileOptions& options, bool on_cuda) {
-  if (options.activities.empty()) {
-    return on_cuda ? std::set{ActivityType::CPU, ActivityType::CUDA} : std::set{ActivityType::CPU};
-  }
-  std::set<ActivityType> activities;
-  for (const auto activity : options.activities) {
-    activities.insert(activity == ProfilerActivity::cpu ? ActivityType::CPU : ActivityType::CUDA);
-  }
-  if (on_cuda || !activities.contains(ActivityType::CUDA)) return activities;
-  throw UsageError({.what = "profile: CUDA activities were requested",
-                    .why = "this Accelerator uses the CPU",
-                    .hint = "leave ProfileOptions::activities empty to record everything that is available"});
-}
-
 // Kineto logs a line for each start and end, and errors about missing devices. Only called without a device: with one,
 // the errors explain why kernels are missing in a trace.
 void quieten_kineto() { setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0); }
@@ -44,6 +30,22 @@ bool is_recorded(ProfileAction action) {
 
 }  // namespace
 
+std::set<ActivityType> activities_of(const ProfileOptions& options, const machine::DeviceKind* kind) {
+  const bool are_all = options.activities.empty();
+  std::set<ActivityType> activities;
+  if (are_all) activities.insert(ActivityType::CPU);
+  if (are_all && kind != nullptr) activities.insert(kind->activity);
+  for (const auto activity : options.activities) {
+    if (activity != ProfilerActivity::cpu && kind == nullptr) {
+      throw UsageError({.what = "profile: CUDA activities were requested",
+                        .why = "this Accelerator uses the CPU",
+                        .hint = "leave ProfileOptions::activities empty to record everything that is available"});
+    }
+    activities.insert(activity == ProfilerActivity::cpu ? ActivityType::CPU : kind->activity);
+  }
+  return activities;
+}
+
 Recorder::ProfilerClaim::ProfilerClaim() {
   if (!torch::profiler::impl::profilerEnabled() && !is_claimed.exchange(true)) return;
   throw UsageError({.what = "profile: another profile is running",
@@ -53,13 +55,13 @@ Recorder::ProfilerClaim::ProfilerClaim() {
 
 Recorder::ProfilerClaim::~ProfilerClaim() { is_claimed = false; }
 
-Recorder::Recorder(ProfileOptions options, int rank, std::filesystem::path folder, bool on_cuda)
+Recorder::Recorder(ProfileOptions options, int rank, std::filesystem::path folder, const machine::DeviceKind* kind)
     : options_((check(options), std::move(options))),
       rank_(rank),
       folder_(std::move(folder)),
       config_(ProfilerState::KINETO, options_.record_shapes, options_.profile_memory),
-      activities_(activities_of(options_, on_cuda)) {
-  if (!on_cuda) quieten_kineto();
+      activities_(activities_of(options_, kind)) {
+  if (kind == nullptr) quieten_kineto();
   begin_step();
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <ATen/record_function.h>
-#include <torch/csrc/profiler/orchestration/observer.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -9,16 +8,22 @@
 #include <optional>
 #include <set>
 
+#include "machine/device/device.hpp"
 #include "observe/profile/profile_plan.hpp"
 
 namespace hortator::observe {
+
+/// What is recorded in a run on that kind of device; null: on the CPU. Throws UsageError for activities of a device in
+/// a run on the CPU.
+std::set<torch::profiler::impl::ActivityType> activities_of(const ProfileOptions& options,
+                                                            const machine::DeviceKind* kind);
 
 /// Runs LibTorch's profiler on this thread, following a schedule. Only one may exist in a process; the constructor
 /// throws UsageError for a second one.
 class Recorder {
  public:
   /// Writes traces to profile_<rank>.json in `folder`.
-  Recorder(ProfileOptions options, int rank, std::filesystem::path folder, bool on_cuda);
+  Recorder(ProfileOptions options, int rank, std::filesystem::path folder, const machine::DeviceKind* kind);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;

@@ -1,10 +1,10 @@
 #include "paging/stores/host_stores.hpp"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 
 #include <cstring>
 
+#include "machine/device/copy_bytes.hpp"
 #include "machine/device/memory.hpp"
 
 namespace hortator::paging {
@@ -33,17 +33,16 @@ comm::Work HostStore::publish(const Page& page, std::span<const std::byte> frame
 PinnedStore::PinnedStore(const std::vector<Page>& pages, c10::Device device) : copies_(device) {
   for (const auto& page : pages) {
     const auto memory = machine::page_locked(page.bytes);
-    pages_.push_back(at::from_blob(
-        memory.get(), {static_cast<std::int64_t>(page.bytes)}, [memory](void*) {}, at::kByte));
+    pages_.push_back(machine::byte_view(memory.get(), page.bytes, at::kCPU, memory));
   }
 }
 
 comm::Work PinnedStore::fetch(const Page& page, std::span<std::byte> frame) {
-  return copy(kept(page), copies_.view(frame.data(), page.bytes));
+  return copy(kept(page), machine::byte_view(frame.data(), page.bytes, copies_.device()));
 }
 
 comm::Work PinnedStore::publish(const Page& page, std::span<const std::byte> frame) {
-  return copy(copies_.view(const_cast<std::byte*>(frame.data()), page.bytes), kept(page));
+  return copy(machine::byte_view(const_cast<std::byte*>(frame.data()), page.bytes, copies_.device()), kept(page));
 }
 
 // The copy runs after what the current stream has queued: earlier uses of the frame, or writes to what is published.

@@ -1,12 +1,14 @@
 #include "paging/stores/staged_store.hpp"
 
-#include <ATen/ops/from_blob.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "machine/device/copy_bytes.hpp"
+
 namespace hortator::paging {
 namespace {
+
+using machine::byte_view;
 
 // One that is read, one that is being copied, and one that is being published.
 constexpr std::size_t max_without_waiting = 3;
@@ -17,11 +19,6 @@ bool is_copied(const machine::CopyStream::Done& copied) { return !copied || copi
 
 StagedStore::StagedStore(std::unique_ptr<Store> inner, c10::Device device, Allocate allocate)
     : inner_(std::move(inner)), copies_(device), allocate_(std::move(allocate)) {}
-
-at::Tensor StagedStore::view(const Buffer& buffer, std::size_t bytes) {
-  return at::from_blob(
-      buffer.memory.get(), {static_cast<std::int64_t>(bytes)}, [](void*) {}, at::kByte);
-}
 
 // The host waits for a copy only if all buffers are in use. Frees buffers that are too small.
 std::shared_ptr<StagedStore::Buffer> StagedStore::take(std::size_t bytes) {
@@ -48,7 +45,8 @@ comm::Work StagedStore::fetch(const Page& page, std::span<std::byte> frame) {
   const auto filled = std::make_shared<comm::Work>(inner_->fetch(page, there));
   return comm::Work([this, buffer, filled, frame] {
     filled->wait();
-    buffer->copied = copies_.copy(view(*buffer, frame.size()), copies_.view(frame.data(), frame.size()));
+    buffer->copied = copies_.copy(byte_view(buffer->memory.get(), frame.size(), at::kCPU),
+                                  byte_view(frame.data(), frame.size(), copies_.device()));
     copies_.hold_current(buffer->copied);
   });
 }
@@ -56,7 +54,8 @@ comm::Work StagedStore::fetch(const Page& page, std::span<std::byte> frame) {
 comm::Work StagedStore::publish(const Page& page, std::span<const std::byte> frame) {
   const auto buffer = take(page.bytes);
   auto* device_memory = const_cast<std::byte*>(frame.data());
-  const auto copied = copies_.copy(copies_.view(device_memory, page.bytes), view(*buffer, page.bytes));
+  const auto copied = copies_.copy(byte_view(device_memory, page.bytes, copies_.device()),
+                                   byte_view(buffer->memory.get(), page.bytes, at::kCPU));
   return comm::Work([this, buffer, copied, &page] {
     if (copied) copied->synchronize();
     inner_->publish(page, {static_cast<const std::byte*>(buffer->memory.get()), page.bytes}).wait();

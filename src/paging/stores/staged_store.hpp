@@ -35,7 +35,6 @@ class StagedStore final : public Store {
     machine::CopyStream::Done copied = {};  ///< the device uses the buffer until then
   };
   std::shared_ptr<Buffer> take(std::size_t bytes);
-  static at::Tensor view(const Buffer& buffer, std::size_t bytes);
 
   std::unique_ptr<Store> inner_;
   machine::CopyStream copies_;

@@ -11,7 +11,7 @@
 
 #include "core/log.hpp"
 #include "core/text/text.hpp"
-#include "step/precision/device_view.hpp"
+#include "machine/device/copy_bytes.hpp"
 
 namespace hortator::step {
 namespace {
@@ -49,7 +49,7 @@ void LossCheck::write_to_host(const at::Tensor& loss) {
   const at::NoGradGuard no_grad;
   if (!losses_.defined()) {
     losses_ = at::zeros({max_late}, at::kDouble).pin_memory();
-    device_view_ = device_view(losses_, loss.device());
+    device_view_ = machine::byte_view(losses_.mutable_data_ptr(), losses_.nbytes(), loss.device()).view(at::kDouble);
     checked_ = passes_ - 1;
   }
   check_arrived();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <hortator/error.hpp>
 
+#include "machine/device/device.hpp"
 #include "paging/interception/storage_state.hpp"
 #include "step/step_ahead.hpp"
 
@@ -20,10 +21,15 @@ bool have_same_strides(const at::Tensor& a, const at::Tensor& b) {
   return true;
 }
 
+bool has_kernels(c10::Device device) {
+  const auto* const kind = machine::kind_of(device);
+  return device.is_cpu() || (kind != nullptr && kind->has_fused_kernels);
+}
+
 bool parameter_fits(const at::Tensor& parameter) {
   const auto& gradient = parameter.grad();
   if (!gradient.defined()) return true;
-  return (parameter.is_cpu() || parameter.is_cuda()) && gradient.device() == parameter.device() &&
+  return has_kernels(parameter.device()) && gradient.device() == parameter.device() &&
          parameter.layout() == at::kStrided && gradient.layout() == at::kStrided &&
          at::isFloatingType(parameter.scalar_type()) && gradient.scalar_type() == parameter.scalar_type() &&
          parameter.is_non_overlapping_and_dense() && have_same_strides(parameter, gradient);

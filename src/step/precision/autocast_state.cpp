@@ -7,13 +7,12 @@ namespace hortator::step {
 namespace autocast = at::autocast;
 
 AutocastState AutocastState::current() {
-  const auto of = [](c10::DeviceType device) {
-    return OfDevice{.device = device,
-                    .enabled = autocast::is_autocast_enabled(device),
-                    .type = autocast::get_autocast_dtype(device)};
-  };
   AutocastState state;
-  state.devices_ = {of(at::kCPU), of(at::kCUDA)};
+  for (const auto device : autocast::_AUTOCAST_SUPPORTED_DEVICES) {
+    state.devices_.push_back({.device = device,
+                              .enabled = autocast::is_autocast_enabled(device),
+                              .type = autocast::get_autocast_dtype(device)});
+  }
   state.cache_ = autocast::is_autocast_cache_enabled();
   return state;
 }

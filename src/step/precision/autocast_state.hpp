@@ -3,11 +3,11 @@
 #include <c10/core/DeviceType.h>
 #include <c10/core/ScalarType.h>
 
-#include <array>
+#include <vector>
 
 namespace hortator::step {
 
-/// The autocast settings of this thread, to be applied later, on this thread or another.
+/// The autocast settings of this thread for all types of devices, to be applied later, on this thread or another.
 class AutocastState {
  public:
   static AutocastState current();
@@ -19,7 +19,7 @@ class AutocastState {
     bool enabled;
     c10::ScalarType type;
   };
-  std::array<OfDevice, 2> devices_;
+  std::vector<OfDevice> devices_;
   bool cache_;
 };
 

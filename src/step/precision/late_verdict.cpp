@@ -9,7 +9,7 @@
 #include <exception>
 #include <thread>
 
-#include "step/precision/device_view.hpp"
+#include "machine/device/copy_bytes.hpp"
 
 namespace hortator::step {
 
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 LateVerdict::LateVerdict(c10::Device device) : on_host_(at::zeros({1}, at::kFloat)), device_view_(on_host_) {
   if (device.is_cpu()) return;
   on_host_ = on_host_.pin_memory();
-  device_view_ = device_view(on_host_, device);
+  device_view_ = machine::byte_view(on_host_.mutable_data_ptr(), on_host_.nbytes(), device).view(at::kFloat);
 }
 
 // The device may still write to this memory. The destructor does not wait for it, and leaks the memory instead.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "machine/device/device.hpp"
 #include "runtime/generator_state.hpp"
 
 namespace hortator::step {
@@ -17,7 +18,7 @@ RandomState RandomState::current(const std::vector<at::Tensor>& on_devices_of) {
   RandomState state;
   state.states_.push_back(state_on(at::kCPU));
   for (const auto& tensor : on_devices_of) {
-    if (!tensor.defined() || !tensor.is_cuda()) continue;
+    if (!tensor.defined() || machine::kind_of(tensor.device()) == nullptr) continue;
     const auto is_same_device = [&](const auto& known) { return known.first == tensor.device(); };
     if (std::none_of(state.states_.begin(), state.states_.end(), is_same_device)) {
       state.states_.push_back(state_on(tensor.device()));

@@ -11,7 +11,7 @@ namespace hortator::step {
 /// Saved states of the default random number generators of the CPU and some devices.
 class RandomState {
  public:
-  /// The present states of the CPU, and of the CUDA devices of these tensors.
+  /// The present states of the CPU, and of the accelerators of these tensors.
   static RandomState current(const std::vector<at::Tensor>& on_devices_of);
   /// The present states of the same devices.
   RandomState refreshed() const;

@@ -9,8 +9,7 @@
 #include <set>
 
 #include "core/text/text.hpp"
-#include "machine/device/cuda.hpp"
-#include "machine/device/device_files.hpp"
+#include "machine/device/device.hpp"
 #include "mpi/collectives.hpp"
 #include "mpi/environment.hpp"
 #include "tools/doctor/ranks.hpp"
@@ -31,19 +30,9 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-int device_files() {
-  const auto names = names_in("/dev");
-  return static_cast<int>(std::count_if(names.begin(), names.end(), [](const std::string& name) {
-    return name.starts_with("nvidia") && name.size() > 6 &&
-           name.find_first_not_of("0123456789", 6) == std::string::npos;
-  }));
-}
-
 std::set<std::string> devices_of_node(const mpi::Communicator& node) {
-  std::vector<std::string> mine;
-  for (int i = 0; i < machine::visible_device_count(); ++i) mine.push_back(machine::uuid(i));
   std::set<std::string> all;
-  for (const auto& of_rank : mpi::all_gather(node, text::join(mine, ","))) {
+  for (const auto& of_rank : mpi::all_gather(node, text::join(machine::visible_uuids(), ","))) {
     for (auto& device : text::split(of_rank, ',')) {
       if (!device.empty()) all.insert(std::move(device));
     }
@@ -69,10 +58,11 @@ bool can_load(const char* library) {
 }  // namespace
 
 DeviceFacts inspect_devices(const mpi::Communicator& node) {
-  return {.is_built = machine::is_built(),
-          .files = device_files(),
-          .openable = machine::openable_devices(),
-          .visible = machine::visible_device_count(),
+  const auto files = machine::device_files();
+  return {.is_built = machine::accelerator_kind() != nullptr,
+          .files = files.all,
+          .openable = files.openable,
+          .visible = static_cast<int>(machine::visible_devices().size()),
           .distinct = static_cast<int>(devices_of_node(node).size()),
           .local_ranks = node.size()};
 }
@@ -106,7 +96,7 @@ FabricFacts inspect_fabric() {
   for (const auto* folder : {"/sys/class/infiniband", "/sys/class/cxi"}) {
     for (auto& name : names_in(folder)) fabric.devices.push_back(std::move(name));
   }
-  fabric.has_nccl = machine::is_built();
+  fabric.has_nccl = machine::kind_of(c10::kCUDA) != nullptr;
   fabric.nccl_plugin = fabric.has_nccl && can_load("libnccl-net.so");
   rlimit locked{};
   if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur != RLIM_INFINITY)

@@ -14,7 +14,7 @@
 #include "core/loaded_libraries.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "mpi/environment.hpp"
 #include "tools/launch/batch.hpp"
 #include "tools/launch/machine.hpp"
@@ -90,7 +90,7 @@ Section cuda_facts() {
       "CUDA",
       {{"built with", HORTATOR_CUDA_BUILT}, {"NCCL", HORTATOR_NCCL}, {"driver", driver.empty() ? "none" : driver}}};
   auto devices = nlohmann::json::array();
-  for (int i = 0; i < machine::visible_device_count(); ++i) devices.push_back(machine::name(i));
+  for (const auto device : machine::visible_devices()) devices.push_back(machine::identify(device).name);
   section.facts.emplace_back("devices", devices);
   return section;
 }

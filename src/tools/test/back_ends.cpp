@@ -7,7 +7,6 @@
 
 #include "comm/registry.hpp"
 #include "core/text/text.hpp"
-#include "machine/device/cuda.hpp"
 #include "mpi/collectives.hpp"
 #include "runtime/world.hpp"
 #include "tools/test/checks.hpp"

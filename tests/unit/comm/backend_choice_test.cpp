@@ -20,16 +20,34 @@ std::string chosen(const BackendRequest& request) {
 
 TEST_CASE("the back end is chosen by the tensors' device and the ranks' nodes") {
   CHECK(chosen({}) == "self");
-  CHECK(chosen({.on_cuda = true}) == "self");
-  CHECK(chosen({.on_cuda = true, .shares_devices = true}) == "self");
+  CHECK(chosen({.tensors = c10::kCUDA}) == "self");
+  CHECK(chosen({.tensors = c10::kCUDA, .shares_devices = true}) == "self");
   CHECK(chosen({.ranks = 4, .largest_node = 1}) == "mpi");
   CHECK(chosen({.ranks = 4, .largest_node = 2}) == "node");
-  CHECK(chosen({.on_cuda = true, .has_nccl = true, .ranks = 4, .largest_node = 4}) == "nccl");
-  BackendRequest sharing{.on_cuda = true, .has_nccl = true, .shares_devices = true, .ranks = 4, .largest_node = 4};
+  CHECK(chosen({.tensors = c10::kCUDA, .accelerator = c10::kCUDA, .ranks = 4, .largest_node = 4}) == "nccl");
+  BackendRequest sharing{
+      .tensors = c10::kCUDA, .accelerator = c10::kCUDA, .shares_devices = true, .ranks = 4, .largest_node = 4};
   CHECK(chosen(sharing) == "staged node");
   sharing.requested = "mpi";
   CHECK(chosen(sharing) == "staged mpi");
-  CHECK(chosen({.has_nccl = true, .shares_devices = true, .ranks = 4, .largest_node = 4}) == "node");
+  CHECK(chosen({.accelerator = c10::kCUDA, .shares_devices = true, .ranks = 4, .largest_node = 4}) == "node");
+}
+
+TEST_CASE("tensors of a kind of device that no back end carries are staged") {
+  for (const auto type : {c10::kXPU, c10::kPrivateUse1, c10::kMPS}) {
+    for (const bool shares : {false, true}) {
+      BackendRequest request{.tensors = type, .accelerator = type, .sees_devices = true, .shares_devices = shares};
+      CHECK(chosen(request) == "self");
+      request.ranks = 4;
+      CHECK(chosen(request) == "staged mpi");
+      request.largest_node = 2;
+      CHECK(chosen(request) == "staged node");
+      request.requested = "mpi";
+      CHECK(chosen(request) == "staged mpi");
+      request.requested = "nccl";
+      CHECK_THROWS_WITH(choose_backend(request), ContainsSubstring("built without NCCL"));
+    }
+  }
 }
 
 TEST_CASE("the requested back end is chosen where it carries the tensors") {
@@ -37,21 +55,22 @@ TEST_CASE("the requested back end is chosen where it carries the tensors") {
   CHECK(chosen({.requested = "mpi", .ranks = 2, .largest_node = 2}) == "mpi");
   CHECK(chosen({.requested = "node", .ranks = 2, .largest_node = 1}) == "node");
   CHECK(chosen({.requested = "node", .ranks = 1}) == "self");
-  CHECK(chosen({.requested = "nccl", .on_cuda = true, .has_nccl = true, .ranks = 2}) == "nccl");
+  CHECK(chosen({.requested = "nccl", .tensors = c10::kCUDA, .accelerator = c10::kCUDA, .ranks = 2}) == "nccl");
   // A request for nccl concerns the CUDA tensors of a run; its CPU tensors are carried as without it.
-  CHECK(chosen({.requested = "nccl", .has_cuda_tensors = true, .has_nccl = true, .ranks = 2, .largest_node = 2}) ==
+  CHECK(chosen({.requested = "nccl", .accelerator = c10::kCUDA, .sees_devices = true, .ranks = 2, .largest_node = 2}) ==
         "node");
   // A request for mpi or node concerns the CPU tensors of a GPU run; NCCL still carries its CUDA tensors.
-  CHECK(chosen({.requested = "mpi", .on_cuda = true, .has_nccl = true, .ranks = 2}) == "nccl");
+  CHECK(chosen({.requested = "mpi", .tensors = c10::kCUDA, .accelerator = c10::kCUDA, .ranks = 2}) == "nccl");
 }
 
 TEST_CASE("a back end that cannot be used is refused with the reason") {
   CHECK_THROWS_WITH(choose_backend({.requested = "ncll"}), ContainsSubstring("did you mean 'nccl'?"));
   CHECK_THROWS_WITH(choose_backend({.requested = "self"}), ContainsSubstring("known are: auto, mpi, node, nccl"));
-  CHECK_THROWS_WITH(choose_backend({.requested = "nccl", .on_cuda = true, .ranks = 2}),
+  CHECK_THROWS_WITH(choose_backend({.requested = "nccl", .tensors = c10::kCUDA, .ranks = 2}),
                     ContainsSubstring("built without NCCL") && ContainsSubstring("HORTATOR_WITH_CUDA=ON"));
-  CHECK_THROWS_WITH(choose_backend({.requested = "nccl", .on_cuda = true, .has_nccl = true, .shares_devices = true}),
-                    ContainsSubstring("HORTATOR_SHARE_DEVICES=1"));
-  CHECK_THROWS_WITH(choose_backend({.requested = "nccl", .has_nccl = true, .ranks = 2}),
+  CHECK_THROWS_WITH(
+      choose_backend({.requested = "nccl", .tensors = c10::kCUDA, .accelerator = c10::kCUDA, .shares_devices = true}),
+      ContainsSubstring("HORTATOR_SHARE_DEVICES=1"));
+  CHECK_THROWS_WITH(choose_backend({.requested = "nccl", .accelerator = c10::kCUDA, .ranks = 2}),
                     ContainsSubstring("the ranks work on the CPU"));
 }

@@ -1,7 +1,7 @@
 #include <filesystem>
 #include <set>
 
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "machine/device/graph.hpp"
 #include "machine/device/stream.hpp"
 #include "support/catch.hpp"
@@ -25,23 +25,24 @@ at::Tensor slow_ones() {
 TEST_CASE("devices that are there have names and UUIDs of their own") {
   if (!test::has_gpu()) return;
   std::set<std::string> uuids;
-  for (int i = 0; i < machine::visible_device_count(); ++i) {
-    CHECK_FALSE(machine::name(i).empty());
-    CHECK(machine::uuid(i).size() == std::string("GPU-01234567-89ab-cdef-0123-456789abcdef").size());
-    uuids.insert(machine::uuid(i));
-    const auto address = machine::pci_address(i);
+  const auto devices = machine::visible_devices();
+  for (const auto device : devices) {
+    const auto [name, uuid, address] = machine::identify(device);
+    CHECK_FALSE(name.empty());
+    CHECK(uuid.size() == std::string("GPU-01234567-89ab-cdef-0123-456789abcdef").size());
+    uuids.insert(uuid);
     CHECK(address.size() == std::string("0000:3b:00.0").size());
     if (std::filesystem::exists("/sys/bus/pci/devices"))
       CHECK(std::filesystem::exists("/sys/bus/pci/devices/" + address));
-    CHECK_NOTHROW(machine::set_current(i));
+    CHECK_NOTHROW(machine::set_current(device));
   }
-  CHECK(static_cast<int>(uuids.size()) == machine::visible_device_count());
-  machine::set_current(0);
+  CHECK(uuids.size() == devices.size());
+  machine::set_current(devices.front());
 }
 
 TEST_CASE("a stream waits for the current stream, and the current stream for it") {
   if (!test::has_gpu()) return;
-  const machine::Stream side(0);
+  const machine::Stream side({c10::kCUDA, 0});
   for (int i = 0; i < 20; ++i) {
     const auto made = slow_ones();
     at::Tensor doubled;
@@ -58,7 +59,7 @@ TEST_CASE("a stream waits for the current stream, and the current stream for it"
 
 TEST_CASE("a graph replays recorded work on the present values of its inputs") {
   if (!test::has_gpu()) return;
-  machine::Graph graph(0);
+  machine::Graph graph({c10::kCUDA, 0});
   const auto input = at::full({4}, 1.0, at::kCUDA);
   at::Tensor output;
   const auto work = [&] { output = (input * 3).sin() + at::ones({4}, at::kCUDA); };
@@ -76,7 +77,7 @@ TEST_CASE("work that cannot be recorded throws, and the device stays usable") {
   if (!test::has_gpu()) return;
   const auto number = at::ones({}, at::kCUDA);
   {
-    machine::Graph graph(0);
+    machine::Graph graph({c10::kCUDA, 0});
     graph.rehearse([&] { number.add_(0); });
     CHECK_THROWS(graph.record([&] {
       static_cast<void>(at::rand({4}, at::kCUDA));
@@ -87,7 +88,7 @@ TEST_CASE("work that cannot be recorded throws, and the device stays usable") {
   // Random numbers stay usable too, and can be recorded.
   const auto first = at::rand({64}, at::kCUDA);
   CHECK_FALSE(at::equal(first, at::rand({64}, at::kCUDA)));
-  machine::Graph graph(0);
+  machine::Graph graph({c10::kCUDA, 0});
   at::Tensor drawn;
   const auto draw = [&] { drawn = at::rand({64}, at::kCUDA); };
   graph.rehearse(draw);

@@ -2,7 +2,7 @@
 #include "../accelerator/fixtures.hpp"
 #include "accelerator/training/memory_by_owner.hpp"
 #include "core/log.hpp"
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 
@@ -11,7 +11,7 @@ using namespace hortator;
 TEST_CASE("the batch size is reduced until it fits on the device") {
   if (!test::has_gpu()) return;
   Accelerator accelerator({.log_with = {}});
-  const auto most = static_cast<std::int64_t>(machine::free_memory(accelerator.device().index()) >> 30U);
+  const auto most = static_cast<std::int64_t>(machine::free_memory(accelerator.device()) >> 30U);
   const auto halves = [](std::int64_t size) { return size / 2; };
   std::vector<std::int64_t> tried;
   const auto found =

@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 
 using namespace hortator;
+using machine::DeviceKind;
 using machine::DeviceRequest;
 
 namespace {
@@ -19,22 +20,30 @@ std::vector<Devices> all_see(int ranks, int devices) {
   return std::vector<Devices>(static_cast<std::size_t>(ranks), visible);
 }
 
+int pick_device(const std::vector<Devices>& visible, int rank, machine::Sharing sharing = machine::Sharing::refused) {
+  return machine::pick_device(machine::known_kinds().front(), visible, rank, sharing);
+}
+
 }  // namespace
 
 TEST_CASE("every request gives one type of device") {
+  constexpr DeviceKind far{.type = c10::kPrivateUse1, .name = "far"};
+  const auto& cuda = machine::known_kinds().front();
   for (const bool cpu_asked : {false, true}) {
-    for (const bool built : {false, true}) {
-      for (const int visible : {0, 1, 4}) {
-        if (!built && visible > 0) continue;
-        for (const char* asked : {"", "cpu", "cuda"}) {
-          DeviceRequest request{.cpu_asked = cpu_asked, .is_built = built, .visible = visible};
-          if (*asked) request.environment = asked;
-          INFO("cpu " << cpu_asked << ", built " << built << ", visible " << visible << ", asked '" << asked << "'");
-          const bool can = !cpu_asked && built && visible > 0;
-          if (request.environment == "cuda" && !can) {
-            CHECK_THROWS_AS(machine::wants_cuda(request), UsageError);
+    for (const DeviceKind* kind : {static_cast<const DeviceKind*>(nullptr), &cuda, &far}) {
+      for (const std::size_t visible : {0, 1, 4}) {
+        if (kind == nullptr && visible > 0) continue;
+        for (const std::string asked : {"", "cpu", "cuda", "far"}) {
+          DeviceRequest request{.cpu_asked = cpu_asked, .kind = kind, .visible = visible};
+          if (!asked.empty()) request.environment = asked;
+          INFO("cpu " << cpu_asked << ", built for " << (kind ? kind->name : "cpu") << ", visible " << visible
+                      << ", asked '" << asked << "'");
+          const bool can = !cpu_asked && kind != nullptr && visible > 0;
+          const bool names_kind = !asked.empty() && asked != "cpu";
+          if (names_kind && !(can && kind->name == asked)) {
+            CHECK_THROWS_AS(machine::wants_accelerator(request), UsageError);
           } else {
-            CHECK(machine::wants_cuda(request) == (can && request.environment != "cpu"));
+            CHECK(machine::wants_accelerator(request) == (can && asked != "cpu"));
           }
         }
       }
@@ -42,19 +51,24 @@ TEST_CASE("every request gives one type of device") {
   }
 }
 
-TEST_CASE("unavailable CUDA is an error with the reason") {
+TEST_CASE("an unavailable kind of device is an error with the reason") {
   DeviceRequest request{.environment = "cuda"};
-  CHECK_THROWS_WITH(machine::wants_cuda(request),
+  CHECK_THROWS_WITH(machine::wants_accelerator(request),
                     ContainsSubstring("built without CUDA") && ContainsSubstring("HORTATOR_WITH_CUDA=ON"));
-  request.is_built = true;
-  CHECK_THROWS_WITH(machine::wants_cuda(request),
+  request.kind = &machine::known_kinds().front();
+  CHECK_THROWS_WITH(machine::wants_accelerator(request),
                     ContainsSubstring("No CUDA device is visible") && ContainsSubstring("CUDA_VISIBLE_DEVICES"));
   request.visible = 1;
   request.cpu_asked = true;
-  CHECK_THROWS_WITH(machine::wants_cuda(request), ContainsSubstring("stays on the CPU"));
+  CHECK_THROWS_WITH(machine::wants_accelerator(request), ContainsSubstring("stays on the CPU"));
   request.environment = "gpu";
-  CHECK_THROWS_WITH(machine::wants_cuda(request),
+  CHECK_THROWS_WITH(machine::wants_accelerator(request),
                     ContainsSubstring("HORTATOR_DEVICE: expected cpu or cuda, got 'gpu'"));
+  constexpr DeviceKind far{.type = c10::kPrivateUse1, .name = "far", .title = "Far", .visibility = "FAR_DEVICES"};
+  request = {.environment = "far", .kind = &far};
+  CHECK_THROWS_WITH(machine::wants_accelerator(request), ContainsSubstring("No Far device is visible") &&
+                                                             ContainsSubstring("HORTATOR_DEVICE=far requests Far") &&
+                                                             ContainsSubstring("check FAR_DEVICES"));
 }
 
 TEST_CASE("ranks that see all devices of the node take the one with their local rank") {
@@ -63,9 +77,9 @@ TEST_CASE("ranks that see all devices of the node take the one with their local 
       const auto visible = all_see(ranks, devices);
       for (int rank = 0; rank < ranks; ++rank) {
         if (rank < devices) {
-          CHECK(machine::pick_device(visible, rank) == rank);
+          CHECK(pick_device(visible, rank) == rank);
         } else {
-          CHECK_THROWS_AS(machine::pick_device(visible, rank), UsageError);
+          CHECK_THROWS_AS(pick_device(visible, rank), UsageError);
         }
       }
     }
@@ -83,7 +97,7 @@ TEST_CASE("ranks that see only some devices take one that no other rank has") {
     std::set<std::string> taken;
     for (int rank = 0; rank < static_cast<int>(visible.size()); ++rank) {
       const auto& mine = visible[static_cast<std::size_t>(rank)];
-      taken.insert(mine.at(static_cast<std::size_t>(machine::pick_device(visible, rank))));
+      taken.insert(mine.at(static_cast<std::size_t>(pick_device(visible, rank))));
     }
     CHECK(taken.size() == visible.size());
   }
@@ -91,18 +105,18 @@ TEST_CASE("ranks that see only some devices take one that no other rank has") {
 
 TEST_CASE("with more ranks than devices the error says what to set") {
   const std::vector<Devices> same_card(4, Devices{"a"});
-  CHECK_THROWS_WITH(machine::pick_device(same_card, 3),
-                    ContainsSubstring("4 ranks on this node for 1 visible CUDA device"));
-  CHECK_THROWS_WITH(machine::pick_device(all_see(3, 2), 2),
+  CHECK_THROWS_WITH(pick_device(same_card, 3), ContainsSubstring("4 ranks on this node for 1 visible CUDA device"));
+  CHECK_THROWS_WITH(pick_device(all_see(3, 2), 2),
                     ContainsSubstring("3 ranks on this node for 2 visible CUDA devices") &&
                         ContainsSubstring("--ntasks-per-node=2") && ContainsSubstring("HORTATOR_DEVICE=cpu"));
 }
 
 TEST_CASE("the distributed type follows from devices and ranks") {
-  CHECK(machine::distributed_type(false, 1) == DistributedType::no);
-  CHECK(machine::distributed_type(true, 1) == DistributedType::no);
-  CHECK(machine::distributed_type(false, 2) == DistributedType::multi_cpu);
-  CHECK(machine::distributed_type(true, 2) == DistributedType::multi_gpu);
+  for (const auto type : {c10::kCPU, c10::kCUDA, c10::kPrivateUse1})
+    CHECK(machine::distributed_type(type, 1) == DistributedType::no);
+  CHECK(machine::distributed_type(c10::kCPU, 2) == DistributedType::multi_cpu);
+  CHECK(machine::distributed_type(c10::kCUDA, 2) == DistributedType::multi_gpu);
+  CHECK(machine::distributed_type(c10::kPrivateUse1, 2) == DistributedType::multi_gpu);
   CHECK(to_string(DistributedType::multi_gpu) == "multi_gpu");
 }
 
@@ -110,9 +124,9 @@ TEST_CASE("with sharing as few ranks as possible use each device") {
   using machine::Sharing;
   const auto two = all_see(5, 2);
   std::vector<int> picked;
-  for (int rank = 0; rank < 5; ++rank) picked.push_back(machine::pick_device(two, rank, Sharing::allowed));
+  for (int rank = 0; rank < 5; ++rank) picked.push_back(pick_device(two, rank, Sharing::allowed));
   CHECK(picked == std::vector<int>{0, 1, 0, 1, 0});
-  CHECK_THROWS_AS(machine::pick_device(all_see(2, 0), 0, Sharing::allowed), UsageError);
+  CHECK_THROWS_AS(pick_device(all_see(2, 0), 0, Sharing::allowed), UsageError);
   const auto asked = [](const char* value) {
     return machine::asked_sharing([value](const char* name) -> std::optional<std::string> {
       if (std::string(name) != "HORTATOR_SHARE_DEVICES" || value == nullptr) return std::nullopt;

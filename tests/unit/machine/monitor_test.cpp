@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "support/catch.hpp"
 
 using namespace hortator;
@@ -43,8 +43,8 @@ TEST_CASE("unknown values of a device stay empty") {
 }
 
 TEST_CASE("the driver's own library knows the devices that CUDA sees") {
-  for (int index = 0; index < machine::visible_device_count(); ++index) {
-    const auto use = machine::DeviceMonitor(machine::uuid(index)).look();
+  for (const auto device : machine::visible_devices()) {
+    const auto use = machine::DeviceMonitor(machine::identify(device).uuid, machine::kind_of(device)->monitor).look();
     REQUIRE(use);
     CHECK(use->total_bytes > 1ull << 30);
     CHECK(use->used_bytes <= use->total_bytes);

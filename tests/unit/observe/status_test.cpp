@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "accelerator/training/run_status.hpp"
-#include "machine/device/cuda.hpp"
+#include "machine/device/device.hpp"
 #include "observe/status/measure.hpp"
 #include "observe/status/status_record.hpp"
 #include "runtime/world.hpp"
@@ -106,6 +106,6 @@ TEST_CASE("a run measures its updates on request") {
   CHECK(measure->seconds_per_update < 0.1);
   CHECK(measure->gradient_bytes == 4 * (3 * 4 + 4 + 4 + 1));
   CHECK(measure->flops_per_update == 2 * (12 + 4) + 2 * (12 + 4) + 2 * 4);  // forward, of weights, of the middle
-  CHECK(measure->device == (state.device().is_cpu() ? "" : machine::name(state.device().index())));
+  CHECK(measure->device == (state.device().is_cpu() ? "" : machine::identify(state.device()).name));
   CHECK_THAT(measure->identity, ContainsSubstring("hortator"));
 }

@@ -19,9 +19,9 @@ void try_to(const std::function<void()>& act) {
 // Before 2.15, a recording that ends with an error leaves LibTorch's random-number generator in recording state, which
 // makes all later recordings fail. Resets the state; the sequence of numbers continues.
 template <typename State = at::CUDAGeneratorState>
-void reset_generator(int device) {
+void reset_generator(c10::Device device) {
   if constexpr (requires(State state) { state.capturing_; }) {
-    auto generator = at::cuda::detail::getDefaultCUDAGenerator(static_cast<c10::DeviceIndex>(device));
+    auto generator = at::cuda::detail::getDefaultCUDAGenerator(device.index());
     generator.graphsafe_set_state(generator.clone());
   }
 }
@@ -60,12 +60,12 @@ void do_and_end(const std::function<void()>& work, const std::function<void()>& 
 }  // namespace
 
 struct Graph::Recorded {
-  int device;
+  c10::Device device;
   Stream stream;
   Recording graph = {};
 };
 
-Graph::Graph(int device) : recorded_(new Recorded{.device = device, .stream = Stream(device)}) {}
+Graph::Graph(c10::Device device) : recorded_(new Recorded{.device = device, .stream = Stream(device)}) {}
 Graph::~Graph() = default;
 
 // The current stream waits even when `work` throws: it may get memory that is still in use on the other stream.

@@ -16,10 +16,7 @@ namespace hortator::machine {
 namespace {
 
 std::mutex act_mutex;
-std::function<void(std::uint64_t)>& current_act() {
-  static std::function<void(std::uint64_t)> act;
-  return act;
-}
+std::function<void(std::uint64_t)> current_act;
 
 // LibTorch cannot remove observers, so a single one forwards to the current function.
 void observe_once() {
@@ -29,7 +26,7 @@ void observe_once() {
     c10::cuda::CUDACachingAllocator::attachOutOfMemoryObserver(
         [](std::int64_t /*device*/, std::size_t asked, std::size_t /*total*/, std::size_t /*free*/) {
           std::unique_lock lock(act_mutex);
-          const auto act = current_act();
+          const auto act = current_act;
           lock.unlock();
           if (act) act(asked);
         });
@@ -55,7 +52,7 @@ std::shared_ptr<void> page_locked(std::size_t bytes) {
 void on_out_of_memory(std::function<void(std::uint64_t)> act) {
   if (act) observe_once();
   const std::scoped_lock lock(act_mutex);
-  current_act() = std::move(act);
+  current_act = std::move(act);
 }
 
 }  // namespace hortator::machine

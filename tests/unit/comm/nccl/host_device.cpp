@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <map>
 #include <mutex>
 
 #include "core/text/text.hpp"
-#include "machine/device/cuda.hpp"
-#include "machine/device/device_files.hpp"
+#include "machine/device/device.hpp"
 #include "machine/device/memory.hpp"
 #include "machine/device/stream.hpp"
 
@@ -49,38 +49,57 @@ namespace {
 
 int the_stream = 0;
 
+// The number of each mark, which is the one of the last event at that address.
+struct {
+  std::mutex mutex;
+  std::map<const c10::Event*, long> marks;
+} numbered;
+
 }  // namespace
 
-bool is_built() { return true; }
-int visible_device_count() { return 1; }
-bool is_in_use() { return false; }
-std::string name(int) { return test::host_device().name; }
-std::string uuid(int) { return test::host_device().uuid; }
-std::string pci_address(int) { return {}; }
-std::size_t free_memory(int) { return 0; }
+// The far device's kind (tests/support/far_device.hpp), which has no row in the table.
+const DeviceKind* accelerator_kind() {
+  static constexpr DeviceKind kind = {.type = c10::kPrivateUse1,
+                                      .name = "far",
+                                      .title = "Far",
+                                      .build_option = "HORTATOR_WITH_FAR",
+                                      .visibility = "FAR_VISIBLE_DEVICES",
+                                      .tool = "far-smi",
+                                      .file_prefix = "far"};
+  return &kind;
+}
 
-void set_current(int index) { test::host_device().last_chosen = index; }
+DeviceIdentity identify(c10::Device) { return {test::host_device().name, test::host_device().uuid, {}}; }
+std::vector<c10::Device> visible_devices() { return {{c10::kPrivateUse1, 0}}; }
+std::vector<std::string> visible_uuids() { return {test::host_device().uuid}; }
+bool is_in_use() { return false; }
+std::size_t free_memory(c10::Device) { return 0; }
+
+void set_current(c10::Device device) { test::host_device().last_chosen = device.index(); }
 std::shared_ptr<void> page_locked(std::size_t bytes) {
   ++test::host_device().page_locked_blocks;
   return {std::malloc(bytes), std::free};
 }
-int openable_devices(const std::filesystem::path&) { return 0; }
+DeviceFiles device_files(const std::filesystem::path&) { return {}; }
 
-Stream::Stream(int) : stream_(c10::Stream::DEFAULT, c10::kCPU) {}
+Stream::Stream(c10::Device) : stream_(c10::Stream::DEFAULT, c10::kCPU) {}
 void* Stream::native() const { return &the_stream; }
 void Stream::follow_current() const { test::add_to_trace("nccl's stream follows the current one"); }
 Event Stream::mark() const {
   test::add_to_trace("mark");
-  return {reinterpret_cast<void*>(++test::host_device().marks), 0};  // NOLINT(performance-no-int-to-ptr)
+  auto event = std::make_shared<const c10::Event>(c10::kCPU);
+  const std::scoped_lock lock(numbered.mutex);
+  numbered.marks[event.get()] = ++test::host_device().marks;
+  return Event(std::move(event));
 }
 
-Event::~Event() = default;
 bool Event::is_reached() const {
   const auto& device = test::host_device();
-  return !device.is_stuck && reinterpret_cast<long>(native_) <= device.last_reached;
+  const std::scoped_lock lock(numbered.mutex);
+  return !device.is_stuck && numbered.marks.at(event_.get()) <= device.last_reached;
 }
 void Event::hold_current_stream() const { test::add_to_trace("the current stream waits for the mark"); }
 
-void wait_until_idle(int) { test::add_to_trace("the device is idle"); }
+void wait_until_idle(c10::Device) { test::add_to_trace("the device is idle"); }
 
 }  // namespace hortator::machine

@@ -12,7 +12,8 @@ TEST_CASE("a world of several ids connects") {
   const test::CleanMock mock;
   const auto world = mpi::Communicator::world();
   auto ids = comm::share_ids(world, 2);
-  auto handle = std::make_shared<comm::NcclHandle>(comm::NcclOrder::of(-1), ids, world.size(), world.rank(), 30s);
+  auto handle =
+      std::make_shared<comm::NcclHandle>(comm::NcclOrder::of(c10::kCPU), ids, world.size(), world.rank(), 30s);
   CHECK(test::mock_nccl().id_makers == comm::id_makers(world.size(), 2));
   comm::NcclCommunicator communicator(mpi::Communicator::world(), c10::kCPU, handle);
   auto tensor = at::ones({1});
@@ -28,7 +29,7 @@ TEST_CASE("when a rank never connects the others give up in time with advice") {
   if (world.rank() == world.size() - 1) return;
   const auto begin = std::chrono::steady_clock::now();
   const auto error = test::error_of(
-      [&] { const comm::NcclHandle handle(comm::NcclOrder::of(-1), ids, world.size(), world.rank(), 300ms); });
+      [&] { const comm::NcclHandle handle(comm::NcclOrder::of(c10::kCPU), ids, world.size(), world.rank(), 300ms); });
   const auto waited = std::chrono::steady_clock::now() - begin;
   CHECK_THAT(error, ContainsSubstring("NCCL was not done with the connection of its ranks after 0.3 s") &&
                         ContainsSubstring("NCCL_SOCKET_IFNAME"));
@@ -65,7 +66,8 @@ TEST_CASE("ranks that share a device are refused on all ranks") {
 
 TEST_CASE("a rank has one device") {
   const test::CleanMock mock;
-  const auto order = comm::NcclOrder::of(0);
-  CHECK(comm::NcclOrder::of(0) == order);
-  CHECK_THROWS_WITH(comm::NcclOrder::of(1), ContainsSubstring("a rank has one device"));
+  const c10::Device first(c10::kCUDA, 0);
+  const auto order = comm::NcclOrder::of(first);
+  CHECK(comm::NcclOrder::of(first) == order);
+  CHECK_THROWS_WITH(comm::NcclOrder::of({c10::kCUDA, 1}), ContainsSubstring("a rank has one device"));
 }

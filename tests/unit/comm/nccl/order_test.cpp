@@ -55,7 +55,7 @@ TEST_CASE("ranks in different orders end with an error in time, not in a hang") 
 
 TEST_CASE("the thread that polls for errors uses the communicators' device") {
   constexpr int device = 3;
-  const comm::NcclOrder order(device);
+  const comm::NcclOrder order({c10::kCUDA, device});
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (test::host_device().last_chosen != device && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

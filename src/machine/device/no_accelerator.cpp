@@ -1,0 +1,35 @@
+#include <hortator/error.hpp>
+
+#include "core/text/text.hpp"
+#include "machine/device/device.hpp"
+#include "machine/device/graph.hpp"
+#include "machine/device/memory.hpp"
+
+namespace hortator::machine {
+namespace {
+
+[[noreturn]] void refuse(int index) {
+  const auto& kind = known_kinds().front();
+  throw UsageError({.what = text::concat("There is no ", kind.title, " device ", index),
+                    .why = text::concat("this Hortator was built without ", kind.title),
+                    .hint = text::concat("use the CPU, or build with ", kind.build_option, "=ON")});
+}
+
+}  // namespace
+
+const DeviceKind* accelerator_kind() { return nullptr; }
+
+DeviceIdentity identify(c10::Device device) { refuse(device.index()); }
+
+std::shared_ptr<void> page_locked(std::size_t /*bytes*/) { refuse(0); }
+
+void on_out_of_memory(std::function<void(std::uint64_t)> /*act*/) {}
+
+struct Graph::Recorded {};
+Graph::Graph(c10::Device device) { refuse(device.index()); }
+Graph::~Graph() = default;
+void Graph::rehearse(const std::function<void()>& /*work*/) const {}
+void Graph::record(const std::function<void()>& /*work*/) {}
+void Graph::replay() {}
+
+}  // namespace hortator::machine
