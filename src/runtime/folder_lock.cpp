@@ -86,14 +86,12 @@ void write_holder(const Descriptor& file, const LockHolder& self) {
     log::warn(file_name, " cannot be written: ", std::strerror(errno));
 }
 
-/// Creates the folder and its parents. Returns those that did not exist, from the inside to the outside.
-std::vector<fs::path> make_folders(const fs::path& folder) {
+/// Creates the folder and its parents. Adds those that did not exist to `made`, from the inside to the outside.
+void make_folders(const fs::path& folder, std::vector<fs::path>& made) {
   std::error_code error;
-  std::vector<fs::path> made;
   for (auto path = folder; !path.empty() && !fs::exists(path, error) && !error; path = path.parent_path())
     made.push_back(path);
   fs::create_directories(folder, error);
-  return made;
 }
 
 [[noreturn]] void refuse(const fs::path& path, const LockHolder& holder) {
@@ -141,9 +139,8 @@ class FolderLock::LockedFile {
     const std::scoped_lock lock(mutex);
     auto& mine = held[folder];
     if (auto known = mine.lock()) return known;
-    auto made = make_folders(folder);
-    if (access(folder.c_str(), W_OK) != 0) return nullptr;
-    auto acquired = acquire(folder / file_name, self, patience);
+    std::vector<fs::path> made;
+    auto acquired = acquire(folder / file_name, self, patience, made);
     if (!acquired) return nullptr;
     auto locked = std::make_shared<LockedFile>(std::move(*acquired), folder / file_name, std::move(made));
     mine = locked;
@@ -152,9 +149,11 @@ class FolderLock::LockedFile {
 
  private:
   static std::optional<Descriptor> acquire(const fs::path& path, const LockHolder& self,
-                                           std::chrono::milliseconds patience) {
+                                           std::chrono::milliseconds patience, std::vector<fs::path>& made) {
     const auto end = std::chrono::steady_clock::now() + patience;
     for (auto pause = 10ms;; pause = std::min(2 * pause, 500ms)) {
+      make_folders(path.parent_path(), made);  // the run before may have removed them at its end
+      if (access(path.parent_path().c_str(), W_OK) != 0) return std::nullopt;
       Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
       const auto attempt = file.number() < 0 ? Attempt::impossible : try_lock(file, path);
       if (attempt == Attempt::locked) {
@@ -172,7 +171,7 @@ class FolderLock::LockedFile {
       if (is_over && !is_superseded(holder, self)) refuse(path, holder);
       std::error_code ignored;
       if (is_over) fs::remove(path, ignored);  // a lock that outlived its host: the next attempt makes a new file
-      if (pause == 10ms)
+      if (pause == 10ms && !is_over)
         log::info(path.parent_path().string(), " is in use: ", to_string(holder), "; waiting for up to ",
                   patience.count() / 1000.0, " s");
       std::this_thread::sleep_for(pause);

@@ -8,6 +8,7 @@
 #include "core/record_json.hpp"
 #include "core/text/text.hpp"
 #include "mpi/environment.hpp"
+#include "runtime/launcher.hpp"
 #include "runtime/run_folder.hpp"
 
 namespace hortator::runtime {
@@ -22,6 +23,14 @@ std::string now_utc() {
   return text.data();
 }
 
+// A program without hortator::run does not name its run. Its ranks share the launcher's name, or a parent on each host.
+std::string run_of(const core::Variables& variables) {
+  const auto run = current_run().id;
+  if (!run.empty()) return run;
+  if (const auto name = variables("PMIX_NAMESPACE")) return *name;
+  return launcher().kind == Launcher::plain ? "" : text::concat(mpi::host_name(), '/', getppid());
+}
+
 }  // namespace
 
 std::string job_of(const core::Variables& variables) {
@@ -31,9 +40,7 @@ std::string job_of(const core::Variables& variables) {
 }
 
 LockHolder lock_holder(const core::Variables& variables) {
-  auto run = current_run().id;
-  if (run.empty()) run = variables("PMIX_NAMESPACE").value_or("");  // of programs without hortator::run
-  return {.run = run,
+  return {.run = run_of(variables),
           .host = mpi::host_name(),
           .pid = getpid(),
           .job = job_of(variables),
