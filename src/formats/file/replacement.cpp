@@ -129,22 +129,28 @@ void Replacement::put_old_back() const noexcept {
   fs::rename(replaced(), target_, unused);
 }
 
-void Replacement::remove_one(const fs::path& old) const {
-  const bool is_damaged = ownership_.is_damaged && ownership_.is_damaged(old);
+fs::path Replacement::put_away(const fs::path& old, const char* tag) const {
   const auto id = old.string().substr(target_.string().size() + std::string_view(".old-").size());
-  const auto aside = fs::path(target_) += (is_damaged ? ".damaged-" : ".gone-") + id;
+  const auto aside = fs::path(target_) += text::concat('.', tag, '-', id);
   formats::rename(old, aside);
-  if (is_damaged) {
-    log::warn("What was in ", target_, " cannot be read as a whole, and is kept in ", aside);
-  } else if (!remove_folder(aside, ownership_)) {
-    log::warn("The older ", aside, " could not be removed; it is no longer needed");
-  }
+  return aside;
 }
 
 void Replacement::remove_old() const noexcept {
   try {
+    std::vector<fs::path> gone;
     for (const auto& old : generations(target_)) {
-      if (old != target_) remove_one(old);
+      if (old == target_) continue;
+      if (!ownership_.is_damaged || !ownership_.is_damaged(old)) {
+        gone.push_back(put_away(old, "gone"));
+      } else {
+        log::warn("What was in ", target_, " cannot be read as a whole, and is kept in ", put_away(old, "damaged"));
+      }
+    }
+    if (!gone.empty()) sync_folder(target_.parent_path());  // before their files are removed
+    for (const auto& folder : gone) {
+      if (!remove_folder(folder, ownership_))
+        log::warn("The older ", folder, " could not be removed; it is no longer needed");
     }
   } catch (const std::exception& error) {
     log::warn("Nothing older than ", target_, " could be removed; it is no longer needed: ", error.what());

@@ -56,7 +56,8 @@ class Replacement {
   void take_new_out() const noexcept;  ///< undoes move_new_in() if the new name could not be made durable
   void put_old_back() const noexcept;  ///< undoes move_old_aside()
   void remove_old() const noexcept;    ///< failures are only logged: the new folder is in place
-  void remove_one(const std::filesystem::path& old) const;
+  /// Renames NAME.old-<id> to NAME.<tag>-<id>, and returns that.
+  std::filesystem::path put_away(const std::filesystem::path& old, const char* tag) const;
 
   std::filesystem::path beside(const std::string& tag) const;
   void require_replaceable() const;
