@@ -94,6 +94,11 @@ void make_folders(const fs::path& folder, std::vector<fs::path>& made) {
   fs::create_directories(folder, error);
 }
 
+/// One path for each folder, however it is written: with links, with a slash at the end, relative.
+fs::path one_path_of(const fs::path& folder) {
+  return fs::weakly_canonical((fs::absolute(folder) / "").lexically_normal().parent_path());
+}
+
 [[noreturn]] void refuse(const fs::path& path, const LockHolder& holder) {
   throw UsageError(
       {.what = text::concat("Another run uses the folder ", path.parent_path().string(), ": ", to_string(holder)),
@@ -184,6 +189,6 @@ class FolderLock::LockedFile {
 };
 
 FolderLock::FolderLock(const fs::path& folder, const LockHolder& self, std::chrono::milliseconds patience)
-    : file_(LockedFile::of(fs::weakly_canonical(fs::absolute(folder) / "").parent_path(), self, patience)) {}
+    : file_(LockedFile::of(one_path_of(folder), self, patience)) {}
 
 }  // namespace hortator::runtime

@@ -114,7 +114,7 @@ TEST_CASE("of a file with several errors all are reported") {
                    {"mixed_precision", 8, EntryShape::scalar, {"fp7"}}},
                   "f");
     FAIL("nothing was thrown");
-  } catch (const UsageError& error) {
+  } catch (const hortator::UsageError& error) {
     CHECK_THAT(error.what(), ContainsSubstring("f has 4 errors") && ContainsSubstring("f:1: unknown key") &&
                                  ContainsSubstring("f:2: debug: expected true or false") &&
                                  ContainsSubstring("f:6: environment") && ContainsSubstring("f:7: environment") &&
