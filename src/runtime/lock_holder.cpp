@@ -5,7 +5,7 @@
 #include <array>
 #include <ctime>
 
-#include "core/record_json.hpp"
+#include "core/text/json.hpp"
 #include "core/text/text.hpp"
 #include "mpi/environment.hpp"
 #include "runtime/launcher.hpp"

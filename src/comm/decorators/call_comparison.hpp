@@ -4,7 +4,6 @@
 #include <functional>
 #include <string>
 
-#include "mpi/call_check.hpp"
 #include "mpi/communicator.hpp"
 
 namespace hortator::comm {

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "core/record_json.hpp"
+#include "core/text/json.hpp"
 #include "core/whole_file.hpp"
 
 namespace hortator::runtime {
